@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate experiments pictures lint bench clean
+.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench microbench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -23,9 +23,10 @@ build: ## bin/louver
 
 test: ## every test; many of them mostly wait, so more run at a time than there are cores
 	$(GO) vet ./...
-	$(GO) test -timeout $(TEST_TIMEOUT) -parallel 8 ./...
+	$(GO) test -timeout $(TEST_TIMEOUT) -p 4 -parallel 8 ./...
 	cd deploy/helm && $(GO) test ./... # a module of its own: the program does not depend on Helm
 	cd mechanisms/experiments && $(GO) vet ./... && $(GO) test -timeout $(TEST_TIMEOUT) ./... # another: nor on what draws charts
+	cd stream/bench && $(GO) vet ./... && $(GO) test ./... # another: nor on other clients of Kafka
 
 # Faults that `make chaos` does to a running service, drawn by the seed. `make test` does a dozen.
 CHAOS_FAULTS ?= 500
@@ -40,6 +41,22 @@ MUTATIONS ?=
 mutate: ## takes privacy away in some two hundred places, one at a time: a test must notice each
 	$(GO) run ./mechanisms/internal/mutate $(MUTATIONS)
 
+# How long each fuzz target runs, on how many cores, and which: those with this in their folder or name; all without.
+FUZZTIME ?= 1m
+FUZZCORES ?= 2
+FUZZ ?=
+
+fuzz: ## every decoder against made-up input, one target after another; what fails is kept in testdata/fuzz
+	@failed=; ran=; \
+	for at in $$(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' budget cmd mechanisms stream windows | \
+		sed 's|/[^/]*:func |:|' | sort | grep -e '$(FUZZ)'); do \
+		echo "$$at"; \
+		if $(GO) test -run '^$$' -fuzz "^$${at#*:}$$" -fuzztime $(FUZZTIME) -parallel $(FUZZCORES) "./$${at%:*}"; \
+		then ran="$$ran $$at"; else failed="$$failed $$at"; fi; \
+	done; \
+	echo; echo "found nothing, in $(FUZZTIME) each:"; printf '  %s\n' $$ran; \
+	if [ -n "$$failed" ]; then echo "failed:"; printf '  %s\n' $$failed; exit 1; fi
+
 # What to run of the experiments, such as -only means; all without.
 EXPERIMENTS ?=
 
@@ -52,8 +69,16 @@ pictures: ## takes the README's pictures from a running demo, in about eight min
 lint: ## golangci-lint, built from source at a fixed version
 	$(GO) run $(LINT) run ./...
 	cd mechanisms/experiments && $(GO) run $(LINT) run ./...
+	cd stream/bench && $(GO) run $(LINT) run ./...
 
-bench: ## benchmarks, for benchstat
+# Which rows of the table, by words in their names, such as keyed,floor; all without. And how many events each reads.
+BENCH ?=
+BENCH_EVENTS ?= 2000000
+
+bench: ## what an event costs on a real broker, beside clients that only fetch; about a minute a row on two quiet cores
+	cd stream/bench && BENCH=$(BENCH) BENCH_EVENTS=$(BENCH_EVENTS) $(GO) test -run '^TestBench$$' -v -timeout 12h .
+
+microbench: ## benchmarks of the parts, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...
 
 clean:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -13,40 +14,34 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// TestPartialsMadeAnewUnseen deletes parts while nobody decides windows. When somebody does, the new topic is longer than what
-// was read of the old one. The window is incomplete all the same.
+// TestPartialsMadeAnewUnseen deletes parts while nobody decides windows. When somebody does, the new topic is longer
+// than what was read of the old one. The window is incomplete all the same.
 func TestPartialsMadeAnewUnseen(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(30 * time.Second)
 		start := end.Add(-time.Hour)
-		w := newWorld(t, b, 1, fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1h, every: 10s, grace: 1s, start: %s, end: %s}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 24h}
-`, start.Format(time.RFC3339), end.Format(time.RFC3339)))
+		w := newWorld(t, b, 1, configtest.File(configtest.Stream("live", configtest.Window(time.Hour, time.Second),
+			configtest.Every(10*time.Second), configtest.Start(start), configtest.End(end))))
 		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: start})...)
 		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
 		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
-		kafkatest.Await(t, "parts of the window", func() bool { return w.records(partials) >= 3 }) // a mark, a part and its mark
+		// a mark, a part and its mark
+		kafkatest.Await(t, "parts of the window", func() bool { return w.records(partials) >= 3 })
 		s.end(t)
 		id, err := topics.ID(ctx, b.Conn.Client, partials)
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: topics.Names{App: w.app}.Progress()}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
+			Topic: topics.Names{App: w.app}.Progress()}
 		if err := log.Put(ctx, fmt.Sprintf("release/%d", place), map[string]any{"offset": 1, "topic_id": id}); err != nil {
 			t.Fatal(err)
 		}
 		b.DeleteTopic(t, partials)
 		w.start(only(stream.Publish)) // makes the topic anew
-		kafkatest.Await(t, "the topic is made anew", func() bool { now, err := topics.ID(ctx, b.Conn.Client, partials); return err == nil && now != id })
+		kafkatest.Await(t, "the topic is made anew",
+			func() bool { now, err := topics.ID(ctx, b.Conn.Client, partials); return err == nil && now != id })
 		foreign := string((&windows.Mark{Origin: windows.Origin{Stream: "other"}}).Message())
 		b.Produce(t, partials, place, kafkatest.Values(foreign, foreign, foreign)...)
 		w.start()
@@ -58,8 +53,8 @@ streams:
 	})
 }
 
-// TestALossIsOfItsMoment: a loss of parts that was noticed once is written down with its moment. Later sessions mark no window
-// for it that nobody could have sent anything for before.
+// TestALossIsOfItsMoment: a loss of parts that was noticed once is written down with its moment. Later sessions mark no
+// window for it that nobody could have sent anything for before.
 //
 // In fake time alone: the loss is only written down.
 func TestALossIsOfItsMoment(t *testing.T) {
@@ -67,17 +62,9 @@ func TestALossIsOfItsMoment(t *testing.T) {
 		ctx := kafkatest.Context(t)
 		end := time.Now().UTC().Truncate(10 * time.Second).Add(20 * time.Second)
 		start := end.Add(-10 * time.Second)
-		w := newWorld(t, b, 1, fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time, max_future: 10s}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 10s, grace: 1s, start: %s, end: %s}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 24h}
-`, start.Format(time.RFC3339), end.Add(10*time.Second).Format(time.RFC3339)))
+		w := newWorld(t, b, 1, configtest.File(configtest.Stream("live", configtest.Window(10*time.Second, time.Second),
+			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 10s}"),
+			configtest.Start(start), configtest.End(end.Add(10*time.Second)))))
 		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: end})...)
 		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
 		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
@@ -87,7 +74,8 @@ streams:
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: topics.Names{App: w.app}.Progress()}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
+			Topic: topics.Names{App: w.app}.Progress()}
 		key := fmt.Sprintf("release/%d", place)
 		type known struct {
 			Offset int64      `json:"offset"`

@@ -49,8 +49,8 @@ func serving(t *testing.T) (client *registry.Client, fake *srfake.Registry, away
 	return client, fake, away
 }
 
-// TestOutputInAvro publishes in Avro. While the registry is away, nothing is published and one line says why; afterwards
-// every figure comes once, readers see what they would see of JSON, and the audit finds it all.
+// TestOutputInAvro publishes in Avro. While the registry is away, nothing is published and one line says why;
+// afterwards every figure comes once, readers see what they would see of JSON, and the audit finds it all.
 func TestOutputInAvro(t *testing.T) {
 	t.Parallel() // it waits most of the time: a line is written after 20 seconds
 	w := newWorld(t, kafkatest.Fake(t), 1, avroExactly)
@@ -65,7 +65,8 @@ func TestOutputInAvro(t *testing.T) {
 		return logs.FilterMessageSnippet("cannot write to topic " + w.streams[0].Output).All()
 	}
 	kafkatest.Await(t, "the log says that the registry is away", func() bool { return len(blocked()) > 0 })
-	if line := blocked()[0]; !strings.Contains(line.ContextMap()["error"].(string), "the schema registry does not take its schema: the registry answers 503") {
+	if line := blocked()[0]; !strings.Contains(line.ContextMap()["error"].(string),
+		"the schema registry does not take its schema: the registry answers 503") {
 		t.Errorf("the log says %v %v", line.Message, line.ContextMap())
 	}
 	blockedFor := func() float64 { return s.count(t, "louver_output_blocked_seconds", w.streams[0].Output) }
@@ -106,7 +107,8 @@ func TestOutputInAvro(t *testing.T) {
 			if rest, err := avro.MustParse(registered.Text).Decode([]byte(m.Value)[5:], &figure); err != nil || len(rest) > 0 {
 				t.Fatal(err)
 			}
-			if end, _ := figure["window_end"].(time.Time); figure["id"] != m.Headers["ce_id"] || end.UnixMilli() != m.Time || figure["value"] == nil {
+			if end, _ := figure["window_end"].(time.Time); figure["id"] != m.Headers["ce_id"] || end.UnixMilli() != m.Time ||
+				figure["value"] == nil {
 				t.Errorf("%v with %v at %d", figure, m.Headers, m.Time)
 			}
 		}
@@ -147,7 +149,8 @@ func TestOutputInAvro(t *testing.T) {
 
 	reader = w.reader()
 	reader.Schemas = nil
-	if err := reader.All(t.Context(), w.outputs(), func(outputs.Message) error { return nil }); !errors.Is(err, outputs.ErrNoRegistry) {
+	if err := reader.All(t.Context(), w.outputs(), func(outputs.Message) error { return nil }); !errors.Is(err,
+		outputs.ErrNoRegistry) {
 		t.Errorf("%v without a registry, want ErrNoRegistry", err)
 	}
 	reader.Lenient = true

@@ -3,39 +3,31 @@ package stream_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
+	"time"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
 )
 
-// TestWhatAStreamHasSpentNeverFalls moves a stream from one budget to another, with fresh: true, and back. Each window costs ε 1,
-// so the figures of the n-th say that n were spent, whoever paid.
+// cheap is a count whose windows cost ε 1 each.
+var cheap = configtest.Releases("{name: users, statistic: count, epsilon: 1}")
+
+// TestWhatAStreamHasSpentNeverFalls moves a stream from one budget to another, with fresh: true, and back. Each window
+// costs ε 1, so the figures of the n-th say that n were spent, whoever paid.
 func TestWhatAStreamHasSpentNeverFalls(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		file := func(budget string, revision int) string {
-			return fmt.Sprintf(`
-version: 1
-revision: %d
-budgets: [{name: %s, epsilon: 100000, per: 1h}]
-streams:
-  - name: s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, grace: 0s, start: now}
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: OUTPUT}
-    budget: %[2]s
-    fresh: true
-`, revision, budget)
+			return fmt.Sprintf("revision: %d\nbudgets: [{name: %s, epsilon: 100000, per: 1h}]\n", revision, budget) +
+				configtest.File(configtest.Stream("s", configtest.Window(2*time.Second, 0), configtest.StartNow, cheap,
+					configtest.Set("budget", budget), configtest.Set("fresh", "true")))
 		}
 		w := newWorld(t, b, 1, file(former, 1))
-		input, output := w.input, w.streams[0].Output
 		var last *running
 		for i, budget := range []string{former, latter, former} {
 			if i > 0 {
-				w.configure(strings.NewReplacer("INPUT", input, "OUTPUT", output).Replace(file(budget, i+1)))
+				w.reconfigure(file(budget, i+1))
 			}
 			next := w.start()
 			if last != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -21,32 +22,23 @@ import (
 // former and latter are budgets in different partitions of the ledger, each for three windows of ε 10⁶.
 const former, latter = "old", "new"
 
-// payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its word.
-func payers(lines ...string) string {
-	const limit = "epsilon: 3000000, per: forever"
-	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nbudgets: [{name: %s, %s}, {name: %s, %s}]\nstreams:\n", former, limit, latter, limit)
+// payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its
+// word.
+func payers(lines ...string) string { return payersUntil(midnight.Add(6*time.Hour), lines...) }
+
+func payersUntil(end time.Time, lines ...string) string {
+	var streams []string
 	for _, line := range lines {
 		line, word, _ := strings.Cut(line, "; ")
 		name, budget, _ := strings.Cut(line, " ")
-		fmt.Fprintf(&b, `  - name: %s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T06:00:00Z}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: %s
-    on_exhausted: withhold
-    %s
-`, name, budget, word)
+		key, value, _ := strings.Cut(word, ": ")
+		streams = append(streams, configtest.Stream(name, configtest.Window(time.Hour, 10*time.Second),
+			configtest.Start(midnight), configtest.End(end), configtest.Set("budget", budget),
+			configtest.Set("on_exhausted", "withhold"), configtest.Set(key, value)))
 	}
-	return b.String()
-}
-
-// reconfigure reads another file for the same topics.
-func (w *world) reconfigure(yaml string) {
-	w.t.Helper()
-	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(yaml))
+	const limit = "epsilon: 3000000, per: forever"
+	return configtest.File(streams...) + fmt.Sprintf("budgets: [{name: %s, %s}, {name: %s, %s}]\n", former, limit,
+		latter, limit)
 }
 
 // paid counts the windows that were paid.
@@ -64,9 +56,12 @@ func paid(entries []ledger.Entry) (n int) {
 func TestBudgetsForgetNothing(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string][]string{
-		"there and back":                 {payers("s " + former), payers("s " + latter + "; continues: " + former), payers("s2 " + former)},
-		"a budget that is in use":        {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former, "t "+former)},
-		"two budgets, then the other's":  {payers("s "+former, "t "+latter+"; fresh: true"), payers("s "+latter, "t "+latter)},
+		"there and back": {payers("s " + former), payers("s " + latter + "; continues: " + former),
+			payers("s2 " + former)},
+		"a budget that is in use": {payers("s "+former, "t "+former), payers("s "+latter+"; continues: "+former,
+			"t "+former)},
+		"two budgets, then the other's": {payers("s "+former, "t "+latter+"; fresh: true"),
+			payers("s "+latter, "t "+latter)},
 		"two budgets without a word":     {payers("s "+former, "t "+latter)},
 		"a budget that nobody paid from": {payers("s " + former), payers("s " + former + "; continues: typo")},
 		"a stream of a name of its own":  {payers("s " + former), payers("s2 " + latter)},
@@ -78,7 +73,8 @@ func TestBudgetsForgetNothing(t *testing.T) {
 					w.reconfigure(file)
 					s := w.start()
 					if i == len(files)-1 {
-						if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") || strings.Contains(err.Error(), "\n") {
+						if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") ||
+							strings.Contains(err.Error(), "\n") {
 							t.Errorf("the last file ends with %v, want it refused in one line", err)
 						}
 						return
@@ -109,7 +105,7 @@ func TestBudgetsForgetNothing(t *testing.T) {
 // charges from then on counts.
 func TestFormerBudgetIsStillCharged(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 1, strings.Replace(payers("s "+former), "T06:00", "T01:00", 1))
+		w := newWorld(t, b, 1, payersUntil(midnight.Add(time.Hour), "s "+former))
 		ledgerTopic := topics.Names{App: w.app}.Ledger()
 		from, to := topics.Place(former, topics.Partitions), topics.Place(latter, topics.Partitions)
 		if from == to {
@@ -129,7 +125,8 @@ func TestFormerBudgetIsStillCharged(t *testing.T) {
 			entry.WindowStart, entry.WindowEnd = entry.WindowEnd, entry.WindowEnd.Add(time.Hour)
 			entry.DueAt = entry.DueAt.Add(time.Hour)
 			spent := entry.Standing.BudgetSpent.Add(decimal.NewFromInt(1_000_000))
-			entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: entry.Standing.WindowsLeft - 1}
+			entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent,
+				WindowsLeft: entry.Standing.WindowsLeft - 1}
 			value, err := entry.Encode()
 			if err != nil {
 				t.Fatal(err)

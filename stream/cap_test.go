@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -26,21 +26,11 @@ import (
 // capUsers have a group each, and counts are exact: so the records show who counts in which window.
 const capUsers = 6
 
-const cappedStream = `
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time, group: group}
-    groups: [u0, u1, u2, u3, u4, u5]
-    max_windows: CAP
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: SIZE, every: EVERY, grace: 1s, start: START, end: END}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: LIMIT, per: 24h}
-`
+// capped is a stream with a group for each user and a cap.
+func capped(name, rule string, size, every time.Duration, options ...configtest.Option) string {
+	return configtest.Stream(name, append([]configtest.Option{configtest.Groups("u0", "u1", "u2", "u3", "u4", "u5"),
+		configtest.Set("max_windows", rule), configtest.Window(size, time.Second), configtest.Every(every)}, options...)...)
+}
 
 // attendance says who has an event in which step.
 type attendance map[int64][capUsers]bool
@@ -58,11 +48,12 @@ func (a attendance) came(random *rand.Rand, at time.Time) (events []event) {
 	return events
 }
 
-// whoCounts compares who counts in a stream, by the ledger, with a cap that goes through all windows once. It checks apart
-// from that that nobody counts too often. It returns the stream's entries.
+// whoCounts compares who counts in a stream, by the ledger, with a cap that goes through all windows once. It checks
+// apart from that that nobody counts too often. It returns the stream's entries.
 func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration) (entries []ledger.Entry) {
 	w.t.Helper()
-	state, err := control.Read(kafkatest.Context(w.t), control.Kafka{Fetch: w.broker.Fetch(fetch.Options{}), Names: topics.Names{App: w.app}})
+	state, err := control.Read(kafkatest.Context(w.t), control.Kafka{Fetch: w.broker.Fetch(fetch.Options{}),
+		Names: topics.Names{App: w.app}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -75,7 +66,8 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 			w.t.Fatalf("a window that ends %s comes after %s", e.WindowEnd, entries[i-1].WindowEnd)
 		}
 		if e.Cap != s.Cap(s.Window.Start/int64(time.Second)) || e.Reason != "" || e.Incomplete {
-			w.t.Fatalf("the window that ends %s has the cap %+v, is incomplete %v and withheld for %q", e.WindowEnd, e.Cap, e.Incomplete, e.Reason)
+			w.t.Fatalf("the window that ends %s has the cap %+v, is incomplete %v and withheld for %q", e.WindowEnd, e.Cap,
+				e.Incomplete, e.Reason)
 		}
 		if err := undisturbed.Begin(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}); err != nil {
 			w.t.Fatal(err)
@@ -111,14 +103,14 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 	return entries
 }
 
-// TestTheSameUsersCountAfterAnyStop stops the service without notice again and again, sometimes after another one has joined,
-// while it decides, deletes and rebuilds. The same users count as if it had never been stopped.
+// TestTheSameUsersCountAfterAnyStop stops the service without notice again and again, sometimes after another one has
+// joined, while it decides, deletes and rebuilds. The same users count as if it had never been stopped.
 func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n, overlap = 28, 2
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 12s, parts: 1}", "SIZE", fmt.Sprintf("%ds", overlap), "EVERY", "1s", "LIMIT", "1000000000",
-			"START", start.Format(time.RFC3339), "END", start.Add((n+overlap-1)*time.Second).Format(time.RFC3339)).Replace(cappedStream))
+		w := newWorld(t, b, 2, configtest.File(capped("live", "{count: 8, per: 12s, parts: 1}", overlap*time.Second,
+			time.Second, configtest.Start(start), configtest.End(start.Add((n+overlap-1)*time.Second)))))
 		random, came := rand.New(rand.NewPCG(1, 2)), attendance{}
 		for second := range n + overlap - 1 {
 			for _, e := range came.came(random, start.Add(time.Duration(second)*time.Second)) {
@@ -165,14 +157,14 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 	})
 }
 
-// TestADayOfMinutes has a window every minute for more than a day. Nobody counts in more than eight of any 24 hours, and so
-// the budget of eight windows pays for all of them. A worker begins in the middle, from a checkpoint.
+// TestADayOfMinutes has a window every minute for more than a day. Nobody counts in more than eight of any 24 hours,
+// and so the budget of eight windows pays for all of them. A worker begins in the middle, from a checkpoint.
 func TestADayOfMinutes(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 30 * 60
 		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-		w := newWorld(t, b, 2, strings.NewReplacer("CAP", "{count: 8, per: 24h}", "SIZE", "1m", "EVERY", "1m", "LIMIT", "8000000",
-			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream))
+		w := newWorld(t, b, 2, configtest.File(capped("live", "{count: 8, per: 24h}", time.Minute, time.Minute,
+			configtest.Budget("8000000", "24h"), configtest.Start(start), configtest.End(start.Add(n*time.Minute)))))
 		random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
 		var events [2][]event
 		for minute := range n {
@@ -191,7 +183,8 @@ func TestADayOfMinutes(t *testing.T) {
 		}
 		gate := w.gate()
 		s := w.start(few)
-		gate.until("a part of the windows is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
+		gate.until("a part of the windows is decided",
+			func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > n/3 })
 		s.end(t)
 		gate.open.Store(true)
 		s = w.start(few)
@@ -200,8 +193,10 @@ func TestADayOfMinutes(t *testing.T) {
 		s.end(t)
 		entries := w.whoCounts(w.streams[0], came, time.Minute)
 		last := entries[len(entries)-1]
-		if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" || !last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
-			t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries), last.Standing.BudgetSpent, last.Limit.Epsilon, n)
+		if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" ||
+			!last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
+			t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries),
+				last.Standing.BudgetSpent, last.Limit.Epsilon, n)
 		}
 	})
 }
@@ -212,12 +207,12 @@ func TestCapsShareAWorker(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 10 * 60
 		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-		one := strings.NewReplacer("CAP", "{count: 3, per: 2h, parts: 2}", "SIZE", "1m", "EVERY", "1m", "budget: {epsilon: LIMIT, per: 24h}", "budget: all",
-			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Minute).Format(time.RFC3339)).Replace(cappedStream)
-		_, one, _ = strings.Cut(one, "streams:\n")
-		other := strings.NewReplacer("name: live", "name: other", "{count: 3, per: 2h, parts: 2}", "{count: 8, per: 3h, parts: 1}", "size: 1m, every: 1m", "size: 10m, every: 5m").Replace(one)
-		plain := strings.NewReplacer("name: live", "name: plain", "    max_windows: {count: 3, per: 2h, parts: 2}\n", "", "size: 1m, every: 1m", "size: 30m, every: 30m").Replace(one)
-		w := newWorld(t, b, 2, "version: 1\nbudgets: [{name: all, epsilon: 1000000000, per: 24h}]\nstreams:\n"+one+other+plain)
+		from, until, all := configtest.Start(start), configtest.End(start.Add(n*time.Minute)), configtest.Set("budget", "all")
+		w := newWorld(t, b, 2, configtest.File(
+			capped("live", "{count: 3, per: 2h, parts: 2}", time.Minute, time.Minute, from, until, all),
+			capped("other", "{count: 8, per: 3h, parts: 1}", 10*time.Minute, 5*time.Minute, from, until, all),
+			capped("plain", "", 30*time.Minute, 30*time.Minute, from, until, all),
+		)+"budgets: [{name: all, epsilon: 1000000000, per: 24h}]\n")
 		random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
 		var events [2][]event
 		for minute := range n {
@@ -255,21 +250,22 @@ func TestCapsShareAWorker(t *testing.T) {
 	})
 }
 
-// TestLostPartsBeginAnEra deletes the parts and the snapshots that tell who has counted. The next worker says so, and counts from then on anew:
-// nobody counts too often in either era, and the windows of both cost what they cost apart.
+// TestLostPartsBeginAnEra deletes the parts and the snapshots that tell who has counted. The next worker says so, and
+// counts from then on anew: nobody counts too often in either era, and the windows of both cost what they cost apart.
 func TestLostPartsBeginAnEra(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 40 // the first session has long ended when the last one begins, also on a busy machine
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 1, strings.NewReplacer("CAP", "{count: 2, per: 8s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
-			"START", start.Format(time.RFC3339), "END", start.Add(n*time.Second).Format(time.RFC3339)).Replace(cappedStream))
+		w := newWorld(t, b, 1, configtest.File(capped("live", "{count: 2, per: 8s, parts: 1}", time.Second, time.Second,
+			configtest.Start(start), configtest.End(start.Add(n*time.Second)))))
 		random, came := rand.New(rand.NewPCG(5, 6)), attendance{}
 		for second := range n {
 			b.Produce(t, w.input, 0, records(came.came(random, start.Add(time.Duration(second)*time.Second))...)...)
 		}
 		core, logs := observer.New(zap.ErrorLevel)
 		s := w.start()
-		kafkatest.Await(t, "some windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 8 })
+		kafkatest.Await(t, "some windows are decided",
+			func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 8 })
 		s.end(t)
 		for _, topic := range []string{topics.Names{App: w.app}.Partials(), topics.Names{App: w.app}.State()} {
 			_, end := w.ends(topic)
@@ -297,8 +293,10 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 					t.Errorf("%s counts three times in one era, in %v", g.Name, ends[len(ends)-3:])
 				}
 			}
-			if len(eras) == 2 && e.WindowEnd.Equal(eras[0].end.Add(time.Second)) && e.Standing.BudgetSpent.String() != "3000000" {
-				t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of the second", e.Standing.BudgetSpent)
+			if len(eras) == 2 && e.WindowEnd.Equal(eras[0].end.Add(time.Second)) &&
+				e.Standing.BudgetSpent.String() != "3000000" {
+				t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of the second",
+					e.Standing.BudgetSpent)
 			}
 		}
 		if len(eras) != 2 || eras[1].start.Unix() != eras[0].end.Unix() {
@@ -315,18 +313,19 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 		text := func(count string) string {
-			return strings.NewReplacer("CAP", "{count: "+count+", per: 60s, parts: 1}", "SIZE", "1s", "EVERY", "1s", "LIMIT", "1000000000",
-				"START", start.Format(time.RFC3339), "END", start.Add(time.Hour).Format(time.RFC3339)).Replace(cappedStream)
+			return configtest.File(capped("live", "{count: "+count+", per: 60s, parts: 1}", time.Second, time.Second,
+				configtest.Start(start), configtest.End(start.Add(time.Hour))))
 		}
 		w := newWorld(t, b, 1, text("2"))
 		one := w.start()
 		var events []event
 		for second := range 240 { // u5 comes every second, for longer than a test may wait
-			events = append(events, event{User: "u5", Group: "u5", Value: 1, Time: start.Add(time.Duration(second) * time.Second)})
+			events = append(events, event{User: "u5", Group: "u5", Value: 1,
+				Time: start.Add(time.Duration(second) * time.Second)})
 		}
 		b.Produce(t, w.input, 0, records(events...)...)
 		kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
-		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(text("4")))
+		w.reconfigure(text("4"))
 		two := w.start()
 		var last ledger.Entry
 		kafkatest.Await(t, "windows of the new definition are decided", func() bool {
@@ -355,8 +354,10 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 		if last.Cap.Era != begun.Unix() {
 			t.Errorf("the new era is %d, the new definition begins at %d", last.Cap.Era, begun.Unix())
 		}
-		if counted[0] > 2 || counted[1] > 4 || counted[0] == 0 || counted[1] == 0 || last.Standing.BudgetSpent.String() != "6000000" {
-			t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at most 2 and 4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
+		if counted[0] > 2 || counted[1] > 4 || counted[0] == 0 || counted[1] == 0 ||
+			last.Standing.BudgetSpent.String() != "6000000" {
+			t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at most 2 and "+
+				"4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
 		}
 	})
 }

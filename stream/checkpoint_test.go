@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -22,13 +23,15 @@ import (
 
 // progressLog is the app's topic of the progress, in the test's hands.
 func (w *world) progressLog() *progress.Log {
-	return &progress.Log{Client: w.broker.Conn.Client, Fetch: w.broker.Fetch(fetch.Options{}), Topic: topics.Names{App: w.app}.Progress()}
+	return &progress.Log{Client: w.broker.Conn.Client, Fetch: w.broker.Fetch(fetch.Options{}),
+		Topic: topics.Names{App: w.app}.Progress()}
 }
 
 // checkpoint reads the last checkpoint of a partition of the ledger.
 func (w *world) checkpoint(partition int) (progress.Text, bool) {
 	w.t.Helper()
-	if _, err := topics.Counts(kafkatest.Context(w.t), w.broker.Conn.Client, []topics.Topic{{Name: topics.Names{App: w.app}.Progress()}}); err != nil {
+	if _, err := topics.Counts(kafkatest.Context(w.t), w.broker.Conn.Client,
+		[]topics.Topic{{Name: topics.Names{App: w.app}.Progress()}}); err != nil {
 		return progress.Text{}, false
 	}
 	text, found, err := w.progressLog().ReadText(kafkatest.Context(w.t), progress.CheckpointKey(partition))
@@ -67,8 +70,9 @@ const (
 
 // long is the file of users with so many hours, of which the budget pays the first so many.
 func long(hours, paid int) string {
-	end := midnight.Add(time.Duration(hours) * time.Hour).Format("2006-01-02T15:04:05Z")
-	return strings.NewReplacer("2026-01-01T03:00:00Z", end, "per: 24h", "per: forever").Replace(withBudget(fmt.Sprint(paid, "000000")))
+	paidFor := fmt.Sprint(paid, "000000")
+	return withBudget(paidFor, configtest.End(midnight.Add(time.Duration(hours)*time.Hour)),
+		configtest.Budget(paidFor, "forever"))
 }
 
 // TestReleaseGoesOnFromACheckpoint stops a service half-way and starts it again, which then reads no more than what
@@ -100,7 +104,8 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 		// What is reported from the checkpoint is what is reported from the first entry, where the checkpoint is damaged.
 		report := func(wrong int) (ledger.Report, ledger.Entry) {
 			ignored := 0
-			tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, 50, func(error) { ignored++ })
+			tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, 50,
+				func(error) { ignored++ })
 			if err != nil || ignored != wrong {
 				t.Fatalf("%v, and %d checkpoints are left out; want %d", err, ignored, wrong)
 			}
@@ -117,13 +122,15 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 		short, last := report(0)
 		w.plant(at, string(text.Text[:len(text.Text)/2]))
 		whole, same := report(1)
-		if a, b := fmt.Sprint(short), fmt.Sprint(whole); a != b || !strings.Contains(a, "users") || !last.WindowEnd.Equal(same.WindowEnd) {
+		if a, b := fmt.Sprint(short), fmt.Sprint(whole); a != b || !strings.Contains(a, "users") ||
+			!last.WindowEnd.Equal(same.WindowEnd) {
 			t.Errorf("from the checkpoint:\n%s\nfrom the first entry:\n%s", a, b)
 		}
 	})
 }
 
-// TestTailsAreLongEnough has each window in a transaction of its own, so that every other offset of the ledger is a marker.
+// TestTailsAreLongEnough has each window in a transaction of its own, so that every other offset of the ledger is a
+// marker.
 func TestTailsAreLongEnough(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const windows, keep = 100, 50
@@ -136,7 +143,8 @@ func TestTailsAreLongEnough(t *testing.T) {
 		if _, found := w.checkpoint(at); !found {
 			t.Error("there is no checkpoint")
 		}
-		tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, keep, func(err error) { t.Error(err) })
+		tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, keep,
+			func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,10 +167,13 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 			_, rest, _ = strings.Cut(rest, "]")
 			return charges + ends + "1]" + rest
 		},
-		"nothing spent":        func(text string) string { return strings.Replace(text, `"charges":[`, `"others":[`, 1) },
-		"a later version":      func(text string) string { return strings.Replace(text, `{"v":1`, `{"v":99`, 1) },
-		"another partition":    func(text string) string { return strings.Replace(text, `"partition":`, `"partition":1`, 1) },
-		"an earlier offset":    func(text string) string { return strings.Replace(text, `"entries":`, `"offset":0,"former":`, 1) },
+		"nothing spent":     func(text string) string { return strings.Replace(text, `"charges":[`, `"others":[`, 1) },
+		"a later version":   func(text string) string { return strings.Replace(text, `{"v":1`, `{"v":99`, 1) },
+		"another partition": func(text string) string { return strings.Replace(text, `"partition":`, `"partition":1`, 1) },
+		"an earlier offset": func(text string) string {
+			return strings.Replace(text, `"entries":`,
+				`"offset":0,"former":`, 1)
+		},
 		"nothing that is JSON": func(string) string { return "hello" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +182,8 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 				at := topics.Place("users", topics.Partitions)
 				gate := w.gate()
 				s := w.start(often(20))
-				gate.until("half of the windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
+				gate.until("half of the windows are decided",
+					func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
 				gate.until("there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
 				s.end(t)
 				gate.open.Store(true)
@@ -183,7 +195,8 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 				w.plant(at, wrong)
 				lines, log := told()
 				s = w.start(often(20), log)
-				kafkatest.Await(t, "all windows are decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= hours })
+				kafkatest.Await(t, "all windows are decided",
+					func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= hours })
 				s.end(t)
 				if n := lines.FilterMessageSnippet(leftOut).Len(); n != 1 {
 					t.Errorf("%d lines say that a checkpoint is left out, want 1: %v", n, lines.All())
@@ -199,7 +212,7 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 // TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
 // checkpoint still tells of entries that are gone.
 func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const hours = 150
 		w := newWorld(t, b, 1, long(hours, hours))
 		names, at := topics.Names{App: w.app}, topics.Place("users", topics.Partitions)
@@ -211,8 +224,10 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 			t.Fatal("there is no checkpoint")
 		}
 		b.DeleteTopic(t, names.Ledger())
-		b.Produce(t, names.Progress(), topics.Place(progress.PublishKey(at), topics.Partitions), txn.Record{Key: []byte(progress.PublishKey(at))})
-		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), "not all there") {
+		b.Produce(t, names.Progress(), topics.Place(progress.PublishKey(at), topics.Partitions),
+			txn.Record{Key: []byte(progress.PublishKey(at))})
+		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) ||
+			!strings.Contains(err.Error(), "not all there") {
 			t.Errorf("with an empty ledger the service ended with %v", err)
 		}
 		for range 2 { // others wrote so much since that it is longer than before
@@ -225,7 +240,8 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 				b.Produce(t, names.Ledger(), at, txn.Record{Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()})
 			}
 		}
-		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), "not all there") {
+		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) ||
+			!strings.Contains(err.Error(), "not all there") {
 			t.Errorf("with another ledger the service ended with %v", err)
 		}
 	})
@@ -256,13 +272,13 @@ func TestProgressIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestContinuedBudgetHasACheckpoint moves a stream to a budget in another partition of the ledger: the former one's charges
-// come from its checkpoint, and count.
+// TestContinuedBudgetHasACheckpoint moves a stream to a budget in another partition of the ledger: the former one's
+// charges come from its checkpoint, and count.
 func TestContinuedBudgetHasACheckpoint(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const windows = 150
 		file := func(line, rest string) string {
-			return strings.Replace(payers(line), "end: 2026-01-01T06:00:00Z", "end: 2026-01-07T06:00:00Z", 1) + rest
+			return payersUntil(midnight.Add(windows*time.Hour), line) + rest
 		}
 		w := newWorld(t, b, 1, file("s "+former, ""))
 		s := w.start(often(2))
@@ -285,7 +301,8 @@ func TestContinuedBudgetHasACheckpoint(t *testing.T) {
 			}
 		}
 		for _, budget := range []string{former, latter} {
-			if text, found := w.checkpoint(topics.Place(budget, topics.Partitions)); !found || !strings.Contains(string(text.Text), `"budget":"`+budget+`"`) {
+			if text, found := w.checkpoint(topics.Place(budget, topics.Partitions)); !found ||
+				!strings.Contains(string(text.Text), `"budget":"`+budget+`"`) {
 				t.Errorf("budget %s has no checkpoint: %s", budget, text.Text)
 			}
 		}

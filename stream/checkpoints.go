@@ -14,9 +14,10 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// Checkpoints returns the last checkpoint of each partition of an app's ledger that has one, and where it is in the progress
-// topic. An app without a progress topic has no checkpoints.
-func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client, app string) (map[int]progress.Text, error) {
+// Checkpoints returns the last checkpoint of each partition of an app's ledger that has one, and where it is in the
+// progress topic. An app without a progress topic has no checkpoints.
+func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client,
+	app string) (map[int]progress.Text, error) {
 	log := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
 	switch _, err := topics.Counts(ctx, client, []topics.Topic{{Name: log.Topic}}); {
 	case errors.Is(err, topics.ErrMissing):
@@ -37,17 +38,19 @@ func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client, 
 	return all, nil
 }
 
-// Tail is what a partition of a ledger says: the books after all entries, and the newest entries, in order and without their
-// groups.
+// Tail is what a partition of a ledger says: the books after all entries, and the newest entries, in order and without
+// their groups.
 type Tail struct {
 	Books   *ledger.Books
 	Entries []ledger.Entry
 }
 
-// Tails reads an app's ledger, which must exist, as a process does that takes it over: each partition from its last checkpoint
-// on. keep is how many entries it returns of each partition, if there are so many, or up to twice as many. ignored is told of
-// checkpoints that do not fit, perhaps by several goroutines at once. Then, and without any, it reads all entries.
-func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int, ignored func(error)) ([]Tail, error) {
+// Tails reads an app's ledger, which must exist, as a process does that takes it over: each partition from its last
+// checkpoint on. keep is how many entries it returns of each partition, if there are so many, or up to twice as many.
+// ignored is told of checkpoints that do not fit, perhaps by several goroutines at once. Then, and without any, it
+// reads all entries.
+func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int,
+	ignored func(error)) ([]Tail, error) {
 	checkpoints, err := Checkpoints(ctx, client, read, app)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,8 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 }
 
 // read adds the entries of a partition to a fold that has just begun, and keeps the newest.
-func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold, keep int) error {
+func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold,
+	keep int) error {
 	topic, from := topics.Names{App: app}.Ledger(), f.From()
 	starts, err := read.Starts(ctx, topic, []int{partition})
 	if err != nil {

@@ -18,7 +18,8 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 		b.CreateTopic(t, w.input, 3, map[string]string{"max.message.bytes": "3000000", "retention.ms": "-1"})
 		stream := w.streams[0]
 		stream.Input.Topic = w.input
-		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000", "retention.ms": "-1"}), b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
+		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000", "retention.ms": "-1"}),
+			b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 		huge := make([]byte, 500_000)
 		if _, err := rand.Read(huge); err != nil {
 			t.Fatal(err)
@@ -35,7 +36,8 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 				t.Errorf("hour %d counts %s users, want %s", hour, users, want[hour])
 			}
 		}
-		kafkatest.Await(t, "all bad records are counted", func() bool { return s.count(t, "louver_events_rejected_total", "malformed") == 4 })
+		kafkatest.Await(t, "all bad records are counted",
+			func() bool { return s.count(t, "louver_events_rejected_total", "malformed") == 4 })
 		rejects, late := b.Consume(t, stream.Rejects, 0), b.Consume(t, stream.Late, 0)
 		bad := 0
 		for _, m := range rejects {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -62,31 +63,21 @@ func TestDecidedPartsAreDeleted(t *testing.T) {
 	})
 }
 
-// TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any moment,
-// also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its partition
-// writes how far it had come, which is not as far as what is deleted by then.
+// TestPartsThatAWindowNeedsStay lets windows overlap and stops the service without notice again and again, at any
+// moment, also while it deletes. Every figure is right and none is incomplete. In between, a worker that has lost its
+// partition writes how far it had come, which is not as far as what is deleted by then.
 //
 // In fake time alone: a service that is stopped while a real broker deletes is in TestTheSameUsersCountAfterAnyStop.
 func TestPartsThatAWindowNeedsStay(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const seconds, size = 240, 4 // of events: more than a test may wait
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 2, fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: %ds, every: 1s, grace: 1s, start: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000000, per: 1h}
-`, size, start.Format(time.RFC3339)))
+		w := newWorld(t, b, 2, configtest.File(configtest.Stream("live", configtest.Window(size*time.Second, time.Second),
+			configtest.Every(time.Second), configtest.Start(start))))
 		var events [2][]event
 		for second := range seconds { // one user each second
-			events[second%2] = append(events[second%2], event{User: fmt.Sprint(second), Value: 1, Time: start.Add(time.Duration(second) * time.Second)})
+			events[second%2] = append(events[second%2], event{User: fmt.Sprint(second), Value: 1,
+				Time: start.Add(time.Duration(second) * time.Second)})
 		}
 		for p := range events {
 			b.Produce(t, w.input, p, records(events[p]...)...)
@@ -151,7 +142,8 @@ func TestPartsThatMayNotBeDeleted(t *testing.T) {
 		if n := logs.Len(); n != 1 {
 			t.Fatalf("%d warnings, want 1: %v", n, logs.All())
 		}
-		if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text, "it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
+		if text := fmt.Sprint(logs.All()[0].Message, logs.All()[0].ContextMap()); !strings.Contains(text,
+			"it needs the right Delete on topic "+topics.Names{App: w.app}.Partials()) {
 			t.Errorf("the warning does not name the right: %s", text)
 		}
 		if start, _ := w.parts(); start != 0 {

@@ -11,33 +11,23 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
 )
 
 // TestFileChangesUnderRunningProcesses starts a process with another file beside one that runs: other windows, another
-// step, another budget. No event is lost or counts in two windows, and both processes follow. A third one with the first
-// file follows too.
+// step, another budget. No event is lost or counts in two windows, and both processes follow. A third one with the
+// first file follows too.
 //
 // In fake time alone: a definition is a record like others to a broker.
 func TestFileChangesUnderRunningProcesses(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const grace = 2 * time.Second // of both files
-		w := newWorld(t, b, 2, `
-version: 1
-streams:
-  - name: s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 4s, grace: 2s, start: now}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-      - {name: p50, statistic: median, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000000, per: 1h}
-`)
-		input, output := w.input, w.streams[0].Output
+		both := configtest.Releases("{name: users, statistic: count, epsilon: 1000000}",
+			"{name: p50, statistic: median, epsilon: 1000000}")
+		w := newWorld(t, b, 2, configtest.File(configtest.Stream("s", configtest.Window(4*time.Second, grace),
+			configtest.StartNow, both)))
 		before := w.streams
 		one := w.start()
 		kafkatest.Await(t, "the first is ready", one.Ready)
@@ -46,27 +36,15 @@ streams:
 		send := func() {
 			now := time.Now().UTC()
 			for p := range 2 {
-				b.Produce(t, input, p, records(event{User: fmt.Sprint("u", len(events)), Value: 50, Time: now})...)
+				b.Produce(t, w.input, p, records(event{User: fmt.Sprint("u", len(events)), Value: 50, Time: now})...)
 				events = append(events, sending{now, time.Now()})
 			}
 		}
 		kafkatest.Await(t, "figures by the first file", func() bool { send(); return len(w.published()) >= 2 })
-		w.configure(strings.NewReplacer("INPUT", input, "OUTPUT", output).Replace(`
-version: 1
-streams:
-  - name: s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 0.1}
-    window: {size: 2s, grace: 2s, start: now}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-      - {name: p50, statistic: median, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: another
-    continues: s
-budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
-`))
+		w.reconfigure(configtest.File(configtest.Stream("s", configtest.Window(2*time.Second, grace),
+			configtest.StartNow, both,
+			configtest.Set("bounds", "{lower: 0, upper: 100, step: 0.1}"), configtest.Set("budget", "another"),
+			configtest.Set("continues", "s"))) + "budgets: [{name: another, epsilon: 1000000000000, per: 1h}]\n")
 		after := w.streams[0].Definition.Fingerprint()
 		two := w.start()
 		short := func(r outputs.Record) bool { return r.WindowEnd.Sub(r.WindowStart) == 2*time.Second }
@@ -90,7 +68,8 @@ budgets: [{name: another, epsilon: 1000000000000, per: 1h}]
 		})
 		for i, r := range []*running{one, two, three} {
 			want := []string{fmt.Sprintf(`epoch:"2" fingerprint:%q stream:"s"`, after)}
-			kafkatest.Await(t, fmt.Sprintf("process %d shows the definition that it works by", i), func() bool { return slices.Equal(r.definitions(t), want) })
+			kafkatest.Await(t, fmt.Sprintf("process %d shows the definition that it works by", i),
+				func() bool { return slices.Equal(r.definitions(t), want) })
 		}
 		one.end(t)
 		two.end(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -18,29 +19,21 @@ import (
 )
 
 // users is a stream that only counts users, exactly.
-const users = `
-version: 1
-streams:
-  - name: users
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T03:00:00Z}
-    contribution: last
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: BUDGET, per: 24h}
-    on_exhausted: withhold
-`
+// withBudget is a file of the three hours from midnight, of which each costs ε 1,000,000.
+func withBudget(epsilon string, options ...configtest.Option) string {
+	return configtest.File(configtest.Stream("users", append([]configtest.Option{
+		configtest.Window(time.Hour, 10*time.Second), configtest.Start(midnight), configtest.End(midnight.Add(3 * time.Hour)),
+		configtest.Budget(epsilon, "24h"), configtest.Set("on_exhausted", "withhold")}, options...)...))
+}
 
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func withBudget(epsilon string) string { return strings.ReplaceAll(users, "BUDGET", epsilon) }
 
 // in are n events of as many users in the hour of that number.
 func in(hour, n int, prefix string) []txn.Record {
 	var events []event
 	for i := range n {
-		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i, Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
+		events = append(events, event{User: fmt.Sprint(prefix, i), Value: i,
+			Time: midnight.Add(time.Duration(hour)*time.Hour + time.Duration(i)*time.Second)})
 	}
 	return records(events...)
 }
@@ -93,7 +86,7 @@ func TestTransactionsOfTheInput(t *testing.T) {
 }
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withBudget("2000000")) // two windows
 		for hour := range 3 {
 			b.Produce(t, w.input, hour%2, in(hour, 4, "u")...)
@@ -130,14 +123,13 @@ func TestAnotherBudgetMustBeMeant(t *testing.T) {
 		s := w.start()
 		w.await(3)
 		s.end(t)
-		yaml := strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(withBudget("2000000"))
-		renamed := strings.Replace(yaml, "name: users\n", "name: renamed\n", 1)
-		w.configure(renamed)
+		renamed := strings.Replace(withBudget("2000000"), "name: users\n", "name: renamed\n", 1)
+		w.reconfigure(renamed)
 		s = w.start()
 		if err := <-s.err; !errors.Is(err, control.ErrRefused) {
 			t.Fatalf("a renamed stream started anew: %v", err)
 		}
-		w.configure(renamed + "    continues: users\nremoved: [users]\n")
+		w.reconfigure(renamed + "    continues: users\nremoved: [users]\n")
 		s = w.start()
 		kafkatest.Await(t, "all six figures", func() bool { return len(w.published()) == 6 })
 		for _, r := range w.published() {

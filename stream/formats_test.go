@@ -22,8 +22,8 @@ import (
 const avroEvent = `{"type": "record", "name": "Event", "fields": [{"name": "user", "type": "string"}, {"name": "value", "type": "int"},
 	{"name": "time", "type": {"type": "long", "logicalType": "timestamp-micros"}}, {"name": "group", "type": "string"}]}`
 
-// protobufEvent is a set of file descriptors, as text of `message Event {string user = 1; sint64 value = 2; string time = 3;
-// string group = 4;}` in package test.
+// protobufEvent is a set of file descriptors, as text of `message Event {string user = 1; sint64 value = 2; string time
+// = 3; string group = 4;}` in package test.
 const protobufEvent = "CnQKB3QucHJvdG8SBHRlc3QiWwoFRXZlbnQSEgoEdXNlchgBIAEoCVIEdXNlchIUCgV2YWx1ZRgCIAEoElIFdmFsdWUSEgoEdGltZRgDIAEoCVIEdGltZRIUCgVncm91cBgEIAEoCVIFZ3JvdXBiBnByb3RvMw=="
 
 // TestFormats sends the same events in each format, with a bad record among them: the figures are those of the events.
@@ -35,27 +35,34 @@ func TestFormats(t *testing.T) {
 		input string
 		write func(e event) txn.Record
 	}{
-		"cloudevents": {"format: cloudevents, user: subject, value: data.value, time: time, group: group", func(e event) txn.Record {
-			return txn.Record{Value: mustJSON(t, map[string]any{"value": e.Value}), Headers: []txn.Header{header("ce_specversion", "1.0"),
-				header("ce_subject", e.User), header("ce_time", e.Time.Format(time.RFC3339Nano)), header("ce_group", e.Group), header("content-type", "application/json")}}
-		}},
-		"avro": {"format: avro, schema: {text: '" + avroEvent + "'}, user: user, value: value, time: time, group: group", func(e event) txn.Record {
-			value, err := schema.Encode(map[string]any{"user": e.User, "value": e.Value, "time": e.Time, "group": e.Group})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return txn.Record{Value: value}
-		}},
-		"protobuf": {"format: protobuf, schema: {text: " + protobufEvent + ", message: test.Event}, user: user, value: value, time: time, group: group", func(e event) txn.Record {
+		"cloudevents": {"format: cloudevents, user: subject, value: data.value, time: time, group: group",
+			func(e event) txn.Record {
+				return txn.Record{Value: mustJSON(t, map[string]any{"value": e.Value}),
+					Headers: []txn.Header{header("ce_specversion", "1.0"),
+						header("ce_subject", e.User), header("ce_time", e.Time.Format(time.RFC3339Nano)), header("ce_group", e.Group),
+						header("content-type", "application/json")}}
+			}},
+		"avro": {"format: avro, schema: {text: '" + avroEvent + "'}, user: user, value: value, time: time, group: group",
+			func(e event) txn.Record {
+				value, err := schema.Encode(map[string]any{"user": e.User, "value": e.Value, "time": e.Time, "group": e.Group})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return txn.Record{Value: value}
+			}},
+		"protobuf": {"format: protobuf, schema: {text: " + protobufEvent +
+			", message: test.Event}, user: user, value: value, time: time, group: group", func(e event) txn.Record {
 			b := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), e.User)
-			b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType), protowire.EncodeZigZag(int64(e.Value.(int))))
+			b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType),
+				protowire.EncodeZigZag(int64(e.Value.(int))))
 			b = protowire.AppendString(protowire.AppendTag(b, 3, protowire.BytesType), e.Time.Format(time.RFC3339Nano))
 			return txn.Record{Value: protowire.AppendString(protowire.AppendTag(b, 4, protowire.BytesType), e.Group)}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-				w := newWorld(t, b, 1, strings.Replace(exactly, "user: user, value: value, time: time, group: group", format.input, 1))
+				w := newWorld(t, b, 1, strings.Replace(exactly, "user: user, value: value, time: time, group: group",
+					format.input, 1))
 				events := history(rand.New(rand.NewPCG(11, 12)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
 				records := []txn.Record{{Value: []byte("\xff\xff")}}
 				for i, e := range events {
@@ -99,7 +106,8 @@ func TestRegistry(t *testing.T) {
 		records := kafkatest.Values("\x00\x00\x00\x00\x07of another schema")
 		for i, e := range events {
 			events[i].Time = e.Time.Truncate(time.Microsecond)
-			value, err := schema.AppendEncode([]byte{0, 0, 0, 1, 2}, map[string]any{"user": e.User, "value": e.Value, "time": events[i].Time, "group": e.Group})
+			value, err := schema.AppendEncode([]byte{0, 0, 0, 1, 2}, map[string]any{"user": e.User, "value": e.Value,
+				"time": events[i].Time, "group": e.Group})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,8 +13,8 @@ import (
 // together is how many windows release decides in one transaction at the most.
 const together = 64
 
-// gate holds back the transactions of the release stage of a world with a fake broker. A service that runs freely may have
-// decided everything before a test has looked once.
+// gate holds back the transactions of the release stage of a world with a fake broker. A service that runs freely may
+// have decided everything before a test has looked once.
 type gate struct {
 	w    *world
 	next atomic.Bool // the next transaction may begin
@@ -34,7 +34,8 @@ func (w *world) gate() *gate {
 		for _, t := range q.Topics {
 			answer := kmsg.AddPartitionsToTxnResponseTopic{Topic: t.Topic}
 			for _, p := range t.Partitions {
-				answer.Partitions = append(answer.Partitions, kmsg.AddPartitionsToTxnResponseTopicPartition{Partition: p, ErrorCode: int16(kafka.GroupLoadInProgress)})
+				answer.Partitions = append(answer.Partitions, kmsg.AddPartitionsToTxnResponseTopicPartition{Partition: p,
+					ErrorCode: int16(kafka.GroupLoadInProgress)})
 			}
 			res.Topics = append(res.Topics, answer)
 		}

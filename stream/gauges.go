@@ -8,7 +8,8 @@ import (
 	"github.com/louver/louver/stream/control"
 )
 
-// showDefinitions records in the gauges which definitions this process uses: the newest of each stream that is not removed.
+// showDefinitions records in the gauges which definitions this process uses: the newest of each stream that is not
+// removed.
 func (s *Service) showDefinitions(state *control.State) error {
 	h, err := state.History()
 	if err != nil {

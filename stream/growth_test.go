@@ -8,6 +8,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
@@ -21,19 +22,8 @@ func TestInputGrows(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 4 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
-		w := newWorld(t, b, 1, fmt.Sprintf(`
-version: 1
-streams:
-  - name: growing
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 4s, every: 4s, grace: 1s, start: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339)))
+		w := newWorld(t, b, 1, configtest.File(configtest.Stream("growing", configtest.Window(size, time.Second),
+			configtest.Start(start))))
 		s := w.start()
 		kafkatest.Await(t, "the service is ready", s.Ready)
 		res, err := b.Conn.Client.CreatePartitions(kafkatest.Context(t), &kafka.CreatePartitionsRequest{
@@ -73,19 +63,8 @@ func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, grace = 2 * time.Second, time.Second
 		start := time.Now().UTC().Truncate(size).Add(4 * size)
-		w := newWorld(t, b, 2, fmt.Sprintf(`
-version: 1
-streams:
-  - name: growing
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000000, per: 1h}
-`, start.Format(time.RFC3339)))
+		w := newWorld(t, b, 2, configtest.File(configtest.Stream("growing", configtest.Window(size, grace),
+			configtest.Start(start))))
 		one, two := w.start(), w.start()
 		kafkatest.Await(t, "both are ready", func() bool { return one.Ready() && two.Ready() })
 		sent, inTime := 0, map[time.Time]int{} // events in all, and those of each window that were there before it was due

@@ -45,11 +45,11 @@ type guard struct {
 // run notices when somebody deletes one of the app's own topics, or makes it anew, while the service runs.
 //
 //   - The ledger: what was charged is not known any more. It returns a [ledger.ErrUnreadable], a privacy stop.
-//   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It returns
-//     a [control.ErrForgotten], a privacy stop.
-//   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are incomplete, also
-//     those whose parts may be lost, for all that a worker without progress can tell. How far workers had come follows from
-//     the ledger and the outputs. Who has counted follows from the parts, if these are there.
+//   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It
+//     returns a [control.ErrForgotten], a privacy stop.
+//   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are
+//     incomplete, also those whose parts may be lost, for all that a worker without progress can tell. How far workers
+//     had come follows from the ledger and the outputs. Who has counted follows from the parts, if these are there.
 func (g guard) run(ctx context.Context, plan []topics.Topic) error {
 	own := make([]*guarded, len(plan))
 	for i, t := range plan {
@@ -90,9 +90,11 @@ func (g guard) lookFor(ctx context.Context, t *guarded) error {
 	}
 	switch {
 	case t.Name == g.names.Ledger():
-		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; the topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)
+		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; the "+
+			"topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)
 	case t.Name == g.names.Control():
-		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran; the topic must never be deleted or recreated; begin again with another app id", control.ErrForgotten, t.Name)
+		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran; the topic must never be deleted or "+
+			"recreated; begin again with another app id", control.ErrForgotten, t.Name)
 	case gone:
 		what := "create it again"
 		if g.create {
@@ -101,11 +103,13 @@ func (g guard) lookFor(ctx context.Context, t *guarded) error {
 				what = "it cannot be created again: " + err.Error()
 			}
 		}
-		episodes.On(key, episode.Rule{Every: time.Minute}, "a topic was deleted while louver ran: "+what, zap.String("topic", t.Name))
+		episodes.On(key, episode.Rule{Every: time.Minute}, "a topic was deleted while louver ran: "+what,
+			zap.String("topic", t.Name))
 		t.id = "" // that it has another one then is no news
 	default:
 		episodes.Forget(key)
-		g.log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete", zap.String("topic", t.Name))
+		g.log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete",
+			zap.String("topic", t.Name))
 		t.id, t.missed = id, 0
 	}
 	return nil

@@ -2,11 +2,11 @@ package stream_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -16,19 +16,10 @@ import (
 // everyTwoSeconds is a stream of so many windows that begin now.
 func everyTwoSeconds(count int) string {
 	start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
-	return fmt.Sprintf(`
-version: 1
-streams:
-  - name: users
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    max_windows: {count: 4, per: 40s, parts: 3}
-    releases: [{name: users, statistic: count, epsilon: 1000000}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 24h}
-`, start.Format(time.RFC3339), start.Add(time.Duration(count)*2*time.Second).Format(time.RFC3339))
+	return configtest.File(configtest.Stream("users", configtest.Window(2*time.Second, time.Second),
+		configtest.Start(start),
+		configtest.End(start.Add(time.Duration(count)*2*time.Second)),
+		configtest.Set("max_windows", "{count: 4, per: 40s, parts: 3}")))
 }
 
 // TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
@@ -39,12 +30,12 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
 	}{
 		"partials": {topics.Names.Partials, kafkatest.BubbleAndReal}, // written without transactions
-		"progress": {topics.Names.Progress, kafkatest.BubbleAndReal}, // with transactions
+		"progress": {topics.Names.Progress, kafkatest.Bubble},        // with transactions
 		"state":    {topics.Names.State, kafkatest.Bubble},           // as the progress is
 	} {
 		t.Run(kind, func(t *testing.T) {
 			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
-				const count = 25
+				const count = 10
 				w := newWorld(t, b, 1, everyTwoSeconds(count))
 				lines, log := told()
 				s := w.start(log)
@@ -64,8 +55,8 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 	}
 }
 
-// TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below what
-// the service has read. The service ends as if the topic were gone.
+// TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below
+// what the service has read. The service ends as if the topic were gone.
 func TestControlTopicGoesBack(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
@@ -80,24 +71,26 @@ func TestControlTopicGoesBack(t *testing.T) {
 	})
 }
 
-// TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who is
-// who. The service ends, and none can start.
+// TestTopicThatMustStayIsDeleted: without the ledger it is unknown what was charged, and without the control topic who
+// is who. The service ends, and none can start.
 func TestTopicThatMustStayIsDeleted(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[string]struct {
 		name func(topics.Names) string
 		want error
+		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
 	}{
-		"ledger":  {topics.Names.Ledger, ledger.ErrUnreadable},
-		"control": {topics.Names.Control, control.ErrForgotten},
+		"ledger":  {topics.Names.Ledger, ledger.ErrUnreadable, kafkatest.BubbleAndReal},
+		"control": {topics.Names.Control, control.ErrForgotten, kafkatest.Bubble},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 1, withBudget("1000000000"))
 				s := w.start()
 				w.await(3)
 				b.DeleteTopic(t, c.name(topics.Names{App: w.app}))
-				if err := s.refused(t); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "was deleted or made anew while louver ran") {
+				if err := s.refused(t); !errors.Is(err, c.want) ||
+					!strings.Contains(err.Error(), "was deleted or made anew while louver ran") {
 					t.Errorf("the service ended with %v", err)
 				}
 				if err := w.start().refused(t); !errors.Is(err, c.want) {

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -29,15 +30,16 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// TestALargeRecordIsRejectedAlone: in the middle of a batch, one record unpacks to 140 MB. It is rejected; the others of
-// its batch count.
+// TestALargeRecordIsRejectedAlone: in the middle of a batch, one record unpacks to 140 MB. It is rejected; the others
+// of its batch count.
 func TestALargeRecordIsRejectedAlone(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		for _, codec := range []kafka.Compression{kafka.Gzip, kafka.Lz4, kafka.Zstd} {
 			w := newWorld(t, b, 1, withBudget("1000000000"))
 			w.streams[0].Rejects = b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 			const size = 140 << 20
-			large := append(append([]byte(`{"user":"large","value":1,"time":"2026-01-01T00:00:01Z","x":"`), bytes.Repeat([]byte{'x'}, size)...), `"}`...)
+			large := append(append([]byte(`{"user":"large","value":1,"time":"2026-01-01T00:00:01Z","x":"`),
+				bytes.Repeat([]byte{'x'}, size)...), `"}`...)
 			var batch []kafka.Record
 			for i, r := range in(0, 20, "u") {
 				if i == 10 {
@@ -45,8 +47,9 @@ func TestALargeRecordIsRejectedAlone(t *testing.T) {
 				}
 				batch = append(batch, kafka.Record{Time: midnight, Value: kafka.NewBytes(r.Value)})
 			}
-			res, err := b.Conn.Client.Produce(kafkatest.Context(t), &kafka.ProduceRequest{Topic: w.input, RequiredAcks: kafka.RequireAll,
-				Compression: codec, Records: kafka.NewRecordReader(batch...)})
+			res, err := b.Conn.Client.Produce(kafkatest.Context(t), &kafka.ProduceRequest{Topic: w.input,
+				RequiredAcks: kafka.RequireAll,
+				Compression:  codec, Records: kafka.NewRecordReader(batch...)})
 			if err != nil || res.Error != nil {
 				t.Fatal(err, res)
 			}
@@ -56,7 +59,8 @@ func TestALargeRecordIsRejectedAlone(t *testing.T) {
 			}
 			s.expect(t, 1, "louver_events_rejected_total", "malformed")
 			copies := b.Consume(t, w.streams[0].Rejects, 0)
-			if len(copies) != 1 || copies[0].Value != "" || copies[0].Headers["louver-reason"] != "malformed" || len(copies[0].Headers["louver-bytes"]) != len(fmt.Sprint(size)) {
+			if len(copies) != 1 || copies[0].Value != "" || copies[0].Headers["louver-reason"] != "malformed" ||
+				len(copies[0].Headers["louver-bytes"]) != len(fmt.Sprint(size)) {
 				t.Errorf("%v: rejects hold %d records, the first of %d bytes", codec, len(copies), len(copies[0].Value))
 			}
 			s.end(t)
@@ -94,7 +98,7 @@ func damaged(t *testing.T, b *kafkatest.Broker, text string) *kafkaconn.Conn {
 
 // TestADamagedBatchIsLostAlone: the CRC of one batch of the input does not fit. What is behind it counts.
 func TestADamagedBatchIsLostAlone(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		b.Produce(t, w.input, 0, in(0, 2, "before-")...)
 		b.Produce(t, w.input, 0, in(0, 3, "damaged-")...)
@@ -129,8 +133,8 @@ func TestADamagedLedgerIsAPrivacyStop(t *testing.T) {
 	})
 }
 
-// TestDamagedSnapshotsStopNothing: the last one that can be read is used, with the parts since. Every window is released, and
-// nothing is counted anew.
+// TestDamagedSnapshotsStopNothing: the last one that can be read is used, with the parts since. Every window is
+// released, and nothing is counted anew.
 func TestDamagedSnapshotsStopNothing(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
@@ -160,31 +164,24 @@ func live(windows int) (yaml string, start time.Time) {
 }
 
 // liveOf is the same for windows of any size.
-func liveOf(size, grace time.Duration, windows int) (yaml string, start time.Time) {
+func liveOf(size, grace time.Duration, windows int, options ...configtest.Option) (yaml string, start time.Time) {
 	start = time.Now().UTC().Add(5 * time.Second).Truncate(size).Add(size)
-	return fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: %s, grace: %s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, size, grace, start.Format(time.RFC3339), start.Add(time.Duration(windows)*size).Format(time.RFC3339)), start
+	return configtest.File(configtest.Stream("live", append([]configtest.Option{configtest.Window(size, grace),
+		configtest.Start(start), configtest.End(start.Add(time.Duration(windows) * size))}, options...)...)), start
 }
 
 // TestNoBrokerErrorEndsTheService answers each kind of request with each kind of error, once the service has worked.
 func TestNoBrokerErrorEndsTheService(t *testing.T) {
 	t.Parallel()
-	codes := []*kerr.Error{kerr.UnknownServerError, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed,
-		kerr.ClusterAuthorizationFailed, kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition, kerr.CoordinatorNotAvailable, kerr.RequestTimedOut,
+	codes := []*kerr.Error{kerr.UnknownServerError, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed,
+		kerr.TransactionalIDAuthorizationFailed,
+		kerr.ClusterAuthorizationFailed, kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition,
+		kerr.CoordinatorNotAvailable, kerr.RequestTimedOut,
 		kerr.KafkaStorageError, kerr.PolicyViolation, kerr.InvalidRequest}
-	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.FindCoordinator, kmsg.Heartbeat,
-		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Produce, kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn} {
+	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetCommit, kmsg.OffsetFetch,
+		kmsg.FindCoordinator, kmsg.Heartbeat,
+		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Produce, kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn,
+		kmsg.TxnOffsetCommit, kmsg.EndTxn} {
 		t.Run(key.Name(), func(t *testing.T) {
 			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 				const seconds = 240 // of events: more than a test may wait
@@ -201,14 +198,16 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				kafkatest.Await(t, "the first release", func() bool { return s.count(t, "louver_releases_total") > 0 })
 				var faults []kfake.Fault
 				for _, code := range codes {
-					faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Err: code}, kfake.Fault{Keys: []kmsg.Key{key}, Err: code, TopLevel: true})
+					faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Err: code}, kfake.Fault{Keys: []kmsg.Key{key},
+						Err: code, TopLevel: true})
 				}
 				h := b.Fake.Fault(faults...)
 				// These let sessions begin anew, which ask for everything again.
 				again := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: 20})
 				if key == kmsg.JoinGroup || key == kmsg.SyncGroup || key == kmsg.OffsetFetch {
 					// A member asks for these only when it joins, and this is why it joins again, every second.
-					rejoin := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1, TopLevel: true})
+					rejoin := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1,
+						TopLevel: true})
 					defer rejoin.Remove()
 				}
 				over := time.Now().UTC().Truncate(time.Second).Add(10 * time.Second)
@@ -218,7 +217,8 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				again.Remove() // the test reads too
 				h.Remove()
 				kafkatest.Await(t, "the figures of these seconds", func() bool {
-					return s.ended.Load() || slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(over) })
+					return s.ended.Load() ||
+						slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(over) })
 				})
 				if s.ended.Load() {
 					t.Errorf("the service has ended with %v", <-s.err)
@@ -260,8 +260,10 @@ func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
 		// Then they are made up for.
 		ingest := topics.Names{App: w.app}.Group(stream.Ingest)
 		kafkatest.Await(t, "the offsets are committed", func() bool {
-			res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: ingest, Topics: map[string][]int{w.input: {0, 1}}})
-			return err == nil && len(res.Topics[w.input]) == 2 && res.Topics[w.input][0].CommittedOffset >= 0 && res.Topics[w.input][1].CommittedOffset >= 0
+			res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: ingest,
+				Topics: map[string][]int{w.input: {0, 1}}})
+			return err == nil && len(res.Topics[w.input]) == 2 && res.Topics[w.input][0].CommittedOffset >= 0 &&
+				res.Topics[w.input][1].CommittedOffset >= 0
 		})
 		s.end(t)
 		w.audit()
@@ -273,7 +275,8 @@ func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.streams[0].Rejects = b.Topic(t, 1, nil)
-		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: w.streams[0].Rejects, Err: kerr.InvalidTimestamp, Count: -1})
+		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: w.streams[0].Rejects, Err: kerr.InvalidTimestamp,
+			Count: -1})
 		b.Produce(t, w.input, 0, append([]txn.Record{{Value: []byte("bad")}, {Value: []byte("bad")}}, in(0, 3, "u")...)...)
 		s := w.start()
 		if diff := cmp.Diff(map[int]string{0: "3", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {
@@ -284,12 +287,12 @@ func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
 	})
 }
 
-// TestAClockThatStepsBurnsNoWindows sets the clock a day ahead while windows are open. None closes early; when the clock
-// is right again, all are released with what was sent.
+// TestAClockThatStepsBurnsNoWindows sets the clock a day ahead while windows are open. None closes early; when the
+// clock is right again, all are released with what was sent.
 func TestAClockThatStepsBurnsNoWindows(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
-		const windows = 4
-		const size = 15 * time.Second
+		const windows = 2
+		const size = 10 * time.Second
 		yaml, start := liveOf(size, 2*time.Second, windows)
 		w := newWorld(t, b, 2, yaml)
 		var set atomic.Int64
@@ -325,11 +328,12 @@ func TestAClockThatStepsBurnsNoWindows(t *testing.T) {
 // TestARecordOfTheFutureIsRejected: nothing is held open for a window of the year 2099.
 func TestARecordOfTheFutureIsRejected(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 1, strings.ReplaceAll(withBudget("1000000000"), ", end: 2026-01-01T03:00:00Z", ", end: 2099-01-01T00:00:00Z"))
+		w := newWorld(t, b, 1, withBudget("1000000000", configtest.End(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))))
 		at := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
 		b.Produce(t, w.input, 0, append(in(0, 3, "u"), event{User: "future", Value: 1, Time: at}.record())...)
 		s := w.start()
-		kafkatest.Await(t, "the record is rejected", func() bool { return s.count(t, "louver_events_rejected_total", "future") == 1 })
+		kafkatest.Await(t, "the record is rejected",
+			func() bool { return s.count(t, "louver_events_rejected_total", "future") == 1 })
 		if n := s.count(t, "louver_open_windows"); n > 1 {
 			t.Errorf("%v windows are held open", n)
 		}
@@ -354,7 +358,8 @@ func TestCopiesToATopicThatIsMissing(t *testing.T) {
 		b.DeleteTopic(t, rejects)
 		dropped := 0
 		at := w.sendInTime(start, func(at time.Time) {
-			b.Produce(t, w.input, 0, txn.Record{Value: []byte("bad")}, event{User: "u", Value: 1, Time: at}.record(), txn.Record{Value: []byte("bad")},
+			b.Produce(t, w.input, 0, txn.Record{Value: []byte("bad")}, event{User: "u", Value: 1, Time: at}.record(),
+				txn.Record{Value: []byte("bad")},
 				event{User: "u", Value: 1, Time: at.Add(size)}.record())
 			dropped += 2
 		})

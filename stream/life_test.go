@@ -18,6 +18,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/rawproduce"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -67,8 +68,8 @@ func TestAllPartsAreDeleted(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 30 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(size)
-		w := newWorld(t, b, 1, strings.NewReplacer("size: 1h, every: 1h", "size: 30s, every: 30s", "2026-01-01T00:00:00Z", start.Format(time.RFC3339),
-			"2026-01-01T03:00:00Z", start.Add(size).Format(time.RFC3339)).Replace(withBudget("1000000000")))
+		w := newWorld(t, b, 1, withBudget("1000000000", configtest.Window(size, 10*time.Second), configtest.Start(start),
+			configtest.End(start.Add(size))))
 		b.Produce(t, w.input, 0, recent([]event{{User: "lost", Value: 1, Time: start}})...)
 		names := topics.Names{App: w.app}
 		place := topics.Place("users", topics.Partitions)
@@ -82,7 +83,8 @@ func TestAllPartsAreDeleted(t *testing.T) {
 		}
 		b.DeleteRecords(t, names.Partials(), place, end[place])
 		s = w.start(only(stream.Release))
-		kafkatest.Await(t, "the release stage has looked for parts", func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(place)) })
+		kafkatest.Await(t, "the release stage has looked for parts",
+			func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(place)) })
 		rest := w.start(only(stream.Ingest, stream.Publish))
 		for id, r := range w.await(1) {
 			if !r.Incomplete {
@@ -123,25 +125,18 @@ func TestOffsetsExpire(t *testing.T) {
 	})
 }
 
-// TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger: the
-// other's figures go on, and the first's follow when its topic is there again.
+// TestOutputIsDeleted deletes the output of one of two streams that share a budget, and so a partition of the ledger:
+// the other's figures go on, and the first's follow when its topic is there again.
 func TestOutputIsDeleted(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 2 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(3 * size)
-		yaml := "version: 1\nbudgets: [{name: shared, epsilon: 1000000000, per: 24h}]\nstreams:\n"
+		var streams []string
 		for _, name := range []string{"first", "other"} {
-			yaml += fmt.Sprintf(`
-  - name: %s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s}
-    contribution: last
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: OUTPUT-%s}
-    budget: shared
-`, name, start.Format(time.RFC3339), name)
+			streams = append(streams, configtest.Stream(name, configtest.Window(size, time.Second), configtest.Start(start),
+				configtest.Topics("INPUT", "OUTPUT-"+name), configtest.Set("budget", "shared")))
 		}
+		yaml := configtest.File(streams...) + "budgets: [{name: shared, epsilon: 1000000000000, per: 24h}]\n"
 		w := newWorld(t, b, 1, yaml)
 		both := w.streams
 		first, other := w.streams[0].Output, w.streams[1].Output
@@ -213,11 +208,13 @@ func (k *taker) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request) (
 
 // takeovers takes the transactional id of a partition's release away so many times at each step.
 func (w *world) takeovers(n, place int) func(*stream.Service) {
-	k := &taker{RoundTripper: w.broker.Conn.Transport, left: map[string]int{"add": n, "produce": n, "end": n}, take: func() {
-		if _, err := txn.Open(context.Background(), w.broker.Conn.Client, topics.Names{App: w.app}.ReleaseID(place), 30*time.Second); err != nil {
-			w.t.Error(err)
-		}
-	}}
+	k := &taker{RoundTripper: w.broker.Conn.Transport, left: map[string]int{"add": n, "produce": n, "end": n},
+		take: func() {
+			if _, err := txn.Open(context.Background(), w.broker.Conn.Client, topics.Names{App: w.app}.ReleaseID(place),
+				30*time.Second); err != nil {
+				w.t.Error(err)
+			}
+		}}
 	return func(s *stream.Service) {
 		conn, client := *s.Conn, *s.Conn.Client
 		client.Transport = k
@@ -226,13 +223,14 @@ func (w *world) takeovers(n, place int) func(*stream.Service) {
 	}
 }
 
-// TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions. Whoever
-// reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
+// TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions.
+// Whoever reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
-		many := strings.NewReplacer("size: 1h, every: 1h", "size: 1m, every: 1m", "epsilon: 1000000}", "epsilon: 0.1}", "T03:00", "T00:12").Replace(withBudget("1000"))
-		w := newWorld(t, b, 1, many)
+		w := newWorld(t, b, 1, withBudget("1000", configtest.Window(time.Minute, 10*time.Second),
+			configtest.End(midnight.Add(count*time.Minute)),
+			configtest.Releases("{name: users, statistic: count, epsilon: 0.1}")))
 		b.Produce(t, w.input, 0, in(0, 50, "a-")...)
 		place := topics.Place("users", topics.Partitions)
 		s := w.start(w.takeovers(4, place))
@@ -241,21 +239,22 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 		w.audit()
 		values := map[string]map[string]bool{}
 		aborted := 0
-		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: w.app}.Ledger(), place, 0, func(r *fetch.Record) error {
-			e, err := ledger.Decode(r.Value)
-			if err != nil {
-				return err
-			}
-			id := e.WindowEnd.String()
-			if values[id] == nil {
-				values[id] = map[string]bool{}
-			}
-			values[id][fmt.Sprint(e.Groups[0].Values[0].Value)] = true
-			if r.Aborted {
-				aborted++
-			}
-			return nil
-		})
+		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: w.app}.Ledger(),
+			place, 0, func(r *fetch.Record) error {
+				e, err := ledger.Decode(r.Value)
+				if err != nil {
+					return err
+				}
+				id := e.WindowEnd.String()
+				if values[id] == nil {
+					values[id] = map[string]bool{}
+				}
+				values[id][fmt.Sprint(e.Groups[0].Values[0].Value)] = true
+				if r.Aborted {
+					aborted++
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,14 +269,15 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 	})
 }
 
-// TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before the
-// first window begins. The records between them belong to no window, so nothing is missing.
+// TestWorkersComeBeforeTheStart has two workers one after the other that find a partition of different lengths before
+// the first window begins. The records between them belong to no window, so nothing is missing.
 //
 // In fake time alone: it depends on offsets and times of events.
 func TestWorkersComeBeforeTheStart(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		yaml, start := liveOf(10*time.Second, 2*time.Second, 1)
-		w := newWorld(t, b, 1, strings.Replace(yaml, "time: time}", "time: time, max_future: 1s}", 1))
+		yaml, start := liveOf(10*time.Second, 2*time.Second, 1,
+			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 1s}"))
+		w := newWorld(t, b, 1, yaml)
 		names := topics.Names{App: w.app}
 		first := w.start(only(stream.Ingest))
 		kafkatest.Await(t, "the first worker's mark", func() bool { return w.records(names.Partials()) > 0 })

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -49,7 +50,8 @@ func unusual(logs *observer.ObservedLogs) []string {
 
 var shareOfEvents = regexp.MustCompile(`([\d,]+) of ([\d,]+) events`)
 
-// everyEvent says "all events" for so many of as many: a look at the rejected ones may come while a busy machine still reads.
+// everyEvent says "all events" for so many of as many: a look at the rejected ones may come while a busy machine still
+// reads.
 func everyEvent(line string) string {
 	if m := shareOfEvents.FindStringSubmatch(line); m != nil && m[1] == m[2] {
 		return strings.Replace(line, m[0], "all events", 1)
@@ -62,7 +64,6 @@ func TestLinesOfSituations(t *testing.T) {
 	t.Parallel()
 	start := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
 	hour := func(n int) string { return start.Add(time.Duration(n) * time.Hour).Format(time.TimeOnly) }
-	yaml := strings.NewReplacer("2026-01-01T00:00:00Z", start.Format(time.RFC3339), "2026-01-01T03:00:00Z", start.Add(3*time.Hour).Format(time.RFC3339)).Replace(users)
 	at := func(n int, user string, value any) event {
 		return event{User: user, Value: value, Time: start.Add(time.Duration(n) * time.Hour)}
 	}
@@ -71,34 +72,41 @@ func TestLinesOfSituations(t *testing.T) {
 		do           func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option)
 		// The log, INPUT and so on replaced, besides the lines about partitions assigned.
 		want []string
+		run  func(*testing.T, func(*testing.T, *kafkatest.Broker))
 	}{
 		{"nothing is wrong", "1000000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
 			w.broker.Produce(t, w.input, 0, records(at(0, "a", 1), at(1, "b", 2))...)
 			s := w.start(observe)
 			w.await(3)
 			s.end(t)
-		}, nil},
+		}, nil, kafkatest.Bubble},
 		{"no value in any event", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Value = "bytes"
 			for i := range 1010 {
-				w.broker.Produce(t, w.input, i%2, records(at(0, fmt.Sprint(i), 1), at(1, fmt.Sprint(i), 2), at(2, fmt.Sprint(i), 2))...)
+				w.broker.Produce(t, w.input, i%2, records(at(0, fmt.Sprint(i), 1), at(1, fmt.Sprint(i), 2),
+					at(2, fmt.Sprint(i), 2))...)
 			}
 			s := w.start(observe)
 			w.await(3)
 			kafkatest.Await(t, "the line", func() bool { return len(unusual(logs)) > 0 })
 			s.end(t)
-		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`}},
-		{"the budget pays for two windows", "2000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
-			s := w.start(observe)
-			w.await(3)
-			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"}},
-		{"the budget pays for a window in two hours", "1000000", func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
-			w.streams[0].Budget.Per = 2 * time.Hour
-			s := w.start(observe)
-			w.await(3)
-			s.end(t)
-		}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld", "INFO stream users: budget users can pay again"}},
+		}, []string{`WARN stream users: all events rejected in the last minute (bad_value: no field "bytes")`},
+			kafkatest.Bubble},
+		{"the budget pays for two windows", "2000000",
+			func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+				s := w.start(observe)
+				w.await(3)
+				s.end(t)
+			}, []string{"WARN stream users: budget users exhausted until the stream ends; windows are withheld"},
+			kafkatest.Bubble},
+		{"the budget pays for a window in two hours", "1000000",
+			func(t *testing.T, w *world, _ *observer.ObservedLogs, observe option) {
+				w.streams[0].Budget.Per = 2 * time.Hour
+				s := w.start(observe)
+				w.await(3)
+				s.end(t)
+			}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld",
+				"INFO stream users: budget users can pay again"}, kafkatest.Bubble},
 		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.broker.Produce(t, w.input, 1, records(at(0, "a", 1))...)
 			hung := w.broker.Begin(t, kafkatest.Name(t))
@@ -109,11 +117,13 @@ func TestLinesOfSituations(t *testing.T) {
 			kafkatest.Await(t, "the end of it", func() bool { return len(unusual(logs)) > 1 })
 			s.end(t)
 			for _, e := range logs.FilterMessageSnippet("windows wait").All() {
-				if id, ok := e.ContextMap()["producer_id"].(int64); !ok || id != hung.ProducerID() || e.ContextMap()["offset"] != int64(1) {
+				if id, ok := e.ContextMap()["producer_id"].(int64); !ok || id != hung.ProducerID() ||
+					e.ContextMap()["offset"] != int64(1) {
 					t.Errorf("the line says %v, want producer %d at offset 1", e.ContextMap(), hung.ProducerID())
 				}
 			}
-		}, []string{"WARN windows are waiting for an open transaction on INPUT/1", "INFO windows no longer wait for the end of INPUT/1"}},
+		}, []string{"WARN windows are waiting for an open transaction on INPUT/1",
+			"INFO windows no longer wait for the end of INPUT/1"}, kafkatest.BubbleAndReal},
 		{"no input topic", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
 			w.streams[0].Input.Topic = w.input + "-later"
 			s := w.start(observe)
@@ -124,12 +134,14 @@ func TestLinesOfSituations(t *testing.T) {
 			w.broker.CreateTopic(t, w.input+"-later", 1, map[string]string{"retention.ms": "-1"})
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create it or grant Read",
-			"INFO all topics are ready"}},
+		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create " +
+			"it or grant Read",
+			"INFO all topics are ready"}, kafkatest.BubbleAndReal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
-				w := newWorld(t, b, 2, strings.ReplaceAll(yaml, "BUDGET", c.budget))
+			c.run(t, func(t *testing.T, b *kafkatest.Broker) {
+				w := newWorld(t, b, 2,
+					withBudget(c.budget, configtest.Start(start), configtest.End(start.Add(3*time.Hour))))
 				observe, logs := observed()
 				c.do(t, w, logs, observe)
 				var got []string
@@ -144,25 +156,14 @@ func TestLinesOfSituations(t *testing.T) {
 	}
 }
 
-// TestKafkaIsLost kills the broker under load for half a minute. The log says so once, and says once that it is over;
+// TestKafkaIsLost kills the broker under load, for two windows. The log says so once, and says once that it is over;
 // readiness goes off and comes back.
 func TestKafkaIsLost(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Own(t)
 	start := time.Now().UTC().Truncate(5 * time.Second).Add(5 * time.Second)
-	w := newWorld(t, b, 3, fmt.Sprintf(`
-version: 1
-streams:
-  - name: web
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 5s, every: 5s, grace: 2s, start: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000, per: 24h}
-`, start.Format(time.RFC3339)))
+	w := newWorld(t, b, 3, configtest.File(configtest.Stream("web", configtest.Window(5*time.Second, 2*time.Second),
+		configtest.Start(start), configtest.Releases("{name: users, statistic: count, epsilon: 1}"))))
 	observe, logs := observed()
 	s := w.start(observe)
 	kafkatest.Await(t, "figures", func() bool { return s.Ready() && len(w.published()) > 0 })
@@ -175,14 +176,14 @@ streams:
 	lost := time.Now()
 	kafkatest.Await(t, "readiness goes off", func() bool { return !s.Ready() })
 	t.Logf("not ready after %s: %s", time.Since(lost), s.Health.Report())
-	kafkatest.Await(t, "half a minute without Kafka", func() bool { return time.Since(lost) >= 30*time.Second })
+	kafkatest.Await(t, "two windows without Kafka", func() bool { return time.Since(lost) >= 10*time.Second })
 	if s.Ready() {
 		t.Error("ready without Kafka")
 	}
 	b.Start(t)
 	back := time.Now()
 	before := len(w.published())
-	kafkatest.Await(t, "readiness and figures again", func() bool { return s.Ready() && len(w.published()) > before+6 })
+	kafkatest.Await(t, "readiness and figures again", func() bool { return s.Ready() && len(w.published()) > before+3 })
 	t.Logf("ready and at work again after %s: %s", time.Since(back), s.Health.Report())
 	for i, line := range messages(logs)[quiet:] {
 		t.Logf("%s %s", logs.All()[quiet+i].Time.Format(time.TimeOnly), line)
@@ -196,7 +197,9 @@ streams:
 		lines = slices.Delete(lines, i, i+1)
 	}
 	got := strings.Join(lines, "\n")
-	want := fmt.Sprintf(`^(WARN Kafka lost: .*connection refused\n){1,%d}INFO Kafka back after (\d+m)?\d+s, \d+ windows were late$`, 1+minutes)
+	want := fmt.Sprintf(
+		`^(WARN Kafka lost: .*connection refused\n){1,%d}INFO Kafka back after (\d+m)?\d+s, \d+ windows were late$`,
+		1+minutes)
 	if !regexp.MustCompile(want).MatchString(got) {
 		t.Errorf("the log says\n%s\nwant\n%s", got, want)
 	}

@@ -19,9 +19,9 @@ import (
 )
 
 // whole makes sure that the ledger still has its charges. A ledger without records is that of a new app, or its records
-// are gone: then outputs have figures of the app. It returns a [ledger.ErrUnreadable] if so, unless the app is to begin again.
-// Figures from before it began again do not count. If the progress topic has records, the stages see in these what the ledger
-// has lost.
+// are gone: then outputs have figures of the app. It returns a [ledger.ErrUnreadable] if so, unless the app is to begin
+// again. Figures from before it began again do not count. If the progress topic has records, the stages see in these
+// what the ledger has lost.
 func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) error {
 	charged := func() (bool, error) {
 		used, err := env.Fetch.Used(ctx, env.Names.Ledger(), topics.Partitions)
@@ -46,15 +46,19 @@ func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) e
 	}
 	names := slices.Sorted(maps.Keys(found))
 	if !s.BeginAgain {
-		return fmt.Errorf("%w: topics %s and %s are empty, but topic %s has figures of the app, so what was charged is unknown; begin again with another app id, or with louver run --begin-again, which forgets those charges", ledger.ErrUnreadable, env.Names.Ledger(), env.Names.Progress(), names[0])
+		return fmt.Errorf("%w: topics %s and %s are empty, but topic %s has figures of the app, so what was charged is "+
+			"unknown; begin again with another app id, or with louver run --begin-again, which forgets those charges",
+			ledger.ErrUnreadable, env.Names.Ledger(), env.Names.Progress(), names[0])
 	}
-	s.Log.Warn("the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero", zap.Strings("topics", names))
+	s.Log.Warn("the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero",
+		zap.Strings("topics", names))
 	return control.BeginAgain(ctx, log, found)
 }
 
-// published returns the outputs that hold figures of the app, with the ends of their partitions. It looks beyond the ends that
-// it is given.
-func (s *Service) published(ctx context.Context, env stage.Env, forgotten map[string][]int64) (map[string][]int64, error) {
+// published returns the outputs that hold figures of the app, with the ends of their partitions. It looks beyond the
+// ends that it is given.
+func (s *Service) published(ctx context.Context, env stage.Env,
+	forgotten map[string][]int64) (map[string][]int64, error) {
 	// An open transaction of others must hold up nothing, and a figure whose transaction was aborted was drawn, too.
 	client := s.client(env, fetch.Options{ReadUncommitted: true})
 	found := map[string][]int64{}
@@ -88,11 +92,12 @@ func (s *Service) published(ctx context.Context, env stage.Env, forgotten map[st
 // firstLook is how many offsets hasFigures looks at first.
 const firstLook = 1000
 
-// hasFigures reports whether a partition of an output holds a figure of an app, in JSON or Avro, at an offset or later, and
-// gives the partition's end. If it ends before the offset, it was made anew, and all of it is looked at. The search begins
-// with the newest records. Others may write to the topic too, and offsets of transactions are no records, so it goes on to
-// the first one. A batch that is damaged is left out.
-func hasFigures(ctx context.Context, client *fetch.Client, topic string, partition int, least int64, app string) (bool, int64, error) {
+// hasFigures reports whether a partition of an output holds a figure of an app, in JSON or Avro, at an offset or later,
+// and gives the partition's end. If it ends before the offset, it was made anew, and all of it is looked at. The search
+// begins with the newest records. Others may write to the topic too, and offsets of transactions are no records, so it
+// goes on to the first one. A batch that is damaged is left out.
+func hasFigures(ctx context.Context, client *fetch.Client, topic string, partition int, least int64,
+	app string) (bool, int64, error) {
 	starts, err := client.Starts(ctx, topic, []int{partition})
 	if err != nil {
 		return false, 0, err

@@ -6,31 +6,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 // TestRebalanceKeepsBags lets a second worker join while windows are open: what the first one keeps it does not read
 // again, the windows close on time, and every event counts once.
 //
-// In fake time alone: groups of a real broker are in TestInputGrowsUnderTwoProcesses and TestTheSameUsersCountAfterAnyStop.
+// In fake time alone: groups of a real broker are in TestInputGrowsUnderTwoProcesses and
+// TestTheSameUsersCountAfterAnyStop.
 func TestRebalanceKeepsBags(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, partitions, perPartition = 20 * time.Second, 3, 50
 		// The window ends in 40 to 60 s: both workers have joined by then, also where the machine is busy.
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
-		w := newWorld(t, b, partitions, fmt.Sprintf(`
-version: 1
-streams:
-  - name: shared
-    input: {topic: INPUT, user: user, value: value, time: time, max_future: 1m}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 20s, every: 20s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339), start.Add(size).Format(time.RFC3339)))
+		w := newWorld(t, b, partitions, configtest.File(configtest.Stream("shared", configtest.Window(size, time.Second),
+			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 1m}"),
+			configtest.Start(start), configtest.End(start.Add(size)))))
 		for p := range partitions {
 			var events []event
 			for i := range perPartition {
@@ -39,7 +31,8 @@ streams:
 			b.Produce(t, w.input, p, recent(events)...)
 		}
 		one := w.start()
-		kafkatest.Await(t, "the first worker has read everything", func() bool { return one.count(t, "louver_events_total") == partitions*perPartition })
+		kafkatest.Await(t, "the first worker has read everything",
+			func() bool { return one.count(t, "louver_events_total") == partitions*perPartition })
 		two := w.start()
 		owned := func() (n int) {
 			for p := range partitions {
@@ -62,7 +55,8 @@ streams:
 			}
 		}
 		if n := one.count(t, "louver_events_total"); n != partitions*perPartition {
-			t.Errorf("the first worker has read %v records, want each of its %d once: what stayed was read again", n, partitions*perPartition)
+			t.Errorf("the first worker has read %v records, want each of its %d once: what stayed was read again", n,
+				partitions*perPartition)
 		}
 		one.end(t)
 		two.end(t)

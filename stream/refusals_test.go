@@ -26,7 +26,7 @@ func (r *running) refused(t *testing.T) error {
 // TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read: what it charged is not known,
 // so nothing is released any more.
 func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -62,11 +62,11 @@ func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
 	})
 }
 
-// TestOwnTopicsAreGone deletes topics of an app that has published: all, and all but the control topic. Its outputs tell: it
-// does not begin with empty books unless it is told to, and then it says what it forgets. That holds until the ledger is gone
-// once more. Another app that shares the output begins as ever.
+// TestOwnTopicsAreGone deletes topics of an app that has published: all, and all but the control topic. Its outputs
+// tell: it does not begin with empty books unless it is told to, and then it says what it forgets. That holds until the
+// ledger is gone once more. Another app that shares the output begins as ever.
 func TestOwnTopicsAreGone(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		s := w.start()
 		w.await(3)
@@ -79,7 +79,9 @@ func TestOwnTopicsAreGone(t *testing.T) {
 				}
 			}
 			err := w.start().refused(t)
-			if !errors.Is(err, ledger.ErrUnreadable) || !strings.Contains(err.Error(), "topic "+w.streams[0].Output+" has figures") || !strings.Contains(err.Error(), "--begin-again") {
+			if !errors.Is(err, ledger.ErrUnreadable) ||
+				!strings.Contains(err.Error(), "topic "+w.streams[0].Output+" has figures") ||
+				!strings.Contains(err.Error(), "--begin-again") {
 				t.Errorf("the service ended with %v", err)
 			}
 		}
@@ -116,12 +118,22 @@ func TestForgetfulTopicsAreRefused(t *testing.T) {
 		configs map[string]string
 		want    string
 	}{
-		"ledger with finite retention":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"retention.ms": "86400000"}, "retention.ms=-1"},
-		"ledger that is compacted":      {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8, map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"}, "cleanup.policy"},
-		"partials of a day":             {func(w *world) string { return topics.Names{App: w.app}.Partials() }, 8, map[string]string{"retention.ms": "86400000"}, "keeps its records for 24h0m0s; it needs retention.ms=604800000 or more"},
-		"progress of small messages":    {func(w *world) string { return topics.Names{App: w.app}.Progress() }, 8, map[string]string{"cleanup.policy": "compact", "max.message.bytes": "500000"}, "max.message.bytes=500000; it needs 1048576"},
-		"ledger with other partitions":  {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 3, map[string]string{"retention.ms": "-1"}, "8"},
-		"input shorter than the window": {func(w *world) string { w.streams[0].Input.Topic += "-short"; return w.streams[0].Input.Topic }, 1, map[string]string{"retention.ms": "60000"}, "retention.ms=3610000"},
+		"ledger with finite retention": {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8,
+			map[string]string{"retention.ms": "86400000"}, "retention.ms=-1"},
+		"ledger that is compacted": {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 8,
+			map[string]string{"cleanup.policy": "compact", "retention.ms": "-1"}, "cleanup.policy"},
+		"partials of a day": {func(w *world) string { return topics.Names{App: w.app}.Partials() }, 8,
+			map[string]string{"retention.ms": "86400000"},
+			"keeps its records for 24h0m0s; it needs retention.ms=604800000 or more"},
+		"progress of small messages": {func(w *world) string { return topics.Names{App: w.app}.Progress() }, 8,
+			map[string]string{"cleanup.policy": "compact", "max.message.bytes": "500000"},
+			"max.message.bytes=500000; it needs 1048576"},
+		"ledger with other partitions": {func(w *world) string { return topics.Names{App: w.app}.Ledger() }, 3,
+			map[string]string{"retention.ms": "-1"}, "8"},
+		"input shorter than the window": {func(w *world) string {
+			w.streams[0].Input.Topic += "-short"
+			return w.streams[0].Input.Topic
+		}, 1, map[string]string{"retention.ms": "60000"}, "retention.ms=3610000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
@@ -138,25 +150,28 @@ func TestForgetfulTopicsAreRefused(t *testing.T) {
 
 // TestMissingInputIsWaitedFor starts before the input topic exists.
 func TestMissingInputIsWaitedFor(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.streams[0].Input.Topic += "-later"
 		s := w.start()
-		kafkatest.Await(t, "the service waits", func() bool { return !s.Ready() && w.records(topics.Names{App: w.app}.Ledger()) == 0 })
+		kafkatest.Await(t, "the service waits",
+			func() bool { return !s.Ready() && w.records(topics.Names{App: w.app}.Ledger()) == 0 })
 		b.CreateTopic(t, w.streams[0].Input.Topic, 1, nil)
 		w.await(3)
 		s.end(t)
 	})
 }
 
-// TestBrokerIsKilled kills the broker while windows are open and starts it again: nothing is lost and nothing comes twice.
+// TestBrokerIsKilled kills the broker while windows are open and starts it again: nothing is lost and nothing comes
+// twice.
 func TestBrokerIsKilled(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Own(t)
 	w := newWorld(t, b, 2, withBudget("1000000000"))
 	b.Produce(t, w.input, 0, in(0, 5, "before-")...)
 	s := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
-	kafkatest.Await(t, "partials of all windows", func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 5 })
+	kafkatest.Await(t, "partials of all windows",
+		func() bool { return w.records(topics.Names{App: w.app}.Partials()) >= 5 })
 	b.Kill(t)
 	kafkatest.Await(t, "the service notices", func() bool { return !s.Ready() })
 	if s.ended.Load() {

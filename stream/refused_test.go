@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/describeconfigs"
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -31,22 +33,15 @@ func (r *refuser) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request)
 	return r.RoundTripper.RoundTrip(ctx, addr, q)
 }
 
-// TestNewDefinitionsMeetAMissingRight gives a service that runs new definitions while it lacks a right: it waits for the
-// right, and does not end.
+// TestNewDefinitionsMeetAMissingRight gives a service that runs new definitions while it lacks a right: it waits for
+// the right, and does not end.
 func TestNewDefinitionsMeetAMissingRight(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		const yaml = `
-version: 1
-streams:
-  - name: s
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 4s, grace: 2s, start: now}
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000, per: 1h}
-`
-		w := newWorld(t, b, 1, yaml)
+		file := func(epsilon string) string {
+			return configtest.File(configtest.Stream("s", configtest.Window(4*time.Second, 2*time.Second), configtest.StartNow,
+				configtest.Releases("{name: users, statistic: count, epsilon: "+epsilon+"}")))
+		}
+		w := newWorld(t, b, 1, file("1"))
 		r := &refuser{RoundTripper: b.Conn.Transport}
 		one := w.start(func(s *stream.Service) {
 			conn, client := *s.Conn, *s.Conn.Client
@@ -56,7 +51,7 @@ streams:
 		})
 		kafkatest.Await(t, "the service is ready", one.Ready)
 		r.left.Store(3)
-		w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output, "epsilon: 1}", "epsilon: 2}").Replace(yaml))
+		w.reconfigure(file("2"))
 		two := w.start()
 		kafkatest.Await(t, "the service follows the new definitions, or ends", func() bool {
 			return one.ended.Load() || strings.Contains(strings.Join(one.definitions(t), " "), `epoch:"2"`)
@@ -88,7 +83,8 @@ func TestAMissingRightHasOneLine(t *testing.T) {
 		lines, log := told()
 		s := w.start(log)
 		kafkatest.Await(t, "a line says what is missing, and all have failed again and again", func() bool {
-			return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 && refused.Load() > 16*8
+			return lines.FilterMessageSnippet("without the right Write on the transactional id").Len() > 0 &&
+				refused.Load() > 16*8
 		})
 		s.end(t)
 		if n := lines.FilterMessageSnippet("keep").Len(); n != 1 {

@@ -16,8 +16,8 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and made anew, and is longer by now
-// than the service had read. Nothing of it is passed over; what the old one may have held is said to be missing.
+// TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and made anew, and is longer by
+// now than the service had read. Nothing of it is passed over; what the old one may have held is said to be missing.
 //
 // In fake time alone: what a real broker says of such a topic is in TestAnInputMadeAnewUnderTheService.
 func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
@@ -36,7 +36,8 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 		}
 		// A service that has read five records leaves this behind.
 		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: names.Progress()}
-		read := progress.Input{Offset: 5, Read: 5, TopicID: id, Streams: map[string]progress.Stream{"live": {From: 5, Through: start.UnixNano()}}}
+		read := progress.Input{Offset: 5, Read: 5, TopicID: id,
+			Streams: map[string]progress.Stream{"live": {From: 5, Through: start.UnixNano()}}}
 		if err := log.Put(ctx, progress.InputKey(w.input, 0), read); err != nil {
 			t.Fatal(err)
 		}

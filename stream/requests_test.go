@@ -66,7 +66,7 @@ func TestRealRequests(t *testing.T) {
 		events = append(events, event{User: row[1], Value: size, Time: at, Group: row[2]})
 	}
 	groups := []string{"assets", "blog", "presentations", "projects", "articles", "other", "files"}
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, strings.Replace(requests, "GROUPS", strings.Join(groups, ", "), 1))
 		random := rand.New(rand.NewPCG(11, 12))
 		byPartition := map[int][]event{}

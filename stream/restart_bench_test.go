@@ -43,8 +43,8 @@ streams:
     budget: shared
 `
 
-// BenchmarkRestart takes the time from the start of a process to its first entry in the ledger, where the ledger's partition
-// already has many entries: LOUVER_BENCH_ENTRIES, 20,000 unless it says otherwise.
+// BenchmarkRestart takes the time from the start of a process to its first entry in the ledger, where the ledger's
+// partition already has many entries: LOUVER_BENCH_ENTRIES, 20,000 unless it says otherwise.
 func BenchmarkRestart(b *testing.B) {
 	entries := 20_000
 	if n, err := strconv.Atoi(os.Getenv("LOUVER_BENCH_ENTRIES")); err == nil {
@@ -80,9 +80,11 @@ type restart struct {
 }
 
 func newRestart(b *testing.B, broker *kafkatest.Broker) *restart {
-	r := &restart{broker: broker, names: topics.Names{App: kafkatest.Name(b)}, at: topics.Place("shared", topics.Partitions)}
+	r := &restart{broker: broker, names: topics.Names{App: kafkatest.Name(b)},
+		at: topics.Place("shared", topics.Partitions)}
 	start := time.Now().Add(-5 * time.Second).UTC().Truncate(time.Second).Format(time.RFC3339)
-	text := strings.NewReplacer("INPUT", broker.Topic(b, 1, nil), "OUTPUT", broker.Topic(b, 1, nil), "START", start).Replace(shared)
+	text := strings.NewReplacer("INPUT", broker.Topic(b, 1, nil), "OUTPUT", broker.Topic(b, 1, nil), "START",
+		start).Replace(shared)
 	var err error
 	if r.file, err = parse.File("streams.yaml", []byte(text), os.LookupEnv); err != nil {
 		b.Fatal(err)
@@ -100,7 +102,8 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 	limit := r.file.Streams[0].Budget
 	began := time.Now().UTC().Truncate(time.Minute).Add(-time.Duration(entries) * time.Minute)
 	some := func(n int64) *decimal.Decimal { d := decimal.NewFromInt(n); return &d }
-	releases := []record.Series{{Name: "p50", Statistic: "median", P: some(0), Mechanism: "margin", Unit: "ms", Epsilon: decimal.New(1, -1)},
+	releases := []record.Series{{Name: "p50", Statistic: "median", P: some(0), Mechanism: "margin", Unit: "ms",
+		Epsilon: decimal.New(1, -1)},
 		{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: decimal.New(1, -1)}}
 	var batch []txn.Record
 	log := &progress.Log{Client: r.broker.Conn.Client, Fetch: r.broker.Fetch(fetch.Options{}), Topic: r.names.Progress()}
@@ -108,8 +111,10 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 		end := began.Add(time.Duration(n+1) * time.Minute)
 		users := int64(10_000 + n%977)
 		e := ledger.Entry{App: r.names.App, Stream: "minutes", Budget: "shared", Input: "other", Output: "other.private",
-			WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end, ReleasedAt: end, Every: time.Minute, Price: r.file.Streams[0].Price(),
-			Releases: releases, Prior: &ledger.Prior{Hash: "00112233445566778899aabbccddeeff"}, Standing: ledger.Standing{StreamSpent: some(0), BudgetSpent: some(0)}}
+			WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end, ReleasedAt: end, Every: time.Minute,
+			Price:    r.file.Streams[0].Price(),
+			Releases: releases, Prior: &ledger.Prior{Hash: "00112233445566778899aabbccddeeff"},
+			Standing: ledger.Standing{StreamSpent: some(0), BudgetSpent: some(0)}}
 		e.Limit.Epsilon, e.Limit.Delta, e.Limit.Per = limit.Epsilon, limit.Delta, limit.Per
 		if n >= entries-51 {
 			if err := fold.Books.Settle(&e); err != nil {
@@ -117,7 +122,8 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 			}
 		}
 		e.Groups = []ledger.Group{{Users: &users, Values: []ledger.Value{
-			{Value: some(int64(800 + n%101)), RankError95: some(55), PLow: some(0), PHigh: some(1), Quality: "useful", Smoothed: &ledger.Smoothed{Value: *some(815), Low: some(790), High: some(840)}},
+			{Value: some(int64(800 + n%101)), RankError95: some(55), PLow: some(0), PHigh: some(1), Quality: "useful",
+				Smoothed: &ledger.Smoothed{Value: *some(815), Low: some(790), High: some(840)}},
 			{Value: some(users), RankError95: some(30), Error95: some(30), Quality: "useful"}}}}
 		value, err := e.Encode()
 		if err == nil {
@@ -126,7 +132,8 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		batch = append(batch, txn.Record{Topic: r.names.Ledger(), Partition: r.at, Key: e.Key(), Value: value, Time: end.UnixMilli()})
+		batch = append(batch, txn.Record{Topic: r.names.Ledger(), Partition: r.at, Key: e.Key(), Value: value,
+			Time: end.UnixMilli()})
 		if len(batch) == 5000 || n == entries-1 {
 			if err := txn.Send(kafkatest.Context(b), r.broker.Conn.Client, batch); err != nil {
 				b.Fatal(err)
@@ -159,8 +166,10 @@ func (r *restart) start(b *testing.B) {
 	}
 	before := end()
 	ctx, stop := context.WithCancel(context.Background())
-	s := &stream.Service{App: r.names.App, Streams: r.file.Streams, Stages: []string{stream.Ingest, stream.Release}, Conn: r.broker.Conn, CreateTopics: true, Replication: 1,
-		CheckpointEvery: 1 << 40, Metrics: metrics.New(prometheus.NewRegistry(), nil, nil), Log: zap.NewNop(), Health: health.New(zap.NewNop(), stream.Ingest, stream.Release)}
+	s := &stream.Service{App: r.names.App, Streams: r.file.Streams, Stages: []string{stream.Ingest, stream.Release},
+		Conn: r.broker.Conn, CreateTopics: true, Replication: 1,
+		CheckpointEvery: 1 << 40, Metrics: metrics.New(prometheus.NewRegistry(), nil, nil), Log: zap.NewNop(),
+		Health: health.New(zap.NewNop(), stream.Ingest, stream.Release)}
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	ticker := time.NewTicker(20 * time.Millisecond)

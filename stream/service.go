@@ -96,7 +96,8 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		s.Log.Info("the streams' definitions have changed: this process continues with the new ones")
 		meet = func(ctx context.Context) (*met, error) { // it has worked before: a right that is missing now may be granted
-			return kafkaconn.Persist(ctx, s.Health.Retrying("cannot continue with the new definitions", "this process can continue with the new definitions"), s.meet)
+			return kafkaconn.Persist(ctx, s.Health.Retrying("cannot continue with the new definitions",
+				"this process can continue with the new definitions"), s.meet)
 		}
 	}
 }
@@ -177,13 +178,15 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 }
 
 func (s *Service) controlLog(env stage.Env) control.Kafka {
-	return control.Kafka{Fetch: env.Fetch, Names: env.Names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
-		return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
-	}}
+	return control.Kafka{Fetch: env.Fetch, Names: env.Names,
+		Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+			return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
+		}}
 }
 
 // agree proposes this process's definitions, and returns those that hold.
-func (s *Service) agree(ctx context.Context, env stage.Env, log control.Kafka) (*control.State, []control.Edition, error) {
+func (s *Service) agree(ctx context.Context, env stage.Env,
+	log control.Kafka) (*control.State, []control.Edition, error) {
 	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
 	state, err := control.Load(ctx, log, wanted, func(ctx context.Context, budget string) (bool, error) {
 		return Charged(ctx, env.Fetch, env.Names, budget)
@@ -204,7 +207,8 @@ func (s *Service) proposer() control.Proposer {
 // tell logs which parts of the files have no effect, and what changed definitions cost beside their windows.
 func (s *Service) tell(state *control.State) {
 	if state.Older {
-		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back to the files, raise their revision",
+		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back to "+
+			"the files, raise their revision",
 			zap.Int("epoch", state.Epoch()))
 	}
 	for _, note := range state.Notes {
@@ -215,9 +219,11 @@ func (s *Service) tell(state *control.State) {
 // await returns errNewEpoch when the control topic has a newer epoch than the given one, and nil when ctx ends.
 func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 	const patience = 5 * time.Second // how long the broker holds a request that finds nothing new
-	reader := fetch.New(s.Conn.Transport, s.Conn.Addr, fetch.Options{ClientID: s.Conn.ClientID, MaxWait: patience}).Partition(topic, 0, 0)
+	reader := fetch.New(s.Conn.Transport, s.Conn.Addr,
+		fetch.Options{ClientID: s.Conn.ClientID, MaxWait: patience}).Partition(topic, 0, 0)
 	for ctx.Err() == nil {
-		page, err := kafkaconn.Persist(ctx, s.Health.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
+		page, err := kafkaconn.Persist(ctx,
+			s.Health.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), reader.Poll)
 		if err != nil {
 			return control.Unreadable(err)
 		}
@@ -279,7 +285,8 @@ func (s *Service) shift(watch *clock.Watch, at *health.Stage, group string) cloc
 	}, Left: func(err error) {
 		at.Left(err)
 		if err != nil {
-			s.Log.Warn("this process leaves its partitions of the inputs to others, because its clock cannot be trusted", zap.Error(err))
+			s.Log.Warn("this process leaves its partitions of the inputs to others, because its clock cannot be trusted",
+				zap.Error(err))
 		} else {
 			s.Log.Info("this process takes part in reading the inputs again")
 		}
@@ -317,7 +324,8 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 		if s.Health.Lost() {
 			return // that has a line of its own, and the facts about topics are stale
 		}
-		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet", zap.Error(err))
+		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet",
+			zap.Error(err))
 	}
 	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		if s.CreateTopics {

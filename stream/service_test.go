@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
 )
 
-// exactly asks for so much ε that every figure is the true one, except with a chance far below 1e-6: one more edit costs a
-// factor e^(−10⁶/2).
+// exactly asks for so much ε that every figure is the true one, except with a chance far below 1e-6: one more edit
+// costs a factor e^(−10⁶/2).
 const exactly = `
 version: 1
 streams:
@@ -167,13 +168,13 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 	})
 }
 
-// TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again when
-// their window is decided, all of them or most.
+// TestLittleMemoryIsExact has memory for hardly anything: bags are written after every page, and parts are read again
+// when their window is decided, all of them or most.
 func TestLittleMemoryIsExact(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []int64{1, 20_000} {
 		t.Run(fmt.Sprint(memory), func(t *testing.T) {
-			kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 				w := newWorld(t, b, 3, exactly)
 				random := rand.New(rand.NewPCG(3, 4))
 				events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
@@ -194,21 +195,10 @@ func TestLittleMemoryIsExact(t *testing.T) {
 }
 
 func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		start := time.Now().UTC().Truncate(2 * time.Second).Add(6 * time.Second)
-		w := newWorld(t, b, 3, fmt.Sprintf(`
-version: 1
-streams:
-  - name: quiet
-    input: {topic: INPUT, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-    output: {topic: OUTPUT}
-    budget: {epsilon: 1000000000, per: 1h}
-`, start.Format(time.RFC3339), start.Add(6*time.Second).Format(time.RFC3339)))
+		w := newWorld(t, b, 3, configtest.File(configtest.Stream("quiet", configtest.Window(2*time.Second, time.Second),
+			configtest.Start(start), configtest.End(start.Add(6*time.Second)))))
 		s := w.start()
 		figures := w.await(3)
 		for _, r := range figures {
@@ -217,7 +207,8 @@ streams:
 			}
 		}
 		// What comes now is late, for whatever window.
-		w.broker.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start.Add(time.Second)}, event{User: "b", Value: 1, Time: start.Add(-time.Second)})...)
+		w.broker.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start.Add(time.Second)},
+			event{User: "b", Value: 1, Time: start.Add(-time.Second)})...)
 		kafkatest.Await(t, "both late events are counted", func() bool { return s.count(t, "louver_events_late_total") == 2 })
 		s.end(t)
 		for _, e := range w.audit() {
@@ -229,7 +220,7 @@ streams:
 }
 
 func TestRestartDrawsNothingTwice(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(3, 4))

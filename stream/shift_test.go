@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestABadClockHandsItsPartitionsOver: of two processes one has a clock that is a day ahead. The other one takes over what it
-// reads, and windows close while the clock is wrong. When it is right, the process takes part again.
+// TestABadClockHandsItsPartitionsOver: of two processes one has a clock that is a day ahead. The other one takes over
+// what it reads, and windows close while the clock is wrong. When it is right, the process takes part again.
 //
 // In fake time alone: a wrong clock meets the time of a real broker in TestAClockThatStepsBurnsNoWindows.
 func TestABadClockHandsItsPartitionsOver(t *testing.T) {
@@ -31,16 +31,19 @@ func TestABadClockHandsItsPartitionsOver(t *testing.T) {
 			s.Log = zap.New(core)
 		})
 		reads := func(s *running) int { return s.Health.Stage(stream.Ingest).Reading(w.input) }
-		kafkatest.Await(t, "the first process reads everything", func() bool { return reads(bad) == partitions && bad.Ready() })
+		kafkatest.Await(t, "the first process reads everything",
+			func() bool { return reads(bad) == partitions && bad.Ready() })
 		set.Store(int64(24 * time.Hour))
 		kafkatest.Await(t, "its clock is doubted", func() bool { return !bad.Ready() })
 		if n := reads(bad); n != partitions {
 			t.Errorf("alone it reads %d partitions, want all %d", n, partitions)
 		}
 		good := w.start()
-		kafkatest.Await(t, "the other process reads everything", func() bool { return reads(good) == partitions && reads(bad) == 0 })
+		kafkatest.Await(t, "the other process reads everything",
+			func() bool { return reads(good) == partitions && reads(bad) == 0 })
 		if facts := bad.Health.Report().Facts; !slices.ContainsFunc(facts, func(fact string) bool {
-			return strings.HasPrefix(fact, "ingest: leaves its partitions to other processes, because the clock of this machine ")
+			return strings.HasPrefix(fact,
+				"ingest: leaves its partitions to other processes, because the clock of this machine ")
 		}) {
 			t.Errorf("the first process does not say that it has left: %q", facts)
 		}
@@ -51,7 +54,8 @@ func TestABadClockHandsItsPartitionsOver(t *testing.T) {
 			t.Errorf("%d lines say that it has left, want one: %v", left.Len(), left.All())
 		}
 		set.Store(0)
-		kafkatest.Await(t, "the first process takes part again", func() bool { return reads(bad) == 1 && reads(good) == 1 && bad.Ready() })
+		kafkatest.Await(t, "the first process takes part again",
+			func() bool { return reads(bad) == 1 && reads(good) == 1 && bad.Ready() })
 		if n := logs.FilterMessageSnippet("takes part in reading the inputs again").Len(); n != 1 {
 			t.Errorf("%d lines say that it takes part again, want one", n)
 		}

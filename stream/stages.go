@@ -34,14 +34,17 @@ func (s *Service) rows(state *control.State, editions []control.Edition, watch *
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	return []row{
 		{Ingest, inputs(editions), func(env stage.Env, g group.Config) worker {
-			env.Fetch = s.client(env, fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
+			env.Fetch = s.client(env,
+				fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
 			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas,
 				Inputs: control.NewInputs(log), BagBytes: s.bagBytes() / 2, Group: g}
 		}},
 		{Release, []string{names.Partials()}, func(env stage.Env, g group.Config) worker {
-			return &release.Release{Env: env, Editions: editions, Hasher: hasher, WatchKey: state.WatchKey, Lineage: state.Lineage, Place: place,
+			return &release.Release{Env: env, Editions: editions, Hasher: hasher, WatchKey: state.WatchKey,
+				Lineage: state.Lineage, Place: place,
 				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
-				PartBytes:       s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge), // it may double for a moment
+				// it may double for a moment
+				PartBytes: s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge),
 				State: &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
 				Drawn: s.client(env, fetch.Options{Aborted: true}), Group: g}
 		}},
@@ -57,7 +60,8 @@ func (s *Service) env() stage.Env {
 		Sizes: &topics.Sizes{Client: s.Conn.Client}}
 	env.Fetch = s.client(env, fetch.Options{})
 	progressTopic := env.Names.Progress()
-	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: progressTopic, OnRetry: env.Writing(progressTopic)}
+	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: progressTopic,
+		OnRetry: env.Writing(progressTopic)}
 	return env
 }
 

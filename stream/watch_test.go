@@ -16,11 +16,11 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// watchful has two watches. In its hour a false alarm has a probability of at most (0.0001 + 0.000001)·60/43,200 < 1e-6. With 80
-// users too many, where 20 are seen with 95 %, one is missed with far less than that.
+// watchful has two watches. In its hour a false alarm has a probability of at most (0.0001 + 0.000001)·60/43,200 <
+// 1e-6. With 80 users too many, where 20 are seen with 95 %, one is missed with far less than that.
 //
-// Where there are events, half of the users are slow. One watch fires, holds and is armed again, until a day has seen six
-// instances. The other one sees nothing.
+// Where there are events, half of the users are slow. One watch fires, holds and is armed again, until a day has seen
+// six instances. The other one sees nothing.
 const watchful = `
 version: 1
 streams:
@@ -38,17 +38,18 @@ streams:
     budget: {epsilon: 25, per: 24h}
 `
 
-// TestWatchesFireOncePerInstance crashes one of two services again and again, and takes the transactional id of the release
-// stage away at each step of its transactions. In the whole log of the ledger, with what was aborted, every window has one
-// outcome, every instance one secret and at most one firing, and the charges are those of the instances.
+// TestWatchesFireOncePerInstance crashes one of two services again and again, and takes the transactional id of the
+// release stage away at each step of its transactions. In the whole log of the ledger, with what was aborted, every
+// window has one outcome, every instance one secret and at most one firing, and the charges are those of the instances.
 func TestWatchesFireOncePerInstance(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, watchful)
 		random := rand.New(rand.NewPCG(9, 1))
 		for minute := 5; minute < 60; minute += 7 {
 			var events []event
 			for i := range 200 {
-				events = append(events, event{User: fmt.Sprint("u", i), Group: "us", Value: 400 + 200*(i%2), Time: midnight.Add(time.Duration(minute) * time.Minute)})
+				events = append(events, event{User: fmt.Sprint("u", i), Group: "us", Value: 400 + 200*(i%2),
+					Time: midnight.Add(time.Duration(minute) * time.Minute)})
 			}
 			b.Produce(t, w.input, minute%2, records(events...)...)
 		}
@@ -84,43 +85,44 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 
 		outcomes, secrets := map[string]string{}, map[string]string{}
 		aborted := 0
-		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), names.Ledger(), place, 0, func(r *fetch.Record) error {
-			e, err := ledger.Decode(r.Value)
-			if err != nil {
-				return err
-			}
-			if before, known := outcomes[e.WindowEnd.String()]; known && before != string(r.Value) {
-				t.Errorf("the window ending %s has two outcomes in the log", e.WindowEnd)
-			}
-			outcomes[e.WindowEnd.String()] = string(r.Value)
-			for _, x := range e.Watches {
-				if !x.Arms {
-					continue
+		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), names.Ledger(), place, 0,
+			func(r *fetch.Record) error {
+				e, err := ledger.Decode(r.Value)
+				if err != nil {
+					return err
 				}
-				name := fmt.Sprint(x.Name, x.Instance)
-				if before, known := secrets[name]; known && before != string(x.Sealed) {
-					t.Errorf("instance %s has two secrets in the log", name)
+				if before, known := outcomes[e.WindowEnd.String()]; known && before != string(r.Value) {
+					t.Errorf("the window ending %s has two outcomes in the log", e.WindowEnd)
 				}
-				secrets[name] = string(x.Sealed)
-			}
-			if r.Aborted {
-				aborted++
-			}
-			return nil
-		})
+				outcomes[e.WindowEnd.String()] = string(r.Value)
+				for _, x := range e.Steps {
+					if !x.Arms {
+						continue
+					}
+					name := fmt.Sprint(x.Name, x.Instance)
+					if before, known := secrets[name]; known && before != string(x.Sealed) {
+						t.Errorf("instance %s has two secrets in the log", name)
+					}
+					secrets[name] = string(x.Sealed)
+				}
+				if r.Aborted {
+					aborted++
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
 		armed, fired := 0, map[string]int{}
 		for _, e := range entries {
-			for _, x := range e.Watches {
+			for _, x := range e.Steps {
 				if x.Arms {
 					armed++
 				}
-				if x.Looks() && x.Fired != nil {
+				if group := x.Fires(); group != nil {
 					fired[fmt.Sprint(x.Name, x.Instance)]++
-					if x.Name != "slow" || *x.Fired != "us" || e.WindowStart.Minute()%7 != 5 {
-						t.Errorf("%s fires in group %s of the window of %s, where nobody is slow", x.Name, *x.Fired, e.WindowStart)
+					if x.Name != "slow" || *group != "us" || e.WindowStart.Minute()%7 != 5 {
+						t.Errorf("%s fires in group %s of the window of %s, where nobody is slow", x.Name, *group, e.WindowStart)
 					}
 				}
 			}
@@ -130,10 +132,11 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 				t.Errorf("instance %s fires %d times", name, n)
 			}
 		}
-		// Every seventh minute 100 of 200 users are slow, 80 more than a tenth. Six instances are armed: the first with the first
-		// window, the others after a firing.
+		// Every seventh minute 100 of 200 users are slow, 80 more than a tenth. Six instances are armed: the first with the
+		// first window, the others after a firing.
 		if len(fired) != 6 || armed != 7 || len(secrets) != armed || aborted == 0 {
-			t.Errorf("%d instances have fired, %d were armed with %d secrets, and %d aborted entries are in the log; want 6, 7, 7, and some", len(fired), armed, len(secrets), aborted)
+			t.Errorf("%d instances have fired, %d were armed with %d secrets, and %d aborted entries are in the log; want 6, "+
+				"7, 7, and some", len(fired), armed, len(secrets), aborted)
 		}
 		// 60 windows at 0.1, six instances at 2 and one at 1.
 		for _, r := range figures {

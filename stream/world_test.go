@@ -61,6 +61,12 @@ func newWorld(t *testing.T, b *kafkatest.Broker, partitions int, yaml string) *w
 	return w
 }
 
+// reconfigure reads another file for the same topics.
+func (w *world) reconfigure(yaml string) {
+	w.t.Helper()
+	w.configure(strings.NewReplacer("INPUT", w.input, "OUTPUT", w.streams[0].Output).Replace(yaml))
+}
+
 func (w *world) configure(yaml string) {
 	w.t.Helper()
 	file, err := parse.File("streams.yaml", []byte(yaml), func(string) (string, bool) { return "", false })
@@ -91,8 +97,10 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 	for _, r := range codec.Reasons() {
 		reasons = append(reasons, r.String())
 	}
-	r := &running{metrics: registry, err: make(chan error, 1), Service: &stream.Service{App: w.app, Streams: w.streams, Removed: w.removed, Revision: w.revision, Stages: stream.Stages,
-		Conn: w.broker.Conn, CreateTopics: true, Replication: 1, Metrics: metrics.New(registry, described, reasons), Log: zap.NewNop()}}
+	r := &running{metrics: registry, err: make(chan error, 1), Service: &stream.Service{App: w.app, Streams: w.streams,
+		Removed: w.removed, Revision: w.revision, Stages: stream.Stages,
+		Conn: w.broker.Conn, CreateTopics: true, Replication: 1, Metrics: metrics.New(registry, described, reasons),
+		Log: zap.NewNop()}}
 	for _, f := range change {
 		f(r.Service)
 	}
@@ -154,9 +162,9 @@ func recent(events []event) []txn.Record {
 	return out
 }
 
-// sendInTime sends events for a window of the first stream that is wholly ahead; from is the start of its first one. On a
-// busy machine that may take until the window is due: then it sends them again for a later one. It returns the start of the
-// window whose events were all there in time.
+// sendInTime sends events for a window of the first stream that is wholly ahead; from is the start of its first one. On
+// a busy machine that may take until the window is due: then it sends them again for a later one. It returns the start
+// of the window whose events were all there in time.
 func (w *world) sendInTime(from time.Time, send func(start time.Time)) time.Time {
 	w.t.Helper()
 	window := w.streams[0].Window
@@ -218,9 +226,10 @@ func (w *world) cut() bool {
 	gather := windows.NewGathering(math.MaxInt64)
 	gather.Follow(first.Name, 0, schedule, first.Input.MaxFuture, math.MinInt64)
 	reader := w.reader()
-	err := reader.All(kafkatest.Context(w.t), []string{topics.Names{App: w.app}.Partials()}, func(m outputs.Message) error {
-		return gather.Add(m.Value, m.Offset, time.Now())
-	})
+	err := reader.All(kafkatest.Context(w.t), []string{topics.Names{App: w.app}.Partials()},
+		func(m outputs.Message) error {
+			return gather.Add(m.Value, m.Offset, time.Now())
+		})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -272,7 +281,8 @@ func (w *world) audit() []ledger.Entry {
 		w.t.Fatal(err)
 	}
 	for partition, text := range checkpoints {
-		a.Checkpoint(audit.Position{Topic: topics.Names{App: w.app}.Progress(), Partition: text.Partition, Offset: text.Offset}, w.app, partition, text.Text)
+		a.Checkpoint(audit.Position{Topic: topics.Names{App: w.app}.Progress(), Partition: text.Partition,
+			Offset: text.Offset}, w.app, partition, text.Text)
 	}
 	err = reader.All(ctx, w.outputs(), func(m outputs.Message) error {
 		value := m.Value
@@ -318,7 +328,8 @@ func (r *running) has(t *testing.T, group, partition string) bool {
 		for _, m := range f.GetMetric() {
 			known := 0
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "consumer_group" && l.GetValue() == group || l.GetName() == "partition" && l.GetValue() == partition {
+				if l.GetName() == "consumer_group" && l.GetValue() == group || l.GetName() == "partition" &&
+					l.GetValue() == partition {
 					known++
 				}
 			}
@@ -330,8 +341,8 @@ func (r *running) has(t *testing.T, group, partition string) bool {
 	return false
 }
 
-// expect waits until an operators' counter has the value. A page's events are counted after its parts were sent, so figures
-// may come first.
+// expect waits until an operators' counter has the value. A page's events are counted after its parts were sent, so
+// figures may come first.
 func (r *running) expect(t *testing.T, want int, name string, labels ...string) {
 	t.Helper()
 	count := func() int { return int(r.count(t, name, labels...)) }

@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +10,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
@@ -26,7 +24,7 @@ type guarded struct {
 	start         time.Time // of the first window
 	lines         []string
 	missing       int // the line that is not granted; −1: all are
-	process       *process
+	process       *clitest.Process
 	name, right   string // of the missing line
 }
 
@@ -36,24 +34,12 @@ func newGuarded(t *testing.T, b *kafkatest.Broker, user string, missing int) *gu
 	g := &guarded{t: t, broker: b, user: user, missing: missing, input: user + "-in", output: user + "-out",
 		start: time.Now().UTC().Truncate(2 * time.Second)}
 	b.CreateTopic(t, g.input, 1, nil)
-	b.Produce(t, g.input, 0, kafkatest.Values(fmt.Sprintf(`{"user":"u","value":1,"time":%q}`, g.start.Format(time.RFC3339)), "bad")...)
-	g.file = filepath.Join(t.TempDir(), "streams.yaml")
-	err := os.WriteFile(g.file, fmt.Appendf(nil, `
-version: 1
-streams:
-  - name: guarded
-    input: {topic: %s, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 10, step: 1}
-    window: {size: 2s, every: 2s, grace: 0s, start: %s}
-    releases: [{name: users, statistic: count, epsilon: 0.001}]
-    rejects: {topic: %[3]s-bad}
-    late: {topic: %[3]s-late}
-    output: {topic: %[4]s}
-    budget: {epsilon: 1000, per: 1h}
-`, g.input, g.start.Format(time.RFC3339), user, g.output), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.Produce(t, g.input, 0, kafkatest.Values(fmt.Sprintf(`{"user":"u","value":1,"time":%q}`,
+		g.start.Format(time.RFC3339)), "bad")...)
+	g.file = clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("guarded",
+		configtest.Topics(g.input, g.output), configtest.Window(2*time.Second, 0), configtest.Start(g.start),
+		configtest.Releases("{name: users, statistic: count, epsilon: 0.001}"),
+		configtest.Set("rejects", "{topic: "+user+"-bad}"), configtest.Set("late", "{topic: "+user+"-late}"))))
 	got := commandLine(t, "", "topics", g.file, "--format", "acls", "--app-id", user, "--kafka-sasl-username", user)
 	if got.code != cli.ExitDone {
 		t.Fatalf("%+v", got)
@@ -67,7 +53,8 @@ func (g *guarded) grant() {
 	g.t.Helper()
 	var acls []kafka.ACLEntry
 	for i, line := range g.lines {
-		acl := kafka.ACLEntry{PermissionType: kafka.ACLPermissionTypeAllow, ResourcePatternType: kafka.PatternTypeLiteral, Host: "*"}
+		acl := kafka.ACLEntry{PermissionType: kafka.ACLPermissionTypeAllow, ResourcePatternType: kafka.PatternTypeLiteral,
+			Host: "*"}
 		args := strings.Fields(line)
 		for i, arg := range args {
 			var err error
@@ -92,10 +79,12 @@ func (g *guarded) grant() {
 		}
 		g.name, g.right = acl.ResourceName, acl.Operation.String()
 	}
-	createACLs(g.t, g.broker, acls...)
+	g.broker.CreateACLs(g.t, acls...)
 	kafkatest.Await(g.t, "the broker knows the rights of user "+g.user, func() bool {
-		res, err := g.broker.Conn.Client.DescribeACLs(kafkatest.Context(g.t), &kafka.DescribeACLsRequest{Filter: kafka.ACLFilter{ResourceTypeFilter: kafka.ResourceTypeAny,
-			ResourcePatternTypeFilter: kafka.PatternTypeAny, PrincipalFilter: "User:" + g.user, Operation: kafka.ACLOperationTypeAny, PermissionType: kafka.ACLPermissionTypeAny}})
+		res, err := g.broker.Conn.Client.DescribeACLs(kafkatest.Context(g.t),
+			&kafka.DescribeACLsRequest{Filter: kafka.ACLFilter{ResourceTypeFilter: kafka.ResourceTypeAny,
+				ResourcePatternTypeFilter: kafka.PatternTypeAny, PrincipalFilter: "User:" + g.user,
+				Operation: kafka.ACLOperationTypeAny, PermissionType: kafka.ACLPermissionTypeAny}})
 		if err != nil {
 			g.t.Fatal(err)
 		}
@@ -107,41 +96,17 @@ func (g *guarded) grant() {
 	})
 }
 
-func createACLs(t *testing.T, b *kafkatest.Broker, acls ...kafka.ACLEntry) {
-	t.Helper()
-	kafkatest.Await(t, "rights are made", func() bool {
-		res, err := b.Conn.Client.CreateACLs(kafkatest.Context(t), &kafka.CreateACLsRequest{ACLs: acls})
-		return err == nil && !slices.ContainsFunc(res.Errors, func(err error) bool { return err != nil })
-	})
-}
-
-// takeAway takes a right on a topic from a user, and returns what gives it back.
-func takeAway(t *testing.T, b *kafkatest.Broker, user string, operation kafka.ACLOperationType, topic string) (giveBack func()) {
-	t.Helper()
-	denied := kafka.ACLEntry{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + user,
-		Host: "*", Operation: operation, PermissionType: kafka.ACLPermissionTypeDeny}
-	createACLs(t, b, denied)
-	return func() {
-		t.Helper()
-		kafkatest.Await(t, "the right is given back", func() bool {
-			res, err := b.Conn.Client.DeleteACLs(kafkatest.Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
-				ResourceTypeFilter: denied.ResourceType, ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType,
-				PrincipalFilter: denied.Principal, HostFilter: denied.Host, Operation: denied.Operation, PermissionType: denied.PermissionType}}})
-			return err == nil && res.Results[0].Error == nil
-		})
-	}
-}
-
 func (g *guarded) run() {
 	g.t.Helper()
 	g.t.Cleanup(func() {
 		if g.t.Failed() {
-			log := g.process.log.String()
+			log := g.process.Log.String()
 			g.t.Logf("user %s, without %s on %s: %s", g.user, g.right, g.name, log[:min(len(log), 2000)])
 		}
 	})
-	g.process = louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user,
-		"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user, "--kafka-sasl-password-file", clitest.File(g.t, "password", g.user))
+	g.process = clitest.Louver(g.t, g.broker, "run", "--streams", g.file, "--app-id", g.user,
+		"--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user, "--kafka-sasl-password-file",
+		clitest.File(g.t, "password", g.user))
 }
 
 // works says whether figures are published and the bad and the late record are copied.
@@ -156,7 +121,8 @@ func (g *guarded) works() bool {
 
 // holds says whether there is a record in a topic.
 func (g *guarded) holds(topic string) bool {
-	res, err := g.broker.Conn.Client.ListOffsets(kafkatest.Context(g.t), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(0)}}})
+	res, err := g.broker.Conn.Client.ListOffsets(kafkatest.Context(g.t),
+		&kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(0)}}})
 	if err != nil {
 		return false
 	}
@@ -203,16 +169,18 @@ func TestEveryRightIsNeeded(t *testing.T) {
 		kafkatest.Await(t, "the service of user "+g.user+" works, or says what is missing", func() bool {
 			if !published && g.holds(g.output) { // what comes now for the first window is late
 				published = true
-				b.Produce(t, g.input, 0, kafkatest.Values(fmt.Sprintf(`{"user":"late","value":1,"time":%q}`, g.start.Format(time.RFC3339)))...)
+				b.Produce(t, g.input, 0, kafkatest.Values(fmt.Sprintf(`{"user":"late","value":1,"time":%q}`,
+					g.start.Format(time.RFC3339)))...)
 			}
 			if g.missing < 0 {
 				return g.works()
 			}
-			log := g.process.log.String()
+			log := g.process.Log.String()
 			named := strings.Contains(log, "the right "+g.right+" on") || strings.Contains(log, "grant "+g.right)
 			return named && strings.Contains(log, g.name)
 		})
-		// Without Delete, what holds personal data is kept for longer. Without Read on the output, the page shows nothing of it.
+		// Without Delete, what holds personal data is kept for longer. Without Read on the output, the page shows nothing of
+		// it.
 		if g.right == "Delete" || g.right == "Read" && g.name == g.output {
 			kafkatest.Await(t, "the service of user "+g.user+" works without the right "+g.right, g.works)
 			continue

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,35 +9,31 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestAuditBeginsAtTheCheckpoint releases more windows than there are between two checkpoints. An audit then compares only the newest
-// of them, and with --full all. What the books say is the same from the checkpoint and from the first entry.
+// TestAuditBeginsAtTheCheckpoint releases more windows than there are between two checkpoints. An audit then compares
+// only the newest of them, and with --full all. What the books say is the same from the checkpoint and from the first
+// entry.
 func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
 	const app, count = "audited", 1500
 	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
 	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	path := clitest.File(t, "s.yaml", fmt.Sprintf(`version: 1
-streams:
-  - name: s
-    input: {topic: %s, user: user, value: value}
-    bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 1s, grace: 0s, start: %s, end: %s}
-    releases: [{name: users, statistic: count, epsilon: 0.25}]
-    output: {topic: %s}
-    budget: {epsilon: 1000, per: 24h}
-`, input, start.Format(time.RFC3339), start.Add(count*time.Second).Format(time.RFC3339), output))
+	path := clitest.File(t, "s.yaml", configtest.File(configtest.Stream("s", configtest.Topics(input, output),
+		configtest.Window(time.Second, 0), configtest.Start(start), configtest.End(start.Add(count*time.Second)),
+		configtest.Releases("{name: users, statistic: count, epsilon: 0.25}"), configtest.Budget("1000", "24h"))))
 	brokers := strings.Join(b.Conn.Brokers, ",")
-	run := louver(t, b, "run", "--streams", path, "--app-id", app)
+	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool {
 		ends, err := b.Fetch(fetch.Options{}).Ends(kafkatest.Context(t), output, []int{0})
-		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count // the end counts markers of transactions, too
+		// the end counts markers of transactions, too
+		return err == nil && ends[0] >= count && len(b.Consume(t, output, 0)) == count
 	})
-	run.kill(t)
+	run.Kill(t)
 	audit := func(args ...string) (found audit.Findings) {
 		got := commandLine(t, "", append(args, "--json", "--app-id", app, "--kafka-brokers", brokers)...)
 		if err := json.Unmarshal([]byte(got.out), &found); err != nil || got.code != cli.ExitDone || !found.OK {
@@ -53,10 +48,12 @@ streams:
 	if whole.Entries != count || whole.Matched != count || whole.Earlier != 0 || whole.Checkpoints != 1 {
 		t.Errorf("from the first entry: %+v", whole)
 	}
-	if got := commandLine(t, "", "budget", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone || !strings.Contains(got.out, "375 of ") {
+	if got := commandLine(t, "", "budget", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, "375 of ") {
 		t.Errorf("%+v", got)
 	}
-	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone || !strings.Contains(got.out, "released") {
+	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, "released") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -34,7 +34,8 @@ func commandLine(t *testing.T, stdin string, args ...string) outcome {
 func (o outcome) wants(t *testing.T, code int, line string) {
 	t.Helper()
 	if o.code != code || !strings.HasPrefix(o.err, line) || strings.Count(o.err, "\n") != 1 || o.out != "" {
-		t.Errorf("exit code %d, standard error %q, standard output %q; want %d and one line %q", o.code, o.err, o.out, code, line)
+		t.Errorf("exit code %d, standard error %q, standard output %q; want %d and one line %q", o.code, o.err, o.out,
+			code, line)
 	}
 }
 
@@ -45,7 +46,8 @@ func TestUsage(t *testing.T) {
 	commandLine(t, "", "help", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
 	commandLine(t, "", "version", "extra").wants(t, cli.ExitUsage, "louver: unexpected argument extra")
 	commandLine(t, "", "check", "--frobnicate").wants(t, cli.ExitUsage, "louver: unknown flag --frobnicate")
-	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage, "louver: --format xml; want text or json")
+	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage,
+		"louver: --format xml; want text, json or github")
 	commandLine(t, "", "check").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 }
 
@@ -73,7 +75,8 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	if got := commandLine(t, "", "healthcheck", "--help").out; !strings.Contains(got, "[LOUVER_METRICS_ADDR]") || !strings.Contains(got, "127.0.0.1:9797") {
+	if got := commandLine(t, "", "healthcheck", "--help").out; !strings.Contains(got, "[LOUVER_METRICS_ADDR]") ||
+		!strings.Contains(got, "127.0.0.1:9797") {
 		t.Errorf("help of a setting without its variable and default:\n%s", got)
 	}
 }
@@ -87,7 +90,8 @@ func TestVersion(t *testing.T) {
 		t.Errorf("--version: %+v, want %+v", flag, got)
 	}
 	var facts map[string]string
-	if err := json.Unmarshal([]byte(commandLine(t, "", "version", "--json").out), &facts); err != nil || !strings.Contains(got.out, facts["version"]) || facts["go"] != runtime.Version() {
+	if err := json.Unmarshal([]byte(commandLine(t, "", "version", "--json").out), &facts); err != nil ||
+		!strings.Contains(got.out, facts["version"]) || facts["go"] != runtime.Version() {
 		t.Errorf("%v, %v", facts, err)
 	}
 }
@@ -109,9 +113,12 @@ func TestHealthcheck(t *testing.T) {
 		t.Errorf("ready: %+v", got)
 	}
 	status = http.StatusServiceUnavailable
-	commandLine(t, "", "healthcheck").wants(t, cli.ExitInvalid, "louver: healthcheck: http://localhost:"+port+`/readyz: status 503 Service Unavailable, "ledger: not read yet`)
-	commandLine(t, "", "healthcheck", "--path", "/livez").wants(t, cli.ExitInvalid, "louver: healthcheck: http://localhost:"+port+"/livez: status 404")
-	commandLine(t, "", "healthcheck", "--metrics-addr", "9797").wants(t, cli.ExitUsage, `louver: LOUVER_METRICS_ADDR "9797"; want host:port`)
+	commandLine(t, "", "healthcheck").wants(t, cli.ExitInvalid,
+		"louver: healthcheck: http://localhost:"+port+`/readyz: status 503 Service Unavailable, "ledger: not read yet`)
+	commandLine(t, "", "healthcheck", "--path", "/livez").wants(t, cli.ExitInvalid,
+		"louver: healthcheck: http://localhost:"+port+"/livez: status 404")
+	commandLine(t, "", "healthcheck", "--metrics-addr", "9797").wants(t, cli.ExitUsage,
+		`louver: LOUVER_METRICS_ADDR "9797"; want host:port`)
 	server.Close()
 	commandLine(t, "", "healthcheck").wants(t, cli.ExitInvalid, "louver: healthcheck: Get ")
 }
@@ -119,10 +126,13 @@ func TestHealthcheck(t *testing.T) {
 // TestNamesAndTimesThatCannotBe: an app id and topics that Kafka would refuse, and a time that lies ahead.
 func TestNamesAndTimesThatCannotBe(t *testing.T) {
 	for _, command := range []string{"check", "topics"} {
-		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, cli.ExitInvalid, `louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
+		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, cli.ExitInvalid,
+			`louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
 	}
 	const bad = "{topic: bad topic}"
-	for key, yaml := range map[string]string{"10: streams[s].output.topic": "    output: " + bad, "11: streams[s].rejects.topic": "    output: {topic: o}\n    rejects: " + bad, "11: streams[s].late.topic": "    output: {topic: o}\n    late: " + bad} {
+	for key, yaml := range map[string]string{"10: streams[s].output.topic": "    output: " + bad,
+		"11: streams[s].rejects.topic": "    output: {topic: o}\n    rejects: " + bad,
+		"11: streams[s].late.topic":    "    output: {topic: o}\n    late: " + bad} {
 		streams := clitest.File(t, "streams.yaml", `
 version: 1
 streams:
@@ -137,7 +147,8 @@ streams:
 		commandLine(t, "", "check", streams).wants(t, cli.ExitInvalid, line)
 		commandLine(t, "", "run", "--streams", streams).wants(t, cli.ExitInvalid, "louver: "+line)
 	}
-	commandLine(t, "", "watch", "--since=-1h").wants(t, cli.ExitUsage, "louver: --since: -1h lies in the other direction; want a duration of 0s or more")
+	commandLine(t, "", "watch", "--since=-1h").wants(t, cli.ExitUsage,
+		"louver: --since: -1h lies in the other direction; want a duration of 0s or more")
 }
 
 // Topics and rights fit into 80 columns.

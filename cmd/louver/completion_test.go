@@ -22,7 +22,7 @@ func TestBashCompletes(t *testing.T) {
 		"louver ch":                       "check",
 		"louver --log-level debug re":     "release replay",
 		"louver check --form":             "--format",
-		"louver check --format ":          "text json",
+		"louver check --format ":          "text json github",
 		"louver check --format = j":       "json",
 		"louver check ":                   "", // files, which the shell completes itself
 		"louver completion ":              "bash zsh fish",
@@ -45,7 +45,8 @@ func TestCompletionScriptsAreWhole(t *testing.T) {
 	help := commandLine(t, "", "help").out
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script := commandLine(t, "", "completion", shell).out
-		for _, command := range []string{"demo", "run", "check", "release", "plan", "replay", "watch", "budget", "audit", "topics", "broker", "version", "completion", "help"} {
+		for _, command := range []string{"demo", "run", "check", "release", "plan", "replay", "watch", "budget", "audit",
+			"topics", "broker", "version", "completion", "help"} {
 			if !strings.Contains(help, command) || !strings.Contains(script, command) {
 				t.Errorf("%s: %s is missing", shell, command)
 			}

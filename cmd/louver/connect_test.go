@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
 // What stands in the way to Kafka and which setting to look at is one line, at once.
@@ -35,7 +38,8 @@ func TestKafkaMistakes(t *testing.T) {
 	plain := brokers()
 	encrypted := brokers(kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
 	secured := brokers(kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", "secret"))
-	user := map[string]string{"LOUVER_KAFKA_SASL_MECHANISM": "PLAIN", "LOUVER_KAFKA_SASL_USERNAME": "me", "LOUVER_KAFKA_SASL_PASSWORD": "SECRET"}
+	user := map[string]string{"LOUVER_KAFKA_SASL_MECHANISM": "PLAIN", "LOUVER_KAFKA_SASL_USERNAME": "me",
+		"LOUVER_KAFKA_SASL_PASSWORD": "SECRET"}
 	for _, c := range []struct {
 		name, brokers string
 		environment   map[string]string
@@ -43,17 +47,24 @@ func TestKafkaMistakes(t *testing.T) {
 		want          string
 	}{
 		{"TLS against a plain port", plain, map[string]string{"LOUVER_KAFKA_TLS": "true"}, cli.ExitBroker,
-			"louver: brokers " + plain + ": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
+			"louver: brokers " + plain +
+				": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
 		{"plain against a TLS port", encrypted, nil, cli.ExitBroker,
-			"louver: brokers " + encrypted + ": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
+			"louver: brokers " + encrypted +
+				": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
 		{"unknown authority", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true"}, cli.ExitBroker,
-			"louver: brokers " + encrypted + ": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
-		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true", "LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, cli.ExitBroker,
+			"louver: brokers " + encrypted +
+				": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
+		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true",
+			"LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, cli.ExitBroker,
 			"louver: brokers " + encrypted + ": the broker's certificate is for another name ("},
 		{"wrong password", secured, user, cli.ExitBroker,
-			"louver: brokers " + secured + `: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
-		{"no port", "kafka", nil, cli.ExitInvalid, `louver: LOUVER_KAFKA_BROKERS: broker address "kafka"; want host:port, such as kafka:9092`},
-		{"no broker", "", nil, cli.ExitInvalid, "louver: LOUVER_KAFKA_BROKERS: no broker address is given; want at least one host:port"},
+			"louver: brokers " + secured +
+				`: the broker refuses the user "me" (PLAIN); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM`},
+		{"no port", "kafka", nil, cli.ExitInvalid,
+			`louver: LOUVER_KAFKA_BROKERS: broker address "kafka"; want host:port, such as kafka:9092`},
+		{"no broker", "", nil, cli.ExitInvalid,
+			"louver: LOUVER_KAFKA_BROKERS: no broker address is given; want at least one host:port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("LOUVER_KAFKA_BROKERS", c.brokers)
@@ -72,27 +83,28 @@ func TestKafkaMistakes(t *testing.T) {
 func TestNoLedger(t *testing.T) {
 	b := kafkatest.Fake(t)
 	for _, command := range []string{"audit", "budget"} {
-		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t, cli.ExitBroker,
-			"louver: app shop has no ledger: topic shop.ledger does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first")
+		commandLine(t, "", command, "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")).wants(t,
+			cli.ExitBroker,
+			"louver: app shop has no ledger: topic shop.ledger does not exist, or you may not describe it; check "+
+				"LOUVER_APP_ID, or run louver first")
 	}
 }
 
 // An output topic that is gone is told at once: nobody would create it while the audit waits.
 func TestAuditOfDeletedOutput(t *testing.T) {
 	b := kafkatest.Fake(t)
-	ledger, output := topics.Names{App: "shop"}.Ledger(), "shop.out"
-	b.CreateTopic(t, ledger, topics.Partitions, nil)
-	e := newStory().entries[0]
+	name, output := topics.Names{App: "shop"}.Ledger(), "shop.out"
+	b.CreateTopic(t, name, topics.Partitions, nil)
+	e := ledgertest.Plan{Stream: "s", Budget: "s", Epsilon: "1", Limit: ledgertest.Limit("10", time.Hour)}.Entry(0)
 	e.App, e.Output = "shop", output
-	text, err := e.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Produce(t, ledger, 0, txn.Record{Key: e.Key(), Value: text})
+	e = ledgertest.Settle(t, ledger.NewBooks(), e)
+	b.Produce(t, name, 0, txn.Record{Key: e.Key(), Value: ledgertest.Encode(t, e)})
 	audit := func() outcome {
 		return commandLine(t, "", "audit", "--app-id", "shop", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","))
 	}
-	audit().wants(t, cli.ExitBroker, "louver: output topic shop.out does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty")
+	audit().wants(t, cli.ExitBroker,
+		"louver: output topic shop.out does not exist, or you may not describe it, so its figures cannot be compared; "+
+			"grant Describe, or create it again, even empty")
 	b.CreateTopic(t, output, 1, nil)
 	if got := audit(); !strings.Contains(got.out, "1 ledger entry, 0 outputs") {
 		t.Errorf("with an empty topic: %+v", got)
@@ -117,7 +129,8 @@ func TestWaitingForKafkaIsTold(t *testing.T) {
 	}()
 	line := make([]byte, 1<<10)
 	n, err := out.Read(line)
-	if err != nil || !strings.Contains(string(line[:n]), "cannot reach Kafka yet, trying for 30s") || !strings.Contains(string(line[:n]), "nothing listens there") {
+	if err != nil || !strings.Contains(string(line[:n]), "cannot reach Kafka yet, trying for 30s") ||
+		!strings.Contains(string(line[:n]), "nothing listens there") {
 		t.Errorf("%s, %v", line[:n], err)
 	}
 	cancel()

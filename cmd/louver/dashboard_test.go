@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"net/http"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,18 +15,12 @@ import (
 
 // figureOf is a published record of a window that ends at 08:15, 08:30 and so on.
 func figureOf(quarter, value string) string {
-	return strings.NewReplacer("QUARTER", quarter, "VALUE", value).Replace(`{"schema":"louver.release.v1","id":"checkout/eu/2026-11-20T08:00:00Z/users","stream":"checkout","group":"eu","release":"users",` +
-		`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:QUARTER:00Z","due_at":"2026-11-20T08:QUARTER:30Z","incomplete":false,"statistic":"count","p":null,` +
-		`"mechanism":"geometric","unit":"users","value":VALUE,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":null,"error_95":30,"quality":"useful","users":VALUE,` +
-		`"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":0.1,"budget":"b","budget_epsilon_spent":0.1,"budget_epsilon_limit":4,"budget_windows_left":39}`)
-}
-
-// address is the public address, from the line that says where the process listens.
-func (p *process) address(t *testing.T) string {
-	t.Helper()
-	line := regexp.MustCompile(`"http": \["([^"]+)"\]`)
-	kafkatest.Await(t, "the line that says where it listens", func() bool { return line.MatchString(p.log.String()) })
-	return line.FindStringSubmatch(p.log.String())[1]
+	return strings.NewReplacer("QUARTER", quarter, "VALUE",
+		value).Replace(
+		`{"schema":"louver.release.v1","id":"checkout/eu/2026-11-20T08:00:00Z/users","stream":"checkout","group":"eu","release":"users",` +
+			`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:QUARTER:00Z","due_at":"2026-11-20T08:QUARTER:30Z","incomplete":false,"statistic":"count","p":null,` +
+			`"mechanism":"geometric","unit":"users","value":VALUE,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":null,"error_95":30,"quality":"useful","users":VALUE,` +
+			`"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":0.1,"budget":"b","budget_epsilon_spent":0.1,"budget_epsilon_limit":4,"budget_windows_left":39}`)
 }
 
 // shows waits until the newest figure is one.
@@ -44,8 +37,8 @@ func TestDashboard(t *testing.T) {
 	b := kafkatest.Fake(t)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"), "a record of somebody else", figureOf("30", "813"))...)
-	p := louver(t, b, "dashboard", "--topic", topic)
-	address := p.address(t)
+	p := clitest.Louver(t, b, "dashboard", "--topic", topic)
+	address := p.Address(t)
 	shows(t, address, "813")
 	if code, body := clitest.Get(address, "/"); code != http.StatusOK || !strings.Contains(body, "<!doctype html>") {
 		t.Errorf("the page: %d %s", code, body)
@@ -53,7 +46,8 @@ func TestDashboard(t *testing.T) {
 	if code, body := clitest.Get(address, "/readyz?verbose"); code != http.StatusOK {
 		t.Errorf("ready: %d %s", code, body)
 	}
-	if _, body := clitest.Get(address, "/metrics"); !strings.Contains(body, `louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
+	if _, body := clitest.Get(address, "/metrics"); !strings.Contains(body,
+		`louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
 		t.Errorf("the metrics:\n%s", body)
 	}
 	if code, body := clitest.Get(address, "/api/v1/demo"); code != http.StatusNotFound {
@@ -70,9 +64,9 @@ func TestDashboard(t *testing.T) {
 	later := strings.ReplaceAll(figureOf("59", "816"), "T08:", "T09:")
 	b.Produce(t, topic, 0, kafkatest.Values(later)...)
 	events.wants(`"value":816`)
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	if err := p.Wait(); err != nil {
-		t.Errorf("SIGTERM, while somebody listens: %v\n%s", err, p.log.String())
+		t.Errorf("SIGTERM, while somebody listens: %v\n%s", err, p.Log.String())
 	}
 }
 
@@ -115,26 +109,32 @@ func TestDashboardNeedsReadAlone(t *testing.T) {
 	b := kafkatest.Guarded(t, "reader", "stranger")
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"))...)
-	g := &guarded{t: t, broker: b, user: "reader", missing: -1, lines: []string{"--allow-principal User:reader --operation Read --topic " + topic}}
+	g := &guarded{t: t, broker: b, user: "reader", missing: -1,
+		lines: []string{"--allow-principal User:reader --operation Read --topic " + topic}}
 	g.grant()
 	t.Setenv("LOUVER_KAFKA_SASL_MECHANISM", "PLAIN")
-	start := func(user string) *process {
+	start := func(user string) *clitest.Process {
 		t.Setenv("LOUVER_KAFKA_SASL_USERNAME", user)
 		t.Setenv("LOUVER_KAFKA_SASL_PASSWORD", user)
-		return louver(t, b, "dashboard", "--topic", topic)
+		return clitest.Louver(t, b, "dashboard", "--topic", topic)
 	}
-	shows(t, start("reader").address(t), "812")
+	shows(t, start("reader").Address(t), "812")
 	stranger := start("stranger")
-	kafkatest.Await(t, "it says that the topic is not to be seen", func() bool { return strings.Contains(stranger.log.String(), topic) })
-	if _, body := clitest.Get(stranger.address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
+	kafkatest.Await(t, "it says that the topic is not to be seen",
+		func() bool { return strings.Contains(stranger.Log.String(), topic) })
+	if _, body := clitest.Get(stranger.Address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
 		t.Errorf("without the right: %s", body)
 	}
 }
 
 func TestDashboardMistakes(t *testing.T) {
 	t.Setenv("LOUVER_STREAMS", "")
-	commandLine(t, "", "dashboard").wants(t, cli.ExitUsage, "louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, cli.ExitUsage, "louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, cli.ExitInvalid, `louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, cli.ExitInvalid, `louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
+	commandLine(t, "", "dashboard").wants(t, cli.ExitUsage,
+		"louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, cli.ExitUsage,
+		"louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, cli.ExitInvalid,
+		`louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
+	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, cli.ExitInvalid,
+		`louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
 }

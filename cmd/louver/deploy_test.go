@@ -13,13 +13,16 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/stream/config/parse"
 )
 
-// The operators' alerts fire when they should and are silent otherwise: deploy/prometheus/alerts_test.yaml has the cases.
+// The operators' alerts fire when they should and are silent otherwise: deploy/prometheus/alerts_test.yaml has the
+// cases.
 func TestAlertsInPromtool(t *testing.T) {
 	promtool := clitest.Debian(t, "promtool", "prometheus")
-	for _, args := range [][]string{{"check", "rules", "--lint-fatal", clitest.Deployed(t, "prometheus/alerts.yaml")}, {"test", "rules", clitest.Deployed(t, "prometheus/alerts_test.yaml")}} {
+	for _, args := range [][]string{{"check", "rules", "--lint-fatal", clitest.Deployed(t, "prometheus/alerts.yaml")},
+		{"test", "rules", clitest.Deployed(t, "prometheus/alerts_test.yaml")}} {
 		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
@@ -29,7 +32,8 @@ func TestAlertsInPromtool(t *testing.T) {
 // Alerts and boards use metrics that there are.
 func TestDeployedMetricsExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(louver_[a-z_]+)` \\| ([a-z]+)").FindAllStringSubmatch(clitest.DeployedText(t, "METRICS.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(louver_[a-z_]+)` \\| ([a-z]+)").FindAllStringSubmatch(
+		clitest.DeployedText(t, "METRICS.md"), -1) {
 		known[m[1]] = true
 		if m[2] == "histogram" {
 			known[m[1]+"_bucket"], known[m[1]+"_sum"], known[m[1]+"_count"] = true, true, true
@@ -39,8 +43,10 @@ func TestDeployedMetricsExist(t *testing.T) {
 	if generated.code != cli.ExitDone {
 		t.Fatalf("%+v", generated)
 	}
-	for name, text := range map[string]string{"louver rules": generated.out, "alerts.yaml": clitest.DeployedText(t, "prometheus/alerts.yaml"),
-		"louver.json": clitest.DeployedText(t, "grafana/louver.json"), "operators.json": clitest.DeployedText(t, "grafana/operators.json")} {
+	for name, text := range map[string]string{"louver rules": generated.out, "alerts.yaml": clitest.DeployedText(t,
+		"prometheus/alerts.yaml"),
+		"louver.json": clitest.DeployedText(t, "grafana/louver.json"), "operators.json": clitest.DeployedText(t,
+			"grafana/operators.json")} {
 		used := regexp.MustCompile(`\blouver_[a-z_]+`).FindAllString(text, -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses no metric", name)
@@ -66,17 +72,21 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(clitest.DeployedText(t, "prometheus/alerts.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
-	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverWatchFiring", "LouverWatchBlind"} // of louver rules
+	// of louver rules
+	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverWatchFiring", "LouverWatchBlind"}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			alerts = append(alerts, r.Alert)
-			if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+strings.ToLower(r.Alert) {
+			if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" ||
+				r.Annotations["description"] == "" || r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+strings.ToLower(r.Alert) ||
+				r.Annotations["runbook_url"] != generate.Runbook+"#"+strings.ToLower(r.Alert) {
 				t.Errorf("%s: %+v", r.Alert, r)
 			}
 		}
 	}
 	var sections []string
-	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(clitest.DeployedText(t, "RUNBOOK.md"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(clitest.DeployedText(t, "RUNBOOK.md"),
+		-1) {
 		sections = append(sections, m[1])
 	}
 	if slices.Sort(alerts); !slices.Equal(alerts, slices.Sorted(slices.Values(sections))) || len(alerts) < 13 {
@@ -95,7 +105,7 @@ func TestExamplesAreSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := file.Streams[0]; s.MaxWindows == nil || len(s.Alarms()) != 1 || len(s.OnChange()) != 1 {
+	if s := file.Streams[0]; s.MaxWindows == nil || len(s.Alarms) != 1 || len(s.OnChange) != 1 {
 		t.Errorf("%+v, want a stream with max_windows, a watch and a figure on change", s)
 	}
 }
@@ -135,7 +145,8 @@ func TestCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The generator's events have the fields that the streams read.
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", "bash "+clitest.Deployed(t, "compose/generate.sh")+" | head -n 20")
+	cmd := exec.CommandContext(t.Context(), "bash", "-c",
+		"bash "+clitest.Deployed(t, "compose/generate.sh")+" | head -n 20")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -146,14 +157,16 @@ func TestCompose(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if group, _ := event[in.Group].(string); event[in.User] == nil || event[in.Value] == nil || event[in.Time] == nil || !slices.Contains(file.Streams[0].Groups, group) {
+		if group, _ := event[in.Group].(string); event[in.User] == nil || event[in.Value] == nil || event[in.Time] == nil ||
+			!slices.Contains(file.Streams[0].Groups, group) {
 			t.Errorf("the streams cannot use %s", line)
 		}
 	}
 	if n := strings.Count(string(out), "\n"); n != 20 {
 		t.Errorf("%d events, want 20", n)
 	}
-	for _, name := range []string{"prometheus/prometheus.yaml", "grafana/provisioning/datasource.yaml", "grafana/provisioning/boards.yaml"} {
+	for _, name := range []string{"prometheus/prometheus.yaml", "grafana/provisioning/datasource.yaml",
+		"grafana/provisioning/boards.yaml"} {
 		var any map[string]any
 		if err := yaml.Unmarshal([]byte(clitest.DeployedText(t, name)), &any); err != nil || len(any) == 0 {
 			t.Errorf("%s: %v", name, err)

@@ -19,8 +19,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/service"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/web"
 )
 
 //go:generate go test -run "^Test(Documents|Readme)" -update .
@@ -30,6 +32,7 @@ var update = flag.Bool("update", false, "write the documents under deploy anew")
 // The documents say what the code says. After a change of the code, go generate ./cmd/louver makes them.
 func TestDocuments(t *testing.T) {
 	documents := map[string]string{"STREAMS.md": reference(t, "streams"), "RECORD.md": reference(t, "release"),
+		"CHECK.md":   reference(t, "check"),
 		"METRICS.md": metricsReference(t)}
 	for name, want := range documents {
 		path := filepath.Join("..", "..", "deploy", name)
@@ -58,6 +61,35 @@ func reference(t *testing.T, of string) string {
 	return got.out
 }
 
+// Every field of the JSON of check and plan is in its reference.
+func TestReferenceOfCheckIsComplete(t *testing.T) {
+	const besides = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, " +
+		"watch_epsilon: 0.1, at_most: 4}\n" +
+		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, " +
+		"hold: 4h, at_most: 1}]\n    max_windows: {count: 8, per: 24h}\n    output:"
+	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
+	past := strings.NewReplacer("    output:", besides, "grace: 30s", "grace: 30s, start: 2020-01-01T00:00:00Z")
+	other := strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers",
+		"budget: {epsilon: 20, delta: 0.000000001, per: 24h}")
+	text := past.Replace(clitest.StreamsFile) + other.Replace(second)
+	sound := clitest.File(t, "s.yaml", text)
+	broken := clitest.File(t, "b.yaml", strings.Replace(text, "size: 15m", "size: 15x", 1))
+	known := reference(t, "check")
+	fields := 0
+	for _, args := range [][]string{{"check", "--json", sound}, {"check", "--json", broken},
+		{"plan", "--json", sound, "--shape", "uniform", "--error", "5%"}} {
+		got := commandLine(t, "", args...)
+		for _, m := range regexp.MustCompile(`(?m)^ +"([A-Za-z0-9_]+)":`).FindAllStringSubmatch(got.out, -1) {
+			if fields++; !strings.Contains(known, "`"+m[1]+"`") {
+				t.Errorf("%s prints %s, which the reference does not explain", args[0], m[1])
+			}
+		}
+	}
+	if fields < 200 {
+		t.Errorf("only %d fields were found", fields)
+	}
+}
+
 const metricsIntroduction = `# Metrics and exit codes
 
 Louver serves Prometheus metrics on two addresses. This document is generated from the metrics that the program registers.
@@ -68,11 +100,14 @@ Louver serves Prometheus metrics on two addresses. This document is generated fr
 func metricsReference(t *testing.T) string {
 	var operators, public registered
 	service.OperatorMetrics(&operators, nil, "")
-	public.MustRegister(outputs.NewGauges())
+	public.MustRegister(outputs.NewGauges(), web.NewExhausts(web.Config{}))
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
-	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
-	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n", public.table(t))
+	fmt.Fprintf(&b,
+		"## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own "+
+			"`go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
+	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n",
+		public.table(t))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
 	for code, meaning := range cli.ExitMeanings {
@@ -89,7 +124,8 @@ func (r *registered) MustRegister(cs ...prometheus.Collector)     { *r = append(
 func (r *registered) Register(c prometheus.Collector) error       { r.MustRegister(c); return nil }
 func (r *registered) Unregister(prometheus.Collector) (gone bool) { return false }
 
-var descText = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+var descText = regexp.MustCompile(
+	`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
 // table lists louver's own metrics by name.
 func (r registered) table(t *testing.T) string {
@@ -132,7 +168,7 @@ func kindOf(t *testing.T, c prometheus.Collector) string {
 	switch c.(type) {
 	case *prometheus.CounterVec:
 		return "counter"
-	case *prometheus.GaugeVec, prometheus.Gauge, *outputs.Gauges:
+	case *prometheus.GaugeVec, prometheus.Gauge, *outputs.Gauges, *web.Exhausts:
 		return "gauge"
 	case *prometheus.HistogramVec, prometheus.Histogram:
 		return "histogram"
@@ -157,21 +193,27 @@ func TestSchemaCommand(t *testing.T) {
 		if _, err := c.Compile(of); err != nil {
 			t.Errorf("%s: %v", of, err)
 		}
-		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone || !strings.HasPrefix(got.out, "# The ") {
+		if got := commandLine(t, "", "schema", of, "--format", "markdown"); got.code != cli.ExitDone ||
+			!strings.HasPrefix(got.out, "# The ") {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
 	for _, of := range []string{"openapi", "asyncapi"} {
-		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
+		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) ||
+			!strings.Contains(got.out, `"rank_error_95"`) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
-	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage, "louver: --format markdown: there is no reference of openapi; want json")
-	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone || !strings.Contains(got.out, `"timestamp-millis"`) {
+	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage,
+		"louver: --format markdown: there is no reference of openapi; want json")
+	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, `"timestamp-millis"`) {
 		t.Errorf("%+v", got)
 	}
-	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage, "louver: --format avro: there is no schema of streams in Avro; want release, or json")
-	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage, "louver: schema avro; want streams, release, openapi or asyncapi")
+	commandLine(t, "", "schema", "streams", "--format", "avro").wants(t, cli.ExitUsage,
+		"louver: --format avro: there is no schema of streams in Avro; want release, or json")
+	commandLine(t, "", "schema", "avro").wants(t, cli.ExitUsage,
+		"louver: schema avro; want streams, release, check, openapi or asyncapi")
 }
 
 func TestExitCodesAreInHelp(t *testing.T) {

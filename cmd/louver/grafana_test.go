@@ -34,7 +34,8 @@ func TestBoardsFollowGrafana(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		// A control: what Grafana would overlook is refused.
-		for right, wrong := range map[string]string{`"spanNulls"`: `"spanNull"`, `"stepAfter"`: `"stepsAfter"`, `"placement"`: `"placed"`, `"gridPos"`: `"grid"`, `"timezone"`: `"zone"`} {
+		for right, wrong := range map[string]string{`"spanNulls"`: `"spanNull"`, `"stepAfter"`: `"stepsAfter"`,
+			`"placement"`: `"placed"`, `"gridPos"`: `"grid"`, `"timezone"`: `"zone"`} {
 			if changed := strings.Replace(text, right, wrong, 1); changed == text || follows(changed) == nil {
 				t.Errorf("%s: %s instead of %s passes", name, wrong, right)
 			}

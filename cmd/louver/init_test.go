@@ -18,11 +18,12 @@ import (
 var empty = regexp.MustCompile(`^[ -]*([a-z]+):$`)
 
 // chosen are values that a user might fill in, in order.
-var chosen = map[string][]string{"topic": {"in", "out"}, "columns": {"[u, v]"}, "user": {"u"}, "value": {"v"}, "lower": {"0"}, "upper": {"100"}, "step": {"1"},
+var chosen = map[string][]string{"topic": {"in", "out"}, "columns": {"[u, v]"}, "user": {"u"}, "value": {"v"},
+	"lower": {"0"}, "upper": {"100"}, "step": {"1"},
 	"grace": {"30s"}, "epsilon": {"1", "1", "100"}}
 
-// initIsFilledIn checks that check points at what is left to fill in, at nothing else, and accepts the file when that is
-// done.
+// initIsFilledIn checks that check points at what is left to fill in, at nothing else, and accepts the file when that
+// is done.
 func initIsFilledIn(t *testing.T, text string) {
 	t.Helper()
 	path := clitest.File(t, "streams.yaml", text)
@@ -48,14 +49,16 @@ func initIsFilledIn(t *testing.T, text string) {
 			t.Errorf("%q; want %s…: empty; want …", found[i], want[i])
 		}
 	}
-	if got := commandLine(t, "", "check", clitest.File(t, "streams.yaml", strings.Join(lines, "\n"))); got.code != cli.ExitDone {
+	if got := commandLine(t, "", "check", clitest.File(t, "streams.yaml",
+		strings.Join(lines, "\n"))); got.code != cli.ExitDone {
 		t.Errorf("filled in, check says %s\n%s", got.err, strings.Join(lines, "\n"))
 	}
 }
 
 func TestInit(t *testing.T) {
 	got := commandLine(t, "", "init")
-	if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out, "# yaml-language-server: $schema=louver-streams.schema.json\n") ||
+	if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out,
+		"# yaml-language-server: $schema=louver-streams.schema.json\n") ||
 		!strings.Contains(got.out, "louver schema streams > louver-streams.schema.json") {
 		t.Fatalf("%+v", got)
 	}
@@ -69,13 +72,15 @@ func TestInit(t *testing.T) {
 
 func TestInitFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "streams.yaml")
-	if got := commandLine(t, "", "init", path); got != (outcome{out: "Wrote " + path + ". Fill in the empty keys; louver check " + path + " lists them.\n"}) {
+	if got := commandLine(t, "", "init", path); got != (outcome{out: "Wrote " + path +
+		". Fill in the empty keys; louver check " + path + " lists them.\n"}) {
 		t.Errorf("%+v", got)
 	}
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	commandLine(t, "", "init", path).wants(t, cli.ExitInvalid, "louver: "+path+" already exists; choose another name, or replace it with --force")
+	commandLine(t, "", "init", path).wants(t, cli.ExitInvalid,
+		"louver: "+path+" already exists; choose another name, or replace it with --force")
 	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
 		t.Errorf("what was there is %q, %v", text, err)
 	}
@@ -94,7 +99,8 @@ func TestInitLooksAtNamesAndTypesOnly(t *testing.T) {
 	var files []string
 	for i, records := range [][]string{
 		{`{"client":"ann","ms":12,"at":{"ts":"2026-01-01T00:00:00Z"},"zone":"eu"}`},
-		{`{"client":"SECRET","ms":-0.5e9,"at":{"ts":"x"},"zone":"SECRET2"}`, `{"client":"","ms":77123,"at":{"ts":""},"zone":""}`, `{"zone":null}`},
+		{`{"client":"SECRET","ms":-0.5e9,"at":{"ts":"x"},"zone":"SECRET2"}`,
+			`{"client":"","ms":77123,"at":{"ts":""},"zone":""}`, `{"zone":null}`},
 	} {
 		topic := fmt.Sprint("topic-", i)
 		b.CreateTopic(t, topic, 2, nil)
@@ -113,7 +119,8 @@ func TestInitLooksAtNamesAndTypesOnly(t *testing.T) {
 	if files[0] != files[1] {
 		t.Errorf("values make a difference:\n%s\n%s", files[0], files[1])
 	}
-	for _, want := range []string{"topic: the-topic\n", "user: client\n", "value: ms\n", "time: at.ts\n", "#   zone                         string\n", "topic: the-topic.private\n"} {
+	for _, want := range []string{"topic: the-topic\n", "user: client\n", "value: ms\n", "time: at.ts\n",
+		"#   zone                         string\n", "topic: the-topic.private\n"} {
 		if !strings.Contains(files[0], want) {
 			t.Errorf("%q is missing in\n%s", want, files[0])
 		}
@@ -128,11 +135,13 @@ func TestInitTopics(t *testing.T) {
 		records []string
 		want    []string
 	}{
-		"Empty.Topic_1": {nil, []string{"Empty.Topic_1 holds no records yet", "name: empty-topic-1\n", "user:\n", "value:\n"}},
-		"two-users":     {[]string{`{"user_id":"a","client":"b","x":1,"y":2}`}, []string{"user:\n", "value:\n", "time: $timestamp\n"}},
-		"numbers":       {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
-		"lines":         {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
-		"odd":           {[]string{`{"a b":1,"c.d":2,"$e":3}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},
+		"Empty.Topic_1": {nil, []string{"Empty.Topic_1 holds no records yet", "name: empty-topic-1\n", "user:\n",
+			"value:\n"}},
+		"two-users": {[]string{`{"user_id":"a","client":"b","x":1,"y":2}`},
+			[]string{"user:\n", "value:\n", "time: $timestamp\n"}},
+		"numbers": {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
+		"lines":   {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
+		"odd":     {[]string{`{"a b":1,"c.d":2,"$e":3}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},
 	} {
 		b.CreateTopic(t, topic, 1, nil)
 		if c.records != nil {
@@ -148,9 +157,12 @@ func TestInitTopics(t *testing.T) {
 	}
 	b.CreateTopic(t, "binary", 1, nil)
 	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)
-	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, cli.ExitInvalid, "louver: topic binary: the records are neither JSON nor text; want")
+	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, cli.ExitInvalid,
+		"louver: topic binary: the records are neither JSON nor text; want")
 	for _, own := range []string{"app.control", "app.ledger", "app.state", "a.ledger"} { // the last has no app
 		b.CreateTopic(t, own, 1, nil)
 	}
-	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, cli.ExitBroker, "louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers, ",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, binary, ")
+	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, cli.ExitBroker,
+		"louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers,
+			",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, binary, ")
 }

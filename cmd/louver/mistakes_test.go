@@ -12,7 +12,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n2015-05-17T10:05:03Z,SECRET2,assets,1015\n"
+const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,25230\n" +
+	"2015-05-17T10:05:03Z,SECRET2,assets,1015\n"
 
 // What people get wrong and the one line that answers it: what, where, what would be right. Mistakes in streams files
 // are in stream/config/parse, those in reaching Kafka in connect_test.go.
@@ -27,7 +28,8 @@ func TestMistakes(t *testing.T) {
 	}
 	csv, semicolons := at("r.csv", requests), at("s.csv", strings.ReplaceAll(requests, ",", ";"))
 	empty, headless := at("empty", ""), at("h.csv", strings.SplitN(requests, "\n", 2)[1])
-	ragged, badTime := at("ragged.csv", requests+"2015-05-17T10:05:00Z,SECRET3\n"), at("t.csv", requests+"17/05/2015 10:05,SECRET3,blog,1\n")
+	ragged, badTime := at("ragged.csv", requests+"2015-05-17T10:05:00Z,SECRET3\n"),
+		at("t.csv", requests+"17/05/2015 10:05,SECRET3,blog,1\n")
 	json, array := at("r.jsonl", `{"usr":{"id":"SECRET1"},"ms":1,"ts":0}`), at("r.json", `[{"usr":"SECRET1"}]`)
 	numbers := at("n.txt", "12\n13,5\n")
 	missing := filepath.Join(dir, "none.csv")
@@ -47,48 +49,84 @@ func TestMistakes(t *testing.T) {
 		{"nothing", nil, cli.ExitUsage, "no command; try louver demo, or louver help for a list"},
 		{"a misspelt command", []string{"chek"}, cli.ExitUsage, `chek is not a command; did you mean "check"?`},
 		{"a misspelt flag", []string{"check", "--jsn", csv}, cli.ExitUsage, `unknown flag --jsn, did you mean "--json"?`},
-		{"a missing argument", []string{"completion"}, cli.ExitUsage, "<shell> is missing; louver help completion explains it"},
-		{"a streams file without its flag", []string{"run", "s.yaml"}, cli.ExitUsage, "unexpected argument s.yaml; want --streams s.yaml"},
+		{"a missing argument", []string{"completion"}, cli.ExitUsage,
+			"<shell> is missing; louver help completion explains it"},
+		{"a streams file without its flag", []string{"run", "s.yaml"}, cli.ExitUsage,
+			"unexpected argument s.yaml; want --streams s.yaml"},
 		{"a flag without its text", []string{"demo", "--csv"}, cli.ExitUsage, "--csv without a value; want --csv=FILE"},
 		{"a flag without its number", []string{"plan", "--users"}, cli.ExitUsage, "--users without a value; want --users=N"},
-		{"a word for a whole number", []string{"plan", "--users", "many"}, cli.ExitUsage, "--users many; want a whole number"},
+		{"a demo of a file that is missing", []string{"demo", "--csv", missing}, cli.ExitInvalid,
+			"--csv " + missing + ": no such file; want a CSV or JSON-lines file"},
+		{"a word for a whole number", []string{"plan", "--users", "many"}, cli.ExitUsage,
+			"--users many; want a whole number"},
 		{"an unknown shell", []string{"completion", "tcsh"}, cli.ExitUsage, "completion tcsh; want bash, zsh or fish"},
-		{"a percentile", []string{"plan", "--statistic", "p95"}, cli.ExitUsage, "--statistic p95 is not a statistic; did you mean quantile with p 0.95?"},
-		{"a duration in years", []string{"watch", "--since", "1y"}, cli.ExitUsage, `--since: "1y" is not a duration; want one such as 90s, 15m, 1h30m or 7d`},
-		{"a duration in too many days", []string{"watch", "--since", "40000d"}, cli.ExitUsage, "--since: 40000d is too long; want at most 36600d"},
-		{"an alert without a value", []string{"rules", csv, "--above", "web/p50"}, cli.ExitUsage, "--above web/p50; want STREAM/RELEASE=VALUE"},
-		{"a port that is none", []string{"budget", "--kafka-brokers", "a:99999"}, cli.ExitInvalid, `LOUVER_KAFKA_BROKERS: broker address "a:99999": 99999 is not a port; want one from 1 to 65535, such as 9092`},
+		{"a percentile", []string{"plan", "--statistic", "p95"}, cli.ExitUsage,
+			"--statistic p95 is not a statistic; did you mean quantile with p 0.95?"},
+		{"a duration in years", []string{"watch", "--since", "1y"}, cli.ExitUsage,
+			`--since: "1y" is not a duration; want one such as 90s, 15m, 1h30m or 7d`},
+		{"a duration in too many days", []string{"watch", "--since", "40000d"}, cli.ExitUsage,
+			"--since: 40000d is too long; want at most 36600d"},
+		{"an alert without a value", []string{"rules", csv, "--above", "web/p50"}, cli.ExitUsage,
+			"--above web/p50; want STREAM/RELEASE=VALUE"},
+		{"a port that is none", []string{"budget", "--kafka-brokers", "a:99999"}, cli.ExitInvalid,
+			`LOUVER_KAFKA_BROKERS: broker address "a:99999": 99999 is not a port; want one from 1 to 65535, such as 9092`},
 		{"no streams", []string{"run"}, cli.ExitUsage, "no streams file: give --streams or LOUVER_STREAMS"},
-		{"a streams file that is empty", []string{"run", "--streams", empty}, cli.ExitInvalid, empty + ":1: the file is empty; want a streams file in YAML"},
-		{"a streams file that is missing", []string{"run", "--streams", dir + "/none.yaml"}, cli.ExitInvalid, dir + "/none.yaml: no such streams file; want a file, a directory or a glob"},
-		{"a glob that matches nothing", []string{"run", "--streams", dir + "/*.yml"}, cli.ExitInvalid, dir + "/*.yml: no such streams file; want a file, a directory or a glob"},
-		{"a directory without streams files", []string{"run", "--streams", dir}, cli.ExitInvalid, dir + ": no streams file in this directory; want at least one *.yaml"},
+		{"a streams file that is empty", []string{"run", "--streams", empty}, cli.ExitInvalid, empty +
+			":1: the file is empty; want a streams file in YAML"},
+		{"a streams file that is missing", []string{"run", "--streams", dir + "/none.yaml"}, cli.ExitInvalid, dir +
+			"/none.yaml: no such streams file; want a file, a directory or a glob"},
+		{"a glob that matches nothing", []string{"run", "--streams", dir + "/*.yml"}, cli.ExitInvalid, dir +
+			"/*.yml: no such streams file; want a file, a directory or a glob"},
+		{"a directory without streams files", []string{"run", "--streams", dir}, cli.ExitInvalid, dir +
+			": no streams file in this directory; want at least one *.yaml"},
 		{"a stage that is none", []string{"run", "--stages", "ingest,publsh"}, cli.ExitUsage, `--stages: "publsh" is `},
 
-		{"no columns", replay(csv), cli.ExitUsage, "--user, --value, --time missing; want the names of these columns of the file"},
+		{"no columns", replay(csv), cli.ExitUsage,
+			"--user, --value, --time missing; want the names of these columns of the file"},
 		{"no topic", []string{"replay", csv}, cli.ExitUsage, "missing flags: --topic=TOPIC"},
-		{"a wrong column", replay(csv, "--user", "user", "--value", "bytes", "--time", "time"), cli.ExitInvalid, csv + `:1: user "user" is not in the header; want one of time, client, section, bytes`},
-		{"a wrong field of JSON", replay(json, "--user", "usr", "--value", "ms", "--time", "at"), cli.ExitInvalid, json + `:1: user "usr" is not in the first event; want one of usr.id, ms, ts`},
-		{"a JSON array", replay(array, columns...), cli.ExitInvalid, array + ":1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them"},
-		{"semicolons", replay(semicolons, columns...), cli.ExitInvalid, semicolons + `:1: user "client" is not in the header, which has one column if ',' separates them; want delimiter ';'`},
-		{"no header", replay(headless, columns...), cli.ExitInvalid, headless + `:1: user "client" is not in the first line, which looks like data; want a header: the names of the columns`},
-		{"a ragged row", replay(ragged, columns...), cli.ExitInvalid, ragged + ":4: the line does not have as many fields as the header; want one for each column"},
-		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid, badTime + ":4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch number"},
-		{"an empty file", replay(empty, columns...), cli.ExitInvalid, empty + ":1: the file is empty; want CSV with a header, or JSON lines"},
-		{"a missing file", replay(missing, columns...), cli.ExitInvalid, "open " + missing + ": no such file or directory; want a CSV or JSON-lines file"},
+		{"a wrong column", replay(csv, "--user", "user", "--value", "bytes", "--time", "time"), cli.ExitInvalid, csv +
+			`:1: user "user" is not in the header; want one of time, client, section, bytes`},
+		{"a wrong field of JSON", replay(json, "--user", "usr", "--value", "ms", "--time", "at"), cli.ExitInvalid, json +
+			`:1: user "usr" is not in the first event; want one of usr.id, ms, ts`},
+		{"a JSON array", replay(array, columns...), cli.ExitInvalid, array +
+			":1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them"},
+		{"semicolons", replay(semicolons, columns...), cli.ExitInvalid, semicolons +
+			`:1: user "client" is not in the header, which has one column if ',' separates them; want delimiter ';'`},
+		{"no header", replay(headless, columns...), cli.ExitInvalid, headless +
+			`:1: user "client" is not in the first line, which looks like data; want a header: the names of the columns`},
+		{"a ragged row", replay(ragged, columns...), cli.ExitInvalid, ragged +
+			":4: the line does not have as many fields as the header; want one for each column"},
+		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid, badTime +
+			":4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, " +
+			"2026-11-20, or an epoch number"},
+		{"an empty file", replay(empty, columns...), cli.ExitInvalid, empty +
+			":1: the file is empty; want CSV with a header, or JSON lines"},
+		{"a missing file", replay(missing, columns...), cli.ExitInvalid, "open " + missing +
+			": no such file or directory; want a CSV or JSON-lines file"},
 		{"a directory", replay(dir, columns...), cli.ExitInvalid, dir + ": this is a directory; want a file"},
-		{"a spreadsheet", replay(at("r.xlsx", "PK\x03\x04…"), columns...), cli.ExitInvalid, dir + "/r.xlsx: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
-		{"one column for two things", replay(csv, append(columns, "--group", "client")...), cli.ExitInvalid, `user and group are both "client"; want a column for each`},
-		{"a delimiter of two characters", replay(csv, append(columns, "--delimiter", "||")...), cli.ExitUsage, `--delimiter "||"; want one character, such as ;`},
-		{"a time to start from that is none", replay(csv, append(columns, "--from", "today")...), cli.ExitUsage, "--from=today; want now, or a time such as 2026-11-20T08:00:00Z"},
-		{"a negative speed", replay(csv, append(columns, "--speed", "-1")...), cli.ExitInvalid, "speed -1; want a number greater than 0, or 0 for as fast as possible"},
+		{"a spreadsheet", replay(at("r.xlsx", "PK\x03\x04…"), columns...), cli.ExitInvalid, dir +
+			"/r.xlsx: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
+		{"one column for two things", replay(csv, append(columns, "--group", "client")...), cli.ExitInvalid,
+			`user and group are both "client"; want a column for each`},
+		{"a delimiter of two characters", replay(csv, append(columns, "--delimiter", "||")...), cli.ExitUsage,
+			`--delimiter "||"; want one character, such as ;`},
+		{"a time to start from that is none", replay(csv, append(columns, "--from", "today")...), cli.ExitUsage,
+			"--from=today; want now, or a time such as 2026-11-20T08:00:00Z"},
+		{"a negative speed", replay(csv, append(columns, "--speed", "-1")...), cli.ExitInvalid,
+			"speed -1; want a number greater than 0, or 0 for as fast as possible"},
 
-		{"a decimal comma", release(numbers), cli.ExitInvalid, numbers + ":2: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
-		{"CSV where numbers are wanted", release(csv), cli.ExitInvalid, csv + ":1: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
-		{"a column of texts", release("--value", "section", csv), cli.ExitInvalid, csv + ":2: column section: not a number; want one such as 12 or -3.5"},
-		{"a missing column", release("--value", "ms", csv), cli.ExitInvalid, csv + `:1: value "ms" is not in the header; want one of time, client, section, bytes`},
+		{"a decimal comma", release(numbers), cli.ExitInvalid, numbers +
+			":2: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
+		{"CSV where numbers are wanted", release(csv), cli.ExitInvalid, csv +
+			":1: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
+		{"a column of texts", release("--value", "section", csv), cli.ExitInvalid, csv +
+			":2: column section: not a number; want one such as 12 or -3.5"},
+		{"a missing column", release("--value", "ms", csv), cli.ExitInvalid, csv +
+			`:1: value "ms" is not in the header; want one of time, client, section, bytes`},
 		{"a directory of values", release(dir), cli.ExitInvalid, dir + ": this is a directory; want a file"},
-		{"no bounds", []string{"release", "--epsilon", "1", csv}, cli.ExitUsage, "--lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)"},
+		{"no bounds", []string{"release", "--epsilon", "1", csv}, cli.ExitUsage,
+			"--lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 " +
+				"(only a plain count needs none)"},
 		{"no ε", []string{"release", "--statistic", "count", csv}, cli.ExitUsage, "missing flags: --epsilon=E"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -120,16 +158,20 @@ func TestFilesOfAllKinds(t *testing.T) {
 		"quoted newlines": strings.Replace(requests, "blog", "\"b\nlog\"", 1),
 		"spaces":          strings.Replace(requests, "client", " client ", 1),
 	} {
-		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time", "--dry-run")
-		if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out, "# Would send 2 events to t.") || !strings.Contains(got.out, "\n  user: client\n") {
+		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time",
+			"--dry-run")
+		if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out, "# Would send 2 events to t.") ||
+			!strings.Contains(got.out, "\n  user: client\n") {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if got := commandLine(t, text, "release", "--value", "bytes", "--user", "client", "--statistic", "count", "--epsilon", "1000"); got != (outcome{out: "2\n"}) {
+		if got := commandLine(t, text, "release", "--value", "bytes", "--user", "client", "--statistic", "count", "--epsilon",
+			"1000"); got != (outcome{out: "2\n"}) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	// Negative numbers as values of flags.
-	if got := commandLine(t, "-7", "release", "--lower", "-10", "--upper", "-5", "--step", "1", "--epsilon", "1000", "--statistic", "mode"); got != (outcome{out: "-7\n"}) {
+	if got := commandLine(t, "-7", "release", "--lower", "-10", "--upper", "-5", "--step", "1", "--epsilon", "1000",
+		"--statistic", "mode"); got != (outcome{out: "-7\n"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -138,10 +180,14 @@ func TestFilesOfAllKinds(t *testing.T) {
 func TestReplayTellsWhatIsRejected(t *testing.T) {
 	b := kafkatest.Fake(t)
 	text := requests + "2015-05-17T10:05:04Z,SECRET3,blog,n/a\n2015-05-17T10:05:05Z,,blog,1\n"
-	for mode, want := range map[string]string{"--dry-run": "# Would send 4 events to t. ", "--keyed": "# Sent 4 events to t. "} {
-		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time", "--group", "section", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","), mode)
-		if got.code != cli.ExitDone || !strings.HasPrefix(got.out, want) || !strings.Contains(got.out, "\n  group: section\n# groups: ") ||
-			got.err != "louver: a stream will reject 1 of 4 events: bad_value, first on line 4 (bytes is missing or not a number such as 12 or -3.5)\n"+
+	for mode, want := range map[string]string{"--dry-run": "# Would send 4 events to t. ",
+		"--keyed": "# Sent 4 events to t. "} {
+		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time",
+			"--group", "section", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","), mode)
+		if got.code != cli.ExitDone || !strings.HasPrefix(got.out, want) ||
+			!strings.Contains(got.out, "\n  group: section\n# groups: ") ||
+			got.err != "louver: a stream will reject 1 of 4 events: bad_value, first on line 4 (bytes is missing or not a "+
+				"number such as 12 or -3.5)\n"+
 				"louver: a stream will reject 1 of 4 events: bad_user, first on line 5 (client is empty or missing)\n" {
 			t.Errorf("%s: %+v", mode, got)
 		}

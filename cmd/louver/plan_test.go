@@ -53,22 +53,25 @@ func planJSON(t *testing.T, args ...string) planned {
 	t.Helper()
 	got := commandLine(t, "", append(args, "--json")...)
 	var p planned
-	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != cli.ExitDone || got.err != "" || len(p.Streams) == 0 {
+	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != cli.ExitDone || got.err != "" ||
+		len(p.Streams) == 0 {
 		t.Fatalf("%v in %+v", err, got)
 	}
 	return p
 }
 
-// The figures follow from the formulas: 2·½·(1/ε)·ln(60000/(2·0.05)) ranks by permute-and-flip, with 60000 points beside any one,
-// and e^ε/(1+e^ε).
+// The figures follow from the formulas: 2·½·(1/ε)·ln(60000/(2·0.05)) ranks by permute-and-flip, with 60000 points
+// beside any one, and e^ε/(1+e^ε).
 func TestPlanFromEpsilon(t *testing.T) {
 	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every", "15m")...).Streams[0]
 	r := s.Releases[0]
 	want := math.Log(60000/0.1) / 0.1
-	if v := r.Values[0]; v.RankError == nil || math.Abs(*v.RankError-want) > 1e-6*want || *v.Low > 0.5-want/5000 || *v.Low < 0.5-1.05*want/5000 || *v.High < 0.5+want/5000 {
+	if v := r.Values[0]; v.RankError == nil || math.Abs(*v.RankError-want) > 1e-6*want || *v.Low > 0.5-want/5000 ||
+		*v.Low < 0.5-1.05*want/5000 || *v.High < 0.5+want/5000 {
 		t.Errorf("%+v, want %v ranks", v, want)
 	}
-	if s.Window.Epsilon != 0.1 || math.Abs(s.Window.Belief-1/(1+math.Exp(-0.1))) > 1e-12 || s.Day.Windows != 96 || s.Day.Epsilon != 9.6 || s.Advanced == nil || s.Advanced.Epsilon >= 9.6 {
+	if s.Window.Epsilon != 0.1 || math.Abs(s.Window.Belief-1/(1+math.Exp(-0.1))) > 1e-12 || s.Day.Windows != 96 ||
+		s.Day.Epsilon != 9.6 || s.Advanced == nil || s.Advanced.Epsilon >= 9.6 {
 		t.Errorf("%+v", s)
 	}
 	if r.Needs != nil || r.Mechanism != "permute_and_flip" {
@@ -80,15 +83,19 @@ func TestPlanFromEpsilon(t *testing.T) {
 }
 
 func TestPlanWithAShape(t *testing.T) {
-	v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--shape", "lognormal:120,0.6")...).Streams[0].Releases[0].Values[0]
+	v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--shape",
+		"lognormal:120,0.6")...).Streams[0].Releases[0].Values[0]
 	if v.TypicalError == nil || *v.TypicalError > 2 || *v.Error95 < *v.TypicalError || *v.Error95 > 10 {
 		t.Errorf("%+v", v)
 	}
-	s := planJSON(t, "plan", "--lower", "0", "--upper", "200", "--step", "0.1", "--epsilon", "1", "--users", "1000", "--statistic", "trimmed_mean", "--trim", "0.1", "--spread", "10").Streams[0]
-	if v := s.Releases[0].Values[0]; s.Shape != "normal:100,10" || v.TypicalError == nil || *v.TypicalError > 1 || v.ValueError != nil {
+	s := planJSON(t, "plan", "--lower", "0", "--upper", "200", "--step", "0.1", "--epsilon", "1", "--users", "1000",
+		"--statistic", "trimmed_mean", "--trim", "0.1", "--spread", "10").Streams[0]
+	if v := s.Releases[0].Values[0]; s.Shape != "normal:100,10" || v.TypicalError == nil || *v.TypicalError > 1 ||
+		v.ValueError != nil {
 		t.Errorf("%+v of %+v", v, s)
 	}
-	if v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--statistic", "mean", "--clip", "none")...).Streams[0].Releases[0].Values[0]; v.ValueError == nil || *v.ValueError < 200 || *v.ValueError > 300 {
+	if v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--statistic", "mean", "--clip",
+		"none")...).Streams[0].Releases[0].Values[0]; v.ValueError == nil || *v.ValueError < 200 || *v.ValueError > 300 {
 		t.Errorf("a mean: %+v", v)
 	}
 }
@@ -100,21 +107,27 @@ func TestPlanFromAnError(t *testing.T) {
 		error func(p planned) float64
 		most  float64
 	}{
-		{[]string{"--statistic", "count", "--error", "10"}, func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].CountError) }, 10},
-		{[]string{"--statistic", "mode", "--error", "50"}, func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].Lead) }, 50},
+		{[]string{"--statistic", "count", "--error", "10"},
+			func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].CountError) }, 10},
+		{[]string{"--statistic", "mode", "--error", "50"},
+			func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].Lead) }, 50},
 		{[]string{"--error", "100"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 100},
-		{[]string{"--statistic", "quantile", "--p", "0.9", "--error", "2 %", "--users", "2000"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 40},
-		{[]string{"--error", "3", "--users", "1000", "--shape", "lognormal:120,0.6"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].TypicalError }, 3},
+		{[]string{"--statistic", "quantile", "--p", "0.9", "--error", "2 %", "--users", "2000"},
+			func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 40},
+		{[]string{"--error", "3", "--users", "1000", "--shape", "lognormal:120,0.6"},
+			func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].TypicalError }, 3},
 	} {
 		p := planJSON(t, planOf(c.args...)...)
 		needs := p.Streams[0].Releases[0].Needs
-		if got := c.error(p); got > c.most || got < c.most/2 || needs == nil || needs.Epsilon == nil || *needs.Epsilon != p.Streams[0].Releases[0].Epsilon {
+		if got := c.error(p); got > c.most || got < c.most/2 || needs == nil || needs.Epsilon == nil ||
+			*needs.Epsilon != p.Streams[0].Releases[0].Epsilon {
 			t.Errorf("%q: an error of %v, needs %+v", c.args, got, needs)
 		}
 	}
 	p := planJSON(t, planOf("--epsilon", "0.1", "--error", "1%")...)
 	r := p.Streams[0].Releases[0]
-	if r.Needs == nil || r.Needs.Users == nil || *r.Needs.Users != p.Streams[0].Users || *r.Values[0].RankError > 0.01*float64(*r.Needs.Users) {
+	if r.Needs == nil || r.Needs.Users == nil || *r.Needs.Users != p.Streams[0].Users ||
+		*r.Values[0].RankError > 0.01*float64(*r.Needs.Users) {
 		t.Errorf("%+v", p.Streams[0])
 	}
 	r = planJSON(t, planOf("--epsilon", "0.1", "--users", "1000", "--error", "1%")...).Streams[0].Releases[0]
@@ -126,7 +139,8 @@ func TestPlanFromAnError(t *testing.T) {
 func TestPlanFile(t *testing.T) {
 	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	s := planJSON(t, "plan", path).Streams[0]
-	if s.Stream != "checkout" || s.Users != 5000 || s.Window.Epsilon != 0.14 || s.Day.Windows != 96 || len(s.Releases) != 2 || *s.Releases[1].Values[0].CountError != 150 {
+	if s.Stream != "checkout" || s.Users != 5000 || s.Window.Epsilon != 0.14 || s.Day.Windows != 96 ||
+		len(s.Releases) != 2 || *s.Releases[1].Values[0].CountError != 150 {
 		t.Errorf("%+v", s)
 	}
 	// The count that is released beside makes the percentiles wider.
@@ -145,35 +159,49 @@ func TestPlanFile(t *testing.T) {
 
 func TestPlanText(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	got := commandLine(t, "", "plan", clitest.File(t, "s.yaml", clitest.StreamsFile), "--error", "5%")
-	for _, want := range []string{
-		"stream checkout, 5000 users in a window and group\n",
-		"│ p50     │ margin    │ 0.05 │ p41.4–p55.7 (± 398.1 ranks) │ ",
-		"│ users   │ geometric │ 0.02 │ ± 150 users ",
-		"p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n",
-		"One window costs a user ε 0.14, in 2 groups. Somebody who gave it a 50:50 chance that the user took part can become at most 53.5 % sure.\n",
-		"A user in every window of a day (96 windows, one every 15m) loses at most ε 13.44: at most 99.9999 % sure. With delta: 0.000000001 in the budget it is ε 2.7: at most 93.7 % sure, except with a probability of about δ.\n",
-	} {
-		if !strings.Contains(got.out, want) || got.code != cli.ExitDone {
-			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
+	planText := func(args ...string) func(want ...string) {
+		got := commandLine(t, "", args...)
+		return func(want ...string) {
+			t.Helper()
+			for _, w := range want {
+				if !strings.Contains(got.out, w) || got.code != cli.ExitDone {
+					t.Errorf("%q is not in\n%s%s", w, got.out, got.err)
+				}
+			}
 		}
 	}
+	planText("plan", clitest.File(t, "s.yaml", clitest.StreamsFile), "--error", "5%")(
+		"  5000 users expected in a window and group\n",
+		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ ",
+		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users ",
+		"  p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n")
+	planText(planOf("--epsilon", "0.1", "--max-groups", "3", "--every", "15m")...)(
+		"windows of 15m\n  one user counts in 3 groups and can lose ε 0.3 in a window\n"+
+			"    of 100 guesses whether you were in that window, at most 58 are right\n",
+		" users above or below │\n",
+		"\none person loses at most ε 28.8 in any 24 h, counting the windows that end in it\n"+
+			"  of 100 guesses whether you were there, all may be right\n"+
+			"with delta: 0.000000001 in a budget that would be ε ")
 	// What is promised in ρ alone has an ε for a δ only.
-	got = commandLine(t, "", planOf("--statistic", "mean", "--mechanism", "smooth_lln", "--epsilon", "0.1", "--users", "100")...)
-	if !strings.Contains(got.out, ", δ 0.000000001. Somebody who") || !strings.Contains(got.out, ", except with a probability of about δ.\n") {
-		t.Errorf("%+v", got)
-	}
-	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1")...)
-	if !strings.Contains(got.out, "permute_and_flip or above_threshold") || !strings.Contains(got.out, "depends on the number of users") {
-		t.Errorf("%+v", got)
-	}
-	got = commandLine(t, "", planOf("--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1", "--users", "100")...)
-	if !strings.Contains(got.out, "│ above_threshold │") || !strings.Contains(got.out, "depends on the data") {
-		t.Errorf("%+v", got)
-	}
-	got = commandLine(t, "", planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every", "24h")...)
-	if !strings.Contains(got.out, "depends on the data") || strings.Contains(got.out, "of a day") {
-		t.Errorf("%+v", got)
+	planText(planOf("--statistic", "mean", "--mechanism", "smooth_lln", "--epsilon", "0.1", "--users", "100")...)(
+		", δ 0.000000001 in a window\n", ", δ 0.000000001 in any 24 h, ")
+	tail := []string{"--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1"}
+	planText(planOf(tail...)...)("permute_and_flip or above_threshold", "depends on the number of users")
+	planText(planOf(append(tail, "--users", "100")...)...)("│ above_threshold │", "depends on the data")
+	planText(planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every",
+		"24h")...)("depends on the data")
+}
+
+// Check and plan say the same of a file whose streams share a budget.
+func TestCheckAndPlanAgree(t *testing.T) {
+	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
+	both := clitest.StreamsFile + strings.NewReplacer("name: checkout\n", "name: again\n", "size: 15m",
+		"size: 20m").Replace(second)
+	path := clitest.File(t, "s.yaml", both)
+	checked, planned := commandLine(t, "", "check", path), commandLine(t, "", "plan", path)
+	if planned.code != cli.ExitDone || !strings.HasPrefix(checked.out, planned.out) ||
+		!strings.Contains(planned.out, "one person loses at most ε 23.52 in any 24 h") { // 96 · 0.14 + 72 · 0.14
+		t.Errorf("check says\n%s\nand plan\n%s%s", checked.out, planned.out, planned.err)
 	}
 }
 
@@ -184,29 +212,37 @@ func TestPlanMistakes(t *testing.T) {
 		want string
 	}{
 		{planOf(), "louver: missing flag --epsilon; want it, or --error to learn which ε you need"},
-		{[]string{"plan", "--epsilon", "1", "--upper", "1", "--step", "1"}, "louver: missing flag --lower; want the public bounds (--lower, --upper and --step), or a streams file"},
+		{[]string{"plan", "--epsilon", "1", "--upper", "1", "--step", "1"},
+			"louver: missing flag --lower; want the public bounds (--lower, --upper and --step), or a streams file"},
 		{planOf("--epsilon", "0"), "louver: --epsilon 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--mechanism", "magic"), `louver: --mechanism "magic"; want one of those for statistic median`},
+		{planOf("--epsilon", "1", "--mechanism", "magic"),
+			`louver: --mechanism "magic"; want one of those for statistic median`},
 		{planOf("--epsilon", "1", "--users", "-1"), "louver: --users -1; want at least 1"},
 		{planOf("--epsilon", "1", "--max-groups", "0"), "louver: --max-groups 0; want at least 1"},
 		{planOf("--epsilon", "1", "--every", "1ms"), "louver: --every 1ms; want at least 1s"},
 		{planOf("--epsilon", "1", "--count-epsilon", "0"), "louver: --count-epsilon 0; want a number greater than 0"},
 		{planOf("--epsilon", "1", "--shape", "gamma:1,2"), `louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
 		{planOf("--epsilon", "1", "--spread", "0"), "louver: --spread 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"), "louver: --spread 1 with --shape uniform; use one or the other"},
-		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"), `louver: shape "uniform" with 2000000 users; want at most 1048576`},
+		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"),
+			"louver: --spread 1 with --shape uniform; use one or the other"},
+		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"),
+			`louver: release median: shape "uniform" with 2000000 users; want at most 1048576`},
 		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
 		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
 		{planOf("--epsilon", "1", "--error", "0%"), `louver: --error "0%"; want a number greater than 0`},
-		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the number of users; want --users or --epsilon as well"},
-		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"), "louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
+		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the number " +
+			"of users; want --users or --epsilon as well"},
+		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"),
+			"louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
 		{planOf("--error", "0.01"), "louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
-		{[]string{"plan", path, "--epsilon", "1"}, "louver: --epsilon with a streams file, which sets it; use one or the other"},
+		{[]string{"plan", path, "--epsilon", "1"},
+			"louver: --epsilon with a streams file, which sets it; use one or the other"},
 	} {
 		commandLine(t, "", c.args...).wants(t, cli.ExitUsage, c.want)
 	}
 	broken := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "size: 15m", "size: 15x", 1))
-	if got := commandLine(t, "", "plan", broken); got.code != cli.ExitInvalid || !strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
+	if got := commandLine(t, "", "plan", broken); got.code != cli.ExitInvalid ||
+		!strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -6,83 +6,23 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/outputs"
 )
 
-// asLouver makes the test binary behave as the program: processes that can be killed.
-const asLouver = "LOUVER_TEST_PROCESS"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asLouver) != "" {
+	if os.Getenv(clitest.AsLouver) != "" {
 		os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
-}
-
-// process is the program in a process of its own.
-type process struct {
-	*exec.Cmd
-	log output
-}
-
-// output collects what a process has written so far.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func louver(t *testing.T, b *kafkatest.Broker, args ...string) *process {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{Cmd: exec.Command(self, args...)}
-	p.Env = append(os.Environ(), asLouver+"=1", "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","),
-		"LOUVER_HTTP_ADDR=127.0.0.1:0", "LOUVER_METRICS_ADDR=127.0.0.1:0")
-	p.Stdout, p.Stderr = &p.log, &p.log
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Process.Kill() })
-	return p
-}
-
-// signal sends a signal to the process.
-func (p *process) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	if err := p.Process.Signal(s); err != nil {
-		t.Fatalf("%v: %v\n%s", s, err, p.log.String())
-	}
-}
-
-// kill ends the process as kill -9 does.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	p.signal(t, syscall.SIGKILL)
-	_ = p.Wait()
 }
 
 // live is a stream of short windows that begins soon, with traffic.
@@ -100,34 +40,22 @@ type live struct {
 
 const liveSize, liveGrace = 2 * time.Second, time.Second
 
-func newLive(t *testing.T, b *kafkatest.Broker, windows int) *live {
+func newLive(t *testing.T, b *kafkatest.Broker, windows int, options ...configtest.Option) *live {
 	t.Helper()
 	l := &live{t: t, broker: b, app: kafkatest.Name(t), windows: windows, sent: map[time.Time]map[string]bool{},
 		input: b.Topic(t, 3, nil), output: b.Topic(t, 2, nil), start: time.Now().UTC().Truncate(liveSize).Add(2 * liveSize)}
-	l.file = filepath.Join(t.TempDir(), "streams.yaml")
-	yaml := fmt.Sprintf(`
-version: 1
-streams:
-  - name: live
-    input: {topic: %s, user: user, value: value, time: time, group: group}
-    groups: [eu, us]
-    bounds: {lower: 0, upper: 1000, step: 1}
-    window: {size: 2s, every: 2s, grace: 1s, start: %s, end: %s}
-    contribution: last
-    releases:
-      - {name: users, statistic: count, epsilon: 1000000}
-      - {name: p50, statistic: median, epsilon: 0.5}
-    output: {topic: %s}
-    budget: {epsilon: 1000000000, per: 24h}
-`, l.input, l.start.Format(time.RFC3339), l.start.Add(time.Duration(windows)*liveSize).Format(time.RFC3339), l.output)
-	if err := os.WriteFile(l.file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	l.file = clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("live", append([]configtest.Option{
+		configtest.Topics(l.input, l.output), configtest.Groups("eu", "us"),
+		configtest.Set("bounds", "{lower: 0, upper: 1000, step: 1}"), configtest.Window(liveSize, liveGrace),
+		configtest.Start(l.start), configtest.End(l.start.Add(time.Duration(windows) * liveSize)),
+		configtest.Releases("{name: users, statistic: count, epsilon: 1000000}",
+			"{name: p50, statistic: median, epsilon: 0.5}"),
+	}, options...)...)))
 	return l
 }
 
-func (l *live) run() *process {
-	return louver(l.t, l.broker, "run", "--streams", l.file, "--app-id", l.app)
+func (l *live) run() *clitest.Process {
+	return clitest.Louver(l.t, l.broker, "run", "--streams", l.file, "--app-id", l.app)
 }
 
 // send writes an event of now in a random partition.
@@ -135,7 +63,8 @@ func (l *live) send(random *rand.Rand) {
 	now := time.Now().UTC()
 	user := fmt.Sprint("u", random.IntN(500))
 	group := []string{"eu", "us"}[len(user)%2]
-	value, err := json.Marshal(map[string]any{"user": user, "value": random.IntN(1000), "time": now.Format(time.RFC3339Nano), "group": group})
+	value, err := json.Marshal(map[string]any{"user": user, "value": random.IntN(1000),
+		"time": now.Format(time.RFC3339Nano), "group": group})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -215,9 +144,9 @@ func (l *live) finish() {
 		}
 	}
 	for _, args := range [][]string{{"audit"}, {"audit", "--full"}} {
-		audit := louver(l.t, l.broker, append(args, "--app-id", l.app)...)
+		audit := clitest.Louver(l.t, l.broker, append(args, "--app-id", l.app)...)
 		if err := audit.Wait(); err != nil {
-			l.t.Errorf("%q: %v\n%s", args, err, audit.log.String())
+			l.t.Errorf("%q: %v\n%s", args, err, audit.Log.String())
 		}
 	}
 }
@@ -233,7 +162,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 		// Windows close every two seconds, a second after their end: around that is where it hurts most.
 		next := time.Now().Truncate(liveSize).Add(liveSize + time.Second)
 		l.traffic(random, next.Add(time.Duration(random.IntN(800)-200)*time.Millisecond))
-		p.kill(t)
+		p.Kill(t)
 		now := l.published()
 		l.same(before, now)
 		before = now
@@ -242,9 +171,9 @@ func TestKillAtRandomMoments(t *testing.T) {
 	l.traffic(random, l.start.Add(time.Duration(l.windows)*liveSize))
 	l.finish()
 	l.same(before, l.published())
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	if err := p.Wait(); err != nil {
-		t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+		t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
 	}
 }
 
@@ -255,18 +184,18 @@ func TestZombieWritesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	one, two := l.run(), l.run()
 	l.traffic(random, l.start.Add(3*liveSize))
-	one.signal(t, syscall.SIGSTOP)
+	one.Signal(t, syscall.SIGSTOP)
 	// Longer than the session timeout: the other takes over.
 	l.traffic(random, l.start.Add(11*liveSize))
 	before := l.published()
-	one.signal(t, syscall.SIGCONT)
+	one.Signal(t, syscall.SIGCONT)
 	l.traffic(random, l.start.Add(time.Duration(l.windows)*liveSize))
 	l.finish()
 	l.same(before, l.published())
-	for _, p := range []*process{one, two} {
-		p.signal(t, syscall.SIGTERM)
+	for _, p := range []*clitest.Process{one, two} {
+		p.Signal(t, syscall.SIGTERM)
 		if err := p.Wait(); err != nil {
-			t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+			t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
 		}
 	}
 }

@@ -45,7 +45,8 @@ func TestReadmeListsTheCatalogue(t *testing.T) {
 	}
 }
 
-// mechanismTable has a row for the statistics that have the same mechanisms, and one for the smooth_* ones, which many have.
+// mechanismTable has a row for the statistics that have the same mechanisms, and one for the smooth_* ones, which many
+// have.
 func mechanismTable(t *testing.T) string {
 	w := table.NewWriter()
 	w.AppendHeader(table.Row{"statistic", "mechanisms, the default first"})
@@ -106,8 +107,8 @@ func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
 	return map[privacy.Kind]string{privacy.ZCDP: " (zCDP)", privacy.Approximate: " (ε, δ)"}[m.Promise().Kind]
 }
 
-// The README's streams file is sound, also with each of the blocks that PRIVACY.md shows, and its budget has to be as large as
-// they say.
+// The README's streams file is sound, also with each of the blocks that PRIVACY.md shows, and its budget has to be as
+// large as they say.
 func TestReadmeBlocks(t *testing.T) {
 	text := readme(t) + privacyText(t)
 	block := func(begins string) string {
@@ -119,7 +120,8 @@ func TestReadmeBlocks(t *testing.T) {
 		}
 		return begins + inside
 	}
-	const output, budget = "    output:", "budget: {epsilon: 17, per: 24h}"
+	const output, budget = "    output:", "budget: {epsilon: 3.7, delta: 0.000000001, per: 24h}"
+	of := func(epsilon string) string { return strings.Replace(budget, "3.7", epsilon, 1) }
 	whole, watches, calm := block("version: 1\n"), block("    watches:\n"), block("    releases:\n")
 	_, calm, _ = strings.Cut(calm, "\n")
 	const capped = "max_windows: {count: 8, per: 24h}"
@@ -129,12 +131,14 @@ func TestReadmeBlocks(t *testing.T) {
 	for _, c := range []struct{ name, more, budget, want string }{
 		{"the file", output, budget, ""},
 		{"max_windows", "    " + capped + "\n" + output, budget, ""},
-		{"watches and too small a budget", watches + output, budget, "want an epsilon of at least 20.32"},
-		{"watches", watches + output, "budget: {epsilon: 20.32, per: 24h}", ""},
-		{"on_change", calm + output, "budget: {epsilon: 20, per: 24h}", ""},
+		{"watches and too small a budget", watches + output, budget, "want an epsilon of at least 4.40752"},
+		{"watches", watches + output, of("4.41"), ""},
+		{"on_change", calm + output, of("4.3"), ""},
 	} {
-		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.NewReplacer(output, c.more, budget, c.budget).Replace(whole)))
-		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.NewReplacer(output, c.more, budget,
+			c.budget).Replace(whole)))
+		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" &&
+			got.err != "" {
 			t.Errorf("%s: %d, %s", c.name, got.code, got.err)
 		}
 	}
@@ -145,7 +149,9 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 	_, example, _ := strings.Cut(readme(t), "```yaml\nversion: 1\n")
 	example, _, _ = strings.Cut(example, "```")
 	for _, c := range []struct{ every, windows string }{{"1h", "24"}, {"15m", "96"}, {"1m", "1,440"}} {
-		got := commandLine(t, "", "check", "--json", clitest.File(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every, "epsilon: 17,", "epsilon: 300,").Replace(example)))
+		got := commandLine(t, "", "check", "--json",
+			clitest.File(t, "s.yaml", "version: 1\n"+strings.NewReplacer("size: 15m, every: 15m", "size: "+c.every,
+				"epsilon: 3.7, delta: 0.000000001,", "epsilon: 300,").Replace(example)))
 		var found struct {
 			Budgets []struct {
 				Wanted float64 `json:"epsilon_wanted"`

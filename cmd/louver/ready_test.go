@@ -2,50 +2,33 @@ package main
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
-
-// addresses are the public and the operators' address, from the line that says where the process listens.
-func (p *process) addresses(t *testing.T) (public, operators string) {
-	t.Helper()
-	line := regexp.MustCompile(`"http": \["([^"]+)", "([^"]+)"\]`)
-	kafkatest.Await(t, "the line that says where it listens", func() bool { return line.MatchString(p.log.String()) })
-	found := line.FindStringSubmatch(p.log.String())
-	return found[1], found[2]
-}
 
 // TestProbes follows a process from before it connects to its end: it is alive all the time, and ready while it works.
 func TestProbes(t *testing.T) {
 	b := kafkatest.Fake(t)
 	input := kafkatest.Name(t)
-	path := clitest.File(t, "streams.yaml", strings.NewReplacer("INPUT", input).Replace(`
-version: 1
-streams:
-  - name: web
-    input: {topic: INPUT, user: user, value: value}
-    bounds: {lower: 0, upper: 10, step: 1}
-    window: {size: 1h, every: 1h, grace: 5s, start: now}
-    contribution: last
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: INPUT-out}
-    budget: {epsilon: 100, per: 24h}
-`))
-	alone := louver(t, b, "run", "--streams", path, "--kafka-brokers", "127.0.0.1:1")
-	public, operators := alone.addresses(t)
+	path := clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("web",
+		configtest.Topics(input, input+"-out"), configtest.Window(time.Hour, 5*time.Second), configtest.StartNow)))
+	alone := clitest.Louver(t, b, "run", "--streams", path, "--kafka-brokers", "127.0.0.1:1")
+	public, operators := alone.Addresses(t)
 	for _, address := range []string{public, operators} {
 		if code, body := clitest.Get(address, "/livez"); code != http.StatusOK {
 			t.Errorf("alive without Kafka: %d %s", code, body)
 		}
 	}
-	if code, body := clitest.Get(operators, "/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
+	if code, body := clitest.Get(operators, "/readyz"); code != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(body, "service: not ready: connecting to Kafka at 127.0.0.1:1\n") {
 		t.Errorf("ready without Kafka: %d %s", code, body)
 	}
 	for _, path := range []string{"/readyz", "/readyz?verbose"} { // the public is told no more
@@ -53,10 +36,10 @@ streams:
 			t.Errorf("%s in public without Kafka: %d %s", path, code, body)
 		}
 	}
-	alone.kill(t)
+	alone.Kill(t)
 
-	p := louver(t, b, "run", "--streams", path)
-	public, operators = p.addresses(t)
+	p := clitest.Louver(t, b, "run", "--streams", path)
+	public, operators = p.Addresses(t)
 	kafkatest.Await(t, "the missing topic is named", func() bool {
 		code, body := clitest.Get(operators, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, input+" does not exist")
@@ -69,7 +52,8 @@ streams:
 		})
 	}
 	_, body := clitest.Get(operators, "/readyz?verbose")
-	for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ", "ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
+	for _, fact := range []string{"service: ok\n", "kafka: ok\n", "broker " + b.Conn.Brokers[0] + ": ",
+		"ingest: 2 partitions\n", "release: 8 partitions\n", "publish: 8 partitions\n", "stream web: ok\n"} {
 		if !strings.Contains(body, fact) {
 			t.Errorf("no %q in\n%s", fact, body)
 		}
@@ -83,7 +67,7 @@ streams:
 		<-leaves
 		return nil, nil, false
 	})
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	kafkatest.Await(t, "readiness goes off first", func() bool {
 		code, body := clitest.Get(operators, "/readyz")
 		return code == http.StatusServiceUnavailable && strings.HasPrefix(body, "service: not ready: stopping")
@@ -93,9 +77,10 @@ streams:
 	}
 	close(leaves)
 	if err := p.Wait(); err != nil {
-		t.Errorf("SIGTERM: %v\n%s", err, p.log.String())
+		t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
 	}
-	if log := p.log.String(); strings.Count(log, "WARN") > 1 || strings.Contains(log, "ERROR") { // the missing topic, if it took long
+	// the missing topic, if it took long
+	if log := p.Log.String(); strings.Count(log, "WARN") > 1 || strings.Contains(log, "ERROR") {
 		t.Errorf("the log:\n%s", log)
 	}
 }

@@ -64,7 +64,8 @@ func TestRepeatHasTheLaw(t *testing.T) {
 }
 
 func TestReleaseJSONOfSeveralValues(t *testing.T) {
-	got := commandLine(t, "1 2 3", with("--json", "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism", "split")...)
+	got := commandLine(t, "1 2 3", with("--json", "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism",
+		"split")...)
 	var q struct {
 		Values []struct{ P, Value float64 }
 	}
@@ -76,7 +77,8 @@ func TestReleaseJSONOfSeveralValues(t *testing.T) {
 		Value    float64
 		Interval struct{ Level, Low, High float64 }
 	}
-	if err := json.Unmarshal([]byte(got.out), &i); err != nil || i.Value != 2 || i.Interval.Level != 0.95 || i.Interval.Low != 2 || i.Interval.High != 2 {
+	if err := json.Unmarshal([]byte(got.out), &i); err != nil || i.Value != 2 || i.Interval.Level != 0.95 ||
+		i.Interval.Low != 2 || i.Interval.High != 2 {
 		t.Errorf("%v: %+v", err, got)
 	}
 }
@@ -84,21 +86,25 @@ func TestReleaseJSONOfSeveralValues(t *testing.T) {
 // Every mechanism of every statistic draws and is named in JSON.
 func TestReleaseOffersEveryMechanism(t *testing.T) {
 	for statistic, args := range map[mechanisms.Statistic][]string{
-		mechanisms.Median: nil, mechanisms.Quantile: {"--p", "0.9"}, mechanisms.Quantiles: {"--p", "0.5", "--p", "0.9"}, mechanisms.Mode: nil,
-		mechanisms.Mean: nil, mechanisms.Sum: nil, mechanisms.TrimmedMean: {"--trim", "0.05"}, mechanisms.Count: {"--above", "2"}, mechanisms.Outside: nil,
+		mechanisms.Median: nil, mechanisms.Quantile: {"--p", "0.9"}, mechanisms.Quantiles: {"--p", "0.5", "--p", "0.9"},
+		mechanisms.Mode: nil,
+		mechanisms.Mean: nil, mechanisms.Sum: nil, mechanisms.TrimmedMean: {"--trim", "0.05"},
+		mechanisms.Count: {"--above", "2"}, mechanisms.Outside: nil,
 	} {
 		available := mechanisms.Available(statistic)
 		if len(available) == 0 {
 			t.Errorf("%s has no mechanism", statistic)
 		}
 		for _, name := range available {
-			all := append([]string{"release", "--statistic", string(statistic), "--mechanism", name, "--lower", "0", "--upper", "10", "--step", "0.5",
+			all := append([]string{"release", "--statistic", string(statistic), "--mechanism", name, "--lower", "0", "--upper",
+				"10", "--step", "0.5",
 				"--epsilon", "1", "--repeat", "3", "--json"}, args...)
 			if name == "smooth_laplace" || name == "smooth_gaussian" {
 				all = append(all, "--delta", "0.000001")
 			}
 			got := commandLine(t, "1 2 3 4 5 6 7 8", all...)
-			if got.code != cli.ExitDone || strings.Count(got.out, `"mechanism":"`+name+`"`) != 3 || strings.Count(got.out, "\n") != 3 {
+			if got.code != cli.ExitDone || strings.Count(got.out, `"mechanism":"`+name+`"`) != 3 ||
+				strings.Count(got.out, "\n") != 3 {
 				t.Errorf("%s by %s: %+v", statistic, name, got)
 			}
 		}

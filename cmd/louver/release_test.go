@@ -37,15 +37,18 @@ func TestRelease(t *testing.T) {
 		{"count above", numbers, with("--statistic", "count", "--above", "7"), "2\n"},
 		{"count between", numbers, with("--statistic", "count", "--above", "2", "--below", "7"), "4\n"},
 		{"outside", "-1 0 100 101 1e400", with("--statistic", "outside"), "3\n"},
-		{"clamped, negative bounds", "-1e99 -7 3", []string{"release", "--lower", "-5", "--upper", "5", "--step", "1", "--epsilon", "1000", "--statistic", "mode"}, "-5\n"},
+		{"clamped, negative bounds", "-1e99 -7 3", []string{"release", "--lower", "-5", "--upper", "5", "--step", "1",
+			"--epsilon", "1000", "--statistic", "mode"}, "-5\n"},
 		{"on the grid", "2.3 2.3 2.3", with("--mechanism", "duff", "--prior", "uniform"), "2.5\n"},
 		{"several draws", numbers, with("--repeat", "3"), "5\n5\n5\n"},
-		{"several quantiles", numbers, with("--statistic", "quantiles", "--p", "0.25", "--p", "0.75", "--mechanism", "split", "--prior", "uniform"), "p25=3\np75=7\n"},
+		{"several quantiles", numbers, with("--statistic", "quantiles", "--p", "0.25", "--p", "0.75", "--mechanism", "split",
+			"--prior", "uniform"), "p25=3\np75=7\n"},
 		{"with an interval", "5 5 5 5 5", with("--interval", "0.9"), "5 5 5\n"},
 		{"users of CSV", csv, with("--value", "ms", "--user", "id", "--statistic", "count"), "3\n"},
 		{"rows of CSV", csv, with("--value", "ms", "--statistic", "count"), "5\n"},
 		{"count without bounds", numbers, []string{"release", "--epsilon", "1000", "--statistic", "count"}, "9\n"},
-		{"count of rows without bounds", csv, []string{"release", "--epsilon", "1000", "--statistic", "count", "--value", "ms"}, "5\n"},
+		{"count of rows without bounds", csv, []string{"release", "--epsilon", "1000", "--statistic", "count", "--value",
+			"ms"}, "5\n"},
 		{"semicolons", "id;ms\nann;7\n", with("--value", "ms", "--delimiter", ";"), "7\n"},
 	} {
 		note := ""
@@ -69,11 +72,13 @@ func TestReleaseOfNobody(t *testing.T) {
 		{"\ufeffid,ms\n", with("--statistic", "count", "--value", "ms", "--user", "id")},
 	} {
 		got := commandLine(t, c.in, c.args...)
-		if want := "louver: stdin holds no users, so the output is only noise (this line is not private: do not publish it)\n"; got != (outcome{out: "0\n", err: want}) {
+		if want := "louver: stdin holds no users, so the output is only noise (this line is not private: do not publish " +
+			"it)\n"; got != (outcome{out: "0\n", err: want}) {
 			t.Errorf("%q: %+v, want %q", c.in, got, want)
 		}
 	}
-	if got := commandLine(t, "", with("--json")...); got.code != cli.ExitDone || strings.Count(got.err, "\n") != 1 || !json.Valid([]byte(got.out)) {
+	if got := commandLine(t, "", with("--json")...); got.code != cli.ExitDone || strings.Count(got.err, "\n") != 1 ||
+		!json.Valid([]byte(got.out)) {
 		t.Errorf("%+v", got)
 	}
 	if got := commandLine(t, "0", with("--statistic", "count")...); got != (outcome{out: "1\n"}) {
@@ -82,7 +87,8 @@ func TestReleaseOfNobody(t *testing.T) {
 }
 
 func TestReleaseContribution(t *testing.T) {
-	for policy, want := range map[string]string{"first": "10", "last": "20.5", "min": "10", "max": "30", "random": "10 30 20.5"} {
+	for policy, want := range map[string]string{"first": "10", "last": "20.5", "min": "10", "max": "30",
+		"random": "10 30 20.5"} {
 		in := "id,ms\nann,10\nann,30\nann,20.4\n"
 		got := commandLine(t, in, with("--value", "ms", "--user", "id", "--contribution", policy, "--statistic", "mode")...)
 		if got.code != cli.ExitDone || !strings.Contains(" "+want+" ", " "+strings.TrimSpace(got.out)+" ") {
@@ -129,37 +135,60 @@ func TestReleaseMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"1", []string{"release", "--lower", "0", "--upper", "1", "--step", "1"}, cli.ExitUsage, "louver: missing flags: --epsilon=E"},
-		{"1", []string{"release", "--epsilon", "1"}, cli.ExitUsage, "louver: --lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1"},
-		{"1", []string{"release", "--epsilon", "1", "--lower", "0", "--statistic", "count"}, cli.ExitUsage, "louver: --upper, --step missing; want"},
-		{"1", []string{"release", "--epsilon", "1", "--statistic", "count", "--above", "3"}, cli.ExitUsage, "louver: --lower, --upper, --step missing; want"},
-		{"1", []string{"release", "--epsilon", "1", "--statistic", "outside"}, cli.ExitUsage, "louver: --lower, --upper, --step missing; want"},
-		{csv, with("--value", "ms", "--delimiter", "ab"), cli.ExitUsage, `louver: --delimiter "ab"; want one character, such as ;`},
-		{strings.ReplaceAll(csv, ",", ";"), with("--value", "ms"), cli.ExitInvalid, `louver: stdin:1: value "ms" is not in the header, which has one column if ',' separates them; want delimiter ';'`},
+		{"1", []string{"release", "--lower", "0", "--upper", "1", "--step", "1"}, cli.ExitUsage,
+			"louver: missing flags: --epsilon=E"},
+		{"1", []string{"release", "--epsilon", "1"}, cli.ExitUsage,
+			"louver: --lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper " +
+				"100 --step 1"},
+		{"1", []string{"release", "--epsilon", "1", "--lower", "0", "--statistic", "count"}, cli.ExitUsage,
+			"louver: --upper, --step missing; want"},
+		{"1", []string{"release", "--epsilon", "1", "--statistic", "count", "--above", "3"}, cli.ExitUsage,
+			"louver: --lower, --upper, --step missing; want"},
+		{"1", []string{"release", "--epsilon", "1", "--statistic", "outside"}, cli.ExitUsage,
+			"louver: --lower, --upper, --step missing; want"},
+		{csv, with("--value", "ms", "--delimiter", "ab"), cli.ExitUsage,
+			`louver: --delimiter "ab"; want one character, such as ;`},
+		{strings.ReplaceAll(csv, ",", ";"), with("--value", "ms"), cli.ExitInvalid,
+			`louver: stdin:1: value "ms" is not in the header, which has one column if ',' separates them; want delimiter ';'`},
 		{"1", with("--epsilon", "0"), cli.ExitUsage, "louver: --epsilon 0; want a number greater than 0"},
-		{"1", with("--epsilon", "1e99999999"), cli.ExitUsage, `louver: --epsilon: 1e99999999 is too long; want a number of at most 60 digits`},
+		{"1", with("--epsilon", "1e99999999"), cli.ExitUsage,
+			`louver: --epsilon: 1e99999999 is too long; want a number of at most 60 digits`},
 		{"1", with("--step", "0.3"), cli.ExitUsage, "louver: --upper 100; want lower plus a multiple of the step, 0.3"},
-		{"1", with("--statistic", "median", "--p", "0.5"), cli.ExitUsage, "louver: --p with --statistic median; want it with quantile or quantiles only"},
-		{"1", with("--statistic", "quantile"), cli.ExitUsage, "louver: --statistic quantile without --p; want --p, such as --p 0.9"},
+		{"1", with("--statistic", "median", "--p", "0.5"), cli.ExitUsage,
+			"louver: --p with --statistic median; want it with quantile or quantiles only"},
+		{"1", with("--statistic", "quantile"), cli.ExitUsage,
+			"louver: --statistic quantile without --p; want --p, such as --p 0.9"},
 		{"1", with("--statistic", "trimmed_mean"), cli.ExitUsage, "louver: --statistic trimmed_mean without --trim"},
 		{"1", with("--trim", "0"), cli.ExitUsage, "louver: --trim with --statistic median; want it with trimmed_mean only"},
 		{"1", with("--tilt", "1"), cli.ExitUsage, "louver: --tilt 1; want two whole numbers, for example 1, 3"},
 		{"1", with("--tilt", "0,1"), cli.ExitUsage, "louver: --tilt 0; want a number of at least 1"},
 		{"1", with("--beta", "0"), cli.ExitUsage, "louver: --beta 0; want a number greater than 0"},
-		{"1", with("--delta", "0.01"), cli.ExitUsage, "louver: --delta 0.01; want none: mechanism permute_and_flip has no such parameter"},
-		{"1", with("--statistic", "mean", "--mechanism", "smooth_laplace"), cli.ExitUsage, "louver: --delta 0; want a number greater than 0 and less than 0.1: laplace needs a delta"},
-		{"1", with("--mechanism", "magic"), cli.ExitUsage, `louver: --mechanism "magic"; want one of those for statistic median`},
+		{"1", with("--delta", "0.01"), cli.ExitUsage,
+			"louver: --delta 0.01; want none: mechanism permute_and_flip has no such parameter"},
+		{"1", with("--statistic", "mean", "--mechanism", "smooth_laplace"), cli.ExitUsage,
+			"louver: --delta 0; want a number greater than 0 and less than 0.1: laplace needs a delta"},
+		{"1", with("--mechanism", "magic"), cli.ExitUsage,
+			`louver: --mechanism "magic"; want one of those for statistic median`},
 		{"1", with("--repeat", "0"), cli.ExitUsage, "louver: --repeat 0; want at least 1"},
 		{"1", with("--user", "id"), cli.ExitUsage, "louver: --user id without --value"},
-		{"1", with("--statistic", "average"), cli.ExitUsage, "louver: --statistic average is not a statistic; did you mean mean?"},
-		{"1 2\nSECRET", with(), cli.ExitInvalid, "louver: stdin:2: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
-		{"", with("none.csv"), cli.ExitInvalid, "louver: open none.csv: no such file or directory; want a file with numbers or CSV"},
-		{"", with("--value", "ms"), cli.ExitInvalid, "louver: stdin:1: the file has no header; want the names of the columns in the first line"},
-		{csv, with("--value", "MS"), cli.ExitInvalid, `louver: stdin:1: value "MS" is not in the header; want one of id, ms, note`},
-		{csv, with("--value", "ms", "--user", "who"), cli.ExitInvalid, `louver: stdin:1: user "who" is not in the header; want one of id, ms, note`},
-		{csv, with("--value", "note"), cli.ExitInvalid, "louver: stdin:2: column note: not a number; want one such as 12 or -3.5"},
-		{"id,ms\n,1\n", with("--value", "ms", "--user", "id"), cli.ExitInvalid, "louver: stdin:2: column id is empty; want a user in every row"},
-		{"id,ms\nSECRET\n", with("--value", "ms"), cli.ExitInvalid, "louver: stdin:2: the line does not have as many fields as the header; want one for each column"},
+		{"1", with("--statistic", "average"), cli.ExitUsage,
+			"louver: --statistic average is not a statistic; did you mean mean?"},
+		{"1 2\nSECRET", with(), cli.ExitInvalid,
+			"louver: stdin:2: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV"},
+		{"", with("none.csv"), cli.ExitInvalid,
+			"louver: open none.csv: no such file or directory; want a file with numbers or CSV"},
+		{"", with("--value", "ms"), cli.ExitInvalid,
+			"louver: stdin:1: the file has no header; want the names of the columns in the first line"},
+		{csv, with("--value", "MS"), cli.ExitInvalid,
+			`louver: stdin:1: value "MS" is not in the header; want one of id, ms, note`},
+		{csv, with("--value", "ms", "--user", "who"), cli.ExitInvalid,
+			`louver: stdin:1: user "who" is not in the header; want one of id, ms, note`},
+		{csv, with("--value", "note"), cli.ExitInvalid,
+			"louver: stdin:2: column note: not a number; want one such as 12 or -3.5"},
+		{"id,ms\n,1\n", with("--value", "ms", "--user", "id"), cli.ExitInvalid,
+			"louver: stdin:2: column id is empty; want a user in every row"},
+		{"id,ms\nSECRET\n", with("--value", "ms"), cli.ExitInvalid,
+			"louver: stdin:2: the line does not have as many fields as the header; want one for each column"},
 	} {
 		got := commandLine(t, c.in, c.args...)
 		got.wants(t, c.code, c.want)

@@ -9,8 +9,8 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
-// hour is an hour of minutes from eight o'clock: so many users a minute, of whom some are slow in some minutes. Each comes
-// twice a minute, and once on the day before.
+// hour is an hour of minutes from eight o'clock: so many users a minute, of whom some are slow in some minutes. Each
+// comes twice a minute, and once on the day before.
 func hour(users int, slow func(minute int) int) string {
 	var b strings.Builder
 	b.WriteString("ts,who,ms\n")
@@ -20,19 +20,21 @@ func hour(users int, slow func(minute int) int) string {
 			if u < slow(minute) {
 				ms = 5000
 			}
-			fmt.Fprintf(&b, "2026-11-20T08:%02d:30Z,u%d,1\n2026-11-20T08:%02d:40Z,u%d,%d\n2026-11-19T08:%02d:40Z,u%d,9999\n", minute, u, minute, u, ms, minute, u)
+			fmt.Fprintf(&b, "2026-11-20T08:%02d:30Z,u%d,1\n2026-11-20T08:%02d:40Z,u%d,%d\n2026-11-19T08:%02d:40Z,u%d,9999\n",
+				minute, u, minute, u, ms, minute, u)
 		}
 	}
 	return b.String()
 }
 
 func watchHour(more ...string) []string {
-	return append([]string{"release", "--user", "who", "--value", "ms", "--time", "ts", "--lower", "0", "--upper", "10000", "--step", "1",
+	return append([]string{"release", "--user", "who", "--value", "ms", "--time", "ts", "--lower", "0", "--upper", "10000",
+		"--step", "1",
 		"--from", "2026-11-20T08:00:00Z", "--to", "2026-11-20T09:00:00Z", "--epsilon", "2000"}, more...)
 }
 
-// With an ε as large as this the watch does what its condition says. It holds for ten minutes, is armed again twice, and
-// then it is over.
+// With an ε as large as this the watch does what its condition says. It holds for ten minutes, is armed again twice,
+// and then it is over.
 func TestReleaseWatch(t *testing.T) {
 	text := hour(50, func(minute int) int {
 		if minute >= 10 && minute < 25 || minute >= 40 {
@@ -99,7 +101,8 @@ func TestReleaseWatchJSON(t *testing.T) {
 		case minute >= 30:
 			want = "1 2026-11-20T08:31:00Z ok <nil>"
 		}
-		if got := strings.Join([]string{value, since, w.Status, reason}, " "); got != want || w.Start != fmt.Sprintf("2026-11-20T08:%02d:00Z", minute) {
+		if got := strings.Join([]string{value, since, w.Status, reason}, " "); got != want ||
+			w.Start != fmt.Sprintf("2026-11-20T08:%02d:00Z", minute) {
 			t.Errorf("%s: %s, want %s", w.Start, got, want)
 		}
 	}
@@ -108,7 +111,8 @@ func TestReleaseWatchJSON(t *testing.T) {
 // A window without anybody has nobody in it, and is looked at like any other.
 func TestReleaseWatchOfNobody(t *testing.T) {
 	got := commandLine(t, "ts,who,ms\n2026-11-19T08:00:00Z,u,1\n", watchHour("--watch", "users_below: 1")...)
-	if got.code != 0 || !strings.Contains(got.out, "2026-11-20T08:01:00Z fires\n") || !strings.HasPrefix(got.err, "louver: stdin holds no users from 2026-11-20T08:00:00Z to 2026-11-20T09:00:00Z") {
+	if got.code != 0 || !strings.Contains(got.out, "2026-11-20T08:01:00Z fires\n") ||
+		!strings.HasPrefix(got.err, "louver: stdin holds no users from 2026-11-20T08:00:00Z to 2026-11-20T09:00:00Z") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -121,18 +125,25 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{watchHour("--watch", "above: 2000"), cli.ExitUsage, `louver: --watch "above: 2000"; want above or below with one of`},
-		{watchHour("--watch", "over: 2000"), cli.ExitUsage, `louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
-		{watchHour("--watch", "above: 20000, more_than: 0.1"), cli.ExitUsage, "louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
+		{watchHour("--watch", "above: 2000"), cli.ExitUsage,
+			`louver: --watch "above: 2000"; want above or below with one of`},
+		{watchHour("--watch", "over: 2000"), cli.ExitUsage,
+			`louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
+		{watchHour("--watch", "above: 20000, more_than: 0.1"), cli.ExitUsage,
+			"louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
 		{watchHour("--watch", "above: 2000, more_than: 2"), cli.ExitUsage, "louver: --watch: more_than 2; want a share"},
 		{watchHour(append(watch, "--false-alarms", "1")...), cli.ExitUsage, "louver: --false-alarms 1; want a probability"},
 		{watchHour(append(watch, "--statistic", "mode")...), cli.ExitUsage, "louver: --watch with --statistic"},
-		{watchHour(append(watch, "--above", "3")...), cli.ExitUsage, "louver: --watch with --above; want it within the condition"},
-		{watchHour(append(watch, "--repeat", "2")...), cli.ExitUsage, "louver: --watch with --statistic, --mechanism or --repeat"},
+		{watchHour(append(watch, "--above", "3")...), cli.ExitUsage,
+			"louver: --watch with --above; want it within the condition"},
+		{watchHour(append(watch, "--repeat", "2")...), cli.ExitUsage,
+			"louver: --watch with --statistic, --mechanism or --repeat"},
 		{watchHour(append(watch, "--at-most", "0")...), cli.ExitUsage, "louver: --at-most 0, "},
-		{watchHour(append(watch, "--window", "7m")...), cli.ExitUsage, "louver: --from 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
+		{watchHour(append(watch, "--window", "7m")...), cli.ExitUsage,
+			"louver: --from 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
 		{watchHour(append(watch, "--from", "eight")...), cli.ExitUsage, "louver: --from eight; want a time such as"},
-		{watchHour(append(watch, "--user", "")...), cli.ExitUsage, "louver: --watch without --user; want the column of the users"},
+		{watchHour(append(watch, "--user", "")...), cli.ExitUsage,
+			"louver: --watch without --user; want the column of the users"},
 		{watchHour(), cli.ExitUsage, "louver: --time without --watch; want --watch"},
 		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:3: column ms is missing or not a number"},
 		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid, `louver: stdin:1: time "when" is not in the header`},

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
@@ -16,12 +18,13 @@ func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
 	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
-			// The tests themselves may have been started with the signal ignored, as by nohup. A child inherits that, but not a handler.
+			// The tests themselves may have been started with the signal ignored, as by nohup. A child inherits that, but not a
+			// handler.
 			caught := make(chan os.Signal, 1)
 			signal.Notify(caught, s)
 			defer signal.Stop(caught)
 			c := exec.Command(self, "broker", "--listen", "127.0.0.1:0")
-			c.Env = append(os.Environ(), asLouver+"=1")
+			c.Env = append(os.Environ(), clitest.AsLouver+"=1")
 			out, err := c.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -27,7 +27,8 @@ func TestStreamsCommand(t *testing.T) {
 	// The windows begin in the past: the first definition is not replaced before it begins, whatever the time of day.
 	begun := strings.Replace(clitest.StreamsFile, "grace: 30s}", "grace: 30s, start: 2020-01-01T00:00:00Z}", 1)
 	first := clitest.File(t, "a.yaml", begun)
-	second := clitest.File(t, "b.yaml", strings.NewReplacer("size: 15m", "size: 30m", "median, epsilon: 0.05", "median, epsilon: 0.1").Replace(begun))
+	second := clitest.File(t, "b.yaml", strings.NewReplacer("size: 15m", "size: 30m", "median, epsilon: 0.05",
+		"median, epsilon: 0.1").Replace(begun))
 	has := func(got outcome, code int, lines ...string) {
 		t.Helper()
 		if got.code != code {
@@ -39,9 +40,12 @@ func TestStreamsCommand(t *testing.T) {
 			}
 		}
 	}
-	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, cli.ExitInvalid, "louver: nope.yaml: no such streams file")
-	commandLine(t, "", "streams").wants(t, cli.ExitBroker, "louver: app louver has no streams yet: topic louver.control is empty or missing")
-	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone, "would begin epoch 1", "stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
+	commandLine(t, "", "streams", "--streams", "nope.yaml", "--kafka-brokers", "127.0.0.1:1").wants(t, cli.ExitInvalid,
+		"louver: nope.yaml: no such streams file")
+	commandLine(t, "", "streams").wants(t, cli.ExitBroker,
+		"louver: app louver has no streams yet: topic louver.control is empty or missing")
+	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone, "would begin epoch 1",
+		"stream checkout: definition 0 applies from the window that starts 2020-01-01T00:00:00Z: 15m, budget shoppers")
 
 	names := topics.Names{App: "louver"}
 	parsed, err := parse.Load(first, os.LookupEnv)
@@ -51,16 +55,23 @@ func TestStreamsCommand(t *testing.T) {
 	if _, err := topics.Create(kafkatest.Context(t), b.Conn.Client, topics.Plan(names.App, parsed.Streams), -1); err != nil {
 		t.Fatal(err)
 	}
-	log := control.Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
-		return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
-	}}
-	state, err := control.Load(kafkatest.Context(t), log, control.Wanted{Streams: parsed.Streams, By: control.Proposer{Host: "here", ClientID: "c", Version: "v7"}}, nil)
+	log := control.Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names,
+		Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+			return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
+		}}
+	state, err := control.Load(kafkatest.Context(t), log, control.Wanted{Streams: parsed.Streams,
+		By: control.Proposer{Host: "here", ClientID: "c", Version: "v7"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(commandLine(t, "", "streams"), cli.ExitDone, "app louver: epoch 1, revision 0, agreed on ", ", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
-	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone, "the file changes nothing: epoch 1 already has its definitions\n")
-	changes := []string{"would begin epoch 2 if it started now:\n", "stream checkout: the last window of definition 0 ends ", "stream checkout: definition 1 applies from the window that starts ",
+	has(commandLine(t, "", "streams"), cli.ExitDone, "app louver: epoch 1, revision 0, agreed on ",
+		", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │",
+		parsed.Streams[0].Definition.Fingerprint())
+	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone,
+		"the file changes nothing: epoch 1 already has its definitions\n")
+	changes := []string{"would begin epoch 2 if it started now:\n",
+		"stream checkout: the last window of definition 0 ends ",
+		"stream checkout: definition 1 applies from the window that starts ",
 		"checkout 1: releases[p50].epsilon: 0.05 → 0.1\n", "checkout 1: window.size: 15m → 30m\n"}
 	has(commandLine(t, "", "streams", "--streams", second), cli.ExitDone, changes...)
 	has(commandLine(t, "", "check", "--connect", second), cli.ExitDone, changes...)
@@ -71,14 +82,17 @@ func TestStreamsCommand(t *testing.T) {
 			Begins []control.Dated
 		}
 	}
-	if got := commandLine(t, "", "check", "--connect", "--json", second); got.code != cli.ExitDone || got.err != "" || json.Unmarshal([]byte(got.out), &checked) != nil ||
-		len(checked.Streams) != 1 || checked.Preview == nil || checked.Preview.Epoch != 2 || len(checked.Preview.Begins) != 1 || len(checked.Preview.Begins[0].Changes) != 2 {
+	if got := commandLine(t, "", "check", "--connect", "--json", second); got.code != cli.ExitDone || got.err != "" ||
+		json.Unmarshal([]byte(got.out), &checked) != nil ||
+		len(checked.Streams) != 1 || checked.Preview == nil || checked.Preview.Epoch != 2 ||
+		len(checked.Preview.Begins) != 1 || len(checked.Preview.Begins[0].Changes) != 2 {
 		t.Errorf("check --connect --json: %+v", got)
 	}
 	if got := commandLine(t, "", "check", "--json", second); strings.Contains(got.out, "preview") {
 		t.Errorf("without --connect there is a preview: %s", got.out)
 	}
-	has(commandLine(t, "", "streams", "--streams", clitest.File(t, "c.yaml", strings.Replace(begun, "name: checkout\n", "name: other\n", 1))),
+	has(commandLine(t, "", "streams", "--streams", clitest.File(t, "c.yaml", strings.Replace(begun, "name: checkout\n",
+		"name: other\n", 1))),
 		cli.ExitInvalid, "stream checkout is no longer in the streams files")
 
 	var listed struct {
@@ -92,8 +106,10 @@ func TestStreamsCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(commandLine(t, "", "streams", "--streams", second, "--json").out), &listed); err != nil {
 		t.Fatal(err)
 	}
-	if history, err := state.History(); err != nil || listed.Epoch != 1 || len(listed.Definitions) != 1 || !listed.Definitions[0].From.Equal(history.Definitions[0].From) ||
-		listed.Preview.Epoch != 2 || len(listed.Preview.Begins) != 1 || len(listed.Preview.Ends) != 1 || len(listed.Preview.Begins[0].Changes) != 2 {
+	if history, err := state.History(); err != nil || listed.Epoch != 1 || len(listed.Definitions) != 1 ||
+		!listed.Definitions[0].From.Equal(history.Definitions[0].From) ||
+		listed.Preview.Epoch != 2 || len(listed.Preview.Begins) != 1 || len(listed.Preview.Ends) != 1 ||
+		len(listed.Preview.Begins[0].Changes) != 2 {
 		t.Errorf("%v in %+v", err, listed)
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // The resources for Strimzi say the same as the other formats: each topic that Louver would create, and each right.
 func TestTopicsForStrimzi(t *testing.T) {
-	path := clitest.File(t, "streams.yaml", strings.Replace(clitest.StreamsFile, "checkout.private", "Checkout_private", 1))
+	path := clitest.File(t, "streams.yaml", strings.Replace(clitest.StreamsFile, "checkout.private",
+		"Checkout_private", 1))
 	print := func(args ...string) string {
 		t.Helper()
 		got := commandLine(t, "", append([]string{"topics", path}, args...)...)
@@ -55,7 +56,8 @@ func TestTopicsForStrimzi(t *testing.T) {
 	var created, rights []string
 	decoder := yaml.NewDecoder(strings.NewReader(out))
 	decoder.KnownFields(true)
-	valid := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`) // a DNS subdomain, as Kubernetes wants
+	// a DNS subdomain, as Kubernetes wants
+	valid := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	for {
 		var r resource
 		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {
@@ -63,7 +65,8 @@ func TestTopicsForStrimzi(t *testing.T) {
 		} else if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if r.APIVersion != "kafka.strimzi.io/v1" || !valid.MatchString(r.Metadata.Name) || r.Metadata.Labels["strimzi.io/cluster"] != "main" {
+		if r.APIVersion != "kafka.strimzi.io/v1" || !valid.MatchString(r.Metadata.Name) ||
+			r.Metadata.Labels["strimzi.io/cluster"] != "main" {
 			t.Errorf("%+v", r)
 		}
 		switch r.Kind {
@@ -72,16 +75,20 @@ func TestTopicsForStrimzi(t *testing.T) {
 			if r.Spec.Replicas != 3 {
 				t.Errorf("%+v", r.Spec)
 			}
-			if c := r.Spec.Config; r.Spec.TopicName == "louver.ledger" && (r.Spec.Partitions != 8 || c["retention.ms"] != "-1" || c["cleanup.policy"] != "delete" || c["min.insync.replicas"] != "2" || c["unclean.leader.election.enable"] != "false") {
+			if c := r.Spec.Config; r.Spec.TopicName == "louver.ledger" && (r.Spec.Partitions != 8 || c["retention.ms"] != "-1" ||
+				c["cleanup.policy"] != "delete" || c["min.insync.replicas"] != "2" ||
+				c["unclean.leader.election.enable"] != "false") {
 				t.Errorf("the ledger: %+v", r.Spec)
 			}
 		case "KafkaUser":
-			if r.Metadata.Name != "shop" || r.Spec.Authentication.Type != "scram-sha-512" || r.Spec.Authorization.Type != "simple" {
+			if r.Metadata.Name != "shop" || r.Spec.Authentication.Type != "scram-sha-512" ||
+				r.Spec.Authorization.Type != "simple" {
 				t.Errorf("%+v", r)
 			}
 			for _, acl := range r.Spec.Authorization.ACLs {
 				for _, op := range acl.Operations {
-					line := "--add --allow-principal User:shop --operation " + op + " --" + strings.Replace(acl.Resource.Type, "transactionalId", "transactional-id", 1) + " " + acl.Resource.Name
+					line := "--add --allow-principal User:shop --operation " + op + " --" + strings.Replace(acl.Resource.Type,
+						"transactionalId", "transactional-id", 1) + " " + acl.Resource.Name
 					if acl.Resource.PatternType == "prefix" {
 						line += " --resource-pattern-type prefixed"
 					}
@@ -114,8 +121,10 @@ func TestTopicsForStrimzi(t *testing.T) {
 		t.Errorf("topics %q, want %q", created, want)
 	}
 	// How the user logs in follows from the settings.
-	for args, want := range map[string]string{"--kafka-tls-cert-file=x": "type: tls", "--kafka-sasl-mechanism=OAUTHBEARER": "", "--app-id=louver": "type: scram-sha-512"} {
-		if got := print("--format", "strimzi", args); strings.Contains(got, "authentication:") != (want != "") || !strings.Contains(got, want) {
+	for args, want := range map[string]string{"--kafka-tls-cert-file=x": "type: tls",
+		"--kafka-sasl-mechanism=OAUTHBEARER": "", "--app-id=louver": "type: scram-sha-512"} {
+		if got := print("--format", "strimzi", args); strings.Contains(got, "authentication:") != (want != "") ||
+			!strings.Contains(got, want) {
 			t.Errorf("%s: want %q in\n%s", args, want, got)
 		}
 	}

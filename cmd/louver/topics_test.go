@@ -17,7 +17,8 @@ func TestTopicsCreate(t *testing.T) {
 	b.CreateTopic(t, "checkout.private", 1, nil)
 	path := clitest.File(t, "streams.yaml", clitest.StreamsFile)
 	create := func(args ...string) outcome {
-		return commandLine(t, "", append([]string{"topics", path, "--create", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, args...)...)
+		return commandLine(t, "", append([]string{"topics", path, "--create", "--kafka-brokers",
+			strings.Join(b.Conn.Brokers, ",")}, args...)...)
 	}
 	stateOf := func(got outcome, topic string) string {
 		m := regexp.MustCompile(`(?m)^│ ` + regexp.QuoteMeta(topic) + ` .*│ +([a-z ]+?) +│$`).FindStringSubmatch(got.out)
@@ -28,10 +29,13 @@ func TestTopicsCreate(t *testing.T) {
 	}
 	t.Setenv("COLUMNS", "200")
 	first := create()
-	if first.code != cli.ExitBroker || !strings.HasPrefix(first.err, "louver: topic missing: checkout.events does not exist") || strings.Count(first.err, "\n") != 1 {
+	if first.code != cli.ExitBroker ||
+		!strings.HasPrefix(first.err, "louver: topic missing: checkout.events does not exist") ||
+		strings.Count(first.err, "\n") != 1 {
 		t.Errorf("%+v, want to hear of the missing input", first)
 	}
-	for topic, want := range map[string]string{"louver.ledger": "created", "checkout.private": "exists", "checkout.events": "yours to create"} {
+	for topic, want := range map[string]string{"louver.ledger": "created", "checkout.private": "exists",
+		"checkout.events": "yours to create"} {
 		if got := stateOf(first, topic); got != want {
 			t.Errorf("%s: %q, want %q", topic, got, want)
 		}
@@ -58,7 +62,8 @@ func TestTopicsCreate(t *testing.T) {
 		t.Fatalf("%v, %d rights", err, len(listed.Rights))
 	}
 	for _, topic := range listed.Topics {
-		if topic.State != "exists" || topic.Topic == "louver.ledger" && (topic.Retention != -1 || topic.Partitions != 8) || topic.Topic == "checkout.events" && topic.Retention != 930_000 {
+		if topic.State != "exists" || topic.Topic == "louver.ledger" && (topic.Retention != -1 || topic.Partitions != 8) ||
+			topic.Topic == "checkout.events" && topic.Retention != 930_000 {
 			t.Errorf("%+v", topic)
 		}
 	}

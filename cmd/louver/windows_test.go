@@ -15,7 +15,8 @@ import (
 	"github.com/louver/louver/stream/timeline"
 )
 
-// threeStreams: past has three windows and money for two; held reads a topic with an open transaction; present is endless.
+// threeStreams: past has three windows and money for two; held reads a topic with an open transaction; present is
+// endless.
 const threeStreams = `
 version: 1
 streams:
@@ -78,17 +79,18 @@ func TestWindowsCommand(t *testing.T) {
 	forEver := map[string]string{"retention.ms": "-1"}
 	app, plain, held := kafkatest.Name(t), b.Topic(t, 2, forEver), b.Topic(t, 2, forEver)
 	const long = 240 * 60 * 60 // seconds
-	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT", b.Topic(t, 1, forEver),
+	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT",
+		b.Topic(t, 1, forEver),
 		"START", time.Unix(time.Now().Unix()/long*long, 0).UTC().Format(time.RFC3339)).Replace(threeStreams)
 	streams := clitest.File(t, "streams.yaml", yaml)
 	commandLine(t, "", "windows", "--app-id", app).wants(t, cli.ExitBroker, "louver: app "+app+" has no streams yet")
 
 	hung := b.Begin(t, kafkatest.Name(t))
 	hung.Produce(t, held, 1, kafkatest.Values(`{"user":"u","value":1}`)...)
-	p := louver(t, b, "run", "--streams", streams, "--app-id", app, "--stages", "ingest")
+	p := clitest.Louver(t, b, "run", "--streams", streams, "--app-id", app, "--stages", "ingest")
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(p.log.String(), commandLine(t, "", "windows", "--app-id", app))
+			t.Log(p.Log.String(), commandLine(t, "", "windows", "--app-id", app))
 		}
 	})
 	var runs []timeline.Run
@@ -97,18 +99,20 @@ func TestWindowsCommand(t *testing.T) {
 		held := slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })
 		return brief(runs, "past") == "3 cut, overdue" && held >= 0 && slices.Equal(runs[held].Partitions, []int{1})
 	})
-	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 || why[0] != "nobody draws: consumer group "+app+".release has no members" {
+	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 ||
+		why[0] != "nobody draws: consumer group "+app+".release has no members" {
 		t.Errorf("past: %q", why)
 	}
 	if brief(runs, "present") != "1 open" || brief(runs, "held") != "3 waiting, overdue" {
 		t.Errorf("%+v", runs)
 	}
 	is := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })]
-	if why := strings.Join(is.Why, ""); !strings.Contains(why, "partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
+	if why := strings.Join(is.Why, ""); !strings.Contains(why,
+		"partition 1 of "+held+": a transaction is open from offset 0 (producer id ") ||
 		!strings.Contains(why, "kafka-transactions.sh abort --topic "+held+" --partition 1 --start-offset 0") {
 		t.Errorf("held: %+v", is)
 	}
-	p.signal(t, syscall.SIGTERM)
+	p.Signal(t, syscall.SIGTERM)
 	_ = p.Wait()
 	hung.Abort(t)
 	nobody := "partition 1 of " + held + ": not read: consumer group " + app + ".ingest has no members"
@@ -117,17 +121,19 @@ func TestWindowsCommand(t *testing.T) {
 		return len(only) == 1 && strings.Join(only[0].Why, "") == nobody
 	})
 
-	louver(t, b, "run", "--streams", streams, "--app-id", app)
+	clitest.Louver(t, b, "run", "--streams", streams, "--app-id", app)
 	kafkatest.Await(t, "all windows of the past are decided", func() bool {
 		runs = standing(t, app)
 		return brief(runs, "past") == "2 released, 1 withheld" && brief(runs, "held") == "3 released"
 	})
 	t.Setenv("COLUMNS", "200")
 	table := commandLine(t, "", "windows", "--app-id", app)
-	for _, want := range []string{"│ past    │ 2026-01-01 01:00:00Z to 2026-01-01 02:00:00Z │ 2       │ released │", "│ 1       │ withheld │ budget past is exhausted", "│ 1       │ open     │ due "} {
+	for _, want := range []string{"│ past    │ 2026-01-01 01:00:00Z to 2026-01-01 02:00:00Z │ 2       │ released │",
+		"│ 1       │ withheld │ budget past is exhausted", "│ 1       │ open     │ due "} {
 		if !strings.Contains(table.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, table.out, table.err)
 		}
 	}
-	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, cli.ExitInvalid, "louver: --stream=nope: app "+app+" has no such stream")
+	commandLine(t, "", "windows", "--app-id", app, "--stream", "nope").wants(t, cli.ExitInvalid,
+		"louver: --stream=nope: app "+app+" has no such stream")
 }

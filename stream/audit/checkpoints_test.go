@@ -63,7 +63,7 @@ func TestAuditOfWatchfulStreams(t *testing.T) {
 			for _, r := range ledgertest.Records(t, e) {
 				a.Output(Position{r.Topic, 0, 0}, r.Key, r.Value)
 			}
-			for _, w := range e.Watches {
+			for _, w := range e.Steps {
 				if w.Arms {
 					armed++
 				}

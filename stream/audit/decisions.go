@@ -49,7 +49,7 @@ func names(e ledger.Entry) (all []ledger.Group) {
 // book checks an entry against the books so far and adds it to them.
 func (d *decisions) book(b booking) {
 	e := b.entry
-	if d.books.Has(e.Stream, e.Epoch, e.WindowEnd) {
+	if d.books.Has(e) {
 		d.found.fault(ChargedTwice, b.at, "%s: already has an entry", e.Name())
 	}
 	if before, right := rightCap(d.books, e); !right {
@@ -57,7 +57,7 @@ func (d *decisions) book(b booking) {
 			e.Name(), capText(e.Cap), capText(before))
 	}
 	again := e
-	again.Watches = slices.Clone(e.Watches)
+	again.Steps = slices.Clone(e.Steps)
 	if err := d.books.Settle(&again); err != nil {
 		d.found.fault(EntryUnreadable, b.at, "%v", err)
 		return
@@ -70,7 +70,7 @@ func (d *decisions) book(b booking) {
 		d.found.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s",
 			e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
-	d.compareWatches(b, again.Watches)
+	d.compareSteps(b, again.Steps)
 	standing, err := d.books.Standing(e)
 	if err == nil {
 		d.compareStanding(b, standing)
@@ -99,19 +99,21 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 	}
 }
 
-// compareWatches compares what an entry's watches did with what follows from the earlier entries, and counts instances.
-func (d *decisions) compareWatches(b booking, want []ledger.Watch) {
-	for i, w := range b.entry.Watches {
-		if unlike := unlikeWatch(w, want[i]); unlike != "" {
-			d.found.fault(WatchDiffers, b.at, "%s: watch %q has %s", b.entry.Name(), w.Name, unlike)
+// compareSteps compares what an entry's alarms and figures on change did with what follows from the earlier entries, and
+// counts instances.
+func (d *decisions) compareSteps(b booking, want []ledger.Step) {
+	for i, s := range b.entry.Steps {
+		if unlike := s.Unlike(want[i], b.entry); unlike != "" {
+			what := "watch"
+			if s.OnChange != nil {
+				what = "release"
+			}
+			d.found.fault(WatchDiffers, b.at, "%s: %s %q %s", b.entry.Name(), what, s.Name, unlike)
 		}
-		if unlike := unlikeValues(b.entry, w, want[i].Values); unlike != "" {
-			d.found.fault(WatchDiffers, b.at, "%s: release %q: %s", b.entry.Name(), w.Name, unlike)
-		}
-		if w.Arms {
+		if s.Arms {
 			d.found.Instances++
 		}
-		if w.Looks() && w.Fired != nil {
+		if s.Fires() != nil {
 			d.found.Firings++
 		}
 	}

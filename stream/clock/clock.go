@@ -15,8 +15,8 @@
 // conditions have held for ten seconds, for example after a correction or when a suspended machine wakes up. If the
 // brokers don't tell the time (the progress topic has no LogAppendTime), only the first condition applies.
 //
-// A clock that runs fast can get ahead between two comparisons. So a window closes only when a broker's own time has come
-// to within the limit of the moment at which the window is due. The watch asks a broker shortly before.
+// A clock that runs fast can get ahead between two comparisons. So a window closes only when a broker's own time has
+// come to within the limit of the moment at which the window is due. The watch asks a broker shortly before.
 package clock
 
 import (
@@ -74,10 +74,13 @@ type span struct{ low, high time.Duration }
 // New makes a watch with a limit for steps and for the difference from the brokers. brokers asks a broker for its time,
 // and returns zero if it has none. changed is called with the reason when the clock is no longer trusted, and with nil
 // when it is trusted again. wall is time.Now, except in tests. The clock is not trusted until Run has compared it once.
-func New(limit time.Duration, brokers func(context.Context) (time.Time, error), changed func(error), wall func() time.Time) *Watch {
+func New(limit time.Duration, brokers func(context.Context) (time.Time, error), changed func(error),
+	wall func() time.Time) *Watch {
 	start := time.Now()
-	w := &Watch{limit: limit, brokers: brokers, changed: changed, wall: wall, elapsed: func() time.Duration { return time.Since(start) },
-		err: errors.New("the clock has not been compared with the brokers' yet"), fresh: true, right: -1, ask: make(chan struct{}, 1)}
+	w := &Watch{limit: limit, brokers: brokers, changed: changed, wall: wall,
+		elapsed: func() time.Duration { return time.Since(start) },
+		err:     errors.New("the clock has not been compared with the brokers' yet"), fresh: true, right: -1,
+		ask: make(chan struct{}, 1)}
 	_, w.behind = w.read()
 	return w
 }
@@ -130,7 +133,8 @@ func (w *Watch) look() (now time.Time, report func(), err error) {
 		if ahead {
 			direction = "ahead"
 		}
-		report = w.distrust(fmt.Errorf("the clock of this machine has stepped %s by %s", direction, step.Round(time.Millisecond)))
+		report = w.distrust(fmt.Errorf("the clock of this machine has stepped %s by %s", direction,
+			step.Round(time.Millisecond)))
 	}
 	return now, report, w.err
 }

@@ -181,8 +181,8 @@ func TestWithoutTheBrokersTime(t *testing.T) {
 	})
 }
 
-// due runs a clock of a certain speed for ten minutes and returns when each of the windows of ten seconds closed, by the true time after
-// it was due.
+// due runs a clock of a certain speed for ten minutes and returns when each of the windows of ten seconds closed, by
+// the true time after it was due.
 func due(t *testing.T, speed float64) (closed []time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Shift is work that a process leaves to others while its clock cannot be trusted. It leaves only if there are others: work
-// that nobody does is worse than windows that wait. So the last one stays, and whoever finds that nobody is left takes part
-// again.
+// Shift is work that a process leaves to others while its clock cannot be trusted. It leaves only if there are others:
+// work that nobody does is worse than windows that wait. So the last one stays, and whoever finds that nobody is left
+// takes part again.
 type Shift struct {
 	Watch *Watch
 	// Members returns how many processes take part in the work, with this one if it does.
@@ -21,8 +21,8 @@ type Shift struct {
 const (
 	// patience is how long a doubt must last before the process leaves. Most corrections take less.
 	patience = 30 * time.Second
-	// firstRest is how long the clock has to be right before the process takes part again. After each return the next rest is
-	// twice as long, up to longestRest, until it has worked for an hour.
+	// firstRest is how long the clock has to be right before the process takes part again. After each return the next rest
+	// is twice as long, up to longestRest, until it has worked for an hour.
 	firstRest, longestRest = 30 * time.Second, 10 * time.Minute
 	calm                   = time.Hour
 	// jitter keeps processes from leaving, or coming back, all at once.

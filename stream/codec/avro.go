@@ -15,6 +15,9 @@ import (
 	"github.com/twmb/avro"
 )
 
+// avroSchema is a schema of Avro.
+type avroSchema struct{ *avro.Schema }
+
 // avroLayout reads records whose value is one datum of Avro, in binary and without a header.
 type avroLayout struct {
 	schema *avro.Schema
@@ -28,77 +31,42 @@ type avroField struct {
 	path []string
 }
 
-func newAvro(s Spec, r rules) (Decoder, error) {
-	if s.Schema.Registry {
-		return newRegistryDecoder(s, r, layouts{of: func(_ context.Context, registered Registered, _ []int) (layout, error) {
-			schema, err := registered.avro()
-			if err != nil {
-				return nil, err
-			}
-			return newAvroLayout(s, schema), nil
-		}})
-	}
-	schema, err := Registered{Text: s.Schema.Text}.avro()
-	if err != nil {
-		return nil, err
-	}
-	return &schemaDecoder{rules: r, layout: newAvroLayout(s, schema)}, nil
+var avroFormat = schematic{
+	holder: "schema",
+	own: func(s Schema) (schema, error) {
+		if s.Message != "" {
+			return nil, errors.New("avro has no message; remove it")
+		}
+		return Registered{Text: s.Text}.avro()
+	},
+	registered: func(_ context.Context, r Registered, _ []int) (schema, error) { return r.avro() },
 }
 
 // avro compiles a schema and those that it refers to.
-func (r Registered) avro() (*avro.Schema, error) {
+func (r Registered) avro() (schema, error) {
 	var all avro.SchemaCache
 	for _, ref := range r.References {
 		if _, err := all.Parse(ref.Text); err != nil {
 			return nil, fmt.Errorf("%s: %w", ref.Name, err)
 		}
 	}
-	schema, err := all.Parse(r.Text)
+	parsed, err := all.Parse(r.Text)
 	if err != nil {
 		return nil, fmt.Errorf("not an Avro schema: %w; want the content of an .avsc file", err)
 	}
-	return schema, nil
+	return avroSchema{parsed}, nil
 }
 
-// newAvroLayout looks for the stream's fields in a schema.
-func newAvroLayout(s Spec, schema *avro.Schema) *avroLayout {
-	l := &avroLayout{schema: schema}
-	for _, p := range s.parts() {
-		if !p.inValue() {
-			continue
-		}
-		if err := mistakenIn(schema, p); err != nil {
-			l.begin[p.role] = found(err)
-			continue
-		}
+func (s avroSchema) layout(wanted []part, begin fields) layout {
+	l := &avroLayout{schema: s.Schema, begin: begin}
+	for _, p := range wanted {
 		l.wanted = append(l.wanted, avroField{p.role, strings.Split(p.field, ".")})
 	}
 	return l
 }
 
-func checkAvro(s Spec) error {
-	if s.Schema.Message != "" {
-		return errors.New("avro has no message; remove it")
-	}
-	_, err := Registered{Text: s.Schema.Text}.avro()
-	return err
-}
-
-// mistakenAvro says why a field of the schema can't be that part of an event.
-func mistakenAvro(s Spec, p part) error {
-	if p.field == ValueField {
-		return unfit("$value is for json; want a field of the schema")
-	}
-	schema, err := Registered{Text: s.Schema.Text}.avro()
-	if err != nil {
-		return err
-	}
-	return mistakenIn(schema, p)
-}
-
-// mistakenIn says why a field of a schema can't be that part of an event.
-func mistakenIn(schema *avro.Schema, p part) error {
-	at := schema.Root().ExpandReferences()
+func (s avroSchema) mistake(p part) error {
+	at := s.Root().ExpandReferences()
 	for name := range strings.SplitSeq(p.field, ".") {
 		within, err := avroRecord(at)
 		if err != nil {
@@ -108,9 +76,12 @@ func mistakenIn(schema *avro.Schema, p part) error {
 			at = within.Values
 			continue
 		}
-		var names []string
-		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { names = append(names, f.Name); return f.Name == name })
+		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { return f.Name == name })
 		if i < 0 {
+			var names []string
+			for _, f := range within.Fields {
+				names = append(names, f.Name)
+			}
 			return absent("the schema has no such field; want one of %s", strings.Join(names, ", "))
 		}
 		at = &within.Fields[i].Type
@@ -165,7 +136,8 @@ var avroWants = [numRoles]string{
 // avroTakes says whether a type can be that part of an event. A logical type that Avro does not know counts as none.
 func avroTakes(r role, n *avro.SchemaNode) bool {
 	switch n.LogicalType {
-	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos":
+	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros",
+		"local-timestamp-nanos":
 		return false // no moment in time, and no number that anybody means
 	case "timestamp-millis", "timestamp-micros", "timestamp-nanos":
 		return r == roleTime

@@ -30,7 +30,8 @@ func avroSpec() codec.Spec {
 
 // request is an event of avroSchema, with some fields replaced.
 func request(change map[string]any) map[string]any {
-	r := map[string]any{"user": map[string]any{"id": "u1"}, "region": "eu", "latency_ms": 12.3, "ts": time.Unix(0, at).UTC(),
+	r := map[string]any{"user": map[string]any{"id": "u1"}, "region": "eu", "latency_ms": 12.3,
+		"ts":   time.Unix(0, at).UTC(),
 		"tags": map[string]any{"zone": "a"}, "more": []any{nil}}
 	for k, v := range change {
 		r[k] = v
@@ -70,7 +71,8 @@ func TestAvroGood(t *testing.T) {
 	}
 	inMap := avroSpec()
 	inMap.Group, inMap.Groups = "tags.zone", []string{"a", "b"}
-	check(t, decoder(t, inMap), nil, encoded(t, request(map[string]any{"tags": map[string]any{"zone": "b"}})), event{"u1", 1, at, 123})
+	check(t, decoder(t, inMap), nil, encoded(t, request(map[string]any{"tags": map[string]any{"zone": "b"}})),
+		event{"u1", 1, at, 123})
 	keyed := codec.Spec{Format: "avro", Schema: codec.Schema{Text: avroSchema}, User: codec.KeyField, Value: "latency_ms"}
 	check(t, decoder(t, keyed), []byte("k"), encoded(t, request(nil)), event{"k", 0, recordTime, 123})
 }
@@ -79,12 +81,16 @@ func TestAvroBad(t *testing.T) {
 	d := decoder(t, avroSpec())
 	good := encoded(t, request(nil))
 	for want, records := range map[codec.Reason][]string{
-		codec.Malformed: {"", "\x00", good[:len(good)-1], good + "\x00", good + good, value("12.3"), "\x00\x00\x00\x00\x07" + good, strings.Repeat("\xff", 1000),
+		codec.Malformed: {"", "\x00", good[:len(good)-1], good + "\x00", good + good, value("12.3"),
+			"\x00\x00\x00\x00\x07" + good, strings.Repeat("\xff", 1000),
 			good[:len(good)-3] + "\xfe\xff\xff\xff\xff\xff\xff\xff\x7f\x00"}, // an array of 2⁶² nulls
-		codec.BadValue: {encoded(t, request(map[string]any{"latency_ms": nil})), encoded(t, request(map[string]any{"latency_ms": math.NaN()})),
+		codec.BadValue: {encoded(t, request(map[string]any{"latency_ms": nil})),
+			encoded(t, request(map[string]any{"latency_ms": math.NaN()})),
 			encoded(t, request(map[string]any{"latency_ms": math.Inf(1)}))},
-		codec.BadUser:  {encoded(t, request(map[string]any{"user": map[string]any{"id": nil}})), encoded(t, request(map[string]any{"user": map[string]any{"id": ""}}))},
-		codec.BadTime:  {encoded(t, request(map[string]any{"ts": time.Unix(-1, 0)})), encoded(t, request(map[string]any{"ts": time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)}))},
+		codec.BadUser: {encoded(t, request(map[string]any{"user": map[string]any{"id": nil}})),
+			encoded(t, request(map[string]any{"user": map[string]any{"id": ""}}))},
+		codec.BadTime: {encoded(t, request(map[string]any{"ts": time.Unix(-1, 0)})),
+			encoded(t, request(map[string]any{"ts": time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)}))},
 		codec.BadGroup: {encoded(t, request(map[string]any{"region": "mars"}))},
 		codec.Future:   {encoded(t, request(map[string]any{"ts": time.Unix(0, at).Add(time.Hour)}))},
 	} {
@@ -98,7 +104,8 @@ func TestAvroBad(t *testing.T) {
 	if d.Decode(codec.Record{Time: recordTime}, &e) != codec.Malformed {
 		t.Error("a record without a value is taken")
 	}
-	if r := d.Decode(codec.Record{Value: []byte(encoded(t, request(map[string]any{"latency_ms": nil}))), Time: recordTime}, &e); r != codec.BadValue || !d.Missing() {
+	if r := d.Decode(codec.Record{Value: []byte(encoded(t, request(map[string]any{"latency_ms": nil}))), Time: recordTime},
+		&e); r != codec.BadValue || !d.Missing() {
 		t.Errorf("null: %v, missing %v; want bad_value, missing", r, d.Missing())
 	}
 }

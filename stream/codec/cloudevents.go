@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/valyala/fastjson"
 )
 
 // cloudEventsDecoder reads CloudEvents 1.0 in both modes of the Kafka binding. A field is named as in the structured
@@ -37,11 +35,9 @@ func newCloudEvents(s Spec, r rules) (Decoder, error) {
 		if !p.inValue() {
 			continue
 		}
-		n := d.structured.want(p.field)
-		n.roles = append(n.roles, p.role)
+		d.structured.want(p.field, p.role)
 		if inner, ok := strings.CutPrefix(p.field, underData); ok {
-			n := d.data.want(inner)
-			n.roles = append(n.roles, p.role)
+			d.data.want(inner, p.role)
 		} else {
 			d.headers[p.role] = eventHeader + p.field
 		}
@@ -68,7 +64,7 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	if version, binary := header(r, eventHeader+"specversion"); binary && !structured(r) {
 		ok = string(version) == eventVersion && d.findBinary(r, &f)
 	} else {
-		ok = validJSON(r.Value) && d.structured.find(r.Value, &f) && isText(d.version.value, eventVersion)
+		ok = d.structured.find(r.Value, &f) && d.version.field.kind == text && string(d.version.field.text) == eventVersion
 	}
 	if !ok {
 		return Malformed
@@ -85,7 +81,7 @@ func structured(r Record) bool {
 // findBinary finds the fields of an event whose attributes are headers.
 func (d *cloudEventsDecoder) findBinary(r Record, f *fields) bool {
 	if d.data.root != nil {
-		if !holdsJSON(r) || !validJSON(r.Value) || !d.data.find(r.Value, f) {
+		if !holdsJSON(r) || !d.data.find(r.Value, f) {
 			return false
 		}
 	}
@@ -118,8 +114,4 @@ func header(r Record, name string) ([]byte, bool) {
 		return nil, false
 	}
 	return r.Headers.Header(name)
-}
-
-func isText(v *fastjson.Value, want string) bool {
-	return v != nil && v.Type() == fastjson.TypeString && string(v.GetStringBytes()) == want
 }

@@ -30,7 +30,8 @@ const (
 
 // binaryHeaders are those of a binary event, with some replaced; "" takes one away.
 func binaryHeaders(change headers) headers {
-	h := headers{"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/web", "ce_type": "request", "ce_time": "2026-11-20T08:00:00Z",
+	h := headers{"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/web", "ce_type": "request",
+		"ce_time":   "2026-11-20T08:00:00Z",
 		"ce_region": "eu", "content-type": "application/json; charset=utf-8"}
 	maps.Copy(h, change)
 	maps.DeleteFunc(h, func(_, v string) bool { return v == "" })
@@ -49,24 +50,32 @@ func TestCloudEvents(t *testing.T) {
 		headers codec.Headers
 		want    event
 	}{
-		{"structured", cloudSpec(), structuredEvent, headers{"content-type": "application/cloudevents+json; charset=UTF-8"}, usual},
-		{"its media type in capitals", cloudSpec(), structuredEvent, headers{"content-type": "Application/CloudEvents+JSON"}, usual},
+		{"structured", cloudSpec(), structuredEvent, headers{"content-type": "application/cloudevents+json; charset=UTF-8"},
+			usual},
+		{"its media type in capitals", cloudSpec(), structuredEvent, headers{"content-type": "Application/CloudEvents+JSON"},
+			usual},
 		{"structured without a content type", cloudSpec(), structuredEvent, headers{}, usual},
 		{"structured without headers", cloudSpec(), structuredEvent, nil, usual},
-		{"structured, and attributes as headers too", cloudSpec(), structuredEvent, binaryHeaders(headers{"content-type": "application/cloudevents+json", "ce_region": "us"}), usual},
+		{"structured, and attributes as headers too", cloudSpec(), structuredEvent,
+			binaryHeaders(headers{"content-type": "application/cloudevents+json", "ce_region": "us"}), usual},
 		{"binary", cloudSpec(), eventData, binaryHeaders(nil), usual},
 		{"binary without a content type", cloudSpec(), eventData, binaryHeaders(headers{"content-type": ""}), usual},
-		{"binary with a vendor's JSON", cloudSpec(), eventData, binaryHeaders(headers{"content-type": "application/vnd.example+json"}), usual},
+		{"binary with a vendor's JSON", cloudSpec(), eventData,
+			binaryHeaders(headers{"content-type": "application/vnd.example+json"}), usual},
 		{"another group", cloudSpec(), eventData, binaryHeaders(headers{"ce_region": "us"}), event{"u1", 1, at, 123}},
-		{"user is an attribute, binary", bySubject, eventData, binaryHeaders(headers{"ce_subject": "42"}), event{"42", 0, at, 123}},
-		{"user is an attribute, structured", bySubject, `{"subject":"42",` + structuredEvent[1:], nil, event{"42", 0, at, 123}},
-		{"attributes alone, of any data", attributes, "\x00\x01", binaryHeaders(headers{"ce_size": "12.3", "content-type": "image/png"}), event{"k", 0, at, 123}},
+		{"user is an attribute, binary", bySubject, eventData, binaryHeaders(headers{"ce_subject": "42"}),
+			event{"42", 0, at, 123}},
+		{"user is an attribute, structured", bySubject, `{"subject":"42",` + structuredEvent[1:], nil,
+			event{"42", 0, at, 123}},
+		{"attributes alone, of any data", attributes, "\x00\x01",
+			binaryHeaders(headers{"ce_size": "12.3", "content-type": "image/png"}), event{"k", 0, at, 123}},
 		{"attributes alone, without data", attributes, "", binaryHeaders(headers{"ce_size": "12.3"}), event{"k", 0, at, 123}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var e codec.Event
 			d := decoder(t, c.spec)
-			if r := d.Decode(codec.Record{Key: []byte("k"), Value: []byte(c.value), Time: recordTime, Headers: c.headers}, &e); r != codec.OK {
+			if r := d.Decode(codec.Record{Key: []byte("k"), Value: []byte(c.value), Time: recordTime, Headers: c.headers},
+				&e); r != codec.OK {
 				t.Fatalf("rejected as %v", r)
 			}
 			if got := (event{string(e.User), e.Group, e.Time, e.Value}); got != c.want {
@@ -87,19 +96,27 @@ func TestCloudEventsBad(t *testing.T) {
 	}{
 		{"no CloudEvent", eventData, headers{"content-type": "application/json"}, codec.Malformed, false},
 		{"no value", "", binaryHeaders(nil), codec.Malformed, false},
-		{"an older version, structured", `{"specversion":"0.3",` + structuredEvent[len(`{"specversion":"1.0",`):], nil, codec.Malformed, false},
-		{"a version that is a number", `{"specversion":1.0,` + structuredEvent[len(`{"specversion":"1.0",`):], nil, codec.Malformed, false},
+		{"an older version, structured", `{"specversion":"0.3",` + structuredEvent[len(`{"specversion":"1.0",`):], nil,
+			codec.Malformed, false},
+		{"a version that is a number", `{"specversion":1.0,` + structuredEvent[len(`{"specversion":"1.0",`):], nil,
+			codec.Malformed, false},
 		{"two versions", `{"specversion":"1.0",` + structuredEvent[1:], nil, codec.Malformed, false},
 		{"an older version, binary", eventData, binaryHeaders(headers{"ce_specversion": "0.3"}), codec.Malformed, false},
-		{"a batch", "[" + structuredEvent + "]", headers{"content-type": "application/cloudevents-batch+json"}, codec.Malformed, false},
-		{"a structured event that is not JSON", "\x0a\x01", headers{"content-type": "application/cloudevents+protobuf"}, codec.Malformed, false},
-		{"data that is not JSON", eventData, binaryHeaders(headers{"content-type": "application/avro"}), codec.Malformed, false},
+		{"a batch", "[" + structuredEvent + "]", headers{"content-type": "application/cloudevents-batch+json"},
+			codec.Malformed, false},
+		{"a structured event that is not JSON", "\x0a\x01", headers{"content-type": "application/cloudevents+protobuf"},
+			codec.Malformed, false},
+		{"data that is not JSON", eventData, binaryHeaders(headers{"content-type": "application/avro"}), codec.Malformed,
+			false},
 		{"data without end", eventData[:10], binaryHeaders(nil), codec.Malformed, false},
 		{"data that is a number", "12.3", binaryHeaders(nil), codec.Malformed, false},
 		{"a header that is not UTF-8", eventData, binaryHeaders(headers{"ce_region": "\xff"}), codec.Malformed, false},
-		{"a wanted field twice", `{"user":{"id":"u1"},"latency_ms":1,"latency_ms":2}`, binaryHeaders(nil), codec.Malformed, false},
-		{"data in base64", `{"specversion":"1.0","id":"1","source":"/web","type":"request","region":"eu","data_base64":"eyJ1c2VyIjp7ImlkIjoidTEifX0="}`, nil, codec.BadValue, true},
-		{"a field is missing, structured", `{"specversion":"1.0","region":"eu","data":{"latency_ms":1}}`, nil, codec.BadUser, true},
+		{"a wanted field twice", `{"user":{"id":"u1"},"latency_ms":1,"latency_ms":2}`, binaryHeaders(nil), codec.Malformed,
+			false},
+		{"data in base64",
+			`{"specversion":"1.0","id":"1","source":"/web","type":"request","region":"eu","data_base64":"eyJ1c2VyIjp7ImlkIjoidTEifX0="}`, nil, codec.BadValue, true},
+		{"a field is missing, structured", `{"specversion":"1.0","region":"eu","data":{"latency_ms":1}}`, nil, codec.BadUser,
+			true},
 		{"a field is missing, binary", `{"user":{"id":"u1"}}`, binaryHeaders(nil), codec.BadValue, true},
 		{"an attribute is missing", eventData, binaryHeaders(headers{"ce_time": ""}), codec.BadTime, true},
 		{"no time", eventData, binaryHeaders(headers{"ce_time": "yesterday"}), codec.BadTime, false},
@@ -122,7 +139,8 @@ func TestCloudEventsBad(t *testing.T) {
 
 // FuzzCloudEvents: no panic, and both modes read the same event.
 func FuzzCloudEvents(f *testing.F) {
-	for _, s := range []string{eventData, `{"user":{"id":1},"latency_ms":-1}`, `{"user":[]}`, "", "null", `{"user":{"id":"u1"},"user":{}}`, `{"latency_ms":1}}`} {
+	for _, s := range []string{eventData, `{"user":{"id":1},"latency_ms":-1}`, `{"user":[]}`, "", "null",
+		`{"user":{"id":"u1"},"user":{}}`, `{"latency_ms":1}}`} {
 		f.Add([]byte(s))
 	}
 	spec := cloudSpec()

@@ -4,7 +4,8 @@ import "strconv"
 
 // Event is the checked content of a record.
 type Event struct {
-	// User is the id, never empty. It is valid until the next call of the decoder and must not be changed.
+	// User is the id, never empty. It is valid until the next call of the decoder, as long as the record is not changed,
+	// and must not be changed itself.
 	User []byte
 	// Group is the index of the event's group in the Spec's list.
 	Group int

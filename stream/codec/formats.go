@@ -23,8 +23,8 @@ func Formats() []Format {
 		{Name: "json", new: newJSON},
 		{Name: "csv", Columnar: true, new: newCSV},
 		{Name: "cloudevents", new: newCloudEvents, mistake: mistakenEvent},
-		{Name: "avro", new: newAvro, mistake: mistakenAvro, schema: checkAvro},
-		{Name: "protobuf", new: newProtobuf, mistake: mistakenProtobuf, schema: checkProtobuf},
+		{Name: "avro", new: avroFormat.new, mistake: avroFormat.mistake, schema: avroFormat.check},
+		{Name: "protobuf", new: protobufFormat.new, mistake: protobufFormat.mistake, schema: protobufFormat.check},
 	}
 }
 

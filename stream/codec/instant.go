@@ -30,6 +30,53 @@ func rfc3339(text []byte) (int64, bool) {
 	return t.UnixNano(), true
 }
 
+// minute is a minute in UTC. Most times are in the same one as the time before, so only their seconds are parsed.
+type minute struct {
+	text  [len("2006-01-02T15:04")]byte
+	start int64 // in Unix nanoseconds; 0: no minute is remembered
+}
+
+// parse reads a time of that minute that is written in UTC with Z. All others are not ok.
+func (m *minute) parse(text []byte) (ns int64, ok bool) {
+	const second = len("2006-01-02T15:04:")
+	last := len(text) - 1
+	if m.start == 0 || last < second+2 || string(text[:second-1]) != string(m.text[:]) ||
+		text[second-1] != ':' || text[last] != 'Z' {
+		return 0, false
+	}
+	tens, ones := text[second]-'0', text[second+1]-'0'
+	if tens > 5 || ones > 9 {
+		return 0, false
+	}
+	ns = m.start + int64(10*tens+ones)*int64(time.Second)
+	fraction := text[second+2 : last]
+	if len(fraction) == 0 {
+		return ns, true
+	}
+	if fraction[0] != '.' || len(fraction) == 1 {
+		return 0, false
+	}
+	unit := int64(time.Second) / 10
+	for _, c := range fraction[1:] {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		ns += int64(c) * unit
+		unit /= 10 // 0 behind a nanosecond: the rest is cut off
+	}
+	return ns, true
+}
+
+// remember keeps the minute of a time that was parsed, if the text is in UTC with Z. It leaves out the minutes from
+// which a time could be after 2262.
+func (m *minute) remember(text []byte, ns int64) {
+	if len(text) <= len(m.text) || text[10] != 'T' || text[len(text)-1] != 'Z' || ns > math.MaxInt64-2*int64(time.Minute) {
+		return
+	}
+	copy(m.text[:], text)
+	m.start = ns - ns%int64(time.Minute)
+}
+
 // units tell epoch times apart: a time has the first unit whose limit it is below.
 var units = [...]struct {
 	below  uint64

@@ -5,50 +5,49 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
-
-	"github.com/valyala/fastjson"
 )
 
 // jsonDecoder reads records whose value is JSON.
 type jsonDecoder struct {
 	rules
-	parser  fastjson.Parser
-	bare    bool    // the value is a number, not an object
-	root    *node   // nil if no field is wanted
-	nodes   []*node // all but the root, parents first
-	twice   bool    // a name on the path to a wanted field repeats
-	numbers [numRoles][]byte
+	bare  bool    // the value is a number, not an object
+	root  *node   // nil if no field is wanted
+	nodes []*node // the root and all below it
 }
 
 // node is a name on the path to wanted fields.
 type node struct {
 	name     string
+	quoted   []byte // the name as producers write it: "name":
 	roles    []role // what the field is, if it is wanted itself
 	children []*node
-	visit    func(key []byte, v *fastjson.Value)
-	value    *fastjson.Value // its value in the current record
+	first    *node  // the child that came first in the last object
+	after    *node  // the sibling that came after it in the last object
+	field    field  // its value in the current record
+	buffer   []byte // for a text without its escapes
 }
 
 func newJSON(s Spec, r rules) (Decoder, error) {
 	d := &jsonDecoder{rules: r, bare: s.Value == ValueField}
 	for _, p := range s.parts() {
 		if p.inValue() {
-			n := d.want(p.field)
-			n.roles = append(n.roles, p.role)
+			d.want(p.field, p.role)
 		}
 	}
-	if d.bare && d.root != nil {
-		return nil, errors.New("value is $value, and a bare number has no fields; want user $key, time $timestamp and no group")
+	if d.bare {
+		if d.root != nil {
+			return nil, errors.New("value is $value, and a bare number has no fields; " +
+				"want user $key, time $timestamp and no group")
+		}
+		d.root = d.newNode("")
+		d.root.roles = []role{roleValue}
 	}
 	return d, nil
 }
 
 // want adds a path and returns the node that it ends at.
-func (d *jsonDecoder) want(path string) *node {
+func (d *jsonDecoder) want(path string, roles ...role) *node {
 	if d.root == nil {
 		d.root = d.newNode("")
 	}
@@ -58,147 +57,77 @@ func (d *jsonDecoder) want(path string) *node {
 		if i < 0 {
 			i = len(at.children)
 			at.children = append(at.children, d.newNode(name))
-			d.nodes = append(d.nodes, at.children[i])
 		}
 		at = at.children[i]
 	}
+	at.roles = append(at.roles, roles...)
 	return at
 }
 
 func (d *jsonDecoder) newNode(name string) *node {
-	n := &node{name: name}
-	n.visit = func(key []byte, v *fastjson.Value) { // made once, not for each record
-		for _, c := range n.children {
-			if string(key) == c.name {
-				d.twice = d.twice || c.value != nil
-				c.value = v
-				return
-			}
-		}
-	}
-	return n
+	quoted, _ := json.Marshal(name) // a string has no error
+	d.nodes = append(d.nodes, &node{name: name, quoted: append(quoted, ':')})
+	return d.nodes[len(d.nodes)-1]
 }
 
 func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
-	if !validJSON(r.Value) {
-		return Malformed
-	}
 	var f fields
-	if d.bare {
-		f[roleValue] = bareNumber(r.Value)
-	} else if !d.find(r.Value, &f) {
+	if !d.find(r.Value, &f) {
 		return Malformed
 	}
 	return d.event(r, &f, e)
 }
 
-// bareNumber returns a JSON text that is a number.
-func bareNumber(value []byte) field {
-	value = bytes.Trim(value, " \t\r\n")
-	if c := value[0]; c != '-' && (c < '0' || c > '9') {
-		return field{kind: other}
-	}
-	return field{number, value}
-}
-
-// hugeRecord is the size from which a record's parser is dropped. Otherwise one huge record would occupy dozens of
-// times its size for ever.
-const hugeRecord = 1 << 16
-
-// find finds the wanted fields. It returns false unless the value is one object without ambiguous names.
+// find finds the wanted fields. It returns false unless the value is one object without ambiguous names, or one bare
+// value if that is wanted.
 func (d *jsonDecoder) find(value []byte, f *fields) bool {
-	v, err := d.parser.ParseBytes(value)
-	if len(value) >= hugeRecord {
-		d.parser = fastjson.Parser{}
-	}
-	if err != nil || v.Type() != fastjson.TypeObject { // valid JSON, but nested too deep
+	i := skipSpace(value, 0)
+	if !d.bare && (i == len(value) || value[i] != '{') {
 		return false
 	}
-	d.twice = false
 	for _, n := range d.nodes {
-		n.value = nil
+		n.field = field{}
 	}
-	d.root.look(v)
+	if i = scanValue(value, i, 1, d.root); i < 0 || skipSpace(value, i) < len(value) {
+		return false
+	}
 	for _, n := range d.nodes {
-		if n.value == nil {
-			continue
-		}
-		n.look(n.value)
 		for _, r := range n.roles {
-			f[r] = d.field(r, n.value)
+			f[r] = n.field
 		}
 	}
-	return !d.twice
+	return true
 }
 
-// look finds the values of n's children.
-func (n *node) look(v *fastjson.Value) {
-	if len(n.children) > 0 {
-		v.GetObject().Visit(n.visit) // nothing if it is no object
+// member reads the name of a member of n and returns the child of that name, or nil. The expected one is tried first.
+func (n *node) member(b []byte, i int, expected *node) (child *node, next int) {
+	if expected != nil && bytes.HasPrefix(b[i:], expected.quoted) {
+		return expected, i + len(expected.quoted)
 	}
-}
-
-func (d *jsonDecoder) field(r role, v *fastjson.Value) field {
-	switch v.Type() {
-	case fastjson.TypeString:
-		s, _ := v.StringBytes()
-		return field{text, s}
-	case fastjson.TypeNumber:
-		d.numbers[r] = v.MarshalTo(d.numbers[r][:0]) // as it was written
-		return field{number, d.numbers[r]}
+	next, name, plain := scanName(b, i)
+	if next < 0 {
+		return nil, -1
 	}
-	return field{kind: other}
-}
-
-// validJSON reports whether a record is one I-JSON text (RFC 7493, section 2.1). fastjson's parser accepts more than
-// that.
-func validJSON(value []byte) bool {
-	// fastjson recurses, and its errors quote the rest of the text once for each level. So a text that may be deep goes
-	// to the standard validator, whose time is linear.
-	const deep = 8
-	if bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) > deep {
-		if !json.Valid(value) {
-			return false
+	name = n.text(name, plain)
+	for _, c := range n.children {
+		if string(name) == c.name {
+			return c, next
 		}
-	} else if fastjson.ValidateBytes(value) != nil {
-		return false
 	}
-	return utf8.Valid(value) && validEscapes(value)
+	return nil, next
 }
 
-// validEscapes reports what fastjson does not check of a text's escapes. They are valid Unicode: \ud83d\ude00 is, \ud83d
-// alone is not, since parsers disagree on what user a lone surrogate is. And no control character precedes them in their
-// string.
-func validEscapes(value []byte) bool {
-	for {
-		i := bytes.IndexByte(value, '\\')
-		if i < 0 {
-			return true
-		}
-		// From the last quotation mark, or the last escape, on everything is in the same string.
-		for _, c := range value[bytes.LastIndexByte(value[:i], '"')+1 : i] {
-			if c < ' ' {
-				return false
-			}
-		}
-		if value[i+1] != 'u' {
-			value = value[i+2:]
-			continue
-		}
-		first := hex(value[i+2:])
-		value = value[i+6:]
-		if !utf16.IsSurrogate(first) {
-			continue
-		}
-		if !bytes.HasPrefix(value, []byte(`\u`)) || utf16.DecodeRune(first, hex(value[2:])) == utf8.RuneError {
-			return false
-		}
-		value = value[6:]
+// hugeText is the length above which a text's buffer is dropped. Otherwise one huge record would occupy it for ever.
+const hugeText = 1 << 16
+
+// text returns a valid text without its escapes.
+func (n *node) text(text []byte, plain bool) []byte {
+	if plain {
+		return text
 	}
-}
-
-// hex reads the four hexadecimal digits that a valid escape begins with.
-func hex(b []byte) rune {
-	x, _ := strconv.ParseUint(string(b[:4]), 16, 16)
-	return rune(x)
+	if cap(n.buffer) > hugeText {
+		n.buffer = nil
+	}
+	n.buffer = appendUnescaped(n.buffer[:0], text)
+	return n.buffer
 }

@@ -74,8 +74,11 @@ func TestJSONGood(t *testing.T) {
 	timed := func(ns int64) event { e := usual; e.time = ns; return e }
 	for _, c := range []good{
 		{"plain", value("12.3"), usual},
-		{"white space", " \n{ \"user_id\" : \"u1\" ,\t\"region\":\"eu\",\r\n\"latency_ms\" : 12.3 , \"ts\":\"2026-11-20T08:00:00Z\" } \n", usual},
-		{"other members", `{"a":[1,{"user_id":2}],"user_id":"u1","region":"eu","b":null,"latency_ms":12.3,"c":true,"ts":"2026-11-20T08:00:00Z"}`, usual},
+		{"white space",
+			" \n{ \"user_id\" : \"u1\" ,\t\"region\":\"eu\",\r\n\"latency_ms\" : 12.3 , \"ts\":\"2026-11-20T08:00:00Z\" } \n",
+			usual},
+		{"other members",
+			`{"a":[1,{"user_id":2}],"user_id":"u1","region":"eu","b":null,"latency_ms":12.3,"c":true,"ts":"2026-11-20T08:00:00Z"}`, usual},
 		{"another name twice", `{"a":1,"a":2,` + value("12.3")[1:], usual},
 		{"escaped name", with("user_id", `"us\u0065r_id":"u1"`), usual},
 		{"31 arrays aside", with("user_id", `"user_id":"u1","deep":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)), usual},
@@ -171,7 +174,8 @@ func TestJSONBad(t *testing.T) {
 			user(`"a`), user(`"a\"`), user(`"\x41"`), user(`"\u12"`), user(`"\u12g4"`), user(`"\u+123"`), user(`"\`),
 			user("\"a\nb\""), user("\"a\x00b\""), user("\"a\tb\""), // control characters
 			user("\"a\xff\""), user("\"\xc3\""), user("\"\xc0\x80\""), user("\"\xed\xa0\x80\""), user("\"\xf4\x90\x80\x80\""),
-			user(`"\ud800"`), user(`"\udc00"`), user(`"\ud800x"`), user(`"\ud800\u0041"`), user(`"\udc00\ud800"`), user(`"\ud800\\udc00"`),
+			user(`"\ud800"`), user(`"\udc00"`), user(`"\ud800x"`), user(`"\ud800\u0041"`), user(`"\udc00\ud800"`),
+			user(`"\ud800\\udc00"`),
 			with("region", `"region":"eu","note":"\ud800"`), // also where nobody looks
 			with("region", `"region":"eu","note":"`+"\xff"+`"`),
 			with("user_id", `"user_id":"u1","user_id":"u2"`), // a wanted name twice
@@ -201,21 +205,29 @@ func TestJSONBad(t *testing.T) {
 			with("ts", `"time":"2026-11-20T08:00:00Z"`),
 			ts("null"), ts("true"), ts("{}"), ts("[]"), ts(`""`), ts(`"now"`), ts(`"yesterday"`),
 			ts(`"2026-11-20"`), ts(`"2026-11-20T08:00:00"`), ts(`"2026-11-20 08:00:00Z"`), ts(`"2026-11-20t08:00:00z"`),
-			ts(`"2026-11-20T8:00:00Z"`), ts(`"2026-11-20T08:00Z"`), ts(`"2026-11-20T08:00:00,5Z"`), ts(`"2026-11-20T08:00:00.Z"`),
-			ts(`"2026-02-29T08:00:00Z"`), ts(`"2026-13-01T08:00:00Z"`), ts(`"2026-11-20T24:00:00Z"`), ts(`"2026-11-20T08:00:60Z"`),
-			ts(`"2026-11-20T08:00:00+25:00"`), ts(`"2026-11-20T08:00:00Zx"`), ts(`" 2026-11-20T08:00:00Z"`), ts(`"2026-11-20T08:00:00+0200"`),
-			ts(`"1969-12-31T23:59:59Z"`), ts(`"0001-01-01T00:00:00Z"`), ts(`"2262-04-11T23:47:17Z"`), ts(`"9999-12-31T23:59:59Z"`),
-			ts("-1"), ts("-0"), ts("-1795161600"), ts(`"-1"`), ts(`"+1"`), ts(`"01"`), ts(`"1795161600 "`), ts(`"1_000"`), ts(`"0x1"`),
+			ts(`"2026-11-20T8:00:00Z"`), ts(`"2026-11-20T08:00Z"`), ts(`"2026-11-20T08:00:00,5Z"`),
+			ts(`"2026-11-20T08:00:00.Z"`),
+			ts(`"2026-02-29T08:00:00Z"`), ts(`"2026-13-01T08:00:00Z"`), ts(`"2026-11-20T24:00:00Z"`),
+			ts(`"2026-11-20T08:00:60Z"`),
+			ts(`"2026-11-20T08:00:00+25:00"`), ts(`"2026-11-20T08:00:00Zx"`), ts(`" 2026-11-20T08:00:00Z"`),
+			ts(`"2026-11-20T08:00:00+0200"`),
+			ts(`"1969-12-31T23:59:59Z"`), ts(`"0001-01-01T00:00:00Z"`), ts(`"2262-04-11T23:47:17Z"`),
+			ts(`"9999-12-31T23:59:59Z"`),
+			ts("-1"), ts("-0"), ts("-1795161600"), ts(`"-1"`), ts(`"+1"`), ts(`"01"`), ts(`"1795161600 "`), ts(`"1_000"`),
+			ts(`"0x1"`),
 			ts(`"1e"`), ts(`"1."`), ts(`".5"`), ts(`"1e+"`), ts(`"NaN"`), ts(`"Infinity"`),
-			ts("9223372037"), ts("99999999999"), ts("9223372036855"), ts("9223372036854775808"), ts("18446744073709551616"), ts("1e999999999"),
+			ts("9223372037"), ts("99999999999"), ts("9223372036855"), ts("9223372036854775808"), ts("18446744073709551616"),
+			ts("1e999999999"),
 			ts("1" + strings.Repeat("0", 1000)),
 		}},
 		{codec.BadGroup, []string{
 			with("region", `"zone":"eu"`),
-			region(`""`), region("null"), region("true"), region(`"mars"`), region(`"EU"`), region(`"eu "`), region("1"), region("1.5"), region("{}"), region(`["eu"]`),
+			region(`""`), region("null"), region("true"), region(`"mars"`), region(`"EU"`), region(`"eu "`), region("1"),
+			region("1.5"), region("{}"), region(`["eu"]`),
 		}},
 		{codec.Future, []string{
-			ts(`"2026-11-20T08:05:01.000000001Z"`), ts(`"2026-11-20T09:00:00Z"`), ts("1795161902"), ts("9223372036"), ts("9223372036854775807"),
+			ts(`"2026-11-20T08:05:01.000000001Z"`), ts(`"2026-11-20T09:00:00Z"`), ts("1795161902"), ts("9223372036"),
+			ts("9223372036854775807"),
 		}},
 		// The first reason in their order counts.
 		{codec.BadValue, []string{`{"user_id":"","latency_ms":"x","ts":"x","region":"x"}`}},
@@ -232,7 +244,8 @@ func TestJSONBad(t *testing.T) {
 
 func TestJSONTombstone(t *testing.T) {
 	var e codec.Event
-	for name, s := range map[string]codec.Spec{"fields": jsonSpec(), "bare": {Format: "json", User: codec.KeyField, Value: codec.ValueField}} {
+	for name, s := range map[string]codec.Spec{"fields": jsonSpec(), "bare": {Format: "json", User: codec.KeyField,
+		Value: codec.ValueField}} {
 		if r := decoder(t, s).Decode(codec.Record{Key: []byte("k"), Time: recordTime}, &e); r != codec.Malformed {
 			t.Errorf("%s: no value at all: got %q, want malformed", name, r)
 		}
@@ -245,7 +258,8 @@ func TestJSONPaths(t *testing.T) {
 	s.Groups = []string{"u1", "7"}
 	d := decoder(t, s)
 	check(t, d, nil, `{"user":{"timing":{"at":1795161600,"ms":5},"id":"u1"}}`, event{"u1", 0, at, 50})
-	check(t, d, nil, `{"x":{"id":8},"user":{"id":7,"timing":{"ms":5,"at":1795161600,"id":9}},"id":10}`, event{"7", 1, at, 50})
+	check(t, d, nil, `{"x":{"id":8},"user":{"id":7,"timing":{"ms":5,"at":1795161600,"id":9}},"id":10}`,
+		event{"7", 1, at, 50})
 	for record, want := range map[string]codec.Reason{
 		`{"user":{"id":"u1"}}`:                          codec.BadValue,
 		`{"user":"u1"}`:                                 codec.BadValue,
@@ -340,8 +354,85 @@ func TestMissing(t *testing.T) {
 		{region(`"mars"`), codec.BadGroup, false},
 	} {
 		var e codec.Event
-		if r := d.Decode(codec.Record{Value: []byte(c.record), Time: recordTime}, &e); r != c.reason || d.Missing() != c.want {
+		if r := d.Decode(codec.Record{Value: []byte(c.record), Time: recordTime}, &e); r != c.reason ||
+			d.Missing() != c.want {
 			t.Errorf("%s: %v, missing %v; want %v, %v", c.record, r, d.Missing(), c.reason, c.want)
+		}
+	}
+}
+
+// A record is read in place, whatever its size: nothing is copied but escaped texts, into a buffer that stays.
+func TestDecodeAllocatesNothing(t *testing.T) {
+	for _, c := range []struct{ name, record string }{
+		{"flat", value("12.3")},
+		{"another order", `{"ts":"2026-11-20T08:00:00.123456Z","latency_ms":12.3,"region":"eu","user_id":"u1"}`},
+		{"escapes", with("user_id", `"us\u0065r_id":"ren\u00e9 \ud83d\ude00\n"`)},
+		{"many members", `{"a":[1,{"user_id":2}],` + strings.Repeat(`"é\n":"ß",`, 1000) + value("12.3")[1:]},
+		{"ten times as many", `{"a":[1,{"user_id":2}],` + strings.Repeat(`"é\n":"ß",`, 10_000) + value("12.3")[1:]},
+		{"epoch", ts("1795161600.123")},
+	} {
+		d, record := decoder(t, jsonSpec()), codec.Record{Value: []byte(c.record), Time: recordTime}
+		var e codec.Event
+		if n := testing.AllocsPerRun(20, func() {
+			if r := d.Decode(record, &e); r != codec.OK {
+				t.Fatalf("%s: %v", c.name, r)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations a record, want 0", c.name, n)
+		}
+	}
+}
+
+// Names that have to be escaped are found as they must be written, and no other way.
+func TestJSONNamesThatNeedEscapes(t *testing.T) {
+	s := jsonSpec()
+	s.User = "a\"b\\<\u2028"
+	d := decoder(t, s)
+	for range 2 { // the second time the name is expected
+		for _, name := range []string{`a\"b\\<` + "\u2028", `\u0061\"b\\\u003c\u2028`} {
+			check(t, d, nil, with("user_id", `"`+name+`":"u1"`), event{"u1", 0, at, 123})
+		}
+		checkRejected(t, d, nil, with("user_id", `"a"b\\<`+"\u2028\":\"u1\""), codec.Malformed)
+	}
+}
+
+// A decoder that has learned one order of the names reads all others.
+func TestJSONMembersInAnyOrder(t *testing.T) {
+	s := jsonSpec()
+	s.User, s.Group = "who.id", "who.region"
+	d := decoder(t, s)
+	for _, record := range []string{
+		`{"who":{"id":"u1","region":"eu"},"latency_ms":12.3,"ts":1795161600}`,
+		`{"ts":1795161600,"latency_ms":12.3,"who":{"region":"eu","id":"u1"}}`,
+		`{"x":1,"ts":1795161600,"who":{"region":"eu","x":1,"id":"u1"},"y":2,"latency_ms":12.3}`,
+		`{"who" :{"region": "eu","x":1,"id"  :"u1"},"latency_ms":12.3,"ts":1795161600}`,
+	} {
+		for range 2 {
+			check(t, d, nil, record, event{"u1", 0, at, 123})
+		}
+	}
+	for _, twice := range []string{`"ts":1`, `"who":{}`, `"latency_ms":null`} {
+		checkRejected(t, d, nil, `{"who":{"id":"u1","region":"eu"},"latency_ms":12.3,"ts":1795161600,`+twice+"}",
+			codec.Malformed)
+	}
+	checkRejected(t, d, nil, `{"who":{"id":"u1","region":"eu","id":"u1"},"latency_ms":12.3,"ts":1795161600}`,
+		codec.Malformed)
+	checkRejected(t, d, nil, `{"latency_ms":12.3,"ts":1795161600}`, codec.BadUser) // nothing of the last record is left
+}
+
+// The whole value is at depth 1; 300 is the deepest.
+func TestJSONDepth(t *testing.T) {
+	for _, c := range []struct {
+		depth int
+		want  codec.Reason
+	}{{299, codec.OK}, {300, codec.Malformed}} {
+		for _, pair := range [][2]string{{"[", "]"}, {`{"a":`, "}"}} {
+			deep := strings.Repeat(pair[0], c.depth-1) + "1" + strings.Repeat(pair[1], c.depth-1)
+			record := `{"deep":` + deep + "," + value("12.3")[1:]
+			var e codec.Event
+			if r := decoder(t, jsonSpec()).Decode(codec.Record{Value: []byte(record), Time: recordTime}, &e); r != c.want {
+				t.Errorf("%d of %s: got %v, want %v", c.depth-1, pair[0], r, c.want)
+			}
 		}
 	}
 }

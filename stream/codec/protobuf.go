@@ -34,21 +34,20 @@ type protobufField struct {
 // unmarshal skips fields that the schema does not know, as newer producers may send them.
 var unmarshal = proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: 100}
 
-func newProtobuf(s Spec, r rules) (Decoder, error) {
-	if s.Schema.Registry {
-		return newRegistryDecoder(s, r, layouts{placed: true, of: func(ctx context.Context, registered Registered, place []int) (layout, error) {
-			message, err := registered.message(ctx, place)
-			if err != nil {
-				return nil, err
-			}
-			return newProtobufLayout(s, message), nil
-		}})
-	}
-	message, err := s.Schema.descriptor()
-	if err != nil {
-		return nil, err
-	}
-	return &schemaDecoder{rules: r, layout: newProtobufLayout(s, message)}, nil
+// protobufMessage is the message that records hold.
+type protobufMessage struct{ protoreflect.MessageDescriptor }
+
+var protobufFormat = schematic{
+	holder: "message",
+	placed: true,
+	own: func(s Schema) (schema, error) {
+		message, err := s.descriptor()
+		return protobufMessage{message}, err
+	},
+	registered: func(ctx context.Context, r Registered, place []int) (schema, error) {
+		message, err := r.message(ctx, place)
+		return protobufMessage{message}, err
+	},
 }
 
 // descriptor finds the message in the set.
@@ -59,11 +58,13 @@ func (s Schema) descriptor() (protoreflect.MessageDescriptor, error) {
 	}
 	var set descriptorpb.FileDescriptorSet
 	if err := proto.Unmarshal(raw, &set); err != nil || len(set.File) == 0 {
-		return nil, errors.New("not a set of file descriptors; want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
+		return nil, errors.New("not a set of file descriptors; " +
+			"want what protoc --include_imports --descriptor_set_out writes, or a .proto file")
 	}
 	files, err := protodesc.NewFiles(&set)
 	if err != nil {
-		return nil, fmt.Errorf("not the whole set of file descriptors (%w); want one that protoc writes with --include_imports", err)
+		return nil, fmt.Errorf("not the whole set of file descriptors (%w); "+
+			"want one that protoc writes with --include_imports", err)
 	}
 	return findMessage(files, s.Message)
 }
@@ -92,38 +93,17 @@ func findMessage(files *protoregistry.Files, name string) (protoreflect.MessageD
 	return nil, fmt.Errorf("no message %q in it; want one such as %s", name, want)
 }
 
-// newProtobufLayout looks for the stream's fields in a message.
-func newProtobufLayout(s Spec, message protoreflect.MessageDescriptor) *protobufLayout {
-	l := &protobufLayout{message: dynamicpb.NewMessage(message)}
-	for _, p := range s.parts() {
-		if !p.inValue() {
-			continue
-		}
-		path, err := protobufPath(message, p)
-		if err != nil {
-			l.begin[p.role] = found(err)
-			continue
-		}
+func (m protobufMessage) layout(wanted []part, begin fields) layout {
+	l := &protobufLayout{message: dynamicpb.NewMessage(m.MessageDescriptor), begin: begin}
+	for _, p := range wanted {
+		path, _ := protobufPath(m.MessageDescriptor, p) // no mistake
 		l.wanted = append(l.wanted, protobufField{p.role, path})
 	}
 	return l
 }
 
-func checkProtobuf(s Spec) error {
-	_, err := s.Schema.descriptor()
-	return err
-}
-
-// mistakenProtobuf says why a field of the message can't be that part of an event.
-func mistakenProtobuf(s Spec, p part) error {
-	if p.field == ValueField {
-		return unfit("$value is for json; want a field of the message")
-	}
-	message, err := s.Schema.descriptor()
-	if err != nil {
-		return err
-	}
-	_, err = protobufPath(message, p)
+func (m protobufMessage) mistake(p part) error {
+	_, err := protobufPath(m.MessageDescriptor, p)
 	return err
 }
 

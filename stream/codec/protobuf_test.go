@@ -77,14 +77,16 @@ func TestProtobufGood(t *testing.T) {
 		{"another group", aUser + varint(2, 2) + aLatency + aTime, event{"u1", 1, at, 123}},
 		{"zero is a value", aUser + aRegion + aTime, event{"u1", 0, at, 0}},
 		{"above", aUser + aRegion + latency(1e300) + aTime, event{"u1", 0, at, 600001}},
-		{"nanoseconds", aUser + aRegion + aLatency + lengthed(4, varint(1, uint64(at/1e9))+varint(2, 123456789)), event{"u1", 0, at + 123456789, 123}},
+		{"nanoseconds", aUser + aRegion + aLatency + lengthed(4, varint(1, uint64(at/1e9))+varint(2, 123456789)),
+			event{"u1", 0, at + 123456789, 123}},
 		{"a second after 1970", aUser + aRegion + aLatency + lengthed(4, varint(1, 1)), event{"u1", 0, 1e9, 123}},
 	} {
 		t.Run(c.name, func(t *testing.T) { check(t, d, nil, c.record, c.want) })
 	}
 	s.User, s.Value, s.Time = "user.number", "size", "epoch"
 	number := string(protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.MaxUint64))
-	check(t, decoder(t, s), nil, lengthed(1, number)+aRegion+varint(6, math.MaxUint64)+varint(5, uint64(at/1e6)), event{"18446744073709551615", 0, at, 600001})
+	check(t, decoder(t, s), nil, lengthed(1, number)+aRegion+varint(6, math.MaxUint64)+varint(5, uint64(at/1e6)),
+		event{"18446744073709551615", 0, at, 600001})
 	s = codec.Spec{Format: "protobuf", Schema: s.Schema, User: codec.KeyField, Value: "latency_ms"}
 	check(t, decoder(t, s), []byte("k"), "", event{"k", 0, recordTime, 0}) // an empty message is one
 }
@@ -98,13 +100,17 @@ func TestProtobufBad(t *testing.T) {
 		deep = lengthed(7, deep)
 	}
 	for want, records := range map[codec.Reason][]string{
-		codec.Malformed: {"\x00", all[:len(all)-1], all + "\x0a", value("12.3"), "\x00\x00\x00\x00\x07\x00" + all, lengthed(1, lengthed(1, "\xff")) + aRegion + aLatency + aTime, deep},
-		codec.BadValue:  {aUser + aRegion + latency(math.NaN()) + aTime, aUser + aRegion + latency(math.Inf(-1)) + aTime},
-		codec.BadUser:   {aRegion + aLatency + aTime, lengthed(1, "") + aRegion + aLatency + aTime, lengthed(1, lengthed(1, "")) + aRegion + aLatency + aTime, varint(1, 7) + aRegion + aLatency + aTime},
+		codec.Malformed: {"\x00", all[:len(all)-1], all + "\x0a", value("12.3"), "\x00\x00\x00\x00\x07\x00" + all,
+			lengthed(1, lengthed(1, "\xff")) + aRegion + aLatency + aTime, deep},
+		codec.BadValue: {aUser + aRegion + latency(math.NaN()) + aTime, aUser + aRegion + latency(math.Inf(-1)) + aTime},
+		codec.BadUser: {aRegion + aLatency + aTime, lengthed(1, "") + aRegion + aLatency + aTime,
+			lengthed(1, lengthed(1, "")) + aRegion + aLatency + aTime, varint(1, 7) + aRegion + aLatency + aTime},
 		codec.BadTime: {aUser + aRegion + aLatency, aUser + aRegion + aLatency + lengthed(4, varint(1, math.MaxUint64)),
-			aUser + aRegion + aLatency + lengthed(4, varint(1, 1)+varint(2, 1e9)), aUser + aRegion + aLatency + lengthed(4, varint(1, 1<<62))},
-		codec.BadGroup: {aUser + aLatency + aTime, aUser + varint(2, 3) + aLatency + aTime, aUser + varint(2, 77) + aLatency + aTime},
-		codec.Future:   {aUser + aRegion + aLatency + lengthed(4, varint(1, uint64(at/1e9)+3600))},
+			aUser + aRegion + aLatency + lengthed(4, varint(1, 1)+varint(2, 1e9)), aUser + aRegion + aLatency +
+				lengthed(4, varint(1, 1<<62))},
+		codec.BadGroup: {aUser + aLatency + aTime, aUser + varint(2, 3) + aLatency + aTime, aUser + varint(2, 77) + aLatency +
+			aTime},
+		codec.Future: {aUser + aRegion + aLatency + lengthed(4, varint(1, uint64(at/1e9)+3600))},
 	} {
 		for _, record := range records {
 			checkRejected(t, d, nil, record, want)
@@ -116,7 +122,8 @@ func TestProtobufBad(t *testing.T) {
 		t.Error("a record without a value is taken")
 	}
 	s.Value, s.Time = "size", "epoch"
-	for record, want := range map[string]codec.Reason{aUser + aRegion + varint(5, 1): codec.BadValue, aUser + aRegion + varint(6, 1): codec.BadTime} {
+	for record, want := range map[string]codec.Reason{aUser + aRegion + varint(5, 1): codec.BadValue, aUser + aRegion +
+		varint(6, 1): codec.BadTime} {
 		d := decoder(t, s)
 		if r := d.Decode(codec.Record{Value: []byte(record), Time: recordTime}, &e); r != want || !d.Missing() {
 			t.Errorf("%q: %v, missing %v; want %v, missing", record, r, d.Missing(), want)
@@ -126,12 +133,14 @@ func TestProtobufBad(t *testing.T) {
 
 func TestProtobufFiles(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"bad.proto": "message {", "lacks.proto": `syntax = "proto3"; import "other.proto";`} {
+	for name, text := range map[string]string{"bad.proto": "message {",
+		"lacks.proto": `syntax = "proto3"; import "other.proto";`} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := codec.CompileProto(path); err == nil || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), "other.proto") {
+		if _, err := codec.CompileProto(path); err == nil || !strings.Contains(err.Error(), name) &&
+			!strings.Contains(err.Error(), "other.proto") {
 			t.Errorf("%s: %v, want an error that says where", name, err)
 		}
 	}
@@ -146,7 +155,8 @@ func FuzzProtobuf(f *testing.F) {
 	d := decoder(f, protobufSpec(f))
 	f.Fuzz(func(t *testing.T, record []byte) {
 		var e codec.Event
-		if r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e); r == codec.OK && (len(e.User) == 0 || e.Time < 0 || e.Group < 0 || e.Group > 2 || e.Value < -1 || e.Value > 600001) {
+		if r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e); r == codec.OK &&
+			(len(e.User) == 0 || e.Time < 0 || e.Group < 0 || e.Group > 2 || e.Value < -1 || e.Value > 600001) {
 			t.Fatalf("%q: %+v", record, e)
 		}
 		check(t, d, nil, all, event{"u1", 0, at, 123})

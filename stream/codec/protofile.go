@@ -15,7 +15,8 @@ import (
 
 // CompileProto reads a .proto file and what it imports, from its folder, into the text of a [Schema].
 func CompileProto(path string) (string, error) {
-	file, err := compileProto(context.Background(), &protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(path)}}, filepath.Base(path))
+	sources := &protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(path)}}
+	file, err := compileProto(context.Background(), sources, filepath.Base(path))
 	if err != nil {
 		return "", err
 	}
@@ -25,7 +26,9 @@ func CompileProto(path string) (string, error) {
 	return base64.StdEncoding.EncodeToString(raw), err
 }
 
-func compileProto(ctx context.Context, sources *protocompile.SourceResolver, name string) (protoreflect.FileDescriptor, error) {
+func compileProto(
+	ctx context.Context, sources *protocompile.SourceResolver, name string,
+) (protoreflect.FileDescriptor, error) {
 	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(sources)}
 	files, err := compiler.Compile(ctx, name)
 	if err != nil {
@@ -34,8 +37,8 @@ func compileProto(ctx context.Context, sources *protocompile.SourceResolver, nam
 	return files[0], nil
 }
 
-// message compiles a registered schema and finds the message at a place: the index of a message of the file, then that of
-// a message within it, and so on.
+// message compiles a registered schema and finds the message at a place: the index of a message of the file, then that
+// of a message within it, and so on.
 func (r Registered) message(ctx context.Context, place []int) (protoreflect.MessageDescriptor, error) {
 	const self = "registered.proto"
 	texts := map[string]string{}

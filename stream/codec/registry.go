@@ -20,16 +20,8 @@ type Preparer interface {
 type registryDecoder struct {
 	rules
 	spec    Spec
-	format  layouts
+	format  schematic
 	layouts map[string]known // by what is before the datum
-}
-
-// layouts is what a format knows of registered schemas.
-type layouts struct {
-	// placed: the place of the message in its schema follows the number.
-	placed bool
-	// of looks for the stream's fields in a registered schema of the format. It fails if the schema is none.
-	of func(ctx context.Context, r Registered, place []int) (layout, error)
 }
 
 // known is the state of a schema.
@@ -48,7 +40,7 @@ const (
 	askAgain = 10 * time.Second
 )
 
-func newRegistryDecoder(s Spec, r rules, format layouts) (Decoder, error) {
+func newRegistryDecoder(s Spec, r rules, format schematic) (Decoder, error) {
 	if s.Registry == nil {
 		return nil, errors.New("schema: registry, but no registry is known; want its address in LOUVER_SCHEMA_REGISTRY_URL")
 	}
@@ -105,7 +97,9 @@ func (d *registryDecoder) Prepare(ctx context.Context, value []byte) error {
 	}
 	k := known{}
 	if registered.Format == d.spec.Format {
-		k.layout, _ = d.format.of(ctx, registered, place)
+		if c, err := d.format.registered(ctx, registered, place); err == nil {
+			k.layout = d.spec.layout(c)
+		}
 	}
 	d.layouts[string(head)] = k
 	return nil

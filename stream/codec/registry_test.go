@@ -85,7 +85,8 @@ func TestAvroRegistry(t *testing.T) {
 	for _, id := range []uint32{5, 6, 7, 99} {
 		refuses(t, d, numbered(id, datum), codec.Malformed, false)
 	}
-	for _, record := range []string{"", "\x00", "\x00\x00\x00\x01", datum, "\x01" + numbered(1, datum)[1:], numbered(1, ""), numbered(1, datum) + "x"} {
+	for _, record := range []string{"", "\x00", "\x00\x00\x00\x01", datum, "\x01" + numbered(1, datum)[1:],
+		numbered(1, ""), numbered(1, datum) + "x"} {
 		refuses(t, d, record, codec.Malformed, false)
 	}
 	asked := r.asked
@@ -102,12 +103,14 @@ func TestAvroRegistry(t *testing.T) {
 }
 
 func TestProtobufRegistry(t *testing.T) {
-	whole := strings.Replace(protobufSchema, "message User", `message Outer { message Other {} message Request { User user = 1; Region region = 2; double latency_ms = 3; google.protobuf.Timestamp ts = 4; } }
+	whole := strings.Replace(protobufSchema, "message User",
+		`message Outer { message Other {} message Request { User user = 1; Region region = 2; double latency_ms = 3; google.protobuf.Timestamp ts = 4; } }
 message User`, 1)
 	r := &shelf{schemas: map[uint32]codec.Registered{
 		1: {Format: "protobuf", Text: protobufSchema},
 		2: {Format: "protobuf", Text: whole},
-		3: {Format: "protobuf", Text: `syntax = "proto3"; import "web.proto"; message Cart { web.User user = 1; web.Region region = 2; float latency_ms = 3; string ts = 4; }`,
+		3: {Format: "protobuf",
+			Text:       `syntax = "proto3"; import "web.proto"; message Cart { web.User user = 1; web.Region region = 2; float latency_ms = 3; string ts = 4; }`,
 			References: []codec.Reference{{Name: "web.proto", Text: protobufSchema}}},
 		4: {Format: "protobuf", Text: `syntax = "proto3"; import "web.proto";`},
 	}}
@@ -120,7 +123,8 @@ message User`, 1)
 	wants(t, d, numbered(2, "\x04\x02\x02"+datum), usual)              // two indexes, 1 and 1
 	refuses(t, d, numbered(1, "\x02\x02"+datum), codec.BadValue, true) // User has none of the fields
 	wants(t, d, numbered(3, "\x00"+aUser+aRegion+"\x1d\xcd\xcc\x44\x41"+lengthed(4, "2026-11-20T08:00:00Z")), usual)
-	for _, record := range []string{numbered(1, ""), numbered(1, "\x02"), numbered(1, "\x02\x10"+datum), numbered(1, "\x01"), numbered(1, "\x40"+datum), numbered(4, "\x00"), numbered(2, "\x06\x02\x02\x00")} {
+	for _, record := range []string{numbered(1, ""), numbered(1, "\x02"), numbered(1, "\x02\x10"+datum),
+		numbered(1, "\x01"), numbered(1, "\x40"+datum), numbered(4, "\x00"), numbered(2, "\x06\x02\x02\x00")} {
 		refuses(t, d, record, codec.Malformed, false)
 	}
 }
@@ -132,7 +136,8 @@ func TestRegistryOutOfReach(t *testing.T) {
 	s.Schema, s.Registry = codec.Schema{Registry: true}, r
 	d := decoder(t, s)
 	record := numbered(1, encoded(t, request(nil)))
-	if err := d.(codec.Preparer).Prepare(t.Context(), []byte(record)); err == nil || !strings.Contains(err.Error(), "schema 1: no route") {
+	if err := d.(codec.Preparer).Prepare(t.Context(), []byte(record)); err == nil || !strings.Contains(err.Error(),
+		"schema 1: no route") {
 		t.Errorf("%v", err)
 	}
 	r.away = nil

@@ -28,6 +28,7 @@ type rules struct {
 	keyed, stamped, grouped bool
 	// missing says that the field for which the last record was rejected is missing.
 	missing bool
+	last    minute
 }
 
 // Missing implements Decoder.
@@ -69,7 +70,7 @@ func (r *rules) event(rec Record, f *fields, e *Event) Reason {
 	}
 	e.Time = rec.Time
 	if !r.stamped {
-		if e.Time, ok = instant(f[roleTime]); !ok {
+		if e.Time, ok = r.instant(f[roleTime]); !ok {
 			r.missing = f[roleTime].kind == none
 			return BadTime
 		}
@@ -96,11 +97,18 @@ func (r *rules) value(f field) (int64, bool) {
 }
 
 // instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
-func instant(f field) (int64, bool) {
+func (r *rules) instant(f field) (int64, bool) {
 	if f.kind == none || f.kind == other {
 		return 0, false
 	}
-	return ParseTime(f.text)
+	if ns, ok := r.last.parse(f.text); ok {
+		return ns, true
+	}
+	ns, ok := ParseTime(f.text)
+	if ok {
+		r.last.remember(f.text, ns)
+	}
+	return ns, ok
 }
 
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.

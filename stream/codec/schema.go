@@ -48,6 +48,70 @@ type layout interface {
 	find(value []byte, f *fields) bool
 }
 
+// schematic is a format with schemas.
+type schematic struct {
+	// holder is what has the fields, as the format calls it.
+	holder string
+	// placed: in a record, the place of the message in its schema follows the schema's number.
+	placed bool
+	// own compiles the schema of a stream, and registered one of a registry. They fail if it is none of the format.
+	own        func(s Schema) (schema, error)
+	registered func(ctx context.Context, r Registered, place []int) (schema, error)
+}
+
+// schema is a compiled schema.
+type schema interface {
+	// mistake says why a field of the schema can't be that part of an event.
+	mistake(p part) error
+	// layout finds the wanted parts, none of which is a mistake. Without them a record has the fields of begin.
+	layout(wanted []part, begin fields) layout
+}
+
+func (f schematic) new(s Spec, r rules) (Decoder, error) {
+	if s.Schema.Registry {
+		return newRegistryDecoder(s, r, f)
+	}
+	c, err := f.own(s.Schema)
+	if err != nil {
+		return nil, err
+	}
+	return &schemaDecoder{rules: r, layout: s.layout(c)}, nil
+}
+
+func (f schematic) check(s Spec) error {
+	_, err := f.own(s.Schema)
+	return err
+}
+
+// mistake says why a field of the stream's schema can't be that part of an event.
+func (f schematic) mistake(s Spec, p part) error {
+	if p.field == ValueField {
+		return unfit("$value is for json; want a field of the %s", f.holder)
+	}
+	c, err := f.own(s.Schema)
+	if err != nil {
+		return err
+	}
+	return c.mistake(p)
+}
+
+// layout looks for the stream's fields in a schema.
+func (s Spec) layout(c schema) layout {
+	var wanted []part
+	var begin fields
+	for _, p := range s.parts() {
+		if !p.inValue() {
+			continue
+		}
+		if err := c.mistake(p); err != nil {
+			begin[p.role] = found(err)
+		} else {
+			wanted = append(wanted, p)
+		}
+	}
+	return c.layout(wanted, begin)
+}
+
 // schemaDecoder reads records that all have one schema.
 type schemaDecoder struct {
 	rules

@@ -24,10 +24,22 @@ func TestNewRefuses(t *testing.T) {
 		`user "user..id" has an empty part`:                 func(s *codec.Spec) { s.User = "user..id" },
 		`value is $value, and a bare number has no fields`:  func(s *codec.Spec) { s.Value = "$value" },
 		`columns are missing`:                               func(s *codec.Spec) { s.Format = "csv" },
-		`user "user_id" is not a column; want one of a, b`:  func(s *codec.Spec) { s.Format, s.Columns, s.Value = "csv", []string{"a", "b"}, "a" },
-		`column "a" occurs twice`:                           func(s *codec.Spec) { s.Format, s.Columns = "csv", []string{"a", "b", "a"} },
-		`value $value is for json`:                          func(s *codec.Spec) { s.Format, s.Columns, s.Value = "csv", []string{"a"}, "$value" },
-		`delimiter '"'; want one character`:                 func(s *codec.Spec) { s.Format, s.Columns, s.Delimiter = "csv", []string{"a"}, '"' },
+		`user "user_id" is not a column; want one of a, b`: func(s *codec.Spec) {
+			s.Format, s.Columns, s.Value = "csv",
+				[]string{"a", "b"}, "a"
+		},
+		`column "a" occurs twice`: func(s *codec.Spec) {
+			s.Format, s.Columns = "csv",
+				[]string{"a", "b", "a"}
+		},
+		`value $value is for json`: func(s *codec.Spec) {
+			s.Format, s.Columns, s.Value = "csv",
+				[]string{"a"}, "$value"
+		},
+		`delimiter '"'; want one character`: func(s *codec.Spec) {
+			s.Format, s.Columns, s.Delimiter = "csv",
+				[]string{"a"}, '"'
+		},
 	} {
 		s := jsonSpec()
 		s.Grid = grid(t)

@@ -17,10 +17,11 @@ func Consequences(before, after *Stream) (all []string) {
 	if before.MaxWindows != nil && after.MaxWindows != nil {
 		all = append(all, countsAnew(before, after, same))
 	}
-	for _, w := range after.Watches {
-		i := slices.IndexFunc(before.Watches, func(old Watch) bool { return old.Name == w.Name })
-		if i >= 0 && (!same || before.Watches[i].Definition != w.Definition) {
-			all = append(all, w.beginsAnew(after.Budget, same))
+	old := before.Steps()
+	for _, x := range after.Steps() {
+		i := slices.IndexFunc(old, func(old Step) bool { return old.Name == x.Name })
+		if i >= 0 && (!same || old[i].Definition != x.Definition) {
+			all = append(all, x.beginsAnew(after.Budget, same))
 		}
 	}
 	return all
@@ -43,21 +44,18 @@ func countsAnew(before, after *Stream, same bool) string {
 	return text
 }
 
-// beginsAnew says what becomes of a watch whose instance is not that of the former definition.
-func (w *Watch) beginsAnew(b *Budget, same bool) string {
-	name, items := "watch "+w.Name, w.Price()
-	if w.Release != nil {
-		name, items = "release "+w.Name, append(items, w.First()...)
-	}
-	text := fmt.Sprintf("%s begins anew: the old instance ends, and the next one costs %s", name, cost.Of(b.Limit, items))
+// beginsAnew says what becomes of a step whose instance is not that of the former definition.
+func (s Step) beginsAnew(b *Budget, same bool) string {
+	text := fmt.Sprintf("%s %s begins anew: the old instance ends, and the next one costs %s",
+		s.What, s.Name, cost.Of(b.Limit, slices.Concat(s.Price, s.First)))
 	switch {
 	case !same:
 		return text + " of budget " + b.Name
-	case w.AtMost > 1 && b.Per == 0:
-		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, w.AtMost)
-	case w.AtMost > 1:
+	case s.AtMost > 1 && b.Per == 0:
+		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, s.AtMost)
+	case s.AtMost > 1:
 		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the last time",
-			text, w.AtMost, Period(b.Per))
+			text, s.AtMost, Period(b.Per))
 	case b.Per == 0:
 		return text + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"
 	}

@@ -17,10 +17,10 @@ func (s *Stream) Price() []budget.Item {
 	return items
 }
 
-// WatchPrice returns what a period of the budget counts for the stream's watches at most.
-func (s *Stream) WatchPrice() (items []budget.Item) {
-	for _, w := range s.Watches {
-		items = append(items, w.Most()...)
+// StepPrice returns what a period of the budget counts for the stream's alarms and releases on change at most.
+func (s *Stream) StepPrice() (items []budget.Item) {
+	for _, x := range s.Steps() {
+		items = append(items, x.Most()...)
 	}
 	return items
 }
@@ -50,7 +50,7 @@ func (s *Stream) priceWithDelta() []budget.Item {
 // Cost returns what the loss of one person through the stream depends on. now is the start of a stream with start: now.
 func (s *Stream) Cost(now time.Time) cost.Stream {
 	w := s.Window
-	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.WatchPrice(), Schedule: budget.Schedule{
+	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.StepPrice(), Schedule: budget.Schedule{
 		Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()}}
 	if s.MaxWindows != nil {
 		of.MaxWindows = &s.MaxWindows.By

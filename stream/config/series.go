@@ -13,18 +13,15 @@ func (s *Stream) Series() (all []record.Series) {
 	return all
 }
 
-// WatchSeries describes the records of a stream's watches and releases on change, each with the ε of an instance, in the
-// order of the configuration.
-func (s *Stream) WatchSeries() (all []record.Series) {
-	for _, w := range s.Watches {
-		if w.Release != nil {
-			one := w.Release.Series(s.Unit)[0]
-			lost := cost.Of(s.Budget.Limit, w.Price())
-			one.Epsilon, one.Delta = lost.Epsilon, lost.Delta
-			all = append(all, one)
-			continue
-		}
+// StepSeries describes the records of a stream's alarms and releases on change, each with the ε of an instance.
+func (s *Stream) StepSeries() (all []record.Series) {
+	for _, w := range s.Alarms {
 		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
+	}
+	for _, c := range s.OnChange {
+		one, lost := c.Release.Series(s.Unit)[0], cost.Of(s.Budget.Limit, c.Price())
+		one.Epsilon, one.Delta = lost.Epsilon, lost.Delta
+		all = append(all, one)
 	}
 	return all
 }

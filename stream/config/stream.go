@@ -31,8 +31,10 @@ type Stream struct {
 	Contribution windows.Policy
 	// Releases are drawn in every window; names are unique. There may be none if there are releases on change.
 	Releases []Release
-	// Watches are alarms, and then the releases that are published on change. Names are unique among releases and watches.
-	Watches []Watch
+	// Alarms are the stream's watches, and OnChange the releases that are published on change. Names are unique among all
+	// releases and alarms.
+	Alarms   []Alarm
+	OnChange []OnChange
 	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers
 	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
@@ -85,30 +87,10 @@ const (
 	OutputAvro = "avro"
 )
 
-// Alarms returns the watches that are not figures.
-func (s *Stream) Alarms() (all []Watch) {
-	for _, w := range s.Watches {
-		if w.Release == nil {
-			all = append(all, w)
-		}
-	}
-	return all
-}
-
-// OnChange returns the releases that are published on change, as watches.
-func (s *Stream) OnChange() (all []Watch) {
-	for _, w := range s.Watches {
-		if w.Release != nil {
-			all = append(all, w)
-		}
-	}
-	return all
-}
-
 // Besides names what streams pay for beside their windows; "" for nothing.
 func Besides(streams ...*Stream) string {
-	alarms := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.Alarms()) > 0 })
-	onChange := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.OnChange()) > 0 })
+	alarms := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.Alarms) > 0 })
+	onChange := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.OnChange) > 0 })
 	switch {
 	case alarms && onChange:
 		return "watches and releases on change"

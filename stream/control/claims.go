@@ -72,14 +72,14 @@ type judgement struct {
 	*State
 	streams []*config.Stream
 	charged Charged
-	put     func(key string, v any) error
+	missing *additions
 }
 
 // judge records which budgets pay for the streams, unless one of them is refused.
-func (s *State) judge(ctx context.Context, streams []*config.Stream, charged Charged, put func(key string, v any) error) error {
-	j := &judgement{s, streams, charged, put}
+func (s *State) judge(ctx context.Context, streams []*config.Stream, charged Charged, missing *additions) error {
+	j := &judgement{s, streams, charged, missing}
 	for _, stream := range streams {
-		if err := j.continues(ctx, stream); err != nil {
+		if err := j.recordContinues(ctx, stream); err != nil {
 			return err
 		}
 	}
@@ -89,29 +89,30 @@ func (s *State) judge(ctx context.Context, streams []*config.Stream, charged Cha
 			if stream.Fresh != fresh {
 				continue
 			}
-			if err := j.pays(ctx, stream); err != nil {
+			if err := j.recordPayer(ctx, stream); err != nil {
 				return err
 			}
 		}
 	}
-	return j.over()
+	return j.checkClosed()
 }
 
-// over checks that no stream uses a budget that another stream's budget has taken over. That budget waits until all
-// windows of the former are decided.
-func (j *judgement) over() error {
+// checkClosed checks that no stream uses a budget that another stream's budget has taken over. That budget waits until
+// all windows of the former are decided.
+func (j *judgement) checkClosed() error {
 	for _, heir := range j.streams {
 		for _, old := range j.Lineage(heir.Budget.Name)[1:] {
 			if s := j.payingFrom(old); s != nil {
-				return refuse(s, "budget %q is closed, because budget %q of stream %s has taken over its spending; use that budget, or a new one", old, heir.Budget.Name, heir.Name)
+				return refuse(s, "budget %q is closed, because budget %q of stream %s has taken over its spending; "+
+					"use that budget, or a new one", old, heir.Budget.Name, heir.Name)
 			}
 		}
 	}
 	return nil
 }
 
-// continues lets a stream's budget take over another one's spending, if the stream says so for the first time.
-func (j *judgement) continues(ctx context.Context, s *config.Stream) error {
+// recordContinues lets a stream's budget take over another one's spending, if the stream says so for the first time.
+func (j *judgement) recordContinues(ctx context.Context, s *config.Stream) error {
 	budget, old := s.Budget.Name, s.Continues
 	if old == "" || slices.Contains(j.Lineage(budget), old) {
 		return nil
@@ -120,27 +121,31 @@ func (j *judgement) continues(ctx context.Context, s *config.Stream) error {
 	before, known := j.claims[reader{s.Name, s.Input.Topic}]
 	switch {
 	case slices.Contains(line, budget):
-		return refuse(s, "continues: %s, but %s has already taken over what %s spent, and two budgets cannot continue each other; use a new budget with `continues: %s`, or write `fresh: true` to ignore what %s has spent",
+		return refuse(s, "continues: %s, but %s has already taken over what %s spent, and two budgets cannot continue "+
+			"each other; use a new budget with `continues: %s`, or write `fresh: true` to ignore what %s has spent",
 			old, old, budget, old, old)
 	case known && before.Budget != budget && !slices.Contains(line, before.Budget):
-		return refuse(s, "continues: %s, but until now budget %q paid for input topic %s; write `continues: %s`", old, before.Budget, s.Input.Topic, before.Budget)
+		return refuse(s, "continues: %s, but until now budget %q paid for input topic %s; write `continues: %s`",
+			old, before.Budget, s.Input.Topic, before.Budget)
 	}
 	if other := j.payingFrom(old); other != nil {
-		return refuse(s, "continues: %s, but stream %s still uses that budget; write `budget: %s` in both, or `fresh: true` if users may lose the sum of both budgets",
-			old, other.Name, old)
+		return refuse(s, "continues: %s, but stream %s still uses that budget; write `budget: %s` in both, or `fresh: true` "+
+			"if users may lose the sum of both budgets", old, other.Name, old)
 	}
-	heard, err := j.heardOf(ctx, old)
+	used, err := j.everUsed(ctx, old)
 	if err != nil {
 		return err
 	}
-	if !heard {
-		return refuse(s, "continues: %s, but no stream has ever used a budget of that name; write the name of the budget that paid before, or remove the line", old)
+	if !used {
+		return refuse(s, "continues: %s, but no stream has ever used a budget of that name; write the name of the budget "+
+			"that paid before, or remove the line", old)
 	}
-	return j.takeOver(budget, old)
+	j.takeOver(budget, old)
+	return nil
 }
 
-// pays records that a stream's budget pays for its input topic.
-func (j *judgement) pays(ctx context.Context, s *config.Stream) error {
+// recordPayer records that a stream's budget pays for its input topic.
+func (j *judgement) recordPayer(ctx context.Context, s *config.Stream) error {
 	r := reader{s.Name, s.Input.Topic}
 	now := claim{s.Budget.Name, s.Fresh, s.Continues}
 	before, known := j.claims[r]
@@ -149,16 +154,23 @@ func (j *judgement) pays(ctx context.Context, s *config.Stream) error {
 	case same && (before == now || !s.Fresh && s.Continues == ""):
 		return nil
 	case same && s.Fresh && before.Continues != "":
-		return refuse(s, "fresh: true, but budget %q has taken over what %q spent, which cannot be undone; remove the line, or use a new budget", before.Budget, before.Continues)
+		return refuse(s, "fresh: true, but budget %q has taken over what %q spent, which cannot be undone; "+
+			"remove the line, or use a new budget", before.Budget, before.Continues)
 	case !same && !s.Fresh:
 		for _, old := range j.leftBehind(r, now.Budget) {
-			if err := j.spare(ctx, s, old); err != nil {
+			if err := j.takeOverUncharged(ctx, s, old); err != nil {
 				return err
 			}
 		}
 	}
-	j.claims[r] = now
-	return j.put(keyClaim+r.stream+"/"+r.topic, now)
+	j.claim(r, now)
+	return nil
+}
+
+// claim records which budget pays for a reader.
+func (j *judgement) claim(r reader, c claim) {
+	j.claims[r] = c
+	j.missing.put(keyClaim+r.stream+"/"+r.topic, c)
 }
 
 // leftBehind returns the budgets that have charged a reader's users and would not count in the given budget.
@@ -173,11 +185,12 @@ func (j *judgement) leftBehind(r reader, budget string) []string {
 	return slices.DeleteFunc(old, func(b string) bool { return slices.Contains(line, b) })
 }
 
-// spare takes over a budget that would be left behind, if nothing has been charged to it yet. Windows that are still
-// open may be charged later, and then count as well. If something was charged, the stream is refused.
-func (j *judgement) spare(ctx context.Context, s *config.Stream, old string) error {
+// takeOverUncharged takes over a budget that would be left behind, if nothing has been charged to it yet. Windows that
+// are still open may be charged later, and then count as well. If something was charged, the stream is refused.
+func (j *judgement) takeOverUncharged(ctx context.Context, s *config.Stream, old string) error {
 	if other := j.payingFrom(old); other != nil && other.Name != s.Name {
-		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already charges; write `budget: %s` to share that budget, or `fresh: true` if users may lose the sum of both",
+		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already charges; "+
+			"write `budget: %s` to share that budget, or `fresh: true` if users may lose the sum of both",
 			s.Budget.Name, s.Input.Topic, old, other.Name, old)
 	}
 	charged, err := j.charged(ctx, old)
@@ -185,30 +198,23 @@ func (j *judgement) spare(ctx context.Context, s *config.Stream, old string) err
 		return err
 	}
 	if charged || slices.Contains(j.Lineage(old), s.Budget.Name) {
-		return refuse(s, "budget %q paid for input topic %s before, but the file now names %q; write `continues: %s` to count what it has spent, or `fresh: true` to ignore that",
-			old, s.Input.Topic, s.Budget.Name, old)
+		return refuse(s, "budget %q paid for input topic %s before, but the file now names %q; write `continues: %s` "+
+			"to count what it has spent, or `fresh: true` to ignore that", old, s.Input.Topic, s.Budget.Name, old)
 	}
-	return j.takeOver(s.Budget.Name, old)
+	j.takeOver(s.Budget.Name, old)
+	return nil
 }
 
 // takeOver makes the spending of a former budget count against a budget, which also gets its claims. A stream that goes
 // back to the former one is checked again.
-func (j *judgement) takeOver(budget, old string) error {
+func (j *judgement) takeOver(budget, old string) {
 	j.took[budget] = append(j.took[budget], old)
-	if err := j.put(keyContinues+budget+"/"+old, old); err != nil {
-		return err
-	}
+	j.missing.put(keyContinues+budget+"/"+old, old)
 	for r, c := range j.claims {
-		if c.Budget != old {
-			continue
-		}
-		c = claim{Budget: budget}
-		j.claims[r] = c
-		if err := j.put(keyClaim+r.stream+"/"+r.topic, c); err != nil {
-			return err
+		if c.Budget == old {
+			j.claim(r, claim{Budget: budget})
 		}
 	}
-	return nil
 }
 
 // payersOf returns the budgets that pay for a topic, sorted.
@@ -232,8 +238,8 @@ func (j *judgement) payingFrom(budget string) *config.Stream {
 	return j.streams[i]
 }
 
-// heardOf reports whether a stream ever used a budget.
-func (j *judgement) heardOf(ctx context.Context, budget string) (bool, error) {
+// everUsed reports whether a stream ever used a budget.
+func (j *judgement) everUsed(ctx context.Context, budget string) (bool, error) {
 	for c := range maps.Values(j.claims) {
 		if c.Budget == budget {
 			return true, nil

@@ -1,6 +1,6 @@
 // Package control keeps what all processes of one app must agree on, in a compacted topic: the key under which users
-// are hashed, the key under which the secrets of watches are sealed, the definitions of the streams and the windows that follow each, which budget pays for a stream, and how
-// many partitions of an input a window takes.
+// are hashed, the key under which the secrets of watches are sealed, the definitions of the streams and the windows
+// that follow each, which budget pays for a stream, and how many partitions of an input a window takes.
 //
 // Writers take turns with a transactional id. A writer that opens it ends the turns of all earlier ones, reads the
 // topic to its end, and writes what is missing in one transaction.
@@ -12,7 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,8 +25,8 @@ const Version = 1
 // ErrRefused means that the configuration contradicts the app's history.
 var ErrRefused = errors.New("refused")
 
-// ErrForgotten means that the control topic has lost records, or holds some that cannot be read. Under a new key of the hashes one user would be two
-// users, and what a budget continues would be forgotten.
+// ErrForgotten means that the control topic has lost records, or holds some that cannot be read. Under a new key of the
+// hashes one user would be two users, and what a budget continues would be forgotten.
 var ErrForgotten = errors.New("the app's key and definitions are lost")
 
 // State is the content of the control topic. It does not change after [Load] or [Read] returns it.
@@ -35,13 +35,14 @@ type State struct {
 	HashKey [16]byte
 	// WatchKey seals the secrets of watches in the ledger, random per app. It is nil until a stream has a watch.
 	WatchKey []byte
-	// Forgotten are outputs with the ends of their partitions when the app began again; see [BeginAgain]. It is nil if it never
-	// did.
+	// Forgotten are outputs with the ends of their partitions when the app began again; see [BeginAgain]. It is nil if
+	// it never did.
 	Forgotten map[string][]int64
 
 	// Older says that the files belong to an earlier epoch, so the process ignores them.
 	Older bool
-	// Notes tell the operator which parts of the files have no effect, and what changed definitions cost beside their windows.
+	// Notes tell the operator which parts of the files have no effect, and what changed definitions cost beside their
+	// windows.
 	Notes []string
 
 	version int
@@ -67,27 +68,28 @@ const watchKeySize = 32
 func Load(ctx context.Context, log Log, w Wanted, charged Charged) (*State, error) {
 	s, err := Read(ctx, log)
 	if err == nil && s.version == 0 {
-		s, err = first(ctx, log)
+		s, err = readUnbegun(ctx, log)
 	}
 	if err != nil {
 		return nil, err
 	}
-	missing, err := s.complete(ctx, w, charged, time.Now(), rand.Reader)
+	missing, err := s.complete(ctx, w, charged, time.Now())
 	if err != nil || len(missing) == 0 {
 		return s, err
 	}
 	err = inTurn(ctx, log, func() (missing []Record, err error) {
 		if s, err = Read(ctx, log); err == nil {
-			missing, err = s.complete(ctx, w, charged, time.Now(), rand.Reader)
+			missing, err = s.complete(ctx, w, charged, time.Now())
 		}
 		return missing, err
 	})
 	return s, err
 }
 
-// first returns the state of an app that has not begun. It returns an [ErrForgotten] if other topics of the app have
-// records, so that the control topic has lost its own. They may also have come just now, from another process.
-func first(ctx context.Context, log Log) (*State, error) {
+// readUnbegun reads the state of an app that seems not to have begun. It returns an [ErrForgotten] if other topics of
+// the app have records, so that the control topic has lost its own. They may also have come just now, from another
+// process.
+func readUnbegun(ctx context.Context, log Log) (*State, error) {
 	used, err := log.Used(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("see whether the app is new: %w", err)
@@ -96,13 +98,14 @@ func first(ctx context.Context, log Log) (*State, error) {
 	switch {
 	case err != nil || s.version != 0:
 	case used != "":
-		err = fmt.Errorf("%w: the control topic is empty, but topic %s has records; the control topic must never be deleted or made anew; begin again with another app id", ErrForgotten, used)
+		err = fmt.Errorf("%w: the control topic is empty, but topic %s has records; the control topic must never be "+
+			"deleted or made anew; begin again with another app id", ErrForgotten, used)
 	}
 	return s, err
 }
 
-// BeginAgain records that what the app charged is forgotten, on the word of whoever runs it: that of all figures before these
-// ends of the outputs' partitions.
+// BeginAgain records that the app begins again, because its operator says so: what it charged for the figures before
+// these ends of the outputs' partitions is forgotten.
 func BeginAgain(ctx context.Context, log Log, outputs map[string][]int64) error {
 	value, err := json.Marshal(outputs)
 	if err != nil {
@@ -147,29 +150,29 @@ func (s *State) apply(key, value []byte) error {
 		}
 		return nil
 	}
+	secret := func(size int) (b []byte, err error) {
+		if err = into(&b); err == nil && len(b) != size {
+			err = fmt.Errorf("record %q has %d bytes; want %d", k, len(b), size)
+		}
+		return b, err
+	}
 	switch {
 	case k == keyFormat:
 		if err := into(&s.version); err != nil {
 			return err
 		}
 		if s.version > Version {
-			return fmt.Errorf("%w: the control topic has format version %d; this release of louver knows formats up to %d; run a newer one", ErrRefused, s.version, Version)
+			return fmt.Errorf("%w: the control topic has format version %d; this release of louver knows formats up to %d; "+
+				"run a newer one", ErrRefused, s.version, Version)
 		}
 	case k == keyHash:
-		var b []byte
-		if err := into(&b); err != nil {
-			return err
-		}
-		if copy(s.HashKey[:], b) != len(s.HashKey) {
-			return fmt.Errorf("record %q has %d bytes; want %d", k, len(b), len(s.HashKey))
-		}
+		b, err := secret(len(s.HashKey))
+		copy(s.HashKey[:], b)
+		return err
 	case k == keyWatch:
-		if err := into(&s.WatchKey); err != nil {
-			return err
-		}
-		if len(s.WatchKey) != watchKeySize {
-			return fmt.Errorf("record %q has %d bytes; want %d", k, len(s.WatchKey), watchKeySize)
-		}
+		var err error
+		s.WatchKey, err = secret(watchKeySize)
+		return err
 	case k == keyAgain:
 		return into(&s.Forgotten)
 	case strings.HasPrefix(k, keyEpoch):
@@ -180,46 +183,44 @@ func (s *State) apply(key, value []byte) error {
 	return nil
 }
 
+// additions are records that the control topic lacks. Once a value cannot be encoded, err says why.
+type additions struct {
+	records []Record
+	err     error
+}
+
+func (a *additions) put(key string, v any) {
+	value, err := json.Marshal(v)
+	a.records, a.err = append(a.records, Record{[]byte(key), value}), errors.Join(a.err, err)
+}
+
 // complete adds what is wanted and missing to the state, and returns it as records.
-func (s *State) complete(ctx context.Context, w Wanted, charged Charged, now time.Time, random io.Reader) ([]Record, error) {
-	var missing []Record
-	put := func(key string, v any) error {
-		value, err := json.Marshal(v)
-		missing = append(missing, Record{[]byte(key), value})
-		return err
-	}
+func (s *State) complete(ctx context.Context, w Wanted, charged Charged, now time.Time) ([]Record, error) {
+	var missing additions
 	if s.version == 0 {
 		s.version = Version
-		if err := put(keyFormat, Version); err != nil {
-			return nil, err
-		}
-		if _, err := io.ReadFull(random, s.HashKey[:]); err != nil {
-			return nil, err
-		}
-		if err := put(keyHash, s.HashKey[:]); err != nil {
-			return nil, err
-		}
+		missing.put(keyFormat, Version)
+		_, _ = rand.Read(s.HashKey[:]) // it never returns an error
+		missing.put(keyHash, s.HashKey[:])
 	}
 	if s.Older = s.older(w); s.Older {
-		return missing, nil
+		return missing.records, missing.err
 	}
 	if s.WatchKey == nil && w.watches() {
 		s.WatchKey = make([]byte, watchKeySize)
-		if _, err := io.ReadFull(random, s.WatchKey); err != nil {
-			return nil, err
-		}
-		if err := put(keyWatch, s.WatchKey); err != nil {
-			return nil, err
-		}
+		_, _ = rand.Read(s.WatchKey)
+		missing.put(keyWatch, s.WatchKey)
 	}
-	if err := s.judge(ctx, w.Streams, charged, put); err != nil {
+	if err := s.judge(ctx, w.Streams, charged, &missing); err != nil {
 		return nil, err
 	}
 	next, err := s.propose(w, now)
-	if err != nil || next == nil {
-		return missing, err
+	if err != nil {
+		return nil, err
 	}
-	s.epochs = append(s.epochs, next)
-	record, err := next.record()
-	return append(missing, record), err
+	if next != nil {
+		s.epochs = append(s.epochs, next)
+		missing.put(keyEpoch+strconv.Itoa(next.Number), next)
+	}
+	return missing.records, missing.err
 }

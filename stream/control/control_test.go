@@ -113,7 +113,8 @@ func agree(t *testing.T, log Log) *State {
 		t.FailNow()
 	}
 	for _, state := range states {
-		if state.HashKey != states[0].HashKey || state.HashKey == [16]byte{} || begins(t, state, "a") != begins(t, states[0], "a") {
+		if state.HashKey != states[0].HashKey || state.HashKey == [16]byte{} ||
+			begins(t, state, "a") != begins(t, states[0], "a") {
 			t.Fatal("two processes disagree on the key or on a start")
 		}
 	}
@@ -137,7 +138,8 @@ func TestProcessesAgree(t *testing.T) {
 		b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
 		b.CreateTopic(t, names.Ledger(), topics.Partitions, nil)
 		b.CreateTopic(t, names.Partials(), topics.Partitions, nil)
-		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer, error) {
+		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer,
+			error) {
 			return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
 		}}
 		first := agree(t, log)
@@ -147,7 +149,8 @@ func TestProcessesAgree(t *testing.T) {
 	})
 }
 
-// The key of the watches' secrets is drawn when the first stream has a watch, and stays: under another one, no secret would open.
+// The key of the watches' secrets is drawn when the first stream has a watch, and stays: under another one, no secret
+// would open.
 func TestTheKeyOfWatches(t *testing.T) {
 	log, plain := &memory{}, streams(t, "a")
 	load := func(all []*config.Stream) *State {
@@ -163,19 +166,22 @@ func TestTheKeyOfWatches(t *testing.T) {
 	}
 	watched := slices.Clone(plain)
 	file, err := parse.File("streams.yaml", []byte(strings.Replace(string(plain[0].Definition), "window: ",
-		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: 2}], window: ", 1)), os.LookupEnv)
+		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: "+
+			"2}], window: ", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	watched[0] = file.Streams[0]
 	key := load(watched).WatchKey
-	if len(key) != 32 || bytes.Count(key, []byte{0}) > 16 { // of random bytes, so many are 0 with a probability below 10^-30
+	// of random bytes, so many are 0 with a probability below 10^-30
+	if len(key) != 32 || bytes.Count(key, []byte{0}) > 16 {
 		t.Fatalf("a key of %d bytes, of which %d are 0", len(key), bytes.Count(key, []byte{0}))
 	}
 	if again := load(watched).WatchKey; !bytes.Equal(again, key) {
 		t.Error("a restart has another key")
 	}
-	if s, err := Load(t.Context(), &memory{}, Wanted{Streams: watched}, never); err != nil || bytes.Equal(s.WatchKey, key) {
+	if s, err := Load(t.Context(), &memory{}, Wanted{Streams: watched}, never); err != nil ||
+		bytes.Equal(s.WatchKey, key) {
 		t.Errorf("another app has the same key, or %v", err)
 	}
 }
@@ -187,12 +193,13 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestALostControlTopicIsRefused: a new key would make two users of one. An app that begins in two processes at a time is
-// not mistaken for one that has lost its topic. One that begins again is new.
+// TestALostControlTopicIsRefused: a new key would make two users of one. An app that begins in two processes at a time
+// is not mistaken for one that has lost its topic. One that begins again is new.
 func TestALostControlTopicIsRefused(t *testing.T) {
 	w := Wanted{Streams: streams(t, "a")}
 	log := &memory{used: func() string { return "app.ledger" }}
-	if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) || !strings.Contains(err.Error(), "topic app.ledger has records") {
+	if _, err := Load(t.Context(), log, w, never); !errors.Is(err, ErrForgotten) ||
+		!strings.Contains(err.Error(), "topic app.ledger has records") {
 		t.Errorf("an empty topic of an app with records gives %v", err)
 	}
 	if len(log.records) > 0 {
@@ -218,8 +225,10 @@ func TestALostControlTopicIsRefused(t *testing.T) {
 func TestADamagedControlTopicIsRefused(t *testing.T) {
 	w := Wanted{Streams: streams(t, "a")}
 	for name, log := range map[string]Log{
-		"a record that is cut":      &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(`"AAA`)}}},
-		"a key that is short":       &memory{records: []Record{{[]byte("format"), []byte("1")}, {[]byte("user-hash-key"), []byte(`"AAAA"`)}}},
+		"a record that is cut": &memory{records: []Record{{[]byte("format"), []byte("1")},
+			{[]byte("user-hash-key"), []byte(`"AAA`)}}},
+		"a key that is short": &memory{records: []Record{{[]byte("format"), []byte("1")},
+			{[]byte("user-hash-key"), []byte(`"AAAA"`)}}},
 		"a batch that is damaged":   broken{&memory{}, &fetch.BatchError{Topic: "app.control"}},
 		"records that were deleted": broken{&memory{}, &fetch.LostError{Topic: "app.control"}},
 		"an end that is gone":       broken{&memory{}, &fetch.TruncatedError{Topic: "app.control"}},

@@ -25,7 +25,8 @@ func (all *definitions) stream(d config.Definition) (*config.Stream, error) {
 	stream, err := parse.Definition(d)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("the control topic has a definition that this release of louver cannot read (%s); run the release that wrote it, or a newer one", first)
+		return nil, fmt.Errorf("the control topic has a definition that this release of louver cannot read (%s); "+
+			"run the release that wrote it, or a newer one", first)
 	}
 	if all.read == nil {
 		all.read = map[config.Definition]*config.Stream{}

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,8 +18,8 @@ const keyEpoch = "epoch/"
 // lead is the shortest time before a new definition begins. Within it every process learns of the definition.
 const lead = 20 * time.Second
 
-// farthest is the longest time until the next common boundary of a stream's old and new windows.
-const farthest = 366 * 24 * time.Hour
+// farthestBoundary is the longest time until the next common boundary of a stream's old and new windows.
+const farthestBoundary = 366 * 24 * time.Hour
 
 // Wanted is the content of a process's streams files.
 type Wanted struct {
@@ -89,7 +88,7 @@ func (w Wanted) definitions() map[string]config.Definition {
 
 // watches reports whether any stream has a watch.
 func (w Wanted) watches() bool {
-	return slices.ContainsFunc(w.Streams, func(s *config.Stream) bool { return len(s.Watches) > 0 })
+	return slices.ContainsFunc(w.Streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })
 }
 
 // older reports whether the files belong to an earlier epoch or revision. A process with such files follows the app,
@@ -127,6 +126,11 @@ func (s *State) applyEpoch(into func(any) error) error {
 	if err := into(e); err != nil {
 		return err
 	}
+	for name, editions := range e.Streams {
+		if len(editions) == 0 {
+			return fmt.Errorf("epoch %d has no definition of stream %s; want at least one", e.Number, name)
+		}
+	}
 	s.epochs = append(s.epochs, e)
 	slices.SortFunc(s.epochs, func(a, b *epoch) int { return a.Number - b.Number })
 	return nil
@@ -134,7 +138,8 @@ func (s *State) applyEpoch(into func(any) error) error {
 
 // propose makes an epoch in which the streams are as wanted, or nil if they are already.
 func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
-	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: w.By, Streams: map[string][]edition{}}
+	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: w.By,
+		Streams: map[string][]edition{}}
 	changed := true
 	if old := s.newest(); old != nil {
 		changed = old.Revision != w.Revision
@@ -144,34 +149,13 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 		}
 	}
 	for _, stream := range w.Streams {
-		editions := next.Streams[stream.Name]
-		if len(editions) == 0 {
-			next.Streams[stream.Name] = []edition{{Start: stream.Window.FirstStart(now) / int64(time.Second), Definition: stream.Definition}}
-			changed = true
-			continue
-		}
-		if last := editions[len(editions)-1]; !last.Removed && last.Definition == stream.Definition {
-			if first := editions[0].Start; !stream.Window.StartNow && stream.Window.Start != first*int64(time.Second) {
-				s.note("stream %s: start %s has no effect, because the stream began at %s", stream.Name, clock(stream.Window.Start/int64(time.Second)), clock(first))
-			}
-			continue
-		}
-		before, err := s.defined.stream(editions[len(editions)-1].Definition)
+		editions, err := s.define(next.Streams[stream.Name], stream, now)
 		if err != nil {
 			return nil, err
 		}
-		if ended(editions, before, stream, now) {
-			s.note("stream %s has ended, so changes to its definition have no effect", stream.Name)
-			continue
+		if editions != nil {
+			next.Streams[stream.Name], changed = editions, true
 		}
-		if editions, err = succeed(editions, before, stream, now); err != nil {
-			return nil, fmt.Errorf("%w: stream %s: %w", ErrRefused, stream.Name, err)
-		}
-		if err := s.consequences(editions, stream); err != nil {
-			return nil, err
-		}
-		next.Streams[stream.Name] = editions
-		changed = true
 	}
 	for name, editions := range next.Streams {
 		last := &editions[len(editions)-1]
@@ -179,17 +163,16 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 			continue
 		}
 		if !slices.Contains(w.Removed, name) {
-			return nil, fmt.Errorf("%w: stream %s is no longer in the streams files, but this app still runs it; to end it, write `removed: [%s]`", ErrRefused, name, name)
+			return nil, fmt.Errorf("%w: stream %s is no longer in the streams files, but this app still runs it; "+
+				"to end it, write `removed: [%s]`", ErrRefused, name, name)
 		}
 		before, err := s.defined.stream(last.Definition)
 		if err != nil {
 			return nil, err
 		}
 		schedule := last.schedule(before)
-		end := windows.NextBoundary(max(now.Add(lead).UnixNano(), schedule.Start), schedule.Every)
-		last.end(end, schedule)
-		last.Removed = true
-		changed = true
+		last.end(windows.NextBoundary(max(now.Add(lead).UnixNano(), schedule.Start), schedule.Every), schedule)
+		last.Removed, changed = true, true
 	}
 	if !changed {
 		return nil, nil
@@ -197,16 +180,46 @@ func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 	return next, nil
 }
 
+// define returns the editions of a stream with its wanted definition as the last one, or nil if nothing changes.
+func (s *State) define(editions []edition, stream *config.Stream, now time.Time) ([]edition, error) {
+	if len(editions) == 0 {
+		start := stream.Window.FirstStart(now) / int64(time.Second)
+		return []edition{{Start: start, Definition: stream.Definition}}, nil
+	}
+	last := editions[len(editions)-1]
+	if !last.Removed && last.Definition == stream.Definition {
+		first := editions[0].Start
+		if !stream.Window.StartNow && stream.Window.Start != first*int64(time.Second) {
+			s.note("stream %s: start %s has no effect, because the stream began at %s",
+				stream.Name, rfc3339(stream.Window.Start/int64(time.Second)), rfc3339(first))
+		}
+		return nil, nil
+	}
+	before, err := s.defined.stream(last.Definition)
+	if err != nil {
+		return nil, err
+	}
+	if ended(editions, before, stream, now) {
+		s.note("stream %s has ended, so changes to its definition have no effect", stream.Name)
+		return nil, nil
+	}
+	if editions, err = addEdition(editions, before, stream, now); err != nil {
+		return nil, fmt.Errorf("%w: stream %s: %w", ErrRefused, stream.Name, err)
+	}
+	return editions, s.consequences(editions, stream)
+}
+
 // ended reports whether a stream's windows are over and the new definition adds none.
 func ended(editions []edition, before, stream *config.Stream, now time.Time) bool {
 	last := editions[len(editions)-1]
 	end := last.schedule(before).End
-	return !last.Removed && end != 0 && end <= now.Add(lead).UnixNano() && stream.Window.End != 0 && stream.Window.End <= end
+	return !last.Removed && end != 0 && end <= now.Add(lead).UnixNano() &&
+		stream.Window.End != 0 && stream.Window.End <= end
 }
 
-// succeed ends the last edition of a stream where a new definition begins: at the first boundary of both that is far
-// enough ahead. Windows that begin before it are finished by the old definition. It reads as the stream was.
-func succeed(editions []edition, was, stream *config.Stream, now time.Time) ([]edition, error) {
+// addEdition ends the last edition of a stream, whose definition is was, where a new definition begins: at the first
+// boundary of both that is far enough ahead. Windows that begin before it are finished by the old definition.
+func addEdition(editions []edition, was, stream *config.Stream, now time.Time) ([]edition, error) {
 	if err := keepsFormat(was, stream); err != nil {
 		return nil, err
 	}
@@ -221,8 +234,9 @@ func succeed(editions []edition, was, stream *config.Stream, now time.Time) ([]e
 		begin = windows.NextBoundary(before.End, every)
 	default:
 		common := every / gcd(every, before.Every) * before.Every
-		if common > farthest {
-			return nil, fmt.Errorf("windows every %s and every %s have no common boundary within a year; choose one that is a multiple of the other", before.Every, every)
+		if common > farthestBoundary {
+			return nil, fmt.Errorf("windows every %s and every %s have no common boundary within a year; "+
+				"choose one that is a multiple of the other", before.Every, every)
 		}
 		begin = windows.NextBoundary(max(begin, before.Start), common)
 		if begin <= before.Start {
@@ -233,7 +247,7 @@ func succeed(editions []edition, was, stream *config.Stream, now time.Time) ([]e
 	}
 	if end := stream.Window.End; end != 0 && end < begin+int64(stream.Window.Size) {
 		return nil, fmt.Errorf("its end, %s, is before the end of the first window under the new definition, %s",
-			clock(end/int64(time.Second)), clock((begin+int64(stream.Window.Size))/int64(time.Second)))
+			rfc3339(end/int64(time.Second)), rfc3339((begin+int64(stream.Window.Size))/int64(time.Second)))
 	}
 	next.Start = begin / int64(time.Second)
 	return append(editions, next), nil
@@ -251,7 +265,8 @@ func (e *edition) end(at int64, s windows.Schedule) {
 // keepsFormat reports an error if the same topic would get figures in another format. Its readers know one.
 func keepsFormat(before, next *config.Stream) error {
 	if before.Output == next.Output && before.OutputFormat != next.OutputFormat {
-		return fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic", next.OutputFormat, next.Output, before.OutputFormat, before.OutputFormat)
+		return fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic",
+			next.OutputFormat, next.Output, before.OutputFormat, before.OutputFormat)
 	}
 	return nil
 }
@@ -315,7 +330,7 @@ func (s *State) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
-func clock(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
+func rfc3339(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
 // EpochOf is the number of the epoch that a record of the control topic holds, by its key.
 func EpochOf(key []byte) (number int, ok bool) {
@@ -325,10 +340,4 @@ func EpochOf(key []byte) (number int, ok bool) {
 	}
 	number, err := strconv.Atoi(text)
 	return number, err == nil
-}
-
-// record encodes an epoch.
-func (e *epoch) record() (Record, error) {
-	value, err := json.Marshal(e)
-	return Record{fmt.Appendf(nil, "%s%d", keyEpoch, e.Number), value}, err
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"crypto/rand"
 	"maps"
 	"slices"
 	"time"
@@ -70,8 +69,9 @@ func (s *State) History() (History, error) {
 
 func (e *edition) dated(stream *config.Stream) Dated {
 	s := e.schedule(stream)
-	d := Dated{Stream: stream.Name, Number: e.Number, From: time.Unix(0, s.Start).UTC(), Removed: e.Removed, Fingerprint: e.Definition.Fingerprint(),
-		Size: config.Duration(s.Size), Every: config.Duration(s.Every), Budget: stream.Budget.Name, Changes: []config.Change{}}
+	d := Dated{Stream: stream.Name, Number: e.Number, From: time.Unix(0, s.Start).UTC(), Removed: e.Removed,
+		Fingerprint: e.Definition.Fingerprint(), Size: config.Duration(s.Size), Every: config.Duration(s.Every),
+		Budget: stream.Budget.Name, Changes: []config.Change{}}
 	if s.End != 0 {
 		d.Until = new(time.Unix(0, s.End).UTC())
 	}
@@ -84,7 +84,8 @@ type Preview struct {
 	Before, After History
 	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer definitions.
 	Older bool
-	// Notes say which parts of the files would have no effect, and what changed definitions would cost beside their windows.
+	// Notes say which parts of the files would have no effect, and what changed definitions would cost beside their
+	// windows.
 	Notes []string
 }
 
@@ -99,7 +100,7 @@ func Foresee(ctx context.Context, log Records, w Wanted, charged Charged, now ti
 	if p.Before, err = s.History(); err != nil {
 		return p, err
 	}
-	if _, err := s.complete(ctx, w, charged, now, rand.Reader); err != nil {
+	if _, err := s.complete(ctx, w, charged, now); err != nil {
 		return p, err
 	}
 	p.After, err = s.History()

@@ -18,7 +18,8 @@ func told(all []Dated) (lines []string) {
 		if d.Until != nil {
 			until = d.Until.Format("15:04:05")
 		}
-		lines = append(lines, fmt.Sprint(d.Stream, " ", d.Number, " ", d.Size, " ", d.From.Format("15:04:05"), "–", until, " ", d.Changes))
+		lines = append(lines, fmt.Sprint(d.Stream, " ", d.Number, " ", d.Size, " ", d.From.Format("15:04:05"), "–", until,
+			" ", d.Changes))
 	}
 	return lines
 }
@@ -37,7 +38,8 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 			[]string{"s 1 15m 12:00:00–never []"}, nil, []string{"s 0 1h 12:00:00–never []"}, false},
 		"a stream less": {nil, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"},
 			[]string{"other 0 1h 00:00:00–never []"}, []string{"s 0 1h 00:00:00–11:00:00 []"}, nil, false},
-		"a lower revision": {[]string{"version: 1", "version: 1\nrevision: 3"}, []string{"size: 1h", "size: 15m"}, nil, nil, nil, true},
+		"a lower revision": {[]string{"version: 1", "version: 1\nrevision: 3"}, []string{"size: 1h", "size: 15m"}, nil, nil,
+			nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +56,8 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 				if len(log.records) != records || log.turn != 1 {
 					t.Error("a preview has written to the control topic, or taken the turn")
 				}
-				for what, lines := range map[string][2][]string{"begins": {c.begins, told(p.Begins())}, "ends": {c.ends, told(p.Ends())}, "replaces": {c.replaces, told(p.Replaces())}} {
+				for what, lines := range map[string][2][]string{"begins": {c.begins, told(p.Begins())},
+					"ends": {c.ends, told(p.Ends())}, "replaces": {c.replaces, told(p.Replaces())}} {
 					if d := cmp.Diff(lines[0], lines[1]); d != "" {
 						t.Errorf("%s: %s", what, d)
 					}
@@ -97,8 +100,8 @@ func TestWhoProposed(t *testing.T) {
 	}
 }
 
-// TestDefinitionOfALaterRelease: a process that cannot read a definition stops, with one line that says why. It does so with
-// its own file, too, and with one of a higher revision.
+// TestDefinitionOfALaterRelease: a process that cannot read a definition stops, with one line that says why. It does so
+// with its own file, too, and with one of a higher revision.
 func TestDefinitionOfALaterRelease(t *testing.T) {
 	log := &memory{}
 	if _, err := Load(t.Context(), log, wanted(t), never); err != nil {
@@ -107,13 +110,17 @@ func TestDefinitionOfALaterRelease(t *testing.T) {
 	for i, r := range log.records {
 		log.records[i].Value = bytes.ReplaceAll(r.Value, []byte("statistic: "), []byte("keeps: 1, knows: 2, statistic: "))
 	}
-	const want = "the control topic has a definition that this release of louver cannot read (definition:1: streams[s].releases[users].keeps: unknown key; want "
-	for name, file := range map[string][]string{"the file": nil, "a change": {"epsilon: 1}", "epsilon: 2}"}, "a revision": {"version: 1", "version: 1\nrevision: 1"}} {
+	const want = "the control topic has a definition that this release of louver cannot read (definition:1: " +
+		"streams[s].releases[users].keeps: unknown key; want "
+	for name, file := range map[string][]string{"the file": nil, "a change": {"epsilon: 1}", "epsilon: 2}"},
+		"a revision": {"version: 1", "version: 1\nrevision: 1"}} {
 		state, err := Load(t.Context(), log, wanted(t, file...), never)
 		if err == nil {
 			_, err = state.Editions(wanted(t, file...))
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "; run the release that wrote it, or a newer one") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasSuffix(err.Error(), "; run the release that wrote it, or a newer one") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -126,11 +133,12 @@ func TestDefinitionOfALaterRelease(t *testing.T) {
 	}
 }
 
-// TestPreviewSaysWhatAChangeCosts: what is foreseen is noted again when it is agreed on. A definition that replaces one which never began
-// costs nothing more.
+// TestPreviewSaysWhatAChangeCosts: what is foreseen is noted again when it is agreed on. A definition that replaces one
+// which never began costs nothing more.
 func TestPreviewSaysWhatAChangeCosts(t *testing.T) {
 	const cap = "    max_windows: {count: 4, per: 24h, parts: 1}\n    bounds:"
-	const want = "[stream s: max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones. " +
+	const want = "[stream s: max_windows counts anew: what a person loses by the new windows adds to what they lost " +
+		"by the old ones. " +
 		"In the first 24h a person may count in 4 windows of the old ones and in 4 of the new ones, for at most ε 12]"
 	for start, want := range map[string]string{"2026-01-01T00": want, "2026-01-01T12": "[]"} {
 		synctest.Test(t, func(t *testing.T) {

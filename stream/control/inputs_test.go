@@ -88,7 +88,8 @@ func TestProposalsEnd(t *testing.T) {
 			}
 			wait.Wait()
 			var steps []Step
-			if err := json.Unmarshal(log.records[keyInput+"events"], &steps); err != nil || len(steps) != 1 || steps[0] != (Step{4, Always}) {
+			if err := json.Unmarshal(log.records[keyInput+"events"], &steps); err != nil || len(steps) != 1 ||
+				steps[0] != (Step{4, Always}) {
 				t.Errorf("agreed on %+v, %v; want one step of 4", steps, err)
 			}
 		})
@@ -105,7 +106,8 @@ func TestLearnForgetsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, old := range []map[string][]byte{{}, {keyInput + "events": []byte(`[{"partitions":3,"due":-9223372036854775808}]`)}} {
+		for _, old := range []map[string][]byte{{},
+			{keyInput + "events": []byte(`[{"partitions":3,"due":-9223372036854775808}]`)}} {
 			log.records = old
 			if err := i.Learn(t.Context()); err != nil {
 				t.Fatal(err)

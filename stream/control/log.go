@@ -36,8 +36,9 @@ type Turn interface {
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
 
-// inTurn writes, in a turn, what is missing then, if anything is. If another writer ends the turn, or nobody knows whether
-// the records were written, it takes another one.
+// inTurn takes the turn, asks which records are missing, and writes them. If another writer ends the turn, or nobody
+// knows whether the records were written, it waits and takes another turn. The waits are random and grow, so that slow
+// writers do not end each other's turns for ever.
 func inTurn(ctx context.Context, log Log, missing func() ([]Record, error)) error {
 	for wait := kafkaconn.NewBackOff(); ; {
 		turn, err := log.Turn(ctx)
@@ -55,20 +56,11 @@ func inTurn(ctx context.Context, log Log, missing func() ([]Record, error)) erro
 		if !errors.Is(err, txn.ErrFenced) && !errors.Is(err, txn.ErrUnknownOutcome) {
 			return fmt.Errorf("write the control topic: %w", err)
 		}
-		if err := pause(ctx, wait.NextBackOff()); err != nil {
-			return err
+		select {
+		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-	}
-}
-
-// pause makes a writer wait after another one ended its turn. The waits are random and grow, so that slow writers do
-// not end each other's turns for ever.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

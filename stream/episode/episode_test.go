@@ -49,7 +49,8 @@ func TestLines(t *testing.T) {
 			}
 			l.Over("k", "it is no longer so")
 			l.Over("k", "it is no longer so")
-		}, []string{"0s WARN it is so", "1m0s WARN it is so for=1m0s times=60", "2m0s WARN it is so for=2m0s times=60", "2m10s INFO it is no longer so after=2m10s"}},
+		}, []string{"0s WARN it is so", "1m0s WARN it is so for=1m0s times=60", "2m0s WARN it is so for=2m0s times=60",
+			"2m10s INFO it is no longer so after=2m10s"}},
 		{"once", func(l *episode.Log) {
 			for range 3 {
 				l.On("k", episode.Rule{}, "it is so")
@@ -77,7 +78,8 @@ func TestLines(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 			retrying(nil)
-		}, []string{"20s WARN cannot read error=no leader", "1m20s WARN cannot read error=no leader for=1m20s times=30", "1m30s INFO can read after=1m30s"}},
+		}, []string{"20s WARN cannot read error=no leader", "1m20s WARN cannot read error=no leader for=1m20s times=30",
+			"1m30s INFO can read after=1m30s"}},
 		{"who is gone is forgotten", func(l *episode.Log) {
 			retrying := l.Retrying("cannot read", "can read")
 			for range 11 {

@@ -18,7 +18,8 @@ func benchEvents(n int) [][]byte {
 	random := rand.New(rand.NewPCG(1, 1))
 	events := make([][]byte, n)
 	for i := range events {
-		events[i] = fmt.Appendf(nil, `{"user_id":"user-%06d","latency_ms":%d,"ts":"2026-11-20T08:%02d:%02d.123Z","region":"eu"}`,
+		events[i] = fmt.Appendf(nil,
+			`{"user_id":"user-%06d","latency_ms":%d,"ts":"2026-11-20T08:%02d:%02d.123Z","region":"eu"}`,
 			random.IntN(100_000), random.IntN(60000), i%60, random.IntN(60))
 	}
 	return events

@@ -27,7 +27,7 @@ const (
 // copies are those of bad and late records.
 type copies struct {
 	stage.Env
-	number  int                  // of the partition that is read
+	at      stage.Partition      // that is read
 	waiting []txn.Record         // not written yet
 	bytes   int                  // that these take, about
 	retry   map[string]time.Time // when to retry a topic that took none
@@ -36,11 +36,16 @@ type copies struct {
 // add queues a copy of the record for another (personal) topic of the stream, which may have other partitions. For
 // a record that is too large, only the size is copied.
 func (c *copies) add(topic string, rec *fetch.Record, stream, reason string) {
-	headers := []kafka.Header{{Key: "louver-stream", Value: []byte(stream)}, {Key: "louver-reason", Value: []byte(reason)}}
+	headers := []kafka.Header{
+		{Key: "louver-stream", Value: []byte(stream)}, {Key: "louver-reason", Value: []byte(reason)},
+		{Key: "louver-topic", Value: []byte(c.at.Topic)},
+		{Key: "louver-partition", Value: strconv.AppendInt(nil, int64(c.at.Number), 10)},
+		{Key: "louver-offset", Value: strconv.AppendInt(nil, rec.Offset, 10)},
+	}
 	if rec.TooLarge > 0 {
 		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
 	}
-	c.waiting = append(c.waiting, txn.Record{Topic: topic, Partition: c.number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
+	c.waiting = append(c.waiting, txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
 		Time: rec.Time, Headers: headers})
 	c.bytes += copyOverhead + len(rec.Key) + len(rec.Value)
 }

@@ -2,8 +2,8 @@ package ingest
 
 import "testing"
 
-// TestManyStreamsAreCheckedMoreOften: a record may be in a bag of every stream, so the bags of a thousand streams grow a thousand
-// times as fast.
+// TestManyStreamsAreCheckedMoreOften: a record may be in a bag of every stream, so the bags of a thousand streams grow
+// a thousand times as fast.
 func TestManyStreamsAreCheckedMoreOften(t *testing.T) {
 	for _, streams := range []int{0, 1, 8, 9, 1000, 1 << 20} {
 		p := output{input: &input{routes: make([]*route, streams)}}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestProducersGetTheGraceAgain: from the broker's return they have the grace, and three graces in all while it keeps going
-// away.
+// TestProducersGetTheGraceAgain: from the broker's return they have the grace, and three graces in all while it keeps
+// going away.
 func TestProducersGetTheGraceAgain(t *testing.T) {
 	const grace = 10 * time.Second
 	type away struct{ from, to int } // seconds
@@ -37,8 +37,8 @@ func TestProducersGetTheGraceAgain(t *testing.T) {
 	}
 }
 
-// TestABrokerThatKeepsGoingAwayIsNotAwaitedForEver: however short the moments are in which it is there, after thirty of them
-// windows are cut.
+// TestABrokerThatKeepsGoingAwayIsNotAwaitedForEver: however short the moments are in which it is there, after thirty of
+// them windows are cut.
 func TestABrokerThatKeepsGoingAwayIsNotAwaitedForEver(t *testing.T) {
 	const grace = time.Hour
 	for _, there := range []time.Duration{time.Nanosecond, time.Second, time.Minute, grace - 1} {

@@ -30,7 +30,7 @@ func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition
 	p.away.input = &p.input
 	p.out = output{input: &p.input, away: &p.away}
 	p.cuts = cuts{input: &p.input, away: &p.away, out: &p.out}
-	p.copies = copies{Env: g.Env, number: at.Number, retry: map[string]time.Time{}}
+	p.copies = copies{Env: g.Env, at: at, retry: map[string]time.Time{}}
 	p.report = report{input: &p.input, hanging: -1}
 	return p
 }

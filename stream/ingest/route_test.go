@@ -27,7 +27,8 @@ func testStream(t testing.TB) *config.Stream {
 		t.Fatal(err)
 	}
 	return &config.Stream{Name: "s", Groups: []string{""}, MaxGroups: 1, Grid: grid, Contribution: "last",
-		Input:  config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", MaxFuture: time.Hour}},
+		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts",
+			MaxFuture: time.Hour}},
 		Window: config.Window{Size: 4 * time.Second, Every: 2 * time.Second, Grace: time.Second}}
 }
 
@@ -48,9 +49,9 @@ func jsonEvent(user int, at int64) []byte {
 	return fmt.Appendf(nil, `{"user_id":"user-%d","latency_ms":%d,"ts":%d}`, user, user%1000, at)
 }
 
-// TestMembershipIsAPropertyOfRecordAndCut compares with the definition: a record counts in each window that contains its
-// time and whose cut lies above its offset, however reading, cutting, flushing and restarting take turns. A restart begins
-// at any progress that was ever written, as one does whose last writes were lost.
+// TestMembershipIsAPropertyOfRecordAndCut compares with the definition: a record counts in each window that contains
+// its time and whose cut lies above its offset, however reading, cutting, flushing and restarting take turns. A restart
+// begins at any progress that was ever written, as one does whose last writes were lost.
 func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 	stream := testStream(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -99,7 +100,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			for r.reached(position) {
 				flush(r.cuts[0].offset)
 			}
-			if v := r.add(position, codec.Record{Value: jsonEvent(int(position), times[position]), Time: times[position]*second + 3600*second}); v.rejected != 0 {
+			if v := r.add(position, codec.Record{Value: jsonEvent(int(position), times[position]), Time: times[position]*second +
+				3600*second}); v.rejected != 0 {
 				t.Fatalf("a record was rejected: %v", v.rejected)
 			}
 			position++
@@ -148,7 +150,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			if st := gather.State("s", 0, w); !st.Ready || len(st.Incomplete) > 0 {
 				t.Fatalf("window ending %d stands at %+v", w.End/second, st)
 			}
-			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1, Policy: stream.Contribution, Window: w, Hasher: hasher}, 1<<20)
+			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1, Policy: stream.Contribution,
+				Window: w, Hasher: hasher}, 1<<20)
 			for merged.Pass() {
 				for _, h := range gather.Parts("s", 0, w) {
 					if err := merged.Add(h.Payload, h.Slice); err != nil {
@@ -192,7 +195,8 @@ func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
 	old, now := testRoute(t, testStream(t)), testRoute(t, testStream(t))
 	old.schedule.End, old.through, old.from = 10*second, 10*second, 5
 	now.edition, now.from = 1, 90
-	p := &input{Ingest: &Ingest{}, routes: []*route{old, now}, reader: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
+	p := &input{Ingest: &Ingest{}, routes: []*route{old, now}, reader: fetch.New(nil, nil, fetch.Options{}).Partition("in",
+		0, 100)}
 	if got := p.progress().Offset; got != 90 {
 		t.Errorf("a restart begins at offset %d, want 90", got)
 	}

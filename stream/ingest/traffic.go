@@ -266,13 +266,17 @@ func (t *traffic) reasons(m tally) string {
 		if several > 1 {
 			part = printed("%d %s", n, part)
 		}
+		wrong := "unusable"
+		if r == codec.BadGroup {
+			wrong = "not in groups"
+		}
 		switch field, named := fields[r]; {
 		case named && m.missing[r] == n:
 			part += fmt.Sprintf(": no field %q", field)
 		case named && m.missing[r] > 0:
-			part += fmt.Sprintf(": field %q is missing or unusable", field)
+			part += fmt.Sprintf(": field %q is missing or %s", field, wrong)
 		case named:
-			part += fmt.Sprintf(": field %q is unusable", field)
+			part += fmt.Sprintf(": field %q is %s", field, wrong)
 		}
 		parts = append(parts, part)
 	}

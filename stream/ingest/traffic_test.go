@@ -38,8 +38,11 @@ func TestTrafficLines(t *testing.T) {
 		{"all rejected", 3, 3, func(int) []tally { return []tally{many(505, noValue)} },
 			[]string{`10s WARN stream web: 505 of 505 events rejected in the last minute (bad_value: no field "bytes")`}},
 		{"one of several reasons", 3, 1, func(int) []tally {
-			return []tally{many(2000, verdict{}), many(1000, noValue), many(1, verdict{rejected: codec.BadValue}), many(400, verdict{rejected: codec.Malformed}), many(1, verdict{rejected: codec.Future})}
+			return []tally{many(2000, verdict{}), many(1000, noValue), many(1, verdict{rejected: codec.BadValue}),
+				many(400, verdict{rejected: codec.Malformed}), many(1, verdict{rejected: codec.Future})}
 		}, []string{`10s WARN stream web: 1,402 of 3,402 events rejected in the last minute (400 malformed, 1,001 bad_value: field "bytes" is missing or unusable, 1 future)`}},
+		{"an unknown group", 3, 1, func(int) []tally { return []tally{many(90, verdict{rejected: codec.BadGroup})} },
+			[]string{`10s WARN stream web: 90 of 90 events rejected in the last minute (bad_group: field "section" is not in groups)`}},
 		{"a bad hour and a half", 3, 120, func(minute int) []tally {
 			if minute < 90 {
 				return []tally{many(10, verdict{}), many(10, verdict{rejected: codec.BadUser})}
@@ -68,8 +71,10 @@ func TestTrafficLines(t *testing.T) {
 		{"beyond the bounds", 3, 2, func(int) []tally {
 			return []tally{many(4, verdict{}), many(5, verdict{clamped: true}), many(1, verdict{late: true})}
 		}, []string{`10s WARN stream web: 5 of 9 values beyond the bounds in the last minute`}},
-		{"a topic with a past", 3, 2, func(int) []tally { return []tally{many(100, verdict{late: true, history: true}), many(1, verdict{})} }, nil},
-		{"half of them is not beyond half", 3, 2, func(int) []tally { return []tally{many(5, verdict{}), many(5, verdict{clamped: true})} }, nil},
+		{"a topic with a past", 3, 2,
+			func(int) []tally { return []tally{many(100, verdict{late: true, history: true}), many(1, verdict{})} }, nil},
+		{"half of them is not beyond half", 3, 2,
+			func(int) []tally { return []tally{many(5, verdict{}), many(5, verdict{clamped: true})} }, nil},
 		{"none at all", 3, 180, func(int) []tally { return nil },
 			[]string{`1m10s WARN stream web: no events for 1m0s in the 3 partitions of topic events that this process reads`}},
 		{"none any more", 1, 60, func(minute int) []tally {
@@ -87,7 +92,7 @@ func TestTrafficLines(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				core, logs := observer.New(zap.InfoLevel)
 				s := &config.Stream{Name: "web"}
-				s.Input.Topic, s.Input.Value, s.Input.User = "events", "bytes", "client"
+				s.Input.Topic, s.Input.Value, s.Input.User, s.Input.Group = "events", "bytes", "client", "section"
 				s.Window.Size = 10 * time.Second
 				began := time.Now()
 				web := newTraffic(s, episode.New(zap.New(core)))

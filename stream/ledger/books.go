@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,28 +24,49 @@ type Books struct {
 	// of those that are kept in other books.
 	continues map[string][]string
 	elsewhere map[string]*budget.Account
-	// watches holds the instances of watches, each of which is a held charge of an account.
-	watches instances
+	// lasting holds the instances of steps, each of which is a held charge of an account.
+	lasting instances
 }
 
 type streamBook struct {
-	ends   map[uint32][]int64    // of the windows decided, by epoch, Unix nanoseconds, sorted
-	caps   map[uint32]budget.Cap // of the latest window of each epoch that has one
-	latest Entry                 // the last entry, without its groups
+	rows   map[row]*decided
+	latest Entry // the last window's entry, without its groups
 	// unpaid is the end of the first window in the current run of withheld ones. It is zero if the last window was
 	// paid.
 	unpaid time.Time
 }
 
-func newStreamBook() *streamBook {
-	return &streamBook{ends: map[uint32][]int64{}, caps: map[uint32]budget.Cap{}}
+func newStreamBook() *streamBook { return &streamBook{rows: map[row]*decided{}} }
+
+// row is a row of a stream under one definition.
+type row struct {
+	epoch uint32
+	name  string
+}
+
+func (r row) compare(o row) int {
+	return cmp.Or(cmp.Compare(r.epoch, o.epoch), cmp.Compare(r.name, o.name))
+}
+
+// decided is what a row has decided.
+type decided struct {
+	ends []int64    // of its windows, Unix nanoseconds, sorted
+	cap  budget.Cap // of the latest one, if it has one
+}
+
+// of returns what a row has decided; it is empty if that is nothing.
+func (b *Books) of(stream string, at row) decided {
+	if s := b.streams[stream]; s != nil && s.rows[at] != nil {
+		return *s.rows[at]
+	}
+	return decided{}
 }
 
 // NewBooks opens empty books.
 func NewBooks() *Books {
 	return &Books{
 		streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, watches: newInstances(),
+		elsewhere: map[string]*budget.Account{}, lasting: newInstances(),
 	}
 }
 
@@ -67,7 +89,7 @@ func (b *Books) Add(e Entry) error {
 	}
 	account := b.account(e)
 	account.Add(charge)
-	if err := b.watches.add(e, account); err != nil {
+	if err := b.lasting.add(e, account); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	s := b.streams[e.Stream]
@@ -75,15 +97,19 @@ func (b *Books) Add(e Entry) error {
 		s = newStreamBook()
 		b.streams[e.Stream] = s
 	}
-	ends := s.ends[e.Epoch]
-	if at, found := slices.BinarySearch(ends, charge.End); !found {
-		s.ends[e.Epoch] = slices.Insert(ends, at, charge.End)
-		if at == len(ends) && charge.Cap != (budget.Cap{}) {
-			s.caps[e.Epoch] = charge.Cap
-		}
+	d := s.rows[e.row()]
+	if d == nil {
+		d = &decided{}
+		s.rows[e.row()] = d
 	}
-	e.Groups, e.Watches, e.Ended = nil, nil, nil
-	if !e.WindowEnd.Before(s.latest.WindowEnd) {
+	if at, found := slices.BinarySearch(d.ends, charge.End); !found {
+		if at == len(d.ends) && charge.Cap != (budget.Cap{}) {
+			d.cap = charge.Cap
+		}
+		d.ends = slices.Insert(d.ends, at, charge.End)
+	}
+	e.Groups, e.Steps, e.Ended = nil, nil, nil
+	if e.Row == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {
 		case e.Reason == "":
@@ -127,7 +153,7 @@ func (b *Books) open(name string) *budget.Account {
 	return a
 }
 
-// Settle decides whether a window can be paid and what its watches do. It fills in the entry's Reason, Watches and
+// Settle decides whether a window can be paid and what its steps do. It fills in the entry's Reason, Steps and
 // Standing, and does not add the entry. The decisions depend only on earlier entries and on the entry's window, prices
 // and limit, and on which instances it ends.
 func (b *Books) Settle(e *Entry) error {
@@ -140,7 +166,7 @@ func (b *Books) Settle(e *Entry) error {
 	if len(e.Price) > 0 && !a.Fits(charge) {
 		e.Reason, charge.Items = record.BudgetExhausted, nil
 	}
-	b.watches.settle(e, a, charge)
+	b.lasting.settle(e, a, charge)
 	e.Standing, err = b.Standing(*e)
 	return err
 }
@@ -182,23 +208,18 @@ func epsilon(s budget.Spending) *decimal.Decimal {
 	return &s.Epsilon
 }
 
-// Has reports whether the stream's window with this end is decided: released or withheld.
-func (b *Books) Has(stream string, epoch uint32, end time.Time) bool {
-	s := b.streams[stream]
-	if s == nil {
-		return false
-	}
-	_, found := slices.BinarySearch(s.ends[epoch], end.UnixNano())
+// Has reports whether the window of an entry, in the entry's row, is decided: released or withheld.
+func (b *Books) Has(e Entry) bool {
+	_, found := slices.BinarySearch(b.of(e.Stream, e.row()).ends, e.WindowEnd.UnixNano())
 	return found
 }
 
 // Last returns the end of the latest decided window of a stream's epoch, or false if there is none.
 func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
-	s := b.streams[stream]
-	if s == nil || len(s.ends[epoch]) == 0 {
+	ends := b.of(stream, row{epoch: epoch}).ends
+	if len(ends) == 0 {
 		return time.Time{}, false
 	}
-	ends := s.ends[epoch]
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 
@@ -226,9 +247,9 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 	return s.latest, true
 }
 
-// Open lists the instances of a budget that have not ended, by stream, watch and number. The caller must not change the
+// Open lists the instances of a budget that have not ended, by stream, step and number. The caller must not change the
 // list, and it is valid until an entry is added.
-func (b *Books) Open(budget string) []Open { return b.watches.going[budget] }
+func (b *Books) Open(budget string) []Open { return b.lasting.going[budget] }
 
 // Paid returns what a budget has paid for a stream, and what others had before it.
 func (b *Books) Paid(name, stream string) Before {

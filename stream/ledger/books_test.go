@@ -108,7 +108,7 @@ func TestSettleDoesNotAdd(t *testing.T) {
 			t.Fatalf("%v, %q, %+v", err, e.Reason, e.Standing)
 		}
 	}
-	if b.Has("s", 0, e.WindowEnd) {
+	if b.Has(e) {
 		t.Error("the window counts as decided")
 	}
 }
@@ -175,7 +175,7 @@ func TestWindowsDecided(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.001", Limit: ledgertest.Limit("1", 0)}
 	rapid.Check(t, func(t *rapid.T) {
 		b := ledger.NewBooks()
-		if _, found := b.Last("s", 0); found || b.Has("s", 0, ledgertest.Epoch) {
+		if _, found := b.Last("s", 0); found || b.Has(ledger.Entry{Stream: "s", WindowEnd: ledgertest.Epoch}) {
 			t.Fatal("empty books know a window")
 		}
 		done := map[int]bool{}
@@ -185,7 +185,7 @@ func TestWindowsDecided(t *testing.T) {
 			done[n], latest = true, max(latest, n)
 		}
 		for n := range 14 {
-			if got := b.Has("s", 0, p.Entry(n).WindowEnd); got != done[n] {
+			if got := b.Has(p.Entry(n)); got != done[n] {
 				t.Fatalf("window %d decided: %t, want %t", n, got, done[n])
 			}
 		}

@@ -3,10 +3,8 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -20,7 +18,7 @@ func (e Entry) check() error {
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change",
 			len(e.Price), len(e.Releases), len(e.Groups))
 	}
-	if err := e.checkWatches(); err != nil {
+	if err := e.checkSteps(); err != nil {
 		return fail("%w", err)
 	}
 	for _, g := range e.Groups {
@@ -40,7 +38,7 @@ func (e Entry) check() error {
 	return nil
 }
 
-// checkWindow checks what an entry is without its groups and watches, as books keep the last one of each stream.
+// checkWindow checks what an entry is without its groups and steps, as books keep the last one of each stream.
 func (e Entry) checkWindow() error {
 	fail := e.fail
 	switch {
@@ -87,80 +85,21 @@ func (e Entry) checkCap() error {
 	return nil
 }
 
-func (e Entry) checkWatches() error {
+func (e Entry) checkSteps() error {
 	names := map[string]bool{}
-	for _, w := range e.Watches {
-		if names[w.Name] {
-			return fmt.Errorf("watch %q is listed twice", w.Name)
+	for _, s := range e.Steps {
+		if names[s.Name] {
+			return fmt.Errorf("%q is listed twice", s.Name)
 		}
-		names[w.Name] = true
-		if err := w.check(e); err != nil {
-			return fmt.Errorf("watch %q: %w", w.Name, err)
+		names[s.Name] = true
+		if err := s.check(e); err != nil {
+			return fmt.Errorf("%q: %w", s.Name, err)
 		}
 	}
 	for _, i := range e.Ended {
-		if i.Stream == "" || i.Watch == "" || i.Number < 1 {
+		if i.Stream == "" || i.Step == "" || i.Number < 1 {
 			return fmt.Errorf("instance %q ends; want the name of one", i)
 		}
 	}
 	return nil
-}
-
-// mostHold is the longest hold, in seconds: 31 years.
-const mostHold = 1e9
-
-func (w Watch) check(e Entry) error {
-	switch {
-	case w.Name == "" || w.Definition == "" || len(w.Cost) == 0 || w.AtMost < 1 || w.Hold < 0 || w.Hold > mostHold:
-		return fmt.Errorf("definition %q, %d costs, at most %d instances and a hold of %d s; "+
-			"want a name, a definition, a cost and at least one instance", w.Definition, len(w.Cost), w.AtMost, w.Hold)
-	case w.Reason != "" && w.Reason != record.NotArmed && w.Reason != record.BudgetExhausted:
-		return fmt.Errorf("reason %q; want none, %q or %q", w.Reason, record.NotArmed, record.BudgetExhausted)
-	case w.Arms != (len(w.Sealed) > 0):
-		return errors.New("an instance is armed without a secret, or has one without being armed")
-	case w.Looks() && w.Instance < 1 || !w.Looks() && w.Arms:
-		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed",
-			w.Instance, w.Reason)
-	case (w.Fired == nil) != (w.Since == nil) || w.Reason == record.BudgetExhausted && w.Fired != nil:
-		return fmt.Errorf("it has fired or not, with reason %q", w.Reason)
-	case w.Fired != nil && !slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == *w.Fired }):
-		return fmt.Errorf("it has fired in group %q, which the stream does not have", *w.Fired)
-	case w.Looks() && w.Since != nil && !w.Since.Equal(e.WindowEnd):
-		return errors.New("it fires at another time than the window's end")
-	}
-	if _, err := budget.Canonical(w.Cost); err != nil {
-		return err
-	}
-	return w.checkValues(e)
-}
-
-// checkValues checks what a release on change says of a window.
-func (w Watch) checkValues(e Entry) error {
-	if w.Release == nil {
-		if len(w.First) > 0 || w.Begins || len(w.Values) > 0 {
-			return errors.New("an alarm has values")
-		}
-		return nil
-	}
-	want := 0
-	if w.Looks() {
-		want = len(e.Groups)
-	}
-	switch {
-	case w.Release.Name != w.Name || w.Release.Epsilon.Sign() <= 0 || len(w.First) == 0:
-		return fmt.Errorf("it describes release %q with epsilon %s; want its own, with the cost of its first values",
-			w.Release.Name, w.Release.Epsilon)
-	case len(w.Values) != want:
-		return fmt.Errorf("%d values; want %d", len(w.Values), want)
-	case w.Begins && w.Arms && w.Fired != nil:
-		return errors.New("it fires in the window in which its values are drawn first")
-	}
-	for g, v := range w.Values {
-		name := e.Groups[g].Name
-		if v.Figure.Value == nil || v.Since.After(e.WindowEnd) || w.Draws(name) && !v.Since.Equal(e.WindowEnd) {
-			return fmt.Errorf("group %q has no value, or one of %s", name, v.Since)
-		}
-	}
-	_, err := budget.Canonical(w.First)
-	return err
 }

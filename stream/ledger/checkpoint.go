@@ -35,15 +35,23 @@ type checkpoint struct {
 
 type storedBudget struct {
 	Budget    string          `json:"budget"`
-	Limit     storedLimit     `json:"limit"`
+	Limit     budget.Limit    `json:"limit"`
 	Continues []string        `json:"continues,omitempty"`
 	Charges   []storedCharges `json:"charges,omitempty"`
-	Watches   []storedWatch   `json:"watches,omitempty"`
+	Steps     []storedSteps   `json:"steps,omitempty"`
+}
+
+// storedSteps are all instances of a step, in the order of their numbers.
+type storedSteps struct {
+	Stream    string      `json:"stream"`
+	Step      string      `json:"step"`
+	Instances []*instance `json:"instances"`
+	Withheld  bool        `json:"withheld,omitempty"`
 }
 
 type storedCharges struct {
 	Stream string        `json:"stream"`
-	Cap    *storedCap    `json:"cap,omitempty"`
+	Cap    budget.Cap    `json:"cap,omitzero"`
 	Items  []budget.Item `json:"items"`
 	Ends   runs          `json:"ends"`
 }
@@ -59,8 +67,9 @@ type storedStream struct {
 
 type storedEpoch struct {
 	Epoch uint32     `json:"epoch"`
+	Row   string     `json:"row,omitempty"`
 	Ends  runs       `json:"ends"`
-	Cap   *storedCap `json:"cap,omitempty"`
+	Cap   budget.Cap `json:"cap,omitzero"`
 }
 
 // storedRecent are windows in a row that published the same series.
@@ -147,13 +156,12 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 	}
 	for _, name := range f.Books.Budgets() {
 		a := f.Books.accounts[name]
-		limit := a.Limit()
 		b := storedBudget{
-			Budget: name, Limit: storedLimit{limit.Epsilon, limit.Delta, budget.FormatPer(limit.Per)},
-			Continues: f.Books.continues[name], Watches: f.Books.storedWatches(name),
+			Budget: name, Limit: a.Limit(),
+			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name),
 		}
 		for _, c := range a.Charges() {
-			b.Charges = append(b.Charges, storedCharges{c.Stream, storeCap(c.Cap), c.Items, runsOf(c.Ends)})
+			b.Charges = append(b.Charges, storedCharges{c.Stream, c.Cap, c.Items, runsOf(c.Ends)})
 		}
 		c.Budgets = append(c.Budgets, b)
 	}
@@ -164,8 +172,8 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			return nil, err
 		}
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
-		for _, epoch := range slices.Sorted(maps.Keys(book.ends)) {
-			s.Epochs = append(s.Epochs, storedEpoch{epoch, runsOf(book.ends[epoch]), storeCap(book.caps[epoch])})
+		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
+			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
 		}
 		if !book.unpaid.IsZero() {
 			unpaid := record.Whole(book.unpaid)
@@ -239,31 +247,19 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 }
 
 func (b *Books) restoreBudget(s storedBudget, windows *int64) error {
-	per, err := budget.ParsePer(s.Limit.Per)
-	if err != nil {
-		return err
-	}
-	limit := budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta, Per: per}
-	if err := limit.Check(); err != nil {
-		return err
-	}
 	a := b.open(s.Budget)
-	a.SetLimit(limit)
+	a.SetLimit(s.Limit)
 	b.continued(s.Budget, s.Continues)
 	for _, c := range s.Charges {
 		ends, err := c.Ends.ends(windows)
 		if err != nil {
 			return err
 		}
-		of, err := c.Cap.read()
-		if err == nil {
-			err = a.AddAll(budget.Charges{Stream: c.Stream, Cap: of, Items: c.Items, Ends: ends})
-		}
-		if err != nil {
+		if err := a.AddAll(budget.Charges{Stream: c.Stream, Cap: c.Cap, Items: c.Items, Ends: ends}); err != nil {
 			return err
 		}
 	}
-	return b.restoreWatches(s.Budget, s.Watches)
+	return b.lasting.restore(s.Budget, s.Steps, a)
 }
 
 func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
@@ -284,18 +280,15 @@ func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
 		return fmt.Errorf("it is charged to budget %q, which is not listed", book.latest.Budget)
 	}
 	for _, e := range s.Epochs {
-		if book.ends[e.Epoch] != nil {
+		at := row{e.Epoch, e.Row}
+		if book.rows[at] != nil {
 			return fmt.Errorf("epoch %d is listed twice", e.Epoch)
 		}
-		if book.ends[e.Epoch], err = e.Ends.ends(windows); err != nil {
+		ends, err := e.Ends.ends(windows)
+		if err != nil {
 			return err
 		}
-		if e.Cap == nil {
-			continue
-		}
-		if book.caps[e.Epoch], err = e.Cap.read(); err != nil {
-			return err
-		}
+		book.rows[at] = &decided{ends, e.Cap}
 	}
 	if s.Unpaid != nil {
 		book.unpaid = s.Unpaid.UTC()

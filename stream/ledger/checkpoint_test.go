@@ -102,7 +102,7 @@ func TestWrongCheckpoints(t *testing.T) {
 		"windows out of time":    {replaced(charges, strings.Replace(charges, "60,20", "9223372036854775807,20", 1)), "a step of 9223372036854775807 s"},
 		"a stream twice":         {replaced(`"streams":[`, `"streams":[`+good[strings.Index(good, `"streams":[`)+len(`"streams":[`):len(good)-len(`]}`)]+","), "listed twice"},
 		"a stream's budget gone": {replaced(`"stream":"s","budget":"b"`, `"stream":"s","budget":"x"`), `budget "x", which is not listed`},
-		"a step of nothing":      {replaced(`"every":"1m","limit"`, `"every":"0s","limit"`), "every 0s"},
+		"a step of nothing":      {replaced(`"every":"1m","status"`, `"every":"0s","status"`), "every 0s"},
 		"windows that run back":  {replaced(charges, strings.Replace(charges, "60,20", "-60,20", 1)), "step of -60"},
 		"more entries than offs": {replaced(`"entries":20`, `"entries":9999`), "9999 entries"},
 	} {

@@ -28,73 +28,18 @@ const format = 1
 type stored struct {
 	Version     int            `json:"v"`
 	Format      int            `json:"format"`
-	App         string         `json:"app"`
-	Stream      string         `json:"stream"`
-	Budget      string         `json:"budget"`
-	Input       string         `json:"input"`
-	Output      string         `json:"output"`
-	OutputAs    string         `json:"output_format,omitempty"`
-	Epoch       uint32         `json:"epoch,omitempty"`
 	WindowStart record.Second  `json:"window_start"`
 	WindowEnd   record.Second  `json:"window_end"`
 	DueAt       record.Second  `json:"due_at"`
 	ReleasedAt  record.Second  `json:"released_at"`
 	Every       string         `json:"every"`
 	Until       *record.Second `json:"until,omitempty"`
-	Limit       storedLimit    `json:"limit"`
-	Continues   []string       `json:"continues,omitempty"`
-	Before      Before         `json:"before,omitempty"`
 	// Charge is the amount that was charged. If the window is withheld, it is all zero, and Price is what it would have
 	// cost.
-	Status       string          `json:"status"`
-	Reason       string          `json:"reason,omitempty"`
-	Charge       storedCharge    `json:"charge"`
-	Price        []budget.Item   `json:"price,omitempty"`
-	Cap          *storedCap      `json:"cap,omitempty"`
-	Incomplete   bool            `json:"incomplete,omitempty"`
-	IncompleteIn []int           `json:"incomplete_in,omitempty"`
-	Releases     []record.Series `json:"releases"`
-	Groups       []Group         `json:"groups"`
-	Standing     Standing        `json:"books"`
-	Prior        *Prior          `json:"prior,omitempty"`
-	Watches      []Watch         `json:"watches,omitempty"`
-	Ended        []Instance      `json:"ended,omitempty"`
-}
-
-type storedLimit struct {
-	Epsilon decimal.Decimal `json:"epsilon"`
-	Delta   decimal.Decimal `json:"delta"`
-	Per     string          `json:"per"`
-}
-
-// storedCap is the cap of an entry or of some charges.
-type storedCap struct {
-	Count int64  `json:"count"`
-	Per   string `json:"per"`
-	Era   int64  `json:"era"`
-}
-
-// storeCap returns nil for no cap.
-func storeCap(c budget.Cap) *storedCap {
-	if c == (budget.Cap{}) {
-		return nil
-	}
-	return &storedCap{c.Count, budget.FormatPer(c.Per), c.Era}
-}
-
-func (s *storedCap) read() (budget.Cap, error) {
-	if s == nil {
-		return budget.Cap{}, nil
-	}
-	per, err := budget.ParsePer(s.Per)
-	c := budget.Cap{Count: s.Count, Per: per, Era: s.Era}
-	if err == nil {
-		err = c.Check()
-	}
-	if err != nil {
-		return budget.Cap{}, fmt.Errorf("cap: %w", err)
-	}
-	return c, nil
+	Status string        `json:"status"`
+	Charge storedCharge  `json:"charge"`
+	Price  []budget.Item `json:"price,omitempty"`
+	Entry
 }
 
 type storedCharge struct {
@@ -128,17 +73,10 @@ func (e Entry) stored() (stored, error) {
 		return stored{}, err
 	}
 	s := stored{
-		Version: version, Format: format, App: e.App, Stream: e.Stream, Budget: e.Budget,
-		Input: e.Input, Output: e.Output, OutputAs: e.OutputFormat, Epoch: e.Epoch,
+		Version: version, Format: format, Entry: e, Status: record.OK,
 		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd),
-		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt),
-		Every: budget.FormatPer(e.Every), Continues: e.Continues, Before: e.Before, Status: record.OK, Reason: e.Reason,
-		Limit:      storedLimit{e.Limit.Epsilon, e.Limit.Delta, budget.FormatPer(e.Limit.Per)},
-		Charge:     storedCharge{charge.Epsilon, charge.Delta, price},
-		Cap:        storeCap(e.Cap),
-		Incomplete: e.Incomplete, IncompleteIn: e.IncompleteIn,
-		Releases: e.Releases, Groups: e.Groups, Standing: e.Standing, Prior: e.Prior,
-		Watches: e.Watches, Ended: e.Ended,
+		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt), Every: budget.FormatPer(e.Every),
+		Charge: storedCharge{charge.Epsilon, charge.Delta, price},
 	}
 	if !e.Until.IsZero() {
 		until := record.Whole(e.Until)
@@ -194,27 +132,15 @@ func decode(value []byte) (Entry, error) {
 
 // entry converts the stored form, without checks.
 func (s stored) entry() (Entry, error) {
-	e := Entry{
-		App: s.App, Stream: s.Stream, Budget: s.Budget,
-		Input: s.Input, Output: s.Output, OutputFormat: s.OutputAs, Epoch: s.Epoch,
-		WindowStart: s.WindowStart.UTC(), WindowEnd: s.WindowEnd.UTC(), DueAt: s.DueAt.UTC(), ReleasedAt: s.ReleasedAt.UTC(),
-		Limit:     budget.Limit{Epsilon: s.Limit.Epsilon, Delta: s.Limit.Delta},
-		Continues: s.Continues, Before: s.Before, Reason: s.Reason, Incomplete: s.Incomplete, IncompleteIn: s.IncompleteIn,
-		Releases: s.Releases, Groups: s.Groups, Standing: s.Standing, Prior: s.Prior,
-		Watches: s.Watches, Ended: s.Ended,
-	}
+	e := s.Entry
+	e.WindowStart, e.WindowEnd = s.WindowStart.UTC(), s.WindowEnd.UTC()
+	e.DueAt, e.ReleasedAt = s.DueAt.UTC(), s.ReleasedAt.UTC()
 	if s.Until != nil {
 		e.Until = s.Until.UTC()
 	}
 	var err error
 	if e.Every, err = time.ParseDuration(s.Every); err != nil {
 		return Entry{}, fmt.Errorf("%s: every: %w", e.Name(), err)
-	}
-	if e.Limit.Per, err = budget.ParsePer(s.Limit.Per); err != nil {
-		return Entry{}, fmt.Errorf("%s: limit: %w", e.Name(), err)
-	}
-	if e.Cap, err = s.Cap.read(); err != nil {
-		return Entry{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	switch {
 	case s.Status == record.OK && s.Reason == "" && len(s.Price) == 0:

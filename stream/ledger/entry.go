@@ -12,57 +12,61 @@ import (
 )
 
 // Entry is one record of the ledger: one window of one stream, with its charge and everything that was drawn.
-// Times have whole seconds and are UTC.
+// Times have whole seconds and are UTC. Encode writes the fields that have no name in JSON.
 type Entry struct {
-	App    string
-	Stream string
-	Budget string
+	App    string `json:"app"`
+	Stream string `json:"stream"`
+	// Row tells apart what a stream decides beside its windows; "" for a window. Each row is decided, capped and learnt from
+	// for itself. There are no other rows yet.
+	Row    string `json:"row,omitempty"`
+	Budget string `json:"budget"`
 	// Input and Output are the topics of the stream when the window was decided.
-	Input, Output string
+	Input  string `json:"input"`
+	Output string `json:"output"`
 	// OutputFormat is how the records are written: "" is JSON, else [record.FormatAvro].
-	OutputFormat string
+	OutputFormat string `json:"output_format,omitempty"`
 	// Epoch is the number of the stream's definition that the window followed, from 0.
-	Epoch uint32
+	Epoch uint32 `json:"epoch,omitempty"`
 	// WindowStart and WindowEnd bound the window: [start, end).
-	WindowStart, WindowEnd time.Time
+	WindowStart, WindowEnd time.Time `json:"-"`
 	// DueAt is when the window closed by the public schedule, ReleasedAt when it was drawn.
-	DueAt, ReleasedAt time.Time
+	DueAt, ReleasedAt time.Time `json:"-"`
 	// Every is the step from one window of the stream to the next.
-	Every time.Duration
+	Every time.Duration `json:"-"`
 	// Until is the end of the stream's last window, or zero if the schedule is endless.
-	Until time.Time
+	Until time.Time `json:"-"`
 	// Limit is the budget's limit when the window was decided.
-	Limit budget.Limit
+	Limit budget.Limit `json:"limit"`
 	// Continues names the budgets whose charges this one took over, and those that they took over in turn, nearest
 	// first. Books must have seen their entries before they decide a window of this budget.
-	Continues []string
+	Continues []string `json:"continues,omitempty"`
 	// Before is what budgets that do not count here had paid for the stream; nil for nothing.
-	Before Before
+	Before Before `json:"before,omitempty"`
 	// Price is the cost of the window to one user if it is paid.
-	Price []budget.Item
+	Price []budget.Item `json:"-"`
 	// Cap limits the windows in which one user counts. Its era is the start of the first window that it covers, in Unix
 	// seconds. The zero value is no limit.
-	Cap budget.Cap
+	Cap budget.Cap `json:"cap,omitzero"`
 	// Reason is BudgetExhausted if the whole window is withheld. It is "" if the window is paid; then Price is its
 	// charge.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// Incomplete says that part of the window's input was lost before it was released.
-	Incomplete bool
+	Incomplete bool `json:"incomplete,omitempty"`
 	// IncompleteIn lists the partitions of the input that lost something, as far as they are known.
-	IncompleteIn []int
+	IncompleteIn []int `json:"incomplete_in,omitempty"`
 	// Releases describe the values of each group, in order.
-	Releases []record.Series
+	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
-	Groups []Group
+	Groups []Group `json:"groups"`
 	// Standing is the state of the books after this entry.
-	Standing Standing
+	Standing Standing `json:"books"`
 	// Prior says which earlier releases the adaptive base measure had learnt from. It is nil if no such measure was
 	// used.
-	Prior *Prior
-	// Watches are what the stream's watches did in the window, in the order of the definition. Ended are the instances
-	// of watches of any stream of the budget that end without having looked at this window.
-	Watches []Watch
-	Ended   []Instance
+	Prior *Prior `json:"prior,omitempty"`
+	// Steps are what the stream's alarms and figures on change did in the window, in the order of the definition. Ended
+	// are the instances of any stream of the budget that end without having looked at this window.
+	Steps []Step     `json:"steps,omitempty"`
+	Ended []Instance `json:"ended,omitempty"`
 }
 
 // Group holds what was released about one group of the window.
@@ -155,6 +159,8 @@ func (e Entry) Name() string {
 	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
 
+func (e Entry) row() row { return row{e.Epoch, e.Row} }
+
 // Charge returns what the window was charged: its price, or nothing if it is withheld for its budget. It fails if the
 // price or the window is malformed, which never happens with entries from [Decode].
 func (e Entry) Charge() (budget.Charge, error) {
@@ -194,10 +200,10 @@ func (e Entry) group(name string) int {
 	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })
 }
 
-// Looks reports whether any instance of a watch looks at the window.
-func (e Entry) Looks() bool { return slices.ContainsFunc(e.Watches, Watch.Looks) }
+// Looks reports whether any instance looks at the window.
+func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
 
 // OnChange reports whether the entry has a figure that is published on change.
 func (e Entry) OnChange() bool {
-	return slices.ContainsFunc(e.Watches, func(w Watch) bool { return w.Release != nil })
+	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.OnChange != nil })
 }

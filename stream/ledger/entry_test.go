@@ -62,16 +62,21 @@ func exampleEntry() ledger.Entry {
 	}
 }
 
-const exampleStored = `{"v":1,"format":1,"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events","output":"checkout.private",` +
-	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","released_at":"2026-11-20T08:15:31Z",` +
-	`"every":"15m","until":"2027-01-01T00:00:00Z","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],"status":"ok",` +
-	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},{"kind":"bounded_range","epsilon":"0.1","rho":"0.00125","times":1}]},` +
+const exampleStored = `{"v":1,"format":1,` +
+	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z",` +
+	`"released_at":"2026-11-20T08:15:31Z","every":"15m","until":"2027-01-01T00:00:00Z","status":"ok",` +
+	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},` +
+	`{"kind":"bounded_range","epsilon":"0.1","rho":"0.00125","times":1}]},` +
+	`"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events",` +
+	`"output":"checkout.private","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],` +
 	`"releases":[{"name":"tail.p99","statistic":"quantile","p":"0.99","mechanism":"joint","unit":"ms","epsilon":"0.1"},` +
 	`{"name":"users","statistic":"count","mechanism":"geometric","unit":"users","epsilon":"0.15"}],` +
-	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931","p_high":"1","quality":"rough",` +
-	`"smoothed":{"value":"815","low":"790","high":"840"}},{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}]},` +
+	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931",` +
+	`"p_high":"1","quality":"rough","smoothed":{"value":"815","low":"790","high":"840"}},` +
+	`{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}]},` +
 	`{"name":"a\u003cb","users":3,"reason":"too_few_users","values":[{},{"value":"3"}]}],` +
-	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},"prior":{"upto":17,"hash":"00ff"}}`
+	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},` +
+	`"prior":{"upto":17,"hash":"00ff"}}`
 
 func TestEncodeGolden(t *testing.T) {
 	if diff := cmp.Diff(exampleStored, string(ledgertest.Encode(t, exampleEntry()))); diff != "" {

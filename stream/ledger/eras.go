@@ -8,11 +8,7 @@ import (
 
 // Cap returns the cap of the latest decided window of a stream's epoch. It is the zero value if there is none.
 func (b *Books) Cap(stream string, epoch uint32) budget.Cap {
-	s := b.streams[stream]
-	if s == nil {
-		return budget.Cap{}
-	}
-	return s.caps[epoch]
+	return b.of(stream, row{epoch: epoch}).cap
 }
 
 // Era returns the era of a definition of a stream whose first window begins at a moment: that moment, in Unix seconds.

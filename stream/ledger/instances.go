@@ -3,60 +3,62 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
-	"time"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
 
-// instances holds every instance of every watch in some [Books]. Each is a held charge of its budget: from the end of
+// instances holds every instance of every step in some [Books]. Each is a held charge of its budget: from the end of
 // the first window that it looked at to the end of the last one. The accounts are the books': whoever adds to these
 // instances passes the account of the budget.
 type instances struct {
-	// of lists those of each watch, in the order of their numbers.
-	of map[watchName][]*instance
+	// of lists those of each step, in the order of their numbers.
+	of map[stepName][]*instance
 	// going lists those that are not over, by budget: to look through all that there ever were would take ever longer.
 	going map[string][]Open
-	// withheld are the watches of which the last entry could arm no instance. Only reports need it.
-	withheld map[watchName]bool
+	// withheld are the steps of which the last entry could arm no instance. Only reports need it.
+	withheld map[stepName]bool
 }
 
 func newInstances() instances {
-	return instances{of: map[watchName][]*instance{}, going: map[string][]Open{}, withheld: map[watchName]bool{}}
+	return instances{of: map[stepName][]*instance{}, going: map[string][]Open{}, withheld: map[stepName]bool{}}
 }
 
-// watchName names a watch of a budget.
-type watchName struct{ budget, stream, watch string }
+// stepName names the steps of a definition's alarm or figure on change, under one budget.
+type stepName struct{ budget, stream, step string }
 
-func (n watchName) compare(o watchName) int {
-	return cmp.Or(cmp.Compare(n.budget, o.budget), cmp.Compare(n.stream, o.stream), cmp.Compare(n.watch, o.watch))
+func (n stepName) compare(o stepName) int {
+	return cmp.Or(cmp.Compare(n.budget, o.budget), cmp.Compare(n.stream, o.stream), cmp.Compare(n.step, o.step))
 }
 
-func (n watchName) instance(number int64) Instance { return Instance{n.stream, n.watch, number} }
+func (n stepName) instance(number int64) Instance { return Instance{n.stream, n.step, number} }
 
-// instance is one in the books. Times are Unix nanoseconds.
+// instance is one in the books, and in checkpoints. Times are Unix nanoseconds.
 type instance struct {
-	definition string
-	cost       []budget.Item
-	// from and looked are the ends of the first and the last window that it looked at. An instance that an entry ended
+	Definition string        `json:"definition"`
+	Cost       []budget.Item `json:"cost"`
+	// From and Looked are the ends of the first and the last window that it looked at. An instance that an entry ended
 	// counts as if it had looked at that window, which it did not: so the sums in the entry hold after it too.
-	from, looked int64
-	// over says that it looks at no more windows. Until then it has its secret.
-	over   bool
-	sealed []byte
-	// fired is the group in which it fired, or nil.
-	fired *string
-	// begins says that it began the values of a figure on change. values are those of its definition that were drawn last.
-	begins bool
-	values []Drawn
+	From   int64 `json:"from"`
+	Looked int64 `json:"looked"`
+	// Over says that it looks at no more windows. Until then it has its secret.
+	Over   bool   `json:"over,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
+
+	// The rest is public, and what later windows repeat. Fired is the group in which it fired, or nil. Begins says that it
+	// began the values of a [OnChange], and Values are those of its definition that were drawn last.
+	Fired  *string `json:"fired,omitempty"`
+	Begins bool    `json:"begins,omitempty"`
+	Values []Drawn `json:"values,omitempty"`
 }
 
 // held is the instance's charge.
-func (a *instance) held(name watchName, number int64) budget.Held {
-	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.from, To: budget.Open, Items: a.cost}
-	if a.over {
-		h.To = a.looked
+func (a *instance) held(name stepName, number int64) budget.Held {
+	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open, Items: a.Cost}
+	if a.Over {
+		h.To = a.Looked
 	}
 	return h
 }
@@ -69,56 +71,35 @@ type Open struct {
 }
 
 func (o Open) compare(i Instance) int {
-	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Watch, i.Watch), cmp.Compare(o.Number, i.Number))
+	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Step, i.Step), cmp.Compare(o.Number, i.Number))
 }
 
-// names lists the watches, sorted.
-func (in instances) names() []watchName {
-	var names []watchName
+// names lists the steps, sorted.
+func (in instances) names() []stepName {
+	var names []stepName
 	for name := range in.of {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, watchName.compare)
+	slices.SortFunc(names, stepName.compare)
 	return names
 }
 
 // get returns an instance by its number, or nil.
-func (in instances) get(name watchName, number int64) *instance {
+func (in instances) get(name stepName, number int64) *instance {
 	if all := in.of[name]; number >= 1 && number <= int64(len(all)) {
 		return all[number-1]
 	}
 	return nil
 }
 
-// counted is how many instances of a watch the period counts that ends at a moment.
-func (in instances) counted(name watchName, limit budget.Limit, end int64) (n int64) {
+// counted is how many instances of a step the period counts that ends at a moment.
+func (in instances) counted(name stepName, limit budget.Limit, end int64) (n int64) {
 	for _, a := range in.of[name] {
-		if limit.Per == 0 || !a.over || a.looked > end-int64(limit.Per) {
+		if limit.Per == 0 || !a.Over || a.Looked > end-int64(limit.Per) {
 			n++
 		}
 	}
 	return n
-}
-
-// values returns what was last drawn under a definition of a watch; nil if nothing was. They are public, so it makes no
-// difference what became of the instances that drew them.
-func (in instances) values(name watchName, definition string) []Drawn {
-	for _, a := range slices.Backward(in.of[name]) {
-		if a.definition == definition && len(a.values) > 0 {
-			return a.values
-		}
-	}
-	return nil
-}
-
-// keepValues keeps the values of an entry with the instance that looked, and with no earlier one of its definition.
-func (in instances) keepValues(name watchName, w Watch) {
-	for _, a := range in.of[name] {
-		if a.definition == w.Definition {
-			a.values = nil
-		}
-	}
-	in.get(name, w.Instance).values = w.Values
 }
 
 // settle decides which instances look at an entry's window, and which are armed for it beside the window's own charge.
@@ -126,86 +107,89 @@ func (in instances) keepValues(name watchName, w Watch) {
 //
 // An instance looks at windows in the order of their ends. So the stretch of its charge holds the ends of all of them.
 func (in instances) settle(e *Entry, account *budget.Account, window budget.Charge) {
-	end, from := e.WindowEnd.UnixNano(), e.WindowStart.UnixNano()
 	var arming []budget.Item
-	for i := range e.Watches {
-		w := &e.Watches[i]
-		name := watchName{e.Budget, e.Stream, w.Name}
-		all := in.of[name]
-		w.Arms, w.Reason, w.Fired, w.Since, w.Begins, w.Values = false, "", nil, nil, false, nil
-		w.Instance = int64(len(all))
-		last := -1 // of this definition
-		for n, a := range all {
-			if a.definition == w.Definition && !slices.Contains(e.Ended, name.instance(int64(n+1))) {
-				last = n
-			}
-		}
-		if last >= 0 {
-			a := all[last]
-			switch {
-			case !a.over && a.looked <= end:
-				w.Instance, w.Begins, w.Values = int64(last+1), a.begins, slices.Clone(in.values(name, w.Definition))
-				continue
-			case !a.over || w.Release != nil && a.looked > end:
-				// The window belongs to an older definition of the stream, and comes late.
-				w.Instance, w.Reason = int64(last+1), record.NotArmed
-				continue
-			case w.Release == nil && a.fired != nil && from < a.looked+w.Hold*int64(time.Second):
-				w.Instance, w.Reason, w.Fired = int64(last+1), record.NotArmed, a.fired
-				w.Since = new(time.Unix(0, a.looked).UTC())
-				continue
-			}
-		}
-		if w.Values = slices.Clone(in.values(name, w.Definition)); w.Release != nil && w.Values == nil {
-			w.Begins, w.Values = true, make([]Drawn, len(e.Groups))
-		}
-		if in.counted(name, e.Limit, end) >= w.AtMost || !account.FitsHeld(budget.Held{
-			Stream: e.Stream, From: end, To: budget.Open, Items: slices.Concat(arming, w.price())}, window) {
-			w.Reason, w.Begins, w.Values = record.BudgetExhausted, false, nil
+	for i := range e.Steps {
+		s, name := &e.Steps[i], stepName{e.Budget, e.Stream, e.Steps[i].Name}
+		s.forget()
+		s.Instance = int64(len(in.of[name]))
+		number := in.last(name, s.Definition, e.Ended)
+		last := in.get(name, number)
+		allowed := s.kind().may(in.past(name, s.Definition), last, *e)
+		switch end := e.WindowEnd.UnixNano(); {
+		case last != nil && !last.Over && last.Looked <= end:
+			s.Instance = number
+			continue
+		case last != nil && (!last.Over || !allowed): // if it is not over, the window comes late, from an older definition
+			s.Instance, s.Reason = number, record.NotArmed
 			continue
 		}
-		arming = append(arming, w.price()...)
-		w.Arms, w.Instance = true, w.Instance+1
+		if in.counted(name, e.Limit, e.WindowEnd.UnixNano()) >= s.AtMost || !account.FitsHeld(budget.Held{
+			Stream: e.Stream, From: e.WindowEnd.UnixNano(), To: budget.Open,
+			Items: slices.Concat(arming, s.price())}, window) {
+			s.forget()
+			s.Reason = record.BudgetExhausted
+			continue
+		}
+		arming = append(arming, s.price()...)
+		s.Arms, s.Instance = true, s.Instance+1
 	}
 }
 
-// add folds what an entry says of watches.
+// past yields the instances of a definition.
+func (in instances) past(name stepName, definition string) iter.Seq[*instance] {
+	return func(yield func(*instance) bool) {
+		for _, a := range in.of[name] {
+			if a.Definition == definition && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// last returns the number of the last instance of a definition that does not end; 0 for none.
+func (in instances) last(name stepName, definition string, ended []Instance) int64 {
+	for i, a := range slices.Backward(in.of[name]) {
+		if number := int64(i + 1); a.Definition == definition && !slices.Contains(ended, name.instance(number)) {
+			return number
+		}
+	}
+	return 0
+}
+
+// add folds what an entry says of instances.
 func (in instances) add(e Entry, account *budget.Account) error {
 	end := e.WindowEnd.UnixNano()
 	for _, i := range e.Ended {
-		name := watchName{e.Budget, i.Stream, i.Watch}
-		if a := in.get(name, i.Number); a != nil && !a.over {
-			a.looked = max(a.looked, end)
+		name := stepName{e.Budget, i.Stream, i.Step}
+		if a := in.get(name, i.Number); a != nil && !a.Over {
+			a.Looked = max(a.Looked, end)
 		}
 		if err := in.end(account, name, i.Number); err != nil {
 			return err
 		}
 	}
-	for _, w := range e.Watches {
-		name := watchName{e.Budget, e.Stream, w.Name}
-		in.withheld[name] = w.Reason == record.BudgetExhausted
-		if !w.Looks() {
+	for _, s := range e.Steps {
+		name := stepName{e.Budget, e.Stream, s.Name}
+		in.withheld[name] = s.Reason == record.BudgetExhausted
+		if !s.Looks() {
 			continue
 		}
-		if w.Arms {
-			if n := int64(len(in.of[name])); w.Instance != n+1 {
-				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(w.Instance), n+1)
+		if s.Arms {
+			if n := int64(len(in.of[name])); s.Instance != n+1 {
+				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
 			}
-			a := &instance{definition: w.Definition, cost: w.price(), from: end, looked: end, sealed: w.Sealed, begins: w.Begins}
+			a := &instance{Definition: s.Definition, Cost: s.price(), From: end, Looked: end, Sealed: s.Sealed, Begins: s.begins()}
 			if err := in.arm(account, name, a); err != nil {
 				return err
 			}
 		}
-		a := in.get(name, w.Instance)
-		if a == nil || a.over || a.definition != w.Definition || a.begins != w.Begins || a.looked > end {
-			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(), name.instance(w.Instance))
+		a := in.get(name, s.Instance)
+		if a == nil || a.Over || a.Definition != s.Definition || a.Begins != s.begins() || a.Looked > end {
+			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(), name.instance(s.Instance))
 		}
-		a.looked, a.fired = end, w.Fired
-		if w.Release != nil {
-			in.keepValues(name, w)
-		}
-		if w.Fired != nil || w.Last {
-			if err := in.end(account, name, w.Instance); err != nil {
+		a.Looked = end
+		if over := s.kind().fold(a, in.past(name, s.Definition)); over || s.Last {
+			if err := in.end(account, name, s.Instance); err != nil {
 				return err
 			}
 		}
@@ -213,12 +197,12 @@ func (in instances) add(e Entry, account *budget.Account) error {
 	return nil
 }
 
-// arm adds the next instance of a watch.
-func (in instances) arm(account *budget.Account, name watchName, a *instance) error {
+// arm adds the next instance of a step.
+func (in instances) arm(account *budget.Account, name stepName, a *instance) error {
 	in.of[name] = append(in.of[name], a)
 	number := int64(len(in.of[name]))
-	if !a.over {
-		one := Open{name.instance(number), a.definition, a.sealed}
+	if !a.Over {
+		one := Open{name.instance(number), a.Definition, a.Sealed}
 		at, _ := slices.BinarySearchFunc(in.going[name.budget], one.Instance, Open.compare)
 		in.going[name.budget] = slices.Insert(in.going[name.budget], at, one)
 	}
@@ -226,16 +210,46 @@ func (in instances) arm(account *budget.Account, name watchName, a *instance) er
 }
 
 // end ends an instance.
-func (in instances) end(account *budget.Account, name watchName, number int64) error {
+func (in instances) end(account *budget.Account, name stepName, number int64) error {
 	a := in.get(name, number)
-	if a == nil || a.over {
+	if a == nil || a.Over {
 		return fmt.Errorf("instance %s ends, but it is not armed", name.instance(number))
 	}
-	a.over, a.sealed = true, nil
+	a.Over, a.Sealed = true, nil
 	if at, found := slices.BinarySearchFunc(in.going[name.budget], name.instance(number), Open.compare); found {
 		if in.going[name.budget] = slices.Delete(in.going[name.budget], at, at+1); len(in.going[name.budget]) == 0 {
 			delete(in.going, name.budget)
 		}
 	}
-	return account.Let(name.instance(number).String(), a.looked)
+	return account.Let(name.instance(number).String(), a.Looked)
+}
+
+// stored lists the instances of a budget for a checkpoint.
+func (in instances) stored(budget string) (all []storedSteps) {
+	for _, name := range in.names() {
+		if name.budget == budget {
+			all = append(all, storedSteps{name.stream, name.step, in.of[name], in.withheld[name]})
+		}
+	}
+	return all
+}
+
+// restore takes what stored listed.
+func (in instances) restore(of string, all []storedSteps, account *budget.Account) error {
+	for _, s := range all {
+		name := stepName{of, s.Stream, s.Step}
+		in.withheld[name] = s.Withheld
+		if in.of[name] != nil {
+			return fmt.Errorf("%s of stream %s is listed twice", s.Step, s.Stream)
+		}
+		for i, a := range s.Instances {
+			if a == nil || len(a.Cost) == 0 || a.Looked < a.From {
+				return fmt.Errorf("instance %s costs nothing, or ends before it begins", name.instance(int64(i+1)))
+			}
+			if err := in.arm(account, name, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -23,9 +23,9 @@ func Join(parts []*Books) *Books {
 		for name, s := range b.streams {
 			streams[name] = append(streams[name], s)
 		}
-		maps.Copy(all.watches.of, b.watches.of)
-		maps.Copy(all.watches.going, b.watches.going)
-		maps.Copy(all.watches.withheld, b.watches.withheld)
+		maps.Copy(all.lasting.of, b.lasting.of)
+		maps.Copy(all.lasting.going, b.lasting.going)
+		maps.Copy(all.lasting.withheld, b.lasting.withheld)
 	}
 	for heir, old := range all.continues {
 		for _, name := range old {
@@ -48,16 +48,15 @@ func (s *streamBook) append(later *streamBook) {
 		s.unpaid = later.unpaid
 	} // else no window was paid since
 	s.latest = later.latest
-	maps.Copy(s.ends, later.ends)
-	maps.Copy(s.caps, later.caps)
+	maps.Copy(s.rows, later.rows)
 }
 
 // first is the end of the first window, in Unix nanoseconds.
 func (s *streamBook) first() int64 {
 	first := int64(math.MaxInt64)
-	for _, ends := range s.ends {
-		if len(ends) > 0 {
-			first = min(first, ends[0])
+	for at, d := range s.rows {
+		if at.name == "" && len(d.ends) > 0 {
+			first = min(first, d.ends[0])
 		}
 	}
 	return first

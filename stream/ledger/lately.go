@@ -51,6 +51,8 @@ func (l *Lately) Add(e Entry) {
 func (l *Lately) keep(e Entry) {
 	r := l.streams[e.Stream]
 	switch {
+	case e.Row != "": // nothing learns from it
+		return
 	case e.Reason == "" && e.Prior == nil:
 		delete(l.streams, e.Stream)
 		return

@@ -59,20 +59,20 @@ func TestOnChangeGoesOn(t *testing.T) {
 		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: ledgertest.Limit("4", 10*time.Minute)}.Entry(12) // the first instance is gone from the period
 		e.Price, e.Releases = nil, nil
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Watches = []ledger.Watch{ledgertest.OnChange(c.definition, "0.2", "0.1", 2)}
+		e.Steps = []ledger.Step{ledgertest.OnChange(c.definition, "0.2", "0.1", 2)}
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		w := e.Watches[0]
+		w := e.Steps[0]
 		var values []string
-		for _, v := range w.Values {
+		for _, v := range w.OnChange.Values {
 			if v.Figure.Value == nil {
 				values = append(values, "nil")
 				continue
 			}
 			values = append(values, v.Figure.Value.String())
 		}
-		if !w.Arms || w.Instance != 3 || w.Begins != c.begins || fmt.Sprint(values) != c.values {
+		if !w.Arms || w.Instance != 3 || w.OnChange.Begins != c.begins || fmt.Sprint(values) != c.values {
 			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w, values, c.begins, c.values)
 		}
 	}
@@ -90,29 +90,30 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range e.Watches {
-				if w.Release == nil || !w.Looks() {
+			for _, w := range e.Steps {
+				c := w.OnChange
+				if c == nil || !w.Looks() {
 					continue
 				}
 				of := e.Stream + w.Name + w.Definition
-				if w.Begins && w.Arms {
+				if c.DrawsAll(w) {
 					if began[of] {
 						t.Fatalf("%s begins twice", of)
 					}
-					began[of], last[of] = true, w.Values
+					began[of], last[of] = true, c.Values
 					continue
 				}
-				for g, v := range w.Values {
+				for g, v := range c.Values {
 					if v.Equal(last[of][g]) {
 						continue
 					}
-					if w.Fired == nil || *w.Fired != e.Groups[g].Name {
+					if c.Fired == nil || *c.Fired != e.Groups[g].Name {
 						t.Fatalf("the value of %s in group %s changes in the window ending %s, and none was drawn", of, e.Groups[g].Name, e.WindowEnd)
 					}
 					draws[ledger.Instance{e.Stream, w.Name, w.Instance}]++
 					redrawn, resumed = true, resumed || w.Instance > 1
 				}
-				last[of] = w.Values
+				last[of] = c.Values
 			}
 		}
 		for i, n := range draws {
@@ -129,32 +130,33 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 // TestEntriesThatContradictOnChange has entries that nobody writes.
 func TestEntriesThatContradictOnChange(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(w *ledger.Watch)
+		change func(w *ledger.Step)
 		says   string
 	}{
-		"no values":        {func(w *ledger.Watch) { w.Values = nil }, "0 values; want 3"},
-		"a value missing":  {func(w *ledger.Watch) { w.Values[1].Figure.Value = nil }, `group "us" has no value`},
-		"a later value":    {func(w *ledger.Watch) { w.Values[1].Since = w.Values[1].Since.Add(time.Hour) }, `group "us" has no value, or one of`},
-		"drawn before":     {func(w *ledger.Watch) { w.Values[0].Since = w.Values[0].Since.Add(-time.Minute) }, `group "eu" has no value, or one of`},
-		"an alarm":         {func(w *ledger.Watch) { w.Release = nil }, "0 releases and 3 groups"},
-		"another's":        {func(w *ledger.Watch) { w.Release.Name = "p50" }, `describes release "p50"`},
-		"free first draws": {func(w *ledger.Watch) { w.First = nil }, "want its own, with the cost of its first values"},
-		"fires at once":    {func(w *ledger.Watch) { w.Fired, w.Since = new("eu"), new(w.Values[0].Since) }, "in which its values are drawn first"},
-		"costs nothing":    {func(w *ledger.Watch) { w.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
+		"no values":        {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
+		"a value missing":  {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil }, `group "us" has no value`},
+		"a later value":    {func(w *ledger.Step) { w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour) }, `group "us" has no value, or one of`},
+		"drawn before":     {func(w *ledger.Step) { w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute) }, `group "eu" has no value, or one of`},
+		"an alarm":         {func(w *ledger.Step) { w.OnChange, w.Alarm = nil, ledgertest.Alarm("calm", "d", "1", 1, 0).Alarm }, "0 releases and 3 groups"},
+		"another's":        {func(w *ledger.Step) { w.OnChange.Release.Name = "p50" }, `describes release "p50"`},
+		"free first draws": {func(w *ledger.Step) { w.OnChange.First = nil }, "want its own, with the cost of its first values"},
+		"fires at once":    {func(w *ledger.Step) { w.OnChange.Fired = new("eu") }, "in which its values are drawn first"},
+		"two kinds":        {func(w *ledger.Step) { w.Alarm = &ledger.Alarm{} }, "no known kind"},
+		"costs nothing":    {func(w *ledger.Step) { w.OnChange.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
 	} {
 		e := ledgertest.Changing(t, 1)[0]
-		c.change(&e.Watches[0])
+		c.change(&e.Steps[0])
 		if _, err := e.Encode(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
 	e := ledgertest.Changing(t, 1)[0]
-	e.Watches = nil
+	e.Steps = nil
 	if _, err := e.Encode(); err == nil {
 		t.Error("an entry with neither releases nor watches is taken")
 	}
 	all := ledgertest.Changing(t, 2) // the second entry says that the instance has drawn nothing at first, so that it cost less
-	all[1].Watches[0].Begins = false
+	all[1].Steps[0].OnChange.Begins = false
 	b := ledger.NewBooks()
 	if err := b.Add(all[0]); err != nil {
 		t.Fatal(err)

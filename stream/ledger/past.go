@@ -65,24 +65,23 @@ func newPast(e Entry, before *series) Past {
 	return p
 }
 
-// Figures returns what was published about a group: the count of users, and the value of a release. Each is written as
-// in the ledger, or "" if there is none.
-func (p Past) Figures(group string) (users string, value func(release string) string) {
-	none := func(string) string { return "" }
-	g := slices.Index(p.of.Groups, group)
-	if g < 0 || p.text == "" {
-		return "", none
-	}
+// Figures returns what was published: for a group the count of users, and its value of each of some releases. Each is
+// written as in the ledger, or "" if there is none.
+func (p Past) Figures(releases []string) func(group string) (users string, values []string) {
 	cells := strings.Split(p.text, ",")
 	width := 1 + len(p.of.Releases)
-	if len(cells) != width*len(p.of.Groups) {
-		return "", none
-	}
-	cells = cells[g*width : (g+1)*width]
-	return cells[0], func(release string) string {
-		if i := slices.Index(p.of.Releases, release); i >= 0 {
-			return cells[1+i]
+	return func(group string) (users string, values []string) {
+		values = make([]string, len(releases))
+		g := slices.Index(p.of.Groups, group)
+		if g < 0 || len(cells) != width*len(p.of.Groups) {
+			return "", values
 		}
-		return ""
+		own := cells[g*width : (g+1)*width]
+		for i, release := range releases {
+			if at := slices.Index(p.of.Releases, release); at >= 0 {
+				values[i] = own[1+at]
+			}
+		}
+		return own[0], values
 	}
 }

@@ -37,30 +37,29 @@ func (e Entry) endFrom(at int64) int64 {
 	return end + (at-end+every-1)/every*every
 }
 
-// Pause says why no instance of a watch may be armed, and until when.
+// Pause says why no instance of a step may be armed, and until when.
 type Pause struct {
-	// AtMost says that the period counts as many instances as the watch may have. Else the budget cannot pay for another.
+	// AtMost says that the period counts as many instances as the step may have. Else the budget cannot pay for another.
 	AtMost bool
 	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else
 	// is charged meanwhile. It is nil if that cannot be said, because an instance of another definition still looks.
 	Until *time.Time
 }
 
-// Paused returns the pause of a watch that a settled entry withholds, or false if it does not. The entry is not added
-// yet.
-func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
-	if w.Reason != record.BudgetExhausted || e.Every <= 0 {
+// Paused returns the pause of a step that a settled entry withholds, or false if it does not. The entry is not added yet.
+func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
+	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false
 	}
-	name := watchName{e.Budget, e.Stream, w.Name}
-	// As when it was settled: the first values cost more.
-	w.Begins = w.Release != nil && b.watches.values(name, w.Definition) == nil
+	name := stepName{e.Budget, e.Stream, s.Name}
+	s.forget()
+	s.kind().may(b.lasting.past(name, s.Definition), nil, e) // as when it was settled: the first instance may cost more
 	a, now := b.account(e), e.WindowEnd.UnixNano()
-	p := Pause{AtMost: b.watches.counted(name, e.Limit, now) >= w.AtMost}
+	p := Pause{AtMost: b.lasting.counted(name, e.Limit, now) >= s.AtMost}
 	for _, at := range b.leaves(name, a, now) {
 		end := e.endFrom(at)
-		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: w.price()}
-		if b.watches.counted(name, e.Limit, end) < w.AtMost && a.FitsHeld(another) {
+		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: s.price()}
+		if b.lasting.counted(name, e.Limit, end) < s.AtMost && a.FitsHeld(another) {
 			p.Until = new(time.Unix(0, end).UTC())
 			break
 		}
@@ -68,14 +67,14 @@ func (b *Books) Paused(e Entry, w Watch) (Pause, bool) {
 	return p, true
 }
 
-// leaves lists the moments after now at which an instance of a watch, or any charge, stops to count.
-func (b *Books) leaves(name watchName, a *budget.Account, now int64) (all []int64) {
+// leaves lists the moments after now at which an instance of a step, or any charge, stops to count.
+func (b *Books) leaves(name stepName, a *budget.Account, now int64) (all []int64) {
 	per := int64(a.Limit().Per)
 	if per == 0 {
 		return nil
 	}
-	for _, x := range b.watches.of[name] {
-		if at := x.looked + per; x.over && at > now {
+	for _, x := range b.lasting.of[name] {
+		if at := x.Looked + per; x.Over && at > now {
 			all = append(all, at)
 		}
 	}

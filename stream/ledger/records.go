@@ -12,9 +12,9 @@ import (
 )
 
 // Size is how many records the entry has.
-func (e Entry) Size() int { return len(e.Groups) * (len(e.Releases) + len(e.Watches)) }
+func (e Entry) Size() int { return len(e.Groups) * (len(e.Releases) + len(e.Steps)) }
 
-// Records expands the entry into its output records, group by group, in the order of the releases and the watches. The
+// Records expands the entry into its output records, group by group, in the order of the releases and the steps. The
 // same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro] converts them with
 // [record.EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
@@ -30,8 +30,8 @@ func (e Entry) Records() ([]record.Record, error) {
 			}
 			out = append(out, r)
 		}
-		for i := range e.Watches {
-			r, err := e.record(e.watchFigure(g, i))
+		for _, s := range e.Steps {
+			r, err := e.record(s.kind().figure(s, e, g))
 			if err != nil {
 				return nil, err
 			}
@@ -109,56 +109,18 @@ func fill(f *record.Figure, v Value) {
 	}
 }
 
-// watchFigure returns the figure of the i-th watch in a group. That of an alarm is 1 from the window in which it fires
-// until it may be armed again, 0 while it is silent.
-func (e Entry) watchFigure(g Group, i int) record.Figure {
-	w := e.Watches[i]
-	if w.Release != nil {
-		return e.onChangeFigure(g, i)
-	}
-	cost, _ := e.costs(w) // Records has checked the entry
-	f := e.blank(Group{Name: g.Name}, record.Series{
-		Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
-		Epsilon: cost.Epsilon, Delta: cost.Delta,
-	})
-	f.MaxWindows = nil // a watch looks at everybody
-	f.Instance, f.Excess95 = w.Instance, optionalDigits(w.Excess95)
-	value, reason := json.Number("0"), w.Reason
-	if w.Fired != nil {
-		switch fired := e.group(*w.Fired); {
-		case g.Name == *w.Fired:
-			value, reason, f.Since = "1", "", w.Since
-		case e.group(g.Name) > fired: // nobody looked
-			reason = record.NotArmed
-		}
-	}
-	if reason == "" {
-		f.Value = &value
-		return f
-	}
-	f.Status, f.Reason = record.Withheld, &reason
-	if reason == record.BudgetExhausted {
-		f.Epsilon, f.Delta = "0", "0"
-	}
+// blankStep returns the figure of a step about a group, without its value. A step looks at everybody, so it has no cap,
+// and nothing that was drawn for the window itself.
+func (e Entry) blankStep(s Step, g Group, of record.Series) record.Figure {
+	f := e.blank(Group{Name: g.Name}, of)
+	f.MaxWindows, f.Instance = nil, s.Instance
 	return f
 }
 
-// onChangeFigure returns the figure of the i-th watch in a group: the value that was last drawn for the group.
-func (e Entry) onChangeFigure(g Group, i int) record.Figure {
-	w := e.Watches[i]
-	cost, _ := e.costs(w) // Records has checked the entry
-	r := *w.Release
-	r.Epsilon, r.Delta = cost.Epsilon, cost.Delta
-	f := e.blank(Group{Name: g.Name}, r)
-	f.MaxWindows, f.Instance, f.Changed = nil, w.Instance, new(w.Draws(g.Name)) // it looks at everybody
-	if w.Looks() {
-		v := w.Values[e.group(g.Name)]
-		fill(&f, v.Figure)
-		f.Since = new(record.Whole(v.Since).Time)
-		return f
-	}
-	f.Status, f.Reason = record.Withheld, &w.Reason
-	if w.Reason == record.BudgetExhausted {
+// withheld says why a figure of a step has no value. It costs nothing if no instance could be paid.
+func withheld(f record.Figure, reason string) record.Figure {
+	f.Status, f.Reason = record.Withheld, &reason
+	if reason == record.BudgetExhausted {
 		f.Epsilon, f.Delta = "0", "0"
 	}
 	return f

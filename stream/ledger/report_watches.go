@@ -26,26 +26,26 @@ type WatchFigures struct {
 
 // watchFigures reports on all watches in the books.
 func (b *Books) watchFigures() (all []WatchFigures) {
-	for _, name := range b.watches.names() {
-		instances := b.watches.of[name]
+	for _, name := range b.lasting.names() {
+		instances := b.lasting.of[name]
 		last := instances[len(instances)-1]
 		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
 		limit := b.accounts[name.budget].Limit()
 		f := WatchFigures{
-			Stream: name.stream, Watch: name.watch, Budget: name.budget,
+			Stream: name.stream, Watch: name.step, Budget: name.budget,
 			Instances: int64(len(instances)), State: "armed",
-			From: moment(last.from), To: moment(last.looked), Epsilon: number{limit.Compose(last.cost).Epsilon},
+			From: moment(last.From), To: moment(last.Looked), Epsilon: number{limit.Compose(last.Cost).Epsilon},
 		}
 		switch {
-		case last.over && b.watches.withheld[name]:
+		case last.Over && b.lasting.withheld[name]:
 			f.State = "withheld"
-		case last.fired != nil:
+		case last.Fired != nil:
 			f.State = "fired"
-		case last.over:
+		case last.Over:
 			f.State = "ended"
 		}
 		for _, a := range instances {
-			f.EpsilonTotal.Decimal = f.EpsilonTotal.Add(limit.Compose(a.cost).Epsilon)
+			f.EpsilonTotal.Decimal = f.EpsilonTotal.Add(limit.Compose(a.Cost).Epsilon)
 		}
 		all = append(all, f)
 	}

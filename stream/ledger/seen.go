@@ -6,7 +6,7 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// Seen is what the records of a watch say of one of its instances.
+// Seen is what the records of a step say of one of its instances.
 type Seen struct {
 	Number int64
 	Cost   []budget.Item
@@ -20,23 +20,23 @@ type Seen struct {
 // mostSeen bounds the gaps that a record can make.
 const mostSeen = 1 << 20
 
-// AddSeen adds the instances of a watch, by number, for readers of output topics who do not see the ledger. Instances
+// AddSeen adds the instances of a step, by number, for readers of output topics who do not see the ledger. Instances
 // that are not seen any more leave gaps, which cost nothing.
-func (b *Books) AddSeen(budget, stream, watch string, all []Seen) error {
-	name := watchName{budget, stream, watch}
+func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
+	name := stepName{budget, stream, step}
 	for _, s := range all {
-		if s.Number < int64(len(b.watches.of[name]))+1 || s.Number > mostSeen {
-			return fmt.Errorf("instance %s follows number %d", name.instance(s.Number), len(b.watches.of[name]))
+		if s.Number < int64(len(b.lasting.of[name]))+1 || s.Number > mostSeen {
+			return fmt.Errorf("instance %s follows number %d", name.instance(s.Number), len(b.lasting.of[name]))
 		}
-		for int64(len(b.watches.of[name])) < s.Number-1 {
-			b.watches.of[name] = append(b.watches.of[name], &instance{over: true})
+		for int64(len(b.lasting.of[name])) < s.Number-1 {
+			b.lasting.of[name] = append(b.lasting.of[name], &instance{Over: true})
 		}
-		b.watches.withheld[name] = s.Withheld
-		a := &instance{cost: s.Cost, from: s.From, looked: s.To, over: s.Over}
+		b.lasting.withheld[name] = s.Withheld
+		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Over: s.Over}
 		if s.Fired {
-			a.fired = new("")
+			a.Fired = new("")
 		}
-		if err := b.watches.arm(b.open(budget), name, a); err != nil {
+		if err := b.lasting.arm(b.open(budget), name, a); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // ErrNoRegistry says that a topic has figures in Avro and no registry is known.
-var ErrNoRegistry = errors.New("its figures are in Avro; want the address of their schema registry in LOUVER_SCHEMA_REGISTRY_URL")
+var ErrNoRegistry = errors.New("its figures are in Avro; " +
+	"want the address of their schema registry in LOUVER_SCHEMA_REGISTRY_URL")
 
 // headerSize is the length of what is before a figure in Avro: a zero byte and the number of the schema.
 const headerSize = 5
@@ -54,18 +55,15 @@ func inAvro(m *fetch.Record) bool {
 // askAgain is how soon a number that the registry did not know is asked for again.
 const askAgain = 10 * time.Second
 
-// avro returns the reader for a schema, or nil if the registry has no such schema or it is not that of a figure. It waits
-// for a registry that does not answer.
+// avro returns the reader for a schema, or nil if the registry has no such schema or it is not that of a figure. It
+// waits for a registry that does not answer.
 func (r *Reader) avro(ctx context.Context, number uint32) (*record.AvroReader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s, known := r.known[number]; known && (s.until.IsZero() || time.Now().Before(s.until)) {
 		return s.reader, nil
 	}
-	tell := func(error) {}
-	if r.Retrying != nil {
-		tell = r.Retrying("the schema registry cannot be read", "the schema registry can be read again")
-	}
+	tell := r.retrying("the schema registry cannot be read", "the schema registry can be read again")
 	ask := func() (codec.Registered, error) {
 		schema, err := r.Schemas.Schema(ctx, number)
 		if errors.Is(err, codec.ErrNoSchema) {
@@ -78,24 +76,24 @@ func (r *Reader) avro(ctx context.Context, number uint32) (*record.AvroReader, e
 		return nil, err
 	}
 	tell(nil)
-	var s known
+	var s knownSchema
 	if schema.Text == "" {
 		s.until = time.Now().Add(askAgain)
 	} else if s.reader, err = record.NewAvroReader(schema.Text); err != nil && !errors.Is(err, record.ErrForeign) {
 		return nil, err
 	}
 	if r.known == nil || len(r.known) >= mostKnown {
-		r.known = map[uint32]known{}
+		r.known = map[uint32]knownSchema{}
 	}
 	r.known[number] = s
 	return s.reader, nil
 }
 
-// known is what is known of a schema. reader is nil if there is none, or if it is the schema of something else.
-type known struct {
+// knownSchema is what is known of a schema. reader is nil if there is none, or if it is the schema of something else.
+type knownSchema struct {
 	reader *record.AvroReader
 	until  time.Time // when to ask again; zero: never, because a schema never changes
 }
 
-// mostKnown bounds the memory for schemas: whoever makes numbers up gets no more.
+// mostKnown bounds the memory for schemas, also if somebody writes records with invented numbers.
 const mostKnown = 1000

@@ -32,7 +32,7 @@ type Reader struct {
 	Lenient bool
 
 	mu    sync.Mutex
-	known map[uint32]known // by number
+	known map[uint32]knownSchema // by number
 }
 
 // Message is a record of a topic. Key and Value are valid until the function that gets it returns.
@@ -92,11 +92,15 @@ func persist[T any](ctx context.Context, r *Reader, topic string, f func(context
 	if !r.Lenient {
 		return f(ctx)
 	}
-	notify := func(error) {}
-	if r.Retrying != nil {
-		notify = r.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
+	return kafkaconn.Persist(ctx, r.retrying("cannot read topic "+topic, "topic "+topic+" can be read again"), f)
+}
+
+// retrying makes a hook as Retrying does, or one that does nothing.
+func (r *Reader) retrying(problem, solved string) func(error) {
+	if r.Retrying == nil {
+		return func(error) {}
 	}
-	return kafkaconn.Persist(ctx, notify, f)
+	return r.Retrying(problem, solved)
 }
 
 // begin returns the offset to begin at. A fresh topic is read from its start.
@@ -145,7 +149,8 @@ func (r *Reader) AllFrom(ctx context.Context, names []string, from map[int]int64
 
 // partitions runs work on every partition of the topics concurrently. It waits for missing topics while it works on the
 // others; fresh says that the topic was missing.
-func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx context.Context, topic string, partition int, fresh bool) error) error {
+func (r *Reader) partitions(ctx context.Context, names []string,
+	work func(ctx context.Context, topic string, partition int, fresh bool) error) error {
 	run, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
 		run.Go(func() error {
@@ -161,10 +166,7 @@ func (r *Reader) partitions(ctx context.Context, names []string, work func(ctx c
 
 // find waits for a topic and counts its partitions. fresh says that the topic was missing at first.
 func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh bool, err error) {
-	notify := func(error) {}
-	if r.Retrying != nil {
-		notify = r.Retrying("waiting for topic "+name, "topic "+name+" exists now")
-	}
+	notify := r.retrying("waiting for topic "+name, "topic "+name+" exists now")
 	counts, err := kafkaconn.Retry(ctx, func(err error) {
 		fresh = fresh || errors.Is(err, topics.ErrMissing)
 		notify(err)

@@ -9,11 +9,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-const published = `{"schema":"louver.release.v1","id":"s/eu/2026-11-20T08:00:00Z/p50","stream":"s","group":"eu","release":"p50",
-"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z","incomplete":false,
-"statistic":"median","p":0.5,"mechanism":"margin","unit":"ms","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":554.2,
+const published = `{"schema":"louver.release.v1","id":"s/eu/2026-11-20T08:00:00Z/p50",
+"stream":"s","group":"eu","release":"p50",
+"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z",
+"incomplete":false,"statistic":"median","p":0.5,"mechanism":"margin","unit":"ms",
+"value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":554.2,
 "users":10412,"p_low":0.4,"p_high":0.6,"interval":null,"smoothed":{"value":815,"low":790,"high":840},
-"stream_epsilon_spent":12.5,"budget":"b","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,"budget_windows_left":46}`
+"stream_epsilon_spent":12.5,
+"budget":"b","budget_epsilon_spent":12.5,"budget_epsilon_limit":24,"budget_windows_left":46}`
+
+// They move a record by one window.
+var (
+	later   = strings.NewReplacer("T08:00:00", "T08:15:00", "T08:15:00", "T08:30:00", "T08:15:30", "T08:30:30")
+	earlier = strings.NewReplacer("T08:00:00", "T07:45:00", "T08:15:00", "T08:00:00", "T08:15:30", "T08:00:30")
+)
 
 func gauges(t *testing.T, now string, values ...string) *Gauges {
 	t.Helper()
@@ -34,75 +43,75 @@ func gauges(t *testing.T, now string, values ...string) *Gauges {
 }
 
 func TestGauges(t *testing.T) {
-	const name = "louver_release_value"
-	value := func(v string) string {
-		return "# HELP " + name + " Newest published value. Absent while it is withheld, or once it is older than three windows.\n# TYPE " + name + " gauge\n" +
-			name + `{group="eu",release="p50",stream="s"} ` + v + "\n"
-	}
-	later := strings.NewReplacer("T08:00:00Z", "T08:15:00Z", "T08:15:00Z", "T08:30:00Z", "T08:15:30Z", "T08:30:30Z").Replace(published)
-	withheld := strings.NewReplacer(`"value":812,"status":"ok","reason":null`, `"value":null,"status":"withheld","reason":"too_few_users"`).Replace(later)
+	next := later.Replace(published)
+	withheld := strings.NewReplacer(`"value":812,"status":"ok","reason":null`,
+		`"value":null,"status":"withheld","reason":"too_few_users"`).Replace(next)
+	const value = "louver_release_value"
 	for _, c := range []struct {
 		name, now string
 		values    []string
 		want      string
 	}{
-		{"fresh", "2026-11-20T08:16:00Z", []string{published}, value("812")},
-		{"newest wins, whatever the order", "2026-11-20T08:31:00Z", []string{strings.Replace(later, "812", "900", 1), published}, value("900")},
+		{"fresh", "2026-11-20T08:16:00Z", []string{published}, "812"},
+		{"newest wins, whatever the order", "2026-11-20T08:31:00Z",
+			[]string{strings.Replace(next, "812", "900", 1), published}, "900"},
 		{"stale after three windows", "2026-11-20T09:01:00Z", []string{published}, ""},
 		{"absent while withheld", "2026-11-20T08:31:00Z", []string{published, withheld}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := testutil.CollectAndCompare(gauges(t, c.now, c.values...), strings.NewReader(c.want), name); err != nil {
+			g, want := gauges(t, c.now, c.values...), ""
+			if c.want != "" {
+				want = head(t, g, value) + value + `{group="eu",release="p50",stream="s"} ` + c.want + "\n"
+			}
+			if err := testutil.CollectAndCompare(g, strings.NewReader(want), value); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	g := gauges(t, "2026-11-20T08:31:00Z", withheld)
-	if err := testutil.CollectAndCompare(g, strings.NewReader(`
-# HELP louver_release_withheld 1 while the newest value is withheld for this reason, else 0.
-# TYPE louver_release_withheld gauge
+	if err := testutil.CollectAndCompare(g, strings.NewReader(head(t, g, "louver_release_withheld")+`
 louver_release_withheld{group="eu",reason="budget_exhausted",release="p50",stream="s"} 0
 louver_release_withheld{group="eu",reason="too_few_users",release="p50",stream="s"} 1
 `), "louver_release_withheld"); err != nil {
 		t.Error(err)
 	}
-	useful := strings.NewReplacer(`"rank_error_95":554.2`, `"rank_error_95":554.2,"error_95":null,"quality":"useful"`, `"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
-	count := strings.NewReplacer("/p50", "/users", `"p50"`, `"users"`, `"median"`, `"count"`, `"value":812`, `"value":100`, `"error_95":null,"quality":"useful"`, `"error_95":150,"quality":"noise"`).Replace(useful)
-	if err := testutil.CollectAndCompare(gauges(t, "2026-11-20T08:16:00Z", useful, count), strings.NewReader(`
-# HELP louver_release_high Upper end of the paid interval, of the free 90 % band, or of the value and its 95 % error.
-# TYPE louver_release_high gauge
+	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+	useful := strings.NewReplacer(`"rank_error_95":554.2`, `"rank_error_95":554.2,"error_95":null,"quality":"useful"`,
+		`"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
+	count := strings.NewReplacer("/p50", "/users", `"p50"`, `"users"`, `"median"`, `"count"`, `"value":812`, `"value":100`,
+		`"error_95":null,"quality":"useful"`, `"error_95":150,"quality":"noise"`).Replace(useful)
+	g = gauges(t, "2026-11-20T08:16:00Z", useful, count)
+	want := head(t, g, "louver_release_high") + `
 louver_release_high{group="eu",release="users",stream="s"} 250
-# HELP louver_release_low Lower end of the paid interval, of the free 90 % band, or of the value less its 95 % error.
-# TYPE louver_release_low gauge
+` + head(t, g, "louver_release_low") + `
 louver_release_low{group="eu",release="users",stream="s"} 0
-# HELP louver_release_quality 1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or stale, or if no public figure bounds its error.
-# TYPE louver_release_quality gauge
+` + head(t, g, "louver_release_quality") + `
 louver_release_quality{group="eu",quality="noise",release="p50",stream="s"} 0
 louver_release_quality{group="eu",quality="noise",release="users",stream="s"} 1
 louver_release_quality{group="eu",quality="rough",release="p50",stream="s"} 0
 louver_release_quality{group="eu",quality="rough",release="users",stream="s"} 0
 louver_release_quality{group="eu",quality="useful",release="p50",stream="s"} 1
 louver_release_quality{group="eu",quality="useful",release="users",stream="s"} 0
-`), "louver_release_high", "louver_release_low", "louver_release_quality"); err != nil {
+`
+	err := testutil.CollectAndCompare(g, strings.NewReader(want),
+		"louver_release_high", "louver_release_low", "louver_release_quality")
+	if err != nil {
 		t.Error(err)
-	}
-	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
-		t.Errorf("%v %v", problems, err)
 	}
 }
 
 // A watch has gauges of its own, and none of a release.
 func TestWatchGauges(t *testing.T) {
 	record := func(group, value, more string) string {
-		return strings.NewReplacer(`"group":"eu"`, `"group":"`+group+`"`, "p50", "slow", `"median"`, `"watch"`, `"margin"`, `"sparse_vector"`, `"value":812,"status":"ok","reason":null`, `"value":`+value+`,`+more,
+		return strings.NewReplacer(`"group":"eu"`, `"group":"`+group+`"`, "p50", "slow", `"median"`, `"watch"`,
+			`"margin"`, `"sparse_vector"`, `"value":812,"status":"ok","reason":null`, `"value":`+value+`,`+more,
 			`"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
 	}
 	const ok, notArmed = `"status":"ok","reason":null`, `"status":"withheld","reason":"not_armed"`
-	firing := func(lines string) string {
-		return "# HELP louver_watch_firing 1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at the group, or once the newest record is older than three windows.\n# TYPE louver_watch_firing gauge\n" + lines
-	}
-	armed := func(value string) string {
-		return "# HELP louver_watch_armed 1 if an instance of the watch looked at the newest window and goes on, else 0.\n# TYPE louver_watch_armed gauge\nlouver_watch_armed{stream=\"s\",watch=\"slow\"} " + value + "\n"
+	firing := func(group, value string) string {
+		return `louver_watch_firing{group="` + group + `",stream="s",watch="slow"} ` + value + "\n"
 	}
 	for name, c := range map[string]struct {
 		now           string
@@ -110,13 +119,20 @@ func TestWatchGauges(t *testing.T) {
 		firing, armed string
 	}{
 		"silent": {"2026-11-20T08:16:00Z", []string{record("eu", "0", ok), record("us", "0", ok)},
-			firing("louver_watch_firing{group=\"eu\",stream=\"s\",watch=\"slow\"} 0\nlouver_watch_firing{group=\"us\",stream=\"s\",watch=\"slow\"} 0\n"), armed("1")},
-		"fires": {"2026-11-20T08:16:00Z", []string{record("eu", "0", ok), record("us", "1", ok), record("ap", "null", notArmed)},
-			firing("louver_watch_firing{group=\"eu\",stream=\"s\",watch=\"slow\"} 0\nlouver_watch_firing{group=\"us\",stream=\"s\",watch=\"slow\"} 1\n"), armed("0")},
-		"stale": {"2026-11-20T09:16:00Z", []string{record("eu", "1", ok)}, "", armed("0")},
+			firing("eu", "0") + firing("us", "0"), "1"},
+		"fires": {"2026-11-20T08:16:00Z",
+			[]string{record("eu", "0", ok), record("us", "1", ok), record("ap", "null", notArmed)},
+			firing("eu", "0") + firing("us", "1"), "0"},
+		"stale": {"2026-11-20T09:16:00Z", []string{record("eu", "1", ok)}, "", "0"},
 	} {
 		g := gauges(t, c.now, c.values...)
-		if err := testutil.CollectAndCompare(g, strings.NewReader(c.firing+c.armed), "louver_watch_firing", "louver_watch_armed", "louver_release_value", "louver_release_info"); err != nil {
+		want := head(t, g, "louver_watch_armed") + `louver_watch_armed{stream="s",watch="slow"} ` + c.armed + "\n"
+		if c.firing != "" {
+			want += head(t, g, "louver_watch_firing") + c.firing
+		}
+		err := testutil.CollectAndCompare(g, strings.NewReader(want),
+			"louver_watch_firing", "louver_watch_armed", "louver_release_value", "louver_release_info")
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,50 +141,51 @@ func TestWatchGauges(t *testing.T) {
 // What is shown of several groups or streams at once does not depend on chance.
 func TestGaugesAgreeOnOneFigure(t *testing.T) {
 	other := strings.NewReplacer(`"group":"eu"`, `"group":"us"`, `"margin"`, `"above_threshold"`).Replace(published)
-	older := strings.NewReplacer(`"group":"eu"`, `"group":"ap"`, `"margin"`, `"duff"`, "T08:00:00Z", "T07:45:00Z", "T08:15:00Z", "T08:00:00Z").Replace(published)
-	shared := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`, `"budget_epsilon_spent":12.5`, `"budget_epsilon_spent":13`, `"budget_windows_left":46`, `"budget_windows_left":5`).Replace(published)
+	older := strings.NewReplacer(`"group":"eu"`, `"group":"ap"`, `"margin"`, `"duff"`).Replace(earlier.Replace(published))
+	shared := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`,
+		`"budget_epsilon_spent":12.5`, `"budget_epsilon_spent":13`,
+		`"budget_windows_left":46`, `"budget_windows_left":5`).Replace(published)
 	for range 50 { // a map is gone through in another order each time
 		g := gauges(t, "2026-11-20T08:16:00Z", published, other, older, shared)
-		if err := testutil.CollectAndCompare(g, strings.NewReader(`
-# HELP louver_budget_epsilon_spent `+helpOf(t, g, "louver_budget_epsilon_spent")+`
-# TYPE louver_budget_epsilon_spent gauge
+		want := head(t, g, "louver_budget_epsilon_spent") + `
 louver_budget_epsilon_spent{budget="b"} 13
-# HELP louver_budget_windows_left `+helpOf(t, g, "louver_budget_windows_left")+`
-# TYPE louver_budget_windows_left gauge
+` + head(t, g, "louver_budget_windows_left") + `
 louver_budget_windows_left{budget="b"} 5
-# HELP louver_release_info `+helpOf(t, g, "louver_release_info")+`
-# TYPE louver_release_info gauge
+` + head(t, g, "louver_release_info") + `
 louver_release_info{mechanism="margin",p="0.5",release="p50",statistic="median",stream="s",unit="ms"} 1
 louver_release_info{mechanism="margin",p="0.5",release="p50",statistic="median",stream="u",unit="ms"} 1
-`), "louver_budget_epsilon_spent", "louver_budget_windows_left", "louver_release_info"); err != nil {
+`
+		err := testutil.CollectAndCompare(g, strings.NewReader(want),
+			"louver_budget_epsilon_spent", "louver_budget_windows_left", "louver_release_info")
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// A stream whose windows cost nothing says that there is no end of them. That does not hide what its budget can pay of another
-// stream, whichever was decided last. Only a record that is too old says nothing any more.
+// A stream whose windows cost nothing says that there is no end of them. That does not hide what its budget can pay of
+// another stream, whichever was decided last. Only a record that is too old says nothing any more.
 func TestGaugeOfWindowsLeft(t *testing.T) {
 	const endless = "9007199254740992"
-	free := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`, `"budget_windows_left":46`, `"budget_windows_left":`+endless).Replace(published)
-	later := strings.NewReplacer("T08:00:00Z", "T08:15:00Z", "T08:15:00Z", "T08:30:00Z", "T08:15:30Z", "T08:30:30Z").Replace(free)
-	earlier := strings.NewReplacer("T08:00:00Z", "T07:45:00Z", "T08:15:00Z", "T08:00:00Z", "T08:15:30Z", "T08:00:30Z").Replace(free)
+	free := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`,
+		`"budget_windows_left":46`, `"budget_windows_left":`+endless).Replace(published)
 	for _, c := range []struct {
 		now     string
 		records []string
 		want    string
 	}{
 		{"2026-11-20T08:31:00Z", []string{published, free}, "46"},
-		{"2026-11-20T08:31:00Z", []string{published, later}, "46"},
-		{"2026-11-20T08:31:00Z", []string{published, earlier}, "46"},
+		{"2026-11-20T08:31:00Z", []string{published, later.Replace(free)}, "46"},
+		{"2026-11-20T08:31:00Z", []string{published, earlier.Replace(free)}, "46"},
 		{"2026-11-20T08:31:00Z", []string{free}, endless},
-		{"2026-11-20T09:05:00Z", []string{published, later}, endless}, // the stream s has ended
-		{"2026-11-20T19:05:00Z", []string{published, later}, "46"},    // nothing comes from either
+		{"2026-11-20T09:05:00Z", []string{published, later.Replace(free)}, endless}, // the stream s has ended
+		{"2026-11-20T19:05:00Z", []string{published, later.Replace(free)}, "46"},    // nothing comes from either
 	} {
 		for range 20 { // a map is gone through in another order each time
 			g := gauges(t, c.now, c.records...)
 			const name = "louver_budget_windows_left"
-			want := "# HELP " + name + " " + helpOf(t, g, name) + "\n# TYPE " + name + " gauge\n" + name + `{budget="b"} ` + strings.Replace(c.want, endless, "9.007199254740992e+15", 1) + "\n"
+			want := strings.Replace(c.want, endless, "9.007199254740992e+15", 1)
+			want = head(t, g, name) + name + `{budget="b"} ` + want + "\n"
 			if err := testutil.CollectAndCompare(g, strings.NewReader(want), name); err != nil {
 				t.Fatalf("%s: %v", c.now, err)
 			}
@@ -176,8 +193,8 @@ func TestGaugeOfWindowsLeft(t *testing.T) {
 	}
 }
 
-// helpOf is the help of a metric, whose words are not tested here.
-func helpOf(t *testing.T, c prometheus.Collector, name string) string {
+// head is what comes before the values of a gauge. The words of its help are not tested here.
+func head(t *testing.T, c prometheus.Collector, name string) string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -187,7 +204,7 @@ func helpOf(t *testing.T, c prometheus.Collector, name string) string {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			return f.GetHelp()
+			return "# HELP " + name + " " + f.GetHelp() + "\n# TYPE " + name + " gauge\n"
 		}
 	}
 	t.Fatalf("no metric %s", name)

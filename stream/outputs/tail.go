@@ -11,7 +11,8 @@ const firstTail = 256
 
 // Tail calls f for the newest records of a partition, in order. While enough says that more are needed, it begins again
 // eight times as far back, up to the whole partition. It waits for a missing topic.
-func (r *Reader) Tail(ctx context.Context, topic string, partition int, f func(Message) error, enough func() bool) error {
+func (r *Reader) Tail(ctx context.Context, topic string, partition int,
+	f func(Message) error, enough func() bool) error {
 	if _, _, err := r.find(ctx, topic); err != nil {
 		return err
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// TestTextIsThereAsAWhole writes long texts under one key: committed, aborted, shorter than before, and cut off. What is read
-// is always the last one that was committed as a whole.
+// TestTextIsThereAsAWhole writes long texts under one key: committed, aborted, shorter than before, and cut off. What
+// is read is always the last one that was committed as a whole.
 func TestTextIsThereAsAWhole(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
-		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: b.Topic(t, topics.Partitions, map[string]string{"cleanup.policy": "compact"})}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: b.Topic(t, topics.Partitions,
+			map[string]string{"cleanup.policy": "compact"})}
 		key := progress.CheckpointKey(3)
 		partition := topics.Place(key, topics.Partitions)
 		text := func(letter string, size int) []byte { return bytes.Repeat([]byte(letter), size) }
@@ -26,7 +27,8 @@ func TestTextIsThereAsAWhole(t *testing.T) {
 			t.Helper()
 			got, found, err := log.ReadText(kafkatest.Context(t), key)
 			if err != nil || found != (size > 0) || !bytes.Equal(got.Text, text(letter, size)) || got.Pieces != pieces {
-				t.Fatalf("read %d bytes in %d pieces (%t, %v), want %d of %q in %d", len(got.Text), got.Pieces, found, err, size, letter, pieces)
+				t.Fatalf("read %d bytes in %d pieces (%t, %v), want %d of %q in %d", len(got.Text), got.Pieces, found, err, size,
+					letter, pieces)
 			}
 		}
 		write := func(how func(*kafkatest.Transaction), records ...txn.Record) {
@@ -58,7 +60,8 @@ func TestTextIsThereAsAWhole(t *testing.T) {
 		neighbour, _ := log.TextRecords(strings.TrimSuffix(key, "3")+"33", text("d", short), 0)
 		write(commit, neighbour...)
 		want("c", short, 1)
-		if err := txn.Send(context.Background(), b.Conn.Client, first[:1]); err != nil { // its other pieces are not there any more
+		// its other pieces are not there any more
+		if err := txn.Send(context.Background(), b.Conn.Client, first[:1]); err != nil {
 			t.Fatal(err)
 		}
 		want("c", short, 1)

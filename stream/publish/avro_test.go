@@ -9,9 +9,11 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-const figure = `{"schema":"louver.release.v1","id":"i","stream":"s","group":"","release":"p50","window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z",
-	"due_at":"2026-11-20T08:15:30Z","statistic":"median","p":0.5,"mechanism":"m","unit":"","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,"rank_error_95":null,
-	"users":null,"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":1,"budget":"b","budget_epsilon_spent":1,"budget_epsilon_limit":2,"budget_windows_left":3}`
+const figure = `{"schema":"louver.release.v1","id":"i","stream":"s","group":"","release":"p50",
+	"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z",
+	"statistic":"median","p":0.5,"mechanism":"m","unit":"","value":812,"status":"ok","reason":null,"epsilon":0.1,"delta":0,
+	"rank_error_95":null,"users":null,"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":1,
+	"budget":"b","budget_epsilon_spent":1,"budget_epsilon_limit":2,"budget_windows_left":3}`
 
 // subjects notes what it is asked to register.
 type subjects struct {
@@ -34,7 +36,8 @@ func TestPrefixes(t *testing.T) {
 	registry := &subjects{fail: errors.New("no route")}
 	p := prefixes{schemas: registry}
 	var blocked *BlockedError
-	if err := p.avro(t.Context(), some("a")); !errors.As(err, &blocked) || blocked.Output != "a" || !strings.Contains(err.Error(), "no route") {
+	if err := p.avro(t.Context(), some("a")); !errors.As(err, &blocked) || blocked.Output != "a" ||
+		!strings.Contains(err.Error(), "no route") {
 		t.Errorf("%v while the registry is away, want that output a is blocked", err)
 	}
 	registry.fail = nil
@@ -54,7 +57,8 @@ func TestPrefixes(t *testing.T) {
 		t.Errorf("the registry was asked for %s, want each subject once after it was away", got)
 	}
 	without := prefixes{}
-	if err := without.avro(t.Context(), some("a")); !errors.As(err, &blocked) || !strings.Contains(err.Error(), "LOUVER_SCHEMA_REGISTRY_URL") {
+	if err := without.avro(t.Context(), some("a")); !errors.As(err, &blocked) ||
+		!strings.Contains(err.Error(), "LOUVER_SCHEMA_REGISTRY_URL") {
 		t.Errorf("%v without a registry, want that output a is blocked", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

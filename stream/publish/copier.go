@@ -30,8 +30,8 @@ type retry struct {
 	at   time.Time
 }
 
-// slowest is the longest time between two attempts to write to a blocked output.
-const slowest = 30 * time.Second
+// mostWait is the longest time between two attempts to write to a blocked output.
+const mostWait = 30 * time.Second
 
 // read is an entry with its offset.
 type read struct {
@@ -84,7 +84,8 @@ func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) er
 		return unreadable(err)
 	}
 	if page.Lost > 0 {
-		return fmt.Errorf("%w: %d records of %s/%d were deleted before they were published", ledger.ErrUnreadable, page.Lost, c.at.Topic, c.at.Number)
+		return fmt.Errorf("%w: %d records of %s/%d were deleted before they were published",
+			ledger.ErrUnreadable, page.Lost, c.at.Topic, c.at.Number)
 	}
 	return unreadable(page.Each(func(r *fetch.Record) error {
 		entry, err := ledger.Decode(r.Value)
@@ -108,7 +109,7 @@ func unreadable(err error) error {
 // write writes the entries of all outputs that are not behind, and moves on to next. An output that is blocked falls
 // behind, at its first entry here.
 func (c *copier) write(ctx context.Context, pending []read, next int64) error {
-	fell := false
+	blockedNow := false
 	for {
 		var entries []ledger.Entry
 		for _, r := range pending {
@@ -117,7 +118,7 @@ func (c *copier) write(ctx context.Context, pending []read, next int64) error {
 			}
 		}
 		c.progress.Offset = next
-		if len(entries) == 0 && !fell {
+		if len(entries) == 0 && !blockedNow {
 			return nil
 		}
 		err := c.put(ctx, entries)
@@ -131,7 +132,7 @@ func (c *copier) write(ctx context.Context, pending []read, next int64) error {
 		}
 		c.progress.Behind[blocked.Output] = pending[first].offset
 		c.postpone(blocked.Output)
-		fell = true
+		blockedNow = true
 	}
 }
 
@@ -149,6 +150,9 @@ func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
 	return err
 }
 
+// errEnough ends the reading of what a write will hold.
+var errEnough = errors.New("enough for one write")
+
 // catchUp writes what is missing in the outputs that are behind: for each that is due for a retry, as much as fits into
 // one write.
 func (c *copier) catchUp(ctx context.Context) error {
@@ -161,19 +165,18 @@ func (c *copier) catchUp(ctx context.Context) error {
 		var missing []ledger.Entry
 		var held load
 		for next = from; next < c.progress.Offset; {
-			enough := errors.New("enough")
 			err := c.poll(ctx, reader, func(r read) error {
 				mine := r.entry.Output == output
 				if r.offset >= c.progress.Offset || mine && !held.takes(r.entry) {
 					next = r.offset
-					return enough
+					return errEnough
 				}
 				if mine {
 					missing, held = append(missing, r.entry), held.with(r.entry)
 				}
 				return nil
 			})
-			if errors.Is(err, enough) {
+			if errors.Is(err, errEnough) {
 				break
 			}
 			if err != nil {
@@ -205,7 +208,7 @@ func (c *copier) postpone(output string) {
 	r := c.retries[output]
 	if r == nil {
 		wait := backoff.NewExponentialBackOff()
-		wait.InitialInterval, wait.MaxInterval = time.Second, slowest
+		wait.InitialInterval, wait.MaxInterval = time.Second, mostWait
 		r = &retry{wait: wait}
 		c.retries[output] = r
 	}

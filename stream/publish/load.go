@@ -2,11 +2,12 @@ package publish
 
 import "github.com/louver/louver/stream/ledger"
 
-// together is how many ledger entries one write may hold.
-const together = 64
+// mostEntries is how many ledger entries one write may hold.
+const mostEntries = 64
 
-// mostRecords is how many records the entries of one write may have, unless a single one has more. An entry has a record for
-// each group and each of its figures and watches. A write is held in memory, and has to be done within [writeTimeout].
+// mostRecords is how many records the entries of one write may have, unless a single one has more. An entry has a
+// record for each group and each of its figures and watches. A write is held in memory, and has to be done within
+// [writeTimeout].
 const mostRecords = 1 << 13
 
 // load counts what the entries of one write hold.
@@ -14,7 +15,7 @@ type load struct{ entries, records int }
 
 // takes reports whether there is room for one more entry.
 func (l load) takes(e ledger.Entry) bool {
-	return l.entries == 0 || l.entries < together && l.records+e.Size() <= mostRecords
+	return l.entries == 0 || l.entries < mostEntries && l.records+e.Size() <= mostRecords
 }
 
 // with returns the load with one more entry.

@@ -7,16 +7,18 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// A write holds few entries if each has many records: a stream with 1,000 groups and 100 watches has 100,000 in every window.
+// A write holds few entries if each has many records: a stream with 1,000 groups and 100 watches has 100,000 in every
+// window.
 func TestWritesAreBoundedByRecords(t *testing.T) {
 	entry := func(groups, watches int) ledger.Entry {
-		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1), Watches: make([]ledger.Watch, watches)}
+		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1),
+			Steps: make([]ledger.Step, watches)}
 	}
 	for _, c := range []struct {
 		groups, watches, want int
 	}{
-		{1, 0, together},
-		{64, 1, together}, // 64 × 128 records are the most
+		{1, 0, mostEntries},
+		{64, 1, mostEntries}, // 64 × 128 records are the most
 		{64, 2, mostRecords / (64 * 3)},
 		{1000, 1, 4},
 		{1000, 100, 1},

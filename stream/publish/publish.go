@@ -1,8 +1,8 @@
 // Package publish is the third stage: it copies the values of the ledger to the outputs, one record for each, together
 // with its progress. It draws nothing, decides nothing and holds nothing personal.
 //
-// Where the records go is a [Sink]. An output that cannot be written to holds up no other: the worker goes on without it,
-// remembers where it stopped, and fills in what is missing once the output takes records again.
+// Where the records go is a [Sink]. An output that cannot be written to holds up no other: the worker goes on without
+// it, remembers where it stopped, and fills in what is missing once the output takes records again.
 package publish
 
 import (

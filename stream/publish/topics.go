@@ -57,7 +57,8 @@ func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 }
 
 func (s *topicSink) open(ctx context.Context) (err error) {
-	s.producer, err = txn.Open(ctx, s.Conn.Client, s.Names.PublishID(s.at.Number), stage.TransactionTimeout, txn.OnRetry(s.Transactions(s.at.Topic)))
+	s.producer, err = txn.Open(ctx, s.Conn.Client, s.Names.PublishID(s.at.Number), stage.TransactionTimeout,
+		txn.OnRetry(s.Transactions(s.at.Topic)))
 	return err
 }
 
@@ -74,8 +75,10 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 	}
 	// The group's offset is for tools that show the lag, and its generation fences a worker that lost the partition.
 	generation, member := s.membership.Generation()
-	tx := txn.Transaction{Offsets: &txn.Offsets{Group: s.Names.Group(stage.Publish), Generation: int(generation), Member: member,
-		Topic: s.at.Topic, Partition: s.at.Number, Offset: p.Offset}}
+	tx := txn.Transaction{Offsets: &txn.Offsets{
+		Group: s.Names.Group(stage.Publish), Generation: int(generation), Member: member,
+		Topic: s.at.Topic, Partition: s.at.Number, Offset: p.Offset,
+	}}
 	outputs := map[string]bool{}
 	for _, e := range entries {
 		if tx.Records, err = s.append(ctx, tx.Records, e); err != nil {
@@ -105,8 +108,8 @@ func (s *topicSink) Write(ctx context.Context, entries []ledger.Entry, p Progres
 	return &BlockedError{at.Topic, at.Err}
 }
 
-// limit returns a context for one transaction. It ends after writeTimeout, or as soon as deleted, which is asked once after
-// askAfter, says that an output does not exist. Then that is its cause.
+// limit returns a context for one transaction, which ends after writeTimeout. After askAfter it asks deleted once, and
+// ends the context if an output does not exist, with that error as its cause.
 func limit(ctx context.Context, deleted func(context.Context) *BlockedError) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithTimeout(ctx, writeTimeout)
 	limited, end := context.WithCancelCause(timed)

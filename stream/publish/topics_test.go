@@ -34,7 +34,8 @@ func TestOthersWaitLittleForADeletedOutput(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, cancel := limit(t.Context(), func(context.Context) *BlockedError { t.Error("asked after the transaction"); return nil })
+		_, cancel := limit(t.Context(),
+			func(context.Context) *BlockedError { t.Error("asked after the transaction"); return nil })
 		cancel()
 		time.Sleep(writeTimeout) // of the bubble's clock
 		synctest.Wait()

@@ -1,4 +1,5 @@
-// Package registry reads schemas from a schema registry that speaks the API of Confluent's, and adds those of the outputs.
+// Package registry reads schemas from a schema registry that speaks the API of Confluent's, and adds those of the
+// outputs.
 package registry
 
 import (
@@ -84,7 +85,8 @@ func (c *Client) Register(ctx context.Context, subject, schema string) (uint32, 
 	if err != nil {
 		var told *sr.ResponseError
 		if errors.As(err, &told) && told.StatusCode == http.StatusConflict {
-			return 0, fmt.Errorf("subject %s has a schema that is not compatible; want a topic whose subject is new, or one with figures of Louver", subject)
+			return 0, fmt.Errorf("subject %s has a schema that is not compatible; "+
+				"want a topic whose subject is new, or one with figures of Louver", subject)
 		}
 		return 0, answer(err)
 	}
@@ -92,7 +94,9 @@ func (c *Client) Register(ctx context.Context, subject, schema string) (uint32, 
 }
 
 // references adds what a schema builds upon, each behind those that it builds upon itself.
-func (c *Client) references(ctx context.Context, s sr.Schema, seen map[string]bool, all []codec.Reference) ([]codec.Reference, error) {
+func (c *Client) references(
+	ctx context.Context, s sr.Schema, seen map[string]bool, all []codec.Reference,
+) ([]codec.Reference, error) {
 	for _, ref := range s.References {
 		if seen[ref.Name] {
 			continue

@@ -63,7 +63,8 @@ func TestSchema(t *testing.T) {
 		return all
 	}
 	version := func(text string, references ...string) object {
-		return object{"subject": "s", "version": 2, "id": 9, "schemaType": "PROTOBUF", "schema": text, "references": refer(references...)}
+		return object{"subject": "s", "version": 2, "id": 9, "schemaType": "PROTOBUF", "schema": text,
+			"references": refer(references...)}
 	}
 	f := &fake{answers: map[string]any{
 		"/schemas/ids/7":         object{"schema": `"string"`}, // Avro has no type there
@@ -86,7 +87,8 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := codec.Registered{Format: "protobuf", Text: "top", References: []codec.Reference{{Name: "c.proto", Text: "text of c"}, {Name: "a.proto", Text: "text of a"}, {Name: "b.proto", Text: "text of b"}}}
+	want := codec.Registered{Format: "protobuf", Text: "top", References: []codec.Reference{{Name: "c.proto",
+		Text: "text of c"}, {Name: "a.proto", Text: "text of a"}, {Name: "b.proto", Text: "text of b"}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -102,7 +104,8 @@ func TestPassword(t *testing.T) {
 		c.Username, c.Password = "me", func() (string, error) { return password, nil }
 	})
 	_, err := c.Schema(t.Context(), 7)
-	if err == nil || errors.Is(err, codec.ErrNoSchema) || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "html") || strings.Contains(err.Error(), password) {
+	if err == nil || errors.Is(err, codec.ErrNoSchema) || !strings.Contains(err.Error(), "401") ||
+		strings.Contains(err.Error(), "html") || strings.Contains(err.Error(), password) {
 		t.Errorf("%v, want one line about 401", err)
 	}
 	password = "new" // as if the file had changed

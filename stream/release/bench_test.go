@@ -34,10 +34,10 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 				p := all[i%streams]
 				w, _ := p.schedule.After(d.charges.decided(p))
 				e := p.entry("app", w)
-				e.Watches = d.lookout.watches(p, w)
+				e.Steps = d.lookout.steps(p, w)
 				_, e.Ended = d.lookout.resume(p)
-				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Watches[0].Looks() || e.Watches[0].Arms {
-					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Watches)
+				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Steps[0].Looks() || e.Steps[0].Arms {
+					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Steps)
 				}
 			}
 		})
@@ -48,7 +48,7 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 	b.Helper()
 	e := p.entry("app", w)
-	e.Reason, e.Watches = "", s.lookout.watches(p, w)
+	e.Reason, e.Steps = "", s.lookout.steps(p, w)
 	if err := s.charges.own.fold.Books.Settle(&e); err != nil {
 		b.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 	for g := range samples {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
 	}
-	for i := range e.Watches {
-		if err := s.lookout.lookOnce(p, i, &e, instance{}, samples, p.random); err != nil || e.Watches[i].Fired != nil {
-			b.Fatal(err, e.Watches[i].Fired)
+	for i := range e.Steps {
+		if err := s.lookout.lookOnce(p.steps[i], &e, &e.Steps[i], instance{}, samples, p.random); err != nil || e.Steps[i].Fires() != nil {
+			b.Fatal(err, e.Steps[i].Fires())
 		}
 	}
 	e.Reason = "budget_exhausted" // the figures are not drawn

@@ -23,8 +23,8 @@ import (
 // somebody count too often. Then the cap begins anew with the next window. From there on the windows are charged under a
 // new era of the cap, and what they cost adds to what those of the old one did.
 
-// turns is the cap of one program's windows.
-type turns struct {
+// capState is the cap of one program's windows.
+type capState struct {
 	rule windows.CapRule
 	size time.Duration // of a window
 	cap  *windows.Cap
@@ -52,19 +52,19 @@ type caps struct {
 	*worker
 	charges *charges
 	parts   *parts
-	turns   []*turns
+	states  []*capState
 }
 
-// newTurns returns the cap of a program before it has been through the windows in its reach. It is nil for programs without
+// newCapState returns the cap of a program before it has been through the windows in its reach. It is nil for programs without
 // a cap, and for those that have decided their last window.
-func (c *caps) newTurns(p *program) *turns {
+func (c *caps) newCapState(p *program) *capState {
 	decided := c.charges.decided(p)
 	next, more := p.schedule.After(decided)
 	if p.stream.MaxWindows == nil || !more {
 		return nil
 	}
 	rule := p.stream.MaxWindows.By
-	t := &turns{rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule), of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
+	t := &capState{rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule), of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
 		t.of = p.stream.Cap(c.charges.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
 		return t
@@ -81,7 +81,7 @@ func era(w windows.Window) int64 { return w.Start / int64(time.Second) }
 
 // follows returns the end of the window after which the session collects a program's parts.
 func (c *caps) follows(program int) int64 {
-	if t := c.turns[program]; t != nil {
+	if t := c.states[program]; t != nil {
 		return t.at
 	}
 	return c.charges.decided(c.programs[program])
@@ -89,7 +89,7 @@ func (c *caps) follows(program int) int64 {
 
 // rebuild takes decided windows through the caps of their programs, as far as their parts have been read.
 func (c *caps) rebuild(ctx context.Context) error {
-	for i, t := range c.turns {
+	for i, t := range c.states {
 		if t == nil {
 			continue
 		}
@@ -122,7 +122,7 @@ func (c *caps) rebuild(ctx context.Context) error {
 
 // counting merges a window's parts for the users who count in it. See [parts.merge].
 func (c *caps) counting(ctx context.Context, program int, w windows.Window) (*windows.Merger, bool, error) {
-	p, t := c.programs[program], c.turns[program]
+	p, t := c.programs[program], c.states[program]
 	if t == nil {
 		return c.parts.merge(ctx, p, w, nil)
 	}
@@ -139,7 +139,7 @@ func (c *caps) counting(ctx context.Context, program int, w windows.Window) (*wi
 // it nevertheless, since nobody may be forgotten.
 func (c *caps) remember() {
 	var bytes int64
-	for _, t := range c.turns {
+	for _, t := range c.states {
 		if t != nil {
 			bytes += t.cap.Bytes()
 		}
@@ -157,21 +157,21 @@ func (c *caps) remember() {
 // caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window
 // before is not ready by then, part of it is lost: the marks of a partition that the input no longer has.
 func (c *caps) caught(program int) {
-	if t := c.turns[program]; t != nil && t.at < c.charges.decided(c.programs[program]) {
+	if t := c.states[program]; t != nil && t.at < c.charges.decided(c.programs[program]) {
 		c.anew(program)
 	}
 }
 
 // anew begins a new era with a program's next window.
 func (c *caps) anew(program int) {
-	p, t := c.programs[program], c.turns[program]
+	p, t := c.programs[program], c.states[program]
 	decided := c.charges.decided(p)
 	for w, ok := p.schedule.After(t.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
 		c.parts.gather.Decide(p.stream.Name, p.epoch, w)
 	}
 	next, more := p.schedule.After(decided)
 	if !more {
-		c.turns[program] = nil
+		c.states[program] = nil
 		return
 	}
 	t.cap, t.at, t.saved, t.needed = windows.NewCap(t.rule), decided, decided, nil
@@ -182,7 +182,7 @@ func (c *caps) anew(program int) {
 }
 
 // need adds what later sessions need of a window.
-func (t *turns) need(n needed) {
+func (t *capState) need(n needed) {
 	for len(t.needed) > 0 && t.needed[len(t.needed)-1].offset >= n.offset {
 		t.needed = t.needed[:len(t.needed)-1]
 	}
@@ -190,7 +190,7 @@ func (t *turns) need(n needed) {
 }
 
 // needs returns the lowest offset that a session needs which begins when the windows up to an end are decided.
-func (t *turns) needs(decided int64) int64 {
+func (t *capState) needs(decided int64) int64 {
 	known := max(t.saved, decided-t.rule.Reach()*int64(t.rule.Every()))
 	for len(t.needed) > 0 && t.needed[0].end <= known {
 		t.needed = t.needed[1:]
@@ -204,7 +204,7 @@ func (t *turns) needs(decided int64) int64 {
 // needs returns the lowest offset that the caps of the next session need.
 func (c *caps) needs() int64 {
 	least := int64(math.MaxInt64)
-	for i, t := range c.turns {
+	for i, t := range c.states {
 		if t == nil {
 			continue
 		}

@@ -125,7 +125,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 	d.read(c)
 	d.draws(3)
-	text, decided, every := d.caps.turns[0].snapshot(), d.charges.decided(p), int64(time.Hour)
+	text, decided, every := d.caps.states[0].snapshot(), d.charges.decided(p), int64(time.Hour)
 	for name, row := range map[string]struct {
 		text    []byte
 		decided int64
@@ -139,7 +139,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 		"a header alone":      {text[:snapshotHead], decided, false},
 		"a byte that differs": {slices.Concat(text[:snapshotHead+9], []byte{text[snapshotHead+9] ^ 1}, text[snapshotHead+10:]), decided, false},
 	} {
-		fresh := &turns{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By), at: p.schedule.Start}
+		fresh := &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By), at: p.schedule.Start}
 		err := fresh.restore(row.text, row.decided)
 		if (err == nil) != row.fits || row.fits != (fresh.at == decided) || !row.fits && (fresh.at != p.schedule.Start || fresh.saved != 0) {
 			t.Errorf("%s: error %v, and the windows up to %d are known; want a fit: %v", name, err, fresh.at, row.fits)
@@ -158,18 +158,18 @@ func FuzzSnapshot(f *testing.F) {
 		d.read(c)
 		d.draws(1)
 		if slice > 0 {
-			f.Add(d.caps.turns[0].snapshot())
+			f.Add(d.caps.states[0].snapshot())
 		}
 	}
 	decided := d.charges.decided(p)
-	newTurns := func() *turns {
-		return &turns{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By), at: p.schedule.Start}
+	newCapState := func() *capState {
+		return &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By), at: p.schedule.Start}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		turns := newTurns()
+		turns := newCapState()
 		err := turns.restore(text, decided)
 		if err != nil || turns.at == p.schedule.Start {
-			if fresh := newTurns(); turns.at != fresh.at || turns.saved != fresh.saved || turns.cap.Bytes() != 0 {
+			if fresh := newCapState(); turns.at != fresh.at || turns.saved != fresh.saved || turns.cap.Bytes() != 0 {
 				t.Fatalf("%v, and the windows up to %d are known", err, turns.at)
 			}
 			return
@@ -179,7 +179,7 @@ func FuzzSnapshot(f *testing.F) {
 			t.Fatalf("the window after %d cannot begin: %v", turns.at, err)
 		}
 		turns.at = w.End
-		written, back := turns.snapshot(), newTurns()
+		written, back := turns.snapshot(), newCapState()
 		if err := back.restore(written, w.End); err != nil || !bytes.Equal(back.snapshot(), written) {
 			t.Fatalf("what was restored does not come back (%v)", err)
 		}

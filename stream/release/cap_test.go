@@ -106,7 +106,7 @@ func (c *capWorld) session(t testing.TB, log *zap.Logger) *decider {
 			t.Fatal(err)
 		}
 	}
-	d.caps.turns = nil
+	d.caps.states = nil
 	d.parts.gather = windows.NewGathering(1 << 30)
 	snapshots := map[string]progress.Text{}
 	if c.saved != nil {
@@ -253,7 +253,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 				d.draws(2)
 				d = c.session(t, zap.NewNop())
 			case "save":
-				if turns := d.caps.turns[0]; turns.due(d.charges.decided(p)) {
+				if turns := d.caps.states[0]; turns.due(d.charges.decided(p)) {
 					before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
 					snapshots++
 				}
@@ -281,7 +281,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 				d = c.session(t, zap.NewNop())
 			case "lose":
 				d.read(c)
-				if loses && d.caps.turns[0].at == d.charges.decided(p) { // all that decided windows need
+				if loses && d.caps.states[0].at == d.charges.decided(p) { // all that decided windows need
 					losses++
 					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
 					d = c.session(t, zap.NewNop())
@@ -314,8 +314,8 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	for slice := range 8 {
 		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
 		d.read(c)
-		if c.ledger = append(c.ledger, d.draws(1)...); d.caps.turns[0].due(d.charges.decided(p)) {
-			before, c.saved, d.caps.turns[0].saved = c.saved, d.caps.turns[0].snapshot(), d.caps.turns[0].at
+		if c.ledger = append(c.ledger, d.draws(1)...); d.caps.states[0].due(d.charges.decided(p)) {
+			before, c.saved, d.caps.states[0].saved = c.saved, d.caps.states[0].snapshot(), d.caps.states[0].at
 		}
 	}
 	c.deleted, c.kept = min(d.parts.gather.Needs(d.offset), d.caps.needs()), d.caps.saved()
@@ -353,7 +353,7 @@ func TestCapsComeBeforeParts(t *testing.T) {
 		d.read(c)
 		return d.parts.gather.Parts(p.stream.Name, p.epoch, c.slice)[0].Payload != nil
 	}
-	bytes := d.caps.turns[0].cap.Bytes()
+	bytes := d.caps.states[0].cap.Bytes()
 	for _, step := range []struct {
 		limit int64
 		held  bool

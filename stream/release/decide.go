@@ -153,10 +153,10 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 		e.Continues = line[1:]
 	}
 	e.Before = before
-	if t := d.caps.turns[program]; t != nil {
+	if t := d.caps.states[program]; t != nil {
 		e.Cap = t.of
 	}
-	e.Watches = d.lookout.watches(p, window)
+	e.Steps = d.lookout.steps(p, window)
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
@@ -169,7 +169,7 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
-	if e.Reason != "" && d.caps.turns[program] == nil && !e.Looks() {
+	if e.Reason != "" && d.caps.states[program] == nil && !e.Looks() {
 		return e, nil
 	}
 	merged, lost, err := d.caps.counting(ctx, program, window)
@@ -220,7 +220,7 @@ func (d *decisions) progressed() {
 // window is recorded as it was first drawn, byte for byte. This session owns the transactional id, so nobody adds more.
 func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
 	for _, of := range aborted {
-		if d.charges.own.fold.Books.Has(of.entry.Stream, of.entry.Epoch, of.entry.WindowEnd) {
+		if d.charges.own.fold.Books.Has(of.entry) {
 			continue
 		}
 		if err := d.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {

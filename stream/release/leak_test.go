@@ -37,15 +37,19 @@ var entryFields = map[string]class{
 	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
 	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
 	"Continues": public, "Continues.": public, "Before": public,
-	"Price": public, "Price.Promise.Kind": public, "Price.Promise.Epsilon": public, "Price.Promise.Delta": public, "Price.Promise.Rho": public, "Price.Times": public,
+	"Price": public, "Price.Promise.Kind": public, "Price.Promise.Epsilon": public, "Price.Promise.Delta": public,
+	"Price.Promise.Rho": public, "Price.Times": public,
 	"Cap.Count": public, "Cap.Per": public, "Cap.Era": public,
 	"Reason": public, "Incomplete": public, "IncompleteIn": public, "IncompleteIn.": public,
-	"Releases": public, "Releases.Name": public, "Releases.Statistic": public, "Releases.P": public, "Releases.Mechanism": public,
-	"Releases.Unit": public, "Releases.Epsilon": public, "Releases.Delta": public,
+	"Releases": public, "Releases.Name": public, "Releases.Statistic": public, "Releases.P": public,
+	"Releases.Mechanism": public,
+	"Releases.Unit":      public, "Releases.Epsilon": public, "Releases.Delta": public,
 	"Groups": public, "Groups.Name": public, "Groups.Users": byDraws, "Groups.Reason": byDraws,
-	"Groups.Values": public, "Groups.Values.Mechanism": byDraws, "Groups.Values.Value": byDraws, "Groups.Values.RankError95": byDraws,
-	"Groups.Values.PLow": byDraws, "Groups.Values.PHigh": byDraws, "Groups.Values.Error95": byDraws, "Groups.Values.Quality": byDraws,
-	"Groups.Values.Clip": byDraws, "Groups.Values.Clip.": byDraws,
+	"Groups.Values": public, "Groups.Values.Mechanism": byDraws, "Groups.Values.Value": byDraws,
+	"Groups.Values.RankError95": byDraws,
+	"Groups.Values.PLow":        byDraws, "Groups.Values.PHigh": byDraws, "Groups.Values.Error95": byDraws,
+	"Groups.Values.Quality": byDraws,
+	"Groups.Values.Clip":    byDraws, "Groups.Values.Clip.": byDraws,
 	"Groups.Values.Interval.Level": byDraws, "Groups.Values.Interval.Low": byDraws, "Groups.Values.Interval.High": byDraws,
 	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws, "Groups.Values.Smoothed.High": byDraws,
 	"Standing.StreamSpent": public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
@@ -54,18 +58,21 @@ var entryFields = map[string]class{
 
 // figureFields classes every field of an output record.
 var figureFields = map[string]class{
-	"Schema": public, "ID": public, "Stream": public, "Group": public, "Release": public, "WindowStart": public, "WindowEnd": public, "DueAt": public,
+	"Schema": public, "ID": public, "Stream": public, "Group": public, "Release": public, "WindowStart": public,
+	"WindowEnd": public, "DueAt": public,
 	"Incomplete": public, "Statistic": public, "P": public, "Mechanism": byDraws, "Unit": public,
-	"Value": byDraws, "Status": byDraws, "Reason": byDraws, "Epsilon": public, "Delta": public, "RankError95": byDraws, "Error95": byDraws, "Quality": byDraws,
+	"Value": byDraws, "Status": byDraws, "Reason": byDraws, "Epsilon": public, "Delta": public, "RankError95": byDraws,
+	"Error95": byDraws, "Quality": byDraws,
 	"Clip": byDraws, "Clip.": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
 	"Interval.Level": byDraws, "Interval.Low": byDraws, "Interval.High": byDraws,
 	"Smoothed.Value": byDraws, "Smoothed.Low": byDraws, "Smoothed.High": byDraws,
-	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public, "BudgetSpent": public, "BudgetLimit": public, "BudgetLeft": public,
+	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public, "BudgetSpent": public,
+	"BudgetLimit": public, "BudgetLeft": public,
 }
 
-// neverFilled are fields that no entry of this format has: format 0 wrote the first, and the other one is of records in
-// Avro, which hold the same.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true}
+// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same, and
+// what a stream decides beside its windows.
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true}
 
 const everything = `
 version: 1
@@ -130,7 +137,8 @@ func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reade
 	if m.script.IntN(2) == 0 {
 		low, high = math.NaN(), math.NaN()
 	}
-	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most), High: m.script.Int64N(most),
+	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most),
+		High: m.script.Int64N(most),
 		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)}}
 	for range values {
 		d.Values = append(d.Values, mechanisms.Value{Number: m.script.Int64N(most),
@@ -139,14 +147,14 @@ func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reade
 	return d, nil
 }
 
-// Whatever people send, the ledger, the output records and the log are the same, as long as the mechanisms draw the same.
-// So nothing of a sample gets past them: no count, no withholding, no measure, and not the number of values. Scripts say
-// what is drawn, and the samples are as different as can be, some of them by one user more.
+// Whatever people send, the ledger, the output records and the log are the same, as long as the mechanisms draw the
+// same and the tests fire alike. So nothing of a sample gets past them: no count, no withholding, no measure, and not
+// the number of values. Scripts say what is drawn, and the samples are as different as can be, some of them by one user
+// more.
 //
 // Each field of an entry and of a record has a class, and one that is public does not depend on what is drawn either. A
 // new field must be classed.
-func TestNothingGetsPastTheMechanisms(t *testing.T) {
-
+func TestNothingGetsPast(t *testing.T) {
 	fields := map[string]class{}
 	for path, c := range entryFields {
 		fields["entry."+path] = c
@@ -158,7 +166,8 @@ func TestNothingGetsPastTheMechanisms(t *testing.T) {
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
 	typePaths(reflect.TypeFor[record.Figure](), "record", all)
 	for path := range all {
-		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && !neverFilled[strings.TrimPrefix(path, "record.")] {
+		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 &&
+			!neverFilled[strings.TrimPrefix(path, "record.")] {
 			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
 		}
 	}
@@ -167,26 +176,42 @@ func TestNothingGetsPastTheMechanisms(t *testing.T) {
 			t.Errorf("%s is classed, but there is no such field", path)
 		}
 	}
-
-	scripts := play(t, everything, 4)
-	one, two := decideScripted(t, everything, 0, samples["one too few"], true), decideScripted(t, everything, 0, samples["just enough"], true)
-	for _, path := range []string{"entry.Groups.Users", "entry.Groups.Reason", "entry.Groups.Values.PLow", "record.Users", "record.Status"} {
-		if slices.Equal(one.leaves[path], two.leaves[path]) {
-			t.Errorf("%s is the same although counts are exact: the test notices nothing", path)
-		}
-	}
-	for path, c := range fields {
-		same, filled := true, false
-		for _, s := range scripts {
-			same = same && slices.Equal(scripts[0].leaves[path], s.leaves[path])
-			filled = filled || slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
-		}
-		if !filled {
-			t.Errorf("%s is never there: the test says nothing about it", path)
-		}
-		if same != (c == public) {
-			t.Errorf("%s is classed %v: the same in all scripts is %v", path, c, same)
-		}
+	for name, c := range map[string]struct {
+		yaml    string
+		scripts int
+		fields  map[string]class
+		absent  map[string]bool // fields that are never there
+		noticed []string        // fields that differ where exact counts are released: otherwise the test notices nothing
+	}{
+		"the mechanisms": {everything, 4, fields, nil, []string{"entry.Groups.Users", "entry.Groups.Reason",
+			"entry.Groups.Values.PLow", "record.Users", "record.Status"}},
+		"the watches": {watched, 6, watchFields, watchNeverFilled, []string{"entry.Steps.Alarm.Fired"}},
+		"figures on change": {redrawn, 6, changeFields, changeNeverFilled,
+			[]string{"record.Changed", "entry.Steps.OnChange.Fired"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scripts := play(t, c.yaml, c.scripts)
+			one := decideScripted(t, c.yaml, 0, samples["one too few"], true)
+			two := decideScripted(t, c.yaml, 0, samples["just enough"], true)
+			for _, path := range c.noticed {
+				if slices.Equal(one.leaves[path], two.leaves[path]) {
+					t.Errorf("%s is the same although counts are exact: the test notices nothing", path)
+				}
+			}
+			for path, class := range c.fields {
+				same, filled := true, false
+				for _, s := range scripts {
+					same = same && slices.Equal(scripts[0].leaves[path], s.leaves[path])
+					filled = filled || slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
+				}
+				if filled == c.absent[path] {
+					t.Errorf("%s is there: %v", path, filled)
+				}
+				if same != (class == public) && !c.absent[path] {
+					t.Errorf("%s is classed %v: the same in all scripts is %v", path, class, same)
+				}
+			}
+		})
 	}
 }
 
@@ -239,9 +264,10 @@ type transcript struct {
 	bytes  []string            // entries, records and lines of the log
 }
 
-// decideScripted decides windows of one sample, of a stream that is configured by text, until the budget is exhausted. leaks replaces what is drawn of counts by
-// the exact count.
-func decideScripted(t *testing.T, text string, script uint64, sample func(w int) []contribution, leaks bool) transcript {
+// decideScripted decides windows of one sample, of a stream that is configured by text, until the budget is exhausted.
+// leaks replaces what is drawn of counts by the exact count.
+func decideScripted(t *testing.T, text string, script uint64, sample func(w int) []contribution,
+	leaks bool) transcript {
 	t.Helper()
 	got := transcript{leaves: map[string][]string{}}
 	synctest.Test(t, func(t *testing.T) { // all of them at the same time
@@ -253,9 +279,9 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
-		for i := range p.alarms {
-			p.alarms[i] = scriptedAlarm{random, leaks}
-			if f := &p.figures[i]; f.release != nil {
+		for i := range p.steps {
+			p.steps[i].tester = scriptedTester{random, leaks}
+			if f, ok := p.steps[i].kind.(*onChange); ok {
 				f.mechanism = scripted{f.mechanism, f.query, random}
 			}
 		}

@@ -59,7 +59,7 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 	if alarms >= most || alarms <= mean/3 {
 		t.Errorf("%v months of %d have a false alarm, want less than %.0f and more than %.0f", alarms, n, most, mean/3)
 	}
-	p.alarms[0] = alarmOf{programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream.Watches[0].Mechanism}
+	p.steps[0].tester = testerOf{programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream.Alarms[0].Mechanism}
 	if alarms := float64(falseAlarms(t, p, 2000)); alarms < eta*2000+l/3+math.Sqrt(l*l/9+2*eta*2000*l) {
 		t.Errorf("with a smaller margin %v of 2000 months have a false alarm, which is not noticed", alarms)
 	}
@@ -89,7 +89,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 		d.charges.own = &partition{fold: ledger.NewFold("app", 0)}
 		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
 			e := p.entry("app", w)
-			e.Watches = d.lookout.watches(p, w)
+			e.Steps = d.lookout.steps(p, w)
 			open, _ := d.lookout.resume(p)
 			if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if err := d.lookout.look(p, &e, open, merged); err != nil {
 				t.Fatal(err)
 			}
-			if e.Watches[0].Fired != nil {
+			if e.Steps[0].Fires() != nil {
 				alarms++
 				break
 			}

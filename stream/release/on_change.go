@@ -9,43 +9,46 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
-	"github.com/louver/louver/stream/record"
 )
 
-// figure is what the watch of a release on change draws. Its release is nil if the watch is an alarm.
+// onChange draws a figure that is published on change.
 //
-// The draw knows nothing of earlier values. The test compares with them, so they repeat as long as they hold: a measure that
-// learnt from them would take each for a new observation.
-type figure struct {
+// The draw knows nothing of earlier values. The test compares with them, so they repeat as long as they hold: a measure
+// that learnt from them would take each for a new observation.
+type onChange struct {
 	draw
-	release *record.Series
+	of   *config.OnChange
+	grid *mechanisms.Grid
+	unit string
 }
 
-func newFigure(s *config.Stream, w config.Watch) figure {
-	if w.Release == nil {
-		return figure{}
-	}
-	return figure{newDraw(*w.Release, 0), new(w.Release.Series(s.Unit)[0])}
+func newOnChange(s *config.Stream, of *config.OnChange) *onChange {
+	return &onChange{newDraw(*of.Release, 0), of, s.Grid, s.Unit}
+}
+
+func (c *onChange) describe(s *ledger.Step) {
+	s.OnChange = &ledger.OnChange{Release: c.of.Release.Series(c.unit)[0], First: c.of.First()}
 }
 
 // look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
 // it has changed anew, from the same sample. The groups after it keep theirs: to look at them takes another instance.
 //
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows, whatever they
-// sent: see config.Watch.Price. In the window in which the values begin, all groups are drawn and none is tested.
-func (f figure) look(grid *mechanisms.Grid, e *ledger.Entry, w *ledger.Watch, open armed, samples []*mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
-	if w.Arms && w.Begins {
+// sent: see config.OnChange.Price. In the window in which the values begin, all groups are drawn and none is tested.
+func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
+	m *metrics.Operator) error {
+	if s.OnChange.DrawsAll(*s) {
 		for g := range samples {
-			if err := f.redraw(e, w, g, samples[g], random, m); err != nil {
+			if err := c.redraw(e, s, g, samples[g], random, m); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	last := make([]int64, len(samples))
-	for g, v := range w.Values {
+	for g, v := range s.OnChange.Values {
 		var err error
-		if last[g], err = grid.Parse([]byte(v.Figure.Value.String())); err != nil {
+		if last[g], err = c.grid.Parse([]byte(v.Figure.Value.String())); err != nil {
 			return fmt.Errorf("the last value of group %q: %w", e.Groups[g].Name, err)
 		}
 	}
@@ -53,20 +56,21 @@ func (f figure) look(grid *mechanisms.Grid, e *ledger.Entry, w *ledger.Watch, op
 	if err != nil || group < 0 {
 		return err
 	}
-	w.Fire(*e, e.Groups[group].Name)
-	return f.redraw(e, w, group, samples[group], random, m)
+	s.Fire(*e, e.Groups[group].Name)
+	return c.redraw(e, s, group, samples[group], random, m)
 }
 
 // redraw draws the value of a group.
-func (f figure) redraw(e *ledger.Entry, w *ledger.Watch, group int, sample *mechanisms.Sample, random io.Reader, m *metrics.Operator) error {
+func (c *onChange) redraw(e *ledger.Entry, s *ledger.Step, group int, sample *mechanisms.Sample, random io.Reader,
+	m *metrics.Operator) error {
 	began := time.Now()
-	drawn, err := f.mechanism.Draw(sample, mechanisms.Public{}, random)
+	drawn, err := c.mechanism.Draw(sample, mechanisms.Public{}, random)
 	if err != nil {
 		return err
 	}
-	m.DrawDuration.WithLabelValues(string(f.query.Statistic)).Observe(time.Since(began).Seconds())
+	m.DrawDuration.WithLabelValues(string(c.query.Statistic)).Observe(time.Since(began).Seconds())
 	values := make([]ledger.Value, 1)
-	f.fill(values, drawn, nil)
-	w.Redraw(*e, group, values[0])
+	c.fill(values, drawn, nil)
+	s.OnChange.Redraw(*e, group, values[0])
 	return nil
 }

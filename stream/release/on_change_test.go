@@ -110,7 +110,7 @@ func TestAFigureOnChange(t *testing.T) {
 // TestAFigureThatTheBudgetCannotPay: the test and the draw fit, the first values do not.
 func TestAFigureThatTheBudgetCannotPay(t *testing.T) {
 	d := newDecider(t, changingProgram(t, "6000", "2"), zap.NewNop()).sealing(1)
-	d.programs[0].stream.Budget.Epsilon = d.programs[0].stream.Budget.Epsilon.Sub(d.programs[0].stream.Watches[0].Query.Epsilon)
+	d.programs[0].stream.Budget.Epsilon = d.programs[0].stream.Budget.Epsilon.Sub(d.programs[0].stream.OnChange[0].Query.Epsilon)
 	if got, want := shownOnChange(t, d.next(at(1, 2, 3))), "- - -, instance 0 for 0, spent 0 budget_exhausted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -160,7 +160,8 @@ func TestRepeatedValuesTeachNothing(t *testing.T) {
 		t.Fatalf("%d draws, of which %d learn, want 1 and 1", len(p.draws), len(newPrior(p).series))
 	}
 	given := []mechanisms.Public{}
-	p.figures[0].mechanism = noting{p.figures[0].mechanism, &given}
+	drawn := p.steps[0].kind.(*onChange)
+	drawn.mechanism = noting{drawn.mechanism, &given}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	for i := range 6 {
 		d.next(at(int64(100+100*(i%2)), 200, 300))
@@ -213,13 +214,13 @@ func TestAnIncidentOnChange(t *testing.T) {
 		for j, x := range people {
 			records[j] = contribution{user: uint64(j), value: int64(min(x*factor, 60000))}
 		}
-		w := d.next(records).Watches[0]
-		if w.Draws("a") {
+		w := d.next(records).Steps[0]
+		if w.OnChange.Draws(w, "a") {
 			draws++
 		} else if i == begins {
 			t.Error("the first minute of the incident is not seen")
 		}
-		last, below := w.Values[0].Figure.Value.IntPart(), 0
+		last, below := w.OnChange.Values[0].Figure.Value.IntPart(), 0
 		for _, r := range records {
 			if r.value < last {
 				below++

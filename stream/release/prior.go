@@ -49,12 +49,13 @@ func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.
 // then.
 func (a *prior) published(w ledger.Past) published {
 	p := published{window: a.number(w.End)}
+	figures := w.Figures(a.names())
 	for _, group := range a.program.stream.Groups {
-		users, value := w.Figures(group)
+		users, texts := figures(group)
 		values := make([]int64, len(a.series))
-		for i, d := range a.series {
+		for i, text := range texts {
 			values[i] = -1
-			if x, err := a.program.stream.Grid.Parse([]byte(value(a.program.releases[a.program.draws[d].first].Name))); err == nil {
+			if x, err := a.program.stream.Grid.Parse([]byte(text)); err == nil {
 				values[i] = min(max(x, 0), a.program.stream.Grid.Last())
 			}
 		}
@@ -66,6 +67,14 @@ func (a *prior) published(w ledger.Past) published {
 		p.users = append(p.users, count)
 	}
 	return p
+}
+
+// names lists the releases of the series.
+func (a *prior) names() (all []string) {
+	for _, d := range a.series {
+		all = append(all, a.program.releases[a.program.draws[d].first].Name)
+	}
+	return all
 }
 
 // before brings the filters to a window: they learn everything before it in past, and nothing else. past is what the

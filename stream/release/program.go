@@ -23,8 +23,7 @@ type program struct {
 	epoch    uint32
 	schedule windows.Schedule
 	draws    []draw
-	alarms   []alarm         // the stream's watches
-	figures  []figure        // what each of them draws
+	steps    []step          // the stream's alarms and figures on change
 	releases []record.Series // what the draws release, in the order of the configuration
 	price    []budget.Item
 	random   io.Reader // the source of all noise: crypto/rand, except in tests
@@ -32,14 +31,10 @@ type program struct {
 
 func newProgram(e control.Edition) *program {
 	s := e.Stream
-	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, price: s.Price(), random: rand.Reader}
+	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(), random: rand.Reader}
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, newDraw(r, len(p.releases)))
 		p.releases = append(p.releases, r.Series(s.Unit)...)
-	}
-	for _, w := range s.Watches {
-		p.alarms = append(p.alarms, alarmOf{w.Mechanism})
-		p.figures = append(p.figures, newFigure(s, w))
 	}
 	return p
 }

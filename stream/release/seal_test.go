@@ -27,7 +27,7 @@ func TestSealedSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := ledger.Instance{Stream: "s", Watch: "slow", Number: 3}
+	of := ledger.Instance{Stream: "s", Step: "slow", Number: 3}
 	short, err := s.close("b", of, "d", []byte("1 1 1 1 1 1"))
 	if err != nil {
 		t.Fatal(err)
@@ -53,13 +53,13 @@ func TestSealedSecrets(t *testing.T) {
 		"app":    func() ([]byte, error) { return other.open("b", of, "d", short) },
 		"budget": func() ([]byte, error) { return s.open("c", of, "d", short) },
 		"stream": func() ([]byte, error) {
-			return s.open("b", ledger.Instance{Stream: "t", Watch: "slow", Number: 3}, "d", short)
+			return s.open("b", ledger.Instance{Stream: "t", Step: "slow", Number: 3}, "d", short)
 		},
 		"watch": func() ([]byte, error) {
-			return s.open("b", ledger.Instance{Stream: "s", Watch: "gone", Number: 3}, "d", short)
+			return s.open("b", ledger.Instance{Stream: "s", Step: "gone", Number: 3}, "d", short)
 		},
 		"instance": func() ([]byte, error) {
-			return s.open("b", ledger.Instance{Stream: "s", Watch: "slow", Number: 4}, "d", short)
+			return s.open("b", ledger.Instance{Stream: "s", Step: "slow", Number: 4}, "d", short)
 		},
 		"definition": func() ([]byte, error) { return s.open("b", of, "e", short) },
 		"bytes":      func() ([]byte, error) { return s.open("b", of, "d", altered) },
@@ -99,7 +99,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			committed = nil
 			for _, value := range all {
 				e, err := ledger.Decode(value)
-				if err == nil && !d.charges.own.fold.Books.Has(e.Stream, e.Epoch, e.WindowEnd) {
+				if err == nil && !d.charges.own.fold.Books.Has(e) {
 					committed, err = append(committed, value), d.charges.learn(e, value)
 				}
 				if err != nil {
@@ -151,7 +151,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			for _, w := range e.Watches {
+			for _, w := range e.Steps {
 				name := fmt.Sprint(w.Name, w.Instance)
 				if w.Arms {
 					if _, twice := secrets[name]; twice || of[string(w.Sealed)] != "" {
@@ -159,7 +159,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 					}
 					secrets[name], of[string(w.Sealed)] = string(w.Sealed), name
 				}
-				if w.Looks() && w.Fired != nil {
+				if w.Fires() != nil {
 					firings[name]++
 					fired = fired || w.Name == watch
 				}
@@ -173,7 +173,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 		for i, value := range committed {
 			e, _ := ledger.Decode(value)
 			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
-			for _, w := range e.Watches {
+			for _, w := range e.Steps {
 				if w.Arms {
 					armed++
 				}
@@ -195,7 +195,7 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 	before := d.next(nil)
 	d.sealing(2)
 	e := d.next(nil)
-	if told(e) != "2 armed" || !slices.Contains(e.Ended, ledger.Instance{Stream: "s", Watch: "slow", Number: 1}) {
+	if told(e) != "2 armed" || !slices.Contains(e.Ended, ledger.Instance{Stream: "s", Step: "slow", Number: 1}) {
 		t.Errorf("%q and %v end, want a second instance in place of the first", told(e), e.Ended)
 	}
 	if more := e.Standing.BudgetSpent.Sub(*before.Standing.BudgetSpent); more.String() != "1003" { // a window of three groups and an instance

@@ -36,18 +36,18 @@ const snapshotEvery = 10 * time.Minute
 const snapshotHead = 8
 
 // due says that it is time for a snapshot, when the windows up to an end are decided.
-func (t *turns) due(decided int64) bool {
+func (t *capState) due(decided int64) bool {
 	reach := t.rule.Reach() * int64(t.rule.Every())
 	return reach > 0 && t.at == decided && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
 }
 
 // snapshot writes down who has counted.
-func (t *turns) snapshot() []byte {
+func (t *capState) snapshot() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(t.at)), t.cap.Snapshot()...)
 }
 
 // restore goes on after the window of a snapshot, if that says more than the parts of the windows in reach would.
-func (t *turns) restore(text []byte, decided int64) error {
+func (t *capState) restore(text []byte, decided int64) error {
 	if len(text) < snapshotHead {
 		return fmt.Errorf("it has %d bytes; want %d or more", len(text), snapshotHead)
 	}
@@ -100,8 +100,8 @@ func (c *caps) snapshots(ctx context.Context) (map[string]progress.Text, error) 
 // saved are the ends of windows that earlier sessions relied on.
 func (c *caps) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
 	for i, p := range c.programs {
-		t, key := c.newTurns(p), snapshotKey(p)
-		c.turns = append(c.turns, t)
+		t, key := c.newCapState(p), snapshotKey(p)
+		c.states = append(c.states, t)
 		if snapshot, found := snapshots[key]; t != nil && found {
 			t.pieces = snapshot.Pieces
 			if err := t.restore(snapshot.Text, c.charges.decided(p)); err != nil {
@@ -119,7 +119,7 @@ func (c *caps) begin(snapshots map[string]progress.Text, saved ...map[string]int
 // saved are the ends of the windows up to which the next session needs no parts for the caps.
 func (c *caps) saved() map[string]int64 {
 	ends := map[string]int64{}
-	for i, t := range c.turns {
+	for i, t := range c.states {
 		if t != nil {
 			ends[snapshotKey(c.programs[i])] = t.saved
 		}
@@ -134,7 +134,7 @@ const saveBytes = 8 << 20
 func (c *caps) save(ctx context.Context, producer *txn.Producer) error {
 	var tx txn.Transaction
 	var bytes int
-	var made []*turns
+	var made []*capState
 	commit := func() error {
 		if len(made) == 0 {
 			return nil
@@ -148,7 +148,7 @@ func (c *caps) save(ctx context.Context, producer *txn.Producer) error {
 		tx, bytes, made = txn.Transaction{}, 0, nil
 		return nil
 	}
-	for i, t := range c.turns {
+	for i, t := range c.states {
 		p := c.programs[i]
 		if t == nil || !t.due(c.charges.decided(p)) {
 			continue

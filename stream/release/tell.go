@@ -10,12 +10,12 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// tell logs once that the budget withholds a stream's windows, or that a watch or a release on change is paused, and until
+// tell logs once that the budget withholds a stream's windows, or that an alarm or a figure on change is paused, and until
 // when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it does that once
 // too.
 func (cs *charges) tell(e ledger.Entry) {
-	for _, w := range e.Watches {
-		cs.tellWatch(e, w)
+	for _, s := range e.Steps {
+		cs.tellStep(e, s)
 	}
 	key := "budget of stream " + e.Stream
 	if e.Reason != record.BudgetExhausted {
@@ -32,19 +32,19 @@ func (cs *charges) tell(e ledger.Entry) {
 	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
 }
 
-func (cs *charges) tellWatch(e ledger.Entry, w ledger.Watch) {
-	name, happened, again := "watch "+w.Name, "was armed", "looks again"
-	if w.Release != nil {
-		name, happened, again = "release "+w.Name, "was drawn", "is published again"
+func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {
+	name, happened, again := "watch "+s.Name, "was armed", "looks again"
+	if s.OnChange != nil {
+		name, happened, again = "release "+s.Name, "was drawn", "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
-	if w.Looks() {
+	if s.Looks() {
 		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: %s %s", e.Stream, name, again))
 	}
-	if w.Reason != record.BudgetExhausted || cs.Monitor.Episodes.Lasts(key) {
+	if s.Reason != record.BudgetExhausted || cs.Monitor.Episodes.Lasts(key) {
 		return
 	}
-	pause, paused := cs.own.fold.Books.Paused(e, w)
+	pause, paused := cs.own.fold.Books.Paused(e, s)
 	if !paused {
 		return
 	}
@@ -54,7 +54,7 @@ func (cs *charges) tellWatch(e ledger.Entry, w ledger.Watch) {
 		if e.Limit.Per != 0 {
 			within = " in " + budget.FormatPer(e.Limit.Per)
 		}
-		cause = fmt.Sprintf("%s %s as often as at_most allows%s (%d)", name, happened, within, w.AtMost)
+		cause = fmt.Sprintf("%s %s as often as at_most allows%s (%d)", name, happened, within, s.AtMost)
 	}
 	until := "until earlier instances no longer count"
 	switch {
@@ -79,9 +79,9 @@ func (w *worker) observe(e ledger.Entry) {
 	if e.Incomplete {
 		w.Metrics.Incomplete.WithLabelValues(e.Stream).Inc()
 	}
-	for _, of := range e.Watches {
+	for _, of := range e.Steps {
 		switch {
-		case of.Release != nil && of.Looks():
+		case of.OnChange != nil && of.Looks():
 			w.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
 		case of.Reason == record.BudgetExhausted:
 			w.Metrics.Withheld.WithLabelValues(e.Stream, of.Reason).Add(float64(len(e.Groups)))

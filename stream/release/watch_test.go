@@ -2,6 +2,7 @@ package release
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -66,7 +67,7 @@ func (d *decider) next(records []contribution) ledger.Entry {
 
 // told says in short what an entry says of its first watch.
 func told(e ledger.Entry) string {
-	w := e.Watches[0]
+	w := e.Steps[0]
 	text := fmt.Sprint(w.Instance)
 	if w.Arms {
 		text += " armed"
@@ -74,8 +75,8 @@ func told(e ledger.Entry) string {
 	if w.Reason != "" {
 		text += " " + w.Reason
 	}
-	if w.Fired != nil {
-		text += " fired in " + *w.Fired + w.Since.Format(" 15h")
+	if a := w.Alarm; a.Fired != nil {
+		text += " fired in " + *a.Fired + a.Since.Format(" 15h")
 	}
 	return text
 }
@@ -127,9 +128,13 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 	silent := func(records []contribution) string {
 		e := d.next(records)
 		e.WindowStart, e.WindowEnd, e.DueAt, e.ReleasedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-		return fmt.Sprintf("%+v", e)
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
-	if nobody, many := silent(nil), silent(crowd); nobody != many || strings.Contains(many, "Incomplete:true") {
+	if nobody, many := silent(nil), silent(crowd); nobody != many || strings.Contains(many, `"Incomplete":true`) {
 		t.Errorf("of nobody the entry says\n%s\nand of a crowd\n%s", nobody, many)
 	}
 	if e := d.next(users(6, 2, 600)); e.Reason != record.BudgetExhausted || told(e) != "1 fired in c 07h" {
@@ -156,7 +161,7 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	e := p.entry("app", p.schedule.First())
-	e.Watches = d.lookout.watches(p, p.schedule.First())
+	e.Steps = d.lookout.steps(p, p.schedule.First())
 	open, _ := d.lookout.resume(p)
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 		t.Fatal(err)
@@ -178,14 +183,14 @@ func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
 	d.takes(p, changed)
-	if e := d.next(nil); e.Watches[0].Last || !e.Watches[1].Last { // the last window of the old definition
-		t.Errorf("%+v, want the first watch to go on", e.Watches)
+	if e := d.next(nil); e.Steps[0].Last || !e.Steps[1].Last { // the last window of the old definition
+		t.Errorf("%+v, want the first watch to go on", e.Steps)
 	}
 	d.takes(changed, p)
 	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
 	e := d.next(nil)
-	if told(e) != "1" || len(e.Ended) > 0 || e.Watches[1].Looks() {
-		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Watches[1], e.Ended)
+	if told(e) != "1" || len(e.Ended) > 0 || e.Steps[1].Looks() {
+		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Steps[1], e.Ended)
 	}
 }
 
@@ -200,8 +205,8 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 	p.schedule.End = p.schedule.First().End
 	d.takes(changed, p)
 	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
-	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Watches[1].Looks() { // at_most is 1
-		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e), e.Watches[1], e.Ended)
+	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Steps[1].Looks() { // at_most is 1
+		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e), e.Steps[1], e.Ended)
 	}
 }
 
@@ -210,8 +215,8 @@ func TestTheLastWindowEndsTheInstance(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	p.schedule.End = p.schedule.First().End
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	if e := d.next(nil); !e.Watches[0].Last || !e.Watches[0].Arms {
-		t.Errorf("%+v, want an instance that is armed and ends", e.Watches[0])
+	if e := d.next(nil); !e.Steps[0].Last || !e.Steps[0].Arms {
+		t.Errorf("%+v, want an instance that is armed and ends", e.Steps[0])
 	}
 	if open := d.charges.own.fold.Books.Open("s"); len(open) > 0 {
 		t.Errorf("%v are still armed", open)
@@ -254,7 +259,7 @@ func (a traced) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reade
 func TestOneSecretFromArmingToFiring(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "9")
 	looked := []string{}
-	p.alarms[0] = traced{new(int), &looked, ""}
+	p.steps[0].tester = traced{new(int), &looked, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	for range 7 {
 		d.next(nil)
@@ -269,7 +274,7 @@ func TestEveryStreamHasItsOwnSecret(t *testing.T) {
 	p, q := alarmedProgram(t, "1000000", "9"), alarmedProgram(t, "1000000", "9")
 	q.stream.Name, q.stream.Budget = "t", p.stream.Budget
 	armed, ofP, ofQ := new(int), []string{}, []string{}
-	p.alarms[0], q.alarms[0] = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
+	p.steps[0].tester, q.steps[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	d.parts.gather.Follow(q.stream.Name, q.epoch, q.schedule, 0, d.charges.decided(q))
 	for range 2 {

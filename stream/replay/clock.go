@@ -12,7 +12,7 @@ type clock struct {
 	begun   bool
 	first   time.Time     // the first event's time in the file
 	started time.Time     // when it was yielded
-	ahead   time.Duration // how long after the first event the current one is
+	elapsed time.Duration // from the first event to the current one, by their times in the file
 }
 
 // move goes to the next event and returns its time in the record.
@@ -20,14 +20,14 @@ func (c *clock) move(at time.Time, o Options) time.Time {
 	if !c.begun {
 		c.begun, c.first, c.started = true, at, time.Now()
 	}
-	c.ahead = at.Sub(c.first)
+	c.elapsed = at.Sub(c.first)
 	if o.From.IsZero() {
 		return at
 	}
 	if o.Speed > 0 {
-		return o.From.UTC().Add(shrunk(c.ahead, o.Speed))
+		return o.From.UTC().Add(atSpeed(c.elapsed, o.Speed))
 	}
-	return o.From.UTC().Add(c.ahead)
+	return o.From.UTC().Add(c.elapsed)
 }
 
 // wait waits until the current event is due.
@@ -38,7 +38,7 @@ func (c *clock) wait(ctx context.Context, speed float64) error {
 	if speed == 0 {
 		return nil
 	}
-	left := shrunk(c.ahead, speed) - time.Since(c.started)
+	left := atSpeed(c.elapsed, speed) - time.Since(c.started)
 	if left <= 0 {
 		return nil
 	}
@@ -52,15 +52,17 @@ func (c *clock) wait(ctx context.Context, speed float64) error {
 	}
 }
 
-// shrunk returns how long a duration takes in a replay at a speed, at most 146 years.
-func shrunk(d time.Duration, speed float64) time.Duration {
+// atSpeed returns how long a duration takes in a replay at a speed, at most 146 years.
+func atSpeed(d time.Duration, speed float64) time.Duration {
 	const most = 1 << 62
 	return time.Duration(min(max(float64(d)/speed, -most), most))
 }
 
 // Formats of dates in files, in addition to those that streams accept. Without zone they are UTC; fractions of seconds
 // may follow.
-var layouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02"}
+var layouts = []string{
+	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04", "2006-01-02",
+}
 
 func parseTime(text []byte) (time.Time, bool) {
 	if ns, ok := codec.ParseTime(text); ok {

@@ -67,7 +67,8 @@ func TestInputReadsWhatIsWritten(t *testing.T) {
 		t.Run(c.User, func(t *testing.T) {
 			var text strings.Builder
 			w := csv.NewWriter(&text)
-			rows := [][]string{{"", c.Group, c.Time, c.Value, c.User}, {"x", "us", "2015-05-17 10:05:00", "12.5", "007"}, {"y", "eu", "2015-05-17 10:05:01", "-3", "ann"}}
+			rows := [][]string{{"", c.Group, c.Time, c.Value, c.User},
+				{"x", "us", "2015-05-17 10:05:00", "12.5", "007"}, {"y", "eu", "2015-05-17 10:05:01", "-3", "ann"}}
 			if err := w.WriteAll(rows); err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +135,8 @@ func TestGzip(t *testing.T) {
 	if records, err := read(t, packed.String(), columns, replay.Options{}); err != nil || len(records) != 2 {
 		t.Errorf("%d records, %v", len(records), err)
 	}
-	if _, err := read(t, packed.String()[:20], columns, replay.Options{}); err == nil || !strings.HasPrefix(err.Error(), "f.csv: ") {
+	_, err := read(t, packed.String()[:20], columns, replay.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "f.csv: ") {
 		t.Errorf("a cut file: %v", err)
 	}
 }

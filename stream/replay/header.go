@@ -45,27 +45,29 @@ func (h Header) Find(key, name string) (int, error) {
 	case len(h.names) == 1:
 		for _, other := range ",;\t|" {
 			if other != h.delimiter && strings.ContainsRune(h.names[0], other) {
-				return 0, fmt.Errorf("1: %s %q is not in the header, which has one column if %q separates them; want delimiter %q", key, name, h.delimiter, other)
+				return 0, fmt.Errorf("1: %s %q is not in the header, which has one column if %q separates them; want delimiter %q",
+					key, name, h.delimiter, other)
 			}
 		}
 	}
-	if h.data() {
-		return 0, fmt.Errorf("1: %s %q is not in the first line, which looks like data; want a header: the names of the columns", key, name)
+	if h.looksLikeData() {
+		return 0, fmt.Errorf("1: %s %q is not in the first line, which looks like data; "+
+			"want a header: the names of the columns", key, name)
 	}
-	return 0, fmt.Errorf("1: %s %q is not in the header; want one of %s", key, name, some(h.names))
+	return 0, fmt.Errorf("1: %s %q is not in the header; want one of %s", key, name, list(h.names))
 }
 
-// data reports whether the header looks like an event, because it has a number or a time. Then its content must not be
-// shown.
-func (h Header) data() bool {
+// looksLikeData reports whether the header looks like an event, because it has a number or a time. Then its content
+// must not be shown.
+func (h Header) looksLikeData() bool {
 	return slices.ContainsFunc(h.names, func(name string) bool {
 		_, isTime := parseTime([]byte(name))
-		return isTime || bare(name)[0] != '"'
+		return isTime || numberOrString(name)[0] != '"'
 	})
 }
 
-// some lists the first few names.
-func some(names []string) string {
+// list writes the first 30 names, and how many more there are.
+func list(names []string) string {
 	const most = 30
 	if len(names) <= most {
 		return strings.Join(names, ", ")

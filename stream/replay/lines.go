@@ -77,7 +77,7 @@ func (l *lines) begin(v *fastjson.Value, text []byte) error {
 			for _, f := range shape.Of(text) {
 				names = append(names, f.Path)
 			}
-			return fmt.Errorf("%d: %s %q is not in the first event; want one of %s", l.line, p.key, p.name, some(names))
+			return fmt.Errorf("%d: %s %q is not in the first event; want one of %s", l.line, p.key, p.name, list(names))
 		}
 	}
 	return nil
@@ -87,10 +87,10 @@ func (l *lines) row(v *fastjson.Value) row {
 	r := row{line: l.line}
 	for _, p := range l.parts {
 		if p.name != "" && p.part != partTime {
-			r.parts[p.part] = raw(find(v, p.name))
+			r.parts[p.part] = jsonOf(find(v, p.name))
 		}
 	}
-	r.key, r.parts[partTime] = plain(find(v, l.parts[partUser].name)), plain(find(v, l.parts[partTime].name))
+	r.key, r.parts[partTime] = textOf(find(v, l.parts[partUser].name)), textOf(find(v, l.parts[partTime].name))
 	return r
 }
 
@@ -102,17 +102,17 @@ func find(v *fastjson.Value, name string) *fastjson.Value {
 	return v.Get(strings.Split(name, ".")...)
 }
 
-// raw returns a field as it was written, or nil if it is missing.
-func raw(v *fastjson.Value) []byte {
+// jsonOf returns a field as it was written, or nil if it is missing.
+func jsonOf(v *fastjson.Value) []byte {
 	if v == nil {
 		return nil
 	}
 	return v.MarshalTo(nil)
 }
 
-// plain returns the text of a string or a number, or nil if the field is missing or of another type. Call it after raw,
-// because it removes the escapes.
-func plain(v *fastjson.Value) []byte {
+// textOf returns the text of a string or a number, or nil if the field is missing or of another type. Call it after
+// jsonOf, because it removes the escapes.
+func textOf(v *fastjson.Value) []byte {
 	if v == nil {
 		return nil
 	}

@@ -135,7 +135,8 @@ func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 func (f *File) record(r row, c *clock) (Record, error) {
 	at, ok := parseTime(r.parts[partTime])
 	if !ok {
-		return Record{}, fmt.Errorf("%d: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch number", r.line)
+		return Record{}, fmt.Errorf("%d: the time is missing or not in a known format; want 2026-11-20T08:00:00Z "+
+			"(RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch number", r.line)
 	}
 	at = c.move(at, f.options)
 	r.parts[partTime] = at.AppendFormat([]byte{'"'}, time.RFC3339Nano+`"`)

@@ -53,10 +53,12 @@ const (
 )
 
 // sizes are the lengths of windows to choose from. Every window begins at a multiple of its length since 1970.
-var sizes = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+var sizes = []time.Duration{
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-	day, 2 * day, 4 * day, 7 * day, 14 * day, 28 * day, 91 * day, 364 * day}
+	day, 2 * day, 4 * day, 7 * day, 14 * day, 28 * day, 91 * day, 364 * day,
+}
 
 const day = 24 * time.Hour
 
@@ -97,7 +99,8 @@ func NewSurvey(ctx context.Context, f *File, window time.Duration, columns Colum
 			s.Ungrouped++
 		}
 		if len(groups) > maxGroups {
-			return nil, fmt.Errorf("%s:%d: group %q has more than %d different values; want a column with fewer", f.name, r.line, columns.Group, maxGroups)
+			return nil, fmt.Errorf("%s:%d: group %q has more than %d different values; want a column with fewer",
+				f.name, r.line, columns.Group, maxGroups)
 		}
 		calendar.add(record.Time)
 	}

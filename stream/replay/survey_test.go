@@ -44,6 +44,9 @@ func TestSurveyWindows(t *testing.T) {
 	day := time.Date(2015, 5, 17, 0, 0, 0, 0, time.UTC)
 	unsorted := every(500, 10*time.Minute, day)
 	slices.Reverse(unsorted)
+	twoHours := func(second int) []time.Time { // the second one begins so many minutes after the first
+		return append(every(60, time.Minute, day), every(60, time.Minute, day.Add(time.Duration(second)*time.Minute))...)
+	}
 	for _, c := range []struct {
 		name      string
 		times     []time.Time
@@ -56,11 +59,12 @@ func TestSurveyWindows(t *testing.T) {
 		{"a second", every(100, time.Millisecond, day), 0, time.Second, []int{1}},
 		{"unsorted", unsorted, 0, 3 * time.Hour, []int{28}},
 		{"ten dates", every(10, 24*time.Hour, day), 0, 24 * time.Hour, []int{10}},
-		{"two hours, years apart", append(every(120, time.Minute, day), every(120, time.Minute, day.AddDate(3, 0, 0))...), 0, 10 * time.Minute, []int{12, 12}},
+		{"two hours, years apart", append(every(120, time.Minute, day), every(120, time.Minute, day.AddDate(3, 0, 0))...),
+			0, 10 * time.Minute, []int{12, 12}},
 		{"given", every(120, time.Minute, day), time.Minute, time.Minute, []int{120}},
-		{"a short pause", append(every(60, time.Minute, day), every(60, time.Minute, day.Add(90*time.Minute))...), 10 * time.Minute, 10 * time.Minute, []int{15}},
-		{"the longest pause", append(every(60, time.Minute, day), every(60, time.Minute, day.Add(99*time.Minute))...), 10 * time.Minute, 10 * time.Minute, []int{16}},
-		{"a long pause", append(every(60, time.Minute, day), every(60, time.Minute, day.Add(110*time.Minute))...), 10 * time.Minute, 10 * time.Minute, []int{6, 6}},
+		{"a short pause", twoHours(90), 10 * time.Minute, 10 * time.Minute, []int{15}},
+		{"the longest pause", twoHours(99), 10 * time.Minute, 10 * time.Minute, []int{16}},
+		{"a long pause", twoHours(110), 10 * time.Minute, 10 * time.Minute, []int{6, 6}},
 	} {
 		s, err := survey(t, at(c.times...), timed, c.window)
 		if err != nil {
@@ -70,7 +74,8 @@ func TestSurveyWindows(t *testing.T) {
 		var windows []int
 		for _, stretch := range s.Stretches {
 			windows = append(windows, stretch.Windows)
-			if stretch.Start.UnixNano()%int64(s.Window) != 0 || stretch.End.Sub(stretch.Start) != time.Duration(stretch.Windows)*s.Window {
+			length := time.Duration(stretch.Windows) * s.Window
+			if stretch.Start.UnixNano()%int64(s.Window) != 0 || stretch.End.Sub(stretch.Start) != length {
 				t.Errorf("%s: stretch %+v of windows of %s", c.name, stretch, s.Window)
 			}
 		}
@@ -78,7 +83,8 @@ func TestSurveyWindows(t *testing.T) {
 			t.Errorf("%s: windows of %s, %v; want %s, %v", c.name, s.Window, windows, c.want, c.stretches)
 		}
 		for _, at := range c.times {
-			if n := len(slices.DeleteFunc(slices.Clone(s.Stretches), func(s replay.Stretch) bool { return !s.Contains(at) })); n != 1 {
+			outside := func(s replay.Stretch) bool { return !s.Contains(at) }
+			if n := len(slices.DeleteFunc(slices.Clone(s.Stretches), outside)); n != 1 {
 				t.Fatalf("%s: %s is in %d stretches", c.name, at, n)
 			}
 		}
@@ -94,7 +100,8 @@ func TestSurveyOfNow(t *testing.T) {
 	if err != nil || s.Unfinished != 2 || len(s.Stretches) != 1 || s.Stretches[0].Windows != 2 {
 		t.Errorf("got %+v, %v; want one stretch of two windows, and two events that are in none", s, err)
 	}
-	if _, err := survey(t, at(now.Add(time.Hour)), timed, 0); err == nil || err.Error() != "f.csv: no event lies in a window that has ended; want events from the past" {
+	_, err = survey(t, at(now.Add(time.Hour)), timed, 0)
+	if err == nil || err.Error() != "f.csv: no event lies in a window that has ended; want events from the past" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -102,17 +109,20 @@ func TestSurveyOfNow(t *testing.T) {
 func TestSurveyGroups(t *testing.T) {
 	grouped := replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}
 	s, err := survey(t, table+"0,u,assets,1,1\n0,u,,1,x\n", columns, 0)
-	if err != nil || !slices.Equal(s.Groups, []string{"assets", "presentations"}) || s.Ungrouped != 1 || len(s.Trial.Rejected()) != 1 {
+	if err != nil || !slices.Equal(s.Groups, []string{"assets", "presentations"}) || s.Ungrouped != 1 ||
+		len(s.Trial.Rejected()) != 1 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	if s, err := survey(t, table, replay.Columns{User: "client", Value: "bytes", Time: "time"}, 0); err != nil || s.Groups != nil || s.Ungrouped != 0 {
+	s, err = survey(t, table, replay.Columns{User: "client", Value: "bytes", Time: "time"}, 0)
+	if err != nil || s.Groups != nil || s.Ungrouped != 0 {
 		t.Errorf("without a column of groups: got %+v, %v", s, err)
 	}
 	var lines strings.Builder
 	for _, g := range []string{`1`, `"\u00e9"`, `1.5`, `null`, `""`, `{"a":"\u0001"}`} {
 		fmt.Fprintf(&lines, `{"u":1,"v":1,"t":1,"g":%s}`+"\n", g)
 	}
-	if s, err := survey(t, lines.String(), grouped, 0); err != nil || !slices.Equal(s.Groups, []string{"1", "é"}) || s.Ungrouped != 4 {
+	s, err = survey(t, lines.String(), grouped, 0)
+	if err != nil || !slices.Equal(s.Groups, []string{"1", "é"}) || s.Ungrouped != 4 {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	var many strings.Builder
@@ -120,14 +130,16 @@ func TestSurveyGroups(t *testing.T) {
 	for i := range 102 {
 		many.WriteString("u,1,1," + strings.Repeat("x", i+1) + "\n")
 	}
-	if _, err := survey(t, many.String(), grouped, 0); err == nil || !strings.Contains(err.Error(), "f.csv:102: group \"g\" has more than 100") {
+	_, err = survey(t, many.String(), grouped, 0)
+	if err == nil || !strings.Contains(err.Error(), "f.csv:102: group \"g\" has more than 100") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestSurveyErrors(t *testing.T) {
 	long := every(2000, time.Second, time.Unix(0, 0).UTC())
-	if _, err := survey(t, "u,v,t,g\na,1,1,\n", replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, 0); err == nil || !strings.HasPrefix(err.Error(), `f.csv: group "g" is empty`) {
+	_, err := survey(t, "u,v,t,g\na,1,1,\n", replay.Columns{User: "u", Value: "v", Time: "t", Group: "g"}, 0)
+	if err == nil || !strings.HasPrefix(err.Error(), `f.csv: group "g" is empty`) {
 		t.Errorf("got %v", err)
 	}
 	for _, c := range []struct {

@@ -49,7 +49,9 @@ func (t *table) next() (row, error) {
 	}
 	user := fields[t.columns[partUser]]
 	r := row{line: line, key: []byte(user)}
-	r.parts = [numParts][]byte{partUser: quoted(user), partValue: bare(fields[t.columns[partValue]]), partTime: []byte(fields[t.columns[partTime]])}
+	r.parts[partUser] = quoted(user)
+	r.parts[partValue] = numberOrString(fields[t.columns[partValue]])
+	r.parts[partTime] = []byte(fields[t.columns[partTime]])
 	if g := t.columns[partGroup]; g >= 0 {
 		r.parts[partGroup] = quoted(fields[g])
 	}

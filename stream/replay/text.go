@@ -74,8 +74,8 @@ func quoted(text string) []byte {
 	return b
 }
 
-// bare writes a number of JSON's notation as it is, and anything else as a string.
-func bare(text string) []byte {
+// numberOrString writes a number of JSON's notation as it is, and anything else as a string.
+func numberOrString(text string) []byte {
 	if text != "" && (text[0] == '-' || isDigit(text[0])) && isDigit(text[len(text)-1]) && json.Valid([]byte(text)) {
 		return []byte(text)
 	}

@@ -33,7 +33,9 @@ func NewTrial(c Columns) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid})
+	decoder, err := codec.New(codec.Spec{
+		Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid,
+	})
 	return &Trial{decoder: decoder}, err
 }
 

@@ -73,8 +73,9 @@ type rule struct {
 // Write writes a rule file for the streams: for each stream a group with its alerts, one for each threshold and each watch,
 // and with recording rules, which merge the series of all replicas into one. An error says which threshold cannot be watched,
 // and why; one reason is that noise alone raises the alarm more than once a day. The warnings name alerts that noise may raise
-// more than three times in 30 days.
-func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) (warnings []string, err error) {
+// more than three times in 30 days. Each alert has a runbook_url below the address of the runbook; "": none.
+func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runbook string) (warnings []string,
+	err error) {
 	var f file
 	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds) > 0
 	for _, s := range streams {
@@ -96,9 +97,14 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold) (warni
 			}
 			g.Rules = append(g.Rules, r)
 		}
-		for _, w := range s.Alarms() {
+		for _, w := range s.Alarms {
 			g.Rules = append(g.Rules, watchAlert(s, w), blindAlert(s, w))
 			alerts = true
+		}
+		for _, r := range g.Rules {
+			if r.Alert != "" && runbook != "" {
+				r.Annotations["runbook_url"] = runbook + "#" + strings.ToLower(r.Alert)
+			}
 		}
 		f.Groups = append(f.Groups, g)
 	}
@@ -215,7 +221,7 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			names = append(names, name)
 		}
 	}
-	for _, w := range s.OnChange() {
+	for _, w := range s.OnChange {
 		if w.Name == t.Release {
 			return config.Release{}, fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch in the streams file", t, t.Release)
 		}

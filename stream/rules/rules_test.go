@@ -71,15 +71,16 @@ func TestGaussianCountsHaveTheirOwnTail(t *testing.T) {
 		{above("web", "users", "500", 0), "noise alone raises this alarm about 0.12 times in 30 days in all 2 groups together"},
 		{noisy(below("users", "500", 1)), "noise alone raises this alarm about 206 times in 30 days"},
 		{noisy(below("users", "99", 1)), "for 1 window."},
+		{noisy(below("users", "99", 1)), "runbook_url: https://wiki/louver#louverfigurebelow"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, f.Streams, []Threshold{c.threshold}); err != nil {
+		if _, err := Write(&b, f.Streams, []Threshold{c.threshold}, "https://wiki/louver"); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
 		}
 	}
-	if _, err := Write(io.Discard, f.Streams, []Threshold{below("users", "98", 1)}); err == nil || !strings.Contains(err.Error(), "this count is off by up to 98 users") {
+	if _, err := Write(io.Discard, f.Streams, []Threshold{below("users", "98", 1)}, ""); err == nil || !strings.Contains(err.Error(), "this count is off by up to 98 users") {
 		t.Errorf("below 98: %v", err)
 	}
 }
@@ -117,7 +118,7 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 		{above("web", "p95", "500", 0), "with fewer than about 2000 users there is none, and the alert is silent"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}); err != nil {
+		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}, ""); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
@@ -137,7 +138,7 @@ func TestNoisyAlertsAreWarnedOf(t *testing.T) {
 		{above("web", "p50", "500", 2), "--above web/p50=500: noise alone may raise this alarm 216 times in 30 days"},
 		{noisy(above("web", "p50", "500", 1)), "--above web/p50=500: noise alone may raise this alarm 432 times in 30 days"},
 	} {
-		warnings, err := Write(io.Discard, parsed(t), []Threshold{c.threshold})
+		warnings, err := Write(io.Discard, parsed(t), []Threshold{c.threshold}, "")
 		if err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if got := strings.Join(warnings, "\n"); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || len(warnings) > 1 {
@@ -165,7 +166,7 @@ func TestThresholdsThatCannotBeWatched(t *testing.T) {
 		{above("web", "p50", "500", 1), "--above web/p50=500: noise alone raises this alarm about 411 times in 30 days"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}); err == nil || !strings.HasPrefix(err.Error(), c.want) || b.Len() > 0 {
+		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}, ""); err == nil || !strings.HasPrefix(err.Error(), c.want) || b.Len() > 0 {
 			t.Errorf("%s: %v, want %q; written: %q", c.threshold, err, c.want, b.String())
 		}
 	}
@@ -191,7 +192,7 @@ func TestRulesInPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	thresholds := []Threshold{above("web", "users", "500", 2), below("users", "400", 2), noisy(above("web", "p50", "500", 1)), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
-	if _, err := Write(f, parsed(t), thresholds); err != nil {
+	if _, err := Write(f, parsed(t), thresholds, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -18,12 +18,18 @@ func TestOf(t *testing.T) {
 		{"none", nil, nil},
 		{"not objects", []string{`7`, `[{"a":1}]`, `a,b,c`, ``, `{"a":`, `{"a":nan}`}, nil},
 		{"types", []string{`{"s":"x","n":1.5,"e":1e3,"i":-7,"b":true,"l":[{"deep":1}],"z":null}`}, []shape.Field{
-			{Path: "s", Type: shape.String}, {Path: "n", Type: shape.Number}, {Path: "e", Type: shape.Number}, {Path: "i", Type: shape.Number}, {Path: "b", Type: shape.Boolean}, {Path: "l", Type: shape.Array}, {Path: "z", Type: shape.Null}}},
-		{"nested", []string{`{"user":{"id":"x","geo":{"city":"y"}},"o":{}}`}, []shape.Field{{Path: "user.id", Type: shape.String}, {Path: "user.geo.city", Type: shape.String}}},
-		{"several records", []string{`{"a":null,"b":1,"c":1}`, `{"d":1,"c":"x","b":1.5,"a":"x"}`, `{"a":null}`}, []shape.Field{
-			{Path: "a", Type: shape.String}, {Path: "b", Type: shape.Number}, {Path: "c", Type: shape.Mixed}, {Path: "d", Type: shape.Number}}},
+			{Path: "s", Type: shape.String}, {Path: "n", Type: shape.Number}, {Path: "e", Type: shape.Number},
+			{Path: "i", Type: shape.Number}, {Path: "b", Type: shape.Boolean}, {Path: "l", Type: shape.Array},
+			{Path: "z", Type: shape.Null}}},
+		{"nested", []string{`{"user":{"id":"x","geo":{"city":"y"}},"o":{}}`},
+			[]shape.Field{{Path: "user.id", Type: shape.String}, {Path: "user.geo.city", Type: shape.String}}},
+		{"several records", []string{`{"a":null,"b":1,"c":1}`, `{"d":1,"c":"x","b":1.5,"a":"x"}`, `{"a":null}`},
+			[]shape.Field{
+				{Path: "a", Type: shape.String}, {Path: "b", Type: shape.Number}, {Path: "c", Type: shape.Mixed},
+				{Path: "d", Type: shape.Number}}},
 		{"out of reach", []string{`{"a.b":1,"":"x","$key":true,"o":{"$in":1,"c.d":{"e":1}}}`}, []shape.Field{
-			{Path: "a.b", Type: shape.Number, Hidden: true}, {Path: "", Type: shape.String, Hidden: true}, {Path: "$key", Type: shape.Boolean, Hidden: true},
+			{Path: "a.b", Type: shape.Number, Hidden: true}, {Path: "", Type: shape.String, Hidden: true},
+			{Path: "$key", Type: shape.Boolean, Hidden: true},
 			{Path: "o.$in", Type: shape.Number}, {Path: "o.c.d.e", Type: shape.Number, Hidden: true}}},
 	} {
 		var records [][]byte
@@ -38,7 +44,8 @@ func TestOf(t *testing.T) {
 
 // Fields are told of any records alike that differ in values only.
 func TestValuesDoNotMatter(t *testing.T) {
-	one, other := shape.Of([]byte(`{"u":"ann","v":1,"w":0.1}`)), shape.Of([]byte(`{"u":"","v":-0.5e-3,"w":999999999999999999999}`))
+	one, other := shape.Of([]byte(`{"u":"ann","v":1,"w":0.1}`)),
+		shape.Of([]byte(`{"u":"","v":-0.5e-3,"w":999999999999999999999}`))
 	if !slices.Equal(one, other) {
 		t.Errorf("%v and %v", one, other)
 	}

@@ -27,7 +27,7 @@ func NewTruth(s *config.Stream) *Truth {
 	for i, g := range s.Groups {
 		t.groups[g] = i
 	}
-	for _, w := range s.OnChange() {
+	for _, w := range s.OnChange {
 		t.releases = append(t.releases, *w.Release)
 	}
 	return t

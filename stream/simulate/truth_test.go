@@ -52,8 +52,8 @@ func TestTruth(t *testing.T) {
 			}
 		}
 	}
-	if len(got) != len(s.Groups)*(len(s.Releases)+len(s.OnChange())) {
-		t.Errorf("%d figures, want %d", len(got), len(s.Groups)*(len(s.Releases)+len(s.OnChange())))
+	if len(got) != len(s.Groups)*(len(s.Releases)+len(s.OnChange)) {
+		t.Errorf("%d figures, want %d", len(got), len(s.Groups)*(len(s.Releases)+len(s.OnChange)))
 	}
 	if again := truth.Take(noon.Add(s.Window.Size)); again != nil {
 		t.Error("a window that was taken is still there")

@@ -58,12 +58,14 @@ func (e Env) Reading(topic string) func(error) {
 
 // Transactions returns the hook for retried steps of a transaction.
 func (e Env) Transactions(topic string) func(error) {
-	return e.Monitor.Retrying("Kafka does not accept transactions for "+topic, "Kafka accepts transactions for "+topic+" again")
+	return e.Monitor.Retrying("Kafka does not accept transactions for "+topic,
+		"Kafka accepts transactions for "+topic+" again")
 }
 
 // Lag records how far a reader is behind its partition's end.
 func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
-	e.Metrics.Lag.WithLabelValues(group, at.Topic, strconv.Itoa(at.Number)).Set(float64(max(0, r.HighWatermark()-r.Position())))
+	e.Metrics.Lag.WithLabelValues(group, at.Topic,
+		strconv.Itoa(at.Number)).Set(float64(max(0, r.HighWatermark()-r.Position())))
 }
 
 // Partition is one assigned partition.
@@ -81,7 +83,8 @@ type Membership struct {
 
 // Commit commits an offset of a partition in the current generation.
 func (m *Membership) Commit(ctx context.Context, p Partition, offset int64, metadata string) error {
-	return m.generation.Load().Commit(ctx, []group.Offset{{Topic: p.Topic, Partition: p.Number, Offset: offset, Metadata: metadata}})
+	return m.generation.Load().Commit(ctx,
+		[]group.Offset{{Topic: p.Topic, Partition: p.Number, Offset: offset, Metadata: metadata}})
 }
 
 // Committed returns the committed offset of a partition. Its Offset is negative if there is none.
@@ -151,7 +154,8 @@ func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 				assigned[Partition{Topic: topic, Number: n}] = true
 			}
 		}
-		env.Log.Info("partitions assigned", zap.String("group", config.GroupID), zap.Int32("generation", g.ID), zap.Int("partitions", len(assigned)))
+		env.Log.Info("partitions assigned", zap.String("group", config.GroupID), zap.Int32("generation", g.ID),
+			zap.Int("partitions", len(assigned)))
 		if before != nil && g.ID != before.ID+1 {
 			r.keep(nil)
 		}

@@ -33,9 +33,11 @@ func start(t *testing.T, conn *kafkaconn.Conn, topic string) *process {
 	p := &process{conn: conn}
 	ctx, cancel := context.WithCancel(context.Background())
 	monitor := health.New(zap.NewNop(), "test")
-	env := stage.Env{Conn: conn, Log: zap.NewNop(), Metrics: metrics.New(prometheus.NewRegistry(), nil, nil), Monitor: monitor, Health: monitor.Stage("test")}
+	env := stage.Env{Conn: conn, Log: zap.NewNop(), Metrics: metrics.New(prometheus.NewRegistry(), nil, nil),
+		Monitor: monitor, Health: monitor.Stage("test")}
 	p.done.Go(func() {
-		err := stage.Run(ctx, env, group.Config{Conn: conn, GroupID: topic, Topics: []string{topic}, SessionTimeout: 6 * time.Second},
+		err := stage.Run(ctx, env, group.Config{Conn: conn, GroupID: topic, Topics: []string{topic},
+			SessionTimeout: 6 * time.Second},
 			func(ctx context.Context, _ stage.Partition, _ *stage.Membership) error {
 				producer, err := txn.Open(ctx, conn.Client, topic, stage.TransactionTimeout)
 				if err != nil {
@@ -81,7 +83,8 @@ func TestAWorkerThatIsNoMemberLeavesTheIdAlone(t *testing.T) {
 		kafkatest.Await(t, "the successor goes on", func() bool { return successor.wrote.Load() > before+50 })
 	}
 	if o, s := old.opened.Load(), successor.opened.Load(); o != 1 || s != 1 {
-		t.Errorf("the transactional id was opened %d times by the old worker and %d times by its successor, want once by each", o, s)
+		t.Errorf("the transactional id was opened %d times by the old worker and %d times by its successor, want once by "+
+			"each", o, s)
 	}
 	group.mend()
 }

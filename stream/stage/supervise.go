@@ -26,7 +26,8 @@ const calm = time.Minute
 // workers would keep fencing each other.
 func (r *running) supervise(ctx context.Context, at Partition) error {
 	wait := kafkaconn.NewBackOff()
-	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and restarting from the last commit", at.Topic, at.Number),
+	again := r.env.Monitor.Retrying(fmt.Sprintf("%s/%d keeps failing and restarting from the last commit", at.Topic,
+		at.Number),
 		fmt.Sprintf("%s/%d works again", at.Topic, at.Number))
 	denied := func(error) {} // all workers that lack the same right share a line
 	for first := true; ; first = false {
@@ -50,9 +51,11 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 		if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) {
 			r.env.Metrics.AbortedTxns.Inc()
 		}
-		r.env.Log.Debug("restarting from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number), zap.Error(err))
+		r.env.Log.Debug("restarting from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number),
+			zap.Error(err))
 		if right := kafkaconn.Missing(err); right != "" {
-			denied = r.env.Monitor.Retrying("partitions keep failing without the right "+right, "partitions work again with the right "+right)
+			denied = r.env.Monitor.Retrying("partitions keep failing without the right "+right,
+				"partitions work again with the right "+right)
 			denied(err)
 		} else {
 			again(err)

@@ -123,7 +123,8 @@ func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
 
 // Learn adds an entry of the ledger. Entries of one definition come in the order of their windows.
 func (f *Facts) Learn(e ledger.Entry) {
-	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd, Last: e.WindowEnd, Due: e.DueAt,
+	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd, Last: e.WindowEnd,
+		Due:        e.DueAt,
 		Incomplete: e.Incomplete, Input: e.Input, Partitions: e.IncompleteIn, Why: []string{}}
 	if e.Reason != "" {
 		run.State, run.Why = Withheld, []string{fmt.Sprintf("budget %s is exhausted", e.Budget)}
@@ -161,7 +162,8 @@ func lost(e ledger.Entry) string {
 func extend(runs []Run, next Run, every time.Duration) []Run {
 	if n := len(runs); n > 0 {
 		last := &runs[n-1]
-		if last.Last.Add(every).Equal(next.First) && last.State == next.State && slices.Equal(last.Partitions, next.Partitions) && slices.Equal(last.Why, next.Why) {
+		if last.Last.Add(every).Equal(next.First) && last.State == next.State &&
+			slices.Equal(last.Partitions, next.Partitions) && slices.Equal(last.Why, next.Why) {
 			last.Last, last.Windows = next.Last, last.Windows+next.Windows
 			return runs
 		}
@@ -207,7 +209,8 @@ func (f *Facts) undecided(e control.Edition, now time.Time) []Run {
 	through := f.through(e)
 	for w, more := e.Schedule.After(f.after(e)); more && w.Start <= at; w, more = e.Schedule.After(w.End) {
 		end, due := time.Unix(0, w.End).UTC(), e.Schedule.Due(w)
-		run := Run{Stream: e.Stream.Name, Definition: e.Number, State: Open, Windows: 1, First: end, Last: end, Due: time.Unix(0, due).UTC(),
+		run := Run{Stream: e.Stream.Name, Definition: e.Number, State: Open, Windows: 1, First: end, Last: end,
+			Due:   time.Unix(0, due).UTC(),
 			Input: topic, Partitions: []int{}, Why: []string{}}
 		if due <= at {
 			run.State, run.Partitions = f.waiting(topic, due, w, through)
@@ -247,9 +250,11 @@ func (f *Facts) waiting(topic string, due int64, w windows.Window, through map[i
 	return Waiting, missing
 }
 
-// turn says what windows wait for that are cut everywhere, if not for the stage that decides them: one line for each cause.
+// turn says what windows wait for that are cut everywhere, if not for the stage that decides them: one line for each
+// cause.
 func (f *Facts) turn(run Run) []string {
-	at := slices.IndexFunc(f.Editions, func(e control.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
+	at := slices.IndexFunc(f.Editions,
+		func(e control.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
 	budget := f.Editions[at].Stream.Budget.Name
 	line := f.Lineage(budget)[1:]
 	var ending, before []string // streams
@@ -274,10 +279,12 @@ func (f *Facts) turn(run Run) []string {
 	}
 	why := []string{}
 	if len(ending) > 0 {
-		why = append(why, fmt.Sprintf("budget %s goes on where %s ends, which has not decided all windows of stream %s%s", budget, former, ending[0], others(ending)))
+		why = append(why, fmt.Sprintf("budget %s goes on where %s ends, which has not decided all windows of stream %s%s",
+			budget, former, ending[0], others(ending)))
 	}
 	if len(before) > 0 {
-		why = append(why, fmt.Sprintf("its turn comes after the window of stream %s that was due %s%s", before[0], first.Format(time.RFC3339), others(before)))
+		why = append(why, fmt.Sprintf("its turn comes after the window of stream %s that was due %s%s", before[0],
+			first.Format(time.RFC3339), others(before)))
 	}
 	return why
 }

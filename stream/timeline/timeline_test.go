@@ -37,7 +37,8 @@ func facts(t *testing.T, streams ...string) *Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Facts{Partitions: func(string, int64) int { return 2 }, Lineage: func(budget string) []string { return []string{budget} }}
+	f := &Facts{Partitions: func(string, int64) int { return 2 },
+		Lineage: func(budget string) []string { return []string{budget} }}
 	for _, s := range file.Streams {
 		f.Editions = append(f.Editions, control.Edition{Stream: s, Schedule: s.Window.Schedule(midnight.UnixNano())})
 	}
@@ -49,9 +50,11 @@ func (f *Facts) cut(t *testing.T, partition, hour int, streams ...string) {
 	t.Helper()
 	var shares []string
 	for _, s := range streams {
-		shares = append(shares, fmt.Sprintf(`%q:{"from":0,"through":%d}`, s, midnight.Add(time.Duration(hour)*time.Hour).UnixNano()))
+		shares = append(shares,
+			fmt.Sprintf(`%q:{"from":0,"through":%d}`, s, midnight.Add(time.Duration(hour)*time.Hour).UnixNano()))
 	}
-	if err := f.Progress(fmt.Appendf(nil, "ingest/in/%d", partition), fmt.Appendf(nil, `{"offset":7,"read":7,"streams":{%s}}`, strings.Join(shares, ","))); err != nil {
+	if err := f.Progress(fmt.Appendf(nil, "ingest/in/%d", partition),
+		fmt.Appendf(nil, `{"offset":7,"read":7,"streams":{%s}}`, strings.Join(shares, ","))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +62,8 @@ func (f *Facts) cut(t *testing.T, partition, hour int, streams ...string) {
 // decide takes in the entry of the window of stream a that ends at an hour.
 func (f *Facts) decide(hour int, change func(*ledger.Entry)) {
 	end := midnight.Add(time.Duration(hour) * time.Hour)
-	e := ledger.Entry{Stream: "a", Budget: "shared", Input: "in", WindowStart: end.Add(-time.Hour), WindowEnd: end, DueAt: end.Add(10 * time.Second), Every: time.Hour}
+	e := ledger.Entry{Stream: "a", Budget: "shared", Input: "in", WindowStart: end.Add(-time.Hour), WindowEnd: end,
+		DueAt: end.Add(10 * time.Second), Every: time.Hour}
 	change(&e)
 	f.Learn(e)
 }
@@ -68,7 +72,8 @@ func (f *Facts) decide(hour int, change func(*ledger.Entry)) {
 func shown(runs []Run) []string {
 	var all []string
 	for _, r := range runs {
-		text := fmt.Sprintf("%s %d..%d (%d) %s", r.Stream, int(r.First.Sub(midnight).Hours()), int(r.Last.Sub(midnight).Hours()), r.Windows, r.State)
+		text := fmt.Sprintf("%s %d..%d (%d) %s", r.Stream, int(r.First.Sub(midnight).Hours()),
+			int(r.Last.Sub(midnight).Hours()), r.Windows, r.State)
 		if r.Incomplete {
 			text += " incomplete"
 		}
@@ -167,7 +172,8 @@ func TestOneLineForEachCause(t *testing.T) {
 	f.cut(t, 1, 2, "s00")
 	f.decide(1, func(e *ledger.Entry) { e.Stream = "s00" })
 	why := f.Runs(at(2, 20*time.Second))[1].Why
-	if want := []string{"its turn comes after the window of stream s01 that was due 2026-01-01T01:00:10Z, and 2 other streams"}; !slices.Equal(why, want) {
+	if want := []string{"its turn comes after the window of stream s01 that was due 2026-01-01T01:00:10Z, and 2 other " +
+		"streams"}; !slices.Equal(why, want) {
 		t.Errorf("%q, want %q", why, want)
 	}
 }

@@ -185,7 +185,7 @@ func (s source) books() (*ledger.Books, error) {
 				return nil, err
 			}
 		}
-		for _, w := range of.Watches {
+		for _, w := range of.Steps() {
 			seen, err := s.store.seen(of, w.Name)
 			if err == nil {
 				err = books.AddSeen(of.Budget.Name, of.Name, w.Name, seen)

@@ -11,7 +11,6 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/record"
 )
 
 const streamsFile = `
@@ -122,27 +121,31 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
-	for _, x := range s.Watches {
-		of := ledger.Watch{Name: x.Name, Definition: x.Definition, Cost: x.Price(), First: x.First(), AtMost: x.AtMost, Hold: int64(x.Hold.Seconds())}
-		if x.Release != nil {
-			of.Release = &record.Series{Name: x.Name, Statistic: string(x.Release.Query.Statistic), Mechanism: x.Release.Mechanism.Name(), Epsilon: x.Release.Query.Epsilon}
-		}
-		e.Watches = append(e.Watches, of)
+	for _, x := range s.Steps() {
+		e.Steps = append(e.Steps, ledger.Step{Name: x.Name, Definition: x.Definition, Cost: x.Price, AtMost: x.AtMost})
+	}
+	for i, x := range s.Alarms {
+		e.Steps[i].Alarm = &ledger.Alarm{Hold: int64(x.Hold.Seconds())}
+	}
+	for i, x := range s.OnChange {
+		e.Steps[len(s.Alarms)+i].OnChange = &ledger.OnChange{First: x.First(), Release: x.Release.Series(s.Unit)[0]}
 	}
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)
 	}
-	for i := range e.Watches {
-		x := &e.Watches[i]
+	for i := range e.Steps {
+		x := &e.Steps[i]
 		if x.Arms {
 			x.Sealed = []byte("sealed")
 		}
 		if x.Looks() && fires(&e) {
 			x.Fire(e, e.Groups[0].Name)
 		}
-		for g := range x.Values {
-			if x.Draws(e.Groups[g].Name) {
-				x.Redraw(e, g, ledger.Value{Value: new(decimal.NewFromInt(7))})
+		if c := x.OnChange; c != nil {
+			for g := range c.Values {
+				if c.Draws(*x, e.Groups[g].Name) {
+					c.Redraw(e, g, ledger.Value{Value: new(decimal.NewFromInt(7))})
+				}
 			}
 		}
 	}

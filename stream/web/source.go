@@ -43,7 +43,7 @@ func (s source) known(want selection) error {
 					add(of.Name, g, name)
 				}
 			}
-			for _, w := range of.Watches {
+			for _, w := range of.Steps() {
 				add(of.Name, g, w.Name)
 			}
 		}

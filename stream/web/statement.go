@@ -150,13 +150,13 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 // ofWatches says what an instance of each watch and release on change costs.
 func ofWatches(s *config.Stream) (all []loss) {
 	limit := s.Budget.Limit
-	for _, w := range s.OnChange() {
+	for _, w := range s.OnChange {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
 			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a period of the budget. The first time it costs %s more: at most %%s.",
 				w.Name, cost.Of(limit, w.Price()), times(w.AtMost), cost.Of(limit, w.First())),
 			"that person is in any of the windows until it changes"))
 	}
-	for _, w := range s.Alarms() {
+	for _, w := range s.Alarms {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Price()),
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))

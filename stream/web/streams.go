@@ -187,11 +187,11 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
-	for i, x := range s.WatchSeries() {
+	for i, x := range s.StepSeries() {
 		info := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit,
 			Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta), OnChange: x.Statistic != record.StatisticWatch}
-		if !info.OnChange {
-			info.Hold = new(int64(s.Watches[i].Hold / time.Second))
+		if i < len(s.Alarms) { // they come first
+			info.Hold = new(int64(s.Alarms[i].Hold / time.Second))
 		}
 		all = append(all, info)
 	}

@@ -65,4 +65,7 @@ def main(brokers, topic):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("want the brokers and an output topic")
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except KeyboardInterrupt:
+        pass

@@ -23,18 +23,20 @@ func dashboard(every time.Duration) Stream {
 	ranks := func(epsilon string) budget.Item {
 		return budget.Item{Promise: privacy.NewBoundedRange(dec(epsilon)), Times: 1}
 	}
-	return Stream{Topic: "in", Schedule: budget.Schedule{Stream: "s", Size: every, Every: every, Items: []budget.Item{ranks("0.05"), ranks("0.05"), ranks("0.1"), pure("0.02", 1)}}}
+	return Stream{Topic: "in", Schedule: budget.Schedule{Stream: "s", Size: every, Every: every,
+		Items: []budget.Item{ranks("0.05"), ranks("0.05"), ranks("0.1"), pure("0.02", 1)}}}
 }
 
-// What a δ saves in a day. The losses with a δ are those of exact sums of ρ at the best order, up to 1 % for the tenth of δ
-// that approximate costs have.
+// What a δ saves in a day. The losses with a δ are those of exact sums of ρ at the best order, up to 1 % for the tenth
+// of δ that approximate costs have.
 func TestWhatADeltaSaves(t *testing.T) {
 	for _, c := range []struct {
 		every     time.Duration
 		sum       string
 		withDelta float64
 	}{
-		{6 * time.Hour, "0.88", 0.74}, {3 * time.Hour, "1.76", 1.06}, {time.Hour, "5.28", 1.88}, {15 * time.Minute, "21.12", 3.93}, {time.Minute, "316.8", 17.9},
+		{6 * time.Hour, "0.88", 0.74}, {3 * time.Hour, "1.76", 1.06}, {time.Hour, "5.28", 1.88},
+		{15 * time.Minute, "21.12", 3.93}, {time.Minute, "316.8", 17.9},
 	} {
 		p := Payer{Limit: budget.Limit{Epsilon: dec(c.sum), Per: 24 * time.Hour}, Streams: []Stream{dashboard(c.every)}}
 		if needs, day := p.Needs(), p.InAnyDay(); needs.String() != "ε "+c.sum || day.String() != "ε "+c.sum {
@@ -43,18 +45,33 @@ func TestWhatADeltaSaves(t *testing.T) {
 		with := p
 		with.Delta = Suggested
 		less, ok := p.Saved(with)
-		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 || !less.Delta.Equal(Suggested) || less.Sum.String() != c.sum {
+		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 || !less.Delta.Equal(Suggested) ||
+			less.Sum.String() != c.sum {
 			t.Errorf("every %s: with a δ %s, want about %v", c.every, less, c.withDelta)
 		}
-		p.Limit = budget.Limit{Epsilon: less.Epsilon.Mul(dec("1.001")), Delta: Suggested, Per: 24 * time.Hour} // its order is a little off
+		p.Limit = budget.Limit{Epsilon: less.Epsilon, Delta: Suggested, Per: 24 * time.Hour}
 		if day := p.InAnyDay(); !p.Runway().Pays || day.Epsilon.GreaterThan(p.Epsilon) || day.Sum.String() != c.sum {
 			t.Errorf("every %s: with a budget of %s a day costs %s", c.every, p.Epsilon, day)
 		}
 	}
 }
 
-// Where an order of its own bounds a loss better than that of the budget, it is taken: an event in 60 windows of a budget for
-// days of minutes.
+// A budget of what is needed pays for everything, and one of a little less does not. Its books have one order for
+// windows and watches, which is not the best one for both.
+func TestNeedsAreEnough(t *testing.T) {
+	s := dashboard(15 * time.Minute)
+	s.Watches = []budget.Item{pure("1", 3), pure("0.5", 2)}
+	p := Payer{Limit: budget.Limit{Delta: Suggested, Per: 24 * time.Hour}, Streams: []Stream{s}}
+	needs := p.Needs().Epsilon
+	for share, want := range map[string]bool{"1": true, "0.9999": false} {
+		if p.Epsilon = needs.Mul(dec(share)); p.Runway().Pays != want {
+			t.Errorf("ε %s is needed; a budget of %s pays: %v, want %v", needs, p.Epsilon, !want, want)
+		}
+	}
+}
+
+// Where an order of its own bounds a loss better than that of the budget, it is taken: an event in 60 windows of a
+// budget for days of minutes.
 func TestAnEventInManyWindows(t *testing.T) {
 	p := Payer{Limit: budget.Limit{Epsilon: dec("20"), Delta: Suggested, Per: 24 * time.Hour}}
 	s := Stream{Schedule: budget.Schedule{Stream: "s", Size: time.Hour, Every: time.Minute, Items: []budget.Item{
@@ -70,13 +87,14 @@ func TestAnEventInManyWindows(t *testing.T) {
 	}
 }
 
-// No claim is below the truth. The worst of what ε-DP and ρ-zCDP admit is drawn by randomised response and a Gaussian. The mass
-// that a claim of ε leaves is Σ (P − e^ε·Q)⁺, which is a sum over the outcomes of all responses of P times the mass that the
-// Gaussian leaves beyond what they have said.
+// No claim is below the truth. The worst of what ε-DP and ρ-zCDP admit is drawn by randomised response and a Gaussian.
+// The mass that a claim of ε leaves is Σ (P − e^ε·Q)⁺, which is a sum over the outcomes of all responses of P times the
+// mass that the Gaussian leaves beyond what they have said.
 func TestOfIsNeverBelowTheTruth(t *testing.T) {
 	normal := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	rapid.Check(t, func(t *rapid.T) {
-		limit := budget.Limit{Epsilon: dec(rapid.SampledFrom([]string{"0.5", "2", "8", "30"}).Draw(t, "limit")), Delta: dec(rapid.SampledFrom([]string{"0.01", "0.0001", "0.000000001"}).Draw(t, "delta"))}
+		limit := budget.Limit{Epsilon: dec(rapid.SampledFrom([]string{"0.5", "2", "8", "30"}).Draw(t, "limit")),
+			Delta: dec(rapid.SampledFrom([]string{"0.01", "0.0001", "0.000000001"}).Draw(t, "delta"))}
 		var items []budget.Item
 		said := map[float64]float64{0: 1} // the mass of P by the ln(P/Q) of the responses
 		for range rapid.IntRange(0, 6).Draw(t, "responses") {
@@ -121,16 +139,19 @@ func TestADayAgainstBruteForce(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		const day, last = 24 * time.Hour, 150 * time.Hour
-		p := Payer{Limit: budget.Limit{Epsilon: dec(rapid.SampledFrom([]string{"0.5", "2", "100"}).Draw(t, "limit")), Per: rapid.OneOf(hours(1, 50), rapid.Just(time.Duration(0)), rapid.Just(day)).Draw(t, "per")}}
+		p := Payer{Limit: budget.Limit{Epsilon: dec(rapid.SampledFrom([]string{"0.5", "2", "100"}).Draw(t, "limit")),
+			Per: rapid.OneOf(hours(1, 50), rapid.Just(time.Duration(0)), rapid.Just(day)).Draw(t, "per")}}
 		if p.Per == day && rapid.Bool().Draw(t, "with δ") {
 			p.Delta = dec("0.000001")
 		}
 		capped := false
 		for i := range rapid.IntRange(1, 3).Draw(t, "streams") {
-			s := Stream{Schedule: budget.Schedule{Stream: string(rune('a' + i)), Size: hours(1, 6).Draw(t, "size"), Every: hours(1, 6).Draw(t, "every"),
+			s := Stream{Schedule: budget.Schedule{Stream: string(rune('a' + i)), Size: hours(1, 6).Draw(t, "size"),
+				Every: hours(1, 6).Draw(t, "every"),
 				Items: []budget.Item{pure(rapid.SampledFrom([]string{"0.1", "0.25"}).Draw(t, "ε"), 1)}}}
 			if rapid.Bool().Draw(t, "capped") {
-				capped, s.Cap = true, budget.Cap{Count: rapid.Int64Range(1, 6).Draw(t, "count"), Per: hours(1, 40).Draw(t, "cap per")}
+				capped, s.Cap = true, budget.Cap{Count: rapid.Int64Range(1, 6).Draw(t, "count"),
+					Per: hours(1, 40).Draw(t, "cap per")}
 			}
 			p.Streams = append(p.Streams, s)
 		}
@@ -152,8 +173,8 @@ func TestADayAgainstBruteForce(t *testing.T) {
 		for end := time.Duration(0); end <= last; end += time.Hour {
 			worst = decimal.Max(worst, a.SpentIn(int64(end-day), int64(end)).Epsilon)
 		}
-		// What is bounded by a cap is bounded once for each period of the limit, and once for the day. The sum over the periods
-		// can be smaller.
+		// What is bounded by a cap is bounded once for each period of the limit, and once for the day. The sum over the
+		// periods can be smaller.
 		if (!capped || !withheld) && worst.GreaterThan(claim.Epsilon) {
 			t.Fatalf("a day costs %s; at most %s is said", worst, claim)
 		}
@@ -171,7 +192,8 @@ func TestInCommon(t *testing.T) {
 		return Payer{Name: name, Limit: budget.Limit{Epsilon: dec(epsilon), Per: 24 * time.Hour}, Streams: []Stream{s}}
 	}
 	all := InCommon([]Payer{payer("a", "in", "2.4"), payer("other", "alone", "1"), payer("b", "in", "4.8")})
-	if len(all) != 1 || all[0].String() != "topic in: budgets a, b pay for the same people: one person loses at most ε 7.2 in any 24 h through all of them" {
+	if len(all) != 1 || all[0].String() != "topic in: budgets a, b pay for the same people: one person loses at most ε "+
+		"7.2 in any 24 h through all of them" {
 		t.Errorf("%v", all)
 	}
 }
@@ -181,10 +203,12 @@ func TestLossInWords(t *testing.T) {
 	delta := budget.Limit{Epsilon: dec("4"), Delta: Suggested}
 	approximate := budget.Item{Promise: privacy.NewApproximate(dec("0.5"), dec("0.00000000001")), Times: 1}
 	for want, l := range map[string]Loss{
-		"ε 0.2":                          Of(delta, []budget.Item{pure("0.1", 2)}),
-		"no amount that can be stated":   Of(budget.Limit{Epsilon: dec("4")}, []budget.Item{{Promise: privacy.NewZCDP(dec("0.1")), Times: 1}}),
-		"ε 0.5, δ 0.00000000001":         Of(delta, []budget.Item{approximate}),
-		"ε 7.2, δ 0.01 (ε 20 without δ)": {Spending: budget.Spending{Epsilon: dec("7.2"), Delta: dec("0.01")}, Sum: new(dec("20"))},
+		"ε 0.2": Of(delta, []budget.Item{pure("0.1", 2)}),
+		"no amount that can be stated": Of(budget.Limit{Epsilon: dec("4")},
+			[]budget.Item{{Promise: privacy.NewZCDP(dec("0.1")), Times: 1}}),
+		"ε 0.5, δ 0.00000000001": Of(delta, []budget.Item{approximate}),
+		"ε 7.2, δ 0.01 (ε 20 without δ)": {Spending: budget.Spending{Epsilon: dec("7.2"), Delta: dec("0.01")},
+			Sum: new(dec("20"))},
 	} {
 		if got := l.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

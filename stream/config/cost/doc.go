@@ -1,6 +1,6 @@
-// Package cost says what streams cost one person: through a window, an event, a watch, a stretch of time, a day, or all that a
-// budget pays for. Everything that tells people about a loss asks this package, so that all of it agrees.
+// Package cost says what streams cost one person: through a window, an event, a watch, a stretch of time, a day, or all
+// that a budget pays for. Everything that tells people about a loss asks this package, so that all of it agrees.
 //
-// A [Stream] has what a loss depends on, and a [Payer] is a budget with the streams that it pays for. A [Loss] is a bound, and
-// knows the plain sum beside it.
+// A [Stream] has what a loss depends on, and a [Payer] is a budget with the streams that it pays for. A [Loss] is a
+// bound, and knows the plain sum beside it.
 package cost

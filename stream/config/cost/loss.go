@@ -12,13 +12,13 @@ import (
 type Loss struct {
 	// Spending is the bound at the δ of the budget that pays. It is Unbounded if there is none.
 	budget.Spending
-	// Sum is the plain sum of ε. Whatever is drawn, nobody loses more, and it needs no δ. It is nil if one of the mechanisms
-	// has no bound without a δ.
+	// Sum is the plain sum of ε. Whatever is drawn, nobody loses more, and it needs no δ. It is nil if one of the
+	// mechanisms has no bound without a δ.
 	Sum *decimal.Decimal
 }
 
-// Suggested is the δ that is recommended where a budget has none: far below one over the number of people on earth's largest
-// topics, and large enough that sums of hundreds of windows are short.
+// Suggested is the δ that is recommended where a budget has none: far below one over the number of people on earth's
+// largest topics, and large enough that sums of hundreds of windows are short.
 var Suggested = decimal.New(1, -9)
 
 // Counted returns what items cost together as the books of a limit add them up.
@@ -26,16 +26,22 @@ func Counted(limit budget.Limit, items []budget.Item) Loss {
 	return Loss{limit.Compose(items), sum(items)}
 }
 
-// Of returns what items cost together: the least bound at the limit's δ. The books of the limit have one order α for all that
-// they add up. These items are known before anything is drawn, so an order of their own is as valid. It is taken if it saves more
-// than a hundredth: its δ may be larger.
+// Of returns what items cost together: the least bound at the limit's δ. The books of the limit have one order α for
+// all that they add up. These items are known before anything is drawn, so an order of their own is as valid. It is
+// taken if it saves more than a hundredth: its δ may be larger.
 func Of(limit budget.Limit, items []budget.Item) Loss {
 	counted := Counted(limit, items)
 	own := budget.Limit{Delta: limit.Delta}.Compose(items)
-	if counted.Unbounded || own.Epsilon.LessThan(counted.Epsilon.Mul(decimal.New(99, -2))) && own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, limit.Delta)) {
+	if counted.Unbounded || own.Epsilon.LessThan(counted.Epsilon.Mul(decimal.New(99, -2))) &&
+		own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, limit.Delta)) {
 		counted.Spending = own
 	}
 	return counted
+}
+
+// Whole is all that a limit pays in a period.
+func Whole(limit budget.Limit) Loss {
+	return Loss{Spending: budget.Spending{Epsilon: limit.Epsilon, Delta: limit.Delta}}
 }
 
 func sum(items []budget.Item) *decimal.Decimal {
@@ -48,7 +54,8 @@ func sum(items []budget.Item) *decimal.Decimal {
 
 // plus adds the losses of two sets of releases.
 func (l Loss) plus(m Loss) Loss {
-	both := Loss{Spending: budget.Spending{Epsilon: l.Epsilon.Add(m.Epsilon), Delta: l.Delta.Add(m.Delta), Unbounded: l.Unbounded || m.Unbounded}}
+	both := Loss{Spending: budget.Spending{Epsilon: l.Epsilon.Add(m.Epsilon), Delta: l.Delta.Add(m.Delta),
+		Unbounded: l.Unbounded || m.Unbounded}}
 	if l.Sum != nil && m.Sum != nil {
 		both.Sum = new(l.Sum.Add(*m.Sum))
 	}

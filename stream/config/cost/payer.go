@@ -14,16 +14,17 @@ type Payer struct {
 	Name string
 	budget.Limit
 	Streams []Stream
-	// Before is what its books hold of the last 24 hours, in ε, if former definitions, or users who were counted anew, may have cost
-	// more than these streams do; else 0.
+	// Before is what its books hold of the last 24 hours, in ε, if former definitions, or users who were counted anew, may
+	// have cost more than these streams do; else 0.
 	Before decimal.Decimal
 }
 
 // Lost returns what this many windows of one of the streams cost a person who counts in all of them.
 func (p Payer) Lost(s Stream, windows int64) Loss { return Of(p.Limit, s.window(windows)) }
 
-// Needs returns what the schedules and the watches cost in any period if nothing is withheld: about the least ε that a budget
-// with this δ must have to pay for everything. It is Unbounded if the budget is for ever and a schedule is endless.
+// Needs returns what the schedules and the watches cost in any period if nothing is withheld, as the books of a budget
+// of just that ε and this δ add it up: such a budget pays for everything. It is Unbounded if the budget is for ever and
+// a schedule is endless.
 func (p Payer) Needs() Loss {
 	var items []budget.Item
 	for _, s := range p.Streams {
@@ -33,14 +34,39 @@ func (p Payer) Needs() Loss {
 		}
 		items = append(append(items, s.window(n)...), s.Watches...)
 	}
-	return Loss{budget.Limit{Delta: p.Delta}.Compose(items), sum(items)}
+	return Loss{leastLimit(p.Delta, items), sum(items)}
 }
 
-// Saved returns what Needs would be if the budget were one with a δ. ok is false if it has a δ already, or if that would save
-// less than a tenth.
+// leastLimit returns what items cost by the books of the least ε that admits them all, about. These books have an order
+// of their own, so that may be a little more than what the items cost alone.
+func leastLimit(delta decimal.Decimal, items []budget.Item) budget.Spending {
+	alone := budget.Limit{Delta: delta}.Compose(items)
+	admits := func(epsilon decimal.Decimal) bool {
+		counted := budget.Limit{Epsilon: epsilon, Delta: delta}.Compose(items)
+		return !counted.Unbounded && counted.Epsilon.LessThanOrEqual(epsilon)
+	}
+	two := decimal.NewFromInt(2)
+	low, high := alone.Epsilon, alone.Epsilon.Mul(two)
+	if alone.Unbounded || admits(low) || !admits(high) {
+		return alone
+	}
+	for range 20 {
+		if middle := low.Add(high).Div(two).RoundUp(6); admits(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	alone.Epsilon = high
+	return alone
+}
+
+// Saved returns what Needs would be if the budget were one with a δ. ok is false if it has a δ already, or if that
+// would save less than a tenth.
 func (p Payer) Saved(with Payer) (needs Loss, ok bool) {
 	before, needs := p.Needs(), with.Needs()
-	return needs, !p.Delta.IsPositive() && !before.Unbounded && needs.Epsilon.LessThan(before.Epsilon.Mul(decimal.New(9, -1)))
+	return needs, !p.Delta.IsPositive() && !before.Unbounded &&
+		needs.Epsilon.LessThan(before.Epsilon.Mul(decimal.New(9, -1)))
 }
 
 // Watching returns what the watches and the releases on change cost in a period at most.
@@ -52,17 +78,34 @@ func (p Payer) Watching() Loss {
 	return Of(p.Limit, items)
 }
 
-// InAnyDay bounds what the windows that end in any 24 hours cost one person, with the watches at their most. If that is the
-// period of the budget, it is as its books count.
-func (p Payer) InAnyDay() Loss {
-	const day = 24 * time.Hour
-	periods := p.Periods(day)
+// Event returns into how many windows of one of the streams an event falls at most, of how many windows it changes the
+// figures, and what these cost its person. The last two are more under max_windows: see [Stream.Changed].
+func (p Payer) Event(s Stream) (windows, changed int64, lost Loss) {
+	windows = s.Overlapping(0)
+	changed = s.Changed(windows)
+	return windows, changed, p.Lost(s, changed)
+}
+
+// InAnyDay bounds what the windows that end in any 24 hours cost one person, with the watches at their most. If that is
+// the period of the budget, it is as its books count.
+func (p Payer) InAnyDay() Loss { return p.inAny(24 * time.Hour) }
+
+// InAnyPeriod is InAnyDay for any period of the budget: for all time, if the budget is for ever.
+func (p Payer) InAnyPeriod() Loss {
+	if p.Per == 0 {
+		return p.paid(p.Needs(), 1)
+	}
+	return p.inAny(p.Per)
+}
+
+func (p Payer) inAny(stretch time.Duration) Loss {
+	periods := p.Periods(stretch)
 	var items []budget.Item
 	for _, s := range p.Streams {
-		items = append(append(items, s.window(s.Counts(day))...), budget.Times(s.Watches, periods)...)
+		items = append(append(items, s.window(s.Counts(stretch))...), budget.Times(s.Watches, periods)...)
 	}
 	add := Of
-	if p.Per == day {
+	if p.Per == stretch {
 		add = Counted
 	}
 	return p.paid(add(p.Limit, items), periods)
@@ -78,20 +121,22 @@ func (p Payer) afterAll() Loss {
 	return p.paid(day.plus(before), p.Periods(24*time.Hour))
 }
 
-// InAnyStretch returns the most that a person can lose through events in a stretch of time as long as the budget's period, and
-// how many windows that stretch overlaps at most. later says that it changes later windows as well. The budget must have a period.
+// InAnyStretch returns the most that a person can lose through events in a stretch of time as long as the budget's
+// period, and how many windows that stretch overlaps at most. later says that it changes later windows as well. The
+// budget must have a period.
 //
-// A budget counts windows by their ends. All windows that overlap the stretch end within the period plus the longest window, so
-// together those in which the person counts cost at most the limit of two periods. Under max_windows the person may count later in
-// windows in which they would not have counted: see [windows.CapRule.ChangedBy]. Together these cost at most the limit of the
-// periods that cover a block.
+// A budget counts windows by their ends. All windows that overlap the stretch end within the period plus the longest
+// window, so together those in which the person counts cost at most the limit of two periods. Under max_windows the
+// person may count later in windows in which they would not have counted: see [windows.CapRule.ChangedBy]. Together
+// these cost at most the limit of the periods that cover a block.
 func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
 	var items []budget.Item
 	var after int64 // periods
 	for _, s := range p.Streams {
 		n := s.Overlapping(p.Per)
 		windows += n
-		items = append(append(items, s.window(s.Changed(n))...), budget.Times(s.Watches, 2)...) // two periods cover the ends of these windows
+		// two periods cover the ends of these windows
+		items = append(append(items, s.window(s.Changed(n))...), budget.Times(s.Watches, 2)...)
 		later = later || s.Changed(1) > 1
 		if m := s.MaxWindows; m != nil {
 			after = max(after, p.Periods(time.Duration(m.Block)*s.Every+s.Size))
@@ -100,7 +145,8 @@ func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
 	return windows, p.paid(Counted(p.Limit, items), 2+after), later
 }
 
-// paid cuts a loss at what the limit pays in so many periods: it withholds the rest. If its ε is 0, there is no limit yet.
+// paid cuts a loss at what the limit pays in so many periods: it withholds the rest. If its ε is 0, there is no limit
+// yet.
 func (p Payer) paid(lost Loss, periods int64) Loss {
 	if p.Epsilon.IsZero() {
 		return lost
@@ -115,8 +161,8 @@ func (p Payer) paid(lost Loss, periods int64) Loss {
 	return lost
 }
 
-// Runway reports how long the budget pays for the schedules if nothing is charged to it but watches, and these at their most
-// in every period.
+// Runway reports how long the budget pays for the schedules if nothing is charged to it but watches, and these at their
+// most in every period.
 func (p Payer) Runway() budget.Runway { return p.account().Runway(p.schedules()) }
 
 // account holds the watches at their most.

@@ -44,5 +44,6 @@ func InCommon(payers []Payer) (all []Shared) {
 
 // String says it in words.
 func (s Shared) String() string {
-	return fmt.Sprintf("topic %s: budgets %s pay for the same people: one person loses at most %s in any 24 h through all of them", s.Topic, strings.Join(s.Budgets, ", "), s.Day)
+	return fmt.Sprintf("topic %s: budgets %s pay for the same people: one person loses at most %s in any 24 h through "+
+		"all of them", s.Topic, strings.Join(s.Budgets, ", "), s.Day)
 }

@@ -34,8 +34,8 @@ func (s Stream) Overlapping(stretch time.Duration) int64 {
 	return int64(sum/every + min(sum%every, 1))
 }
 
-// Counts returns in how many windows one person counts at most, of those that end in any half-open stretch of time. It is as
-// the person's windows are; the books of a budget may count more.
+// Counts returns in how many windows one person counts at most, of those that end in any half-open stretch of time. It
+// is as the person's windows are; the books of a budget may count more.
 func (s Stream) Counts(stretch time.Duration) int64 {
 	n, _ := s.Most(stretch)
 	if s.MaxWindows != nil && n > 0 {
@@ -44,8 +44,8 @@ func (s Stream) Counts(stretch time.Duration) int64 {
 	return n
 }
 
-// Changed returns of how many windows the figures can change at most with what one person has in n windows in a row. Under
-// max_windows these are more than the windows in which the person counts: see [windows.CapRule.ChangedBy].
+// Changed returns of how many windows the figures can change at most with what one person has in n windows in a row.
+// Under max_windows these are more than the windows in which the person counts: see [windows.CapRule.ChangedBy].
 func (s Stream) Changed(n int64) int64 {
 	if s.MaxWindows == nil {
 		return n

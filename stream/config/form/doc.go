@@ -3,9 +3,9 @@
 // three purposes: the file is read by it, the reference in Markdown shows it ([Form.Reference]), and so does the JSON
 // Schema ([Form.JSONSchema]).
 //
-// A file is read with all its faults. Each is noted in the [Source] with its line and its path, with what was found, and
-// with what would be right. Where a word is misspelt, the nearest one is suggested. Variables of the environment, written
-// ${NAME}, are replaced in values.
+// A file is read with all its faults. Each is noted in the [Source] with its line and its path, with what was found,
+// and with what would be right. Where a word is misspelt, the nearest one is suggested. Variables of the environment,
+// written ${NAME}, are replaced in values.
 //
 // The package knows YAML and nothing of streams. Only two of its errors say that the file should have been a streams
 // file. Package parse has the forms of streams.

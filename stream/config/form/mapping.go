@@ -100,7 +100,8 @@ func (f Form) places(n Node) (m Mapping, ok bool) {
 	return m, true
 }
 
-// foreign is what a file is that has nothing of a streams file. It may hold people's data, so nothing of it is repeated.
+// foreign is what a file is that has nothing of a streams file. It may hold people's data, so nothing of it is
+// repeated.
 const foreign = "not a streams file; want YAML that begins with version: 1"
 
 // resembles reports whether any key of a mapping is known, or nearly.

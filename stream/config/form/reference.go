@@ -9,8 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-// Reference returns the reference of files of this form, in Markdown: a table of keys for the file and for each mapping in
-// it.
+// Reference returns the reference of files of this form, in Markdown: a table of keys for the file and for each mapping
+// in it.
 func (f Form) Reference() string {
 	var b strings.Builder
 	f.reference(&b, "", "The file")

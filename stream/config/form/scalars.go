@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -103,16 +104,25 @@ func Number(in mechanisms.Span) Kind[decimal.Decimal] {
 }
 
 // Whole is an integer, at least 1.
-func Whole(of string) Kind[int64] {
+func Whole(of string) Kind[int64] { return WholeUpTo(of, math.MaxInt64) }
+
+// WholeUpTo is an integer from 1 to most.
+func WholeUpTo(of string, most int64) Kind[int64] {
 	s := Spec{Name: "whole number", Want: "a whole number " + of + "of at least 1",
 		Schema: Schema{"type": "integer", "minimum": 1}}
+	if most < math.MaxInt64 {
+		s.Schema["maximum"] = most
+	}
 	return Scalar(s, func(text string) (int64, error) {
 		if _, err := parseNumber(text); err != nil {
 			return 0, err
 		}
 		i, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || i < 1 {
+		switch {
+		case err != nil || i < 1:
 			return 0, ErrUnwanted
+		case i > most:
+			return 0, fmt.Errorf("is too many; want at most %d", most)
 		}
 		return i, nil
 	})

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSONSchema is the JSON Schema (draft 2020-12) of files of this form. It covers keys, types and ranges, and not how keys
-// fit together.
+// JSONSchema is the JSON Schema (draft 2020-12) of files of this form. It covers keys, types and ranges, and not how
+// keys fit together.
 func (f Form) JSONSchema(title string) map[string]any {
 	s := f.schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

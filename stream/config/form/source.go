@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source is a file that is being read, and its faults.
+// Source is a file that is being read, and its mistakes.
 type Source struct {
-	file   string
-	getenv func(string) (string, bool)
-	faults []fault
-	noted  map[fault]bool // by the last part of their paths
-	// refused counts all faults, including repeated ones.
+	file     string
+	getenv   func(string) (string, bool)
+	mistakes []*Mistake
+	noted    map[fault]bool
+	// refused counts all mistakes, including repeated ones.
 	refused int
 }
 
@@ -25,39 +25,36 @@ func NewSource(file string, getenv func(string) (string, bool)) *Source {
 	return &Source{file: file, getenv: getenv, noted: map[fault]bool{}}
 }
 
-// fault is a mistake and its place. Its text says what was found; what would be right.
+// fault tells mistakes apart: by the last part of their keys, since aliases repeat a place under other keys.
 type fault struct {
-	at         *yaml.Node
-	path, text string
+	at        *yaml.Node
+	key, text string
 }
 
-// refuse records a fault. If aliases repeat a place, its faults are recorded only once.
+// refuse records a mistake, once for each place. The text says what was found; what would be right.
 func (s *Source) refuse(at *yaml.Node, path, format string, args ...any) {
-	f := fault{at, strings.Map(oneLine, path), strings.Map(oneLine, fmt.Sprintf(format, args...))}
-	key := fault{at, path[strings.LastIndexByte(path, '.')+1:], f.text}
+	text := strings.Map(oneLine, fmt.Sprintf(format, args...))
+	key := fault{at, path[strings.LastIndexByte(path, '.')+1:], text}
 	s.refused++
 	if !s.noted[key] {
 		s.noted[key] = true
-		s.faults = append(s.faults, f)
+		s.mistakes = append(s.mistakes, &Mistake{s.file, at.Line, strings.Map(oneLine, path), text})
 	}
 }
 
-// Errors returns the faults, sorted by line.
+// Errors returns the mistakes, each a [*Mistake], sorted by line.
 func (s *Source) Errors() []error {
-	slices.SortStableFunc(s.faults, func(a, b fault) int { return cmp.Compare(a.at.Line, b.at.Line) })
-	errs := make([]error, len(s.faults))
-	for i, f := range s.faults {
-		if f.path != "" {
-			f.path += ": "
-		}
-		errs[i] = fmt.Errorf("%s:%d: %s%s", s.file, f.at.Line, f.path, f.text)
+	slices.SortStableFunc(s.mistakes, func(a, b *Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	errs := make([]error, len(s.mistakes))
+	for i, m := range s.mistakes {
+		errs[i] = m
 	}
 	return errs
 }
 
-// FaultsOutside reports whether there are faults whose paths do not begin with a prefix.
-func (s *Source) FaultsOutside(prefix string) bool {
-	return slices.ContainsFunc(s.faults, func(f fault) bool { return !strings.HasPrefix(f.path, prefix) })
+// MistakesOutside reports whether there are mistakes whose keys do not begin with a prefix.
+func (s *Source) MistakesOutside(prefix string) bool {
+	return slices.ContainsFunc(s.mistakes, func(m *Mistake) bool { return !strings.HasPrefix(m.Key, prefix) })
 }
 
 // oneLine replaces line ends in names and values, so that an error stays on one line.

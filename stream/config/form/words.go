@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/dustin/go-humanize/english"
@@ -12,7 +13,7 @@ func Nearest(word string, words []string) string {
 	best, least := "", max(1, len(word)/3)+1
 	for _, w := range words {
 		d := levenshtein.ComputeDistance(word, w)
-		if w == word+"es" { // a plural, such as watches
+		if w == word+"es" || len(word) > 2 && strings.HasPrefix(w, word) { // a plural, such as watches, or short for it
 			d = 1
 		}
 		if d < least {

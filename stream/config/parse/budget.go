@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// aDelta limits a δ: the probability with which a promise may fail. It should be far below one over the number of users;
-// at a tenth the promise would be worthless.
+// aDelta limits a δ: the probability with which a promise may fail. It should be far below one over the number of
+// users; at a tenth the promise would be worthless.
 var aDelta = mechanisms.Span{Least: "0", Under: "0.1"}
 
 // limitForm declares the keys of every budget; sharedForm adds the name of a shared one.

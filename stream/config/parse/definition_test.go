@@ -49,12 +49,17 @@ func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 	}
 	one := *again
 	// What a definition leaves out.
-	one.Description, one.Fresh, one.Window.Start, one.Window.StartNow = s.Description, s.Fresh, s.Window.Start, s.Window.StartNow
+	one.Description, one.Fresh, one.Window.Start, one.Window.StartNow = s.Description, s.Fresh, s.Window.Start,
+		s.Window.StartNow
 	if got, want := one.Groups[2], "a, b"; got != want {
 		t.Errorf("group %q, want %q", got, want)
 	}
-	if *one.MaxWindows != *s.MaxWindows || one.MaxWindows.By.Block == 0 || one.Window != s.Window || one.Input.User != s.Input.User || one.Grid.Value(1).String() != s.Grid.Value(1).String() || one.Budget.Name != "shoppers" ||
-		!one.Budget.Equal(s.Budget.Limit) || len(one.Releases) != 2 || one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold || one.Unit != "1" {
+	if *one.MaxWindows != *s.MaxWindows || one.MaxWindows.By.Block == 0 || one.Window != s.Window ||
+		one.Input.User != s.Input.User || one.Grid.Value(1).String() != s.Grid.Value(1).String() ||
+		one.Budget.Name != "shoppers" ||
+		!one.Budget.Equal(s.Budget.Limit) || len(one.Releases) != 2 ||
+		one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold ||
+		one.Unit != "1" {
 		t.Errorf("read back as %+v, want %+v", one, *s)
 	}
 }

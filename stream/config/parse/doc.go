@@ -1,6 +1,6 @@
 // Package parse makes a [config.File] out of streams files. [Load] reads them from the disk, [File] reads a text, and
-// [Definition] reads back what the control topic holds. An error lists all mistakes, one a line. Each line says where the
-// mistake is, what was found, and what would be right:
+// [Definition] reads back what the control topic holds. An error lists all mistakes, one a line. Each line says where
+// the mistake is, what was found, and what would be right:
 //
 //	file:line: streams[checkout].window.size: 7m is not a multiple of every, which is 5m; want 5m or 10m
 //

@@ -19,7 +19,8 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	write("a.yaml", strings.Replace(least, "budget: {epsilon: 1, per: 7d}", "budget: shared", 1))
-	write("b.yml", strings.Replace(strings.Replace(least, "version: 1", "version: 1\nbudgets: [{name: shared, epsilon: 2, per: 1d}]", 1), "name: s\n", "name: b\n", 1))
+	write("b.yml", strings.Replace(strings.Replace(least, "version: 1",
+		"version: 1\nbudgets: [{name: shared, epsilon: 2, per: 1d}]", 1), "name: s\n", "name: b\n", 1))
 	write("notes.txt", "not a streams file")
 	names := func(f *config.File) (names []string) {
 		for _, s := range f.Streams {
@@ -46,7 +47,8 @@ func TestLoad(t *testing.T) {
 	}
 	write("c.yaml", least)
 	_, err = Load(dir, noVariables)
-	if want := fmt.Sprintf(`%s/c.yaml:3: streams[s]: the name "s" is taken by the stream at %s/a.yaml:3; choose another name`, dir, dir); err == nil || err.Error() != want {
+	if want := fmt.Sprintf(`%s/c.yaml:3: streams[s]: the name "s" is taken by the stream at %s/a.yaml:3; choose another `+
+		`name`, dir, dir); err == nil || err.Error() != want {
 		t.Errorf("the same name in two files:\n got %v\nwant %s", err, want)
 	}
 	for pattern, want := range map[string]string{
@@ -56,7 +58,8 @@ func TestLoad(t *testing.T) {
 		dir + "/[":              "syntax error in pattern",
 		filepath.Dir(dir) + "/": "no streams file in this directory",
 	} {
-		if _, err := Load(pattern, noVariables); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Load(pattern, noVariables); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: got %v, want %q", pattern, err, want)
 		}
 	}
@@ -69,7 +72,8 @@ func FuzzFile(f *testing.F) {
 	for _, c := range wrongEdits {
 		f.Add([]byte(strings.Replace(right, c.old, c.new, 1)))
 	}
-	for _, s := range []string{"", "#", "---\n---", "a: &a [*a]", "streams: &s [*s]", "version: 1\nstreams: [{name: &n s, input: *n}]", "? [a]\n: b", "${", "\ufeffversion: 1"} {
+	for _, s := range []string{"", "#", "---\n---", "a: &a [*a]", "streams: &s [*s]",
+		"version: 1\nstreams: [{name: &n s, input: *n}]", "? [a]\n: b", "${", "\ufeffversion: 1"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

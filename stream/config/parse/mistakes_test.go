@@ -16,11 +16,14 @@ func TestMistakes(t *testing.T) {
 			`10: a tab; indent YAML with spaces`},
 		{"a tab before a list's item", "      - {name: p90", "\t- {name: p90",
 			`24: a tab; indent YAML with spaces`},
-		{"a decimal comma in braces", "{name: p50, statistic: median, epsilon: 0.05}", "{name: p50, statistic: median, epsilon: 0,05}",
+		{"a decimal comma in braces", "{name: p50, statistic: median, epsilon: 0.05}",
+			"{name: p50, statistic: median, epsilon: 0,05}",
 			`23: streams[checkout].releases[p50].epsilon: 0,05 is not a number; write 0.05`},
-		{"a decimal comma, keys after it", "{name: p50, statistic: median, epsilon: 0.05}", "{name: p50, epsilon: 0,05, statistic: median}",
+		{"a decimal comma, keys after it", "{name: p50, statistic: median, epsilon: 0.05}",
+			"{name: p50, epsilon: 0,05, statistic: median}",
 			`23: streams[checkout].releases[p50].epsilon: 0,05 is not a number; write 0.05`},
-		{"a decimal comma in a block", "- {name: p50, statistic: median, epsilon: 0.05}", "- name: p50\n        statistic: median\n        epsilon: 0,05",
+		{"a decimal comma in a block", "- {name: p50, statistic: median, epsilon: 0.05}",
+			"- name: p50\n        statistic: median\n        epsilon: 0,05",
 			`25: streams[checkout].releases[p50].epsilon: 0,05 is not a number; write 0.05`},
 		{"commas between thousands, in braces", "upper: 60000", "upper: 1,060,000",
 			`18: streams[checkout].bounds.upper: 1,060,000 is not a number; write 1060000`},
@@ -37,7 +40,8 @@ func TestMistakes(t *testing.T) {
 		{"the average", "statistic: median,", "statistic: avg,",
 			`23: streams[checkout].releases[p50].statistic: "avg" is not a statistic; did you mean mean?`},
 		{"the maximum", "statistic: median,", "statistic: max,",
-			`23: streams[checkout].releases[p50].statistic: "max" is not a statistic; did you mean quantile with p 0.99 (a single user decides a maximum)?`},
+			`23: streams[checkout].releases[p50].statistic: "max" is not a statistic; did you mean quantile with p 0.99 (a ` +
+				`single user decides a maximum)?`},
 		{"a misspelt statistic", "statistic: median,", "statistic: meidan,",
 			`23: streams[checkout].releases[p50].statistic: "meidan" is not a statistic; did you mean median?`},
 		{"a misspelt mechanism", "statistic: median,", "statistic: median, mechanism: margim,",
@@ -47,16 +51,21 @@ func TestMistakes(t *testing.T) {
 		{"a release that is none", "release: users", "release: user",
 			`27: streams[checkout].min_users.release: "user" is not a release of this stream; did you mean "users"?`},
 		{"a name with capitals", "name: checkout", "name: Checkout_Latency",
-			`5: streams[Checkout_Latency].name: "Checkout_Latency" has other characters than a–z, 0–9 and -; write checkout-latency`},
+			`5: streams[Checkout_Latency].name: "Checkout_Latency" has other characters than a–z, 0–9 and -; write ` +
+				`checkout-latency`},
 		{"a key out of line", "    bounds:", "   bounds:",
-			`18: this line does not fit those before it: did not find expected '-' indicator; check its indentation, its brackets and its quotes`},
+			`18: this line does not fit those before it: did not find expected '-' indicator; check its indentation, its ` +
+				`brackets and its quotes`},
 		{"a colon in a text", "description: time to", "description: time: to",
-			`6: mapping values are not allowed in this context; quote a text that holds a colon and a space, and check the indentation`},
+			`6: mapping values are not allowed in this context; quote a text that holds a colon and a space, and check the ` +
+				`indentation`},
 		{"a quote that is not closed", "description: time to", `description: "time to`,
 			`6: a quote is not closed; close it`},
 		{"on change, not said", "statistic: median,", "statistic: median, tolerance: 0.03, watch_epsilon: 0.1, at_most: 2,",
-			`23: streams[checkout].releases[p50].tolerance: it means nothing without publish: on_change; add that, or remove it`},
-		{"on change with a statistic that has no such thing", "statistic: median,", "statistic: mode, publish: on_change, tolerance: 0.03,",
+			`23: streams[checkout].releases[p50].tolerance: it means nothing without publish: on_change; add that, or remove ` +
+				`it`},
+		{"on change with a statistic that has no such thing", "statistic: median,",
+			"statistic: mode, publish: on_change, tolerance: 0.03,",
 			`23: streams[checkout].releases[p50].publish: mode has no publish; remove it, or use statistic: median or quantile`},
 		{"a percentage", "p: 0.9,", "p: 90%,",
 			`24: streams[checkout].releases[p90].p: 90% is not a number; write 0.9`},
@@ -108,6 +117,8 @@ func TestMistakes(t *testing.T) {
 			`20: streams[checkout].window.size: 15 minutes is not a duration; write 15m`},
 		{"an ISO duration", "size: 15m,", "size: PT15M,",
 			`20: streams[checkout].window.size: "PT15M" is not a duration; write 15m`},
+		{"a key that is cut short", "statistic: median, epsilon: 0.05", "statistic: median, eps: 0.05",
+			`23: streams[checkout].releases[p50].eps: unknown key; did you mean "epsilon"?`},
 		{"a week", "epsilon: 24, per: 24h", "epsilon: 24, per: 1w",
 			`3: budgets[shoppers].per: 1w is not a duration; write 7d`},
 		{"days and hours", "epsilon: 24, per: 24h", "epsilon: 24, per: 1d12h",
@@ -115,7 +126,8 @@ func TestMistakes(t *testing.T) {
 		{"a duration without a unit", "grace: 30s", "grace: 30",
 			`20: streams[checkout].window.grace: 30 has no unit; write 30s, 30m, 30h or 30d`},
 		{"milliseconds", "grace: 30s", "grace: 500ms",
-			`20: streams[checkout].window.grace: 500ms has a fraction of a second; want a duration of whole seconds, for example 15m`},
+			`20: streams[checkout].window.grace: 500ms has a fraction of a second; want a duration of whole seconds, for ` +
+				`example 15m`},
 		{"a time without a zone", "start: now", "start: 2026-11-20T08:00:00",
 			`20: streams[checkout].window.start: 2026-11-20T08:00:00 has no time zone; write 2026-11-20T08:00:00Z for UTC`},
 		{"a time with a space, without a zone", "start: now", "start: 2026-11-20 08:00",
@@ -125,11 +137,14 @@ func TestMistakes(t *testing.T) {
 		{"a time with a space", "start: now", "start: 2026-11-20 08:00:00+01:00",
 			`20: streams[checkout].window.start: 2026-11-20 08:00:00+01:00 is not a time; write 2026-11-20T08:00:00+01:00`},
 		{"a day that does not exist", "start: now", "start: 2026-02-30T08:00:00Z",
-			`20: streams[checkout].window.start: 2026-02-30T08:00:00Z; want a time of whole seconds, for example 2026-11-20T08:00:00Z, or now`},
+			`20: streams[checkout].window.start: 2026-02-30T08:00:00Z; want a time of whole seconds, for example ` +
+				`2026-11-20T08:00:00Z, or now`},
 		{"a variable that is not set", "topic: checkout.events", "topic: ${TOPIC}",
-			`8: streams[checkout].input.topic: the environment variable TOPIC is not set; set it, or write the value instead of ${TOPIC}`},
+			`8: streams[checkout].input.topic: the environment variable TOPIC is not set; set it, or write the value instead ` +
+				`of ${TOPIC}`},
 		{"a shell's default for a variable", "topic: checkout.events", "topic: ${TOPIC:-events}",
-			`8: streams[checkout].input.topic: ${TOPIC:-events} is not the name of a variable; want ${NAME} of letters, digits and _`},
+			`8: streams[checkout].input.topic: ${TOPIC:-events} is not the name of a variable; want ${NAME} of letters, ` +
+				`digits and _`},
 		{"an empty file", right, "",
 			`1: the file is empty; want a streams file in YAML`},
 		{"another format", right, "[1]",
@@ -166,7 +181,8 @@ func TestNoMistakes(t *testing.T) {
 			if n := strings.Count(right, c.old); n != 1 {
 				t.Fatalf("%q occurs %d times", c.old, n)
 			}
-			if _, err := File("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)), func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
+			if _, err := File("streams.yaml", []byte(strings.Replace(right, c.old, c.new, 1)),
+				func(name string) (string, bool) { v, ok := variables[name]; return v, ok }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -178,7 +194,8 @@ func TestNoMistakes(t *testing.T) {
 func TestEveryFaultOnce(t *testing.T) {
 	const shared = "version: 1\nbudgets: [{name: shared, epsilon: 2, per: 1d}]"
 	pays := func(text, name string) string {
-		return strings.NewReplacer("name: s\n", "name: "+name+"\n", "budget: {epsilon: 1, per: 7d}", "budget: shared").Replace(text)
+		return strings.NewReplacer("name: s\n", "name: "+name+"\n", "budget: {epsilon: 1, per: 7d}",
+			"budget: shared").Replace(text)
 	}
 	for _, c := range []struct {
 		name  string
@@ -189,7 +206,8 @@ func TestEveryFaultOnce(t *testing.T) {
 			"a.yaml": strings.Replace(pays(least, "a"), "version: 1", shared, 1),
 			"b.yaml": strings.Replace(pays(least, "b"), "version: 1", shared, 1),
 			"c.yaml": strings.Replace(pays(least, "c"), "version: 1", shared, 1),
-		}, []string{`b.yaml:2: budgets[shared]: the name "shared" is taken by the budget at a.yaml:2 and c.yaml:2; choose another name`}},
+		}, []string{`b.yaml:2: budgets[shared]: the name "shared" is taken by the budget at a.yaml:2 and c.yaml:2; choose ` +
+			`another name`}},
 		{"copies of one file", map[string]string{"a.yaml": least, "b.yaml": least, "c.yaml": least},
 			[]string{`b.yaml:3: streams[s]: the name "s" is taken by the stream at a.yaml:3 and c.yaml:3; choose another name`}},
 		{"the file with the budget cannot be read", map[string]string{
@@ -203,17 +221,22 @@ func TestEveryFaultOnce(t *testing.T) {
 		{"faults in two files", map[string]string{
 			"a.yaml": strings.Replace(least, "size: 1d", "size: 1x", 1),
 			"b.yaml": strings.NewReplacer("name: s\n", "name: b\n", "epsilon: 0.1", "epsilon: 0").Replace(least),
-		}, []string{`a.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
+		}, []string{`a.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example ` +
+			`15m`,
 			`b.yaml:7: streams[b].releases[mid].epsilon: 0; want a number greater than 0`}},
 		{"one topic in two formats", map[string]string{
 			"a.yaml": least,
 			"b.yaml": strings.NewReplacer("name: s\n", "name: b\n", "{topic: out}", "{topic: out, format: avro}").Replace(least),
-		}, []string{`b.yaml:8: streams[b].output: format avro, but stream s writes json into topic out; want one format in a topic`}},
+		}, []string{`b.yaml:8: streams[b].output: format avro, but stream s writes json into topic out; want one format in ` +
+			`a topic`}},
 		{"an alias repeats a fault", map[string]string{
 			"a.yaml": strings.Replace(least, "window: {size: 1d, grace: 0s}", "window: &w {size: 1x}", 1) +
-				strings.NewReplacer("version: 1\nstreams:\n", "", "name: s\n", "name: t\n", "{size: 1d, grace: 0s}", "*w").Replace(least),
-		}, []string{`a.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
-			`a.yaml:6: streams[s].window.grace: missing; add it, for example grace: 30s (how long a window waits for late events after its end)`}},
+				strings.NewReplacer("version: 1\nstreams:\n", "", "name: s\n", "name: t\n", "{size: 1d, grace: 0s}",
+					"*w").Replace(least),
+		}, []string{`a.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example ` +
+			`15m`,
+			`a.yaml:6: streams[s].window.grace: missing; add it, for example grace: 30s (how long a window waits for late ` +
+				`events after its end)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -250,18 +273,19 @@ func TestErrorsRepeatNoData(t *testing.T) {
 	csv := "time,client,bytes\n" + strings.Repeat("2026-11-20T08:00:00Z,SECRET1,25230\n", 40)
 	long := strings.Repeat("SECRET ", 12)
 	for name, text := range map[string]string{
-		"CSV":                       csv,
-		"CSV with semicolons":       strings.ReplaceAll(csv, ",", ";"),
-		"CSV with tabs":             strings.ReplaceAll(csv, ",", "\t"),
-		"CSV without a header":      strings.Join(strings.Split(csv, "\n")[1:], "\n"),
-		"one number a line":         strings.Repeat("7\n", 50),
-		"a column with colons":      strings.ReplaceAll(csv, ",", ": "),
-		"JSON lines":                strings.Repeat(`{"SECRET":"SECRET1"}`+"\n", 3),
-		"a JSON object":             `{"SECRET1": 5, "SECRET2": 7}`,
-		"a JSON array":              `[{"user": "SECRET1"}]`,
-		"a text for a number":       strings.Replace(right, "upper: 60000", "upper: "+long, 1),
-		"a text for a list":         strings.Replace(right, "groups: [eu, us, ap]", "groups: "+long, 1),
-		"a text for a mapping":      strings.Replace(right, "bounds: {lower: 0, upper: 60000, step: 1, prior: cells}", "bounds: "+long, 1),
+		"CSV":                  csv,
+		"CSV with semicolons":  strings.ReplaceAll(csv, ",", ";"),
+		"CSV with tabs":        strings.ReplaceAll(csv, ",", "\t"),
+		"CSV without a header": strings.Join(strings.Split(csv, "\n")[1:], "\n"),
+		"one number a line":    strings.Repeat("7\n", 50),
+		"a column with colons": strings.ReplaceAll(csv, ",", ": "),
+		"JSON lines":           strings.Repeat(`{"SECRET":"SECRET1"}`+"\n", 3),
+		"a JSON object":        `{"SECRET1": 5, "SECRET2": 7}`,
+		"a JSON array":         `[{"user": "SECRET1"}]`,
+		"a text for a number":  strings.Replace(right, "upper: 60000", "upper: "+long, 1),
+		"a text for a list":    strings.Replace(right, "groups: [eu, us, ap]", "groups: "+long, 1),
+		"a text for a mapping": strings.Replace(right, "bounds: {lower: 0, upper: 60000, step: 1, prior: cells}",
+			"bounds: "+long, 1),
 		"a text for a mapping of 1": strings.Replace(right, "output: {topic: checkout.private}", "output: "+long, 1),
 		"a text for a word":         strings.Replace(right, "statistic: median", "statistic: "+long, 1),
 		"a text for a key":          strings.Replace(right, "unit: ms", long+": ms", 1),

@@ -1,9 +1,6 @@
 package parse
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -13,9 +10,9 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window and
-// costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that value is
-// drawn anew, which costs epsilon.
+// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window
+// and costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that
+// value is drawn anew, which costs epsilon.
 
 // When a release is drawn.
 const (
@@ -56,7 +53,7 @@ var changeForm = form.Form{
 		Meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a " +
 			"change. Tests of former definitions under the same budget count too. After that the figure is withheld " +
 			"until the period has passed",
-		Value: form.Into(form.Whole("of times "), func(r *releaseNode, v int64) { r.atMost = v })},
+		Value: form.Into(form.WholeUpTo("of times ", mostInstances), func(r *releaseNode, v int64) { r.atMost = v })},
 }
 
 // leastInformation is the least watch_epsilon · expected_users · min(p, 1 − p). With less, the margin against false
@@ -75,20 +72,17 @@ func (r *releaseNode) checkChange() {
 		v.Refuse("%s, but publish is %s; want one of the two", r.Query.Interval, onChange)
 		r.sound = false
 	}
-	if v, given := r.Values["at_most"]; given && r.atMost > mostInstances {
-		v.Refuse("%d; want at most %d", r.atMost, mostInstances)
-		r.sound = false
-	}
 }
 
 // change makes the watch of a sound release on change.
-func (r *releaseNode) change(s *config.Stream) config.Watch {
+func (r *releaseNode) change(s *config.Stream) config.OnChange {
 	const day = 24 * time.Hour
 	q := mechanisms.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
 		Windows: int64((day-1)/s.Window.Every) + 1, Groups: int64(len(s.Groups))}
-	w := config.Watch{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where, Release: &r.Release,
-		Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups), Query: mechanisms.WatchQuery{Epsilon: q.Epsilon,
-			FalseAlarms: q.FalseAlarms, Groups: q.Groups, Windows: q.Windows, Grid: s.Grid}}
+	w := config.OnChange{Release: &r.Release, Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups),
+		Lasting: config.Lasting{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where,
+			Query: mechanisms.WatchQuery{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Groups: q.Groups,
+				Windows: q.Windows, Grid: s.Grid}}}
 	if r.Mechanism == nil { // it was refused before
 		return w
 	}
@@ -101,7 +95,9 @@ func (r *releaseNode) change(s *config.Stream) config.Watch {
 	if !r.informed(q.P, s) {
 		return w
 	}
-	w.Definition = changeFingerprint(&w, s, q.P)
+	w.Definition = fingerprint("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s",
+		w.Release.Query.Statistic, q.P, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
+		s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Release.Query.Epsilon, w.Release.Query.Mechanism)
 	return w
 }
 
@@ -121,13 +117,4 @@ func (r *releaseNode) informed(p decimal.Decimal, s *config.Stream) bool {
 		"changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
 		r.watchEpsilon, s.ExpectedUsers, side, information, leastInformation, ceil(leastInformation.Div(share)), capped)
 	return false
-}
-
-// changeFingerprint names everything that the values and the test depend on.
-func changeFingerprint(w *config.Watch, s *config.Stream, p decimal.Decimal) string {
-	text := fmt.Sprintf("on_change|%s|%s|%s|%s|%d|%q|%d|%s|%s|%s|%s|%s",
-		w.Release.Query.Statistic, p, w.Tolerance, w.Query.Epsilon, w.Query.Windows, s.Groups, s.MaxGroups,
-		s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Release.Query.Epsilon, w.Release.Query.Mechanism)
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
 }

@@ -8,47 +8,57 @@ import (
 )
 
 // steady is a release on change without mistakes.
-const steady = "{name: steady, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 4}"
+const steady = "{name: steady, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: " +
+	"0.1, at_most: 4}"
 
 // tail is another one.
-const tail = "{name: tail, statistic: quantile, p: 0.9, epsilon: 0.05, publish: on_change, tolerance: 0.02, watch_epsilon: 0.2, at_most: 2}"
+const tail = "{name: tail, statistic: quantile, p: 0.9, epsilon: 0.05, publish: on_change, tolerance: 0.02, " +
+	"watch_epsilon: 0.2, at_most: 2}"
 
 // withOnChange is right with some releases on change in place of the median, and without min_users.
 func withOnChange(releases ...string) string {
-	return strings.NewReplacer(p50, strings.Join(releases, "\n      - "), "    min_users: {count: 50, release: users}\n", "", "max_groups: 1", "max_groups: 2").Replace(right)
+	return strings.NewReplacer(p50, strings.Join(releases, "\n      - "), "    min_users: {count: 50, release: users}\n",
+		"", "max_groups: 1", "max_groups: 2").Replace(right)
 }
 
 func TestOnChange(t *testing.T) {
 	f := parse(t, strings.Replace(withOnChange(steady, tail), "epsilon: 24,", "epsilon: 30,", 1))
 	s := f.Streams[0]
-	if len(s.Releases) != 3 || len(s.Alarms()) != 0 || len(s.OnChange()) != 2 {
-		t.Fatalf("%d releases, %d alarms and %d releases on change, want 3, 0 and 2", len(s.Releases), len(s.Alarms()), len(s.OnChange()))
+	if len(s.Releases) != 3 || len(s.Alarms) != 0 || len(s.OnChange) != 2 {
+		t.Fatalf("%d releases, %d alarms and %d releases on change, want 3, 0 and 2", len(s.Releases), len(s.Alarms),
+			len(s.OnChange))
 	}
-	if lost := f.Payer(f.Budgets[0], time.Now()).Lost(s.Cost(time.Now()), 1); lost.Epsilon.String() != "0.16" { // 0.05 + 0.02 + 0.01, in two groups
+	// 0.05 + 0.02 + 0.01, in two groups
+	if lost := f.Payer(f.Budgets[0], time.Now()).Lost(s.Cost(time.Now()), 1); lost.Epsilon.String() != "0.16" {
 		t.Errorf("a window costs ε %s, want 0.16", lost.Epsilon)
 	}
-	w := s.OnChange()[0]
+	w := s.OnChange[0]
 	// Each instance costs 0.15. The first one also draws all groups, of which a user may be in two.
-	cost, first, most := f.Budgets[0].Compose(w.Price()), f.Budgets[0].Compose(w.First()), f.Budgets[0].Compose(w.Most())
+	cost, first, most := f.Budgets[0].Compose(w.Price()), f.Budgets[0].Compose(w.First()),
+		f.Budgets[0].Compose(w.Step().Most())
 	if cost.Epsilon.String() != "0.15" || first.Epsilon.String() != "0.1" || most.Epsilon.String() != "0.7" {
-		t.Errorf("an instance costs ε %s, the first one %s more, and all %s; want 0.15, 0.1 and 0.7", cost.Epsilon, first.Epsilon, most.Epsilon)
+		t.Errorf("an instance costs ε %s, the first one %s more, and all %s; want 0.15, 0.1 and 0.7", cost.Epsilon,
+			first.Epsilon, most.Epsilon)
 	}
-	if day := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); day.Epsilon.String() != "16.66" { // 96 · 0.16 + 0.7 + 2 · 0.25 + 0.1
+	// 96 · 0.16 + 0.7 + 2 · 0.25 + 0.1
+	if day := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); day.Epsilon.String() != "16.66" {
 		t.Errorf("ε %s in any day, want 16.66", day.Epsilon)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.OnChange()) != 2 || again.OnChange()[0].Definition != w.Definition {
+	if err != nil || len(again.OnChange) != 2 || again.OnChange[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same from the stream's definition", again, err)
 	}
 }
 
 // A stream may have nothing but releases on change. Its windows then cost nothing.
 func TestOnlyOnChange(t *testing.T) {
-	text := strings.NewReplacer("      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}\n", "", "      - {name: users, statistic: count, epsilon: 0.02}\n", "",
-		"      - {name: slow, statistic: count, above: 800, epsilon: 0.01}\n", "", "epsilon: 24,", "epsilon: 0.7,").Replace(withOnChange(steady))
+	text := strings.NewReplacer("      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}\n", "",
+		"      - {name: users, statistic: count, epsilon: 0.02}\n", "",
+		"      - {name: slow, statistic: count, above: 800, epsilon: 0.01}\n", "", "epsilon: 24,",
+		"epsilon: 0.7,").Replace(withOnChange(steady))
 	f := parse(t, text)
 	s := f.Streams[0]
-	if len(s.Releases) != 0 || len(s.Price()) != 0 || len(s.OnChange()) != 1 {
+	if len(s.Releases) != 0 || len(s.Price()) != 0 || len(s.OnChange) != 1 {
 		t.Fatalf("%+v", s)
 	}
 	if runway := f.Payer(f.Budgets[0], time.Now()).Runway(); !runway.Pays {
@@ -62,8 +72,9 @@ func TestOnlyOnChange(t *testing.T) {
 
 // A budget that sums up ρ has mechanisms of its own, also for what is drawn on change.
 func TestOnChangeUnderRho(t *testing.T) {
-	f := parse(t, strings.Replace(withOnChange(steady), "epsilon: 24, per: 24h", "epsilon: 24, per: 24h, delta: 0.000001", 1))
-	for _, w := range f.Streams[0].OnChange() {
+	f := parse(t, strings.Replace(withOnChange(steady), "epsilon: 24, per: 24h", "epsilon: 24, per: 24h, delta: 0.000001",
+		1))
+	for _, w := range f.Streams[0].OnChange {
 		if !w.Release.Query.ZCDP {
 			t.Error("the release is drawn as under a budget that sums up ε")
 		}
@@ -72,7 +83,7 @@ func TestOnChangeUnderRho(t *testing.T) {
 
 // Values go on while what they and the test depend on is the same.
 func TestDefinitionsOnChange(t *testing.T) {
-	before := parse(t, withOnChange(steady)).Streams[0].OnChange()[0].Definition
+	before := parse(t, withOnChange(steady)).Streams[0].OnChange[0].Definition
 	for _, edit := range []struct {
 		old, new string
 		same     bool
@@ -87,7 +98,8 @@ func TestDefinitionsOnChange(t *testing.T) {
 		{"at_most: 4", "at_most: 2", true},
 		{"description: time", "description: the time", true},
 	} {
-		if after := parse(t, strings.Replace(withOnChange(steady), edit.old, edit.new, 1)).Streams[0].OnChange()[0].Definition; (after == before) != edit.same {
+		if after := parse(t, strings.Replace(withOnChange(steady), edit.old, edit.new,
+			1)).Streams[0].OnChange[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
 		}
 	}
@@ -95,23 +107,34 @@ func TestDefinitionsOnChange(t *testing.T) {
 
 func TestWrongOnChange(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"tolerance: 0.03, ", "", "releases[steady].tolerance: missing; add it, for example tolerance: 0.03 (how far the last value may be"},
+		{"tolerance: 0.03, ", "", "releases[steady].tolerance: missing; add it, for example tolerance: 0.03 (how far the " +
+			"last value may be"},
 		{"watch_epsilon: 0.1, ", "", "releases[steady].watch_epsilon: missing; "},
 		{", at_most: 4", "", "releases[steady].at_most: missing; "},
 		{"at_most: 4", "at_most: 0", "releases[steady].at_most: 0; want a whole number of times of at least 1"},
-		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001; want at most 1000"},
+		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001 is too many; want at most 1000"},
 		{"publish: on_change", "publish: sometimes", `releases[steady].publish: "sometimes"; want every_window or on_change`},
-		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "", "releases[steady].at_most: it means nothing without publish: on_change; add that, or remove it"},
-		{"statistic: median, epsilon: 0.05, publish", "statistic: mode, epsilon: 0.05, publish", "releases[steady].publish: mode has no publish; remove it, or use statistic: median or quantile"},
-		{"at_most: 4", "at_most: 4, interval: 0.95", "releases[steady].interval: 0.95, but publish is on_change; want one of the two"},
+		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "",
+			"releases[steady].at_most: it means nothing without publish: on_change; add that, or remove it"},
+		{"statistic: median, epsilon: 0.05, publish", "statistic: mode, epsilon: 0.05, publish",
+			"releases[steady].publish: mode has no publish; remove it, or use statistic: median or quantile"},
+		{"at_most: 4", "at_most: 4, interval: 0.95",
+			"releases[steady].interval: 0.95, but publish is on_change; want one of the two"},
 		{"tolerance: 0.03", "tolerance: 0", "releases[steady].tolerance: 0; want a number greater than 0 and less than 1"},
-		{"tolerance: 0.03", "tolerance: 0.5", "releases[steady].tolerance: 0.5; want less than p and less than 1 − p, for p = 0.5"},
-		{"watch_epsilon: 0.1", "watch_epsilon: 0.01", "releases[steady].watch_epsilon: 0.01 times 5000 expected users times 0.5 is 25, too little to see that the figure has changed; want at least 40: a watch_epsilon of 0.016 or more, more users or longer windows"},
-		{"statistic: median, epsilon: 0.05, publish", "statistic: quantile, p: 0.97, epsilon: 0.05, publish", "releases[steady].tolerance: 0.03; want less than p"},
-		{"epsilon: 0.05, publish", "epsilon: 40, publish", "cannot pay for even one window with its releases on change, which costs ε 120.26; want a larger budget"},
+		{"tolerance: 0.03", "tolerance: 0.5",
+			"releases[steady].tolerance: 0.5; want less than p and less than 1 − p, for p = 0.5"},
+		{"watch_epsilon: 0.1", "watch_epsilon: 0.01", "releases[steady].watch_epsilon: 0.01 times 5000 expected users " +
+			"times 0.5 is 25, too little to see that the figure has changed; want at least 40: a watch_epsilon of 0.016 or " +
+			"more, more users or longer windows"},
+		{"statistic: median, epsilon: 0.05, publish", "statistic: quantile, p: 0.97, epsilon: 0.05, publish",
+			"releases[steady].tolerance: 0.03; want less than p"},
+		{"epsilon: 0.05, publish", "epsilon: 40, publish",
+			"cannot pay for even one window with its releases on change, which costs ε 120.26; want a larger budget"},
 		{"name: steady", "name: p90", `the name "p90" is taken by another release; choose another name`},
-		{"rejects:", "min_users: {count: 50, release: users}\n    rejects:", `min_users: release "steady" is published on_change, `},
-		{"    rejects:", "    watches: [" + strings.Replace(fire, "fire", "steady", 1) + "]\n    rejects:", `the name "steady" is taken by a release; choose another name`},
+		{"rejects:", "min_users: {count: 50, release: users}\n    rejects:",
+			`min_users: release "steady" is published on_change, `},
+		{"    rejects:", "    watches: [" + strings.Replace(fire, "fire", "steady", 1) + "]\n    rejects:",
+			`the name "steady" is taken by a release; choose another name`},
 	} {
 		text := withOnChange(steady)
 		if n := strings.Count(text, c.old); n != 1 {
@@ -126,16 +149,26 @@ func TestWrongOnChange(t *testing.T) {
 
 // What a budget cannot pay for beside the windows has its own name.
 func TestUnpaidOnChange(t *testing.T) {
-	const calm = "{name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 24}"
-	const users, slow = ", {name: users, statistic: count, epsilon: 0.01}", "\n    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 2}]"
+	const calm = "{name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: " +
+		"0.1, at_most: 24}"
+	const users, slow = ", {name: users, statistic: count, epsilon: 0.01}",
+		"\n    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, " +
+			"hold: 15m, at_most: 2}]"
 	const mostly = ", a smaller at_most, or on_exhausted: withhold"
 	for _, c := range []struct{ more, limit, want string }{
-		{"", "epsilon: 2, per: 24h", "(ε 2 per 24h) cannot pay for the releases on change, which cost ε 3.65 in a period at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
-		{"", "epsilon: 2, per: forever", "(ε 2 forever) cannot pay for the releases on change, which cost ε 3.65 in a period at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
-		{"", "epsilon: 0.1, per: 24h", "(ε 0.1) cannot pay for even one window with its releases on change, which costs ε 0.2; want a larger budget, or fewer or cheaper releases"},
-		{users, "epsilon: 10, per: 24h", "(ε 10 per 24h) pays for only 635 windows of the schedule beside the releases on change, which cost ε 3.65 in a period at most; want an epsilon of at least 18.05, a delta of 0.000000001, fewer or cheaper releases" + mostly},
-		{users, "epsilon: 10, per: forever", "(ε 10 forever) pays for only 635 windows of the schedule, which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold"},
-		{slow, "epsilon: 5, per: 24h", "(ε 5 per 24h) cannot pay for the watches and releases on change, which cost ε 5.65 in a period at most; want an epsilon of at least 5.65, fewer or cheaper releases or watches" + mostly},
+		{"", "epsilon: 2, per: 24h", "(ε 2 per 24h) cannot pay for the releases on change, which cost ε 3.65 in a period " +
+			"at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
+		{"", "epsilon: 2, per: forever", "(ε 2 forever) cannot pay for the releases on change, which cost ε 3.65 in a " +
+			"period at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
+		{"", "epsilon: 0.1, per: 24h", "(ε 0.1) cannot pay for even one window with its releases on change, which costs ε " +
+			"0.2; want a larger budget, or fewer or cheaper releases"},
+		{users, "epsilon: 10, per: 24h", "(ε 10 per 24h) pays for only 635 windows of the schedule beside the releases on " +
+			"change, which cost ε 3.65 in a period at most; want an epsilon of at least 18.05, a delta of 0.000000001, fewer " +
+			"or cheaper releases" + mostly},
+		{users, "epsilon: 10, per: forever", "(ε 10 forever) pays for only 635 windows of the schedule, which has no end; " +
+			"want window.end, a budget for a rolling period, or on_exhausted: withhold"},
+		{slow, "epsilon: 5, per: 24h", "(ε 5 per 24h) cannot pay for the watches and releases on change, which cost ε 5.65 " +
+			"in a period at most; want an epsilon of at least 5.65, fewer or cheaper releases or watches" + mostly},
 		{"", "epsilon: 3.65, per: forever", ""},
 	} {
 		releases, watches := calm, c.more
@@ -153,7 +186,8 @@ streams:
     output: {topic: out}
     budget: {`+c.limit+`}
 `), os.LookupEnv)
-		if err == nil && c.want != "" || err != nil && (c.want == "" || !strings.HasSuffix(err.Error(), `streams[s].budget: budget "s" `+c.want)) {
+		if err == nil && c.want != "" || err != nil && (c.want == "" ||
+			!strings.HasSuffix(err.Error(), `streams[s].budget: budget "s" `+c.want)) {
 			t.Errorf("%s%s: %v, want %q", c.limit, c.more, err, c.want)
 		}
 	}

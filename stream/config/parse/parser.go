@@ -32,7 +32,7 @@ func (p *parser) read(name string, data []byte, getenv func(string) (string, boo
 		return
 	}
 	d, _ := form.MappingOf[document](fileForm, nil).Read(root)
-	if s.FaultsOutside("streams[") {
+	if s.MistakesOutside("streams[") {
 		p.incomplete = true
 	}
 	p.revision = max(p.revision, d.revision)
@@ -73,7 +73,7 @@ func (p *parser) file() (*config.File, error) {
 	return f, nil
 }
 
-// resolve finds the budgets of the streams, and names that are used twice.
+// resolve finds the budgets of the streams, completes them, and finds names that are used twice.
 func (p *parser) resolve() (*config.File, error) {
 	f := &config.File{Revision: p.revision, Removed: p.removed}
 	for _, b := range p.budgets {
@@ -94,9 +94,7 @@ func (p *parser) resolve() (*config.File, error) {
 		case s.payer.name != "" && !p.incomplete:
 			s.payer.refuseUnknown(s.Values["budget"], p.budgets)
 		}
-		if s.Budget != nil && s.Budget.Delta.IsPositive() {
-			s.sumRho()
-		}
+		s.complete()
 		f.Streams = append(f.Streams, &s.Stream)
 	}
 	p.taken.refuseTwice()

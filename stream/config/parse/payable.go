@@ -18,9 +18,8 @@ func affordable(streams []*streamNode) {
 		if besides := config.Besides(&s.Stream); besides != "" {
 			what = "one window with its " + besides
 		}
-		for _, w := range s.Watches {
-			items = append(items, w.Price()...)
-			items = append(items, w.First()...)
+		for _, x := range s.Steps() {
+			items = append(append(items, x.Price...), x.First...)
 		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
@@ -32,7 +31,7 @@ func affordable(streams []*streamNode) {
 			want = "a budget with a delta, for example 0.000001, or mechanisms that need none"
 		}
 		s.Values["budget"].Refuse("budget %q (%s) cannot pay for even %s, which %s; want %s",
-			b.Name, figures(b.Limit), what, costs, want)
+			b.Name, cost.Whole(b.Limit), what, costs, want)
 	}
 }
 
@@ -56,7 +55,7 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 	if b.Per == 0 {
 		per = "forever"
 	}
-	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, figures(b.Limit), per)
+	budgetOf := fmt.Sprintf("budget %q (%s %s)", b.Name, cost.Whole(b.Limit), per)
 	lasts := fmt.Sprintf("%s pays for only %s of the schedule", budgetOf, form.Plural(int(runway.Windows), "window"))
 	needs := pays.Needs()
 	if needs.Unbounded {
@@ -72,7 +71,7 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 		want += ", a delta of " + cost.Suggested.String()
 	}
 	if besides := config.Besides(streams...); besides != "" {
-		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms()) > 0 }) {
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms) > 0 }) {
 			cheaper += " or watches"
 		}
 		cheaper += ", a smaller at_most"
@@ -84,11 +83,4 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 		}
 	}
 	return fmt.Sprintf("%s; want %s, %s, or on_exhausted: withhold", lasts, want, cheaper)
-}
-
-func figures(l budget.Limit) string {
-	if l.Delta.IsZero() {
-		return "ε " + l.Epsilon.String()
-	}
-	return fmt.Sprintf("ε %s, δ %s", l.Epsilon, l.Delta)
 }

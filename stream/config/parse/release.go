@@ -22,8 +22,7 @@ type releaseNode struct {
 var releaseForm = append(form.Form{
 	{Name: "name", Required: true, Example: "p50",
 		Meaning: "the name of the figure. Those of `quantiles` are published as NAME.p90, NAME.p99 and so on",
-		Value: form.Into(form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200),
-			func(r *releaseNode, v string) { r.Name = v })},
+		Value:   form.Into(figureName(), func(r *releaseNode, v string) { r.Name = v })},
 	{Name: "statistic", Required: true, Example: "median",
 		Meaning: "what is computed from the users' values. `count`: the number of users. `outside`: the number of " +
 			"users whose value lies beyond the bounds",
@@ -41,6 +40,10 @@ var releaseForm = append(form.Form{
 			"A budget without δ refuses it",
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
 }, append(parameters(), changeForm...)...)
+
+func figureName() form.Kind[string] {
+	return form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200)
+}
 
 // parameters are the keys for the further query parameters in the catalogue of statistics.
 func parameters() (keys form.Form) {

@@ -86,7 +86,8 @@ func TestEverything(t *testing.T) {
 		if q.Grid != got.Grid || q.Prior != "adaptive" || q.ExpectedUsers != 5000 || r.Mechanism == nil {
 			t.Errorf("release %s lacks what the stream says: %+v", r.Name, q)
 		}
-		releases = append(releases, fmt.Sprintf("%s %s %s %s %d %v %s %s", r.Name, q.Statistic, q.P, q.Epsilon, q.Tilt, q.Above, r.Mechanism.Name(), r.Where))
+		releases = append(releases, fmt.Sprintf("%s %s %s %s %d %v %s %s", r.Name, q.Statistic, q.P, q.Epsilon, q.Tilt,
+			q.Above, r.Mechanism.Name(), r.Where))
 	}
 	wantReleases := []string{
 		"p50 median [] 0.005 [0 0] <nil> margin s.yaml:25",
@@ -110,14 +111,18 @@ func TestEverything(t *testing.T) {
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := config.Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
-		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts", Group: "region",
+		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms",
+			Time: "ts", Group: "region",
 			MaxFuture: 5 * time.Minute}},
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
 		MaxWindows: &config.MaxWindows{CapSpec: windows.CapSpec{Count: 12, Per: 24 * time.Hour, Parts: 1}},
 		Window: config.Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
-			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(), End: time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
-		Contribution: windows.Max, MinUsers: &config.MinUsers{Count: 50, Release: "users"}, Rejects: "checkout.rejects", Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
-		Budget:    &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour}, Where: "s.yaml:3"},
+			Start: time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC).UnixNano(),
+			End:   time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
+		Contribution: windows.Max, MinUsers: &config.MinUsers{Count: 50, Release: "users"}, Rejects: "checkout.rejects",
+		Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
+		Budget: &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour},
+			Where: "s.yaml:3"},
 		Continues: "old-budget", Where: "s.yaml:5",
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(windows.CapRule{})); d != "" {
@@ -143,13 +148,15 @@ func TestDefaults(t *testing.T) {
 	got := *parse(t, least).Streams[0]
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := config.Stream{
-		Name:   "s",
-		Input:  config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField, Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
+		Name: "s",
+		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField,
+			Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
 		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive",
 		Window:       config.Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
 		Contribution: windows.Last, Output: "out", OutputFormat: "json",
-		Budget: &config.Budget{Name: "s", Limit: budget.Limit{Epsilon: decimal.NewFromInt(1), Per: 7 * 24 * time.Hour}, Where: "s.yaml:9"},
-		Where:  "s.yaml:3",
+		Budget: &config.Budget{Name: "s", Limit: budget.Limit{Epsilon: decimal.NewFromInt(1), Per: 7 * 24 * time.Hour},
+			Where: "s.yaml:9"},
+		Where: "s.yaml:3",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -167,8 +174,10 @@ func edited(t *testing.T, old, new string) *config.Stream {
 
 func TestCSV(t *testing.T) {
 	s := edited(t, "{topic: in, user: $key, value: $value}",
-		`{topic: in, format: csv, user: who, value: v.x, time: at, columns: [at, who, v.x], delimiter: "\t", user_partitioned: true, max_future: 0s}`)
-	want := config.Input{Topic: "in", Spec: codec.Spec{Format: "csv", User: "who", Value: "v.x", Time: "at", Columns: []string{"at", "who", "v.x"}, Delimiter: '\t'}, UserPartitioned: true}
+		`{topic: in, format: csv, user: who, value: v.x, time: at, columns: [at, who, v.x], delimiter: "\t", `+
+			`user_partitioned: true, max_future: 0s}`)
+	want := config.Input{Topic: "in", Spec: codec.Spec{Format: "csv", User: "who", Value: "v.x", Time: "at",
+		Columns: []string{"at", "who", "v.x"}, Delimiter: '\t'}, UserPartitioned: true}
 	if d := cmp.Diff(want, s.Input); d != "" {
 		t.Error(d)
 	}
@@ -205,12 +214,14 @@ func TestAliases(t *testing.T) {
 }
 
 func TestSeveralMistakes(t *testing.T) {
-	text := strings.NewReplacer("size: 1d", "size: 1x", "epsilon: 0.1", "epsilon: 0", "topic: out", "topic: o/t").Replace(least)
+	text := strings.NewReplacer("size: 1d", "size: 1x", "epsilon: 0.1", "epsilon: 0", "topic: out",
+		"topic: o/t").Replace(least)
 	_, err := File("s.yaml", []byte(text), noVariables)
 	want := []string{
 		`s.yaml:6: streams[s].window.size: 1x is not a duration; want a duration of whole seconds, for example 15m`,
 		`s.yaml:7: streams[s].releases[mid].epsilon: 0; want a number greater than 0`,
-		`s.yaml:8: streams[s].output.topic: "o/t"; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -`,
+		`s.yaml:8: streams[s].output.topic: "o/t"; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ ` +
+			`and -`,
 	}
 	if err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
@@ -235,7 +246,8 @@ streams:
     output: {topic: out}
     budget: shoppers
 `
-	for delta, want := range map[string]string{"": "permute_and_flip permute_and_flip/above_threshold", ", delta: 0.000001": "margin margin"} {
+	for delta, want := range map[string]string{"": "permute_and_flip permute_and_flip/above_threshold",
+		", delta: 0.000001": "margin margin"} {
 		f, err := File("s.yaml", []byte(fmt.Sprintf(text, delta)), os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
@@ -250,8 +262,9 @@ streams:
 	}
 }
 
-// In a budget with a δ counts have Gaussian noise, unless another mechanism is named. The definition says which budget it is: so
-// the mechanism is the same when the definition is read again, and a change of the δ is a change of the definition.
+// In a budget with a δ counts have Gaussian noise, unless another mechanism is named. The definition says which budget
+// it is: so the mechanism is the same when the definition is read again, and a change of the δ is a change of the
+// definition.
 func TestBudgetsWithDeltaTakeGaussianCounts(t *testing.T) {
 	const releases = `
       - {name: users, statistic: count, epsilon: 0.02}
@@ -259,10 +272,12 @@ func TestBudgetsWithDeltaTakeGaussianCounts(t *testing.T) {
       - {name: beyond, statistic: outside, epsilon: 0.02}
       - {name: named, statistic: count, mechanism: geometric, epsilon: 0.02}`
 	own := strings.Replace(least, "releases: [{name: mid, statistic: median, epsilon: 0.1}]", "releases:"+releases, 1)
-	shared := strings.NewReplacer("version: 1", "version: 1\nbudgets: [{name: both, epsilon: 1, per: 7d}]", "budget: {epsilon: 1, per: 7d}", "budget: both").Replace(own)
+	shared := strings.NewReplacer("version: 1", "version: 1\nbudgets: [{name: both, epsilon: 1, per: 7d}]",
+		"budget: {epsilon: 1, per: 7d}", "budget: both").Replace(own)
 	for _, text := range []string{own, shared} {
 		seen := map[config.Definition]bool{}
-		for delta, want := range map[string]string{"": "geometric geometric geometric geometric", ", delta: 0.000000001": "gaussian gaussian gaussian geometric"} {
+		for delta, want := range map[string]string{"": "geometric geometric geometric geometric",
+			", delta: 0.000000001": "gaussian gaussian gaussian geometric"} {
 			s := parse(t, strings.Replace(text, "per: 7d", "per: 7d"+delta, 1)).Streams[0]
 			again, err := Definition(s.Definition)
 			if err != nil {

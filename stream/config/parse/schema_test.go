@@ -22,7 +22,8 @@ const rest = `version: 1
 budgets: [{name: spare, epsilon: 1, delta: 0.000001, per: 1d}]
 streams:
   - name: rest
-    input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much], user: who, value: how_much, time: at, user_partitioned: true}
+    input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much], user: who, value: how_much, time: at,
+            user_partitioned: true}
     bounds: {lower: -1.5, upper: 1.5, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases:
@@ -37,14 +38,16 @@ streams:
     on_exhausted: withhold
     fresh: true
   - name: typed
-    input: {topic: typed, format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing.latency_ms, time: timing.at}
+    input: {topic: typed, format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout},
+            user: user_id, value: timing.latency_ms, time: timing.at}
     bounds: {lower: 0, upper: 1, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases: [{name: all, statistic: sum, epsilon: 0.1}]
     output: {topic: out-typed}
     budget: {epsilon: 20, per: 1d}
   - name: inline
-    input: {topic: inline, format: avro, schema: {text: '{"type": "record", "name": "r", "fields": [{"name": "v", "type": "long"}]}'}, user: $key, value: v}
+    input: {topic: inline, format: avro, user: $key, value: v,
+            schema: {text: '{"type": "record", "name": "r", "fields": [{"name": "v", "type": "long"}]}'}}
     bounds: {lower: 0, upper: 1, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases: [{name: all, statistic: sum, epsilon: 0.1}]
@@ -118,7 +121,9 @@ func rightFiles(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"right": right, "full": full, "least": least, "rest": rest, "watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady), "deploy/streams.yaml": string(deployed)}
+	return map[string]string{"right": right, "full": full, "least": least, "rest": rest,
+		"watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady),
+		"deploy/streams.yaml": string(deployed)}
 }
 
 func TestSchemaTakesRightFiles(t *testing.T) {
@@ -130,7 +135,8 @@ func TestSchemaTakesRightFiles(t *testing.T) {
 		}
 	}
 	for _, edit := range [][2]string{
-		{"lower: 0,", `lower: "${LOWER}",`}, {"groups: [eu, us, ap]", "groups: [no, 2, on]"}, {"size: 15m, every: 15m", "size: 1h30m"},
+		{"lower: 0,", `lower: "${LOWER}",`}, {"groups: [eu, us, ap]", "groups: [no, 2, on]"},
+		{"size: 15m, every: 15m", "size: 1h30m"},
 		{"start: now", "start: 2026-11-20T09:00:00+01:00"}, {"max_groups: 1", `max_groups: "${GROUPS}"`},
 	} {
 		if err := s.Validate(asEditorsSee(t, strings.Replace(right, edit[0], edit[1], 1))); err != nil {
@@ -144,23 +150,40 @@ func TestSchemaRefusesWrongShapes(t *testing.T) {
 	s := compiled(t, Schema())
 	for _, edit := range [][2]string{
 		{"version: 1", "version: 2"}, {"version: 1\n", ""}, {"version: 1", "version: 1\nmode: fast"},
-		{"- {name: shoppers, epsilon: 24, per: 24h}", "- {name: shoppers, epsilon: 24}"}, {"epsilon: 24, per: 24h", "epsilon: 0, per: 24h"},
+		{"- {name: shoppers, epsilon: 24, per: 24h}", "- {name: shoppers, epsilon: 24}"},
+		{"epsilon: 24, per: 24h", "epsilon: 0, per: 24h"},
 		{"epsilon: 24, per: 24h", "epsilon: 24, per: day"}, {"epsilon: 24, per: 24h", "epsilon: 24, per: 24h, delta: 1"},
-		{"name: checkout\n", "name: Checkout\n"}, {"topic: checkout.events", "topc: checkout.events"}, {"topic: checkout.events", "topic: check out"},
-		{"format: json", "format: xml"}, {"format: json", "columns: [a, b]"}, {"format: json", "format: csv"}, {"user: user_id", "user: user..id"},
-		{"      user: user_id\n", ""}, {"max_future: 5m", "max_future: 5 minutes"}, {"groups: [eu, us, ap]", "groups: eu, us"},
-		{"groups: [eu, us, ap]", "groups: []"}, {"groups: [eu, us, ap]", "groups: [eu, us/ca]"}, {"max_groups: 1", "max_groups: 0"}, {"max_groups: 1", "max_groups: 1.5"},
-		{"max_groups: 1", "max_windows: 8"}, {"max_groups: 1", "max_windows: {count: 8}"}, {"max_groups: 1", "max_windows: {count: 8, per: 24}"},
-		{p50, "{name: p50, statistic: median, epsilon: 0.05, tolerance: 0.1}"}, {p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change}"},
-		{p50, "{name: p50, statistic: mode, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, at_most: 4}"}, {"step: 1,", ""}, {"step: 1,", "step: 0,"}, {"prior: cells", "prior: log"}, {"start: now", "start: soon"}, {"start: now", "start: 2026-11-20"},
-		{"grace: 30s, ", ""}, {"contribution: last", "contribution: latest"}, {p50, "p50"}, {p50, "{name: p.50, statistic: median, epsilon: 0.05}"},
-		{p50, "{name: p50, statistic: median}"}, {p50, `{name: p50, statistic: median, epsilon: "0.05"}`}, {p50, "{name: p50, statistic: median, epsilon: 0,05}"},
-		{p50, "{name: p50, statistic: medium, epsilon: 0.05}"}, {p50, "{name: p50, statistic: median, epsilon: 0.05, p: 0.5}"},
-		{p50, "{name: p50, statistic: median, epsilon: 0.05, trim: 0.1}"}, {p50, "{name: p50, statistic: median, epsilon: 0.05, tilt: [1]}"},
-		{p50, "{name: p50, statistic: median, epsilon: 0.05, mechanism: marginal}"}, {"p: 0.9,", ""}, {"p: 0.9,", "p: 90,"}, {"p: 0.9,", "p: [0.9],"},
-		{"statistic: quantile, p: 0.9,", "statistic: quantiles, p: 0.9,"}, {"statistic: quantile, p: 0.9,", "statistic: trimmed_mean,"},
-		{"rejects: {topic: checkout.rejects}", "rejects: checkout.rejects"}, {"    budget: shoppers\n", ""}, {"budget: shoppers", "budget: {epsilon: 24}"},
-		{"budget: shoppers", "budget: [shoppers]"}, {"on_exhausted: refuse", "on_exhausted: stop"}, {"on_exhausted: refuse", `fresh: "true"`},
+		{"name: checkout\n", "name: Checkout\n"}, {"topic: checkout.events", "topc: checkout.events"},
+		{"topic: checkout.events", "topic: check out"},
+		{"format: json", "format: xml"}, {"format: json", "columns: [a, b]"}, {"format: json", "format: csv"},
+		{"user: user_id", "user: user..id"},
+		{"      user: user_id\n", ""}, {"max_future: 5m", "max_future: 5 minutes"},
+		{"groups: [eu, us, ap]", "groups: eu, us"},
+		{"groups: [eu, us, ap]", "groups: []"}, {"groups: [eu, us, ap]", "groups: [eu, us/ca]"},
+		{"max_groups: 1", "max_groups: 0"}, {"max_groups: 1", "max_groups: 1.5"},
+		{"max_groups: 1", "max_windows: 8"}, {"max_groups: 1", "max_windows: {count: 8}"},
+		{"max_groups: 1", "max_windows: {count: 8, per: 24}"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, tolerance: 0.1}"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change}"},
+		{p50, "{name: p50, statistic: mode, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: 0.1, " +
+			"at_most: 4}"}, {"step: 1,", ""}, {"step: 1,", "step: 0,"}, {"prior: cells", "prior: log"},
+		{"start: now", "start: soon"}, {"start: now", "start: 2026-11-20"},
+		{"grace: 30s, ", ""}, {"contribution: last", "contribution: latest"}, {p50, "p50"},
+		{p50, "{name: p.50, statistic: median, epsilon: 0.05}"},
+		{p50, "{name: p50, statistic: median}"}, {p50, `{name: p50, statistic: median, epsilon: "0.05"}`},
+		{p50, "{name: p50, statistic: median, epsilon: 0,05}"},
+		{p50, "{name: p50, statistic: medium, epsilon: 0.05}"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, p: 0.5}"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, trim: 0.1}"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, tilt: [1]}"},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, mechanism: marginal}"}, {"p: 0.9,", ""}, {"p: 0.9,", "p: 90,"},
+		{"p: 0.9,", "p: [0.9],"},
+		{"statistic: quantile, p: 0.9,", "statistic: quantiles, p: 0.9,"},
+		{"statistic: quantile, p: 0.9,", "statistic: trimmed_mean,"},
+		{"rejects: {topic: checkout.rejects}", "rejects: checkout.rejects"}, {"    budget: shoppers\n", ""},
+		{"budget: shoppers", "budget: {epsilon: 24}"},
+		{"budget: shoppers", "budget: [shoppers]"}, {"on_exhausted: refuse", "on_exhausted: stop"},
+		{"on_exhausted: refuse", `fresh: "true"`},
 	} {
 		if n := strings.Count(right, edit[0]); n != 1 {
 			t.Fatalf("%q occurs %d times", edit[0], n)
@@ -205,7 +228,8 @@ func TestReferenceIsComplete(t *testing.T) {
 		} else if name, ok := strings.CutPrefix(line, "| `"); ok {
 			name, _, _ = strings.Cut(name, "`")
 			referenced[heading+name] = true
-			if cells := strings.Split(strings.ReplaceAll(strings.Trim(line, "| \n"), `\|`, ""), " | "); len(cells) != 5 || slices.Contains(cells, "") || slices.Contains(cells, "``") {
+			cells := strings.Split(strings.ReplaceAll(strings.Trim(line, "| \n"), `\|`, ""), " | ")
+			if len(cells) != 5 || slices.Contains(cells, "") || slices.Contains(cells, "``") {
 				t.Errorf("%s%s: a cell is empty: %q", heading, name, cells)
 			}
 		}

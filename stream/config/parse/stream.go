@@ -10,8 +10,9 @@ import (
 type streamNode struct {
 	config.Stream
 	form.Mapping
+	sound    bool // it has no faults of its own
 	releases []releaseNode
-	changes  []releaseNode // those that are published on change
+	changes  []releaseNode // those of them that are published on change
 	watches  []watchNode
 	payer    payer
 	// maxWindows and minUsers are nil without those keys.
@@ -42,7 +43,8 @@ var streamForm = form.Form{
 		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. " +
 			"Needs `input.group`",
 		Value: form.Into(
-			form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1, form.Most),
+			form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1,
+				form.Most),
 			func(s *streamNode, v []string) { s.Groups = v })},
 	{Name: "max_groups", Fallback: "1", Example: "2",
 		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
@@ -52,7 +54,10 @@ var streamForm = form.Form{
 		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
 			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
 			"those who come rarely",
-		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) { s.maxWindows, s.MaxWindows = &v, &v.MaxWindows })},
+		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) {
+			s.maxWindows, s.MaxWindows = &v,
+				&v.MaxWindows
+		})},
 	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
 		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
 		Value:   form.Into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
@@ -85,11 +90,12 @@ var streamForm = form.Form{
 			"nevertheless",
 		Value: form.Into(minUsers(), func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
 	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
-		Meaning: "where copies of unreadable records go. They are personal: restrict access to the topic",
+		Meaning: "where copies of unreadable records go, with headers `louver-stream`, `louver-reason`, `louver-topic`, " +
+			"`louver-partition` and `louver-offset`. They are personal: restrict access to the topic",
 		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers", "checkout.rejects"),
 			func(s *streamNode, v string) { s.Rejects = v })},
 	{Name: "late", Absent: "not copied", Example: "{topic: checkout.late}",
-		Meaning: "where copies of late records go. They are personal: restrict access to the topic",
+		Meaning: "where copies of late records go, with the same headers. They are personal: restrict access to the topic",
 		Value: form.Into(topic("the topic for records that came too late for all their windows", "checkout.late"),
 			func(s *streamNode, v string) { s.Late = v })},
 	{Name: "output", Required: true, Example: "{topic: checkout.private}", Meaning: "where the figures are published",
@@ -114,50 +120,54 @@ var streamForm = form.Form{
 		Value: form.Into(budgetName(), func(s *streamNode, v string) { s.Continues = v })},
 }
 
-// streams reads a stream and makes its mechanisms. What depends on its budget is done later.
+// streams reads a stream. [streamNode.complete] makes what depends on its budget.
 func streams() form.Kind[streamNode] {
 	return form.MappingOf(streamForm, func(m form.Mapping, s *streamNode, ok bool) {
-		s.Mapping, s.Where = m, m.Where()
-		s.drawReleases()
-		if !ok {
-			return
-		}
-		s.checkGroups()
-		s.makeWatches()
-		if s.minUsers != nil {
-			s.minUsers.check(s.Releases)
-		}
-		if s.maxWindows != nil {
-			s.maxWindows.makeRule(s.Window)
-		}
-		if v, given := s.Values["continues"]; given && s.Fresh {
-			v.Refuse("%q, but fresh is true; use one or the other", s.Continues)
-		}
+		s.Mapping, s.Where, s.sound = m, m.Where(), ok
 	})
+}
+
+// complete makes the mechanisms of a stream whose budget is known, or wrong, and checks what depends on several keys.
+func (s *streamNode) complete() {
+	s.drawReleases()
+	if !s.sound {
+		return
+	}
+	s.checkGroups()
+	s.makeWatches()
+	if s.minUsers != nil {
+		s.minUsers.check(s.Releases)
+	}
+	if s.maxWindows != nil {
+		s.maxWindows.makeRule(s.Window)
+	}
+	if v, given := s.Values["continues"]; given && s.Fresh {
+		v.Refuse("%q, but fresh is true; use one or the other", s.Continues)
+	}
 }
 
 func streamName() form.Kind[string] {
 	return form.Name("name", "a name of the characters a–z, 0–9 and -", form.PlainName, 200)
 }
 
-// drawReleases makes the mechanisms of the releases, and sets those apart that are published on change.
+// drawReleases makes the mechanisms of the releases, and sets those apart that are published on change. Where the
+// budget adds up ρ, other mechanisms are better by default.
 func (s *streamNode) drawReleases() {
 	seen := map[string]bool{}
-	all := s.releases
-	s.releases = nil
-	for _, r := range all {
+	for _, r := range s.releases {
 		if seen[r.Name] && r.Name != "" {
 			r.Refuse("the name %q is taken by another release; choose another name", r.Name)
 		}
 		seen[r.Name] = true
+		r.Query.ZCDP = s.Budget != nil && s.Budget.Delta.IsPositive()
 		if r.sound && s.Grid != nil {
 			r.draw(&s.Stream)
 		}
 		if r.publish == onChange {
 			s.changes = append(s.changes, r)
-			continue
+		} else {
+			s.Releases = append(s.Releases, r.Release)
 		}
-		s.releases, s.Releases = append(s.releases, r), append(s.Releases, r.Release)
 	}
 }
 
@@ -198,7 +208,7 @@ func (s *streamNode) makeWatches() {
 		if w.sound {
 			w.watch(&s.Stream)
 		}
-		s.Watches = append(s.Watches, w.Watch)
+		s.Alarms = append(s.Alarms, w.Alarm)
 	}
 	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
 		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s",
@@ -206,27 +216,7 @@ func (s *streamNode) makeWatches() {
 	}
 	for i := range s.changes {
 		if r := &s.changes[i]; r.sound {
-			s.Watches = append(s.Watches, r.change(&s.Stream))
-		}
-	}
-}
-
-// sumRho makes the mechanisms again for a budget that adds up ρ, because other defaults are better there.
-func (s *streamNode) sumRho() {
-	for i, r := range s.releases {
-		if s.Releases[i].Mechanism == nil { // it was refused before
-			continue
-		}
-		r.Query.ZCDP = true
-		r.draw(&s.Stream)
-		s.Releases[i] = r.Release
-	}
-	for _, w := range s.OnChange() { // these share their releases with the nodes
-		for i := range s.changes {
-			if r := &s.changes[i]; w.Release == &r.Release && r.Mechanism != nil {
-				r.Query.ZCDP = true
-				r.draw(&s.Stream)
-			}
+			s.OnChange = append(s.OnChange, r.change(&s.Stream))
 		}
 	}
 }

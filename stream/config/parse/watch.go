@@ -15,7 +15,7 @@ import (
 
 // watchNode is a watch and its place. Its mechanism is made later.
 type watchNode struct {
-	config.Watch
+	config.Alarm
 	condition mechanisms.Condition
 	form.Mapping
 	sound bool // it has no faults of its own
@@ -31,8 +31,7 @@ var watchForm = form.Form{
 	{Name: "name", Required: true, Example: "slow",
 		Meaning: "the name of the alarm. Its records have it as their `release`, so no release of the stream may " +
 			"have the same name",
-		Value: form.Into(form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200),
-			func(w *watchNode, v string) { w.Name = v })},
+		Value: form.Into(figureName(), func(w *watchNode, v string) { w.Name = v })},
 	{Name: "above", Absent: "see `below` and `users_below`", Example: "2000",
 		Meaning: "what the watch counts: users whose value in the window is higher than this",
 		Value: form.Into(form.Number(mechanisms.Span{}),
@@ -72,7 +71,7 @@ var watchForm = form.Form{
 	{Name: "at_most", Required: true, Example: "3",
 		Meaning: "how often the watch may be armed in a period of the budget. Instances of former definitions under " +
 			"the same budget count too. After that it is withheld until the period has passed",
-		Value: form.Into(form.Whole("of times "), func(w *watchNode, v int64) { w.AtMost = v })},
+		Value: form.Into(form.WholeUpTo("of times ", mostInstances), func(w *watchNode, v int64) { w.AtMost = v })},
 }
 
 type falseAlarms struct {
@@ -91,13 +90,9 @@ var falseAlarmsForm = form.Form{
 
 func watch() form.Kind[watchNode] {
 	return form.MappingOf(watchForm, func(m form.Mapping, w *watchNode, ok bool) {
-		w.Where, w.Mapping, w.sound = m.Where(), m, ok
+		w.Lasting.Where, w.Mapping, w.sound = m.Where(), m, ok
 		if v, given := m.Values["hold"]; given && w.Hold > farthestHold {
 			v.Refuse("%s; want at most %s", config.Duration(w.Hold), config.Duration(farthestHold))
-			w.sound = false
-		}
-		if v, given := m.Values["at_most"]; given && w.AtMost > mostInstances {
-			v.Refuse("%d; want at most %d", w.AtMost, mostInstances)
 			w.sound = false
 		}
 	})
@@ -113,14 +108,13 @@ func (w *watchNode) watch(s *config.Stream) {
 		refuse(w.Mapping, err)
 		return
 	}
-	w.Definition = w.fingerprint(s)
+	w.Definition = fingerprint("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
+		w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
 }
 
-// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on with
-// the same instance.
-func (w *watchNode) fingerprint(s *config.Stream) string {
-	text := fmt.Sprintf("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
-		w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
-	sum := sha256.Sum256([]byte(text))
+// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on
+// with the same instance.
+func fingerprint(format string, parts ...any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, format, parts...))
 	return hex.EncodeToString(sum[:8])
 }

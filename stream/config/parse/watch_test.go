@@ -8,45 +8,53 @@ import (
 )
 
 // fire is a watch without mistakes.
-const fire = "{name: fire, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}"
+const fire = "{name: fire, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: " +
+	"15m, at_most: 3}"
 
 // gone is another one.
-const gone = "{name: gone, users_below: 500, epsilon: 0.5, false_alarms: {at_most: 0.01, per: 30d}, hold: 15m, at_most: 2}"
+const gone = "{name: gone, users_below: 500, epsilon: 0.5, false_alarms: {at_most: 0.01, per: 30d}, hold: 15m, " +
+	"at_most: 2}"
 
 // calm and many have the keys that are left.
 const (
-	calm = "{name: calm, below: 100, less_than: 0.5, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: 1}"
-	many = "{name: many, above: 50000, users: 40, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 7d}, hold: 1h, at_most: 1}"
+	calm = "{name: calm, below: 100, less_than: 0.5, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, " +
+		"at_most: 1}"
+	many = "{name: many, above: 50000, users: 40, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 7d}, hold: 1h, " +
+		"at_most: 1}"
 )
 
 // withWatches is right with some watches.
 func withWatches(watches ...string) string {
-	return strings.NewReplacer("budgets:\n  - {name: shoppers, epsilon: 24,", "budgets:\n  - {name: shoppers, epsilon: 30,",
+	return strings.NewReplacer("budgets:\n  - {name: shoppers, epsilon: 24,",
+		"budgets:\n  - {name: shoppers, epsilon: 30,",
 		"    min_users:", "    watches: ["+strings.Join(watches, ", ")+"]\n    min_users:").Replace(right)
 }
 
 func TestWatches(t *testing.T) {
 	s := parse(t, withWatches(fire, gone)).Streams[0]
-	if len(s.Watches) != 2 {
-		t.Fatalf("%d watches, want 2", len(s.Watches))
+	if len(s.Alarms) != 2 {
+		t.Fatalf("%d watches, want 2", len(s.Alarms))
 	}
-	w := s.Watches[0]
-	if w.Name != "fire" || w.Query.Conditions[0].String() != "above: 2000, more_than: 0.01" || w.Hold != 15*time.Minute || w.AtMost != 3 ||
-		w.Query.Windows != 2880 || w.Query.Groups != 3 || w.Mechanism.Promise().Epsilon.String() != "1" || len(w.Definition) != 16 {
+	w := s.Alarms[0]
+	if w.Name != "fire" || w.Query.Conditions[0].String() != "above: 2000, more_than: 0.01" || w.Hold != 15*time.Minute ||
+		w.AtMost != 3 ||
+		w.Query.Windows != 2880 || w.Query.Groups != 3 || w.Mechanism.Promise().Epsilon.String() != "1" ||
+		len(w.Definition) != 16 {
 		t.Errorf("%+v", w)
 	}
-	if price := s.WatchPrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 || price[1].Epsilon.String() != "0.5" {
+	if price := s.StepPrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 ||
+		price[1].Epsilon.String() != "0.5" {
 		t.Errorf("a period costs %+v, want 3 × 1 and 2 × 0.5", price)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.Watches) != 2 || again.Watches[0].Definition != w.Definition {
+	if err != nil || len(again.Alarms) != 2 || again.Alarms[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same watches from the stream's definition", again, err)
 	}
 }
 
 // An instance goes on while its definition is the same. Anything that it depends on changes the definition.
 func TestDefinitionsOfWatches(t *testing.T) {
-	before := parse(t, withWatches(fire)).Streams[0].Watches[0].Definition
+	before := parse(t, withWatches(fire)).Streams[0].Alarms[0].Definition
 	for _, edit := range []struct {
 		old, new string
 		same     bool
@@ -65,14 +73,16 @@ func TestDefinitionsOfWatches(t *testing.T) {
 		{"epsilon: 0.05}", "epsilon: 0.04}", true},
 		{"contribution: last", "contribution: max", true},
 	} {
-		if after := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new, 1)).Streams[0].Watches[0].Definition; (after == before) != edit.same {
+		if after := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new,
+			1)).Streams[0].Alarms[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
 		}
 	}
 }
 
 func TestWrongWatches(t *testing.T) {
-	if _, err := File("s.yaml", []byte(strings.Replace(withWatches(fire), "watches:", "watch:", 1)), noVariables); err == nil || !strings.Contains(err.Error(), `.watch: unknown key; did you mean "watches"?`) {
+	if _, err := File("s.yaml", []byte(strings.Replace(withWatches(fire), "watches:", "watch:", 1)),
+		noVariables); err == nil || !strings.Contains(err.Error(), `.watch: unknown key; did you mean "watches"?`) {
 		t.Errorf("%v, want that it asks for watches", err)
 	}
 	for _, c := range []struct{ watches, want string }{
@@ -82,20 +92,27 @@ func TestWrongWatches(t *testing.T) {
 		{strings.Replace(fire, "above: 2000, ", "", 1), "watches[fire]: "},
 		{strings.Replace(fire, "above: 2000", "above: 2000, below: 1", 1), "watches[fire]: "},
 		{strings.Replace(fire, "above: 2000", "above: 70000", 1), "watches[fire].above: "},
-		{strings.Replace(fire, "more_than: 0.01", "more_than: 1.01", 1), "watches[fire].more_than: 1.01 is too much; want a number greater than 0 and less than 1: 0.0101 for 1.01 %"},
+		{strings.Replace(fire, "more_than: 0.01", "more_than: 1.01", 1),
+			"watches[fire].more_than: 1.01 is too much; want a number greater than 0 and less than 1: 0.0101 for 1.01 %"},
 		{strings.Replace(fire, "more_than: 0.01", "users_below: 9", 1), "watches[fire].users_below: 9; want it alone"},
-		{strings.Replace(fire, "epsilon: 1, ", "", 1), "watches[fire].epsilon: missing; add it, for example epsilon: 1 (what one user loses from arming to firing"},
+		{strings.Replace(fire, "epsilon: 1, ", "", 1),
+			"watches[fire].epsilon: missing; add it, for example epsilon: 1 (what one user loses from arming to firing"},
 		{strings.Replace(fire, "epsilon: 1", "epsilon: 0", 1), "watches[fire].epsilon: 0; want a number greater than 0"},
 		{strings.Replace(fire, "epsilon: 1", "epsilon: 0.00000001", 1), "watches[fire].epsilon: "},
 		{strings.Replace(fire, "at_most: 0.05", "at_most: 0", 1), "watches[fire].false_alarms.at_most: 0; want"},
 		{strings.Replace(fire, "false_alarms: {at_most: 0.05, per: 30d}, ", "", 1), "watches[fire].false_alarms: missing; "},
 		{strings.Replace(fire, "hold: 15m, ", "", 1), "watches[fire].hold: missing; "},
 		{strings.Replace(fire, "hold: 15m", "hold: 400d", 1), "watches[fire].hold: 400d; want at most 366d"},
-		{strings.Replace(fire, "at_most: 3", "at_most: 0", 1), "watches[fire].at_most: 0; want a whole number of times of at least 1"},
-		{strings.Replace(fire, "at_most: 3", "at_most: 1001", 1), "watches[fire].at_most: 1001; want at most 1000"},
+		{strings.Replace(fire, "at_most: 3", "at_most: 0", 1),
+			"watches[fire].at_most: 0; want a whole number of times of at least 1"},
+		{strings.Replace(fire, "at_most: 3", "at_most: 1001", 1),
+			"watches[fire].at_most: 1001 is too many; want at most 1000"},
 		{strings.Replace(fire, "hold", "holds", 1), `watches[fire].holds: unknown key; did you mean "hold"?`},
-		{strings.Replace(fire, "epsilon: 1,", "epsilon: 40,", 1), `cannot pay for even one window with its watches, which costs ε 40.13; want a larger budget`},
-		{strings.Replace(fire, "at_most: 3", "at_most: 30", 1), `pays for only 0 windows of the schedule beside the watches, which cost ε 30 in a period at most; want an epsilon of at least 42.48, fewer or cheaper releases or watches, a smaller at_most, or on_exhausted: withhold`},
+		{strings.Replace(fire, "epsilon: 1,", "epsilon: 40,", 1),
+			`cannot pay for even one window with its watches, which costs ε 40.13; want a larger budget`},
+		{strings.Replace(fire, "at_most: 3", "at_most: 30", 1), `pays for only 0 windows of the schedule beside the ` +
+			`watches, which cost ε 30 in a period at most; want an epsilon of at least 42.48, fewer or cheaper releases or ` +
+			`watches, a smaller at_most, or on_exhausted: withhold`},
 	} {
 		_, err := File("s.yaml", []byte(withWatches(c.watches)), noVariables)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {

@@ -60,7 +60,8 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`version: 1`, "version: 1\n\tstreams:",
 		`2: a tab; indent YAML with spaces`},
 	{"streams:\n", "streams: {}\nx:\n",
-		"4: streams: a mapping; want a list of streams\n5: x: unknown key; want version, revision, removed, budgets or streams"},
+		"4: streams: a mapping; want a list of streams\n5: x: unknown key; want version, revision, removed, budgets or " +
+			"streams"},
 	{`- {name: shoppers, epsilon: 24, per: 24h}`, `- {name: shoppers, epsilon: 24}`,
 		`3: budgets[shoppers].per: missing; add it, for example per: 24h (the rolling period)`},
 	{`epsilon: 24, per: 24h`, `epsilon: 0, per: 24h`,
@@ -90,17 +91,23 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`topic: checkout.events`, `topc: checkout.events`,
 		`8: streams[checkout].input.topc: unknown key; did you mean "topic"?`},
 	{`topic: checkout.events`, `topic: check out`,
-		`8: streams[checkout].input.topic: "check out"; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -`},
+		`8: streams[checkout].input.topic: "check out"; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ` +
+			`., _ and -`},
 	{`topic: checkout.events`, `topic: ..`,
-		`8: streams[checkout].input.topic: ".."; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and -`},
+		`8: streams[checkout].input.topic: ".."; want the name of a topic: 1–249 of the characters a–z, A–Z, 0–9, ., _ and ` +
+			`-`},
 	{"      topic: checkout.events\n", ``,
-		`8: streams[checkout].input.topic: missing; add it, for example topic: checkout.events (the topic that holds the events)`},
+		`8: streams[checkout].input.topic: missing; add it, for example topic: checkout.events (the topic that holds the ` +
+			`events)`},
 	{`format: json`, `format: avro`,
-		`8: streams[checkout].input.schema: missing; add it, for example schema: {file: checkout.avsc} (the schema of the records)`},
+		`8: streams[checkout].input.schema: missing; add it, for example schema: {file: checkout.avsc} (the schema of the ` +
+			`records)`},
 	{`format: json`, `format: xml`,
 		`9: streams[checkout].input.format: "xml"; want json, csv, cloudevents, avro or protobuf`},
 	{`format: json`, `format: cloudevents`,
-		"10: streams[checkout].input.user: \"user_id\"; want an attribute of the event, such as subject, or a field of its data, such as data.user_id\n11: streams[checkout].input.value: \"latency_ms\"; want an attribute of the event, such as subject, or a field of its data, such as data.latency_ms"},
+		"10: streams[checkout].input.user: \"user_id\"; want an attribute of the event, such as subject, or a field of its " +
+			"data, such as data.user_id\n11: streams[checkout].input.value: \"latency_ms\"; want an attribute of the event, " +
+			"such as subject, or a field of its data, such as data.latency_ms"},
 	{`format: json`, `schema: registry`,
 		`9: streams[checkout].input.schema: it means nothing without format: avro or protobuf; add that, or remove it`},
 	{`format: json`, `schem: {}`,
@@ -110,15 +117,19 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`format: json`, `delimiter: ";"`,
 		`9: streams[checkout].input.delimiter: it means nothing without format: csv; add that, or remove it`},
 	{`format: json`, `format: csv`,
-		`8: streams[checkout].input.columns: missing; add it, for example columns: [ts, user_id, latency_ms] (the names of the columns, in order)`},
+		`8: streams[checkout].input.columns: missing; add it, for example columns: [ts, user_id, latency_ms] (the names of ` +
+			`the columns, in order)`},
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency]",
-		"12: streams[checkout].input.value: \"latency_ms\" is not one of the columns; want ts, user_id or latency\n14: streams[checkout].input.group: \"region\" is not one of the columns; want ts, user_id or latency"},
+		"12: streams[checkout].input.value: \"latency_ms\" is not one of the columns; want ts, user_id or latency\n14: " +
+			"streams[checkout].input.group: \"region\" is not one of the columns; want ts, user_id or latency"},
 	{`format: json`, "format: csv\n      columns: [ts, ts, user_id, latency_ms, region]",
 		`10: streams[checkout].input.columns[1]: "ts" is in the list twice; remove one`},
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      delimiter: \"ab\"",
-		`11: streams[checkout].input.delimiter: "ab"; want one character other than a quote or a line break, for example ";"`},
+		`11: streams[checkout].input.delimiter: "ab"; want one character other than a quote or a line break, for example ` +
+			`";"`},
 	{"      user: user_id\n", ``,
-		`8: streams[checkout].input.user: missing; add it, for example user: user_id (the field that says whose value it is)`},
+		`8: streams[checkout].input.user: missing; add it, for example user: user_id (the field that says whose value it ` +
+			`is)`},
 	{`user: user_id`, `user: $value`,
 		`10: streams[checkout].input.user: "$value"; want a field, or $key for the record's key`},
 	{`user: user_id`, `user: user..id`,
@@ -126,7 +137,9 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`value: latency_ms`, `value: $key`,
 		`11: streams[checkout].input.value: "$key"; want a field, or $value for a bare number`},
 	{`value: latency_ms`, `value: $value`,
-		"10: streams[checkout].input.user: \"user_id\", but value is $value: a bare number has no fields; want $key\n12: streams[checkout].input.time: \"ts\", but value is $value: a bare number has no fields; want $timestamp\n13: streams[checkout].input.group: \"region\", but value is $value: a bare number has no fields; want no group"},
+		"10: streams[checkout].input.user: \"user_id\", but value is $value: a bare number has no fields; want $key\n12: " +
+			"streams[checkout].input.time: \"ts\", but value is $value: a bare number has no fields; want $timestamp\n13: " +
+			"streams[checkout].input.group: \"region\", but value is $value: a bare number has no fields; want no group"},
 	{`time: ts`, `time: $now`,
 		`12: streams[checkout].input.time: "$now"; want a field, or $timestamp for the record's timestamp`},
 	{`group: region`, `group: $key`,
@@ -138,7 +151,8 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`max_future: 5m`, `max_future: 5 minutes`,
 		`14: streams[checkout].input.max_future: 5 minutes is not a duration; write 5m`},
 	{`max_future: 5m`, `max_future: 1.5s`,
-		`14: streams[checkout].input.max_future: 1.5s has a fraction of a second; want a duration of whole seconds, for example 15m`},
+		`14: streams[checkout].input.max_future: 1.5s has a fraction of a second; want a duration of whole seconds, for ` +
+			`example 15m`},
 	{`max_future: 5m`, `user_partitioned: maybe`,
 		`14: streams[checkout].input.user_partitioned: "maybe"; want true or false`},
 	{"    groups: [eu, us, ap]\n", ``,
@@ -158,15 +172,18 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`max_groups: 1`, `max_windows: 8`,
 		`17: streams[checkout].max_windows: 8; want {count: …, per: …}`},
 	{`max_groups: 1`, `max_windows: {count: 3, per: 24h}`,
-		`17: streams[checkout].max_windows.count: 3; want from 4 to 1000000000, because a period reaches into 4 parts, and a user counts in a window of each`},
+		`17: streams[checkout].max_windows.count: 3; want from 4 to 1000000000, because a period reaches into 4 parts, and ` +
+			`a user counts in a window of each`},
 	{`max_groups: 1`, `max_windows: {count: 8, per: 5m}`,
 		`17: streams[checkout].max_windows.per: 5m; want from 15m, the size of a window, to 3660d`},
 	{`max_groups: 1`, `max_windows: {count: 9000, per: 24h, parts: 2000}`,
 		`17: streams[checkout].max_windows.parts: 2000; want a whole number from 1 to 1000`},
 	{`max_groups: 1`, `max_windows: {per: 24h}`,
-		`17: streams[checkout].max_windows.count: missing; add it, for example count: 8 (in how many windows of any period one user counts at most)`},
+		`17: streams[checkout].max_windows.count: missing; add it, for example count: 8 (in how many windows of any period ` +
+			`one user counts at most)`},
 	{`max_groups: 1`, `max_windows: {count: 8, per: forever}`,
-		`17: streams[checkout].max_windows.per: "forever" is not a duration; want a duration of whole seconds, for example 15m`},
+		`17: streams[checkout].max_windows.per: "forever" is not a duration; want a duration of whole seconds, for example ` +
+			`15m`},
 	{`max_groups: 1`, `max_groups: 4`,
 		`17: streams[checkout].max_groups: 4, but groups has 3 names; want at most 3`},
 	{`max_groups: 1`, `max_groups: 0`,
@@ -180,7 +197,8 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`step: 1,`, `step: ,`,
 		`18: streams[checkout].bounds.step: empty; want a number greater than 0`},
 	{"    bounds: {lower: 0, upper: 60000, step: 1, prior: cells}\n", ``,
-		`5: streams[checkout].bounds: missing; add it, for example bounds: {lower: 0, upper: 60000, step: 1} (the public range of values)`},
+		`5: streams[checkout].bounds: missing; add it, for example bounds: {lower: 0, upper: 60000, step: 1} (the public ` +
+			`range of values)`},
 	{`lower: 0, upper: 60000`, `upper: 60000`,
 		`18: streams[checkout].bounds.lower: missing; add it, for example lower: 0 (the lowest value)`},
 	{`lower: 0, upper: 60000`, `lower: 60000, upper: 0`,
@@ -194,19 +212,22 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`step: 1,`, `step: .inf,`,
 		`18: streams[checkout].bounds.step: ".inf" is not a number; want a number greater than 0`},
 	{`step: 1,`, ``,
-		`18: streams[checkout].bounds.step: missing; add it, for example step: 1 (the distance between values that can be published)`},
+		`18: streams[checkout].bounds.step: missing; add it, for example step: 1 (the distance between values that can be ` +
+			`published)`},
 	{`prior: cells`, `prior: log`,
 		`18: streams[checkout].bounds.prior: "log"; want adaptive, tapered, cells or uniform`},
 	{`expected_users: 5000`, `expected_users: many`,
 		`19: streams[checkout].expected_users: "many" is not a number; want a whole number of users of at least 1`},
 	{"    window: {size: 15m, every: 15m, grace: 30s, start: now}\n", ``,
-		`5: streams[checkout].window: missing; add it, for example window: {size: 15m, grace: 30s} (the windows of time for which figures are published)`},
+		`5: streams[checkout].window: missing; add it, for example window: {size: 15m, grace: 30s} (the windows of time ` +
+			`for which figures are published)`},
 	{`size: 15m, every: 15m`, `size: 15, every: 15m`,
 		`20: streams[checkout].window.size: 15 has no unit; write 15s, 15m, 15h or 15d`},
 	{`size: 15m, every: 15m`, `size: 15m, every: 7m`,
 		`20: streams[checkout].window.size: 15m is not a multiple of every, which is 7m; want 14m or 21m`},
 	{`size: 15m, every: 15m`, `size: 15m, every: 30m`,
-		`20: streams[checkout].window.every: 30m is longer than size, which is 15m: events between windows would be lost; want at most 15m`},
+		`20: streams[checkout].window.every: 30m is longer than size, which is 15m: events between windows would be lost; ` +
+			`want at most 15m`},
 	{`size: 15m, every: 15m`, `size: 0s`,
 		`20: streams[checkout].window.size: 0s is less than 1s; want a duration of whole seconds, for example 15m`},
 	{`size: 15m, every: 15m`, `size: 90000d`,
@@ -214,21 +235,27 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`size: 15m, every: 15m`, `size: 9999999d`,
 		`20: streams[checkout].window.size: 9999999d is too long; want less than 292 years`},
 	{`grace: 30s, start: now`, `start: now`,
-		`20: streams[checkout].window.grace: missing; add it, for example grace: 30s (how long a window waits for late events after its end)`},
+		`20: streams[checkout].window.grace: missing; add it, for example grace: 30s (how long a window waits for late ` +
+			`events after its end)`},
 	{`grace: 30s, start: now`, `grace: -1s, start: now`,
 		`20: streams[checkout].window.grace: -1s is less than 0s; want a duration of whole seconds, for example 15m`},
 	{`grace: 30s, start: now`, `grace: 0.5s, start: now`,
-		`20: streams[checkout].window.grace: 0.5s has a fraction of a second; want a duration of whole seconds, for example 15m`},
+		`20: streams[checkout].window.grace: 0.5s has a fraction of a second; want a duration of whole seconds, for ` +
+			`example 15m`},
 	{`start: now`, `start: soon`,
 		`20: streams[checkout].window.start: "soon"; want a time of whole seconds, for example 2026-11-20T08:00:00Z, or now`},
 	{`start: now`, `start: 2026-11-20T08:07:00Z`,
-		`20: streams[checkout].window.start: 2026-11-20T08:07:00Z is not a multiple of every (15m) since 1970; want 2026-11-20T08:00:00Z or 2026-11-20T08:15:00Z`},
+		`20: streams[checkout].window.start: 2026-11-20T08:07:00Z is not a multiple of every (15m) since 1970; want ` +
+			`2026-11-20T08:00:00Z or 2026-11-20T08:15:00Z`},
 	{`start: now`, `start: 2026-11-20T08:00:00.5Z`,
-		`20: streams[checkout].window.start: 2026-11-20T08:00:00.5Z; want a time of whole seconds, for example 2026-11-20T08:00:00Z, or now`},
+		`20: streams[checkout].window.start: 2026-11-20T08:00:00.5Z; want a time of whole seconds, for example ` +
+			`2026-11-20T08:00:00Z, or now`},
 	{`start: now`, `start: now, end: 2026-11-20T08:07:00Z`,
-		`20: streams[checkout].window.end: 2026-11-20T08:07:00Z is not a multiple of every (15m) since 1970; want 2026-11-20T08:00:00Z or 2026-11-20T08:15:00Z`},
+		`20: streams[checkout].window.end: 2026-11-20T08:07:00Z is not a multiple of every (15m) since 1970; want ` +
+			`2026-11-20T08:00:00Z or 2026-11-20T08:15:00Z`},
 	{`start: now`, `start: 2026-11-20T08:00:00Z, end: 2026-11-20T08:00:00Z`,
-		`20: streams[checkout].window.end: 2026-11-20T08:00:00Z is before the end of the first window; want 2026-11-20T08:15:00Z or later`},
+		`20: streams[checkout].window.end: 2026-11-20T08:00:00Z is before the end of the first window; want ` +
+			`2026-11-20T08:15:00Z or later`},
 	{`start: now`, `start: now, end: 1970-01-01T00:00:00Z`,
 		`20: streams[checkout].window.end: 1970-01-01T00:00:00Z is too early; want the end of a window`},
 	{`start: now`, `stat: now`,
@@ -244,9 +271,11 @@ var wrongEdits = []struct{ old, new, want string }{
 	{p50, `{name: p90, statistic: median, epsilon: 0.05}`,
 		`24: streams[checkout].releases[p90]: the name "p90" is taken by another release; choose another name`},
 	{p50, `{name: p50, epsilon: 0.05}`,
-		`23: streams[checkout].releases[p50].statistic: missing; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, count or outside`},
+		`23: streams[checkout].releases[p50].statistic: missing; want median, quantile, quantiles, mode, mean, sum, ` +
+			`trimmed_mean, variance, stddev, count or outside`},
 	{p50, `{name: p50, statistic: median}`,
-		`23: streams[checkout].releases[p50].epsilon: missing; add it, for example epsilon: 0.05 (what one draw costs a user, in ε)`},
+		`23: streams[checkout].releases[p50].epsilon: missing; add it, for example epsilon: 0.05 (what one draw costs a ` +
+			`user, in ε)`},
 	{p50, `{name: p50, statistic: medium, epsilon: 0.05}`,
 		`23: streams[checkout].releases[p50].statistic: "medium" is not a statistic; did you mean median?`},
 	{p50, `{name: p50, statistic: median, epsilon: 0}`,
@@ -272,7 +301,8 @@ var wrongEdits = []struct{ old, new, want string }{
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, calibration: loose}`,
 		`23: streams[checkout].releases[p50].calibration: "loose"; want tight or published`},
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, colour: red}`,
-		`23: streams[checkout].releases[p50].colour: unknown key; want name, statistic, epsilon, mechanism, delta, p, trim, clip, above, below, tilt, calibration, beta, gamma, interval, publish, tolerance, watch_epsilon or at_most`},
+		`23: streams[checkout].releases[p50].colour: unknown key; want name, statistic, epsilon, mechanism, delta, p, ` +
+			`trim, clip, above, below, tilt, calibration, beta, gamma, interval, publish, tolerance, watch_epsilon or at_most`},
 	{`p: 0.9, epsilon: 0.05`, `epsilon: 0.05`,
 		`24: streams[checkout].releases[p90].p: missing; add it, for example p: 0.99 (which quantile)`},
 	{`p: 0.9, epsilon: 0.05`, `p: 90, epsilon: 0.05`,
@@ -284,9 +314,11 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: quantiles, p: [0.99, 0.9], epsilon: 0.05`,
 		`24: streams[checkout].releases[p90].p[1]: 0.9 follows 0.99; want ascending numbers, each once`},
 	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: quantiles, p: [], epsilon: 0.05`,
-		`24: streams[checkout].releases[p90].p: an empty list; want a list of numbers greater than 0 and less than 1, for example [0.9, 0.99]`},
+		`24: streams[checkout].releases[p90].p: an empty list; want a list of numbers greater than 0 and less than 1, for ` +
+			`example [0.9, 0.99]`},
 	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: trimmed_mean, epsilon: 0.05`,
-		`24: streams[checkout].releases[p90].trim: missing; add it, for example trim: 0.05 (the fraction of the users that is left out at each end)`},
+		`24: streams[checkout].releases[p90].trim: missing; add it, for example trim: 0.05 (the fraction of the users that ` +
+			`is left out at each end)`},
 	{`statistic: quantile, p: 0.9, epsilon: 0.05`, `statistic: trimmed_mean, trim: 0.5, epsilon: 0.05`,
 		`24: streams[checkout].releases[p90].trim: 0.5; want a number of at least 0 and less than 0.5`},
 	{`above: 800, epsilon`, `above: 800, below: 700, epsilon`,
@@ -294,31 +326,40 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`above: 800, epsilon`, `above: fast, epsilon`,
 		`26: streams[checkout].releases[slow].above: "fast" is not a number; want a number, for example 12.5`},
 	{`{count: 50, release: users}`, `{count: 50}`,
-		`27: streams[checkout].min_users.release: missing; add it, for example release: users (the name of the release that counts the users)`},
+		`27: streams[checkout].min_users.release: missing; add it, for example release: users (the name of the release ` +
+			`that counts the users)`},
 	{`{count: 50, release: users}`, `{count: 0, release: users}`,
 		`27: streams[checkout].min_users.count: 0; want a whole number of users of at least 1`},
 	{`{count: 50, release: users}`, `{count: 50, release: slow}`,
-		`27: streams[checkout].min_users.release: "slow" does not count all users of a window; want the name of a count release without above and below`},
+		`27: streams[checkout].min_users.release: "slow" does not count all users of a window; want the name of a count ` +
+			`release without above and below`},
 	{`{count: 50, release: users}`, `{count: 50, release: p50}`,
-		`27: streams[checkout].min_users.release: "p50" does not count all users of a window; want the name of a count release without above and below`},
+		`27: streams[checkout].min_users.release: "p50" does not count all users of a window; want the name of a count ` +
+			`release without above and below`},
 	{`{count: 50, release: users}`, `{count: 50, release: people}`,
-		`27: streams[checkout].min_users.release: "people" is not a release of this stream; want the name of a count release without above and below`},
+		`27: streams[checkout].min_users.release: "people" is not a release of this stream; want the name of a count ` +
+			`release without above and below`},
 	{`rejects: {topic: checkout.rejects}`, `rejects: checkout.rejects`,
 		`28: streams[checkout].rejects: "checkout.rejects" is not a mapping; write {topic: checkout.rejects}`},
 	{`rejects: {topic: checkout.rejects}`, `rejects: {topic: checkout.private}`,
-		`28: streams[checkout].rejects.topic: "checkout.private" is the output of a stream; want another topic, because copies of events are personal`},
+		`28: streams[checkout].rejects.topic: "checkout.private" is the output of a stream; want another topic, because ` +
+			`copies of events are personal`},
 	{`late: {topic: checkout.late}`, `late: {topic: checkout.events}`,
-		`29: streams[checkout].late.topic: "checkout.events" is the input of a stream; want another topic, because copies of events are personal`},
+		`29: streams[checkout].late.topic: "checkout.events" is the input of a stream; want another topic, because copies ` +
+			`of events are personal`},
 	{`late: {topic: checkout.late}`, `late: {topic: checkout.private}`,
-		`29: streams[checkout].late.topic: "checkout.private" is the output of a stream; want another topic, because copies of events are personal`},
+		`29: streams[checkout].late.topic: "checkout.private" is the output of a stream; want another topic, because ` +
+			`copies of events are personal`},
 	{`late: {topic: checkout.late}`, `late: {topik: a}`,
 		`29: streams[checkout].late.topik: unknown key; did you mean "topic"?`},
 	{`output: {topic: checkout.private}`, `output: {topic: checkout.events}`,
-		`30: streams[checkout].output.topic: "checkout.events" is the input of a stream; want another topic: releases must not mix with personal events`},
+		`30: streams[checkout].output.topic: "checkout.events" is the input of a stream; want another topic: releases must ` +
+			`not mix with personal events`},
 	{`output: {topic: checkout.private}`, `output: {topic: checkout.private, format: xml}`,
 		`30: streams[checkout].output.format: "xml"; want json or avro`},
 	{"    output: {topic: checkout.private}\n", ``,
-		`5: streams[checkout].output: missing; add it, for example output: {topic: checkout.private} (where the figures are published)`},
+		`5: streams[checkout].output: missing; add it, for example output: {topic: checkout.private} (where the figures ` +
+			`are published)`},
 	{`budget: shoppers`, `budget: shopper`,
 		`31: streams[checkout].budget: "shopper" is not one of the budgets; did you mean "shoppers"?`},
 	{`budget: shoppers`, `budget: all`,
@@ -330,13 +371,17 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`budget: shoppers`, `budget: {epsilon: 24, per: 24h, name: shoppers}`,
 		`31: streams[checkout].budget.name: unknown key; want epsilon, delta or per`},
 	{`budget: shoppers`, `budget: {epsilon: 2, per: 24h}`,
-		`31: streams[checkout].budget: budget "checkout" (ε 2 per 24h) pays for only 15 windows of the schedule; want an epsilon of at least 12.48, fewer or cheaper releases, or on_exhausted: withhold`},
+		`31: streams[checkout].budget: budget "checkout" (ε 2 per 24h) pays for only 15 windows of the schedule; want an ` +
+			`epsilon of at least 12.48, fewer or cheaper releases, or on_exhausted: withhold`},
 	{`budget: shoppers`, `budget: {epsilon: 2, per: forever}`,
-		`31: streams[checkout].budget: budget "checkout" (ε 2 forever) pays for only 15 windows of the schedule, which has no end; want window.end, a budget for a rolling period, or on_exhausted: withhold`},
+		`31: streams[checkout].budget: budget "checkout" (ε 2 forever) pays for only 15 windows of the schedule, which has ` +
+			`no end; want window.end, a budget for a rolling period, or on_exhausted: withhold`},
 	{`budget: shoppers`, `budget: {epsilon: 0.1, per: 24h}`,
-		`31: streams[checkout].budget: budget "checkout" (ε 0.1) cannot pay for even one window, which costs ε 0.13; want a larger budget, or fewer or cheaper releases`},
+		`31: streams[checkout].budget: budget "checkout" (ε 0.1) cannot pay for even one window, which costs ε 0.13; want ` +
+			`a larger budget, or fewer or cheaper releases`},
 	{`budget: shoppers`, `budget: {epsilon: 24, per: 5m}`,
-		`31: streams[checkout].budget: budget "checkout" has a period of 5m, but a window lasts 15m; want per: 15m or longer`},
+		`31: streams[checkout].budget: budget "checkout" has a period of 5m, but a window lasts 15m; want per: 15m or ` +
+			`longer`},
 	{`on_exhausted: refuse`, `on_exhausted: stop`,
 		`32: streams[checkout].on_exhausted: "stop"; want refuse or withhold`},
 	{`on_exhausted: refuse`, `fresh: yes`,
@@ -348,11 +393,13 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`on_exhausted: refuse`, `continues: a/b`,
 		`32: streams[checkout].continues: "a/b"; want a name of 1–200 of the characters a–z, A–Z, 0–9, ., _ and -`},
 	{`description: time to confirm an order`, `description: ${TITLE}`,
-		`6: streams[checkout].description: the environment variable TITLE is not set; set it, or write the value instead of ${TITLE}`},
+		`6: streams[checkout].description: the environment variable TITLE is not set; set it, or write the value instead ` +
+			`of ${TITLE}`},
 	{`description: time to confirm an order`, `description: ${2}`,
 		`6: streams[checkout].description: ${2} is not the name of a variable; want ${NAME} of letters, digits and _`},
 	{`description: time to confirm an order`, `description: [a`,
-		`6: this line does not fit those before it: did not find expected ',' or ']'; check its indentation, its brackets and its quotes`},
+		`6: this line does not fit those before it: did not find expected ',' or ']'; check its indentation, its brackets ` +
+			`and its quotes`},
 	{`description: time to confirm an order`, "description: a\n---\nb: c",
 		`1: a second YAML document; want one per file`},
 }

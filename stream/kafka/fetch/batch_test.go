@@ -27,7 +27,8 @@ func TestRecordFields(t *testing.T) {
 	records := []rec{
 		{time: 5, key: []byte("k"), value: []byte("v")},
 		{delta: 1, time: -7, key: nil, value: nil},
-		{delta: 2, key: []byte{}, value: []byte{}, headers: []kmsg.Header{{Key: "a", Value: []byte("1")}, {Key: "b"}, {Key: "a", Value: []byte("2")}}},
+		{delta: 2, key: []byte{}, value: []byte{}, headers: []kmsg.Header{{Key: "a", Value: []byte("1")}, {Key: "b"},
+			{Key: "a", Value: []byte("2")}}},
 		{delta: 300, time: 1 << 40, value: bytes.Repeat([]byte("x"), 300)},
 	}
 	for _, appended := range []bool{false, true} {

@@ -106,7 +106,8 @@ func TestALargeRecordIsPassedOverAlone(t *testing.T) {
 }
 
 func TestALargeRecordInABatchThatIsNotPacked(t *testing.T) {
-	batch := spec{}.batch(values("before", strings.Repeat("0", recordLimit), strings.Repeat("1", recordLimit-100), "behind")...)
+	batch := spec{}.batch(values("before", strings.Repeat("0", recordLimit), strings.Repeat("1", recordLimit-100),
+		"behind")...)
 	c, _ := scripted(t, Options{MaxRecordBytes: recordLimit}, set(batch))
 	page, err := c.Partition("t", 0, 0).Poll(t.Context())
 	if err != nil {
@@ -120,7 +121,8 @@ func TestALargeRecordInABatchThatIsNotPacked(t *testing.T) {
 		}
 		return nil
 	})
-	if want := []int{6, 0, recordLimit - 100, 6}; err != nil || !slices.Equal(sizes, want) || !slices.Equal(large, []int{1}) {
+	if want := []int{6, 0, recordLimit - 100, 6}; err != nil || !slices.Equal(sizes, want) ||
+		!slices.Equal(large, []int{1}) {
 		t.Errorf("values of %v bytes, too large %v, %v; want %v and record 1", sizes, large, err, want)
 	}
 }

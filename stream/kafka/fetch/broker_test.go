@@ -46,7 +46,8 @@ func TestTransactions(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic := b.Topic(t, 1, nil)
-		aborted, committed, open := b.Begin(t, kafkatest.Name(t)), b.Begin(t, kafkatest.Name(t)), b.Begin(t, kafkatest.Name(t))
+		aborted, committed, open := b.Begin(t, kafkatest.Name(t)), b.Begin(t, kafkatest.Name(t)),
+			b.Begin(t, kafkatest.Name(t))
 		aborted.Produce(t, topic, 0, kafkatest.Values("a0")...)          // 0
 		committed.Produce(t, topic, 0, kafkatest.Values("c1", "c2")...)  // 1, 2
 		aborted.Produce(t, topic, 0, kafkatest.Values("a3")...)          // 3
@@ -67,10 +68,12 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("behind the last stable offset: %d bytes, position %d, %v", page.Bytes(), r.Position(), err)
 		}
 		if r.HighWatermark() != 11 || r.LastStable() != 9 || r.LogStart() != 0 {
-			t.Errorf("high watermark %d, last stable %d, log start %d; want 11, 9, 0", r.HighWatermark(), r.LastStable(), r.LogStart())
+			t.Errorf("high watermark %d, last stable %d, log start %d; want 11, 9, 0", r.HighWatermark(), r.LastStable(),
+				r.LogStart())
 		}
 		// In the middle of the aborted transaction, which began before.
-		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9), []string{"p5", "again7"}; !slices.Equal(got, want) {
+		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9), []string{"p5", "again7"}; !slices.Equal(got,
+			want) {
 			t.Errorf("from 3: %v, want %v", got, want)
 		}
 		uncommitted := quick
@@ -121,8 +124,9 @@ func TestCompression(t *testing.T) {
 					want = append(want, v)
 					records = append(records, kafka.Record{Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte(v))})
 				}
-				res, err := b.Conn.Client.Produce(kafkatest.Context(t), &kafka.ProduceRequest{Topic: topic, RequiredAcks: kafka.RequireAll,
-					Compression: codec, Records: kafka.NewRecordReader(records...)})
+				res, err := b.Conn.Client.Produce(kafkatest.Context(t), &kafka.ProduceRequest{Topic: topic,
+					RequiredAcks: kafka.RequireAll,
+					Compression:  codec, Records: kafka.NewRecordReader(records...)})
 				if err != nil || res.Error != nil {
 					t.Fatal(err, res)
 				}
@@ -145,7 +149,8 @@ func TestLogAppendTime(t *testing.T) {
 	for kind, appended := range map[string]bool{"CreateTime": false, "LogAppendTime": true} {
 		topic := b.Topic(t, 1, map[string]string{"message.timestamp.type": kind, "retention.ms": "-1"})
 		began := time.Now().UnixMilli()
-		b.Produce(t, topic, 0, txn.Record{Value: []byte("a"), Time: 1_000_000}, txn.Record{Value: []byte("b"), Time: 2_000_000})
+		b.Produce(t, topic, 0, txn.Record{Value: []byte("a"), Time: 1_000_000}, txn.Record{Value: []byte("b"),
+			Time: 2_000_000})
 		for i, m := range b.Consume(t, topic, 0) {
 			if appended && (m.Time < began || m.Time > time.Now().UnixMilli()) {
 				t.Errorf("%s: time %d, want now", kind, m.Time)
@@ -179,7 +184,8 @@ func TestDeletedRecordsAreCounted(t *testing.T) {
 			t.Errorf("starts %v, %v", starts, err)
 		}
 		var lost *fetch.LostError
-		if _, err := client.ReadAll(kafkatest.Context(t), topic, 0, 0, func(*fetch.Record) error { return nil }); !errors.As(err, &lost) || lost.Start != 3 {
+		if _, err := client.ReadAll(kafkatest.Context(t), topic, 0, 0, func(*fetch.Record) error { return nil }); !errors.As(
+			err, &lost) || lost.Start != 3 {
 			t.Errorf("ReadAll from 0: %v", err)
 		}
 		// What is asked for as the first is not lost.
@@ -188,7 +194,8 @@ func TestDeletedRecordsAreCounted(t *testing.T) {
 			t.Errorf("from the first: %v", got)
 		}
 		var truncated *fetch.TruncatedError
-		if _, err := client.Partition(topic, 0, 6).Poll(kafkatest.Context(t)); !errors.As(err, &truncated) || truncated.End != 5 {
+		if _, err := client.Partition(topic, 0, 6).Poll(kafkatest.Context(t)); !errors.As(err, &truncated) ||
+			truncated.End != 5 {
 			t.Errorf("above the end: %v", err)
 		}
 	})
@@ -308,7 +315,8 @@ func BenchmarkRealBroker(b *testing.B) {
 	const records = 500_000
 	var batch []txn.Record
 	for i := range records {
-		batch = append(batch, txn.Record{Key: fmt.Appendf(nil, "user-%05d", i%20_000), Value: fmt.Appendf(nil, `{"latency_ms":%d}`, i*7919%60000)})
+		batch = append(batch, txn.Record{Key: fmt.Appendf(nil, "user-%05d", i%20_000),
+			Value: fmt.Appendf(nil, `{"latency_ms":%d}`, i*7919%60000)})
 		if len(batch) == 500 { // a busy producer's batches
 			broker.Produce(b, topic, 0, batch...)
 			batch = batch[:0]
@@ -337,25 +345,29 @@ func BenchmarkRealBroker(b *testing.B) {
 
 // TestPatience: a client with patience gives up on a partition without a leader, and says why.
 func TestPatience(t *testing.T) {
-	b := kafkatest.Fake(t)
-	topic := b.Topic(t, 1, nil)
-	b.Produce(t, topic, 0, kafkatest.Values("v")...)
-	o := quick
-	o.Patience = 200 * time.Millisecond
-	for name, f := range map[string]struct {
-		key kmsg.Key
-		ask func(*fetch.Client) error
-	}{
-		"poll":    {kmsg.Fetch, func(c *fetch.Client) error { _, err := c.Partition(topic, 0, 0).Poll(kafkatest.Context(t)); return err }},
-		"offsets": {kmsg.ListOffsets, func(c *fetch.Client) error { _, err := c.Ends(kafkatest.Context(t), topic, []int{0}); return err }},
-	} {
-		fault := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{f.key}, Err: kerr.LeaderNotAvailable, Count: -1})
-		if err := f.ask(b.Fetch(o)); !errors.Is(err, kafka.LeaderNotAvailable) || !strings.Contains(err.Error(), "no success within 200ms") {
-			t.Errorf("%s: %v", name, err)
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 1, nil)
+		b.Produce(t, topic, 0, kafkatest.Values("v")...)
+		o := quick
+		o.Patience = 200 * time.Millisecond
+		for name, f := range map[string]struct {
+			key kmsg.Key
+			ask func(*fetch.Client) error
+		}{
+			"poll": {kmsg.Fetch,
+				func(c *fetch.Client) error { _, err := c.Partition(topic, 0, 0).Poll(kafkatest.Context(t)); return err }},
+			"offsets": {kmsg.ListOffsets,
+				func(c *fetch.Client) error { _, err := c.Ends(kafkatest.Context(t), topic, []int{0}); return err }},
+		} {
+			fault := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{f.key}, Err: kerr.LeaderNotAvailable, Count: -1})
+			if err := f.ask(b.Fetch(o)); !errors.Is(err, kafka.LeaderNotAvailable) ||
+				!strings.Contains(err.Error(), "no success within 200ms") {
+				t.Errorf("%s: %v", name, err)
+			}
+			fault.Remove()
 		}
-		fault.Remove()
-	}
-	if got := readTo(t, b.Fetch(o).Partition(topic, 0, 0), 1); !slices.Equal(got, []string{"v"}) {
-		t.Errorf("afterwards it reads %q", got)
-	}
+		if got := readTo(t, b.Fetch(o).Partition(topic, 0, 0), 1); !slices.Equal(got, []string{"v"}) {
+			t.Errorf("afterwards it reads %q", got)
+		}
+	})
 }

@@ -28,7 +28,8 @@ type TruncatedError struct {
 }
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("position %d of %s/%d is above the end %d: the log was truncated, or the topic was deleted and recreated",
+	return fmt.Sprintf(
+		"position %d of %s/%d is above the end %d: the log was truncated, or the topic was deleted and recreated",
 		e.Position, e.Topic, e.Partition, e.End)
 }
 

@@ -129,7 +129,9 @@ func (c *Client) list(ctx context.Context, topic string, partitions []int, time 
 // it is when ReadAll begins, and returns the offset to go on from. Under read committed it waits for the transactions
 // that are open there: after it, nothing below next is undecided. If the broker has deleted records at or after from,
 // it returns a *LostError. If f fails, it returns f's error and that record's offset.
-func (c *Client) ReadAll(ctx context.Context, topic string, partition int, from int64, f func(*Record) error) (next int64, err error) {
+func (c *Client) ReadAll(
+	ctx context.Context, topic string, partition int, from int64, f func(*Record) error,
+) (next int64, err error) {
 	ends, err := c.Ends(ctx, topic, []int{partition})
 	if err != nil {
 		return from, err
@@ -152,11 +154,13 @@ func (c *Client) ReadAll(ctx context.Context, topic string, partition int, from 
 			return r.Position(), err
 		}
 		if page.Lost > 0 {
-			return page.from - page.Lost, &LostError{Topic: topic, Partition: partition, From: page.from - page.Lost, Start: page.from}
+			lost := page.from - page.Lost
+			return lost, &LostError{Topic: topic, Partition: partition, From: lost, Start: page.from}
 		}
 		err = page.Each(func(rec *Record) error {
 			if rec.TooLarge > 0 {
-				return r.broken(rec.Offset, rec.Offset+1, fmt.Sprintf("a record of %d bytes; want at most %d", rec.TooLarge, c.options.MaxRecordBytes))
+				return r.broken(rec.Offset, rec.Offset+1,
+					fmt.Sprintf("a record of %d bytes; want at most %d", rec.TooLarge, c.options.MaxRecordBytes))
 			}
 			return f(rec)
 		})

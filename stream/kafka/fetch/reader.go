@@ -93,7 +93,8 @@ func (r *Reader) Poll(ctx context.Context) (Page, error) {
 		if errors.As(err, &batch) || errors.As(err, &truncated) {
 			return Page{}, err
 		}
-		return Page{}, fmt.Errorf("fetch from offset %d of %s/%d: %w", r.position, r.topic, r.partition, kafkaconn.Needs(err, "Read", "topic "+r.topic))
+		return Page{}, fmt.Errorf("fetch from offset %d of %s/%d: %w", r.position, r.topic, r.partition,
+			kafkaconn.Needs(err, "Read", "topic "+r.topic))
 	}
 	return page, nil
 }

@@ -21,29 +21,37 @@ func TestPages(t *testing.T) {
 		want     []string
 		position int64
 	}{
-		"nothing":             {5, set(), nil, 5},
-		"in the batch":        {1, set(plain), []string{"1:b", "2:c"}, 3},
-		"behind the batch":    {3, set(plain), nil, 3},
-		"compacted at end":    {0, set(spec{last: 9}.batch(rec{delta: 2, value: []byte("x")})), []string{"2:x"}, 10},
-		"compacted away":      {0, set(spec{last: 9}.batch()), nil, 10},
-		"cut in the header":   {0, set(plain, plain[:30]), []string{"0:a", "1:b", "2:c"}, 3},
-		"cut in the records":  {0, set(plain, spec{base: 3}.batch(values("d")...)[:65]), []string{"0:a", "1:b", "2:c"}, 3},
-		"cut after 5 bytes":   {0, set(plain, plain[:5]), []string{"0:a", "1:b", "2:c"}, 3},
-		"marker alone":        {0, set(marker(0, 7, true)), nil, 1},
-		"committed":           {0, set(txnBatch(0, 7, "a"), marker(1, 7, true)), []string{"0:a"}, 2},
-		"aborted":             {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false)), aborted: []aborted{{7, 0}}}, nil, 2},
-		"aborted from before": {5, &response{records: join(txnBatch(5, 7, "a"), marker(6, 7, false)), aborted: []aborted{{7, 1}}}, nil, 7},
-		"aborted, then committed": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"), marker(3, 7, true)),
+		"nothing":            {5, set(), nil, 5},
+		"in the batch":       {1, set(plain), []string{"1:b", "2:c"}, 3},
+		"behind the batch":   {3, set(plain), nil, 3},
+		"compacted at end":   {0, set(spec{last: 9}.batch(rec{delta: 2, value: []byte("x")})), []string{"2:x"}, 10},
+		"compacted away":     {0, set(spec{last: 9}.batch()), nil, 10},
+		"cut in the header":  {0, set(plain, plain[:30]), []string{"0:a", "1:b", "2:c"}, 3},
+		"cut in the records": {0, set(plain, spec{base: 3}.batch(values("d")...)[:65]), []string{"0:a", "1:b", "2:c"}, 3},
+		"cut after 5 bytes":  {0, set(plain, plain[:5]), []string{"0:a", "1:b", "2:c"}, 3},
+		"marker alone":       {0, set(marker(0, 7, true)), nil, 1},
+		"committed":          {0, set(txnBatch(0, 7, "a"), marker(1, 7, true)), []string{"0:a"}, 2},
+		"aborted": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false)),
+			aborted: []aborted{{7, 0}}}, nil, 2},
+		"aborted from before": {5, &response{records: join(txnBatch(5, 7, "a"), marker(6, 7, false)),
+			aborted: []aborted{{7, 1}}}, nil, 7},
+		"aborted, then committed": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"),
+			marker(3, 7, true)),
 			aborted: []aborted{{7, 0}}}, []string{"2:b"}, 4},
-		"committed, then aborted": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, true), txnBatch(2, 7, "b"), marker(3, 7, false)),
+		"committed, then aborted": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, true), txnBatch(2, 7, "b"),
+			marker(3, 7, false)),
 			aborted: []aborted{{7, 2}}}, []string{"0:a"}, 4},
-		"aborted twice": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"), marker(3, 7, false)),
+		"aborted twice": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"),
+			marker(3, 7, false)),
 			aborted: []aborted{{7, 2}, {7, 0}}}, nil, 4},
-		"two at once": {0, &response{records: join(txnBatch(0, 7, "a"), txnBatch(1, 8, "b"), marker(2, 7, false), txnBatch(3, 8, "c"), marker(4, 8, true)),
+		"two at once": {0, &response{records: join(txnBatch(0, 7, "a"), txnBatch(1, 8, "b"), marker(2, 7, false),
+			txnBatch(3, 8, "c"), marker(4, 8, true)),
 			aborted: []aborted{{7, 0}}}, []string{"1:b", "3:c"}, 5},
-		"plain among aborted": {0, &response{records: join(txnBatch(0, 7, "a"), spec{base: 1, producer: 7}.batch(values("p")...), marker(2, 7, false)),
-			aborted: []aborted{{7, 0}}}, []string{"1:p"}, 3},
-		"abort marker is in the next page": {0, &response{records: join(txnBatch(0, 7, "a"), txnBatch(1, 9, "b")), aborted: []aborted{{7, 0}}},
+		"plain among aborted": {0,
+			&response{records: join(txnBatch(0, 7, "a"), spec{base: 1, producer: 7}.batch(values("p")...), marker(2, 7, false)),
+				aborted: []aborted{{7, 0}}}, []string{"1:p"}, 3},
+		"abort marker is in the next page": {0, &response{records: join(txnBatch(0, 7, "a"), txnBatch(1, 9, "b")),
+			aborted: []aborted{{7, 0}}},
 			[]string{"1:b"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +85,10 @@ func TestAbortedIsForgottenWithThePage(t *testing.T) {
 // No broker packs a marker, but whatever comes over the wire must not end the process.
 func TestPackedMarkersAreRead(t *testing.T) {
 	for _, codec := range []kafka.Compression{0, kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd} {
-		abort := spec{base: 1, producer: 7, attributes: transactionalBit | controlBit, codec: codec}.batch(rec{key: make([]byte, 4), value: make([]byte, 6)})
-		damaged := spec{base: 1, producer: 7, attributes: transactionalBit | controlBit | int16(codec)}.batch(rec{key: []byte("no packed bytes")})
+		abort := spec{base: 1, producer: 7, attributes: transactionalBit | controlBit,
+			codec: codec}.batch(rec{key: make([]byte, 4), value: make([]byte, 6)})
+		damaged := spec{base: 1, producer: 7, attributes: transactionalBit | controlBit | int16(codec)}.batch(
+			rec{key: []byte("no packed bytes")})
 		for _, c := range []struct {
 			marker []byte
 			want   []string
@@ -168,7 +178,8 @@ func TestPollEndsWithItsContext(t *testing.T) {
 }
 
 func TestBelowTheLogsStart(t *testing.T) {
-	c, s := scripted(t, Options{}, &response{code: int16(kafka.OffsetOutOfRange)}, io.EOF, set(spec{base: 20}.batch(values("a")...)))
+	c, s := scripted(t, Options{}, &response{code: int16(kafka.OffsetOutOfRange)}, io.EOF,
+		set(spec{base: 20}.batch(values("a")...)))
 	s.start, s.end = 20, 21
 	r := c.Partition("t", 0, 5)
 	page, err := r.Poll(t.Context())
@@ -190,7 +201,8 @@ func TestAboveTheEnd(t *testing.T) {
 
 // The log may have moved between the two questions.
 func TestOutOfRangeForAMoment(t *testing.T) {
-	c, s := scripted(t, Options{}, &response{code: int16(kafka.OffsetOutOfRange)}, set(spec{base: 5}.batch(values("a")...)))
+	c, s := scripted(t, Options{}, &response{code: int16(kafka.OffsetOutOfRange)},
+		set(spec{base: 5}.batch(values("a")...)))
 	s.start, s.end = 0, 9
 	if got, err := read(t, c.Partition("t", 0, 5)); err != nil || !slices.Equal(got, []string{"5:a"}) {
 		t.Fatalf("got %v, %v", got, err)
@@ -198,7 +210,8 @@ func TestOutOfRangeForAMoment(t *testing.T) {
 }
 
 func TestReadAllTellsWhatIsLost(t *testing.T) {
-	c, s := scripted(t, Options{}, &response{code: int16(kafka.OffsetOutOfRange)}, set(spec{base: 20}.batch(values("a")...)))
+	c, s := scripted(t, Options{}, &response{code: int16(kafka.OffsetOutOfRange)},
+		set(spec{base: 20}.batch(values("a")...)))
 	s.start, s.end = 20, 21
 	_, err := c.ReadAll(t.Context(), "t", 0, 5, func(*Record) error { return nil })
 	var e *LostError
@@ -275,7 +288,8 @@ func exchange(version int16, answer []byte) (*response, error) {
 }
 
 func TestResponseOfEveryVersion(t *testing.T) {
-	want := &response{highWatermark: 9, lastStable: 8, logStart: 7, aborted: []aborted{{1, 2}, {3, 4}}, records: []byte("batches")}
+	want := &response{highWatermark: 9, lastStable: 8, logStart: 7, aborted: []aborted{{1, 2}, {3, 4}},
+		records: []byte("batches")}
 	for version := int16(minVersion); version <= maxVersion; version++ {
 		got, err := exchange(version, wireResponse(version, "t", want))
 		if err != nil {
@@ -284,7 +298,8 @@ func TestResponseOfEveryVersion(t *testing.T) {
 		if version < 5 {
 			got.logStart = want.logStart
 		}
-		if got.highWatermark != 9 || got.lastStable != 8 || got.logStart != 7 || !slices.Equal(got.aborted, want.aborted) || string(got.records) != "batches" {
+		if got.highWatermark != 9 || got.lastStable != 8 || got.logStart != 7 || !slices.Equal(got.aborted, want.aborted) ||
+			string(got.records) != "batches" {
 			t.Errorf("v%d: %+v", version, got)
 		}
 	}

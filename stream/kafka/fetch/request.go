@@ -98,7 +98,8 @@ func (q *request) Required(versions map[protocol.ApiKey]int16) bool {
 // RawExchange writes the request and reads its response.
 func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if q.version < minVersion || q.version > maxVersion {
-		return nil, fmt.Errorf("the broker speaks Fetch v%d; want v%d to v%d: %w", q.version, minVersion, maxVersion, kafka.UnsupportedVersion)
+		return nil, fmt.Errorf("the broker speaks Fetch v%d; want v%d to v%d: %w", q.version, minVersion, maxVersion,
+			kafka.UnsupportedVersion)
 	}
 	// Any correlation id will do: the connection carries one request at a time.
 	const correlation = 1

@@ -19,14 +19,16 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
 	for _, key := range []kmsg.Key{kmsg.FindCoordinator, kmsg.JoinGroup, kmsg.SyncGroup} {
-		for _, code := range []*kerr.Error{kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress} {
+		for _, code := range []*kerr.Error{kerr.CoordinatorNotAvailable, kerr.NotCoordinator,
+			kerr.CoordinatorLoadInProgress} {
 			t.Run(key.Name()+" "+code.Message, func(t *testing.T) {
 				topic := b.Topic(t, 1, nil)
 				h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: 2, Group: topic},
 					kfake.Fault{Keys: []kmsg.Key{key}, Err: code, Count: 2, Group: topic, TopLevel: true})
 				defer h.Remove()
 				var heard atomic.Int32
-				m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic}, OnError: func(error) { heard.Add(1) }})
+				m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic},
+					OnError: func(error) { heard.Add(1) }})
 				await(t, m, map[string][]int{topic: {0}})
 				if heard.Load() < 2 || h.Hits() < 2 {
 					t.Errorf("heard of %d failures, %d were made, want 2", heard.Load(), h.Hits())
@@ -49,8 +51,8 @@ func TestAFailedHeartbeatEndsTheGeneration(t *testing.T) {
 	}
 }
 
-// A member whose join fails comes back under another name. The group does not wait until the session of the old one times
-// out.
+// A member whose join fails comes back under another name. The group does not wait until the session of the old one
+// times out.
 func TestAFailedJoinLeavesNobodyBehind(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
@@ -58,7 +60,8 @@ func TestAFailedJoinLeavesNobodyBehind(t *testing.T) {
 	left := leavers(b)
 	m := member(t, b, topic, topic)
 	g := next(t, m)
-	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Group: topic, TopLevel: true},
+	b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Group: topic,
+		TopLevel: true},
 		kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.NotCoordinator, Group: topic, TopLevel: true})
 	<-g.Done()
 	again := await(t, m, map[string][]int{topic: {0}})

@@ -55,7 +55,8 @@ func (g *Generation) release() { g.once.Do(func() { close(g.released) }) }
 func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
 	topics := make(map[string][]kafka.OffsetCommit)
 	for _, o := range offsets {
-		topics[o.Topic] = append(topics[o.Topic], kafka.OffsetCommit{Partition: o.Partition, Offset: o.Offset, Metadata: o.Metadata})
+		topics[o.Topic] = append(topics[o.Topic],
+			kafka.OffsetCommit{Partition: o.Partition, Offset: o.Offset, Metadata: o.Metadata})
 	}
 	if len(topics) == 0 {
 		return nil
@@ -113,7 +114,8 @@ func (g *Generation) Confirm(ctx context.Context) error {
 
 // ended turns the answers that mean that the generation is over into ErrEnded.
 func ended(err error) error {
-	for _, code := range []kafka.Error{kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID} {
+	for _, code := range []kafka.Error{kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress,
+		kafka.FencedInstanceID} {
 		if errors.Is(err, code) {
 			return fmt.Errorf("%w: %w", ErrEnded, err)
 		}

@@ -79,8 +79,8 @@ func nonempty(m map[string][]int) map[string][]int {
 	return out
 }
 
-// leavers notes who leaves a group, and says whether a member has, or anybody. Only a fake broker knows: of a real one it
-// says yes.
+// leavers notes who leaves a group, and says whether a member has, or anybody. Only a fake broker knows: of a real one
+// it says yes.
 func leavers(b *kafkatest.Broker) (left func(member string) bool) {
 	if b.Fake == nil {
 		return func(string) bool { return true }
@@ -108,7 +108,8 @@ func TestCommits(t *testing.T) {
 		if want := map[string][]int{topic: {0, 1, 2}}; !cmp.Equal(g.Partitions, want) {
 			t.Fatalf("assigned %v, want %v", g.Partitions, want)
 		}
-		if err := g.Commit(ctx, []group.Offset{{Topic: topic, Partition: 0, Offset: 5, Metadata: `{"seen":7}`}, {Topic: topic, Partition: 2, Offset: 9}}); err != nil {
+		if err := g.Commit(ctx, []group.Offset{{Topic: topic, Partition: 0, Offset: 5, Metadata: `{"seen":7}`},
+			{Topic: topic, Partition: 2, Offset: 9}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Commit(ctx, nil); err != nil {
@@ -155,7 +156,8 @@ func TestTwoMembers(t *testing.T) {
 		if again.ID != other.ID || again.ID == first.ID {
 			t.Errorf("generations %d, then %d and %d", first.ID, again.ID, other.ID)
 		}
-		if err := first.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 1}}); !errors.Is(err, group.ErrEnded) {
+		if err := first.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 1}}); !errors.Is(err,
+			group.ErrEnded) {
 			t.Errorf("a commit of an earlier generation: %v, want that it has ended", err)
 		}
 
@@ -245,13 +247,14 @@ func TestCloseWhileJoining(t *testing.T) {
 	})
 }
 
-// A member that does not give up its partitions must not keep another from closing. The group would wait for it for longer
-// than the test does. (The fake never forgets a member that was cut off.)
+// A member that does not give up its partitions must not keep another from closing. The group would wait for it for
+// longer than the test does. (The fake never forgets a member that was cut off.)
 func TestCloseWhileOthersKeepTheGroupWaiting(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Real(t)
 	topic := b.Topic(t, 2, nil)
-	keeps, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: topic, Brokers: b.Conn.Brokers, Topics: []string{topic},
+	keeps, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: topic, Brokers: b.Conn.Brokers,
+		Topics:            []string{topic},
 		HeartbeatInterval: 100 * time.Millisecond, SessionTimeout: 10 * time.Minute, RebalanceTimeout: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -336,8 +339,8 @@ func TestMembershipIsConfirmed(t *testing.T) {
 	})
 }
 
-// A topic that was away for a moment is assigned anew, also with as many partitions as before: members that joined meanwhile have
-// none of them.
+// A topic that was away for a moment is assigned anew, also with as many partitions as before: members that joined
+// meanwhile have none of them.
 func TestATopicThatWasAwayIsAssignedAnew(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {

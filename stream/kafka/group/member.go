@@ -79,7 +79,8 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 		c.SessionTimeout = maxSession
 	}
 	if c.SessionTimeout < minSession || c.SessionTimeout > maxSession {
-		return nil, fmt.Errorf("consumer group %s: session timeout %v; want from %v to %v", c.GroupID, c.SessionTimeout, minSession, maxSession)
+		return nil, fmt.Errorf("consumer group %s: session timeout %v; want from %v to %v", c.GroupID, c.SessionTimeout,
+			minSession, maxSession)
 	}
 	if c.WatchInterval <= 0 {
 		c.WatchInterval = 5 * time.Second
@@ -130,7 +131,8 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	gen, err := group.Next(ctx)
 	if err != nil {
 		m.leaveBehind(ctx, err)
-		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID, kafkaconn.Needs(err, "Read", "group "+m.config.GroupID))
+		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID,
+			kafkaconn.Needs(err, "Read", "group "+m.config.GroupID))
 	}
 	g := &Generation{
 		ID:         gen.ID,
@@ -249,8 +251,8 @@ func (m *Member) counts(ctx context.Context) (map[string]int, error) {
 var errNoTopic = errors.New("none of its topics exists")
 
 // watch returns when topics have appeared, disappeared or changed their number of partitions, or ctx ends. It ignores
-// failed requests. If no topic exists, it returns once one does: partitions that were assigned in between are none, however many
-// there are then.
+// failed requests. If no topic exists, it returns once one does: partitions that were assigned in between are none,
+// however many there are then.
 func (m *Member) watch(ctx context.Context, known map[string]int) {
 	ticker := time.NewTicker(m.config.WatchInterval)
 	defer ticker.Stop()

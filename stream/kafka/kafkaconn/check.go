@@ -32,7 +32,8 @@ func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 			silent = 0
 		default:
 			if silent++; silent == silentRefusals {
-				return struct{}{}, fmt.Errorf("%w: the broker closed the connection because of them: %w", kafka.SASLAuthenticationFailed, err)
+				return struct{}{}, fmt.Errorf("%w: the broker closed the connection because of them: %w",
+					kafka.SASLAuthenticationFailed, err)
 			}
 		}
 		return struct{}{}, err

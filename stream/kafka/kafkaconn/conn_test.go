@@ -67,16 +67,19 @@ func scramOf(t *testing.T, password string) sasl.Mechanism {
 // Everything that talks to Kafka does so over TLS and with credentials.
 func TestTLSAndSASL(t *testing.T) {
 	cert, pool := certificate(t)
-	cluster, err := kfake.NewCluster(kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}}), kfake.EnableSASL(), kfake.EnableACLs(),
+	cluster, err := kfake.NewCluster(kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}}), kfake.EnableSASL(),
+		kfake.EnableACLs(),
 		kfake.Superuser("PLAIN", "plainuser", "secret"), kfake.Superuser("SCRAM-SHA-512", "louver", "secret"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
 	trust := &tls.Config{RootCAs: pool}
-	for name, mechanism := range map[string]sasl.Mechanism{"plain": plain.Mechanism{Username: "plainuser", Password: "secret"}, "scram": scramOf(t, "secret")} {
+	for name, mechanism := range map[string]sasl.Mechanism{"plain": plain.Mechanism{Username: "plainuser",
+		Password: "secret"}, "scram": scramOf(t, "secret")} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: trust, SASL: mechanism, ClientID: "c"})
+			conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: trust, SASL: mechanism,
+				ClientID: "c"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,10 +100,11 @@ func TestTLSAndSASL(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			if _, err := fetch.New(conn.Transport, conn.Addr, fetch.Options{}).ReadAll(ctx, topic, 0, 0, func(*fetch.Record) error {
-				n++
-				return nil
-			}); err != nil || n != 1 {
+			if _, err := fetch.New(conn.Transport, conn.Addr, fetch.Options{}).ReadAll(ctx, topic, 0, 0,
+				func(*fetch.Record) error {
+					n++
+					return nil
+				}); err != nil || n != 1 {
 				t.Errorf("%d records, %v", n, err)
 			}
 			m, err := group.Join(ctx, group.Config{Conn: conn, GroupID: topic, Topics: []string{topic}})
@@ -136,21 +140,26 @@ func TestTLSAndSASL(t *testing.T) {
 	}
 }
 
-// A broker gets a certificate of another authority. Connections are refused as long as that is not trusted, and made as soon
-// as it is, without a new Conn.
+// A broker gets a certificate of another authority. Connections are refused as long as that is not trusted, and made as
+// soon as it is, without a new Conn.
 func TestAuthoritiesOfTheMoment(t *testing.T) {
 	old, oldPool := certificate(t)
 	renewed, renewedPool := certificate(t)
 	var shown atomic.Pointer[tls.Certificate]
 	shown.Store(&old)
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.Load(), nil }}))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.TLS(&tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate,
+			error) {
+			return shown.Load(), nil
+		}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
 	var trusted atomic.Pointer[x509.CertPool]
 	trusted.Store(oldPool)
-	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{}, Authorities: func() (*x509.CertPool, error) { return trusted.Load(), nil }})
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{},
+		Authorities: func() (*x509.CertPool, error) { return trusted.Load(), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,12 +255,13 @@ func TestRetriable(t *testing.T) {
 func TestRetry(t *testing.T) {
 	var heard []error
 	tries := 0
-	got, err := kafkaconn.Retry(t.Context(), func(err error) { heard = append(heard, err) }, func(context.Context) (int, error) {
-		if tries++; tries < 3 {
-			return 0, io.EOF
-		}
-		return 7, nil
-	})
+	got, err := kafkaconn.Retry(t.Context(), func(err error) { heard = append(heard, err) },
+		func(context.Context) (int, error) {
+			if tries++; tries < 3 {
+				return 0, io.EOF
+			}
+			return 7, nil
+		})
 	if got != 7 || err != nil || tries != 3 || !slices.Equal(heard, []error{io.EOF, io.EOF, nil}) {
 		t.Errorf("%d, %v after %d tries, heard %v", got, err, tries, heard)
 	}
@@ -263,7 +273,10 @@ func TestRetry(t *testing.T) {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := kafkaconn.Retry(ctx, func(error) { cancel() }, func(context.Context) (int, error) { return 0, io.EOF }); !errors.Is(err, context.Canceled) || !errors.Is(err, io.EOF) {
+	if _, err := kafkaconn.Retry(ctx, func(error) { cancel() }, func(context.Context) (int, error) {
+		return 0,
+			io.EOF
+	}); !errors.Is(err, context.Canceled) || !errors.Is(err, io.EOF) {
 		t.Errorf("%v, want why it ended and what failed", err)
 	}
 }
@@ -279,7 +292,10 @@ func TestCausesAreNotFailures(t *testing.T) {
 			if before {
 				cancel(elsewhere)
 			}
-			_, err := try(ctx, func(error) { cancel(elsewhere) }, func(ctx context.Context) (int, error) { return 0, cmp.Or(ctx.Err(), io.EOF) })
+			_, err := try(ctx, func(error) { cancel(elsewhere) }, func(ctx context.Context) (int,
+				error) {
+				return 0, cmp.Or(ctx.Err(), io.EOF)
+			})
 			if !errors.Is(err, context.Canceled) || errors.Is(err, elsewhere) {
 				t.Errorf("%s, ended %s, gives %v", name, when, err)
 			}

@@ -48,8 +48,8 @@ func Retry[T any](ctx context.Context, notify func(error), f func(context.Contex
 }
 
 // Again calls f until it succeeds, fails with a [backoff.PermanentError], or ctx ends. It waits between tries as Retry
-// does. notify, if not nil, is called with each failure that will be retried. When ctx ends, the error is ctx's error and
-// not its cause: the cause is the failure of something else, which a caller would take for one of f.
+// does. notify, if not nil, is called with each failure that will be retried. When ctx ends, the error is ctx's error
+// and not its cause: the cause is the failure of something else, which a caller would take for one of f.
 func Again[T any](ctx context.Context, notify func(error), f func() (T, error)) (T, error) {
 	res, err := backoff.Retry(ctx, f, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
@@ -88,7 +88,8 @@ func Retriable(err error) bool {
 		}
 		return code.Temporary()
 	}
-	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, protocol.ErrNoLeader) ||
+	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) ||
+		errors.Is(err, protocol.ErrNoLeader) ||
 		connectionLost(err)
 }
 

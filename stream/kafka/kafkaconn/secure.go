@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// secured makes connections speak TLS. kafka-go can do this too, but then all connections trust the authorities that were
-// known when the program began.
+// secured makes connections speak TLS. kafka-go can do this too, but then all connections trust the authorities that
+// were known when the program began.
 func secured(dial dialFunc, base *tls.Config, authorities func() (*x509.CertPool, error)) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c := base.Clone()

@@ -18,8 +18,8 @@ func Address(t testing.TB) string {
 	return found[0]
 }
 
-// freeAddresses finds addresses that nobody listens on. Their ports lie below those that a system gives out by itself: before
-// a server starts, or while it is down, no other server and no connection gets its port by chance.
+// freeAddresses finds addresses that nobody listens on. Their ports lie below those that a system gives out by itself:
+// before a server starts, or while it is down, no other server and no connection gets its port by chance.
 func freeAddresses(n int) ([]string, error) {
 	const first, ports = 10_000, 20_000
 	var out []string

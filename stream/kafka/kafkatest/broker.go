@@ -81,8 +81,8 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Await polls until cond is true. what says what the test waits for. It asks less often the longer it waits: cond may read
-// whole topics, and that is what a test costs in fake time.
+// Await polls until cond is true. what says what the test waits for. It asks less often the longer it waits: cond may
+// read whole topics, and that is what a test costs in fake time.
 func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	begun := time.Now()
@@ -159,8 +159,8 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 	})
 }
 
-// DeleteTopic deletes a topic and waits until it is gone: the controller forgets it first, and a busy broker tells of it a
-// while longer. Somebody may have made it anew by then.
+// DeleteTopic deletes a topic and waits until it is gone: the controller forgets it first, and a busy broker tells of
+// it a while longer. Somebody may have made it anew by then.
 func (b *Broker) DeleteTopic(t testing.TB, name string) {
 	t.Helper()
 	var before string
@@ -253,17 +253,18 @@ type Message struct {
 func (b *Broker) Consume(t testing.TB, topic string, partition int) []Message {
 	t.Helper()
 	var out []Message
-	_, err := b.Fetch(fetch.Options{}).ReadAll(Context(t), topic, partition, kafka.FirstOffset, func(r *fetch.Record) error {
-		m := Message{Offset: r.Offset, Time: r.Time, Key: string(r.Key), Value: string(r.Value)}
-		for k, v := range r.Headers() {
-			if m.Headers == nil {
-				m.Headers = make(map[string]string)
+	_, err := b.Fetch(fetch.Options{}).ReadAll(Context(t), topic, partition, kafka.FirstOffset,
+		func(r *fetch.Record) error {
+			m := Message{Offset: r.Offset, Time: r.Time, Key: string(r.Key), Value: string(r.Value)}
+			for k, v := range r.Headers() {
+				if m.Headers == nil {
+					m.Headers = make(map[string]string)
+				}
+				m.Headers[k] = string(v)
 			}
-			m.Headers[k] = string(v)
-		}
-		out = append(out, m)
-		return nil
-	})
+			out = append(out, m)
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// Bubble runs f on fake brokers in fake time ([synctest]). The time begins now and goes on whenever everything waits, so
-// a test that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or
+// Bubble runs f on fake brokers in fake time ([synctest]). The time begins now and goes on whenever everything waits,
+// so a test that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or
 // t.Parallel.
 //
 // Whatever f starts must have ended when its clean-ups are done. A goroutine that waits for a mutex whose holder waits
@@ -34,8 +34,8 @@ func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	bubble(t, f)
 }
 
-// BubbleAndReal runs f as a subtest in a Bubble, and then on a real broker. It runs beside other tests, but its two halves
-// come one after the other: a half that gave up its place would wait behind all other tests.
+// BubbleAndReal runs f as a subtest in a Bubble, and then on a real broker. It runs beside other tests, but its two
+// halves come one after the other: a half that gave up its place would wait behind all other tests.
 func BubbleAndReal(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
 	t.Parallel()

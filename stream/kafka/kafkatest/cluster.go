@@ -16,7 +16,6 @@ import (
 // them. With users, the nodes check credentials and rights as those of Guarded do.
 func Cluster(t testing.TB, nodes int, users ...string) *Broker {
 	t.Helper()
-	libs := jars(t)
 	b := &Broker{}
 	var fronts []string
 	for i := range nodes {
@@ -25,7 +24,8 @@ func Cluster(t testing.TB, nodes int, users ...string) *Broker {
 			t.Fatal(err)
 		}
 		t.Cleanup(f.close)
-		s := &server{id: i + 1, libs: libs, dir: t.TempDir(), front: f}
+		s := newServer(t, i+1, t.TempDir())
+		s.front = f
 		if len(users) > 0 {
 			s.users = append([]string{admin}, users...)
 		}
@@ -38,8 +38,8 @@ func Cluster(t testing.TB, nodes int, users ...string) *Broker {
 	return b
 }
 
-// Save copies what the nodes have of a topic on their disks. The function it returns puts that back: the newest records are
-// gone then, as from an older disk. All nodes must be down both times.
+// Save copies what the nodes have of a topic on their disks. The function it returns puts that back: the newest records
+// are gone then, as from an older disk. All nodes must be down both times.
 func (b *Broker) Save(t testing.TB, topic string) (restore func()) {
 	t.Helper()
 	copies := map[string]string{}

@@ -42,7 +42,7 @@ func jars(t testing.TB) string {
 }
 
 // Jars returns the folder with the jars that a pom.xml asks for, and fetches them from Maven Central if necessary. The
-// name says what they are and which versions. Test binaries that run at the same time wait for one another.
+// name says what they are and which versions.
 func Jars(t testing.TB, name, pom string) string {
 	t.Helper()
 	for _, tool := range []string{"java", "mvn"} {
@@ -50,11 +50,30 @@ func Jars(t testing.TB, name, pom string) string {
 			missing(t, "%s needs %s: %v", name, tool, err)
 		}
 	}
+	return cached(t, name, "libs", func(partial string) {
+		dir := filepath.Dir(partial)
+		if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(pom), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime",
+			"-DoutputDirectory="+partial)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			missing(t, "the jars of %s can't be fetched: %v\n%s", name, err, out)
+		}
+	})
+}
+
+// cached returns a folder below one of the user's cache, and has it made if it is not there. Test binaries that run at
+// the same time wait for one another. The folder gets its name when it is complete, so what is interrupted does not
+// count.
+func cached(t testing.TB, of, name string, make func(partial string)) string {
+	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "louver-test", name)
+	dir := filepath.Join(cache, "louver-test", of)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -66,29 +85,22 @@ func Jars(t testing.TB, name, pom string) string {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatalf("lock %s: %v", lock.Name(), err)
 	}
-	libs := filepath.Join(dir, "libs")
-	if _, err := os.Stat(libs); err == nil {
-		return libs
+	made := filepath.Join(dir, name)
+	if _, err := os.Stat(made); err == nil {
+		return made
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(pom), 0o644); err != nil {
+	partial := made + ".partial"
+	if err := os.RemoveAll(partial); err != nil {
 		t.Fatal(err)
 	}
-	// The folder gets its name at the end, so an interrupted fetch does not
-	// count.
-	const partial = "libs.partial"
-	cmd := exec.Command("mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+partial)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		missing(t, "the jars of %s can't be fetched: %v\n%s", name, err, out)
-	}
-	if err := os.Rename(filepath.Join(dir, partial), libs); err != nil {
+	make(partial)
+	if err := os.Rename(partial, made); err != nil {
 		t.Fatal(err)
 	}
-	return libs
+	return made
 }
 
-// missing skips the test. In CI it fails the test, because nobody would notice
-// a skip.
+// missing skips the test. In CI it fails the test, because nobody would notice a skip.
 func missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

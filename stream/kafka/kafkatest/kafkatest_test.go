@@ -35,6 +35,7 @@ func TestDeleteRecords(t *testing.T) {
 }
 
 func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := kafkatest.Own(t)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values("kept")...)
@@ -49,13 +50,13 @@ func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
 }
 
 func TestClusterGoesOnWithoutALeader(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := kafkatest.Cluster(t, 3)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values("first")...)
 	b.KillLeader(t, topic, 0)
 	b.Produce(t, topic, 0, kafkatest.Values("without one")...)
 	b.CutConnections(t)
-	b.Start(t)
 	b.Kill(t)
 	b.Start(t)
 	b.Produce(t, topic, 0, kafkatest.Values("last")...)

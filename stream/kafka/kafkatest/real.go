@@ -3,8 +3,6 @@ package kafkatest
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +32,6 @@ var shared struct {
 // by Name, and don't stop it.
 func Real(t testing.TB) *Broker {
 	t.Helper()
-	libs := jars(t)
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil {
@@ -42,7 +39,8 @@ func Real(t testing.TB) *Broker {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{id: 1, libs: libs, dir: dir, shared: true}
+		s := newServer(t, 1, dir)
+		s.shared = true
 		boot(t, []*server{s})
 		shared.server = s
 	}
@@ -54,7 +52,7 @@ func Real(t testing.TB) *Broker {
 // Own is an Apache Kafka for this test alone, which may Kill and Start it.
 func Own(t testing.TB) *Broker {
 	t.Helper()
-	s := &server{id: 1, libs: jars(t), dir: t.TempDir()}
+	s := newServer(t, 1, t.TempDir())
 	t.Cleanup(s.kill)
 	boot(t, []*server{s})
 	b := &Broker{nodes: []*server{s}}
@@ -99,7 +97,9 @@ func (b *Broker) own(t testing.TB) []*server {
 type server struct {
 	id        int
 	libs, dir string
-	shared    bool
+	// template is the folder that the broker is made from; where there is none, archive is where Java writes its classes.
+	template, archive string
+	shared            bool
 	// users have passwords, and no rights until the test grants them. If nil, everyone may do everything.
 	users []string
 	addr  string
@@ -137,6 +137,9 @@ group.initial.rebalance.delay.ms=0
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 broker.session.timeout.ms=%[9]d
 broker.heartbeat.interval.ms=300
+metadata.max.idle.interval.ms=5000
+num.io.threads=2
+num.network.threads=1
 `
 
 // boot configures, formats and starts the nodes of one Kafka. A free port may be taken before Kafka binds it; then boot
@@ -173,10 +176,7 @@ func configure(nodes []*server) error {
 	for i, s := range nodes {
 		voters = append(voters, fmt.Sprintf("%d@%s", s.id, addrs[2*i+1]))
 	}
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	id[0] &= 0x7f           // its text must not begin with a dash
-	cluster := base64.RawURLEncoding.EncodeToString(id[:])
+	cluster := newID()
 	var formatting errgroup.Group
 	for i, s := range nodes {
 		s.addr, s.cluster = addrs[2*i], cluster
@@ -196,15 +196,6 @@ func configure(nodes []*server) error {
 		formatting.Go(s.format)
 	}
 	return formatting.Wait()
-}
-
-func (s *server) format() error {
-	out, err := exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.tools.StorageTool",
-		"format", "-t", s.cluster, "-c", s.config()).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("format: %w: %s", err, out)
-	}
-	return nil
 }
 
 // start starts the nodes that do not run, and returns when all answer.
@@ -245,8 +236,7 @@ wait $p
 
 func (s *server) launch() error {
 	// 3 is the real stdin: a shell gives its background jobs an empty one.
-	cmd := exec.Command("sh", "-c", "exec 3<&0; "+watchdog, "sh",
-		"java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(s.libs, "*"), "kafka.Kafka", s.config())
+	cmd := exec.Command("sh", append([]string{"-c", "exec 3<&0; " + watchdog, "sh"}, s.java(broker, s.config())...)...)
 	cmd.Env = append(os.Environ(), "LOG="+s.log())
 	if s.shared {
 		cmd.Env = append(cmd.Env, "REMOVE="+s.dir)

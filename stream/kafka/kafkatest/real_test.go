@@ -11,6 +11,7 @@ import (
 
 // While a broker is down, another one may take its port. Its answers are not the broker's.
 func TestAnotherBrokerAtTheAddress(t *testing.T) {
+	t.Parallel()
 	b := Own(t)
 	b.Kill(t)
 	_, text, _ := net.SplitHostPort(b.nodes[0].addr)

@@ -30,7 +30,8 @@ func (b *Broker) Begin(t testing.TB, id string) *Transaction {
 	return x
 }
 
-// begin gets a new epoch. The coordinator gives none before the markers of the transaction before are in all its partitions.
+// begin gets a new epoch. The coordinator gives none before the markers of the transaction before are in all its
+// partitions.
 func (x *Transaction) begin(t testing.TB) {
 	t.Helper()
 	try(t, "init producer id", func(ctx context.Context) error {
@@ -64,7 +65,8 @@ func (x *Transaction) Produce(t testing.TB, topic string, partition int, records
 	x.sequence[topic] += int32(len(records))
 	try(t, "produce in transaction", func(ctx context.Context) error {
 		res, err := x.broker.Conn.Client.RawProduce(ctx, &kafka.RawProduceRequest{Topic: topic, Partition: partition,
-			RequiredAcks: kafka.RequireAll, TransactionalID: x.id, RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch)}})
+			RequiredAcks: kafka.RequireAll, TransactionalID: x.id,
+			RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch)}})
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,8 @@ func unsigned(user string, until time.Time) string {
 		text, _ := json.Marshal(v) // of a map of texts and numbers: never fails
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	return part(map[string]any{"alg": "none"}) + "." + part(map[string]any{"sub": user, "iat": time.Now().Unix(), "exp": until.Unix()}) + "."
+	return part(map[string]any{"alg": "none"}) + "." + part(map[string]any{"sub": user, "iat": time.Now().Unix(),
+		"exp": until.Unix()}) + "."
 }
 
 // A real broker lets in who has a token, under the token's name, and refuses a token that has ended.
@@ -38,7 +39,8 @@ func TestBrokerTakesTokens(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, token)
 		}))
 		defer server.Close()
-		m, err := login.OAuth{TokenURL: server.URL, ClientID: "me", Secret: func() (string, error) { return "x", nil }}.Mechanism()
+		m, err := login.OAuth{TokenURL: server.URL, ClientID: "me",
+			Secret: func() (string, error) { return "x", nil }}.Mechanism()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +53,8 @@ func TestBrokerTakesTokens(t *testing.T) {
 			return err
 		}
 		// Only the administrator may do this.
-		res, err := conn.Client.CreateTopics(kafkatest.Context(t), &kafka.CreateTopicsRequest{Addr: conn.Addr, Topics: []kafka.TopicConfig{{Topic: kafkatest.Name(t), NumPartitions: 1, ReplicationFactor: 1}}})
+		res, err := conn.Client.CreateTopics(kafkatest.Context(t), &kafka.CreateTopicsRequest{Addr: conn.Addr,
+			Topics: []kafka.TopicConfig{{Topic: kafkatest.Name(t), NumPartitions: 1, ReplicationFactor: 1}}})
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Certificate is a client certificate in files. It is read again when they change, so that new connections use a renewed
-// one. It is safe for concurrent use.
+// Certificate is a client certificate in files. It is read again when they change, so that new connections use a
+// renewed one. It is safe for concurrent use.
 type Certificate struct {
 	cert, key string
 	mu        sync.Mutex

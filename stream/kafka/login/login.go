@@ -1,5 +1,5 @@
-// Package login has the ways to log in to Kafka that a password alone does not do: tokens of an OAuth 2 server, AWS IAM,
-// and passwords that change while the process runs.
+// Package login has the ways to log in to Kafka that a password alone does not do: tokens of an OAuth 2 server, AWS
+// IAM, and passwords that change while the process runs.
 package login
 
 import (

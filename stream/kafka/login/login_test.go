@@ -43,12 +43,14 @@ func (s *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.status != 0:
 		http.Error(w, strings.Repeat("<html>", 1000), s.status)
-	case r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka write" || id != "me" || secret != s.secret:
+	case r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka write" || id != "me" ||
+		secret != s.secret:
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprint(w, `{"error":"invalid_client","error_description":"unknown client"}`)
 	default:
 		s.given++
-		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("token-%d", s.given), "token_type": "Bearer", "expires_in": s.lasting.Seconds()})
+		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("token-%d", s.given), "token_type": "Bearer",
+			"expires_in": s.lasting.Seconds()})
 	}
 }
 
@@ -101,7 +103,8 @@ func TestOAuthRefusedByBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, answer, err := state.Next(t.Context(), []byte(`{"status":"invalid_token"}`)); done || !bytes.Equal(answer, []byte{1}) || err != nil {
+	if done, answer, err := state.Next(t.Context(), []byte(`{"status":"invalid_token"}`)); done ||
+		!bytes.Equal(answer, []byte{1}) || err != nil {
 		t.Errorf("%v, %q, %v", done, answer, err)
 	}
 	if done, _, err := state.Next(t.Context(), nil); !done || err != nil {
@@ -123,7 +126,8 @@ func TestNoToken(t *testing.T) {
 		_, _, err := oauth(t, &c.server, c.secret).Start(t.Context())
 		var told *login.Error
 		var network net.Error
-		if !errors.As(err, &told) || told.Refused() != c.refused || !errors.As(err, &network) || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200 || strings.Contains(err.Error(), "wrong") {
+		if !errors.As(err, &told) || told.Refused() != c.refused || !errors.As(err, &network) ||
+			!strings.Contains(err.Error(), c.want) || len(err.Error()) > 200 || strings.Contains(err.Error(), "wrong") {
 			t.Errorf("%v, want one short line with %s, refused %v", err, c.want, c.refused)
 		}
 	}
@@ -131,7 +135,8 @@ func TestNoToken(t *testing.T) {
 
 func TestFresh(t *testing.T) {
 	password, failure := "one", error(nil)
-	m := login.Fresh{Mechanism: "PLAIN", Make: func() (sasl.Mechanism, error) { return plain.Mechanism{Username: "me", Password: password}, failure }}
+	m := login.Fresh{Mechanism: "PLAIN",
+		Make: func() (sasl.Mechanism, error) { return plain.Mechanism{Username: "me", Password: password}, failure }}
 	for _, password = range []string{"one", "two"} {
 		if got := started(t, m); got != "\x00me\x00"+password {
 			t.Errorf("%q", got)
@@ -146,7 +151,8 @@ func TestFresh(t *testing.T) {
 
 // The signature is that of AWS's Signature Version 4: it has the right fields, and depends on the broker's host.
 func TestAWS(t *testing.T) {
-	for name, value := range map[string]string{"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session", "AWS_EC2_METADATA_DISABLED": "true"} {
+	for name, value := range map[string]string{"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKID",
+		"AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session", "AWS_EC2_METADATA_DISABLED": "true"} {
 		t.Setenv(name, value)
 	}
 	m, err := login.AWS(t.Context())
@@ -165,12 +171,15 @@ func TestAWS(t *testing.T) {
 		return fields
 	}
 	a := signed("b-1.kafka")
-	for name, want := range map[string]string{"version": "2020_10_22", "host": "b-1.kafka", "action": "kafka-cluster:Connect", "x-amz-algorithm": "AWS4-HMAC-SHA256", "x-amz-security-token": "session", "x-amz-signedheaders": "host"} {
+	for name, want := range map[string]string{"version": "2020_10_22", "host": "b-1.kafka",
+		"action": "kafka-cluster:Connect", "x-amz-algorithm": "AWS4-HMAC-SHA256", "x-amz-security-token": "session",
+		"x-amz-signedheaders": "host"} {
 		if a[name] != want {
 			t.Errorf("%s is %q, want %q", name, a[name], want)
 		}
 	}
-	if !strings.HasPrefix(a["x-amz-credential"], "AKID/") || !strings.HasSuffix(a["x-amz-credential"], "/eu-central-1/kafka-cluster/aws4_request") || len(a["x-amz-signature"]) != 64 {
+	if !strings.HasPrefix(a["x-amz-credential"], "AKID/") || !strings.HasSuffix(a["x-amz-credential"],
+		"/eu-central-1/kafka-cluster/aws4_request") || len(a["x-amz-signature"]) != 64 {
 		t.Errorf("%v", a)
 	}
 	if b := signed("b-2.kafka"); b["x-amz-signature"] == a["x-amz-signature"] {
@@ -195,7 +204,8 @@ func pair(t *testing.T, dir, name string, at time.Time) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +215,8 @@ func pair(t *testing.T, dir, name string, at time.Time) (cert, key string) {
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +302,8 @@ func TestAuthoritiesAreReadAgain(t *testing.T) {
 	if !trusts(renewed) || trusts(old) {
 		t.Error("after a change, the new certificate is not the one that is trusted")
 	}
-	for name, half := range map[string][]byte{"half of it": renewed[:20], "nothing": nil} { // in the middle of the next change
+	// in the middle of the next change
+	for name, half := range map[string][]byte{"half of it": renewed[:20], "nothing": nil} {
 		if err := os.WriteFile(path, half, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,8 @@ func (o OAuth) Token() (*oauth2.Token, error) {
 	case errors.As(err, &told) && told.Response != nil: // its text has the whole answer, which may be long
 		why := strings.TrimSpace(told.ErrorCode + " " + told.ErrorDescription)
 		status := told.Response.StatusCode
-		return nil, &Error{err: fmt.Errorf("%s answers %d %s", o.TokenURL, status, why), refused: status == http.StatusUnauthorized || status == http.StatusBadRequest}
+		return nil, &Error{err: fmt.Errorf("%s answers %d %s", o.TokenURL, status, why),
+			refused: status == http.StatusUnauthorized || status == http.StatusBadRequest}
 	}
 	return nil, &Error{err: fmt.Errorf("token from %s: %w", o.TokenURL, err)}
 }

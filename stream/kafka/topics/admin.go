@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,8 @@ var ErrMissing = errors.New("topic missing")
 type missing struct{ topic, right string }
 
 func (m missing) Error() string {
-	return fmt.Sprintf("%v: %s does not exist, or you may not describe it; create it or grant %s", ErrMissing, m.topic, m.right)
+	return fmt.Sprintf("%v: %s does not exist, or you may not describe it; create it or grant %s", ErrMissing, m.topic,
+		m.right)
 }
 
 func (missing) Unwrap() []error { return []error{ErrMissing, kafka.UnknownTopicOrPartition} }
@@ -57,14 +59,14 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 		case t.Partitions == 0:
 			states[t.Name] = Yours
 		default:
-			c := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication, ConfigEntries: entries(t)}
+			c := kafka.TopicConfig{Topic: t.Name, NumPartitions: t.Partitions, ReplicationFactor: replication}
+			replicas := 0
 			if t.Own() {
-				replicas, err := replicasOf(ctx, client, c)
-				if err != nil {
+				if replicas, err = replicasOf(ctx, client, c); err != nil {
 					return nil, err
 				}
-				c.ConfigEntries = append(c.ConfigEntries, insync(replicas)...)
 			}
+			c.ConfigEntries = entries(Settings(t, replicas))
 			missing = append(missing, c)
 		}
 	}
@@ -98,47 +100,45 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 // maxMessage is the setting that says how large a batch of records may be.
 const maxMessage = "max.message.bytes"
 
-// leastMaxMessage takes every batch of parts, checkpoints and ledger entries: they are kept below 900 KiB. Brokers accept
-// a few bytes more by default.
+// leastMaxMessage takes every batch of parts, checkpoints and ledger entries: they are kept below 900 KiB. Brokers
+// accept a few bytes more by default.
 const leastMaxMessage = 1 << 20
 
-// Settings are those that [Create] gives a topic with so many replicas; −1: it is not known how many.
+// Settings are those that [Create] gives a topic with so many replicas; 0 or less: it is not known how many.
 func Settings(t Topic, replicas int) map[string]string {
-	all := entries(t)
-	if t.Own() {
-		all = append(all, insync(replicas)...)
-	}
 	settings := map[string]string{}
-	for _, e := range all {
-		settings[e.ConfigName] = e.ConfigValue
+	if t.Cleanup != "" {
+		settings["cleanup.policy"], settings[maxMessage] = t.Cleanup, strconv.Itoa(leastMaxMessage)
+		settings[unclean] = "false"
+	}
+	if t.Erased {
+		settings["segment.ms"] = milliseconds(time.Hour)
+	}
+	if t.AppendTime {
+		settings["message.timestamp.type"] = "LogAppendTime"
+	}
+	switch {
+	case t.MinRetention == Forever:
+		settings["retention.ms"], settings["retention.bytes"] = "-1", "-1"
+	case t.Backfilled:
+		settings["retention.ms"] = "-1"
+	case t.MinRetention > 0:
+		settings["retention.ms"] = milliseconds(t.MinRetention)
+	}
+	if t.Own() && replicas > 0 {
+		settings[minInsync] = strconv.Itoa(safe(replicas))
 	}
 	return settings
 }
 
-func entries(t Topic) []kafka.ConfigEntry {
-	var e []kafka.ConfigEntry
-	if t.Cleanup != "" {
-		e = append(e, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: t.Cleanup},
-			kafka.ConfigEntry{ConfigName: maxMessage, ConfigValue: strconv.Itoa(leastMaxMessage)},
-			kafka.ConfigEntry{ConfigName: unclean, ConfigValue: "false"})
+func entries(settings map[string]string) (all []kafka.ConfigEntry) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		all = append(all, kafka.ConfigEntry{ConfigName: name, ConfigValue: settings[name]})
 	}
-	if t.Erased {
-		e = append(e, kafka.ConfigEntry{ConfigName: "segment.ms", ConfigValue: strconv.FormatInt(time.Hour.Milliseconds(), 10)})
-	}
-	if t.AppendTime {
-		e = append(e, kafka.ConfigEntry{ConfigName: "message.timestamp.type", ConfigValue: "LogAppendTime"})
-	}
-	switch {
-	case t.MinRetention == Forever:
-		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"},
-			kafka.ConfigEntry{ConfigName: "retention.bytes", ConfigValue: "-1"})
-	case t.Backfilled:
-		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: "-1"})
-	case t.MinRetention > 0:
-		e = append(e, kafka.ConfigEntry{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(t.MinRetention.Milliseconds(), 10)})
-	}
-	return e
+	return all
 }
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // Counts returns the number of partitions of every topic of the plan. For a missing topic it returns an [ErrMissing],
 // which may pass: the topic may just have been created.
@@ -196,7 +196,8 @@ func VerifyExisting(ctx context.Context, client *kafka.Client, plan []Topic, war
 	if err != nil {
 		return err
 	}
-	return Verify(ctx, client, slices.DeleteFunc(slices.Clone(plan), func(t Topic) bool { return t.Partitions != 0 && have[t.Name] == 0 }), warn)
+	later := func(t Topic) bool { return t.Partitions != 0 && have[t.Name] == 0 }
+	return Verify(ctx, client, slices.DeleteFunc(slices.Clone(plan), later), warn)
 }
 
 // Verify checks that every topic of the plan exists and keeps its records as long as needed. An error wraps
@@ -215,14 +216,16 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 	byName := map[string]Topic{}
 	for _, t := range plan {
 		if t.Own() && t.Partitions > 1 && have[t.Name] != Partitions {
-			return fmt.Errorf("%w: %s has %d partitions; it needs %d, so that a budget stays in its partition", ErrUnfit, t.Name, have[t.Name], Partitions)
+			return fmt.Errorf("%w: %s has %d partitions; it needs %d, so that a budget stays in its partition", ErrUnfit, t.Name,
+				have[t.Name], Partitions)
 		}
 		if !t.Own() && t.MinRetention == 0 {
 			continue
 		}
 		byName[t.Name] = t
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic,
-			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", maxMessage, minInsync, unclean}})
+			ResourceName: t.Name, ConfigNames: []string{"cleanup.policy", "retention.ms", "retention.bytes", maxMessage,
+				minInsync, unclean}})
 	}
 	res, err := client.DescribeConfigs(ctx, &req)
 	if err != nil {
@@ -230,7 +233,8 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 	}
 	for _, r := range res.Resources {
 		if r.Error != nil {
-			return fmt.Errorf("read the settings of topic %s: %w", r.ResourceName, kafkaconn.Needs(r.Error, "DescribeConfigs", "topic "+r.ResourceName))
+			return fmt.Errorf("read the settings of topic %s: %w", r.ResourceName,
+				kafkaconn.Needs(r.Error, "DescribeConfigs", "topic "+r.ResourceName))
 		}
 		settings := map[string]string{}
 		for _, e := range r.ConfigEntries {
@@ -265,18 +269,21 @@ func fits(t Topic, settings map[string]string) error {
 	if ms, err := strconv.ParseInt(settings["retention.ms"], 10, 64); err == nil && ms >= 0 {
 		have := time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
 		if t.MinRetention == Forever {
-			return fmt.Errorf("%w: %s keeps its records for %s; it needs retention.ms=-1, because charges must never be forgotten", ErrUnfit, t.Name, have)
+			return fmt.Errorf("%w: %s keeps its records for %s; it needs retention.ms=-1, "+
+				"because charges must never be forgotten", ErrUnfit, t.Name, have)
 		}
 		if have < t.MinRetention {
 			needs := "a window and its grace need"
 			if t.Own() {
 				needs = "it needs"
 			}
-			return fmt.Errorf("%w: %s keeps its records for %s; %s retention.ms=%d or more", ErrUnfit, t.Name, have, needs, t.MinRetention.Milliseconds())
+			return fmt.Errorf("%w: %s keeps its records for %s; %s retention.ms=%d or more", ErrUnfit, t.Name, have, needs,
+				t.MinRetention.Milliseconds())
 		}
 	}
 	if b := settings["retention.bytes"]; t.MinRetention == Forever && b != "" && b != "-1" {
-		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, because charges must never be forgotten", ErrUnfit, t.Name, b)
+		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, because charges must never be forgotten", ErrUnfit,
+			t.Name, b)
 	}
 	return nil
 }
@@ -291,7 +298,9 @@ func samePolicies(a, b string) bool {
 
 // PartitionsOf returns the number of partitions of a topic. It retries until the topic has the given partition, or ctx
 // ends. notify is called for each failure.
-func PartitionsOf(ctx context.Context, client *kafka.Client, topic string, partition int, notify func(error)) (int, error) {
+func PartitionsOf(
+	ctx context.Context, client *kafka.Client, topic string, partition int, notify func(error),
+) (int, error) {
 	n, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (int, error) {
 		have, err := Counts(ctx, client, []Topic{{Name: topic}})
 		if err == nil && have[topic] <= partition {

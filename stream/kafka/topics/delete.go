@@ -16,13 +16,14 @@ func init() { protocol.Register(&deleteRequest{}, &deleteResponse{}) }
 // names it.
 func DeleteBefore(ctx context.Context, client *kafka.Client, topic string, partition int, offset int64) error {
 	const limit = 10_000 // milliseconds
-	m, err := client.Transport.RoundTrip(ctx, client.Addr, &deleteRequest{TimeoutMs: limit, Topics: []deleteRequestTopic{{topic,
-		[]deleteRequestPartition{{int32(partition), offset}}}}})
+	m, err := client.Transport.RoundTrip(ctx, client.Addr, &deleteRequest{TimeoutMs: limit,
+		Topics: []deleteRequestTopic{{topic, []deleteRequestPartition{{int32(partition), offset}}}}})
 	if err == nil {
 		err = m.(*deleteResponse).error()
 	}
 	if err != nil {
-		return fmt.Errorf("delete the records of %s/%d below offset %d: %w", topic, partition, offset, kafkaconn.Needs(err, "Delete", "topic "+topic))
+		return fmt.Errorf("delete the records of %s/%d below offset %d: %w", topic, partition, offset,
+			kafkaconn.Needs(err, "Delete", "topic "+topic))
 	}
 	return nil
 }

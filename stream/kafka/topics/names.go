@@ -42,7 +42,8 @@ func (n Names) ReleaseID(partition int) string { return n.App + ".release." + st
 // PublishID is the transactional id of the worker that owns a partition of the ledger.
 func (n Names) PublishID(partition int) string { return n.App + ".publish." + strconv.Itoa(partition) }
 
-// longestApp leaves room for what the names of the app's own topics and ids add, of the 249 characters of a topic's name.
+// longestApp leaves room for what the names of the app's own topics and ids add, of the 249 characters of a topic's
+// name.
 const longestApp = 200
 
 var appName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)

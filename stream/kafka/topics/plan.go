@@ -47,17 +47,21 @@ const Forever = time.Duration(-1)
 func Plan(app string, streams []*config.Stream) []Topic {
 	n := Names{app}
 	plan := []Topic{
-		{Name: n.Control(), Use: "user-hash key, definitions and budgets of streams", Partitions: 1, Cleanup: "compact", Personal: true,
+		{Name: n.Control(), Use: "user-hash key, definitions and budgets of streams", Partitions: 1, Cleanup: "compact",
+			Personal:   true,
 			Operations: ownRights},
-		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete", MinRetention: partialsRetention(streams), Personal: true, Erased: true,
+		{Name: n.Partials(), Use: "parts of open windows", Partitions: Partitions, Cleanup: "delete",
+			MinRetention: partialsRetention(streams), Personal: true, Erased: true,
 			Operations: append(slices.Clone(ownRights), "Delete")},
-		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact", AppendTime: true,
+		{Name: n.Progress(), Use: "how far each worker has come", Partitions: Partitions, Cleanup: "compact",
+			AppendTime: true,
 			Operations: ownRights},
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
 			Operations: ownRights},
 	}
 	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.MaxWindows != nil }) {
-		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows", Partitions: Partitions, Cleanup: "compact,delete",
+		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows", Partitions: Partitions,
+			Cleanup:      "compact,delete",
 			MinRetention: max(stateRetention, partialsRetention(streams)), Personal: true, Erased: true, Operations: ownRights})
 	}
 	seen := map[string]int{}
@@ -79,19 +83,22 @@ func Plan(app string, streams []*config.Stream) []Topic {
 			Operations: []string{"Read", "DescribeConfigs"}})
 	}
 	for _, s := range streams {
-		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Backfilled: !s.Window.StartNow, Operations: []string{"Read", "Write", "Create"}})
+		add(Topic{Name: s.Output, Use: "releases out", Partitions: -1, Backfilled: !s.Window.StartNow,
+			Operations: []string{"Read", "Write", "Create"}})
 		if s.Rejects != "" {
-			add(Topic{Name: s.Rejects, Use: "bad records", Partitions: -1, Personal: true, Operations: []string{"Write", "Create"}})
+			add(Topic{Name: s.Rejects, Use: "bad records", Partitions: -1, Personal: true,
+				Operations: []string{"Write", "Create"}})
 		}
 		if s.Late != "" {
-			add(Topic{Name: s.Late, Use: "late records", Partitions: -1, Personal: true, Operations: []string{"Write", "Create"}})
+			add(Topic{Name: s.Late, Use: "late records", Partitions: -1, Personal: true,
+				Operations: []string{"Write", "Create"}})
 		}
 	}
 	return plan
 }
 
-// stateRetention is how long a release stage may be off and go on counting as before. The last snapshots of streams that are
-// removed stay as long.
+// stateRetention is how long a release stage may be off and go on counting as before. The last snapshots of streams
+// that are removed stay as long.
 const stateRetention = 30 * 24 * time.Hour
 
 // partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
@@ -131,7 +138,8 @@ func Rights(app string, plan []Topic) []Right {
 	for _, t := range plan {
 		operations := t.Operations
 		if strings.HasPrefix(t.Name, own) {
-			operations = slices.DeleteFunc(slices.Clone(operations), func(o string) bool { return slices.Contains(ownRights, o) })
+			own := func(o string) bool { return slices.Contains(ownRights, o) }
+			operations = slices.DeleteFunc(slices.Clone(operations), own)
 		}
 		if len(operations) > 0 {
 			rights = append(rights, Right{"topic", t.Name, false, operations})

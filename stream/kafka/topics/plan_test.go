@@ -31,7 +31,7 @@ streams:
 	}
 	plan := Plan("app", file.Streams)
 	i := slices.IndexFunc(plan, func(topic Topic) bool { return topic.Name == "out" })
-	return entries(plan[i])
+	return entries(Settings(plan[i], 0))
 }
 
 // TestBackfilledOutputsAreKept: a record's timestamp is its window's end, so that the broker's usual retention would
@@ -46,7 +46,8 @@ func TestBackfilledOutputsAreKept(t *testing.T) {
 	}
 }
 
-// Parts are kept through twice the time for which a window needs them. Under a cap these are the parts of a block of windows.
+// Parts are kept through twice the time for which a window needs them. Under a cap these are the parts of a block of
+// windows.
 func TestPartsAreKeptForTheCap(t *testing.T) {
 	day := 24 * time.Hour
 	s := &config.Stream{Window: config.Window{Size: day, Every: day, Grace: time.Hour}}

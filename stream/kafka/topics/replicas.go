@@ -13,8 +13,8 @@ import (
 
 // The content of the app's own topics must survive the loss of a broker: if an acknowledged charge were lost, its ε
 // would be spent again. A record is acknowledged when two brokers have it, if there are two replicas. With three, one
-// broker may be down meanwhile; with two, the app waits for it. A broker that lacks acknowledged records must never lead a
-// partition: what it has not would be gone.
+// broker may be down meanwhile; with two, the app waits for it. A broker that lacks acknowledged records must never
+// lead a partition: what it has not would be gone.
 
 // minInsync is the setting that says how many brokers must have a record before it is acknowledged.
 const minInsync = "min.insync.replicas"
@@ -28,14 +28,6 @@ func safe(replicas int) int {
 // the brokers are set to.
 const unclean = "unclean.leader.election.enable"
 
-// insync returns the setting for a topic of the app, or none if its number of replicas is not known.
-func insync(replicas int) []kafka.ConfigEntry {
-	if replicas <= 0 {
-		return nil
-	}
-	return []kafka.ConfigEntry{{ConfigName: minInsync, ConfigValue: strconv.Itoa(safe(replicas))}}
-}
-
 // replicasOf returns how many replicas a topic will get when it is created. It asks the broker, which knows the
 // default. It returns 0 if the broker does not say, or if the topic can't be created. The attempt to create it will
 // report why.
@@ -44,8 +36,9 @@ func replicasOf(ctx context.Context, client *kafka.Client, c kafka.TopicConfig) 
 		return c.ReplicationFactor, nil
 	}
 	const limit = 10_000 // milliseconds
-	m, err := client.Transport.RoundTrip(ctx, client.Addr, &rehearsal{request: createtopics.Request{TimeoutMs: limit, ValidateOnly: true,
-		Topics: []createtopics.RequestTopic{{Name: c.Topic, NumPartitions: int32(c.NumPartitions), ReplicationFactor: -1}}}})
+	topic := createtopics.RequestTopic{Name: c.Topic, NumPartitions: int32(c.NumPartitions), ReplicationFactor: -1}
+	m, err := client.Transport.RoundTrip(ctx, client.Addr, &rehearsal{request: createtopics.Request{TimeoutMs: limit,
+		ValidateOnly: true, Topics: []createtopics.RequestTopic{topic}}})
 	if err != nil {
 		return 0, fmt.Errorf("ask for the replicas of topic %s: %w", c.Topic, err)
 	}
@@ -109,8 +102,8 @@ func survives(t Topic, partitions []kafka.Partition, settings map[string]string)
 	}
 	alter := "kafka-configs.sh --alter --topic " + t.Name + " --add-config "
 	if settings[unclean] == "true" {
-		warnings = append(warnings, fmt.Sprintf("%s has %s=true, so what was charged may be lost when a broker that lacks it takes over; set it to false: %s%[2]s=false",
-			t.Name, unclean, alter))
+		warnings = append(warnings, fmt.Sprintf("%s has %s=true, so what was charged may be lost when a broker "+
+			"that lacks it takes over; set it to false: %s%[2]s=false", t.Name, unclean, alter))
 	}
 	have, err := strconv.Atoi(settings[minInsync])
 	if err != nil || len(partitions) == 0 {
@@ -127,7 +120,8 @@ func survives(t Topic, partitions []kafka.Partition, settings map[string]string)
 	case have > replicas:
 		return nil, fmt.Errorf("%w: %s, so no record can be acknowledged; it needs %d: %s", ErrUnfit, is, want, command)
 	case have < want:
-		warnings = append(warnings, fmt.Sprintf("%s, so what was charged may be lost with one broker; set it to %d: %s", is, want, command))
+		warnings = append(warnings,
+			fmt.Sprintf("%s, so what was charged may be lost with one broker; set it to %d: %s", is, want, command))
 	}
 	return warnings, nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// TestChargesSurviveABroker creates the app's own topics with the broker's default of replicas, and with one and two: two
-// brokers must have a record where there are two or more, and none leads that lacks it. Topics that were made otherwise are
-// warned of, and refused where nothing can be written to them.
+// TestChargesSurviveABroker creates the app's own topics with the broker's default of replicas, and with one and two:
+// two brokers must have a record where there are two or more, and none leads that lacks it. Topics that were made
+// otherwise are warned of, and refused where nothing can be written to them.
 func TestChargesSurviveABroker(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		defaults := map[bool]string{true: "2", false: "1"}[b.Fake != nil] // three brokers, or one
@@ -43,16 +43,19 @@ streams:
 			if _, err := topics.Create(ctx, b.Conn.Client, plan, replication); err != nil {
 				t.Fatal(err)
 			}
-			kafkatest.Await(t, "the topics are known", func() bool { _, err := topics.Counts(ctx, b.Conn.Client, plan); return err == nil })
+			kafkatest.Await(t, "the topics are known",
+				func() bool { _, err := topics.Counts(ctx, b.Conn.Client, plan); return err == nil })
 			if err := topics.Verify(ctx, b.Conn.Client, plan, func(line string) { t.Error(line) }); err != nil {
 				t.Errorf("replication %d: %v", replication, err)
 			}
 			ledger := topics.Names{App: app}.Ledger()
 			set := func(name, value string) {
 				t.Helper()
-				res, err := b.Conn.Client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
-					ResourceType: kafka.ResourceTypeTopic, ResourceName: ledger,
-					Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet}}}}})
+				res, err := b.Conn.Client.IncrementalAlterConfigs(ctx,
+					&kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
+						ResourceType: kafka.ResourceTypeTopic, ResourceName: ledger,
+						Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: name, Value: value,
+							ConfigOperation: kafka.ConfigOperationSet}}}}})
 				if err != nil || res.Resources[0].Error != nil {
 					t.Fatal(err, res)
 				}

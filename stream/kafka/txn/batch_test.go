@@ -60,7 +60,8 @@ func TestEncodeBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := slices.Concat(records, []Record{{Value: c.value, Time: 6000}})
 			b, got := decode(t, EncodeBatch(Session{ProducerID: 77, Epoch: 3, Sequence: 11, Transactional: true}, all))
-			if b.ProducerID != 77 || b.ProducerEpoch != 3 || b.FirstSequence != 11 || b.NumRecords != 4 || b.LastOffsetDelta != 3 ||
+			if b.ProducerID != 77 || b.ProducerEpoch != 3 || b.FirstSequence != 11 || b.NumRecords != 4 ||
+				b.LastOffsetDelta != 3 ||
 				b.FirstTimestamp != 5000 || b.MaxTimestamp != 9000 || b.Magic != 2 {
 				t.Errorf("%+v", b)
 			}
@@ -69,7 +70,8 @@ func TestEncodeBatch(t *testing.T) {
 			}
 			for i, r := range all {
 				g := got[i]
-				if g.TimestampDelta64 != r.Time-5000 || int(g.OffsetDelta) != i || !bytes.Equal(g.Key, r.Key) || !bytes.Equal(g.Value, r.Value) ||
+				if g.TimestampDelta64 != r.Time-5000 || int(g.OffsetDelta) != i || !bytes.Equal(g.Key, r.Key) ||
+					!bytes.Equal(g.Value, r.Value) ||
 					(g.Key == nil) != (r.Key == nil) || (g.Value == nil) != (r.Value == nil) || len(g.Headers) != len(r.Headers) {
 					t.Errorf("record %d: %+v, want %+v", i, g, r)
 				}
@@ -99,7 +101,8 @@ func TestSplit(t *testing.T) {
 	for i := range 40 {
 		records = append(records, Record{Topic: "t", Partition: i % 2, Key: fmt.Append(nil, i), Value: make([]byte, 100_000)})
 	}
-	records = append(records, Record{Topic: "u", Value: make([]byte, 2*maxBatchBytes)}, Record{Topic: "u", Key: []byte("40")})
+	records = append(records, Record{Topic: "u", Value: make([]byte, 2*maxBatchBytes)},
+		Record{Topic: "u", Key: []byte("40")})
 	order, batches := split(records)
 	if diff := cmp.Diff([]partition{{"t", 0}, {"t", 1}, {"u", 0}}, order, cmp.AllowUnexported(partition{})); diff != "" {
 		t.Error(diff)
@@ -133,7 +136,8 @@ func TestSplit(t *testing.T) {
 
 func TestPackedIsNotCompressed(t *testing.T) {
 	all := []Record{{Value: bytes.Repeat([]byte("x"), 5000)}}
-	if b, got := decode(t, encodeBatch(noSession, all, false)); b.Attributes != 0 || !bytes.Equal(got[0].Value, all[0].Value) {
+	if b, got := decode(t, encodeBatch(noSession, all, false)); b.Attributes != 0 ||
+		!bytes.Equal(got[0].Value, all[0].Value) {
 		t.Errorf("attributes %b, a value of %d bytes; want none and 5000", b.Attributes, len(got[0].Value))
 	}
 }
@@ -142,7 +146,8 @@ func TestPackedIsNotCompressed(t *testing.T) {
 func TestSizeIsAnUpperBound(t *testing.T) {
 	for _, r := range []Record{
 		{},
-		{Key: make([]byte, 70), Value: make([]byte, 1<<21), Time: 1 << 50, Headers: []Header{{Key: string(make([]byte, 200)), Value: make([]byte, 70_000)}, {}}},
+		{Key: make([]byte, 70), Value: make([]byte, 1<<21), Time: 1 << 50,
+			Headers: []Header{{Key: string(make([]byte, 200)), Value: make([]byte, 70_000)}, {}}},
 	} {
 		if b, _ := appendRecord(nil, nil, &r, 1<<30, -1<<50); len(b) > r.size() {
 			t.Errorf("%d bytes, want at most %d", len(b), r.size())
@@ -153,7 +158,8 @@ func TestSizeIsAnUpperBound(t *testing.T) {
 func BenchmarkEncodeBatch(b *testing.B) {
 	var records []Record
 	for i := range 500 {
-		records = append(records, Record{Key: fmt.Appendf(nil, "user-%05d", i), Value: fmt.Appendf(nil, `{"latency_ms":%d}`, i*7919%60000), Time: int64(i)})
+		records = append(records, Record{Key: fmt.Appendf(nil, "user-%05d", i), Value: fmt.Appendf(nil, `{"latency_ms":%d}`,
+			i*7919%60000), Time: int64(i)})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -49,7 +49,8 @@ func typed(what string, err error) error {
 		codes   []kafka.Error
 	}{
 		{ErrFenced, []kafka.Error{kafka.ProducerFenced, kafka.InvalidProducerEpoch, kafka.TransactionCoordinatorFenced,
-			kafka.InvalidProducerIDMapping, kafka.UnknownProducerId, kafka.OutOfOrderSequenceNumber, kafka.InvalidTransactionState,
+			kafka.InvalidProducerIDMapping, kafka.UnknownProducerId, kafka.OutOfOrderSequenceNumber,
+			kafka.InvalidTransactionState,
 			kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID}},
 		{ErrTooLarge, []kafka.Error{kafka.MessageSizeTooLarge, kafka.RecordListTooLarge}},
 	} {

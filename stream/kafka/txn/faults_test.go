@@ -20,7 +20,8 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-var coordinator = []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn}
+var coordinator = []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit,
+	kmsg.EndTxn}
 
 // fail lets requests of that kind fail n times.
 func fail(b *kafkatest.Broker, key kmsg.Key, err *kerr.Error, n int) *kfake.FaultHandle {
@@ -37,7 +38,8 @@ func TestAnswersThatAskForPatience(t *testing.T) {
 	}
 	var faults []fault
 	for _, key := range coordinator {
-		for _, err := range []*kerr.Error{kerr.ConcurrentTransactions, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable} {
+		for _, err := range []*kerr.Error{kerr.ConcurrentTransactions, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress,
+			kerr.CoordinatorNotAvailable} {
 			faults = append(faults, fault{key, err})
 		}
 	}
@@ -131,7 +133,8 @@ func TestEndThatFailsHalfWayIsUnknown(t *testing.T) {
 	for _, f := range []struct {
 		err     *kerr.Error
 		unknown bool
-	}{{kerr.NotCoordinator, true}, {kerr.CoordinatorNotAvailable, true}, {kerr.CoordinatorLoadInProgress, false}, {kerr.ConcurrentTransactions, false}} {
+	}{{kerr.NotCoordinator, true}, {kerr.CoordinatorNotAvailable, true}, {kerr.CoordinatorLoadInProgress, false},
+		{kerr.ConcurrentTransactions, false}} {
 		t.Run(f.err.Message, func(t *testing.T) {
 			topic := b.Topic(t, 1, nil)
 			p := open(t, b.Conn.Client, topic)
@@ -163,7 +166,8 @@ func TestExactlyOnceUnderAnyFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		topic := b.Topic(t, 1, nil)
 		client, m := meddle(b)
-		trouble := rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "", "request", "answer", "answer", "fence", "give up"}), 5, 30).Draw(rt, "trouble")
+		trouble := rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "", "request", "answer", "answer", "fence", "give up"}),
+			5, 30).Draw(rt, "trouble")
 		var giveUp context.CancelFunc
 		next := func() string {
 			if len(trouble) == 0 {

@@ -83,7 +83,8 @@ func committed(t *testing.T, b *kafkatest.Broker, group, topic string) int64 {
 	// A commit shows in the group only when its marker has come there; once
 	// the id can be taken over, it has.
 	open(t, b.Conn.Client, topic)
-	res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {0}}})
+	res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: group,
+		Topics: map[string][]int{topic: {0}}})
 	if err == nil && errors.Is(res.Error, kafka.GroupIdNotFound) { // only the fake says so
 		return -1
 	}

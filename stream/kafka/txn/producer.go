@@ -53,9 +53,13 @@ const abortTimeout = 5 * time.Second
 // is being committed. timeout is how long a transaction may take before the coordinator aborts it and fences this
 // producer; brokers accept up to 15 minutes. Temporary failures are retried until ctx ends. A hook given by OnRetry
 // also gets the temporary failures of later Commits.
-func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Duration, options ...Option) (*Producer, error) {
+func Open(
+	ctx context.Context, client *kafka.Client, id string, timeout time.Duration, options ...Option,
+) (*Producer, error) {
 	notify := collect(options).notify
-	res, err := kafkaconn.Retry(ctx, unlessUsual(notify), func(ctx context.Context) (*kafka.InitProducerIDResponse, error) {
+	res, err := kafkaconn.Retry(ctx, unlessUsual(notify), func(
+		ctx context.Context,
+	) (*kafka.InitProducerIDResponse, error) {
 		res, err := client.InitProducerID(ctx, &kafka.InitProducerIDRequest{
 			TransactionalID:      id,
 			TransactionTimeoutMs: int(timeout.Milliseconds()),
@@ -70,7 +74,8 @@ func Open(ctx context.Context, client *kafka.Client, id string, timeout time.Dur
 	if err != nil {
 		return nil, typed(fmt.Sprintf("open transactional id %q", id), err)
 	}
-	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32), last: make(map[partition]int64), notify: notify}, nil
+	return &Producer{client: client, id: id, session: *res.Producer, sequence: make(map[partition]int32),
+		last: make(map[partition]int64), notify: notify}, nil
 }
 
 // unlessUsual hides the first CONCURRENT_TRANSACTIONS errors of an operation from notify. They are usual: the broker is

@@ -338,7 +338,8 @@ func TestSend(t *testing.T) {
 		topic := b.Topic(t, 3, nil)
 		var records []txn.Record
 		for i := range 60 {
-			records = append(records, txn.Record{Topic: topic, Partition: i % 3, Key: fmt.Append(nil, i), Value: make([]byte, 200_000)})
+			records = append(records, txn.Record{Topic: topic, Partition: i % 3, Key: fmt.Append(nil, i),
+				Value: make([]byte, 200_000)})
 		}
 		client, m := meddle(b)
 		m.set(lose(protocol.Produce, 2), nil)

@@ -67,7 +67,8 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 // Append writes one record as Send does. It returns when the broker appended it, or zero if the topic keeps the
 // producer's timestamps.
 func Append(ctx context.Context, client *kafka.Client, r Record, options ...Option) (time.Time, error) {
-	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(noSession, []Record{r}), collect(options).notify)
+	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(noSession, []Record{r}),
+		collect(options).notify)
 	return a.time, err
 }
 
@@ -78,7 +79,9 @@ type appended struct {
 }
 
 // produce writes one encoded batch and retries until it is acknowledged, the error is permanent, or ctx ends.
-func produce(ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error)) (appended, error) {
+func produce(
+	ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error),
+) (appended, error) {
 	a, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (appended, error) {
 		res, err := client.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic:           p.topic,

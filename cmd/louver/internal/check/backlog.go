@@ -11,42 +11,41 @@ import (
 	"github.com/louver/louver/stream/config/cost"
 )
 
-// examinedBacklog describes the windows that are over before the stream first runs.
-type examinedBacklog struct {
-	Since   time.Time `json:"since"`
-	Windows int64     `json:"windows"`
-	// Paid is how many of them the budget pays for; nil if they are too many to count. Epsilon is what these cost a
-	// user in total.
-	Paid    *int64      `json:"paid"`
+// backlogReport describes the windows that are over before the stream first runs.
+type backlogReport struct {
+	Since   time.Time   `json:"since"`
+	Windows int64       `json:"windows"`
+	Paid    *int64      `json:"paid"` // nil if they are too many to count
 	Epsilon *cli.Figure `json:"epsilon"`
 
 	lost cost.Loss
 }
 
-// examineBacklog returns nil if no window is over.
-func examineBacklog(s *config.Stream, b cost.Backlog) *examinedBacklog {
+// describeBacklog returns nil if no window is over.
+func describeBacklog(s *config.Stream, b cost.Backlog) *backlogReport {
 	if b.Windows == 0 {
 		return nil
 	}
-	x := &examinedBacklog{Since: time.Unix(0, s.Window.Start).UTC(), Windows: b.Windows, Paid: b.Paid}
-	if b.Paid == nil {
-		return x
+	x := &backlogReport{Since: time.Unix(0, s.Window.Start).UTC(), Windows: b.Windows, Paid: b.Paid, lost: b.Lost}
+	if b.Paid != nil {
+		x.Epsilon = inspect.EpsilonOf(b.Lost)
 	}
-	x.lost, x.Epsilon = b.Lost, inspect.EpsilonOf(b.Lost)
 	return x
 }
 
-func (b *examinedBacklog) print(w *bytes.Buffer) {
+func (b *backlogReport) print(w *bytes.Buffer) {
 	if b == nil {
 		return
 	}
-	fmt.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n", b.Since.Format(time.RFC3339), cli.Plural(b.Windows, "window"))
+	fmt.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n",
+		b.Since.Format(time.RFC3339), cli.Plural(b.Windows, "window"))
 	switch {
 	case b.Paid == nil:
 		fmt.Fprintln(w, "  the budget cannot pay for all of them and withholds the others")
 	case *b.Paid == b.Windows:
 		fmt.Fprintf(w, "  in total they cost a user %s\n", b.lost)
 	default:
-		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user %s in total, and withholds %d\n", *b.Paid, b.lost, b.Windows-*b.Paid)
+		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user %s in total, and withholds %d\n",
+			*b.Paid, b.lost, b.Windows-*b.Paid)
 	}
 }

@@ -1,8 +1,9 @@
-// Package check says what streams files and single releases will cost and how accurate they will be, from public figures alone:
-// the commands check and plan.
+// Package check says what streams files and single releases will cost and how accurate they will be, from public
+// figures alone: the commands check and plan. Both print the same findings, and check adds warnings, topics and rights.
 package check
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/topics"
 )
@@ -21,16 +23,21 @@ type Command struct {
 	cli.AppSettings
 	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records for long enough. Say from which window on the files would change something."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
-	Format  string   `default:"text" enum:"text,json" placeholder:"FORMAT" help:"text or json."`
+	Format  string   `default:"text" enum:"text,json,github" placeholder:"FORMAT" help:"text, json, or github: errors and warnings alone, as workflow commands of GitHub."`
 	JSON    bool     `name:"json" help:"The same as --format json."`
+	Strict  bool     `help:"End with exit code 1 if there are warnings."`
 }
 
 // Help is the long help.
 func (Command) Help() string {
-	return `Checks all streams files together. For every stream it prints what one user can lose in a window, how long the budget
-lasts, and the mechanism, charge and error of each release. Then come the topics and rights that the streams need.
+	return `Checks all streams files together. For every stream it prints what one user can lose in a window, and the
+mechanism, charge and error of each release. For every budget it prints what one person can lose in its period and in
+any 24 hours, as odds, and how long it lasts. Then come the topics and rights that the streams need.
 
-All mistakes go to standard error, each on a line "file:line: …", and the exit code is 1.`
+All mistakes go to standard error, each on a line "file:line: …", and the exit code is 1. So do warnings, with exit
+code 0, or 1 with --strict. In a workflow of GitHub, --format github shows both beside the lines of the file:
+
+  louver check --strict --format github streams/`
 }
 
 // Run checks and prints.
@@ -41,7 +48,7 @@ func (c *Command) Run(app *cli.App) error {
 	patterns := c.Files
 	if len(patterns) == 0 {
 		if c.Streams == "" {
-			return cli.UsageError(fmt.Errorf("no streams file: name one, or set LOUVER_STREAMS"))
+			return cli.UsageError(errors.New("no streams file: name one, or set LOUVER_STREAMS"))
 		}
 		patterns = []string{c.Streams}
 	}
@@ -49,56 +56,116 @@ func (c *Command) Run(app *cli.App) error {
 		return err
 	}
 	file, err := parse.LoadAll(patterns, os.LookupEnv)
-	if err != nil {
-		return cli.Refuse(app, err, c.Format == "json")
+	if err == nil {
+		err = blind(file)
 	}
-	if err := blind(file); err != nil {
-		return cli.Refuse(app, err, c.Format == "json")
+	if err != nil {
+		return cli.Refuse(app, err, c.Format)
 	}
 	found, err := examine(file, c.AppID, time.Now())
 	if err != nil {
 		return err
 	}
-	if c.Format == "json" {
-		return c.printJSON(app, file, found)
-	}
-	if err := found.print(app); err != nil || !c.Connect {
-		return err
-	}
-	warn := func(line string) { _, _ = fmt.Fprintln(app.Err, line) }
-	return c.onCluster(app, file, warn, func(agreed cluster.Control) error { return inspect.PrintPreview(app, agreed, file) })
-}
-
-// printJSON prints all findings, including those on the cluster, as one
-// document.
-func (c *Command) printJSON(app *cli.App, file *config.File, found *examination) error {
-	var failure error
-	if c.Connect {
-		warn := func(line string) { found.Warnings = append(found.Warnings, line) }
-		failure = c.onCluster(app, file, warn, func(agreed cluster.Control) error {
-			p, err := agreed.Foresee(app.Context, file)
-			if err == nil {
-				found.Preview = inspect.NewPreview(p)
-			}
+	if c.Format == "text" {
+		if err := found.print(app); err != nil {
 			return err
-		})
+		}
 	}
-	if err := cli.WriteJSON(app.Out, found); err != nil {
-		return err
+	if c.Connect {
+		err = c.onCluster(app, file, found)
 	}
-	return failure
+	if finished := c.finish(app, found); err == nil { // what is wrong with the cluster matters more
+		err = finished
+	}
+	return err
 }
 
-// onCluster verifies the topics, and calls preview to say what the files would
-// change.
-func (c *Command) onCluster(app *cli.App, file *config.File, warn func(string), preview func(cluster.Control) error) error {
+// finish prints what the text does not have, and says whether the warnings are too many.
+func (c *Command) finish(app *cli.App, found *examination) error {
+	switch c.Format {
+	case "json":
+		if err := cli.WriteJSON(app.Out, found); err != nil {
+			return err
+		}
+	case "github":
+		if err := cli.WriteGitHub(app.Out, "warning", found.Details); err != nil {
+			return err
+		}
+	}
+	if c.Strict && len(found.Warnings) > 0 {
+		return cli.Reported()
+	}
+	return nil
+}
+
+// onCluster verifies the topics, and says what the files would change.
+func (c *Command) onCluster(app *cli.App, file *config.File, found *examination) error {
 	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	warn := func(line string) {
+		found.warn(form.Mistake{Message: line}, line)
+		if c.Format == "text" {
+			_, _ = fmt.Fprintln(app.Err, line)
+		}
+	}
 	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams), warn); err != nil {
 		return cluster.WithExitCode(err)
 	}
-	return preview(cluster.ControlOf(conn, app.Log, c.AppID))
+	agreed := cluster.ControlOf(conn, app.Log, c.AppID)
+	if c.Format == "text" {
+		return inspect.PrintPreview(app, agreed, file)
+	}
+	preview, err := agreed.Foresee(app.Context, file)
+	if err == nil {
+		found.Preview = inspect.NewPreview(preview)
+	}
+	return err
+}
+
+// examination is what check finds. Its JSON names are public.
+type examination struct {
+	findings
+	Topics []topics.Topic `json:"topics"`
+	Rights []topics.Right `json:"rights"`
+	// Warnings are lines of text, and Details the same with their places.
+	Warnings []string       `json:"warnings"`
+	Details  []form.Mistake `json:"warning_details"`
+	// Preview says what the files would change; nil if the cluster was not asked.
+	Preview *inspect.Preview `json:"preview,omitempty"`
+}
+
+// examine finds everything that check prints. now is the start of streams with start: now.
+func examine(file *config.File, app string, now time.Time) (*examination, error) {
+	found, err := find(file, new(forecastFlags), now)
+	if err != nil {
+		return nil, err
+	}
+	plan := topics.Plan(app, file.Streams)
+	x := &examination{findings: found, Topics: plan, Rights: topics.Rights(app, plan), Warnings: []string{},
+		Details: []form.Mistake{}}
+	for _, m := range warnings(file, found, now) {
+		x.warn(*m, fmt.Sprintf("%s: warning: %s", m.Where(), m.Text()))
+	}
+	return x, nil
+}
+
+func (e *examination) warn(m form.Mistake, text string) {
+	e.Details, e.Warnings = append(e.Details, m), append(e.Warnings, text)
+}
+
+// print writes the examination as text.
+func (e *examination) print(app *cli.App) error {
+	if err := e.findings.print(app); err != nil {
+		return err
+	}
+	if err := inspect.PrintTopics(app, e.Topics, e.Rights, nil); err != nil {
+		return err
+	}
+	for _, line := range e.Warnings {
+		_, _ = fmt.Fprintln(app.Err, line)
+	}
+	return nil
 }

@@ -3,15 +3,18 @@ package check
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/parse"
 )
 
@@ -35,8 +38,8 @@ type PlanCommand struct {
 
 // Help is the long help.
 func (PlanCommand) Help() string {
-	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the other way
-round: it says which ε, or how many users, an error needs.
+	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the
+other way round: it says which ε, or how many users, an error needs.
 
   louver plan streams.yaml --users 2000
   louver plan --statistic median --epsilon 0.1 --users 5000 \
@@ -57,61 +60,72 @@ func (c *PlanCommand) Run(app *cli.App) error {
 	if c.Watch != "" {
 		return c.planWatch(app)
 	}
-	streams, err := c.streams(app)
+	file, err := c.file(app)
 	if err != nil {
 		return err
 	}
-	plans := make([]*plannedStream, len(streams))
-	for i, s := range streams {
-		if plans[i], err = c.plan(s); err != nil {
-			return cli.UsageError(err)
-		}
+	found, err := find(file, &c.forecastFlags, time.Now())
+	switch {
+	case err != nil:
+		return cli.UsageError(err)
+	case c.JSON:
+		return cli.WriteJSON(app.Out, found)
 	}
-	if c.JSON {
-		return cli.WriteJSON(app.Out, map[string]any{"streams": plans})
-	}
-	return printPlans(app, plans)
+	return found.print(app)
 }
 
-// streams returns those of the file, or one made from the flags.
-func (c *PlanCommand) streams(app *cli.App) ([]*config.Stream, error) {
-	switch {
-	case c.Users < 0:
-		return nil, cli.UsageError(fmt.Errorf("--users %d; want at least 1", c.Users))
-	case c.MaxGroups < 1:
-		return nil, cli.UsageError(fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups))
-	case c.Every < time.Second:
-		return nil, cli.UsageError(fmt.Errorf("--every %s; want at least 1s", c.Every))
-	case c.CountEpsilon != nil && !c.CountEpsilon.IsPositive():
-		return nil, cli.UsageError(fmt.Errorf("--count-epsilon %s; want a number greater than 0", c.CountEpsilon))
-	case c.Spread != nil && !c.Spread.IsPositive():
-		return nil, cli.UsageError(fmt.Errorf("--spread %s; want a number greater than 0", c.Spread))
-	case c.Spread != nil && c.Shape != "":
-		return nil, cli.UsageError(fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape))
+// file returns the streams file, or one made from the flags.
+func (c *PlanCommand) file(app *cli.App) (*config.File, error) {
+	if err := c.check(); err != nil {
+		return nil, cli.UsageError(err)
 	}
 	if c.File == "" {
 		s, err := c.described()
 		if err != nil {
 			return nil, cli.UsageError(err)
 		}
-		return []*config.Stream{s}, nil
-	}
-	for _, p := range mechanisms.Parameters() {
-		if _, given := c.Given(p); given {
-			return nil, cli.UsageError(fmt.Errorf("--%s with a streams file, which says it; want one of the two", cli.FlagOf(p.Name)))
-		}
-	}
-	for flag, given := range map[string]bool{"--epsilon": c.Epsilon != nil, "--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil,
-		"--mechanism": c.Mechanism != ""} {
-		if given {
-			return nil, cli.UsageError(fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag))
-		}
+		return &config.File{Streams: []*config.Stream{s}, Budgets: []*config.Budget{s.Budget}}, nil
 	}
 	file, err := parse.LoadAll([]string{c.File}, os.LookupEnv)
 	if err != nil {
-		return nil, cli.Refuse(app, err, c.JSON)
+		format := "text"
+		if c.JSON {
+			format = "json"
+		}
+		return nil, cli.Refuse(app, err, format)
 	}
-	return file.Streams, nil
+	return file, nil
+}
+
+// check refuses flags that are out of range, or do not go together.
+func (c *PlanCommand) check() error {
+	switch {
+	case c.Users < 0:
+		return fmt.Errorf("--users %d; want at least 1", c.Users)
+	case c.MaxGroups < 1:
+		return fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
+	case c.Every < time.Second:
+		return fmt.Errorf("--every %s; want at least 1s", c.Every)
+	case c.CountEpsilon != nil && !c.CountEpsilon.IsPositive():
+		return fmt.Errorf("--count-epsilon %s; want a number greater than 0", c.CountEpsilon)
+	case c.Spread != nil && !c.Spread.IsPositive():
+		return fmt.Errorf("--spread %s; want a number greater than 0", c.Spread)
+	case c.Spread != nil && c.Shape != "":
+		return fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape)
+	case c.File == "":
+		return nil
+	}
+	flags := map[string]bool{"--epsilon": c.Epsilon != nil, "--lower": c.Lower != nil, "--upper": c.Upper != nil,
+		"--step": c.Step != nil, "--mechanism": c.Mechanism != ""}
+	for _, p := range mechanisms.Parameters() {
+		_, flags["--"+cli.FlagOf(p.Name)] = c.Given(p)
+	}
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		if flags[flag] {
+			return fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag)
+		}
+	}
+	return nil
 }
 
 // described returns a stream with the one release that the flags describe. Its ε or users may be missing.
@@ -123,14 +137,17 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 	if q.Grid, err = c.bounds(q); err != nil {
 		return nil, err
 	}
-	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users, Window: config.Window{Size: c.Every, Every: c.Every}}
-	switch {
+	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users,
+		Window: config.Window{Size: c.Every, Every: c.Every, StartNow: true},
+		Budget: &config.Budget{Limit: budget.Limit{Per: day}}} // of any ε
+	switch q.Epsilon = decimal.NewFromInt(1); {
 	case c.Epsilon != nil:
 		q.Epsilon = c.Epsilon.Decimal
 	case c.Error == "":
 		return nil, errors.New("missing flag --epsilon; want it, or --error to learn which ε you need")
-	default:
-		if q.Epsilon, err = c.neededEpsilon(s, q); err != nil {
+	}
+	if c.Error != "" && (c.Epsilon == nil || c.Users == 0) {
+		if err := c.solve(s, &q); err != nil {
 			return nil, err
 		}
 	}
@@ -138,12 +155,10 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Users == 0 && c.Epsilon != nil && c.Error != "" {
-		if err := c.needUsers(s, q); err != nil {
-			return nil, err
-		}
-	}
 	s.Releases = []config.Release{{Name: string(q.Statistic), Query: q, Mechanism: m}}
+	if cost.Of(s.Budget.Limit, s.Price()).Unbounded {
+		s.Budget.Delta = cost.Suggested // it will need one
+	}
 	return s, nil
 }
 
@@ -162,46 +177,33 @@ func (c *PlanCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 	}
 	for _, b := range bounds {
 		if b.value == nil {
-			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a streams file", b.flag)
+			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a streams file",
+				b.flag)
 		}
 	}
 	return mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal)
 }
 
-// neededEpsilon returns the ε with which the error is as wanted.
-func (c *PlanCommand) neededEpsilon(s *config.Stream, q mechanisms.Query) (decimal.Decimal, error) {
-	q.Epsilon = decimal.NewFromInt(1)
-	public, wanted, err := c.asked(s, q)
+// solve sets the ε, or else the number of users, with which the error is as wanted. An error in ranks does not depend
+// on the number of users, which stays unknown.
+func (c *PlanCommand) solve(s *config.Stream, q *mechanisms.Query) error {
+	public, err := c.public(s, q.Grid)
 	if err != nil {
-		return decimal.Decimal{}, err
-	}
-	epsilon, err := forecast.Epsilon(q, public, wanted)
-	if err != nil {
-		return decimal.Decimal{}, c.unsolved(err, s.ExpectedUsers)
-	}
-	c.found = &plannedNeeds{Error: c.Error, Epsilon: new(cli.NewFigure(epsilon))}
-	return epsilon, nil
-}
-
-// needUsers sets the number of users with which the error is as wanted. An error in ranks does not depend on that number,
-// which stays unknown.
-func (c *PlanCommand) needUsers(s *config.Stream, q mechanisms.Query) error {
-	public, wanted, err := c.asked(s, q)
-	if err != nil || wanted.In == forecast.Ranks {
 		return err
 	}
-	if s.ExpectedUsers, err = forecast.Users(q, public, wanted); err != nil {
-		return c.unsolved(err, 1)
+	n, err := c.needsOf(*q, public)
+	switch {
+	case err != nil:
+		return err
+	case c.Epsilon == nil && n.Epsilon == nil:
+		return c.unsolved(n.noEpsilon, s.ExpectedUsers)
+	case c.Epsilon == nil:
+		q.Epsilon, n.Users = n.Epsilon.Decimal, nil
+	case n.noUsers != nil:
+		return c.unsolved(n.noUsers, 1)
+	case n.Users != nil:
+		s.ExpectedUsers, n.Epsilon = *n.Users, nil
 	}
-	c.found = &plannedNeeds{Error: c.Error, Users: &s.ExpectedUsers}
+	c.found = n
 	return nil
-}
-
-// asked is what the flags say of the users and of the error.
-func (c *PlanCommand) asked(s *config.Stream, q mechanisms.Query) (public forecast.Public, wanted forecast.Wanted, err error) {
-	if wanted, err = c.wanted(q); err != nil {
-		return public, wanted, err
-	}
-	public, err = c.public(s, q.Grid)
-	return public, wanted, err
 }

@@ -30,33 +30,36 @@ type plannedWatch struct {
 
 // planWatch forecasts a watch.
 func (c *PlanCommand) planWatch(app *cli.App) error {
-	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "", "--shape": c.Shape != "", "--mechanism": c.Mechanism != "",
-		"--statistic": c.Statistic != string(mechanisms.Median)} {
+	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
+		"--shape": c.Shape != "", "--mechanism": c.Mechanism != "", "--statistic": c.Statistic != string(mechanisms.Median)} {
 		if given {
 			return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
 		}
 	}
 	if c.Every < time.Second || c.Per < c.Every || c.WatchGroups < 1 || c.Users < 0 {
-		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least --every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
+		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least "+
+			"--every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
 	}
-	var grid *mechanisms.Grid
+	q := mechanisms.WatchQuery{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1,
+		Groups: c.WatchGroups}
 	if c.Lower != nil && c.Upper != nil && c.Step != nil {
 		var err error
-		if grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal); err != nil {
+		if q.Grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal); err != nil {
 			return cli.UsageError(err)
 		}
 	}
-	epsilons := []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.New(1, 0), decimal.New(2, 0)}
+	epsilons := []string{"0.1", "0.2", "0.5", "1", "2"}
 	if c.Epsilon != nil {
-		epsilons = []decimal.Decimal{c.Epsilon.Decimal}
+		epsilons = []string{c.Epsilon.String()}
 	}
 	var plans []plannedWatch
 	for _, epsilon := range epsilons {
-		w, err := cli.NewWatch(c.Watch, mechanisms.WatchQuery{Epsilon: epsilon, FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1, Groups: c.WatchGroups, Grid: grid})
+		q.Epsilon = decimal.RequireFromString(epsilon)
+		w, err := cli.NewWatch(c.Watch, q)
 		if err != nil {
 			return cli.UsageError(err)
 		}
-		plans = append(plans, plannedWatch{json.Number(epsilon.String()), sees(w, c.Users)})
+		plans = append(plans, plannedWatch{json.Number(epsilon), sees(w, c.Users)})
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"watch": c.Watch, "plans": plans})
@@ -66,14 +69,16 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 
 func (c *PlanCommand) printWatch(app *cli.App, plans []plannedWatch) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s with at most %s %%\n", c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
-	head := []string{"ε until it fires", "margin", "seen with 95 %"}
+	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s has a probability of at most %s %%\n",
+		c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
+	head := []string{"ε until it fires", "margin", "fires with 95 %"}
 	if c.Users > 0 {
 		head = append(head, fmt.Sprintf("at most, of %d", c.Users), "that is missed with")
 	}
 	var rows [][]string
 	for _, p := range plans {
-		row := []string{p.Epsilon.String(), cli.WithUnit(cli.Tenths(p.Margin), "users"), cli.WithUnit(cli.Tenths(p.Excess), "users") + " " + cli.Direction(c.Watch)}
+		row := []string{p.Epsilon.String(), cli.WithUnit(cli.Tenths(p.Margin), "users"),
+			cli.WithUnit(cli.Tenths(p.Excess), "users") + " " + cli.Direction(c.Watch)}
 		if p.Most != nil {
 			row = append(row, cli.WithUnit(cli.Tenths(*p.Most), "users"), missed(*p.Missed))
 		}

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,9 +13,11 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/config/form"
 )
 
-// tooMuch is the ε above which check warns. At odds of e^10 an attacker is almost certain.
+// tooMuch is the ε of a single release, watch or window above which check warns. At odds of e^10 an attacker is almost
+// certain. A day is held to more: see [warner.day].
 var tooMuch = decimal.NewFromInt(10)
 
 // largeDelta is the δ above which check warns.
@@ -24,177 +28,187 @@ var largeDelta = decimal.New(1, -5)
 var leastInformation = decimal.NewFromInt(40)
 
 // warner collects warnings about settings that are allowed but seldom intended.
-type warner []string
+type warner []*form.Mistake
 
-func (w *warner) warn(where, format string, args ...any) {
-	*w = append(*w, where+": warning: "+fmt.Sprintf(format, args...))
+func (w *warner) at(where, key, format string, args ...any) {
+	*w = append(*w, form.MistakeAt(where, key, format, args...))
 }
 
-func warnings(file *config.File, found *examination) []string {
+func warnings(file *config.File, found findings, now time.Time) []*form.Mistake {
 	w := warner{}
 	for i, s := range file.Streams {
-		e := found.Streams[i]
+		x := found.Streams[i]
 		for j, r := range s.Releases {
 			w.privacy(s, r)
-			for _, v := range e.Releases[j].Values {
-				w.error(s, r, v)
+			for _, v := range x.Releases[j].Values {
+				w.noise(s, r, v)
 			}
 		}
-		for j, x := range e.Watches {
-			w.watch(s, s.Alarms()[j], x)
+		for j, described := range x.Watches {
+			w.watch(s, s.Alarms[j], described)
 		}
-		for _, of := range s.OnChange() {
+		for _, of := range s.OnChange {
 			w.change(s, of)
 		}
-		w.window(s, e)
-		w.minUsers(s, e)
-		w.maxWindows(s, e)
+		w.window(s, x)
+		w.minUsers(s, x)
+		w.maxWindows(s, x)
 		if s.Input.UserPartitioned {
-			w.warn(s.Where, "streams[%s].input.user_partitioned: has no effect: users are always compared across partitions, because adding partitions moves users; leave it out", s.Name)
+			w.at(s.Where, keyOf(s, "input.user_partitioned"), "has no effect: users are always compared across "+
+				"partitions, because adding partitions moves users; leave it out")
 		}
 	}
 	w.payers(file)
-	for _, b := range file.Budgets {
-		if len(file.StreamsOf(b)) == 0 {
-			w.warn(b.Where, "budgets[%s]: no stream uses it", b.Name)
-		}
-		if b.Delta.GreaterThan(largeDelta) {
-			w.warn(b.Where, "budget %s: a delta of %s lets the promise fail for one user in %s; want far less than one in all users, for example %s",
-				b.Name, b.Delta, decimal.NewFromInt(1).DivRound(b.Delta, 0), cost.Suggested)
-		}
+	for i, b := range file.Budgets {
+		w.budget(file, b, found.Budgets[i], now)
 	}
 	return w
 }
 
-// privacy warns of a release that protects hardly anyone.
-func (w *warner) privacy(s *config.Stream, r config.Release) {
-	if r.Query.Epsilon.Cmp(tooMuch) > 0 {
-		w.warn(r.Where, "streams[%s].releases[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, r.Name, r.Query.Epsilon)
-	}
-	if users := s.ExpectedUsers; users > 0 && r.Query.Delta.Mul(decimal.NewFromInt(users)).Cmp(decimal.NewFromInt(1)) >= 0 {
-		w.warn(r.Where, "streams[%s].releases[%s].delta: with δ %s, every window may reveal one of the %d expected users; want far less than 1/%d",
-			s.Name, r.Name, r.Query.Delta, users, users)
+// keyOf is the path of a key of a stream.
+func keyOf(s *config.Stream, format string, args ...any) string {
+	return fmt.Sprintf("streams[%s].%s", s.Name, fmt.Sprintf(format, args...))
+}
+
+// hardlyAnyone warns of an ε that protects hardly anyone.
+func (w *warner) hardlyAnyone(where, key string, epsilon decimal.Decimal) {
+	if epsilon.Cmp(tooMuch) > 0 {
+		w.at(where, key, "ε %s hardly protects anyone; want 1 or less", epsilon)
 	}
 }
 
-// error warns of a value that may be all noise.
-func (w *warner) error(s *config.Stream, r config.Release, v examinedValue) {
-	users := s.ExpectedUsers
+// privacy warns of a release that protects hardly anyone.
+func (w *warner) privacy(s *config.Stream, r config.Release) {
+	w.hardlyAnyone(r.Where, keyOf(s, "releases[%s].epsilon", r.Name), r.Query.Epsilon)
+	n := s.ExpectedUsers
+	if n > 0 && r.Query.Delta.Mul(decimal.NewFromInt(n)).Cmp(decimal.NewFromInt(1)) >= 0 {
+		w.at(r.Where, keyOf(s, "releases[%s].delta", r.Name),
+			"with δ %s, every window may reveal one of the %d expected users; want far less than 1/%d", r.Query.Delta, n, n)
+	}
+}
+
+// noise warns of a value that may be all noise.
+func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
+	warn := func(format string, args ...any) {
+		w.at(r.Where, keyOf(s, "releases[%s]", v.Release), format, args...)
+	}
+	const want = "want more users, longer windows, "
 	if v.ValueError != nil {
 		if width := s.Grid.Upper().Sub(s.Grid.Lower()).InexactFloat64(); *v.ValueError >= width/2 {
-			w.warn(r.Where, "streams[%s].releases[%s]: the error can reach %s between bounds that are %s apart, so the value may be all noise; want more users, longer windows, a larger epsilon or narrower bounds",
-				s.Name, v.Release, valueText(v.ValueError, s.Unit), cli.Short(width))
+			warn("the error can reach %s between bounds that are %s apart, so the value may be all noise; "+want+
+				"a larger epsilon or narrower bounds", valueText(v.ValueError, s.Unit), cli.Short(width))
 		}
 	}
-	if users == 0 {
+	expected := s.ExpectedUsers
+	if expected == 0 {
 		return
 	}
-	if information := r.Query.Epsilon.Mul(decimal.NewFromInt(users)); mechanisms.Clips(r.Mechanism) && information.LessThan(leastInformation) {
-		w.warn(r.Where, "streams[%s].releases[%s]: ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s (more users, longer windows or a larger epsilon), or clip: none",
-			s.Name, v.Release, r.Query.Epsilon, users, information, leastInformation)
+	information := r.Query.Epsilon.Mul(decimal.NewFromInt(expected))
+	if mechanisms.Clips(r.Mechanism) && information.LessThan(leastInformation) {
+		warn("ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s (more "+
+			"users, longer windows or a larger epsilon), or clip: none", r.Query.Epsilon, expected, information,
+			leastInformation)
 	}
 	switch {
 	case v.RankError != nil && v.Quality == mechanisms.Noise:
-		w.warn(r.Where, "streams[%s].releases[%s]: the error can reach %.0f ranks among %d expected users, so the value may be all noise; want more users, longer windows or a larger epsilon",
-			s.Name, v.Release, *v.RankError, users)
-	case v.CountError != nil && *v.CountError >= users:
-		w.warn(r.Where, "streams[%s].releases[%s]: the noise can reach %s, but only %d are expected; want more users, longer windows or a larger epsilon",
-			s.Name, v.Release, cli.Plural(*v.CountError, "user"), users)
-	case v.Lead != nil && *v.Lead >= users:
-		w.warn(r.Where, "streams[%s].releases[%s]: the mode is found only if it leads by %s, but only %d are expected; want more users, longer windows, a larger epsilon or a coarser step",
-			s.Name, v.Release, cli.Plural(*v.Lead, "user"), users)
+		warn("the error can reach %s among %d expected, so the value may be all noise; "+want+"or a larger epsilon",
+			rankText(v.Figure), expected)
+	case v.CountError != nil && *v.CountError >= expected:
+		warn("the noise can reach %s, but only %d are expected; "+want+"or a larger epsilon", users(*v.CountError), expected)
+	case v.Lead != nil && *v.Lead >= expected:
+		warn("the mode is found only if it leads by %s, but only %d are expected; "+want+"a larger epsilon or a coarser step",
+			users(*v.Lead), expected)
 	}
 }
 
-// change warns of a release on change that protects hardly anyone.
-func (w *warner) change(s *config.Stream, of config.Watch) {
-	for _, c := range []struct {
-		key     string
-		epsilon decimal.Decimal
-	}{{"epsilon", of.Release.Query.Epsilon}, {"watch_epsilon", of.Query.Epsilon}} {
-		if c.epsilon.Cmp(tooMuch) > 0 {
-			w.warn(of.Where, "streams[%s].releases[%s].%s: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, c.key, c.epsilon)
-		}
+// change warns of a release on change that protects hardly anyone, or hardly ever changes.
+func (w *warner) change(s *config.Stream, of config.OnChange) {
+	key := keyOf(s, "releases[%s]", of.Name)
+	w.hardlyAnyone(of.Where, key+".epsilon", of.Release.Query.Epsilon)
+	w.hardlyAnyone(of.Where, key+".watch_epsilon", of.Query.Epsilon)
+	p, two := of.Release.Query.Probabilities()[0], decimal.NewFromInt(2)
+	if side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)); of.Tolerance.Mul(two).Cmp(side) > 0 {
+		w.at(of.Where, key+".tolerance",
+			"with %s a value holds from the quantile %s to %s, so hardly any change is seen; want at most %s",
+			of.Tolerance, p.Sub(of.Tolerance), p.Add(of.Tolerance), side.Div(two))
 	}
-	p := of.Release.Query.Probabilities()[0]
-	if side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)); of.Tolerance.Mul(decimal.NewFromInt(2)).Cmp(side) > 0 {
-		w.warn(of.Where, "streams[%s].releases[%s].tolerance: with %s a value holds from the quantile %s to %s, so hardly any change is seen; want at most %s",
-			s.Name, of.Name, of.Tolerance, p.Sub(of.Tolerance), p.Add(of.Tolerance), side.Div(decimal.NewFromInt(2)))
-	}
-}
-
-// everybody is what a warning by expected_users adds in a stream with max_windows.
-func everybody(s *config.Stream) string {
-	if s.MaxWindows == nil {
-		return ""
-	}
-	return ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only those who still count"
 }
 
 // watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of config.Watch, x examinedWatch) {
-	if of.Query.Epsilon.Cmp(tooMuch) > 0 {
-		w.warn(of.Where, "streams[%s].watches[%s].epsilon: ε %s hardly protects anyone; want 1 or less", s.Name, of.Name, of.Query.Epsilon)
+func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
+	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
+	if s.MaxWindows != nil {
+		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only " +
+			"those who still count"
 	}
-	if m, n := of.Query.Conditions[0].UsersBelow, s.ExpectedUsers; m != nil && n > 0 && *m > n {
-		w.warn(of.Where, "streams[%s].watches[%s].users_below: %d is more than the %d expected users, so the watch fires without cause; want a smaller number%s", s.Name, of.Name, *m, n, everybody(s))
+	w.hardlyAnyone(of.Where, key+".epsilon", of.Query.Epsilon)
+	if m := of.Query.Conditions[0].UsersBelow; m != nil && expected > 0 && *m > expected {
+		w.at(of.Where, key+".users_below",
+			"%d is more than the %d expected users, so the watch fires without cause; want a smaller number%s",
+			*m, expected, everybody)
 	}
 	if most := mostAlarms(of, s.Window.Every); most > 30 {
-		w.warn(of.Where, "streams[%s].watches[%s].false_alarms: noise alone may raise this alarm %.0f times in 30 days, and each time costs ε %s; want a longer per, for example 30d, or a smaller at_most",
-			s.Name, of.Name, most, of.Query.Epsilon)
+		w.at(of.Where, key+".false_alarms", "noise alone may raise this alarm %.0f times in 30 days, and each time costs "+
+			"ε %s; want a longer per, for example 30d, or a smaller at_most", most, of.Query.Epsilon)
 	}
 	if of.Hold < s.Window.Every && of.AtMost > 1 {
-		w.warn(of.Where, "streams[%s].watches[%s].hold: %s is less than the %s from one window to the next, so a cause that lasts soon uses up at_most (%d); want %[4]s or more",
-			s.Name, of.Name, config.Duration(of.Hold), config.Duration(s.Window.Every), of.AtMost)
+		w.at(of.Where, key+".hold", "%s is less than the %s from one window to the next, so a cause that lasts soon uses "+
+			"up at_most (%d); want %[2]s or more", config.Duration(of.Hold), config.Duration(s.Window.Every), of.AtMost)
 	}
 	switch {
 	case x.Most != nil && *x.Most <= 0:
-		w.warn(of.Where, "streams[%s].watches[%s]: it can never fire, because %d users are expected; want a condition that fewer users can meet%s", s.Name, of.Name, s.ExpectedUsers, everybody(s))
+		w.at(of.Where, key, "it can never fire, because %d users are expected; want a condition that fewer users can meet%s",
+			expected, everybody)
 	case x.Most != nil && *x.Most < x.Excess:
-		w.warn(of.Where, "streams[%s].watches[%s]: at most %s of %d expected users can be %s, but %s are needed to be seen with 95 %%; want more users, a larger epsilon or more false alarms%s",
-			s.Name, of.Name, cli.Tenths(*x.Most), s.ExpectedUsers, cli.Direction(x.Condition), cli.Tenths(x.Excess), everybody(s))
+		w.at(of.Where, key, "at most %s of %d expected users can be %s, but %s are needed for it to fire in "+
+			"the first window with a probability of 95 %%; want more users, a larger epsilon or more false alarms%s",
+			cli.Tenths(*x.Most), expected, cli.Direction(x.Condition), cli.Tenths(x.Excess), everybody)
 	}
 }
 
 // mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
-func mostAlarms(of config.Watch, every time.Duration) float64 {
-	return of.Query.FalseAlarms.InexactFloat64() * float64(30*24*time.Hour) / float64(max(of.FalseAlarmsPer, every))
+func mostAlarms(of config.Alarm, every time.Duration) float64 {
+	return of.Query.FalseAlarms.InexactFloat64() * float64(30*day) / float64(max(of.FalseAlarmsPer, every))
 }
 
 // window warns of releases that are harmless alone but not together.
-func (w *warner) window(s *config.Stream, e examinedStream) {
+func (w *warner) window(s *config.Stream, x *streamReport) {
 	alone := slices.ContainsFunc(s.Releases, func(r config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 })
-	if alone || e.Epsilon.Cmp(tooMuch) <= 0 {
+	if alone || x.Epsilon.Cmp(tooMuch) <= 0 {
 		return
 	}
 	want := "fewer or cheaper releases"
 	if s.MaxGroups > 1 {
 		want += fmt.Sprintf(", or max_groups below %d, which multiplies their cost", s.MaxGroups)
 	}
-	w.warn(s.Where, "streams[%s]: one window costs a user ε %s, which hardly protects anyone; want %s", s.Name, e.Epsilon, want)
+	w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name),
+		"one window costs a user ε %s, which hardly protects anyone; want %s", x.Epsilon, want)
 }
 
 // minUsers warns of a threshold that noise alone can pass.
-func (w *warner) minUsers(s *config.Stream, e examinedStream) {
+func (w *warner) minUsers(s *config.Stream, x *streamReport) {
 	if s.MinUsers == nil {
 		return
 	}
-	for _, r := range e.Releases {
-		if noise := r.Values[0].CountError; r.Release == s.MinUsers.Release && noise != nil && *noise >= s.MinUsers.Count {
-			w.warn(s.Where, "streams[%s].min_users.count: %d is within the noise of release %s (± %s), so even an empty window may pass; want more than %d, or a larger epsilon",
-				s.Name, s.MinUsers.Count, r.Release, cli.Plural(*noise, "user"), *noise)
+	for _, r := range x.Releases {
+		noise := r.Values[0].CountError
+		if r.Release == s.MinUsers.Release && noise != nil && *noise >= s.MinUsers.Count {
+			w.at(s.Where, keyOf(s, "min_users.count"), "%d is within the noise of release %s (± %s), so even an empty window "+
+				"may pass; want more than %d, or a larger epsilon", s.MinUsers.Count, r.Release, users(*noise), *noise)
 		}
 	}
 }
 
 // maxWindows warns of a cap that changes nothing.
-func (w *warner) maxWindows(s *config.Stream, e examinedStream) {
-	switch {
+func (w *warner) maxWindows(s *config.Stream, x *streamReport) {
+	switch key := keyOf(s, "max_windows"); {
 	case s.MaxWindows == nil:
 	case len(s.Releases) == 0:
-		w.warn(s.Where, "streams[%s].max_windows: has no effect, because watches and releases on change count everybody, and no release is drawn in every window; leave it out", s.Name)
-	case e.MaxWindows.Share >= 1:
-		w.warn(s.Where, "streams[%s].max_windows: has no effect, because a user counts in every window of a part of %s; want a smaller count, or a longer per", s.Name, e.MaxWindows.Block)
+		w.at(s.Where, key, "has no effect, because watches and releases on change count everybody, and no release is drawn "+
+			"in every window; leave it out")
+	case x.MaxWindows.Share >= 1:
+		w.at(s.Where, key, "has no effect, because a user counts in every window of a part of %s; want a smaller count, or "+
+			"a longer per", x.MaxWindows.Block)
 	}
 }
 
@@ -205,8 +219,66 @@ func (w *warner) payers(file *config.File) {
 		if other := first[s.Input.Topic]; other == nil {
 			first[s.Input.Topic] = s
 		} else if other.Budget != s.Budget && !other.Fresh && !s.Fresh {
-			w.warn(s.Where, "streams[%s]: reads topic %s, as stream %s does, but another budget pays, so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true if that is intended",
-				s.Name, s.Input.Topic, other.Name)
+			w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name), "reads topic %s, as stream %s does, but another budget pays, so "+
+				"users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true "+
+				"if that is intended", s.Input.Topic, other.Name)
 		}
 	}
+}
+
+// budget warns of one that nobody uses, or that protects hardly anyone.
+func (w *warner) budget(file *config.File, b *config.Budget, x budgetReport, now time.Time) {
+	key := fmt.Sprintf("budgets[%s]", b.Name)
+	if s := file.Stream(b.Name); s != nil && s.Budget == b {
+		key = keyOf(s, "budget")
+	}
+	if x.Day == nil {
+		w.at(b.Where, key, "no stream uses it")
+	} else if !x.Day.lost.Hides() {
+		w.day(file, b, x, key, now)
+	}
+	if b.Delta.GreaterThan(largeDelta) {
+		w.at(b.Where, key+".delta", "%s lets the promise fail for one user in %s; want far less than one in all users, for "+
+			"example %s", b.Delta, decimal.NewFromInt(1).DivRound(b.Delta, 0), cost.Suggested)
+	}
+}
+
+// day warns of a budget whose windows of any 24 hours hide nobody. Whatever a window costs, people are there for a day,
+// and the day's total is what an attacker has. The threshold is where the odds leave no doubt at all: of 100 guesses
+// whether somebody was there, not even one has to be wrong ([cost.Loss.Hides]). The page's statement says the same of
+// it.
+func (w *warner) day(file *config.File, b *config.Budget, x budgetReport, key string, now time.Time) {
+	want := fmt.Sprintf("want ε %s or less: fewer or cheaper windows, or max_windows", cost.MostThatHides)
+	with := file.PayerWithDelta(b, now)
+	with.Epsilon = with.Needs().Epsilon // with more room, costs add up to more
+	if less := with.InAnyDay(); less.Hides() {
+		other := fmt.Sprintf("delta: %s", with.Delta)
+		if b.Delta.IsPositive() {
+			other = fmt.Sprintf("epsilon: %s", with.Epsilon)
+		}
+		want += fmt.Sprintf(", or %s in the budget, which makes it ε %s", other, cli.Short(less.Epsilon.InexactFloat64()))
+	}
+	w.at(b.Where, key, "one person can lose %s in any 24 h: %s; %s",
+		x.Day.lost, x.Day.lost.Odds("somebody was there"), want)
+}
+
+// blind refuses watches for few users whose margin is larger than the number: even with nobody there they stay silent.
+// A service goes on with one that it has.
+func blind(file *config.File) error {
+	var all []error
+	for _, s := range file.Streams {
+		for _, of := range s.Alarms {
+			m := of.Query.Conditions[0].UsersBelow
+			if m == nil {
+				continue
+			}
+			margin := of.Mechanism.Margin()
+			if short := margin - of.Mechanism.Most(0); short > 0 {
+				all = append(all, form.MistakeAt(of.Where, keyOf(s, "watches[%s].users_below", of.Name),
+					"%d is less than the margin of %s users, so the watch stays silent even if nobody is there; want at least %d, "+
+						"a larger epsilon or more false alarms", *m, cli.Tenths(margin), *m+int64(math.Ceil(short))))
+			}
+		}
+	}
+	return errors.Join(all...)
 }

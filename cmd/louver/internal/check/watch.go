@@ -2,38 +2,34 @@ package check
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 )
 
-// examinedWatch describes a watch before it is armed, from public figures only.
-type examinedWatch struct {
-	Watch     string `json:"watch"`
-	Condition string `json:"condition"`
-	words     string // the condition, as a clause
-	capped    bool   // the stream has max_windows, so more users are there than are expected to count
-	// Epsilon is the cost to one user from arming to firing. The watch is armed at most AtMost times in a period of the budget.
-	Epsilon cli.Figure `json:"epsilon"`
-	AtMost  int64      `json:"at_most"`
-	// FalseAlarms is the probability of any false alarm in a time of FalseAlarmsPer.
+// watchReport describes a watch before it is armed, from public figures only.
+type watchReport struct {
+	Watch          string     `json:"watch"`
+	Condition      string     `json:"condition"`
+	Epsilon        cli.Figure `json:"epsilon"`
+	AtMost         int64      `json:"at_most"`
 	FalseAlarms    cli.Figure `json:"false_alarms"`
 	FalseAlarmsPer string     `json:"false_alarms_per"`
 	sight
+
+	words  string // the condition, as a clause
+	capped bool   // the stream has max_windows, so more users are there than are expected to count
 }
 
-// sight is what a watch sees.
+// sight is what a watch sees. Most and Missed are nil if no number of users is expected.
 type sight struct {
-	// Margin is how many users the watch adds to its target. Excess is how many users too many, or too few, it sees with 95 %
-	// in the first window.
-	Margin float64 `json:"margin"`
-	Excess float64 `json:"excess_95"`
-	// Most is how many of the expected users can be too many, or too few, and Missed the probability that even then the first
-	// window stays silent; nil if no number of users is expected.
+	Margin float64  `json:"margin"`
+	Excess float64  `json:"excess_95"`
 	Most   *float64 `json:"most"`
 	Missed *float64 `json:"missed"`
 }
@@ -48,44 +44,34 @@ func sees(w *mechanisms.Watch, users int64) sight {
 	return s
 }
 
-func examineWatch(s *config.Stream, w config.Watch, users int64) examinedWatch {
+func describeWatch(s *config.Stream, w config.Alarm, expected int64) watchReport {
 	condition := w.Query.Conditions[0]
-	return examinedWatch{Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit), capped: s.MaxWindows != nil,
-		Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, FalseAlarms: cli.NewFigure(w.Query.FalseAlarms),
-		FalseAlarmsPer: config.Duration(w.FalseAlarmsPer), sight: sees(w.Mechanism, users)}
+	return watchReport{Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit),
+		capped: s.MaxWindows != nil, Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost,
+		FalseAlarms: cli.NewFigure(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer),
+		sight: sees(w.Mechanism, expected)}
 }
 
-// print writes what a watch costs and sees, behind an indent.
-func (x examinedWatch) print(w *bytes.Buffer, indent string, users int64) {
-	fmt.Fprintf(w, indent+"watch %s fires if %s\n", x.Watch, x.words)
-	fmt.Fprintf(w, indent+"  costs one user ε %s until it fires, at most %s in a period of the budget\n", x.Epsilon, cli.Plural(x.AtMost, "time"))
-	fmt.Fprintf(w, indent+"  with a margin of %s it raises a false alarm in %s with at most %s %%\n", cli.WithUnit(cli.Tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	fmt.Fprintf(w, indent+"  sees %s %s in a group with 95 %% in the first window\n", cli.WithUnit(cli.Tenths(x.Excess), "users"), cli.Direction(x.Condition))
+// print writes what a watch costs and sees.
+func (x watchReport) print(w *bytes.Buffer, expected int64) {
+	more, many := "more", "too many"
+	if cli.Direction(x.Condition) != many {
+		more, many = "fewer", "too few"
+	}
+	fmt.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.words)
+	fmt.Fprintf(w, "    costs one user ε %s until it fires, at most %s in a period of the budget\n",
+		x.Epsilon, cli.Plural(x.AtMost, "time"))
+	fmt.Fprintf(w, "    its margin of %s keeps the probability of a false alarm in %s at %s %% or less\n",
+		cli.WithUnit(cli.Tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
+	fmt.Fprintf(w, "    with %.0f %s users than that in one group, it fires in the first window with a "+
+		"probability of 95 %%\n", math.Ceil(x.Excess), more)
 	if x.Most != nil {
-		fmt.Fprintf(w, indent+"  of %d expected users at most %s can be %s; it misses even that with %s\n", users, cli.Tenths(*x.Most), cli.Direction(x.Condition), missed(*x.Missed))
+		fmt.Fprintf(w, "    of %d expected users at most %s can be %s: it misses even that with a probability of %s\n",
+			expected, cli.Tenths(*x.Most), many, missed(*x.Missed))
 	}
 	if x.Most != nil && x.capped {
-		fmt.Fprintln(w, indent+"  that goes by those who still count under max_windows; it looks at everybody, and so sees more")
+		fmt.Fprintln(w, "    that goes by those who still count under max_windows; it looks at everybody, and so sees more")
 	}
-}
-
-// blind refuses watches for few users whose margin is larger than the number: even with nobody there they stay silent. A service
-// goes on with one that it has.
-func blind(file *config.File) error {
-	var all []error
-	for _, s := range file.Streams {
-		for _, w := range s.Alarms() {
-			m := w.Query.Conditions[0].UsersBelow
-			if m == nil {
-				continue
-			}
-			if short := w.Mechanism.Margin() - w.Mechanism.Most(0); short > 0 {
-				all = append(all, fmt.Errorf("%s: streams[%s].watches[%s].users_below: %d is less than the margin of %s users, so the watch stays silent even if nobody is there; want at least %d, a larger epsilon or more false alarms",
-					w.Where, s.Name, w.Name, *m, cli.Tenths(w.Mechanism.Margin()), *m+int64(math.Ceil(short))))
-			}
-		}
-	}
-	return errors.Join(all...)
 }
 
 // missed writes the probability of a miss.
@@ -94,4 +80,55 @@ func missed(p float64) string {
 		return "less than 0.1 %"
 	}
 	return cli.Tenths(100*p) + " %"
+}
+
+// changeReport describes a release that is published on change, from public figures only.
+type changeReport struct {
+	Release      string      `json:"release"`
+	Statistic    string      `json:"statistic"`
+	Mechanism    string      `json:"mechanism"`
+	Low          cli.Figure  `json:"low"`
+	High         cli.Figure  `json:"high"`
+	WatchEpsilon cli.Figure  `json:"watch_epsilon"`
+	Epsilon      cli.Figure  `json:"epsilon"`
+	AtMost       int64       `json:"at_most"`
+	Worst        cli.Figure  `json:"epsilon_at_most"`
+	Excess       float64     `json:"excess_95"`
+	Draw         valueReport `json:"draw"`
+
+	each, draw, worst cost.Loss // of a test with its draw, of one draw, and of a period
+}
+
+func describeChange(s *config.Stream, w config.OnChange, public forecast.Public) (changeReport, error) {
+	limit, q := s.Budget.Limit, w.Release.Query
+	p := q.Probabilities()[0]
+	x := changeReport{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(),
+		Low: cli.NewFigure(p.Sub(w.Tolerance)), High: cli.NewFigure(p.Add(w.Tolerance)),
+		WatchEpsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
+		each: cost.Of(limit, w.Price()), draw: cost.Of(limit, w.Redraw()), worst: cost.Of(limit, w.Step().Most())}
+	x.Epsilon, x.Worst = cli.NewFigure(x.draw.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	public.CountEpsilon = 0 // it is drawn without the count
+	values, err := describeValues(*w.Release, public)
+	if err == nil {
+		x.Draw = values[0]
+	}
+	return x, err
+}
+
+// print writes what the release costs and sees.
+func (x changeReport) print(w *bytes.Buffer, unit string, expected int64) {
+	of := ""
+	if expected > 0 {
+		of = fmt.Sprintf(" of %d expected", expected)
+	}
+	fmt.Fprintf(w, "  release %s (%s) is drawn anew in a group once its last value is not between the quantiles "+
+		"%s and %s any more\n", x.Release, x.Statistic, x.Low, x.High)
+	fmt.Fprintf(w, "    costs one user %s until then: ε %s for the test, %s for the draw by %s\n",
+		x.each, x.WatchEpsilon, x.draw, mechanismText(x.Mechanism, x.Draw.Figure))
+	fmt.Fprintf(w, "    this happens at most %s in a period of the budget: at most %s, with the first values\n",
+		cli.Plural(x.AtMost, "time"), x.worst)
+	fmt.Fprintf(w, "    error of a draw, 95 %%: %s\n",
+		errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit)))
+	fmt.Fprintf(w, "    once %s%s are beyond the tolerance, that is seen in the first window with a probability of "+
+		"95 %%\n", users(int64(math.Ceil(x.Excess))), of)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // BuildInfo describes the running program.
@@ -17,18 +18,25 @@ type BuildInfo struct {
 
 // String is one line.
 func (b BuildInfo) String() string {
-	return fmt.Sprintf("louver %s (%s, %s, %s)", b.Version, b.Revision, b.Go, b.Platform)
+	revision := ""
+	if b.Revision != unknown {
+		revision = b.Revision + ", "
+	}
+	return fmt.Sprintf("louver %s (%s%s, %s)", b.Version, revision, b.Go, b.Platform)
 }
+
+// unknown is the revision of a program that was not built from a repository.
+const unknown = "unknown"
 
 // build describes this program. An empty version means that the build says which one it is.
 func build(version string) BuildInfo {
-	b := BuildInfo{Version: version, Revision: "unknown revision", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := BuildInfo{Version: version, Revision: unknown, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
 	if b.Version == "" {
-		b.Version = cmp.Or(info.Main.Version, "(devel)")
+		b.Version = cmp.Or(strings.Trim(info.Main.Version, "()"), "devel")
 	}
 	modified := ""
 	for _, s := range info.Settings {

@@ -105,7 +105,7 @@ func readEnvironment() (Environment, error) {
 		}
 		return e, err
 	}
-	return e, nil
+	return e, e.bind()
 }
 
 // wanted says what variables of a type hold.

@@ -39,18 +39,7 @@ func Certainty(p float64) string {
 			return text + " %"
 		}
 	}
-	return NearlyAll
-}
-
-// NearlyAll is a belief that leaves no doubt worth writing.
-const NearlyAll = "practically 100 %"
-
-// Sure says how sure somebody can become.
-func Sure(p float64) string {
-	if text := Certainty(p); text != NearlyAll {
-		return "at most " + text + " sure"
-	}
-	return NearlyAll + " sure"
+	return "practically 100 %"
 }
 
 // Tenths writes a number with at most one digit after the point.

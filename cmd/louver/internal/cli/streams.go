@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/config/parse"
 )
 
@@ -19,16 +20,23 @@ func LoadStreams(pattern string) (*config.File, error) {
 	return parse.Load(pattern, os.LookupEnv)
 }
 
-// Refuse prints what is wrong with streams files.
-func Refuse(app *App, err error, asJSON bool) error {
-	lines := strings.Split(err.Error(), "\n")
-	if asJSON {
-		if err := WriteJSON(app.Out, map[string][]string{"errors": lines}); err != nil {
+// Refuse prints what is wrong with streams files, as text, json or github.
+func Refuse(app *App, err error, format string) error {
+	mistakes := form.Mistakes(err)
+	switch format {
+	case "json":
+		if err := WriteJSON(app.Out, map[string]any{
+			"errors": strings.Split(err.Error(), "\n"), "error_details": mistakes,
+		}); err != nil {
 			return err
 		}
-	} else {
-		for _, line := range lines {
-			_, _ = fmt.Fprintln(app.Err, line)
+	case "github":
+		if err := WriteGitHub(app.Out, "error", mistakes); err != nil {
+			return err
+		}
+	default:
+		for _, m := range mistakes {
+			_, _ = fmt.Fprintln(app.Err, m.Error())
 		}
 	}
 	return Reported()

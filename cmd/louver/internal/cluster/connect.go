@@ -1,5 +1,5 @@
-// Package cluster reaches Kafka and the schema registry as the settings say, and reads what an app keeps there. Its errors
-// say which setting to look at.
+// Package cluster reaches Kafka and the schema registry as the settings say, and reads what an app keeps there. Its
+// errors say which setting to look at.
 package cluster
 
 import (
@@ -71,7 +71,8 @@ func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *
 	err := conn.Check(trying, func(err error) {
 		if !told && time.Since(began) >= quiet {
 			told = true
-			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
+			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers),
+				zap.String("reason", unreachable(err)))
 		}
 	})
 	switch {
@@ -99,19 +100,23 @@ func connectError(s cli.KafkaSettings, err error) error {
 	case errors.As(err, &authority):
 		why = "the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"
 	case errors.As(err, &host):
-		why = fmt.Sprintf("the broker's certificate is for another name (%v); want LOUVER_KAFKA_TLS_SERVER_NAME, or that name in LOUVER_KAFKA_BROKERS", host)
+		why = fmt.Sprintf("the broker's certificate is for another name (%v); want LOUVER_KAFKA_TLS_SERVER_NAME, or that "+
+			"name in LOUVER_KAFKA_BROKERS", host)
 	case errors.As(err, &credentials):
 		return fmt.Errorf("%w; check the LOUVER_KAFKA_SASL settings", credentials)
 	case errors.Is(err, kafka.SASLAuthenticationFailed):
-		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
+		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and "+
+			"LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.UnsupportedSASLMechanism):
-		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: %s", s.KafkaSASLMechanism, saslMechanisms)
+		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: %s",
+			s.KafkaSASLMechanism, saslMechanisms)
 	case errors.Is(err, kafka.IllegalSASLState), errors.Is(err, kafka.SecurityDisabled):
 		why = "the port takes no credentials; want LOUVER_KAFKA_SASL_MECHANISM unset, or a port with SASL"
 	case kafkaconn.Refused(err):
 		why = fmt.Sprintf("%v; check the LOUVER_KAFKA_TLS and LOUVER_KAFKA_SASL settings", err)
 	default:
-		return fmt.Errorf("no Kafka broker answered at %s within %s: %s; check LOUVER_KAFKA_BROKERS", brokers, patience, unreachable(err))
+		return fmt.Errorf("no Kafka broker answered at %s within %s: %s; check LOUVER_KAFKA_BROKERS", brokers, patience,
+			unreachable(err))
 	}
 	return fmt.Errorf("brokers %s: %s", brokers, why)
 }
@@ -130,7 +135,8 @@ func unreachable(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection was closed without an answer, as brokers that require credentials do (LOUVER_KAFKA_SASL_MECHANISM)"
+		return "the connection was closed without an answer, as brokers that require credentials do " +
+			"(LOUVER_KAFKA_SASL_MECHANISM)"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route to that host"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
@@ -147,16 +153,19 @@ func Reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 
 // Follower returns a reader for a service, which never gives up. Its hooks for retried failures are made by retrying.
 // schemas may be nil.
-func Follower(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error)) *outputs.Reader {
+func Follower(conn *kafkaconn.Conn, schemas codec.Registry,
+	retrying func(problem, solved string) func(error)) *outputs.Reader {
 	return readerWith(conn, schemas, retrying, fetch.Options{})
 }
 
-func readerWith(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error), o fetch.Options) *outputs.Reader {
+func readerWith(conn *kafkaconn.Conn, schemas codec.Registry, retrying func(problem, solved string) func(error),
+	o fetch.Options) *outputs.Reader {
 	o.ClientID = conn.ClientID
 	o.OnRetry = func(topic string, _ int, err error) {
 		retrying("cannot read topic "+topic, "topic "+topic+" can be read again")(err)
 	}
-	return &outputs.Reader{Conn: conn, Schemas: schemas, Retrying: retrying, Fetch: fetch.New(conn.Transport, conn.Addr, o)}
+	return &outputs.Reader{Conn: conn, Schemas: schemas, Retrying: retrying,
+		Fetch: fetch.New(conn.Transport, conn.Addr, o)}
 }
 
 // WithExitCode gives an error of the service or of a reader its exit code.

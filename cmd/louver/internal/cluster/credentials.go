@@ -50,17 +50,20 @@ type credentials cli.KafkaSettings
 func (s credentials) tls() (*tls.Config, error) {
 	if !s.KafkaTLS {
 		for _, f := range []struct{ name, value string }{
-			{"CA_FILE", s.KafkaTLSCAFile}, {"CERT_FILE", s.KafkaTLSCertFile}, {"KEY_FILE", s.KafkaTLSKeyFile}, {"SERVER_NAME", s.KafkaTLSServerName},
+			{"CA_FILE", s.KafkaTLSCAFile}, {"CERT_FILE", s.KafkaTLSCertFile}, {"KEY_FILE", s.KafkaTLSKeyFile},
+			{"SERVER_NAME", s.KafkaTLSServerName},
 		} {
 			if f.value != "" {
-				return nil, fmt.Errorf("LOUVER_KAFKA_TLS_%s=%q, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true", f.name, f.value)
+				return nil, fmt.Errorf("LOUVER_KAFKA_TLS_%s=%q, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true", f.name,
+					f.value)
 			}
 		}
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.KafkaTLSServerName}
 	if (s.KafkaTLSCertFile == "") != (s.KafkaTLSKeyFile == "") {
-		return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q and LOUVER_KAFKA_TLS_KEY_FILE=%q; want both or none", s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
+		return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q and LOUVER_KAFKA_TLS_KEY_FILE=%q; want both or none",
+			s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
 	}
 	if s.KafkaTLSCertFile != "" {
 		certificate, err := login.NewCertificate(s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
@@ -80,7 +83,8 @@ func (s credentials) sasl() (sasl.Mechanism, error) {
 	switch name {
 	case "":
 		if s.KafkaSASLUsername != "" {
-			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME=%q without LOUVER_KAFKA_SASL_MECHANISM; want %s", s.KafkaSASLUsername, saslMechanisms)
+			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME=%q without LOUVER_KAFKA_SASL_MECHANISM; want %s",
+				s.KafkaSASLUsername, saslMechanisms)
 		}
 		return nil, nil
 	case "AWS_MSK_IAM":
@@ -127,10 +131,13 @@ func (s credentials) withPassword(mechanism string) (sasl.Mechanism, error) {
 
 // oauth is OAUTHBEARER: the user name is the client's id, and the password its secret.
 func (s credentials) oauth() (sasl.Mechanism, error) {
-	if u, err := url.Parse(s.KafkaSASLOAuthTokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
-		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=%q; want the address where OAUTHBEARER gets its tokens, such as https://login.example.com/oauth2/token", s.KafkaSASLOAuthTokenURL)
+	if u, err := url.Parse(s.KafkaSASLOAuthTokenURL); err != nil || u.Host == "" ||
+		u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=%q; want the address where OAUTHBEARER gets its tokens, "+
+			"such as https://login.example.com/oauth2/token", s.KafkaSASLOAuthTokenURL)
 	}
-	o := login.OAuth{TokenURL: s.KafkaSASLOAuthTokenURL, ClientID: s.KafkaSASLUsername, Secret: s.password, Scopes: s.KafkaSASLOAuthScopes, Extensions: map[string]string{}}
+	o := login.OAuth{TokenURL: s.KafkaSASLOAuthTokenURL, ClientID: s.KafkaSASLUsername, Secret: s.password,
+		Scopes: s.KafkaSASLOAuthScopes, Extensions: map[string]string{}}
 	for _, e := range s.KafkaSASLOAuthExtensions {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok {
@@ -152,7 +159,8 @@ func (s credentials) password() (string, error) {
 	case s.KafkaSASLPassword != "":
 		return s.KafkaSASLPassword, nil
 	case s.KafkaSASLPasswordFile == "":
-		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD_FILE is not set; %s wants a password", strings.ToUpper(s.KafkaSASLMechanism))
+		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD_FILE is not set; %s wants a password",
+			strings.ToUpper(s.KafkaSASLMechanism))
 	}
 	return secretIn("LOUVER_KAFKA_SASL_PASSWORD_FILE", s.KafkaSASLPasswordFile)
 }

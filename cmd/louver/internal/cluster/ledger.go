@@ -18,7 +18,8 @@ func HasLedger(ctx context.Context, conn *kafkaconn.Conn, app string) error {
 	topic := topics.Names{App: app}.Ledger()
 	switch _, err := topics.Counts(ctx, conn.Client, []topics.Topic{{Name: topic}}); {
 	case errors.Is(err, topics.ErrMissing):
-		return cli.BrokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; check LOUVER_APP_ID, or run louver first", app, topic))
+		return cli.BrokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; "+
+			"check LOUVER_APP_ID, or run louver first", app, topic))
 	default:
 		return WithExitCode(err)
 	}

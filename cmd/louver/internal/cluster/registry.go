@@ -13,9 +13,10 @@ import (
 	"github.com/louver/louver/stream/registry"
 )
 
-// Registries returns the schema registry that the streams need: the same one for what comes in and for what goes out, or
-// nil twice if none is set. reads says that only the outputs matter.
-func Registries(s cli.RegistrySettings, streams []*config.Stream, reads bool) (codec.Registry, publish.Registrar, error) {
+// Registries returns the schema registry that the streams need: the same one for what comes in and for what goes out,
+// or nil twice if none is set. reads says that only the outputs matter.
+func Registries(s cli.RegistrySettings, streams []*config.Stream, reads bool,
+) (codec.Registry, publish.Registrar, error) {
 	needed := ""
 	for _, stream := range streams {
 		switch {
@@ -43,13 +44,16 @@ func registryOf(s cli.RegistrySettings) (*registry.Client, error) {
 	case s.SchemaRegistryURL == "":
 		return nil, nil
 	case (s.SchemaRegistryUsername == "") != (s.SchemaRegistryPasswordFile == ""):
-		return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_USERNAME=%q and LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=%q; want both or none", s.SchemaRegistryUsername, s.SchemaRegistryPasswordFile)
+		return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_USERNAME=%q and LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=%q; want both "+
+			"or none", s.SchemaRegistryUsername, s.SchemaRegistryPasswordFile)
 	}
 	c := registry.Config{Username: s.SchemaRegistryUsername}
 	for address := range strings.SplitSeq(s.SchemaRegistryURL, ",") {
 		address = strings.TrimSpace(address)
-		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-			return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_URL: want an address such as https://registry:8081, without a password")
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+			u.User != nil {
+			return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_URL: want an address such as https://registry:8081, " +
+				"without a password")
 		}
 		c.URLs = append(c.URLs, address)
 	}

@@ -15,10 +15,10 @@ import (
 // cheaper shows two ways to pay less for a figure: drawing it on change, and max_windows in a stream beside this one. It is
 // empty if the demo does not have both.
 func (p picture) cheaper() []string {
-	if len(p.stream.OnChange()) == 0 || len(p.beside) == 0 || p.beside[0].stream.MaxWindows == nil {
+	if len(p.stream.OnChange) == 0 || len(p.beside) == 0 || p.beside[0].stream.MaxWindows == nil {
 		return nil
 	}
-	calm, limited := p.stream.OnChange()[0], p.beside[0]
+	calm, limited := p.stream.OnChange[0], p.beside[0]
 	names := [2]string{calm.Name, limited.stream.Name}
 	values := aligned(shortly(p.watches, calm.Name), shortly(limited.records, limited.stream.Releases[0].Name))
 	width := max(len(names[0]), len(names[1]))
@@ -77,7 +77,7 @@ func instances(records []outputs.Record, name string) (n int64) {
 }
 
 // instancesOf returns what so many instances of a watch cost one user.
-func instancesOf(w config.Watch, instances int64) []budget.Item {
+func instancesOf(w config.OnChange, instances int64) []budget.Item {
 	if instances == 0 {
 		return nil
 	}
@@ -87,10 +87,10 @@ func instancesOf(w config.Watch, instances int64) []budget.Item {
 // price is what the window can cost one user, in all streams: its figures, and one instance of each watch.
 func (p picture) price() (items []budget.Item) {
 	items = p.stream.Price()
-	for _, w := range p.stream.Watches {
-		items = append(items, w.Price()...)
+	for _, x := range p.stream.Steps() {
+		items = append(items, x.Price...)
 		if p.count == 1 {
-			items = append(items, w.First()...)
+			items = append(items, x.First...)
 		}
 	}
 	for _, beside := range p.beside {

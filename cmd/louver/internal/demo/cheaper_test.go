@@ -106,7 +106,7 @@ func TestBoardOfStreamsSideBySide(t *testing.T) {
 			for _, r := range s.Releases {
 				b.add(outputs.Record{Stream: s.Name, Group: g, Release: r.Name, WindowEnd: time.Unix(0, s.Window.End)})
 			}
-			for _, w := range s.Watches {
+			for _, w := range s.Steps() {
 				b.add(outputs.Record{Stream: s.Name, Group: g, Release: w.Name, WindowEnd: time.Unix(0, s.Window.End)})
 			}
 		}

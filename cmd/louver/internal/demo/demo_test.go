@@ -157,7 +157,7 @@ func TestDemoOnBusyMachine(t *testing.T) {
 			t.Errorf("window %d is number %d, from %s to %s", i+1, p.count, p.start, p.end)
 		}
 		a := alarmOf(p)
-		calm := p.stream.OnChange()[0]
+		calm := p.stream.OnChange[0]
 		if want := decimal.New(int64(35*(i+1)+25*min(8, i+1)), -2).Add(a.cost).Add(*cost.Of(p.stream.Budget.Limit, instancesOf(calm, instances(p.watches, calm.Name))).Sum); !p.lost.Equal(want) {
 			t.Errorf("window %d: ε %s lost, want %s", i+1, p.lost, want)
 		}

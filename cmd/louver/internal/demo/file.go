@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -46,6 +47,9 @@ type fileScene struct {
 
 // newFileScene checks the flags.
 func newFileScene(f fileFlags) (*fileScene, error) {
+	if _, err := os.Stat(f.CSV); errors.Is(err, fs.ErrNotExist) {
+		return nil, feed.FileError(fmt.Errorf("--csv %s: no such file; want a CSV or JSON-lines file", f.CSV))
+	}
 	if f.Time == "" {
 		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows windows. "+
 			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X --epsilon 1", f.CSV))

@@ -18,7 +18,7 @@ import (
 func TestAlarmOfTheDemo(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	record := func(group, value string, fired bool) outputs.Record {
-		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Watches[0].Name, Statistic: record.StatisticWatch, Instance: 2}
+		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Alarms[0].Name, Statistic: record.StatisticWatch, Instance: 2}
 		if value != "" {
 			r.Value = new(json.Number(value))
 		}
@@ -46,7 +46,7 @@ func TestAlarmOfTheDemo(t *testing.T) {
 // TestCountingCost asks the exact law of a count what an alarm by counting misses and how often it fires without cause.
 func TestCountingCost(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
-	w := s.Watches[0]
+	w := s.Alarms[0]
 	epsilon, x := countingCost(s, w), w.Mechanism.Excess95()
 	comparisons := 3 * 30 * 86400 / 10.
 	beyond := func(c float64) float64 { return math.Exp(-epsilon*math.Ceil(c)) / (1 + math.Exp(-epsilon)) } // P(noise ≥ c)

@@ -28,7 +28,8 @@ func (c FileColumns) Columns() (replay.Columns, error) {
 		}
 	}
 	if missing != nil {
-		return replay.Columns{}, cli.UsageError(fmt.Errorf("%s missing; want the names of these columns of the file", strings.Join(missing, ", ")))
+		return replay.Columns{}, cli.UsageError(fmt.Errorf("%s missing; want the names of these columns of the file",
+			strings.Join(missing, ", ")))
 	}
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
 }

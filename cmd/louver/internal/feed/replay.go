@@ -35,8 +35,8 @@ type ReplayCommand struct {
 
 // Help is the long help.
 func (ReplayCommand) Help() string {
-	return `Sends each row as a JSON record with the columns that you name. The fields have the names of the columns. A dot in a name
-leads into an object: geo.city becomes {"geo":{"city":…}}, which a streams file reads as geo.city.
+	return `Sends each row as a JSON record with the columns that you name. The fields have the names of the columns. A
+dot in a name leads into an object: geo.city becomes {"geo":{"city":…}}, which a streams file reads as geo.city.
 
 Then it prints the input block that reads these records, for you to copy into a streams file. If a stream would reject
 some of them, it says which lines and why.
@@ -117,7 +117,8 @@ func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Se
 }
 
 // send sends the records, or only reads them in a dry run.
-func (c *ReplayCommand) send(ctx context.Context, app *cli.App, records iter.Seq2[replay.Record, error]) (n int, err error) {
+func (c *ReplayCommand) send(ctx context.Context, app *cli.App, records iter.Seq2[replay.Record, error],
+) (n int, err error) {
 	if c.DryRun {
 		for _, err := range records {
 			if err != nil {
@@ -148,7 +149,8 @@ func (c *ReplayCommand) tell(app *cli.App, columns replay.Columns, n int, trial 
 	text := fmt.Sprintf("# %s This input, in a stream of a streams file, reads them:\ninput:\n  %s\n", sent,
 		strings.ReplaceAll(strings.TrimSpace(columns.Input(c.Topic)), "\n", "\n  "))
 	if columns.Group != "" {
-		text += fmt.Sprintf("# groups: [...]   list the names in %s that you want figures for. The list is public.\n", columns.Group)
+		text += fmt.Sprintf("# groups: [...]   list the names in %s that you want figures for. The list is public.\n",
+			columns.Group)
 	}
 	if c.From == "" {
 		text += "# The events keep their times. For all of them to count, the stream's start must lie before the first.\n"
@@ -157,7 +159,8 @@ func (c *ReplayCommand) tell(app *cli.App, columns replay.Columns, n int, trial 
 		return err
 	}
 	for _, r := range trial.Rejected() {
-		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count, cli.Plural(n, "event"), r.Reason, r.First, Meaning(r.Reason, columns))
+		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count,
+			cli.Plural(n, "event"), r.Reason, r.First, Meaning(r.Reason, columns))
 	}
 	return nil
 }
@@ -170,7 +173,8 @@ const sendEvery = 100 * time.Millisecond
 
 // SendRecords sends records as they come. Their timestamp is the time of sending, because a topic would delete records
 // that look older than its retention.
-func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error], topic string) (sent int, err error) {
+func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error],
+	topic string) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
 		return 0, cluster.WithExitCode(err)

@@ -20,14 +20,18 @@ type RulesCommand struct {
 	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
 	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
 	Windows int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
+	Runbook string                     `default:"https://github.com/louver/louver/blob/main/deploy/RUNBOOK.md" name:"runbook-url" placeholder:"URL" help:"The address of the runbook, for the annotation runbook_url."`
 	Noisy   bool                       `help:"Also write alerts that noise alone raises more than once a day."`
 }
 
+// Runbook is the address of deploy/RUNBOOK.md.
+const Runbook = "https://github.com/louver/louver/blob/main/deploy/RUNBOOK.md"
+
 // Help is the long help.
 func (RulesCommand) Help() string {
-	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies beyond the
-value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30 days. If
-there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
+	return `Writes a rule file for Prometheus to standard output. An alert fires when the whole band of a figure lies
+beyond the value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30
+days. If there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
 
   louver rules streams.yaml --above checkout-latency/p99=800 \
     --below checkout-latency/users=500 > louver-rules.yaml
@@ -44,7 +48,7 @@ func (c *RulesCommand) Run(app *cli.App) error {
 	}
 	file, err := parse.LoadAll(c.Files, os.LookupEnv)
 	if err != nil {
-		return cli.Refuse(app, err, false)
+		return cli.Refuse(app, err, "text")
 	}
 	var thresholds []rules.Threshold
 	for _, side := range []struct {
@@ -60,7 +64,7 @@ func (c *RulesCommand) Run(app *cli.App) error {
 			thresholds = append(thresholds, t)
 		}
 	}
-	warnings, err := rules.Write(app.Out, file.Streams, thresholds)
+	warnings, err := rules.Write(app.Out, file.Streams, thresholds, c.Runbook)
 	for _, line := range warnings {
 		_, _ = fmt.Fprintln(app.Err, "warning: "+line)
 	}

@@ -1,5 +1,5 @@
-// Package generate has the commands that write files for others: a first streams file, alert rules, and the schemas of what
-// louver reads and publishes.
+// Package generate has the commands that write files for others: a first streams file, alert rules, and the schemas of
+// what louver reads and publishes.
 package generate
 
 import (
@@ -15,8 +15,8 @@ import (
 
 // SchemaCommand prints the schemas of files, records and the API.
 type SchemaCommand struct {
-	Of     string `arg:"" name:"streams|release|openapi|asyncapi" enum:"streams,release,openapi,asyncapi" help:"streams: the streams file. release: the published record. openapi: the HTTP API. asyncapi: the output topics."`
-	Format string `default:"json" enum:"json,markdown,avro" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams and release. avro: the schema of release in Avro."`
+	Of     string `arg:"" name:"streams|release|check|openapi|asyncapi" enum:"streams,release,check,openapi,asyncapi" help:"streams: the streams file. release: the published record. check: what check and plan print as JSON. openapi: the HTTP API. asyncapi: the output topics."`
+	Format string `default:"json" enum:"json,markdown,avro" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams, release and check. avro: the schema of release in Avro."`
 }
 
 // Help is the long help.
@@ -53,7 +53,11 @@ func (c SchemaCommand) Run(app *cli.App) error {
 		_, err = fmt.Fprint(app.Out, text)
 		return err
 	}
-	contract, err := contracts[c.Of]()
+	contractOf, ok := contracts[c.Of]
+	if !ok {
+		return cli.UsageError(fmt.Errorf("--format json: there is no JSON Schema of %s; want markdown", c.Of))
+	}
+	contract, err := contractOf()
 	if err != nil {
 		return err
 	}
@@ -73,11 +77,14 @@ var (
 	streamsIntroduction string
 	//go:embed schema_release.md
 	releaseIntroduction string
+	//go:embed schema_check.md
+	checkReference string
 )
 
 // references make the printed documents.
 var references = map[string]func() (string, error){
 	"streams": func() (string, error) { return streamsIntroduction + "\n" + parse.Reference(), nil },
+	"check":   func() (string, error) { return checkReference, nil },
 	"release": func() (string, error) {
 		fields, err := record.Reference()
 		return releaseIntroduction + "\n" + fields, err

@@ -108,7 +108,7 @@ func (r budgetReport) lines() (lines []string) {
 	}
 	for _, b := range r.Budgets {
 		if b.DayEpsilon != nil {
-			lines = append(lines, fmt.Sprintf("budget %s: %s", b.Budget, InAnyDay(b.day)))
+			lines = append(lines, fmt.Sprintf("budget %s: "+InAnyDay, b.Budget, b.day))
 			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
 				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who were counted anew, cost more", b.Budget, held))
 			}

@@ -83,7 +83,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	// Two periods of 12 hours cover 24: 2·8·0.25 of windows, 2·(3·0.15 + 0.05 + 2·1) of visits' watches, 2·(0.6 + 0.5) of moods'.
 	// The cap holds for 24 hours, so the windows cost 8·0.25.
 	const want = "budget both: one person loses at most ε 9.2 in any 24 h, counting the windows that end in it"
-	if of := "budget both: " + InAnyDay(parsed.Payer(parsed.Budgets[0], now).InAnyDay()); of != want {
+	if of := fmt.Sprintf("budget both: "+InAnyDay, parsed.Payer(parsed.Budgets[0], now).InAnyDay()); of != want {
 		t.Fatalf("check says %s", of)
 	}
 	both := withMost(r, []control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()), edition(visits, 1, 0)}, now)

@@ -41,7 +41,7 @@ func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
 					l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
 				}
 			}
-			for _, w := range s.Watches {
+			for _, w := range s.Steps() {
 				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: w.Name})))
 			}
 		}

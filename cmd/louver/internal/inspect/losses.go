@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"fmt"
-
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config/cost"
 )
@@ -28,10 +26,8 @@ func InputsOf(payers []cost.Payer) (all []Input) {
 	return all
 }
 
-// InAnyDay says what one person loses at most through a budget's windows.
-func InAnyDay(lost cost.Loss) string {
-	return fmt.Sprintf("one person loses at most %s in any 24 h, counting the windows that end in it", lost)
-}
+// InAnyDay says what one person loses at most through a budget's windows. It has a place for a [cost.Loss].
+const InAnyDay = "one person loses at most %s in any 24 h, counting the windows that end in it"
 
 // EpsilonOf returns the ε of a loss, or nil if it has no bound.
 func EpsilonOf(l cost.Loss) *cli.Figure {

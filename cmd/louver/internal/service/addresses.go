@@ -25,7 +25,7 @@ func publicServer(s cli.HTTPSettings, shown *published, report func() health.Rep
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(shown.gauges)
+	registry.MustRegister(shown.gauges, web.NewExhausts(shown.config()))
 	mux := http.NewServeMux()
 	probes(mux, report, false)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -199,7 +199,7 @@ func described(streams []*config.Stream) []metrics.Stream {
 		for _, r := range s.Releases {
 			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
 		}
-		for _, w := range s.OnChange() {
+		for _, w := range s.OnChange {
 			m.Statistics = append(m.Statistics, string(w.Release.Query.Statistic))
 		}
 		all = append(all, m)

@@ -1,0 +1,187 @@
+package chaostest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/kafka/txn"
+)
+
+// deed is an event that was sent to an input topic.
+type deed struct {
+	topic     string
+	partition int
+	user      string
+	group     string
+	value     int
+	at        time.Time
+	acked     time.Time // zero: nobody knows whether the brokers have it
+}
+
+// before says that d comes before o by the order of a policy: that of time for "last", of values for "max".
+func (d deed) before(o deed, policy string) bool {
+	if c := d.at.Compare(o.at); policy == "last" && c != 0 {
+		return c < 0
+	}
+	return d.value < o.value
+}
+
+// load sends events until it is stopped, and remembers them.
+type load struct {
+	conn       *kafkaconn.Conn
+	topics     []string
+	probed     string       // the topic of the probes
+	partitions atomic.Int32 // of each topic
+	stop       context.CancelFunc
+	senders    sync.WaitGroup
+	mu         sync.Mutex
+	sent       []deed
+}
+
+const (
+	senders    = 3
+	userCount  = 300
+	upperBound = 1000 // values lie between 0 and that
+)
+
+// probes are users with a group each. They send to the topic of probes all the time, so that counts of their groups
+// say in which windows they count.
+var probes = []string{"probe-0", "probe-1", "probe-2", "probe-3"}
+
+// startLoad sends to the topics, each of which has that many partitions. Probes send to the last.
+func startLoad(conn *kafkaconn.Conn, seed uint64, partitions int, topics ...string) *load {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &load{conn: conn, topics: topics, probed: topics[len(topics)-1], stop: stop}
+	l.partitions.Store(int32(partitions))
+	for i := range senders {
+		random := rand.New(rand.NewPCG(seed, uint64(i)+1))
+		l.senders.Go(func() { l.run(ctx, random) })
+	}
+	return l
+}
+
+// end stops sending. Events that are on their way then may have arrived.
+func (l *load) end() []deed {
+	l.stop()
+	l.senders.Wait()
+	return l.sent
+}
+
+func (l *load) run(ctx context.Context, random *rand.Rand) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		deeds := make([]deed, 1+random.IntN(4))
+		topic, partition := l.topics[random.IntN(len(l.topics))], random.IntN(int(l.partitions.Load()))
+		if topic == l.probed {
+			deeds = append(deeds, make([]deed, len(probes))...)
+		}
+		var records []txn.Record
+		for i := range deeds {
+			user := random.IntN(userCount)
+			// Some events reach the broker later than they happened, but all before their windows are due.
+			at := time.Now().UTC().Add(-time.Duration(random.IntN(1000)) * time.Millisecond)
+			deeds[i] = deed{topic: topic, partition: partition, user: fmt.Sprint("u", user), group: []string{"eu", "us"}[user%2],
+				value: random.IntN(upperBound + 1), at: at}
+			if probe := len(deeds) - 1 - i; topic == l.probed && probe < len(probes) {
+				deeds[i].user, deeds[i].group = probes[probe], probes[probe]
+			}
+			records = append(records, deeds[i].record())
+		}
+		if err := txn.Send(ctx, l.conn.Client, records); err == nil {
+			now := time.Now()
+			for i := range deeds {
+				deeds[i].acked = now
+			}
+		}
+		l.mu.Lock()
+		l.sent = append(l.sent, deeds...)
+		l.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (d deed) record() txn.Record {
+	value, err := json.Marshal(map[string]any{"user": d.user, "group": d.group, "value": d.value,
+		"time": d.at.Format(time.RFC3339Nano)})
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return txn.Record{Topic: d.topic, Partition: d.partition, Value: value, Time: d.at.UnixMilli()}
+}
+
+// truth is what the events say of one group of one window: the figures lie between low and high, which are the same
+// unless events came so late that they may count or not.
+type truth struct{ low, high map[string]float64 }
+
+// slowAbove is the value of the stream's release "slow": it counts users above.
+const slowAbove = 500
+
+// truthOf computes the figures of a group of a window without any part of the service. certain tells whether an event
+// counts for sure; one that does not may.
+func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
+	byUser := map[string][]deed{}
+	for _, d := range deeds {
+		byUser[d.user] = append(byUser[d.user], d)
+	}
+	t := truth{map[string]float64{"users": 0, "slow": 0}, map[string]float64{"users": 0, "slow": 0}}
+	var values []int
+	open := false
+	for _, own := range byUser {
+		var sure *deed
+		for i, d := range own {
+			if certain(d) && (sure == nil || sure.before(d, policy)) {
+				sure = &own[i]
+			}
+		}
+		slow, fast := 0, 0 // among the contributions that this user may have made
+		for _, d := range own {
+			if sure != nil && d != *sure && (certain(d) || d.before(*sure, policy)) {
+				continue
+			}
+			open = open || sure == nil || d != *sure
+			if d.value > slowAbove {
+				slow++
+			} else {
+				fast++
+			}
+		}
+		t.high["users"]++
+		if slow > 0 {
+			t.high["slow"]++
+		}
+		if sure != nil {
+			values = append(values, sure.value)
+			t.low["users"]++
+			if fast == 0 {
+				t.low["slow"]++
+			}
+		}
+	}
+	t.low["p50"], t.high["p50"] = 0, upperBound
+	if n := len(values); n > 0 && !open {
+		// The median of an even number is any value between the two in the middle.
+		slices.Sort(values)
+		t.low["p50"], t.high["p50"] = float64(values[(n+1)/2-1]), float64(values[n/2])
+	}
+	return t
+}
+
+func (t truth) String() string {
+	var s []string
+	for _, name := range []string{"users", "slow", "p50"} {
+		s = append(s, fmt.Sprintf("%s %v to %v", name, t.low[name], t.high[name]))
+	}
+	return strings.Join(s, ", ")
+}

@@ -1,0 +1,183 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+)
+
+// budgetReport says how long a budget pays for its streams, and what all of them cost one person.
+type budgetReport struct {
+	Budget         string       `json:"budget"`
+	Where          string       `json:"where"`
+	Epsilon        cli.Figure   `json:"epsilon_limit"`
+	Delta          cli.Figure   `json:"delta_limit"`
+	Per            string       `json:"per"`
+	Streams        []string     `json:"streams"`
+	Pays           bool         `json:"pays"`
+	Windows        int64        `json:"windows"`
+	Lasts          string       `json:"lasts"`
+	ExhaustedAt    *time.Time   `json:"exhausted_at"`
+	Wanted         *cli.Figure  `json:"epsilon_wanted"` // nil if the schedules are endless
+	WantedSum      *cli.Figure  `json:"epsilon_wanted_sum,omitempty"`
+	WithDelta      *deltaReport `json:"with_delta,omitempty"` // nil if there is a δ, or if one saves nothing
+	Period         *lossReport  `json:"period,omitempty"`     // nil if no stream uses the budget
+	Day            *lossReport  `json:"day,omitempty"`        // the same
+	DayEpsilon     cli.Figure   `json:"epsilon_per_day"`
+	DayDelta       cli.Figure   `json:"delta_per_day"`
+	DaySum         *cli.Figure  `json:"epsilon_per_day_sum,omitempty"`
+	Touched        *int64       `json:"windows_per_stretch"` // nil if there is no period
+	StretchEpsilon *cli.Figure  `json:"epsilon_per_stretch"`
+	StretchDelta   *cli.Figure  `json:"delta_per_stretch"`
+
+	besides               string // names the watches and the releases on change
+	later                 bool   // a stretch changes later windows beside those that overlap it
+	limit, needs, stretch cost.Loss
+}
+
+// deltaReport is what the schedules of a budget would want with a δ.
+type deltaReport struct {
+	Epsilon cli.Figure `json:"epsilon_wanted"`
+	Delta   cli.Figure `json:"delta"`
+
+	needs cost.Loss
+}
+
+// describeBudget describes a budget. One without an ε is not chosen yet.
+func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetReport {
+	x := budgetReport{Budget: b.Name, Where: b.Where, Epsilon: cli.NewFigure(b.Epsilon), Delta: cli.NewFigure(b.Delta),
+		Per: config.Period(b.Per), Streams: []string{}, limit: cost.Whole(b.Limit)}
+	streams, pays := file.StreamsOf(b), file.Payer(b, now)
+	if len(streams) == 0 {
+		x.Pays, x.Lasts = true, "unused"
+		return x
+	}
+	var inPeriod, inDay int64
+	for i, s := range streams {
+		x.Streams = append(x.Streams, s.Name)
+		if n, bounded := pays.Streams[i].Most(b.Per); bounded {
+			inPeriod += n
+		}
+		inDay += pays.Streams[i].Counts(day)
+	}
+	x.besides = config.Besides(streams...)
+	x.Period, x.Day = new(newLossReport(pays.InAnyPeriod(), inPeriod)), new(newLossReport(pays.InAnyDay(), inDay))
+	x.DayEpsilon, x.DayDelta, x.DaySum = x.Day.Epsilon, x.Day.Delta, x.Day.Sum
+	x.needs = pays.Needs()
+	x.Wanted, x.WantedSum = inspect.EpsilonOf(x.needs), inspect.SumOf(x.needs)
+	if less, ok := pays.Saved(file.PayerWithDelta(b, now)); ok {
+		x.WithDelta = &deltaReport{cli.NewFigure(less.Epsilon), cli.NewFigure(less.Delta), less}
+	}
+	if b.Epsilon.IsZero() {
+		return x
+	}
+	if b.Per != 0 {
+		touched, lost, later := pays.InAnyStretch()
+		x.Touched, x.stretch, x.later = &touched, lost, later
+		x.StretchEpsilon, x.StretchDelta = new(cli.NewFigure(lost.Epsilon)), new(cli.NewFigure(lost.Delta))
+	}
+	x.lasts(pays.Runway(), streams, now)
+	return x
+}
+
+// lasts says how long the budget pays.
+func (b *budgetReport) lasts(runway budget.Runway, streams []*config.Stream, now time.Time) {
+	begin, ends := int64(math.MaxInt64), true
+	for _, s := range streams {
+		begin, ends = min(begin, s.Window.FirstStart(now)), ends && s.Window.End != 0
+	}
+	b.Pays, b.Windows = runway.Pays, runway.Windows
+	switch {
+	case runway.Pays && ends:
+		b.Lasts = "to the last window"
+	case runway.Pays:
+		b.Lasts = "for ever"
+	case runway.ExhaustedAt == 0:
+		b.Lasts = "beyond the year 2262"
+	default:
+		b.ExhaustedAt = new(time.Unix(0, runway.ExhaustedAt).UTC())
+		b.Lasts = config.Duration(time.Duration(runway.ExhaustedAt - begin))
+	}
+}
+
+func (b *budgetReport) print(w *bytes.Buffer) {
+	if b.Epsilon.IsZero() {
+		b.printUnchosen(w)
+		return
+	}
+	which := "windows that end in any " + b.Per
+	if b.Per == config.Period(0) {
+		which = "all windows together"
+	}
+	fmt.Fprintf(w, "budget %s (%s)\n  %s cost one user at most %s", b.Budget, b.Where, which, b.limit)
+	if b.Wanted != nil {
+		fmt.Fprintf(w, "; the schedule needs %s", b.needs)
+	}
+	fmt.Fprintln(w)
+	if b.Day == nil {
+		fmt.Fprint(w, "  no stream uses it\n\n")
+		return
+	}
+	if b.WithDelta != nil {
+		fmt.Fprintf(w, "  with delta: %s in the budget, the schedule would need ε %s\n", b.WithDelta.Delta,
+			b.WithDelta.Epsilon)
+	}
+	switch b.Per {
+	case config.Period(day): // the next line says it
+	case config.Period(0):
+		printOdds(w, "  ", b.Period, "one person loses at most %s in all windows together")
+	default:
+		printOdds(w, "  ", b.Period, "one person loses at most %s in any "+b.Per+", counting the windows that end in it")
+	}
+	printOdds(w, "  ", b.Day, inspect.InAnyDay)
+	b.printStretch(w)
+	fmt.Fprintf(w, "  lasts %s", b.Lasts)
+	switch {
+	case b.ExhaustedAt != nil:
+		fmt.Fprintf(w, ": it pays for %s and withholds those that it cannot pay for", cli.Plural(b.Windows, "window"))
+	case !b.Pays:
+		fmt.Fprint(w, ", and then withholds the windows that it cannot pay for")
+	}
+	fmt.Fprint(w, "\n\n")
+}
+
+// printUnchosen says what the windows cost where nobody has chosen a budget yet.
+func (b *budgetReport) printUnchosen(w *bytes.Buffer) {
+	printOdds(w, "", b.Day, inspect.InAnyDay)
+	if b.WithDelta != nil {
+		fmt.Fprintf(w, "with delta: %s in a budget that would be ε %s\n  %s\n",
+			b.WithDelta.Delta, b.WithDelta.Epsilon, b.WithDelta.needs.Odds("you were there"))
+	}
+}
+
+// printOdds writes a sentence with a place for a loss, and the odds below it.
+func printOdds(w *bytes.Buffer, indent string, l *lossReport, sentence string) {
+	fmt.Fprintf(w, "%s"+sentence+"\n%[1]s  %[3]s\n", indent, l.lost, l.lost.Odds("you were there"))
+}
+
+// printStretch says what a person's actions in a stretch of time as long as the period cost them.
+func (b *budgetReport) printStretch(w *bytes.Buffer) {
+	if b.Touched == nil {
+		return
+	}
+	later, twice := "", ""
+	if b.later {
+		later = " with later ones in which that user counts instead,"
+	}
+	if b.besides != "" {
+		twice = ", with the " + b.besides + " of two periods"
+	}
+	fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n",
+		b.Per, cli.Plural(*b.Touched, "window"), later, b.stretch, twice)
+	if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
+		fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole "+
+			"periods, and rounds up")
+	}
+}

@@ -1,0 +1,230 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/inspect"
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+)
+
+// day is the stretch of time that all streams are compared by.
+const day = 24 * time.Hour
+
+// streamReport says what a stream costs and how good its figures will be.
+type streamReport struct {
+	Stream       string          `json:"stream"`
+	Unit         string          `json:"unit"`
+	Where        string          `json:"where"`
+	Size         string          `json:"size"`
+	Every        string          `json:"every"`
+	Grace        string          `json:"grace"`
+	Groups       int             `json:"groups"`
+	MaxGroups    int             `json:"max_groups"`
+	MaxWindows   *capReport      `json:"max_windows"`
+	Budget       string          `json:"budget"`
+	Expected     int64           `json:"expected_users"`
+	Users        int64           `json:"users"` // the same
+	Shape        string          `json:"shape,omitempty"`
+	Epsilon      cli.Figure      `json:"epsilon_per_window"`
+	Delta        cli.Figure      `json:"delta_per_window"`
+	Overlap      int64           `json:"windows_per_event"`
+	EventEpsilon cli.Figure      `json:"epsilon_per_event"`
+	EventDelta   cli.Figure      `json:"delta_per_event"`
+	Window       lossReport      `json:"window"`
+	Day          *lossReport     `json:"day"`            // nil if windows are further apart
+	Advanced     *lossReport     `json:"day_with_delta"` // nil if the budget has a δ, or if one saves nothing
+	Releases     []releaseReport `json:"releases"`
+	Watches      []watchReport   `json:"watches,omitempty"`
+	OnChange     []changeReport  `json:"on_change,omitempty"`
+	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
+	Backlog      *backlogReport  `json:"backlog"`
+
+	besides                string // names the watches and the releases on change
+	changed                int64  // how many windows an event changes
+	window, event, watches cost.Loss
+}
+
+// capReport limits the windows in which one user counts. Stretches begin at other times for other users.
+type capReport struct {
+	Count int64   `json:"count"`
+	Per   string  `json:"per"`
+	Each  int64   `json:"each"`
+	Block string  `json:"block"`
+	Share float64 `json:"share"`
+}
+
+// describeStream describes a stream that pays pays for.
+func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, now time.Time) (*streamReport, error) {
+	of := s.Cost(now)
+	window, changed := pays.Lost(of, 1), of.Changed(1)
+	x := &streamReport{Stream: s.Name, Unit: s.Unit, Where: s.Where, Size: config.Duration(s.Window.Size),
+		Every: config.Duration(s.Window.Every), Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups),
+		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, Expected: public.Users, Users: public.Users,
+		Epsilon: cli.NewFigure(window.Epsilon), Delta: cli.NewFigure(window.Delta), window: window,
+		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
+	x.Overlap, x.changed, x.event = pays.Event(of)
+	x.EventEpsilon, x.EventDelta = cli.NewFigure(x.event.Epsilon), cli.NewFigure(x.event.Delta)
+	if m := s.MaxWindows; m != nil {
+		block := config.Duration(time.Duration(m.By.Block) * s.Window.Every)
+		x.MaxWindows = &capReport{m.By.AtMost(), config.Duration(m.Per), m.By.Most, block,
+			min(1, float64(m.By.Most)/float64(m.By.Block))}
+	}
+	if public.Shape != nil {
+		x.Shape = public.Shape.String()
+	}
+	for _, r := range s.Releases {
+		described, err := describeRelease(s, r, public)
+		if err != nil {
+			return nil, err
+		}
+		x.Releases = append(x.Releases, described)
+	}
+	for _, w := range s.Alarms {
+		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
+	}
+	for _, w := range s.OnChange {
+		described, err := describeChange(s, w, public)
+		if err != nil {
+			return nil, err
+		}
+		x.OnChange = append(x.OnChange, described)
+	}
+	if len(s.Steps()) > 0 {
+		x.watches = cost.Of(pays.Limit, of.Watches)
+		x.WatchEpsilon = inspect.EpsilonOf(x.watches)
+	}
+	x.describeDay(s, pays, now)
+	return x, nil
+}
+
+// describeDay says what the stream alone costs in any 24 hours.
+func (s *streamReport) describeDay(of *config.Stream, pays cost.Payer, now time.Time) {
+	if day/of.Window.Every <= 1 {
+		return
+	}
+	windows := of.Cost(now).Counts(day)
+	pays.Streams = []cost.Stream{of.Cost(now)}
+	lost := pays.InAnyDay()
+	s.Day = new(newLossReport(lost, windows))
+	if pays.Delta.IsZero() {
+		pays.Epsilon, pays.Delta = decimal.Zero, cost.Suggested // whatever its ε will be
+		pays.Streams = []cost.Stream{of.CostWithDelta(now)}
+		if less := pays.InAnyDay(); less.Epsilon.LessThan(lost.Epsilon) {
+			s.Advanced = new(newLossReport(less, windows))
+		}
+	}
+}
+
+func (s *streamReport) print(w *bytes.Buffer, width int) error {
+	s.printWindows(w)
+	s.printLosses(w)
+	s.Backlog.print(w)
+	if len(s.Releases) > 0 {
+		head, rows := tableOf(s.Releases, s.Unit, s.MaxGroups > 1, s.Shape != "", s.Users > 0)
+		fmt.Fprintln(w)
+		if err := cli.WriteTable(w, width, head, rows); err != nil {
+			return err
+		}
+	}
+	if s.Shape != "" && s.Users > 0 {
+		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the shape.")
+	}
+	for _, r := range s.Releases {
+		if r.Needs != nil {
+			fmt.Fprintf(w, "  %s: an error of %s.\n", r.Release, r.Needs.text(r.Epsilon, s.Users))
+		}
+	}
+	for _, x := range s.OnChange {
+		fmt.Fprintln(w)
+		x.print(w, s.Unit, s.Users)
+	}
+	for _, x := range s.Watches {
+		fmt.Fprintln(w)
+		x.print(w, s.Users)
+	}
+	fmt.Fprintln(w)
+	return nil
+}
+
+// printWindows says which windows there are, and who is in them.
+func (s *streamReport) printWindows(w *bytes.Buffer) {
+	windows := "windows of " + s.Size
+	if s.Every != s.Size {
+		windows += ", one every " + s.Every
+	}
+	if s.Stream == "" {
+		fmt.Fprintln(w, windows)
+	} else {
+		fmt.Fprintf(w, "stream %s (%s)\n  %s, drawn %s after they end\n", s.Stream, s.Where, windows, s.Grace)
+	}
+	if s.Users > 0 {
+		who := "expected"
+		if s.MaxWindows != nil {
+			who = "expected to count"
+		}
+		fmt.Fprintf(w, "  %s %s in a window and group\n", users(s.Users), who)
+	}
+	if s.Shape != "" {
+		fmt.Fprintf(w, "  values like %s\n", s.Shape)
+	}
+}
+
+// printLosses says in what one user counts, and what they can lose at most.
+func (s *streamReport) printLosses(w *bytes.Buffer) {
+	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
+	switch {
+	case s.Groups == 1:
+		groups = "the one group"
+	case s.Groups == 0:
+		groups = cli.Plural(s.MaxGroups, "group")
+	}
+	fmt.Fprintf(w, "  one user counts in %s", groups)
+	if len(s.Releases) > 0 {
+		fmt.Fprintf(w, " and can lose %s in a window", s.window)
+	}
+	if s.Budget != "" {
+		fmt.Fprintf(w, "; budget %s pays", s.Budget)
+	}
+	fmt.Fprintln(w)
+	if n := s.Window.Windows; n > 1 && len(s.Releases) > 0 {
+		fmt.Fprintf(w, "  what one user has in one window changes up to %d, because who does not count in it may count in a "+
+			"later one: at most %s\n", n, s.Window.lost)
+	}
+	if len(s.Releases) > 0 {
+		fmt.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))
+	}
+	if m := s.MaxWindows; m != nil {
+		first := "one"
+		if m.Each > 1 {
+			first = fmt.Sprint(m.Each)
+		}
+		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, "+
+			"the first %s in which they appear\n",
+			cli.Plural(m.Count, "window"), m.Per, m.Block, first)
+		if m.Share < 1 {
+			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; "+
+				"those who come rarely all count\n",
+				math.Ceil(1/m.Share))
+		}
+	}
+	if s.Overlap > 1 && len(s.Releases) > 0 {
+		later := ""
+		if s.changed > s.Overlap {
+			later = " with later ones in which that user counts instead,"
+		}
+		fmt.Fprintf(w, "  one event falls into up to %d windows,%s which cost its user at most %s\n",
+			s.Overlap, later, s.event)
+	}
+	if s.besides != "" {
+		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, beside the windows\n",
+			s.besides, s.watches)
+	}
+}

@@ -1,0 +1,294 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/windows"
+)
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(floorVariable); args != "" {
+		os.Exit(floorMain(args))
+	}
+	os.Exit(m.Run())
+}
+
+// result is what a row shows. What is 0 was not measured.
+type result struct {
+	rate     float64 // events a second, from the first that was read to the last
+	cpu      float64 // µs of user and system time for each event, of the whole process from start to end
+	rss      float64 // MiB at the most
+	user     float64 // bytes of an open slice for each user
+	p50, p99 time.Duration
+}
+
+// TestBench prints the table. It checks nothing but that all figures are published.
+func TestBench(t *testing.T) {
+	words, chosenRows := os.LookupEnv("BENCH")
+	if !chosenRows && os.Getenv("BENCH_EVENTS") == "" {
+		t.Skip("a run takes long; make bench starts it")
+	}
+	events, users := number(t, "BENCH_EVENTS", 2_000_000), number(t, "BENCH_USERS", 100_000)
+	binary := filepath.Join(t.TempDir(), "louver")
+	build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/louver")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "| row\t| events/s\t| CPU µs/event\t| peak RSS MiB\t| bytes/user\t| p50 due → published\t| p99\t|")
+	fmt.Fprintln(w, strings.Repeat("|---\t", 7)+"|")
+	for _, r := range chosen(words) {
+		t.Run(r.name, func(t *testing.T) {
+			got := r.measure(t, kafkatest.Real(t), binary, events, users)
+			fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.name,
+				shown("%.0f", got.rate), shown("%.2f", got.cpu), shown("%.0f", got.rss), shown("%.1f", got.user),
+				shown("%.0f ms", ms(got.p50)), shown("%.0f ms", ms(got.p99)))
+			t.Logf("%+v", got)
+		})
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("%d events, %d users, %d cores\n\n%s\n", events, users, runtime.NumCPU(), table.String())
+}
+
+func shown(format string, v float64) string {
+	if v == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, v)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q; want a number of at least 1", variable, text)
+	}
+	return n
+}
+
+func (r row) measure(t *testing.T, b *kafkatest.Broker, binary string, events, users int) result {
+	if r.kind == slice {
+		return result{user: sliceBytes(users)}
+	}
+	input := b.Topic(t, partitions, nil)
+	p := newProducer(t, r, b, input, users)
+	if r.kind == live {
+		return r.live(t, b, p, binary, input)
+	}
+	from := time.Now().UTC().Truncate(time.Minute).Add(-4 * time.Hour)
+	for i := range events {
+		p.send(t, from.Add(time.Duration(i)*(history/time.Duration(events))))
+	}
+	p.flush(t)
+	if r.kind != backlog {
+		what := map[kind]string{fetched: "fetch", parsed: "parse"}[r.kind]
+		self := exec.Command(os.Args[0])
+		self.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d", floorVariable, what, strings.Join(b.Conn.Brokers, ","),
+			input, events))
+		begin := time.Now()
+		if out, err := self.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		got := usage(self, events)
+		got.rate = float64(events) / time.Since(begin).Seconds()
+		return got
+	}
+	output := b.Topic(t, 1, nil)
+	s := r.start(t, b, binary, input, output, from)
+	all := events * or(r.streams, 1)
+	kafkatest.Await(t, "the first event is read", func() bool { return s.read() > 0 })
+	begin, first := time.Now(), s.read()
+	kafkatest.Await(t, "all events are read", func() bool { return s.read() >= all })
+	rate := float64(all-first) / time.Since(begin).Seconds() / float64(or(r.streams, 1))
+	r.published(t, b, output, func(*kgo.Record) {})
+	got := s.end(t, events)
+	got.rate = rate
+	return got
+}
+
+// liveWindows is how many windows of a second a live row has, and liveRate how many events come in a second.
+const liveWindows, liveRate = 60, 5000
+
+// live measures how long after it was due a window is published: until a reader of committed records has it.
+func (r row) live(t *testing.T, b *kafkatest.Broker, p *producer, binary, input string) result {
+	from := time.Now().UTC().Truncate(time.Second).Add(10 * time.Second)
+	output := b.Topic(t, 1, nil)
+	s := r.start(t, b, binary, input, output, from)
+	ctx, stop := context.WithCancel(t.Context())
+	sent, ended := 0, make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for begin := time.Now(); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				for until := int(time.Since(begin).Seconds() * liveRate); sent < until; sent++ {
+					p.send(t, time.Now())
+				}
+			}
+		}
+	}()
+	var delays []time.Duration
+	r.published(t, b, output, func(record *kgo.Record) {
+		now := time.Now()
+		var figure struct {
+			End time.Time `json:"window_end"`
+		}
+		if err := json.Unmarshal(record.Value, &figure); err != nil {
+			t.Error(err)
+		}
+		delays = append(delays, now.Sub(figure.End.Add(time.Second))) // the grace
+	})
+	stop()
+	<-ended
+	got := s.end(t, sent)
+	slices.Sort(delays)
+	got.p50, got.p99 = delays[len(delays)/2], delays[len(delays)*99/100]
+	got.rate = liveRate
+	return got
+}
+
+// published waits until all figures of a row are in the output, and shows each.
+func (r row) published(t *testing.T, b *kafkatest.Broker, output string, show func(*kgo.Record)) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Conn.Brokers...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{output: {0: kgo.NewOffset().AtStart()}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	for n := 0; n < r.figures(); {
+		fetches := client.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			t.Fatalf("%d of %d figures are published: %v", n, r.figures(), err)
+		}
+		fetches.EachRecord(func(record *kgo.Record) { n++; show(record) })
+	}
+}
+
+// service is the program in a process of its own.
+type service struct {
+	*exec.Cmd
+	log     bytes.Buffer
+	metrics string
+}
+
+func (r row) start(t *testing.T, b *kafkatest.Broker, binary, input, output string, from time.Time) *service {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "streams.yaml")
+	if err := os.WriteFile(file, []byte(r.yaml(input, output, from)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", kafkatest.Name(t)),
+		metrics: kafkatest.Address(t)}
+	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","), "LOUVER_HTTP_ADDR=127.0.0.1:0",
+		"LOUVER_METRICS_ADDR="+s.metrics)
+	s.Stdout, s.Stderr = &s.log, &s.log
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Process.Kill()
+		if t.Failed() {
+			_ = s.Wait()
+			t.Log(s.log.String())
+		}
+	})
+	return s
+}
+
+// read is how many events the service says that it has read, over all streams.
+func (s *service) read() (n int) {
+	response, err := http.Get("http://" + s.metrics + "/metrics")
+	if err != nil {
+		return 0 // it does not listen yet
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "louver_events_total{") {
+			count, err := strconv.ParseFloat(lines.Text()[strings.LastIndexByte(lines.Text(), ' ')+1:], 64)
+			if err == nil {
+				n += int(count)
+			}
+		}
+	}
+	return n
+}
+
+// end ends the service in good order, and says what it took.
+func (s *service) end(t *testing.T, events int) result {
+	t.Helper()
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := s.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return usage(s.Cmd, events)
+}
+
+// usage is what a process that has ended took.
+func usage(c *exec.Cmd, events int) result {
+	took := c.ProcessState.SysUsage().(*syscall.Rusage)
+	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	return result{cpu: float64(cpu) / float64(time.Microsecond) / float64(events), rss: float64(took.Maxrss) / 1024}
+}
+
+// sliceBytes is what a user takes in an open slice, as the heap grows.
+func sliceBytes(users int) float64 {
+	hasher := windows.NewHasher([16]byte{1})
+	before := heap()
+	bag := windows.NewBag(windows.BagSpec{Groups: []string{"g0", "g1", "g2"}, MaxGroups: 1, Policy: windows.Last,
+		Window: windows.Window{Start: 0, End: int64(time.Minute)}, Hasher: hasher})
+	for i := range users {
+		bag.Add(hasher.User(fmt.Appendf(nil, "u-%06d", i)), i%3, int64(i), int64(i%1000))
+	}
+	after := heap()
+	runtime.KeepAlive(bag)
+	return float64(after-before) / float64(users)
+}
+
+func heap() int64 {
+	for range 3 { // what is in a pool goes at the second collection
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

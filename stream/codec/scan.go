@@ -1,0 +1,286 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The functions of this file read JSON (RFC 8259) that is also I-JSON (RFC 7493, section 2.1), in one pass. Each gets a
+// text and the position at which something begins, and returns the position behind it, or −1 if the text is invalid
+// there. The time is linear in the text: a position never goes back, and UTF-8 is checked once for each
+// string.
+
+// maxDepth is how deep a value may lie. The whole text is at depth 1, and a member of an object one deeper than it.
+const maxDepth = 300
+
+// scanValue reads a value. If n is wanted, it remembers the value.
+func scanValue(b []byte, i, depth int, n *node) int {
+	if i == len(b) || depth > maxDepth {
+		return -1
+	}
+	var f field
+	start := i
+	switch c := b[i]; c {
+	case '"':
+		var plain bool
+		if i, plain = scanString(b, i); i > 0 && n != nil {
+			f = field{text, n.text(b[start+1:i-1], plain)}
+		}
+	case '{':
+		i, f.kind = scanObject(b, i, depth, n), other
+	case '[':
+		i, f.kind = scanArray(b, i, depth), other
+	case 't':
+		i, f.kind = scanWord(b, i, "true"), other
+	case 'f':
+		i, f.kind = scanWord(b, i, "false"), other
+	case 'n':
+		i, f.kind = scanWord(b, i, "null"), other
+	default:
+		if i = scanNumber(b, i); i > 0 {
+			f = field{number, b[start:i]}
+		}
+	}
+	if n != nil {
+		n.field = f
+	}
+	return i
+}
+
+// scanObject reads an object, and finds the children of n among its members. A child that comes twice is invalid.
+func scanObject(b []byte, i, depth int, n *node) int {
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == '}' {
+		return i + 1
+	}
+	var expected **node
+	if n != nil {
+		expected = &n.first
+	}
+	for {
+		var child *node
+		if n != nil && len(n.children) > 0 {
+			if child, i = n.member(b, i, *expected); child != nil {
+				*expected, expected = child, &child.after
+			}
+		} else {
+			i, _, _ = scanName(b, i)
+		}
+		if i < 0 || child != nil && child.field.kind != none {
+			return -1
+		}
+		if i = scanValue(b, skipSpace(b, i), depth+1, child); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i == len(b) {
+			return -1
+		}
+		switch b[i] {
+		case '}':
+			return i + 1
+		case ',':
+			i = skipSpace(b, i+1)
+		default:
+			return -1
+		}
+	}
+}
+
+func scanArray(b []byte, i, depth int) int {
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = scanValue(b, i, depth+1, nil); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i == len(b) {
+			return -1
+		}
+		switch b[i] {
+		case ']':
+			return i + 1
+		case ',':
+			i = skipSpace(b, i+1)
+		default:
+			return -1
+		}
+	}
+}
+
+// scanName reads a member's name and the colon behind it. The name is plain if it contains no escape.
+func scanName(b []byte, i int) (next int, name []byte, plain bool) {
+	if i == len(b) || b[i] != '"' {
+		return -1, nil, false
+	}
+	end, plain := scanString(b, i)
+	if end < 0 {
+		return -1, nil, false
+	}
+	name = b[i+1 : end-1]
+	if end = skipSpace(b, end); end == len(b) || b[end] != ':' {
+		return -1, nil, false
+	}
+	return end + 1, name, plain
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
+// scanString reads a string. It is plain if it contains no escape.
+func scanString(b []byte, i int) (next int, plain bool) {
+	i++
+	start, plain := i, true
+	var high uint64 // not 0: some byte may be none of ASCII
+	for {
+		if i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			high |= w & highs
+			quote, slash := w^ones*'"', w^ones*'\\'
+			// A byte's highest bit says that it is 0, or below a space. Bytes above the first such byte may say so wrongly.
+			stop := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
+			if stop == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(stop) / 8
+		} else if i == len(b) {
+			return -1, false
+		}
+		switch c := b[i]; {
+		case c == '"':
+			if high != 0 && !utf8.Valid(b[start:i]) {
+				return -1, false
+			}
+			return i + 1, plain
+		case c == '\\':
+			plain = false
+			if i, _ = scanEscape(b, i); i < 0 {
+				return -1, false
+			}
+		case c < ' ':
+			return -1, false
+		default:
+			high |= uint64(c) & 0x80
+			i++
+		}
+	}
+}
+
+// scanEscape reads an escape, or a pair of them that is one character: \ud83d\ude00 is, \ud83d alone is nothing, since
+// parsers disagree on what user a lone surrogate is.
+func scanEscape(b []byte, i int) (next int, r rune) {
+	if i+1 == len(b) {
+		return -1, 0
+	}
+	switch c := b[i+1]; c {
+	case '"', '\\', '/':
+		return i + 2, rune(c)
+	case 'b':
+		return i + 2, '\b'
+	case 'f':
+		return i + 2, '\f'
+	case 'n':
+		return i + 2, '\n'
+	case 'r':
+		return i + 2, '\r'
+	case 't':
+		return i + 2, '\t'
+	}
+	next, r = scanHex(b, i)
+	if next > 0 && utf16.IsSurrogate(r) {
+		var low rune
+		if next, low = scanHex(b, next); next > 0 {
+			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+				return -1, 0
+			}
+		}
+	}
+	return next, r
+}
+
+// scanHex reads an escape of the form \u00e9.
+func scanHex(b []byte, i int) (next int, r rune) {
+	if i+6 > len(b) || b[i] != '\\' || b[i+1] != 'u' {
+		return -1, 0
+	}
+	for _, c := range b[i+2 : i+6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return -1, 0
+		}
+		r = r<<4 | rune(c)
+	}
+	return i + 6, r
+}
+
+func scanNumber(b []byte, i int) int {
+	if b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if i = scanDigits(b, i); i < 0 {
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		if i = scanDigits(b, i+1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		return scanDigits(b, i)
+	}
+	return i
+}
+
+// scanDigits reads at least one digit.
+func scanDigits(b []byte, i int) int {
+	start := i
+	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
+		i++
+	}
+	if i == start {
+		return -1
+	}
+	return i
+}
+
+func scanWord(b []byte, i int, word string) int {
+	if end := i + len(word); end <= len(b) && string(b[i:end]) == word {
+		return end
+	}
+	return -1
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// appendUnescaped appends a valid text without its escapes.
+func appendUnescaped(to, text []byte) []byte {
+	for i := 0; i < len(text); {
+		if text[i] != '\\' {
+			to = append(to, text[i])
+			i++
+			continue
+		}
+		var r rune
+		i, r = scanEscape(text, i)
+		to = utf8.AppendRune(to, r)
+	}
+	return to
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
+)
+
+// Lasting is what an alarm and a figure on change have in common. Each has instances: an instance is charged once, looks at
+// every group of one window after another, and ends when it fires.
+type Lasting struct {
+	Name string
+	// Mechanism decides when an instance fires.
+	Mechanism *mechanisms.Watch
+	Query     mechanisms.WatchQuery
+	// FalseAlarmsPer is the time that the probability of a false alarm is for.
+	FalseAlarmsPer time.Duration
+	// AtMost limits the instances that count in a period of the budget.
+	AtMost int64
+	// Definition is a fingerprint of everything that an instance depends on.
+	Definition string
+	// Where says where it is defined, as "file:line".
+	Where string
+}
+
+// Price returns what the test of one instance costs a user, over all windows and groups: see mechanisms.Watch.
+func (l *Lasting) Price() []budget.Item {
+	return []budget.Item{{Promise: l.Mechanism.Promise(), Times: 1}}
+}
+
+// Alarm fires when a group of a window meets its condition.
+type Alarm struct {
+	Lasting
+	// Hold is how long it waits after firing before another instance is armed.
+	Hold time.Duration
+}
+
+// OnChange is a release that is published on change: it fires when the last value of a group does not hold any more.
+type OnChange struct {
+	Lasting
+	// Release is what is drawn anew then, and Tolerance how far its last value may be off.
+	Release   *Release
+	Tolerance decimal.Decimal
+	// MaxGroups is in how many groups of a window one user counts.
+	MaxGroups int64
+}
+
+// Price returns what one instance costs a user, with what is drawn anew when it fires.
+//
+// Adaptive composition: given all that was published before, the outcomes of the test, over all windows and groups, are
+// ε_test-DP (mechanisms.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP. So
+// everything that an instance publishes is (ε_test + ε_draw)-DP.
+func (c *OnChange) Price() []budget.Item { return append(c.Lasting.Price(), c.Redraw()...) }
+
+// Redraw returns what it costs a user that one value is drawn anew.
+func (c *OnChange) Redraw() []budget.Item {
+	return []budget.Item{{Promise: c.Release.Mechanism.Promise(), Times: 1}}
+}
+
+// First returns the extra cost of the first instance, because every group is drawn in its first window: a user may be in
+// several.
+func (c *OnChange) First() []budget.Item { return budget.Times(c.Redraw(), c.MaxGroups) }
+
+// Step is one of a stream's alarms and releases on change, with what its instances cost one user.
+type Step struct {
+	*Lasting
+	// What is its kind as users call it: "watch" or "release".
+	What string
+	// Price is what each instance costs, and First what the first one costs beside it.
+	Price, First []budget.Item
+}
+
+// Most returns what a period of the budget counts at most.
+func (s Step) Most() []budget.Item { return append(budget.Times(s.Price, s.AtMost), s.First...) }
+
+// Step returns the alarm with its costs.
+func (a *Alarm) Step() Step { return Step{&a.Lasting, "watch", a.Price(), nil} }
+
+// Step returns the release on change with its costs.
+func (c *OnChange) Step() Step { return Step{&c.Lasting, "release", c.Price(), c.First()} }
+
+// Steps lists the alarms, and then the releases on change.
+func (s *Stream) Steps() (all []Step) {
+	for i := range s.Alarms {
+		all = append(all, s.Alarms[i].Step())
+	}
+	for i := range s.OnChange {
+		all = append(all, s.OnChange[i].Step())
+	}
+	return all
+}

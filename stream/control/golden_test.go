@@ -1,0 +1,68 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/louver/louver/stream/config/parse"
+)
+
+// TestEveryReleaseReadsTheControlTopic: a process that starts on what an earlier release has agreed on follows it, and
+// adds nothing. testdata/README.md says what the records are.
+func TestEveryReleaseReadsTheControlTopic(t *testing.T) {
+	text, err := os.ReadFile("testdata/records.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &memory{}
+	for line := range bytes.Lines(text) {
+		var r struct{ Key, Value string }
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		log.records = append(log.records, Record{[]byte(r.Key), []byte(r.Value)})
+	}
+	before := len(log.records)
+	yaml, err := os.ReadFile("testdata/streams.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parse.File("testdata/streams.yaml", yaml, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := Wanted{Streams: file.Streams, Revision: file.Revision}
+	s, err := Load(t.Context(), log, wanted, never)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(log.records) != before || s.Older || len(s.Notes) > 0 {
+		t.Errorf("the same file adds %d records, with the notes %q; want none", len(log.records)-before, s.Notes)
+	}
+	editions, err := s.Editions(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := editions[len(editions)-1]
+	if s.Epoch() != 2 || last.Number != 1 || last.Stream.Budget.Name != "shoppers" || last.Schedule.First().Start != 1795464000e9 {
+		t.Errorf("epoch %d, definition %d with budget %s from %d on; want 2, 1, shoppers and 1795464000e9",
+			s.Epoch(), last.Number, last.Stream.Budget.Name, last.Schedule.First().Start)
+	}
+	if s.HashKey[0] != 0xc1 || len(s.WatchKey) != watchKeySize || s.WatchKey[0] != 0xbd {
+		t.Errorf("the keys begin with %x and %x, want c1 and bd", s.HashKey[0], s.WatchKey[0])
+	}
+	if got := s.Lineage("shoppers"); !reflect.DeepEqual(got, []string{"shoppers", "a"}) {
+		t.Errorf("shoppers counts the charges of %q, want shoppers and a", got)
+	}
+	if want := map[string][]int64{"out": {17, 0, 4}}; !reflect.DeepEqual(s.Forgotten, want) {
+		t.Errorf("forgotten is %v, want %v", s.Forgotten, want)
+	}
+	in := NewInputs(log)
+	if err := in.Learn(t.Context()); err != nil || in.Partitions("in-a", 0) != 3 || in.Partitions("in-a", 1900000000e9) != 5 {
+		t.Errorf("the input has %d partitions at first, and %d later, %v; want 3 and 5",
+			in.Partitions("in-a", 0), in.Partitions("in-a", 1900000000e9), err)
+	}
+}

@@ -1,0 +1,110 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
+)
+
+// Alarm is a step that fires once in some group, and is armed again after a while.
+type Alarm struct {
+	// Excess95 is a number of users. A new instance fires with a probability of 95 % if so many are too many, or missing.
+	Excess95 *decimal.Decimal `json:"excess_95"`
+	// Hold is how many seconds it waits after firing before it is armed again.
+	Hold int64 `json:"hold"`
+
+	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is the
+	// end of that window. The groups before it were silent, the groups after it were not looked at.
+	Fired *string    `json:"fired,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// mostHold is the longest hold, in seconds: 31 years.
+const mostHold = 1e9
+
+func (a *Alarm) fresh() kind { return &Alarm{Excess95: a.Excess95, Hold: a.Hold} }
+
+func (a *Alarm) check(s Step, e Entry) error {
+	switch {
+	case a.Hold < 0 || a.Hold > mostHold:
+		return fmt.Errorf("hold of %d s; want 0 to %d", a.Hold, int64(mostHold))
+	case (a.Fired == nil) != (a.Since == nil) || s.Reason == record.BudgetExhausted && a.Fired != nil:
+		return fmt.Errorf("it has fired or not, with reason %q", s.Reason)
+	case a.Fired != nil && e.group(*a.Fired) < 0:
+		return fmt.Errorf("it has fired in group %q, which the stream does not have", *a.Fired)
+	case s.Looks() && a.Since != nil && !a.Since.Equal(e.WindowEnd):
+		return errors.New("it fires at another time than the window's end")
+	}
+	return nil
+}
+
+// may reports whether the window begins after the hold of the last instance, if it has fired.
+func (a *Alarm) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
+	if last == nil || last.Fired == nil || e.WindowStart.UnixNano() >= last.Looked+a.Hold*int64(time.Second) {
+		return true
+	}
+	a.Fired, a.Since = last.Fired, new(time.Unix(0, last.Looked).UTC())
+	return false
+}
+
+func (a *Alarm) more() []budget.Item { return nil }
+
+func (a *Alarm) fold(of *instance, _ iter.Seq[*instance]) (over bool) {
+	of.Fired = a.Fired
+	return a.Fired != nil
+}
+
+func (a *Alarm) fired() *string { return a.Fired }
+
+func (a *Alarm) fire(e Entry, group string) {
+	a.Fired, a.Since = &group, new(record.Whole(e.WindowEnd).Time)
+}
+
+// figure is 1 from the window in which the alarm fires until it may be armed again, 0 while it is silent.
+func (a *Alarm) figure(s Step, e Entry, g Group) record.Figure {
+	cost, _ := e.costs(s) // Records has checked the entry
+	f := e.blankStep(s, g, record.Series{
+		Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
+		Epsilon: cost.Epsilon, Delta: cost.Delta,
+	})
+	f.Excess95 = optionalDigits(a.Excess95)
+	value, reason := json.Number("0"), s.Reason
+	if a.Fired != nil {
+		switch fired := e.group(*a.Fired); {
+		case g.Name == *a.Fired:
+			value, reason, f.Since = "1", "", a.Since
+		case e.group(g.Name) > fired: // nobody looked
+			reason = record.NotArmed
+		}
+	}
+	if reason == "" {
+		f.Value = &value
+		return f
+	}
+	return withheld(f, reason)
+}
+
+// unlike compares what an alarm repeats while it holds: in which group it has fired, and when.
+func (a *Alarm) unlike(want kind, s Step, _ Entry) string {
+	of := want.(*Alarm)
+	if s.Looks() || slices.Equal(a.repeats(), of.repeats()) {
+		return ""
+	}
+	return fmt.Sprintf("has fired in %q; the entries before it give %q", a.repeats(), of.repeats())
+}
+
+// repeats is what an alarm repeats, as text.
+func (a *Alarm) repeats() []string {
+	if a.Fired == nil || a.Since == nil {
+		return nil
+	}
+	return []string{*a.Fired, a.Since.UTC().Format(time.RFC3339)}
+}

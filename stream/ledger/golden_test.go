@@ -1,0 +1,69 @@
+package ledger_test
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+)
+
+func linesOf(t *testing.T, name string) (all []string) {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		all = append(all, lines.Text())
+	}
+	return all
+}
+
+// TestEveryReleaseReadsTheLedger: what this release writes and publishes of an entry, and what it decides, is what the
+// release did that wrote the entry. testdata/README.md says what the lines are.
+func TestEveryReleaseReadsTheLedger(t *testing.T) {
+	books := ledger.NewBooks()
+	var records []string
+	for i, line := range linesOf(t, "entries.jsonl") {
+		e, err := ledger.Decode([]byte(line))
+		if err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		if diff := cmp.Diff(line, string(ledgertest.Encode(t, e))); diff != "" {
+			t.Errorf("line %d is written another way: %s", i+1, diff)
+		}
+		for _, r := range ledgertest.Records(t, e) {
+			records = append(records, string(r.Key)+" "+string(r.Value))
+		}
+		again := e
+		again.Steps = slices.Clone(e.Steps)
+		if err := books.Settle(&again); err != nil || again.Reason != e.Reason {
+			t.Errorf("line %d is decided with the reason %q, %v; want %q", i+1, again.Reason, err, e.Reason)
+		}
+		for j, s := range e.Steps {
+			if unlike := s.Unlike(again.Steps[j], e); unlike != "" {
+				t.Errorf("line %d: %s %s", i+1, s.Name, unlike)
+			}
+		}
+		if err := books.Add(e); err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		stream, spent := e.Standing.Sums()
+		now, err := books.Standing(ledger.Entry{Stream: e.Stream, Budget: e.Budget, Limit: e.Limit, Continues: e.Continues,
+			Before: e.Before, WindowStart: e.WindowStart, WindowEnd: e.WindowEnd})
+		if gotStream, got := now.Sums(); err != nil || gotStream != stream || got != spent {
+			t.Errorf("after line %d the stream has spent %s and the budget %s, %v; want %s and %s", i+1, gotStream, got, err,
+				stream, spent)
+		}
+	}
+	if diff := cmp.Diff(linesOf(t, "records.jsonl"), records); diff != "" {
+		t.Errorf("the entries give other records: %s", diff)
+	}
+}

@@ -1,0 +1,147 @@
+package ledgertest
+
+import (
+	"fmt"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
+)
+
+// Alarm is an alarm as a definition has it.
+func Alarm(name, definition, epsilon string, atMost int64, hold time.Duration) ledger.Step {
+	return ledger.Step{
+		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(epsilon)), Times: 1}},
+		AtMost: atMost, Alarm: &ledger.Alarm{Excess95: Some("26.5"), Hold: int64(hold / time.Second)},
+	}
+}
+
+// OnChange is the figure on change "calm" as a definition has it. A user may be in two groups.
+func OnChange(definition, test, draw string, atMost int64) ledger.Step {
+	const name = "calm"
+	drawn := budget.Item{Promise: privacy.NewPure(Dec(draw)), Times: 1}
+	first := drawn
+	first.Times = 2
+	return ledger.Step{
+		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(test)), Times: 1}, drawn},
+		AtMost: atMost, OnChange: &ledger.OnChange{First: []budget.Item{first}, Release: record.Series{
+			Name: name, Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(draw),
+		}},
+	}
+}
+
+// Look fills in what a session would: secrets, and who fires.
+func Look(e *ledger.Entry, fires func(s ledger.Step) bool) {
+	for i := range e.Steps {
+		s := &e.Steps[i]
+		if s.Arms {
+			s.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, s.Name, s.Instance)
+		}
+		if s.Looks() && (s.OnChange == nil || !s.OnChange.DrawsAll(*s)) && fires(*s) {
+			s.Fire(*e, e.Groups[len(e.Groups)/2].Name)
+		}
+		if c := s.OnChange; c != nil {
+			for g := range c.Values {
+				if c.Draws(*s, e.Groups[g].Name) {
+					c.Redraw(*e, g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))), Quality: "useful"})
+				}
+			}
+		}
+	}
+}
+
+// Decide settles an entry with watches, lets them look, and adds it.
+func Decide(t T, b *ledger.Books, e *ledger.Entry, fires func(s ledger.Step) bool) {
+	t.Helper()
+	if err := b.Settle(e); err != nil {
+		t.Fatal(err)
+	}
+	Look(e, fires)
+	if err := b.Add(*e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Watched is a ledger of n windows of a stream with one alarm, in three groups. It fires in the third window, in the
+// second group.
+func Watched(t T, n int) []ledger.Entry {
+	t.Helper()
+	b := ledger.NewBooks()
+	var all []ledger.Entry
+	for i := range n {
+		e := Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: Limit("4", 10*time.Minute)}.Entry(i)
+		e.Groups = nil
+		for _, name := range []string{"eu", "us", "ap"} {
+			e.Groups = append(e.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: Some("1")}}})
+		}
+		e.Steps = []ledger.Step{Alarm("slow", "d", "1", 1, 2*time.Minute)}
+		Decide(t, b, &e, func(ledger.Step) bool { return i == 2 })
+		all = append(all, e)
+	}
+	return all
+}
+
+// Changing is a ledger of n windows of a stream that has nothing but one figure on change, in three groups. Its
+// instances fire in the third and in the fifth window, in the second group.
+func Changing(t T, n int) []ledger.Entry {
+	t.Helper()
+	b := ledger.NewBooks()
+	var all []ledger.Entry
+	for i := range n {
+		e := Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: Limit("4", 10*time.Minute)}.Entry(i)
+		e.Price, e.Releases = nil, nil
+		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
+		e.Steps = []ledger.Step{OnChange("d", "0.2", "0.1", 2)}
+		Decide(t, b, &e, func(ledger.Step) bool { return i == 2 || i == 4 })
+		all = append(all, e)
+	}
+	return all
+}
+
+// Watchful returns n entries of three streams with alarms and figures on change that fire, change, end and exhaust
+// their budget.
+func Watchful(t *rapid.T, n int) *Partition {
+	p, live := &Partition{}, ledger.NewBooks()
+	per := rapid.SampledFrom([]time.Duration{0, 7 * time.Minute, 20 * time.Minute}).Draw(t, "per")
+	next := map[string]int{}
+	for range n {
+		stream := rapid.SampledFrom([]string{"s", "u", "c"}).Draw(t, "stream")
+		e := Plan{Stream: stream, Budget: "b", Epsilon: "0.05", Limit: Limit("4", per)}.Entry(next[stream])
+		next[stream] += rapid.SampledFrom([]int{1, 1, 1, 3, 30}).Draw(t, "step")
+		definition := fmt.Sprint("d", next[stream]/25)
+		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
+		e.Steps = []ledger.Step{Alarm("slow", definition, "1", 2, 3*time.Minute)}
+		if stream == "s" {
+			e.Steps = append(e.Steps, Alarm("gone", "d", "0.5", 3, 0), OnChange("d", "0.3", "0.2", 2))
+		}
+		if stream == "c" { // its windows cost nothing
+			e.Price, e.Releases = nil, nil
+			e.Steps = append(e.Steps, OnChange(definition, "0.2", "0.1", 3))
+		}
+		e.Steps[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
+		for _, o := range live.Open("b") {
+			stale := o.Stream == stream && (o.Step == "slow" || stream == "c") && o.Definition != definition
+			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {
+				e.Ended = append(e.Ended, o.Instance)
+			}
+		}
+		if err := live.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		Look(&e, func(ledger.Step) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
+		if e.Reason == "" && len(e.Releases) > 0 {
+			for g := range e.Groups {
+				e.Groups[g].Values = []ledger.Value{{Value: Some("12.5")}}
+			}
+		}
+		if err := live.Add(e); err != nil {
+			t.Fatal(err)
+		}
+		p.Add(t, e)
+	}
+	return p
+}

@@ -1,0 +1,155 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
+)
+
+// OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
+// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this costs.
+type OnChange struct {
+	// Release describes the figure. First is what the first instance costs beside the step's Cost.
+	Release record.Series `json:"release"`
+	First   []budget.Item `json:"first"`
+
+	// Begins says that the instance is the first with values, so that it costs First too. In the window for which it is
+	// armed it draws the value of every group, and looks from the next window on.
+	Begins bool `json:"begins,omitempty"`
+	// Fired is the group whose value is drawn anew in this window; nil for none.
+	Fired *string `json:"fired,omitempty"`
+	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
+	Values []Drawn `json:"values,omitempty"`
+}
+
+// Drawn is the value of a group that was drawn last, and the end of the window that it is from.
+type Drawn struct {
+	Figure Value     `json:"figure"`
+	Since  time.Time `json:"since"`
+}
+
+// Equal compares what is written.
+func (d Drawn) Equal(o Drawn) bool {
+	x, err := json.Marshal(d)
+	y, err2 := json.Marshal(o)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// DrawsAll says that the value of every group is drawn in the window of the step.
+func (c *OnChange) DrawsAll(s Step) bool { return s.Arms && c.Begins }
+
+// Draws says that the value of a group is drawn in the window of the step.
+func (c *OnChange) Draws(s Step, group string) bool {
+	return s.Looks() && (c.DrawsAll(s) || c.Fired != nil && *c.Fired == group)
+}
+
+// Redraw records the value of a group that is drawn in the entry's window.
+func (c *OnChange) Redraw(e Entry, group int, v Value) {
+	c.Values[group] = Drawn{v, record.Whole(e.WindowEnd).Time}
+}
+
+func (c *OnChange) fresh() kind { return &OnChange{Release: c.Release, First: c.First} }
+
+func (c *OnChange) check(s Step, e Entry) error {
+	want := 0
+	if s.Looks() {
+		want = len(e.Groups)
+	}
+	switch {
+	case c.Release.Name != s.Name || c.Release.Epsilon.Sign() <= 0 || len(c.First) == 0:
+		return fmt.Errorf("it describes release %q with epsilon %s; want its own, with the cost of its first values",
+			c.Release.Name, c.Release.Epsilon)
+	case len(c.Values) != want:
+		return fmt.Errorf("%d values; want %d", len(c.Values), want)
+	case c.Fired != nil && !s.Looks():
+		return fmt.Errorf("it fires with reason %q", s.Reason)
+	case c.Fired != nil && e.group(*c.Fired) < 0:
+		return fmt.Errorf("it has fired in group %q, which the stream does not have", *c.Fired)
+	case c.DrawsAll(s) && c.Fired != nil:
+		return errors.New("it fires in the window in which its values are drawn first")
+	}
+	for g, v := range c.Values {
+		name := e.Groups[g].Name
+		if v.Figure.Value == nil || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
+			return fmt.Errorf("group %q has no value, or one of %s", name, v.Since)
+		}
+	}
+	_, err := budget.Canonical(c.First)
+	return err
+}
+
+// may goes on with the values that were last drawn under the definition. They are public, so it makes no difference what
+// became of the instances that drew them.
+func (c *OnChange) may(past iter.Seq[*instance], last *instance, e Entry) bool {
+	if last != nil && last.Looked > e.WindowEnd.UnixNano() {
+		return false
+	}
+	for a := range past {
+		if len(a.Values) > 0 {
+			c.Values = slices.Clone(a.Values)
+		}
+	}
+	if last != nil && !last.Over {
+		c.Begins = last.Begins
+	} else if c.Begins = c.Values == nil; c.Begins {
+		c.Values = make([]Drawn, len(e.Groups))
+	}
+	return true
+}
+
+func (c *OnChange) more() []budget.Item {
+	if c.Begins {
+		return c.First
+	}
+	return nil
+}
+
+// fold keeps the values with the instance that looked, and with no earlier one.
+func (c *OnChange) fold(of *instance, past iter.Seq[*instance]) (over bool) {
+	for a := range past {
+		a.Values = nil
+	}
+	of.Fired, of.Values = c.Fired, c.Values
+	return c.Fired != nil
+}
+
+func (c *OnChange) fired() *string { return c.Fired }
+
+func (c *OnChange) fire(_ Entry, group string) { c.Fired = &group }
+
+// figure is the value that was last drawn for the group.
+func (c *OnChange) figure(s Step, e Entry, g Group) record.Figure {
+	cost, _ := e.costs(s) // Records has checked the entry
+	r := c.Release
+	r.Epsilon, r.Delta = cost.Epsilon, cost.Delta
+	f := e.blankStep(s, g, r)
+	f.Changed = new(c.Draws(s, g.Name))
+	if !s.Looks() {
+		return withheld(f, s.Reason)
+	}
+	v := c.Values[e.group(g.Name)]
+	fill(&f, v.Figure)
+	f.Since = new(record.Whole(v.Since).Time)
+	return f
+}
+
+// unlike says which of the values that an entry repeats are not those before it.
+func (c *OnChange) unlike(want kind, s Step, e Entry) string {
+	of := want.(*OnChange)
+	if c.Begins != of.Begins {
+		return fmt.Sprintf("begins its values: %v; the entries before it give %v", c.Begins, of.Begins)
+	}
+	for g, v := range c.Values {
+		if name := e.Groups[g].Name; !c.Draws(s, name) && (g >= len(of.Values) || !v.Equal(of.Values[g])) {
+			return fmt.Sprintf("has another value for group %q than before, and none was drawn", name)
+		}
+	}
+	return ""
+}

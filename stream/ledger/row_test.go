@@ -1,0 +1,49 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+)
+
+// TestRowsAreDecidedForThemselves: what a stream decides beside a window does not stand in its place. Both are charged.
+func TestRowsAreDecidedForThemselves(t *testing.T) {
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("4", time.Hour)}
+	window, beside := p.Entry(3), p.Entry(3)
+	beside.Row, beside.Releases[0].Name = "names", "other"
+	f := ledger.NewFold("louver", 3)
+	for i, e := range []ledger.Entry{p.Entry(2), beside} {
+		if err := f.Books.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		e.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
+		e, err := ledger.Decode(ledgertest.Encode(t, e))
+		if err == nil {
+			err = f.Add(e, ledgertest.Encode(t, e), int64(i))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	restored, err := ledger.Restore(ledgertest.Checkpoint(t, f), "louver", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]*ledger.Books{"the books": f.Books, "their checkpoint": restored.Books} {
+		if b.Has(window) || !b.Has(beside) {
+			t.Errorf("%s: the window is decided: %v, what is beside it: %v; want false and true", name, b.Has(window), b.Has(beside))
+		}
+		if last, _ := b.Last("s", 0); !last.Equal(p.Entry(2).WindowEnd) {
+			t.Errorf("%s: the last window ends %s, want %s", name, last, p.Entry(2).WindowEnd)
+		}
+		if latest, _ := b.Latest("s"); latest.Releases[0].Name == "other" {
+			t.Errorf("%s: the price of a window is that of %q", name, latest.Row)
+		}
+		standing, err := b.Standing(window)
+		if err != nil || standing.BudgetSpent.String() != "1.5" {
+			t.Errorf("%s: with the window %v is spent, %v; want 1.5", name, standing.BudgetSpent, err)
+		}
+	}
+}

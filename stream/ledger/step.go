@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
+)
+
+// Step is what something that lives longer than a window did in a window. It has instances. Each is charged once, when it
+// is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an instance looks at
+// the window, and whether this is a new one. The caller then has it look, and fills in what it found.
+//
+// There are kinds of steps: an [Alarm] and a [OnChange]. Exactly one of them is there.
+type Step struct {
+	Name string `json:"name"`
+	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
+	Definition string `json:"definition"`
+	// Cost is what an instance costs one user. It covers all windows and groups.
+	Cost []budget.Item `json:"cost"`
+	// AtMost limits the instances that count in a period of the budget.
+	AtMost int64 `json:"at_most"`
+	// Last says that the stream's definition ends with this window, and so does the instance.
+	Last bool `json:"last,omitempty"`
+
+	// Instance is the number of the instance that looks, or else of the one before, from 1. 0: there was none.
+	Instance int64 `json:"instance,omitempty"`
+	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, which only holders of
+	// the app's key can open.
+	Arms   bool   `json:"arms,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
+	// Reason is "" if an instance looks at the window. It is NotArmed if the kind does not allow another one yet, or if the
+	// instance has looked at a window that ends later. It is BudgetExhausted if AtMost or the budget allows no other one.
+	Reason string `json:"reason,omitempty"`
+
+	Alarm    *Alarm    `json:"alarm,omitempty"`
+	OnChange *OnChange `json:"on_change,omitempty"`
+}
+
+// kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they are
+// charged, what is withheld, checkpoints, reports and the audit.
+type kind interface {
+	// check returns an error for a step that nobody writes.
+	check(s Step, e Entry) error
+	// may fills in what the window repeats of the past instances of the definition, of which last is the last one that the
+	// entry does not end; nil for none. It reports whether another one may be armed for the window, if that one is over.
+	may(past iter.Seq[*instance], last *instance, e Entry) bool
+	// more is what the instance costs beside Cost.
+	more() []budget.Item
+	// fold keeps with the instance that looks what later windows repeat, and reports whether it is over. past are all
+	// instances of the definition.
+	fold(of *instance, past iter.Seq[*instance]) (over bool)
+	// figure is the output record about a group.
+	figure(s Step, e Entry, g Group) record.Figure
+	// unlike says how the step differs from what follows from earlier entries, beside whether it looks and is armed; "" if
+	// it does not. want is of the same kind.
+	unlike(want kind, s Step, e Entry) string
+	// fired is the group that has ended the instance in this window; nil if none has.
+	fired() *string
+	// fire records that a group of the window ends the instance.
+	fire(e Entry, group string)
+	// fresh returns what the definition says, and nothing about a window.
+	fresh() kind
+}
+
+// kind returns the kind of the step, or nil for an entry that nobody writes.
+func (s Step) kind() kind {
+	switch {
+	case s.Alarm != nil && s.OnChange == nil:
+		return s.Alarm
+	case s.OnChange != nil && s.Alarm == nil:
+		return s.OnChange
+	}
+	return nil
+}
+
+// forget leaves what the definition says. It keeps nothing of a copy of the step.
+func (s *Step) forget() {
+	s.Arms, s.Reason = false, ""
+	switch k := s.kind().fresh().(type) {
+	case *Alarm:
+		s.Alarm = k
+	case *OnChange:
+		s.OnChange = k
+	}
+}
+
+// Looks reports whether an instance looks at the window.
+func (s Step) Looks() bool { return s.Reason == "" }
+
+// Fire records that the instance fires in a group of the window, and so ends.
+func (s Step) Fire(e Entry, group string) { s.kind().fire(e, group) }
+
+// Fires returns the group in which the instance that looks fires; nil if it does not.
+func (s Step) Fires() *string {
+	if !s.Looks() {
+		return nil
+	}
+	return s.kind().fired()
+}
+
+// begins reports whether the instance costs more than Cost.
+func (s Step) begins() bool { return len(s.kind().more()) > 0 }
+
+// price is what the instance costs.
+func (s Step) price() []budget.Item { return slices.Concat(s.Cost, s.kind().more()) }
+
+// check returns an error for a step that contradicts itself, or that nobody writes.
+func (s Step) check(e Entry) error {
+	k := s.kind()
+	switch {
+	case k == nil:
+		return errors.New("it is of no known kind, or of several: it was written by another release of louver")
+	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || s.AtMost < 1:
+		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and at least "+
+			"one instance", s.Definition, len(s.Cost), s.AtMost)
+	case s.Reason != "" && s.Reason != record.NotArmed && s.Reason != record.BudgetExhausted:
+		return fmt.Errorf("reason %q; want none, %q or %q", s.Reason, record.NotArmed, record.BudgetExhausted)
+	case s.Arms != (len(s.Sealed) > 0):
+		return errors.New("an instance is armed without a secret, or has one without being armed")
+	case s.Looks() && s.Instance < 1 || !s.Looks() && s.Arms:
+		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed",
+			s.Instance, s.Reason)
+	}
+	if _, err := budget.Canonical(s.Cost); err != nil {
+		return err
+	}
+	return k.check(s, e)
+}
+
+// Unlike says how the step of an entry differs from what follows from the earlier entries, or returns "". That each
+// instance is charged once and ends once, the books see to: they refuse an entry that contradicts them.
+func (s Step) Unlike(want Step, e Entry) string {
+	if s.Instance != want.Instance || s.Arms != want.Arms || s.Reason != want.Reason {
+		return fmt.Sprintf("has instance %d (%s); the entries before it give %d (%s)",
+			s.Instance, s.doing(), want.Instance, want.doing())
+	}
+	return s.kind().unlike(want.kind(), s, e)
+}
+
+// doing says what a step does in a window.
+func (s Step) doing() string {
+	switch {
+	case s.Arms:
+		return "armed"
+	case s.Looks():
+		return "looks"
+	}
+	return s.Reason
+}
+
+// Instance is the name of an instance.
+type Instance struct {
+	Stream string `json:"stream"`
+	Step   string `json:"step"`
+	Number int64  `json:"instance"`
+}
+
+// String is the name in the books: "checkout-latency/slow/3".
+func (i Instance) String() string { return fmt.Sprintf("%s/%s/%d", i.Stream, i.Step, i.Number) }
+
+// arms returns what the instances cost that are armed for the window.
+func (e Entry) arms() ([]budget.Charge, error) {
+	var all []budget.Charge
+	for _, s := range e.Steps {
+		if !s.Arms {
+			continue
+		}
+		c, err := e.costs(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", s.Name, err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
+func (e Entry) costs(s Step) (budget.Charge, error) {
+	return budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), s.price())
+}

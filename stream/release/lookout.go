@@ -1,0 +1,144 @@
+package release
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
+)
+
+// A stream's alarms and figures on change look at every window once its parts are merged, also at one whose figures the
+// budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says, and at a window
+// of which part was lost they look as it is.
+//
+// An instance is armed in the entry of the first window that it looks at. This entry holds its charge, and its secret under
+// a seal. It ends with the window in which it fires: the groups after the one that fired are not looked at, because
+// another instance would have to be paid for them. So one person loses the ε of one instance, whatever happens in a window.
+//
+// An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
+
+// lookout arms the instances of steps and has them look.
+type lookout struct {
+	*worker
+	charges *charges
+	seal    sealer // nil without steps
+}
+
+func newLookout(w *worker, c *charges) (*lookout, error) {
+	l := &lookout{worker: w, charges: c}
+	if !slices.ContainsFunc(w.programs, func(p *program) bool { return len(p.steps) > 0 }) {
+		return l, nil
+	}
+	var err error
+	l.seal, err = newSeal(w.Names.App, w.WatchKey)
+	return l, err
+}
+
+// steps describes the steps of a program for a window, before they are settled. An instance ends with the last window of
+// the stream, or of the last definition of the stream that has the step.
+func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
+	_, more := p.schedule.After(w.End)
+	for _, of := range p.steps {
+		s := ledger.Step{Name: of.Name, Definition: of.Definition, Cost: of.Price, AtMost: of.AtMost}
+		s.Last = !more && !slices.ContainsFunc(l.editions[p.stream.Name], func(o *program) bool {
+			return o != p && l.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
+		})
+		of.kind.describe(&s)
+		all = append(all, s)
+	}
+	return all
+}
+
+// resume opens the instances of a program that are armed. ended are instances of the budget that look at no more windows:
+// those that cannot be opened, and those of definitions that are over. open has a place for each step of the program.
+func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) {
+	open = make([]instance, len(p.steps))
+	for _, o := range l.charges.own.fold.Books.Open(p.stream.Budget.Name) {
+		if !l.watched(p.stream.Budget.Name, o) {
+			if l.editions[o.Stream] != nil { // else a worker with newer definitions has armed it
+				ended = append(ended, o.Instance)
+			}
+			continue
+		}
+		for i, of := range p.steps {
+			if o.Stream != p.stream.Name || o.Step != of.Name || o.Definition != of.Definition {
+				continue
+			}
+			secret, err := l.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
+			if err == nil {
+				open[i].number = o.Number
+				open[i].armed, err = of.Resume(secret)
+			}
+			if err != nil {
+				l.Log.Error("the secret of a watch cannot be opened: this instance ends, and stays charged", zap.String("stream", o.Stream), zap.String("watch", o.Step), zap.Int64("instance", o.Number))
+				ended = append(ended, o.Instance)
+			}
+		}
+	}
+	return open, ended
+}
+
+// watched reports whether an instance may still look at a window of some program.
+func (l *lookout) watched(budget string, o ledger.Open) bool {
+	return slices.ContainsFunc(l.editions[o.Stream], func(p *program) bool { return l.watching(p, budget, o.Step, o.Definition) })
+}
+
+// watching reports whether a program has windows left, this step and this budget.
+func (l *lookout) watching(p *program, budget, name, definition string) bool {
+	if p.stream.Budget.Name != budget ||
+		!slices.ContainsFunc(p.steps, func(s step) bool { return s.Name == name && s.Definition == definition }) {
+		return false
+	}
+	_, more := p.schedule.After(l.charges.decided(p))
+	return more
+}
+
+// look has the steps of a settled entry look at everybody in its window, in the order of the groups.
+func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
+	if !e.Looks() {
+		return nil
+	}
+	random := bufio.NewReader(p.random)
+	samples := make([]*mechanisms.Sample, len(e.Groups))
+	for g := range samples {
+		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.Everybody(g))
+	}
+	for i := range e.Steps {
+		if s := &e.Steps[i]; s.Looks() {
+			if err := l.lookOnce(p.steps[i], e, s, open[i], samples, random); err != nil {
+				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].What, s.Name, e.Stream, err)
+			}
+		}
+	}
+	return nil
+}
+
+// lookOnce has one step look, after it has armed the instance if it is a new one.
+func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Step, open instance, samples []*mechanisms.Sample,
+	random io.Reader) error {
+	if s.Arms {
+		var err error
+		if open.armed, err = of.Arm(random); err != nil {
+			return err
+		}
+		secret, err := open.MarshalText()
+		if err != nil {
+			return err
+		}
+		open.number = s.Instance
+		name := ledger.Instance{Stream: e.Stream, Step: s.Name, Number: s.Instance}
+		if s.Sealed, err = l.seal.close(e.Budget, name, s.Definition, secret); err != nil {
+			return err
+		}
+	}
+	if open.armed == nil || open.number != s.Instance {
+		return fmt.Errorf("instance %d is to look, but instance %d is open", s.Instance, open.number)
+	}
+	return of.kind.look(e, s, open, samples, random, l.Metrics)
+}

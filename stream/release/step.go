@@ -1,0 +1,52 @@
+package release
+
+import (
+	"io"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/metrics"
+)
+
+// step is one of a stream's alarms and figures on change: what arms its instances, and what differs by its kind.
+type step struct {
+	config.Step
+	tester
+	kind kind
+}
+
+// kind is an [alarm] or an [onChange].
+type kind interface {
+	// describe fills in what the definition says of the kind.
+	describe(s *ledger.Step)
+	// look has an open instance look at the samples of a settled entry's groups, and records what it finds.
+	look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
+		m *metrics.Operator) error
+}
+
+func newSteps(s *config.Stream) (all []step) {
+	for i := range s.Alarms {
+		all = append(all, step{s.Alarms[i].Step(), testerOf{s.Alarms[i].Mechanism}, alarm{&s.Alarms[i]}})
+	}
+	for i := range s.OnChange {
+		all = append(all, step{s.OnChange[i].Step(), testerOf{s.OnChange[i].Mechanism}, newOnChange(s, &s.OnChange[i])})
+	}
+	return all
+}
+
+// alarm records the group in which the instance fires.
+type alarm struct{ of *config.Alarm }
+
+func (a alarm) describe(s *ledger.Step) {
+	s.Alarm = &ledger.Alarm{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds())}
+}
+
+func (a alarm) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
+	_ *metrics.Operator) error {
+	group, err := open.Look(samples, random)
+	if err == nil && group >= 0 {
+		s.Fire(*e, e.Groups[group].Name)
+	}
+	return err
+}
