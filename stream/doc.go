@@ -165,7 +165,8 @@
 // membership in a consumer group, [txn] writes, and [topics] knows every topic and right that is needed. [episode]
 // keeps the log short while a fault lasts. Package registry reads schemas for codec, and takes those of outputs in
 // Avro. Package record is what an output record says, package outputs reads what was published, and package audit
-// compares it with the ledger. Packages replay, simulate and shape serve the demo and the command line, kafkatest the
+// compares it with the ledger. Package remedy says what would make a figure readable that is only noise. Packages
+// replay, simulate and shape serve the demo and the command line, kafkatest the
 // tests, and embedded starts brokers for both. Folder bench is a module of its own, which measures the service. Outside
 // stream, package windows knows nothing of Kafka, budget nothing of mechanisms, and mechanisms nothing of either.
 package stream

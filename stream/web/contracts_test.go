@@ -70,6 +70,7 @@ func holds(t *testing.T, router routers.Router, h http.Handler, path string, acc
 // Every endpoint answers as the document says, and the document describes every endpoint.
 func TestOpenAPI(t *testing.T) {
 	openapi3filter.RegisterBodyDecoder("text/csv", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
 	document, router := described(t)
 	streams := parsed(t, streamsFile)
@@ -90,7 +91,8 @@ func TestOpenAPI(t *testing.T) {
 		{"/api/v1/releases/latest", "application/json", 200}, {"/api/v1/releases/latest", "text/csv", 200}, {"/api/v1/releases/latest?group=zz", "*/*", 404},
 		{"/api/v1/budget", "*/*", 200}, {"/api/v1/budget?only=budgets&returns=2", "*/*", 200}, {"/api/v1/budget?x=1", "*/*", 400},
 		{"/api/v1/compare?" + ids, "*/*", 200}, {"/api/v1/compare?" + ranges, "*/*", 200}, {"/api/v1/compare?a=x&b=y", "*/*", 400},
-		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement?stream=foreign", "*/*", 404},
+		{"/api/v1/signals", "*/*", 200}, {"/api/v1/signals?last=2&stream=fast", "*/*", 200}, {"/api/v1/signals?last=0", "*/*", 400},
+		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement", "text/html", 200}, {"/api/v1/statement?stream=foreign", "*/*", 404},
 		{"/api/v1/demo", "*/*", 200}, {"/api/v1/openapi.json", "*/*", 200}, {"/api/v1/releases/live?stream=zz", "*/*", 404},
 	} {
 		path, _, _ := strings.Cut(c.path, "?")

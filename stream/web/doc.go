@@ -8,5 +8,6 @@
 // no longer in memory. For a longer past, read the output topic.
 //
 // Each kind of answer has a type and a file, made from a source: the Store and the definitions. Only handler.go knows all of
-// them. Package compare says whether figures differ by more than their noise.
+// them. Package compare says whether figures differ by more than their noise. A signal is a
+// figure that differs so from those of the hour before it.
 package web

@@ -21,6 +21,7 @@ type figure struct {
 	start, end int64 // of the window, Unix seconds
 	value      []byte
 	unpaid     bool // the budget could not pay for the window
+	noise      bool // the value is only noise
 	glance     glance
 	at         partition
 	offset     int64 // −1 if its topic is gone

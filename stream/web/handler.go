@@ -45,6 +45,7 @@ func endpoints(from source, demo func() any) map[string]func(http.ResponseWriter
 		"releases/latest": records{from}.newest,
 		"budget":          budgets.answer,
 		"compare":         comparisons{from.store}.answer,
+		"signals":         signals{from}.answer,
 		"statement":       statements{from, budgets}.answer,
 		"demo":            told(demo),
 		"openapi.json":    describe,

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
@@ -276,6 +277,39 @@ func TestPageInBrowser(t *testing.T) {
 	if len(b.bad) > 0 || len(b.foreign) > 0 || b.requests == 0 {
 		t.Errorf("errors in the console: %q; requests to others: %q; requests seen: %d", b.bad, b.foreign, b.requests)
 	}
+}
+
+// The page works below a path of a proxy, whatever the server is told of it: its addresses are relative.
+func TestPageBelowAPath(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.play(0, 19)
+	behind := httptest.NewServer(New(Config{Store: a.store, Streams: a.streams}))
+	t.Cleanup(behind.Close)
+	to, err := url.Parse(behind.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
+	mux := http.NewServeMux()
+	mux.Handle("/tools/figures/", http.StripPrefix("/tools/figures", proxy)) // all else is not found
+	front := &restartable{T: t, handler: mux}
+	front.start()
+	b := browse(t, front.address)
+	b.run(chromedp.Navigate("http://" + front.address + "/tools/figures/"))
+	b.complete()
+	b.shows(".card .value", "")
+	a.play(19, 20) // figures come live
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
+	var status int
+	b.run(chromedp.Evaluate(`fetch(document.querySelector("a[download]").href).then((answer) => answer.status)`, &status, awaited))
+	want(t, "the status of the CSV", status, http.StatusOK)
+	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
+	b.shows(".loss", "One person loses at most")
+	b.run(chromedp.Click(`//a[text()="The same in plain words"]`, chromedp.BySearch))
+	b.shows("h1", "What these figures can tell about you")
+	b.until(`getComputedStyle(document.body).maxWidth !== "none"`) // its style sheet is there
+	b.clean()
 }
 
 func (b *tab) setAway(away bool) {

@@ -62,6 +62,13 @@ func (p *parameters) number(name string, absent, most int) int {
 	return n
 }
 
+// stretch reads which series are wanted, and which of their windows.
+func (p *parameters) stretch() selection {
+	want := p.selection()
+	want.from, want.to, want.last = p.seconds("from"), p.seconds("to"), p.number("last", 0, mostWindows)
+	return want
+}
+
 // selection reads which series are wanted.
 func (p *parameters) selection() selection {
 	return selection{streams: p.names("stream"), groups: p.names("group"), releases: p.names("release")}

@@ -108,6 +108,7 @@ func troubles(t *testing.T) http.Handler {
 					*d = d.Mul(decimal.NewFromInt(3))
 				}
 			}
+			e.Groups[0].Values[3].Value = new(decimal.NewFromInt(2600))
 		}
 		if e.Stream == "checkout-latency" && window > 100 {
 			for i := range 2 {
@@ -128,15 +129,24 @@ func troubles(t *testing.T) http.Handler {
 	return New(Config{Store: a.store, Streams: a.streams, Demo: func() any { return map[string]any{"windows": told} }})
 }
 
-// alarms serves a service with two watches, one of which fires.
+// twoWatches are the watches of a service, in the streams file.
+const twoWatches = `
+    watches:
+      - {name: fire, above: 800, more_than: 0.2, epsilon: 1, false_alarms: {at_most: 0.01, per: 30d}, hold: 19m, at_most: 4}
+      - {name: gone, users_below: 500, epsilon: 1, false_alarms: {at_most: 0.01, per: 30d}, hold: 19m, at_most: 4}
+    output: {topic: out}
+`
+
+// alarms serves a service with two watches. One has fired twice, and waits now; the other fires.
 func alarms(t *testing.T) http.Handler {
 	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
+	a.streams = parsed(t, strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
 	a.play(0, 120)
 	for window := range 120 {
 		for _, group := range []string{"eu", "us", "ap"} {
 			reason, since := "", -1
 			switch {
-			case group != "eu" && window >= 41 && window < 60:
+			case group != "eu" && window >= 41 && window < 60, group != "us" && window >= 113:
 				reason = "not_armed"
 			case group == "eu" && window >= 40 && window < 60:
 				since = 40
@@ -144,7 +154,11 @@ func alarms(t *testing.T) http.Handler {
 				since = 112
 			}
 			a.watch("checkout-latency", group, "fire", window, reason, since)
-			a.watch("checkout-latency", group, "gone", window, "", -1)
+			since = -1
+			if group == "eu" && window == 119 {
+				since = 119
+			}
+			a.watch("checkout-latency", group, "gone", window, "", since)
 		}
 	}
 	return New(Config{Store: a.store, Streams: a.streams})
@@ -213,6 +227,7 @@ var pictures = []picture{
 	{name: "detail-noise", serve: troubles, view: "#/s/checkout-latency/ap", ready: table},
 	{name: "detail-one", serve: troubles, view: "#/s/checkout-latency/eu/p50", ready: table},
 	{name: "detail-mode", serve: troubles, view: "#/s/checkout-latency/us/top", ready: table},
+	{name: "detail-alarm-of-others", serve: alarms, view: "#/s/checkout-latency/ap", ready: table},
 	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
 	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
 	{name: "overview-change", serve: steady, view: "#/", ready: card, do: func(b *tab) { b.run(chromedp.Click(`//button[text()="calm"]`, chromedp.BySearch)) }},
@@ -224,6 +239,7 @@ var pictures = []picture{
 	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
 		b.run(chromedp.Click("summary"))
 	}},
+	{name: "statement", serve: steady, view: "api/v1/statement", ready: `document.querySelectorAll("section").length === 2`},
 	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},
@@ -234,7 +250,7 @@ var pictures = []picture{
 }
 
 // telling names the pictures that differ in what they consist of.
-var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "detail-change", "budget-capped", "budget", "empty"}
+var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "detail-change", "budget-capped", "budget", "empty", "statement"}
 
 // Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
 func TestPictures(t *testing.T) {

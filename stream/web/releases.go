@@ -24,8 +24,7 @@ type records struct{ source }
 func (s records) page(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("stream", "group", "release", "from", "to", "last", "limit", "cursor", "fields", "format")
-	want := p.selection()
-	want.from, want.to, want.last = p.seconds("from"), p.seconds("to"), p.number("last", 0, mostWindows)
+	want := p.stretch()
 	limit := p.number("limit", usualLimit, mostLimit)
 	form := p.form(r)
 	var after *mark

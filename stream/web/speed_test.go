@@ -85,22 +85,22 @@ func TestRedrawIsFast(t *testing.T) {
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/#/s/s?from=all"))
 	b.complete()
-	b.until(`document.querySelector(".plot.large").plot.lines.length === 50 && document.querySelector(".plot.large").plot.lines[0].figures.length === 1000`)
+	b.until(`document.querySelectorAll(".plot.large").length === 50 && [...document.querySelectorAll(".plot.large")].every((host) => host.plot.lines[0].figures.length === 1000)`)
 	// cost is the processor time of the page's thread: other work on the machine does not count.
 	cost := func(what string) time.Duration {
 		const times = 15
 		var before, after float64
 		b.run(twoFrames, threadTime(&before), chromedp.Evaluate(fmt.Sprintf(`(async () => {
-			const host = document.querySelector(".plot.large"), { plot } = host;
+			const hosts = [...document.querySelectorAll(".plot.large")], seen = hosts.filter((host) => host.querySelector("canvas"));
 			for (let i = 0; i < %d; i++) {
 				%s;
 				await null; // uPlot draws in a microtask
-				host.querySelector("canvas").getContext("2d").getImageData(0, 0, 1, 1); // waits for the canvas
+				for (const host of seen) host.querySelector("canvas").getContext("2d").getImageData(0, 0, 1, 1); // waits for the canvas
 			}
 		})()`, times, what), nil, awaited), threadTime(&after))
 		return time.Duration((after - before) / times * float64(time.Second)).Round(time.Millisecond / 10)
 	}
-	redraw := cost(`plot.show(plot.lines, plot.start, plot.end, plot.axis, plot.extras)`)
+	redraw := cost(`for (const { plot } of hosts) plot.show(plot.lines, plot.start, plot.end, plot.axis, plot.extras)`)
 	step := cost(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }))`)
 	t.Logf("50 series of 1,000 windows: redrawn in %v, the cursor moved in %v; want the plot within %v", redraw, step, redrawWithin)
 	if redraw > busy*redrawWithin {

@@ -62,6 +62,10 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 	if len(all) == 0 && len(want.streams) > 0 {
 		return &problem{http.StatusNotFound, fmt.Sprintf("stream %q is in no streams file that this server has; its records do not say what one person can lose", want.streams[0])}
 	}
+	w.Header().Add("Vary", "Accept")
+	if wantsPage(r) {
+		return a.answerPage(w, r, all)
+	}
 	return answerJSON(w, r, struct {
 		Streams []statement `json:"streams"`
 	}{all})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,4 +146,35 @@ streams:
 	}
 	want(t, "after an edit", said(w, of("epsilon: 40", "epsilon: 100"))["day"].Sentence,
 		"By the newest definitions one person loses at most ε 9.6 in any 24 h, counting the windows that end in it. Those that ended in the last 24 h cost at most ε 16.4: former definitions, or users who were counted anew, cost more.")
+}
+
+// Who asks for HTML gets the same in plain words. Programs get JSON, as before, and nothing of a file is taken for HTML.
+func TestStatementForPeople(t *testing.T) {
+	streams := parsed(t, strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "time to confirm an order", "time <b>to</b> pay", 1))
+	h := New(Config{Store: newWorld(t, 1).store, Streams: streams})
+	get := func(accept string) (contentType, body string) {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/statement", nil)
+		r.Header.Set("Accept", accept)
+		a := httptest.NewRecorder()
+		h.ServeHTTP(a, r)
+		if vary := a.Header().Values("Vary"); !slices.Contains(vary, "Accept") {
+			t.Errorf("Vary: %q; want Accept", vary)
+		}
+		return a.Header().Get("Content-Type"), a.Body.String()
+	}
+	for _, accept := range []string{"", "*/*", "application/json"} {
+		if kind, _ := get(accept); kind != "application/json" {
+			t.Errorf("%q gets %s", accept, kind)
+		}
+	}
+	kind, body := get("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8") // as browsers ask
+	if kind != "text/html; charset=utf-8" {
+		t.Errorf("a browser gets %s", kind)
+	}
+	for _, want := range []string{"<h2>checkout-latency</h2>", "time &lt;b&gt;to&lt;/b&gt; pay. A window lasts 1m.", "in at most 1 of 3 groups. Values count from 0 to 60000 ms.",
+		"By the figures of one window of time: <strong>at most 54 of 100</strong>", "One window costs one person at most ε 0.15."} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q is not in\n%s", want, body)
+		}
+	}
 }

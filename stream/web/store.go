@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 )
@@ -95,8 +96,10 @@ func (s *Store) Renew(topic string) {
 
 // Add adds a record. It replaces one of the same series and window.
 func (s *Store) Add(m outputs.Message, r outputs.Record) {
-	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value), at: partition{m.Topic, m.Partition}, offset: m.Offset,
-		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted, glance: glanceOf(r)}
+	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value),
+		at: partition{m.Topic, m.Partition}, offset: m.Offset,
+		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted,
+		noise:  r.Quality == record.Quality(mechanisms.Noise), glance: glanceOf(r)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Key()

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/remedy"
 )
 
 // streamInfo holds the public facts about a stream. Its JSON names are public.
@@ -37,6 +38,8 @@ type streamInfo struct {
 	Newest        *time.Time `json:"newest_window_end"`
 	// NextDue is when the next window closes by the public schedule.
 	NextDue *time.Time `json:"next_due_at"`
+	// Remedies say what would make the newest figures readable that are only noise.
+	Remedies []remedyInfo `json:"remedies"`
 }
 
 type releaseInfo struct {
@@ -51,6 +54,8 @@ type releaseInfo struct {
 	Delta     json.Number  `json:"delta"`
 	// OnChange says that the figure is drawn only when it has changed.
 	OnChange bool `json:"on_change"`
+	// Hold is how long a watch looks at nothing after it has fired, in seconds; null for everything else, or if unknown.
+	Hold *int64 `json:"hold_seconds"`
 }
 
 // windowInfo holds the public times of the windows, in seconds; null if unknown.
@@ -64,6 +69,13 @@ type boundsInfo struct {
 	Lower json.Number `json:"lower"`
 	Upper json.Number `json:"upper"`
 	Step  json.Number `json:"step"`
+}
+
+// remedyInfo is the remedy of the newest figure of a series.
+type remedyInfo struct {
+	Group   string `json:"group"`
+	Release string `json:"release"`
+	remedy.Remedy
 }
 
 type minUsers struct {
@@ -112,10 +124,13 @@ func (l listing) infos() []streamInfo {
 		if !known {
 			i = len(all)
 			at[f.series.stream] = i
-			all = append(all, streamInfo{Stream: f.series.stream, Groups: []string{}, Releases: []releaseInfo{}})
+			all = append(all, streamInfo{Stream: f.series.stream, Groups: []string{}, Releases: []releaseInfo{}, Remedies: []remedyInfo{}})
 		}
 		all[i].Oldest = oldest[f.series.stream]
 		all[i].learn(f)
+		if i < len(l.streams) && f.noise {
+			all[i].help(l.streams[i], f)
+		}
 	}
 	for i, s := range l.streams {
 		all[i].schedule(s, l.now())
@@ -145,8 +160,9 @@ func declared(s *config.Stream) streamInfo {
 	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 	g := s.Grid
 	info := streamInfo{Stream: s.Name, Declared: true, Description: s.Description, Unit: s.Unit, Groups: s.Groups, MaxGroups: new(s.MaxGroups),
-		Window: windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
-		Bounds: &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())}, Contribution: string(s.Contribution), Budget: s.Budget.Name}
+		Window:       windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
+		Bounds:       &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())},
+		Contribution: string(s.Contribution), Budget: s.Budget.Name, Remedies: []remedyInfo{}}
 	if s.ExpectedUsers > 0 {
 		info.ExpectedUsers = new(s.ExpectedUsers)
 	}
@@ -171,9 +187,13 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
-	for _, x := range s.StepSeries() {
-		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
-			OnChange: x.Statistic != record.StatisticWatch})
+	for i, x := range s.StepSeries() {
+		info := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit,
+			Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta), OnChange: x.Statistic != record.StatisticWatch}
+		if i < len(s.Alarms) { // they come first
+			info.Hold = new(int64(s.Alarms[i].Hold / time.Second))
+		}
+		all = append(all, info)
 	}
 	return all
 }
@@ -213,6 +233,17 @@ func (s *streamInfo) learn(f *figure) {
 	if !s.Declared && newer {
 		s.Budget = r.Budget
 		s.Window = windowInfo{Size: new(int64(r.WindowEnd.Sub(r.WindowStart).Seconds())), Grace: new(int64(r.DueAt.Sub(r.WindowEnd).Seconds()))}
+	}
+}
+
+// help adds the remedy of a figure that is only noise.
+func (s *streamInfo) help(of *config.Stream, f *figure) {
+	r, err := f.decode()
+	if err != nil {
+		return // cannot happen: it was decoded before
+	}
+	if found, ok := remedy.Of(of, r); ok {
+		s.Remedies = append(s.Remedies, remedyInfo{r.Group, r.Release, found})
 	}
 }
 

@@ -3,7 +3,9 @@ package web
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -57,9 +59,9 @@ func TestModesAreDots(t *testing.T) {
 	a.play(0, 30)
 	b := open(t, a, "#/s/checkout-latency/eu")
 	lines := func(release string) (values int) {
-		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/checkout-latency/eu/%s"`, release), nil))
+		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/checkout-latency/eu/%s"`, release), nil))
 		b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines.map((line) => line.name).join() === %q`, release))
-		b.run(twoFrames, chromedp.Evaluate(`window.arcs`, &values))
+		b.run(twoFrames, chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames, chromedp.Evaluate(`window.arcs`, &values))
 		return values
 	}
 	if n := lines("top"); n < 30 {
@@ -84,6 +86,22 @@ func TestNoiseHasNoLine(t *testing.T) {
 			t.Errorf("%s: %s; want %s", quality, got, want)
 		}
 	}
+}
+
+// Where a figure is noise the words are large, and beside them stands what would help; the value is in the title.
+func TestNoiseSaysWhatHelps(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(5))
+	a.change = func(_ int, e *ledger.Entry) {
+		e.Groups[0].Values[0].Quality, e.Groups[0].Users = "noise", new(int64(200))
+		e.Groups[1].Values[0].Quality, e.Groups[1].Users = "noise", new(int64(200))
+	}
+	a.play(0, 5)
+	b := open(t, a, "#/")
+	b.shows(".fold", "2 of 3 groups: too noisy to read: eu (about 880 users or ε 8.6 would do), us (about")
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.shows(".readout tr.noise .number", "too noisy to read")
+	b.shows(".readout tr.noise td", "about 880 users or ε 8.6 would do")
+	b.until(`/ms, exactly/.test(document.querySelector(".readout tr.noise .number").title)`)
 }
 
 // The smoothed line is thicker than the values, comes on request, and is part of the address. Without smoothed values nobody
@@ -133,6 +151,25 @@ func TestGapSaysWhy(t *testing.T) {
 	b.shows(".plot.large .tip", "part of the input was lost")
 }
 
+// A figure that differs from those before it by more than noise explains has a mark, and a sentence for the mouse and the
+// keyboard.
+func TestSignalIsMarked(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.change = func(window int, e *ledger.Entry) {
+		if window == 19 {
+			e.Groups[0].Values[3].Value = new(decimal.NewFromInt(8000))
+		}
+	}
+	a.play(0, 20)
+	b := open(t, a, "#/s/checkout-latency/eu/users")
+	const says = "by more than noise explains."
+	b.until(fmt.Sprintf(`document.querySelector(".windows .signal")?.title.endsWith(%q) && document.querySelectorAll(".windows .signal").length === 1`, says))
+	b.key("End", false)
+	b.shows(".plot .tip", "8000 users is above ")
+	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil), chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
+	b.until(fmt.Sprintf(`document.querySelector(".card .signal").title.endsWith(%q)`, says))
+}
+
 // Two ranges are compared by dragging, with the button or with Shift, and by the keyboard.
 func TestCompareRangesInBrowser(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
@@ -146,6 +183,16 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	b.shows(".comparison h2", "(10 windows)")
 	b.shows(".comparison li", " and 10 windows: noise alone does this")
 	b.shows(".comparison h2", "(5 windows)")
+	// A reload and a shared link show the same.
+	var before, after string
+	b.run(chromedp.Text(".comparison", &before), chromedp.Reload())
+	b.complete()
+	b.shows(".comparison h2", "(10 windows)")
+	b.shows(".comparison li", " and 10 windows: noise alone does this")
+	if b.run(chromedp.Text(".comparison", &after)); before != after {
+		t.Errorf("before a reload:\n%s\nafter:\n%s", before, after)
+	}
+	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
 	b.run(chromedp.KeyEvent("\x1b"))
 	b.until(`document.querySelector(".comparison").hidden && document.querySelector(".bar button").ariaPressed === "false"`)
 	b.drag(".plot.counts", 0.01, 0.14, input.ModifierShift)
@@ -185,30 +232,53 @@ func TestFingersCompareRanges(t *testing.T) {
 	b.shows(".comparison h2", "(10 windows)")
 }
 
-// A watch is a strip and words, and no line. While it fires its stream comes first, and nothing is said of watches that are
-// not armed again.
+// A watch is a strip and words, and no line. It is red in the window in which it fires, and then waits until it looks again.
+// Its stream comes first, whose alarm it is stands there, and nothing is said of watches that are not armed again.
 func TestWatchFires(t *testing.T) {
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(20))
-	a.play(0, 20)
-	for window := range 20 {
+	first := recent(20)
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", first)
+	checkout, search, _ := strings.Cut(services(2, "{epsilon: 400, per: 24h}"), "  - name: search-latency")
+	a.streams = parsed(t, checkout+"  - name: search-latency"+strings.Replace(search, "    output: {topic: out}\n", twoWatches, 1))
+	a.play(0, 18)
+	says := func(window int) {
 		since := -1
 		if window >= 17 {
 			since = 17
 		}
 		a.watch("search-latency", "us", "fire", window, "", since)
-		a.watch("search-latency", "eu", "fire", window, "not_armed", -1)
+		reason := ""
+		if window > 17 {
+			reason = "not_armed"
+		}
+		a.watch("search-latency", "eu", "fire", window, reason, -1)
+	}
+	for window := range 18 {
+		says(window)
 	}
 	b := open(t, a, "#/")
 	b.until(`document.querySelector(".stream h2").textContent === "search-latency"`)
-	b.shows(".stream:first-child .pill.bad", "alarm: fire in us since")
-	b.shows(".card .alarm", "alarm: fire since")
+	// It waits for 19 minutes. The first window after that begins 19 minutes after the one that fired, and ends a minute later.
+	fired, again := a.end(17).Format("15:04"), a.end(17).Add(20*time.Minute).Format("15:04")
+	what := fmt.Sprintf("fired %s, looks again at %s", fired, again)
+	if a.end(17).Day() == time.Now().UTC().Day() && a.end(37).Day() == time.Now().UTC().Day() { // else there are days
+		b.shows(".stream:first-child .pill.bad", "alarm: fire in us "+what)
+		b.shows(".card .alarm:not(.waits)", "alarm: fire "+what)
+	}
 	b.until(`![...document.querySelectorAll(".choice button")].some((e) => e.textContent === "fire")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
 	b.shows(".readout tr.fires", "fires")
+	b.shows(".head .pill.bad", "alarm: fire fired ")
 	b.until(`document.querySelector(".plot.watches canvas") && document.querySelector(".plot.watches").plot.lines[0].name === "fire"`)
 	b.until(`!document.querySelector(".plot.large").plot.lines.some((line) => line.name === "fire")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
+	b.shows(".head .pill.warn", "alarm of another group: fire in us fired ")
+	a.play(18, 20)
+	says(18)
+	says(19)
 	b.shows(".windows td", "not armed again yet")
+	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
+	b.shows(".readout tr:not(.fires)", "waits")
+	b.shows(".head .pill.warn", "alarm: fire fired ")
 }
 
 // The budget view begins with the budgets that withhold windows, and says what one person can lose in a window and in a day.

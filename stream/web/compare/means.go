@@ -73,7 +73,7 @@ func Means(a, b Average) Comparison {
 	}
 	d := b.mean.Sub(a.mean)
 	c.Difference = new(exactly(d.Round(6)))
-	change := strings.TrimSpace(fmt.Sprintf("%s → %s %s", *a.Value, *b.Value, y.Unit)) + fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
+	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(numberOf(*a.Value), numberOf(*b.Value)), y.Unit)) + fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {
 		left = fmt.Sprintf(" Without %s.", several(n, "withheld window"))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/shopspring/decimal"
 )
 
 // The chance that two means differ is that of two values if each is the mean of one, and that of real sums of errors.
@@ -60,5 +62,16 @@ func TestChanceOfMeans(t *testing.T) {
 	}
 	if !seen {
 		t.Error("a scale that is twice too large is not noticed")
+	}
+}
+
+// Two numbers of a sentence have equally many digits behind the point.
+func TestNumbersAreRoundedAlike(t *testing.T) {
+	number := func(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+	for got, want := range map[string]string{both(number("12"), number("12.25")): "12.00 → 12.25", both(number("812"), number("860")): "812 → 860",
+		both(number("1e3"), number("860")): "1000 → 860"} {
+		if got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
 	}
 }

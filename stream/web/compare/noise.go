@@ -68,36 +68,39 @@ func atLeast(reach float64, r outputs.Record) float64 {
 // where windows overlap. An interval or band counts with the longer of its sides. Counts are cut at 0: if many of them are
 // there, a range of smaller counts seems a little larger than it is.
 func byNoiseOfMeans(a, b []outputs.Record, d float64) (basis string, p float64, ok bool) {
-	for _, by := range []struct {
-		basis string
-		noise func(outputs.Record) (noise, bool)
-	}{
-		{"interval", func(r outputs.Record) (noise, bool) {
-			if r.Interval == nil {
-				return noise{}, false
-			}
-			return wider(r, r.Interval.Low, r.Interval.High, numberOf(r.Interval.Level).InexactFloat64()), true
-		}},
-		{"error_95", func(r outputs.Record) (noise, bool) {
-			if r.Error95 == nil {
-				return noise{}, false
-			}
-			return errorOf(r), true
-		}},
-		{"smoothed", func(r outputs.Record) (noise, bool) {
-			if s := r.Smoothed; s != nil && s.Low != nil && s.High != nil {
-				return wider(r, *s.Low, *s.High, 0.9), true
-			}
-			return noise{}, false
-		}},
-	} {
+	for _, by := range bases {
 		x, inA := all(a, by.noise)
 		y, inB := all(b, by.noise)
 		if inA && inB {
-			return by.basis, chanceOfMeans(x, y, d), true
+			return by.name, chanceOfMeans(x, y, d), true
 		}
 	}
 	return "", 0, false
+}
+
+// bases are the fields of a record that tell the law of its error, in the order of [byNoise].
+var bases = [...]struct {
+	name  string
+	noise func(outputs.Record) (noise, bool)
+}{
+	{"interval", func(r outputs.Record) (noise, bool) {
+		if r.Interval == nil {
+			return noise{}, false
+		}
+		return wider(r, r.Interval.Low, r.Interval.High, numberOf(r.Interval.Level).InexactFloat64()), true
+	}},
+	{"error_95", func(r outputs.Record) (noise, bool) {
+		if r.Error95 == nil {
+			return noise{}, false
+		}
+		return errorOf(r), true
+	}},
+	{"smoothed", func(r outputs.Record) (noise, bool) {
+		if s := r.Smoothed; s != nil && s.Low != nil && s.High != nil {
+			return wider(r, *s.Low, *s.High, 0.9), true
+		}
+		return noise{}, false
+	}},
 }
 
 func all(records []outputs.Record, of func(outputs.Record) (noise, bool)) (laws []noise, ok bool) {

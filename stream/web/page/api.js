@@ -55,6 +55,15 @@ export async function newest(take) {
 }
 
 /**
+ * Asks which figures differ from those before by more than noise explains.
+ * @param {Object} query
+ * @param {Map<string, string>} into gets a sentence each, by id
+ */
+export async function signals(query, into) {
+  for (const { id, sentence } of (await ask("signals", query)).signals) into.set(id, sentence);
+}
+
+/**
  * Asks for records, page after page.
  * @param {Object} query as api/v1/releases takes it
  * @param {(records: Object[]) => void} take gets each page

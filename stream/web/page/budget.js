@@ -25,7 +25,8 @@ export class Budget {
     main.replaceChildren(h("h1", {}, "Budget"),
       h("p", { class: "about" }, "Every figure costs some of a privacy budget, counted in ε. A window that the budget cannot pay for is withheld."),
       this.#problem, this.#budgets, h("h2", { class: "later" }, "What one person can lose"),
-      h("p", { class: "about" }, "These are limits, whatever anyone else knows or does with the figures."), this.#losses);
+      h("p", { class: "about" }, "These are limits, whatever anyone else knows or does with the figures. ",
+        h("a", { href: "api/v1/statement" }, "The same in plain words"), "."), this.#losses);
     if (app.loaded) this.load();
   }
 

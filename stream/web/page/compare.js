@@ -17,7 +17,27 @@ export class Comparison {
   picked = [];
   #last = null;
   #asked = 0;
+  #changed;
   element = h("section", { class: "comparison", "aria-live": "polite", hidden: true });
+
+  /** @param {() => void} changed is called after each pick */
+  constructor(changed) {
+    this.#changed = changed;
+  }
+
+  /** What is picked, as the address has it: from..to. */
+  get address() {
+    const [a, b] = this.picked.map((pick) => `${utc(pick.start)}..${utc(pick.end)}`);
+    return { a, b };
+  }
+
+  /** Picks what an address asks for, as far as there are windows. */
+  restore(route, all) {
+    const found = ranges(route).map(([start, end]) => all.filter((w) => w.start >= start && w.end <= end)).filter((windows) => windows.length > 0);
+    this.picked = found.map((windows) => ({ start: windows[0].start, end: windows.at(-1).end, windows }));
+    this.#last = this.picked.at(-1) ?? null;
+    this.#show();
+  }
 
   /** Picks a window, or takes it back. */
   pick(window) {
@@ -25,6 +45,7 @@ export class Comparison {
     if (at < 0) return this.range([window]);
     this.picked.splice(at, 1);
     this.#show();
+    this.#changed();
   }
 
   /** Picks windows in order of time. A third pick begins anew, and so does one that shares windows with the first. */
@@ -35,6 +56,7 @@ export class Comparison {
     this.picked = [...(anew ? [] : this.picked), pick].sort((a, b) => a.end - b.end);
     this.#last = pick;
     this.#show();
+    this.#changed();
   }
 
   /** Extends the last pick to a window. */
@@ -69,6 +91,9 @@ export class Comparison {
     this.element.replaceChildren(h("h2", {}, `A ${pickText(a)}, then B ${pickText(b)}`), h("ul", {}, ...sentences));
   }
 }
+
+/** From when to when the ranges go that an address asks for, in seconds since 1970. */
+export const ranges = ({ a, b }) => [a, b].filter(Boolean).map((text) => text.split("..").map((at) => Date.parse(at) / 1000)).filter(([start, end]) => start < end);
 
 const same = (a, b) => a.start === b.start && a.end === b.end;
 

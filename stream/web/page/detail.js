@@ -1,7 +1,7 @@
 // The detail view: one group of a stream, large, with a table of its windows.
 
-import { parameters, releases } from "./api.js";
-import { Comparison } from "./compare.js";
+import { parameters, releases, signals } from "./api.js";
+import { Comparison, ranges } from "./compare.js";
 import { h, say } from "./dom.js";
 import { counts, isWatch } from "./figures.js";
 import { capText, clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
@@ -37,14 +37,15 @@ export class Detail {
   #dragging = false; // a drag picks a range to compare, and does not zoom
   #csv = h("a", { class: "button", download: true }, "CSV");
   #problem = h("p", { class: "trouble", hidden: true });
-  #values = h("div", { class: "plot large", role: "img" });
-  #counts = h("div", { class: "plot counts", role: "img" });
-  #watches = h("div", { class: "plot watches", role: "img" });
+  #panel = h("div", { class: "panel plots" });
   #body = h("div", {});
   #view = h("div", { class: "detail waiting" }); // unseen, but with its room taken, until there is something to show
-  #plots;
+  /** @type {Map<string, Plot>} by release; that of all watches has no name */
+  #plots = new Map();
+  #lines = [];
+  #on;
   #readout = new Readout();
-  #comparison = new Comparison();
+  #comparison = new Comparison(() => this.#remember());
   #table = new Table((window, shift) => this.#pick(window, shift));
 
   constructor(app, main) {
@@ -52,11 +53,12 @@ export class Detail {
     this.#body.append(
       h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
       this.#comparison.element,
-      h("div", { class: "panel plots" }, this.#readout.element, this.#values, this.#watches, this.#counts),
+      this.#panel,
       this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
+    this.#panel.append(this.#readout.element);
     main.replaceChildren(this.#view);
-    const on = {
+    this.#on = {
       hover: (at) => this.#hover(at),
       pick: (at, shift) => this.#pick(this.#windowAt(at), shift),
       range: (start, end, shift) => {
@@ -64,7 +66,6 @@ export class Detail {
         else location.hash = this.#address({ ...this.#range, from: utc(Math.floor(start)), to: utc(Math.ceil(end)) });
       },
     };
-    this.#plots = [new Plot(this.#values, on), new Plot(this.#counts, on), new Plot(this.#watches, { ...on, rows: true })];
   }
 
   /** Shows what an address asks for. */
@@ -95,8 +96,24 @@ export class Detail {
 
   /** What stands behind the ? of the address. */
   get #range() {
-    const { from, to, smoothed } = this.#route;
-    return { from, to, smoothed: smoothed ? 1 : undefined };
+    const { from, to, smoothed, a, b } = this.#route;
+    return { from, to, smoothed: smoothed ? 1 : undefined, a, b };
+  }
+
+  /** Puts what is compared into the address: a reload and a link show the same. */
+  #remember() {
+    Object.assign(this.#route, { a: undefined, b: undefined }, this.#comparison.address);
+    history.replaceState(null, "", this.#address(this.#range));
+  }
+
+  /** Picks what the address asks to compare. */
+  async #restore(until) {
+    const wanted = ranges(this.#route), { a, b } = this.#comparison.address;
+    if (wanted.length === 0 || a === this.#route.a && b === this.#route.b) return;
+    const from = utc(Math.min(...wanted.map(([start]) => start))), to = utc(Math.max(...wanted.map(([, end]) => end)));
+    await releases({ stream: this.#route.stream, group: this.#group, from, to }, (records) => this.#app.figures.merge(records), until);
+    this.update();
+    if (!until.aborted) this.#comparison.restore(this.#route, windowsOf(this.#lines, -Infinity, Infinity));
   }
 
   #query() {
@@ -113,6 +130,9 @@ export class Detail {
         this.#app.figures.merge(records);
         this.update();
       }, loading.signal);
+      await this.#restore(loading.signal);
+      await signals(this.#query(), this.#app.figures.signals);
+      this.update();
     } catch (error) {
       problem = error.message;
     }
@@ -133,17 +153,22 @@ export class Detail {
     const every = everyOf(stream);
     const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, figures: this.#app.figures.of(stream.stream, group, r.release) }))
       .filter((line) => !this.#route.release || line.name === this.#route.release);
+    this.#lines = lines;
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? newest));
     const [start, end] = stretch(this.#route, oldest, newest, every);
     this.#windows = windowsOf(lines, start, end);
-    this.#draw(this.#plots[0], this.#values, lines.filter((line) => !counts(line.statistic) && !isWatch(line.statistic)), start, end);
-    this.#draw(this.#plots[1], this.#counts, lines.filter((line) => counts(line.statistic)), start, end);
-    const watches = lines.filter((line) => isWatch(line.statistic));
-    this.#watches.style.height = `${stripHeight * watches.length + 6}px`;
-    this.#draw(this.#plots[2], this.#watches, watches, start, end);
-    this.#readout.show(lines, this.#window, this.#app.truth, this.#cursor !== null);
-    this.#table.show(lines, this.#windows, this.#comparison);
+    const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic));
+    const wanted = [...figures.map((line) => [line.name, [line]]), ...(watches.length > 0 ? [["", watches]] : [])];
+    for (const [name, plot] of this.#plots) {
+      if (wanted.some(([other]) => other === name)) continue;
+      plot.remove();
+      this.#plots.delete(name);
+    }
+    this.#panel.style.setProperty("--plots", String(figures.length));
+    for (const [name, own] of wanted) this.#draw(name, own, start, end);
+    this.#readout.show(stream, lines, this.#window, this.#app.truth, this.#cursor !== null);
+    this.#table.show(lines, this.#windows, this.#comparison, this.#app.figures.signals);
     this.#tell();
     this.#smoothed.hidden = !this.#route.smoothed && !lines.some((line) => line.figures.some((figure) => figure.smoothed));
     this.#smoothed.href = this.#address({ ...this.#range, smoothed: this.#route.smoothed ? undefined : 1 });
@@ -154,13 +179,18 @@ export class Detail {
     this.#sayNeed(this.#stream);
   }
 
+  /** Asks for the signals of a window that came. */
+  refresh() {
+    return signals({ stream: this.#route.stream, group: this.#group, last: 2 }, this.#app.figures.signals);
+  }
+
   redraw() {
-    for (const plot of this.#plots) plot.redraw();
+    for (const plot of this.#plots.values()) plot.redraw();
   }
 
   remove() {
     this.#loading?.abort();
-    for (const plot of this.#plots) plot.remove();
+    for (const plot of this.#plots.values()) plot.remove();
     this.#app.figures.holds = () => false;
     this.#app.figures.trim();
   }
@@ -179,7 +209,7 @@ export class Detail {
     if (to === undefined) return false;
     const window = this.#windows[Math.min(n - 1, Math.max(0, to))];
     this.#point(window.end);
-    for (const plot of this.#plots) plot.point(this.#middle(window));
+    for (const plot of this.#plots.values()) plot.point(this.#middle(window));
     return true;
   }
 
@@ -187,9 +217,10 @@ export class Detail {
   back() {
     if (this.#comparison.picked.length === 0 && this.#cursor === null && !this.#dragging) return false;
     this.#comparison.clear();
+    this.#remember();
     this.#comparing(false);
     this.#cursor = null;
-    for (const plot of this.#plots) plot.point(null);
+    for (const plot of this.#plots.values()) plot.point(null);
     this.update();
     return true;
   }
@@ -211,16 +242,17 @@ export class Detail {
   #point(cursor) {
     if (cursor === this.#cursor) return;
     this.#cursor = cursor;
-    this.#readout.show(this.#plots.flatMap((plot) => plot.lines), this.#window, this.#app.truth, cursor !== null);
+    this.#readout.show(this.#stream, this.#lines, this.#window, this.#app.truth, cursor !== null);
     this.#tell();
   }
 
   /** Says at the cursor why a window has a gap or is hatched. */
   #tell() {
     const window = this.#cursor === null ? undefined : this.#window;
-    for (const plot of this.#plots) {
+    for (const plot of this.#plots.values()) {
       const figures = (window?.figures ?? []).filter((figure) => plot.lines.some((line) => line.name === figure.release));
-      plot.tell(window ? this.#middle(window) : 0, trouble(figures));
+      const signal = figures.map((figure) => this.#app.figures.signals.get(figure.id)).filter(Boolean);
+      plot.tell(window ? this.#middle(window) : 0, [trouble(figures), ...signal].filter(Boolean).join(" · "));
     }
   }
 
@@ -241,7 +273,7 @@ export class Detail {
   #comparing(on) {
     this.#dragging = on;
     this.#compare.setAttribute("aria-pressed", String(on));
-    for (const host of [this.#values, this.#counts, this.#watches]) host.classList.toggle("comparing", on);
+    this.#panel.classList.toggle("comparing", on);
   }
 
   /** The middle of what is drawn of a window. */
@@ -249,13 +281,21 @@ export class Detail {
     return (Math.max(start, end - everyOf(this.#stream)) + end) / 2;
   }
 
-  #draw(plot, host, lines, start, end) {
-    host.hidden = lines.length === 0;
-    host.classList.toggle("alone", this.#route.release !== undefined && !plot.rows);
-    host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
-    const every = everyOf(this.#stream);
+  /** Each figure has a plot of its own, and all watches one. Their times and the cursor are the same. */
+  #draw(name, lines, start, end) {
+    if (!this.#plots.has(name)) {
+      const host = h("div", { class: `plot ${name === "" ? "watches" : counts(lines[0].statistic) ? "counts" : "large"}`, role: "img" });
+      const others = [...this.#panel.children].slice(1), order = this.#stream.releases.map((r) => r.release);
+      const at = (of) => order.indexOf(of); // watches stand above all, at −1
+      this.#panel.insertBefore(host, others.find((other) => at(other.dataset.release) > at(name)) ?? null);
+      host.dataset.release = name;
+      this.#plots.set(name, new Plot(host, { ...this.#on, rows: name === "" }));
+    }
+    const plot = this.#plots.get(name), every = everyOf(this.#stream);
+    plot.host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
+    if (plot.rows) plot.host.style.height = `${stripHeight * lines.length + 6}px`;
     const picked = this.#comparison.picked.map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
-    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth.extras(), picked, smoothed: this.#route.smoothed });
+    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals });
   }
 
   #head(stream, group) {
@@ -270,13 +310,13 @@ export class Detail {
     const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, capText(stream)].filter(Boolean).join(" · ");
     say(this.#about, stream.groups.includes(group) ? about : `There is no group “${group}”. Choose one of these:`);
     this.#groups.hidden = stream.groups.length < 2 && stream.groups.includes(group);
-    links(this.#groups, stream.groups.map((g) => [groupText(g), this.#address(this.#range, this.#route.release, g), g === group]));
+    links(this.#groups, stream.groups.map((g) => [groupText(g), this.#address({ ...this.#range, a: undefined, b: undefined }, this.#route.release, g), g === group]));
     this.#sayNeed(stream);
   }
 
   #sayNeed(stream) {
     if (!stream) return;
-    const need = needs(stream, this.#app.figures);
+    const need = needs(stream, this.#app.figures, this.#group);
     this.#need.className = `pill ${need.kind}`;
     say(this.#need, need.text);
   }

@@ -38,6 +38,8 @@ export class Figures {
   #series = new Map();
   /** Says of which streams and groups all windows are kept. */
   holds = () => false;
+  /** What is said of figures that differ from those before by more than noise explains, by id. */
+  signals = new Map();
 
   /**
    * Takes records in. One with the same id replaces the one before.
@@ -130,8 +132,14 @@ const percent = (level) => `${+(100 * level).toFixed(1)} %`;
 /** Watches are alarms: 1 once one has fired, 0 while it is silent. */
 export const isWatch = (statistic) => statistic === "watch";
 
-/** Whether a figure says that a watch fires. */
-export const fires = (figure) => isWatch(figure.statistic) && figure.value === 1;
+/** Whether a watch has fired, in this window or before, and is not armed again yet. */
+export const alarmed = (figure) => isWatch(figure.statistic) && figure.value === 1;
+
+/** When a watch fired or a figure on change was drawn, in seconds since 1970. */
+export const sinceOf = ({ since, end }) => since ? Date.parse(since) / 1000 : end;
+
+/** Whether a watch fires in this window. In the windows after it the watch waits, and looks at nothing. */
+export const fires = (figure) => alarmed(figure) && sinceOf(figure) === figure.end;
 
 /** Whether a figure is drawn only when it has changed, and its value held until then. */
 export const isHeld = (figure) => typeof figure.changed === "boolean";

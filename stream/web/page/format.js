@@ -1,6 +1,6 @@
 // Numbers, times and words as people read them.
 
-import { band, isHeld, isWatch } from "./figures.js";
+import { alarmed, band, fires, isHeld, isWatch, sinceOf } from "./figures.js";
 
 /**
  * The place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One digit of the
@@ -48,7 +48,10 @@ export function roundedUp(error) {
  */
 export function figureText(figure) {
   if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
-  if (isWatch(figure.statistic)) return { value: figure.value === 1 ? "fires" : "silent", unit: "", error: figure.since ? sinceText(figure) : "", exact: "" };
+  if (isWatch(figure.statistic)) {
+    const value = fires(figure) ? "fires" : alarmed(figure) ? "waits" : "silent";
+    return { value, unit: "", error: alarmed(figure) ? `fired ${clock(sinceOf(figure))}` : "", exact: "" };
+  }
   const { value, error_95: error, p_low: low, p_high: high } = figure;
   const exact = `exactly ${value} ${figure.unit}`;
   const unit = figure.unit;
@@ -70,7 +73,7 @@ function ordinal(n) {
   return `${n}${Number.isInteger(n) && (n % 100 < 11 || n % 100 > 13) && ends[n % 10] || "th"}`;
 }
 
-const sinceText = ({ since }) => `since ${clock(Date.parse(since) / 1000)}`;
+const sinceText = (figure) => `since ${clock(sinceOf(figure))}`;
 
 const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 

@@ -3,11 +3,11 @@
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, length, qualityText, rounded, several, span, utc } from "./format.js";
-import { fires, isWatch, kept } from "./figures.js";
+import { alarmed, fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { everyOf, mainRelease, needs } from "./streams.js";
+import { everyOf, mainRelease, needs, remedyText, watchText } from "./streams.js";
 import { detailAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
@@ -240,13 +240,15 @@ class Row {
     if (folded.length < 2) folded = [];
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group) || !groups.includes(group);
     this.cards = groups.length - folded.length;
-    const key = [this.#release, ...folded].join("/");
+    const helps = (group) => remedyText(this.stream, { group, release: this.#release });
+    const key = [this.#release, ...folded.map((group) => group + helps(group))].join("/");
     if (this.#fold.dataset.key === key) return;
     this.#fold.dataset.key = key;
     this.#fold.hidden = folded.length === 0;
     this.#grid.hidden = this.cards === 0;
     this.#fold.replaceChildren(`${folded.length} of ${groups.length} groups: too noisy to read: `,
-      ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group)]));
+      ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group),
+        helps(group) ? ` (${helps(group)})` : ""]));
   }
 }
 
@@ -261,13 +263,14 @@ class Card {
   #begin = h("span", { class: "age begin" });
   #age = h("span", { class: "age" });
   #alarm = h("span", { class: "alarm", hidden: true });
+  #signal = h("span", { class: "signal" });
   #figure = null;
   #most = h("span", { class: "scale most" });
   #least = h("span", { class: "scale least" });
   #place = h("div", { class: "plot", "aria-hidden": "true" }, this.#most, this.#least);
-  element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#quality), h("span", { class: "figure" }, this.#value, this.#unit, this.#error),
+  element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#quality), h("span", { class: "figure" }, this.#value, this.#unit, this.#error, this.#signal),
     this.#place, h("span", { class: "line foot" }, this.#begin, this.#age), this.#alarm);
-  /** Whether a watch fires for this group. */
+  /** Whether a watch has fired for this group. */
   alarmed = false;
   plot = new Plot(this.#place, { small: true });
 
@@ -277,16 +280,19 @@ class Card {
     this.element.href = detailAddress(stream.stream, group, release);
     say(this.#group, groupText(group));
     say(this.#release, release);
-    const alarms = stream.releases.filter((r) => isWatch(r.statistic)).map((r) => app.figures.newest(stream.stream, group, r.release)).filter((f) => f && fires(f));
-    say(this.#alarm, alarms.map((f) => `alarm: ${f.release} ${figureText(f).error}`).join(", "));
+    const alarms = stream.releases.filter((r) => isWatch(r.statistic)).map((r) => app.figures.newest(stream.stream, group, r.release)).filter((f) => f && alarmed(f));
+    say(this.#alarm, alarms.map((f) => `alarm: ${f.release} ${watchText(stream, f)}`).join("; "));
     this.alarmed = alarms.length > 0;
+    this.#alarm.className = alarms.some(fires) ? "alarm" : "alarm waits";
     this.#alarm.hidden = !this.alarmed;
     const drawn = line.figures.some((f) => f.status === "ok" && f.quality !== "noise");
     const room = (axis[1] - axis[0]) / 20;
     say(this.#most, drawn ? rounded(axis[1], room) : "");
     say(this.#least, drawn ? rounded(axis[0], room) : "");
     say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
-    this.plot.show([line], start, end, axis, app.truth.extras());
+    this.plot.show([line], start, end, axis, { ...app.truth.extras(), signals: app.figures.signals });
+    const signal = figure && app.figures.signals.get(figure.id);
+    say(this.#signal, signal ? "◆" : "", signal ?? "");
     if (!figure) {
       say(this.#value, "–");
       say(this.#error, "nothing released yet");
@@ -299,7 +305,7 @@ class Card {
     if (kind === "noise") {
       say(this.#value, "too noisy to read", text.exact);
       say(this.#unit, "");
-      say(this.#error, `${text.value} ${text.unit}`, errorText(figure));
+      say(this.#error, remedyText(stream, figure) || `${text.value} ${text.unit}`, `${text.value} ${text.unit}, ${errorText(figure)}`);
     } else {
       say(this.#value, text.value, text.exact);
       say(this.#unit, text.unit);

@@ -1,6 +1,6 @@
 // The page: it loads what is known, listens to what comes, and shows the view that the address asks for.
 
-import { ask, newest, now, releases } from "./api.js";
+import { ask, newest, now, releases, signals } from "./api.js";
 import { Budget } from "./budget.js";
 import { Detail } from "./detail.js";
 import { say } from "./dom.js";
@@ -82,6 +82,7 @@ async function load() {
       const main = [...new Set(app.streams.map(mainRelease))];
       await Promise.all([view.load?.(), main.length > 0 ? releases({ last: kept, release: main }, take) : null]);
       await releases({ last: kept }, take);
+      await signals({ last: kept, release: main }, app.figures.signals);
     } else await Promise.all([loadStreams(), releases({ last: kept }, take), view.load?.()]);
     failed = null;
     lost = false;
@@ -105,7 +106,8 @@ function refresh() {
   soon ??= setTimeout(async () => {
     soon = null;
     try {
-      await Promise.all([loadStreams(), app.truth.shown ? app.truth.load() : null, view.refresh?.()]);
+      const main = [...new Set(app.streams.map(mainRelease))];
+      await Promise.all([loadStreams(), main.length > 0 ? signals({ last: 2, release: main }, app.figures.signals) : null, app.truth.shown ? app.truth.load() : null, view.refresh?.()]);
       update();
     } catch { /* the live connection says that the server is away */ }
   }, 1000);

@@ -200,7 +200,10 @@ function shade(ctx, [left, top, width, height]) {
 export function above(u, plot) {
   const { ctx, bbox } = u;
   ctx.save();
-  for (const line of plot.lines) dots(u, plot, line, plot.small ? 2 : 3);
+  for (const line of plot.lines) {
+    dots(u, plot, line, plot.small ? 2 : 3);
+    marked(u, plot, line);
+  }
   picked(u, plot);
   truth(u, plot);
   if (!plot.small) names(u, plot, ctx, bbox);
@@ -241,6 +244,19 @@ function dots(u, plot, line, most) {
     ctx.arc(x((from(line, figure) + figure.end) / 2), y(figure.value), radius * pixels(), 0, 7);
     if (figure.quality === "rough") ctx.stroke();
     else ctx.fill();
+  }
+}
+
+/** A small diamond above each window that differs from those before it by more than noise explains. */
+function marked(u, plot, line) {
+  const { ctx, bbox } = u, { x } = places(u), arm = (plot.small ? 3 : 4) * pixels();
+  ctx.fillStyle = color("text");
+  for (const figure of visible(line, plot.start, plot.end)) {
+    if (!plot.extras.signals?.has(figure.id)) continue;
+    const at = x((from(line, figure) + figure.end) / 2), y = bbox.top + arm;
+    ctx.beginPath();
+    for (const [across, down] of [[0, -arm], [arm, 0], [0, arm], [-arm, 0]]) ctx.lineTo(at + across, y + down);
+    ctx.fill();
   }
 }
 

@@ -72,7 +72,6 @@ const sights = new IntersectionObserver((entries) => {
 }, { rootMargin: "400px" });
 
 export class Plot {
-  #host;
   #options;
   #u = null;
   #seen = false;
@@ -92,7 +91,7 @@ export class Plot {
    * @param {{small?: boolean, rows?: boolean, unit?: string, hover?: (at: number|null) => void, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
    */
   constructor(host, options) {
-    this.#host = host;
+    this.host = host;
     this.#options = options;
     this.rows = options.rows ?? false; // a strip each, and no values
     this.small = options.small ?? false;
@@ -133,7 +132,7 @@ export class Plot {
 
   /** Takes the size of the host. */
   fit() {
-    const { clientWidth: width, clientHeight: height } = this.#host;
+    const { clientWidth: width, clientHeight: height } = this.host;
     if (!this.#u) this.#draw();
     else if (width > 0 && height > 0) this.#u.setSize({ width, height });
   }
@@ -156,9 +155,10 @@ export class Plot {
   }
 
   remove() {
-    sizes.unobserve(this.#host);
-    sights.unobserve(this.#host);
+    sizes.unobserve(this.host);
+    sights.unobserve(this.host);
     this.#drop();
+    if (!this.small) this.host.remove();
   }
 
   #drop() {
@@ -167,7 +167,7 @@ export class Plot {
   }
 
   #make() {
-    const { clientWidth: width, clientHeight: height } = this.#host;
+    const { clientWidth: width, clientHeight: height } = this.host;
     if (width === 0 || height === 0) return; // not laid out yet: fit comes
     this.#stale = false;
     const { small } = this, { hover, pick, range } = this.#options;
@@ -201,9 +201,9 @@ export class Plot {
           pressed = null;
         }] : [],
       },
-    }, columns(this.lines, this.start, this.end, smoothed), this.#host);
+    }, columns(this.lines, this.start, this.end, smoothed), this.host);
     if (small) return;
-    this.#host.append(this.#tip);
+    this.host.append(this.#tip);
     if (range) this.#fingers(range);
     this.#u.over.addEventListener("mousedown", (event) => { pressed = event; });
     this.#u.over.addEventListener("click", (event) => pick(this.#u.posToVal(this.#u.cursor.left, "x"), event.shiftKey));
@@ -219,7 +219,7 @@ export class Plot {
     };
     const select = (left, width) => u.setSelect({ left, top: 0, width, height: width && over.clientHeight }, false);
     over.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "mouse" || !this.#host.classList.contains("comparing")) return;
+      if (event.pointerType === "mouse" || !this.host.closest(".comparing")) return;
       from = to = place(event);
       over.setPointerCapture(event.pointerId);
     });
@@ -239,7 +239,7 @@ export class Plot {
   }
 
   get #narrow() {
-    return this.#host.clientWidth < 500;
+    return this.host.clientWidth < 500;
   }
 
   #axes() {

@@ -1,8 +1,9 @@
 // What is known of one window: the one below the cursor, or the newest.
 
 import { h, say } from "./dom.js";
-import { fires, isHeld, isWatch } from "./figures.js";
+import { alarmed, fires, isHeld, isWatch } from "./figures.js";
 import { boundText, errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
+import { remedyText, watchText } from "./streams.js";
 
 /** Watches and figures on change cost their ε once, until they fire or are drawn anew. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure));
@@ -17,12 +18,13 @@ export class Readout {
     this.#body));
 
   /**
+   * @param {Object} stream
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window|undefined} window
    * @param {import("./truth.js").Truth} truth
    * @param {boolean} pointed whether the cursor is there
    */
-  show(lines, window, truth, pointed) {
+  show(stream, lines, window, truth, pointed) {
     if (!window) {
       say(this.#when, "No window in this range.");
       this.#body.replaceChildren();
@@ -34,11 +36,18 @@ export class Readout {
       const figure = window.figures.find((f) => f.release === line.name);
       const name = h("th", { scope: "row" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
-      const text = figureText(figure);
-      const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
+      const text = figureText(figure), noise = figure.quality === "noise";
+      const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
+        noise && !pointed ? remedyText(stream, figure) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
-      return h("tr", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld" }, name, h("td", { class: "number", title: text.exact }, `${text.value} ${text.unit}`),
-        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, boundText(figure)), h("span", { class: "narrow" }, errorShort(figure))), h("td", {}, quality), h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`), truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
+      const kind = fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
+      const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];
+      return h("tr", { class: kind }, name,
+        h("td", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? "too noisy to read" : `${text.value} ${text.unit}`),
+        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, wide), h("span", { class: "narrow" }, narrow)),
+        h("td", {}, quality),
+        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`),
+        truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }
 }

@@ -4,7 +4,7 @@ import { parameters } from "./api.js";
 
 /**
  * The view that the address asks for.
- * @returns {{view: "overview"|"detail"|"budget", stream?: string, group?: string, release?: string, from?: string, to?: string, smoothed?: boolean}}
+ * @returns {{view: "overview"|"detail"|"budget", stream?: string, group?: string, release?: string, from?: string, to?: string, smoothed?: boolean, a?: string, b?: string}}
  */
 export function route() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
@@ -12,7 +12,7 @@ export function route() {
   const asked = new URLSearchParams(query);
   if (view === "budget") return { view };
   if (view !== "s" || !names[0]) return { view: "overview" };
-  return { view: "detail", stream: names[0], group: names[1], release: names[2] || undefined, from: asked.get("from") ?? undefined, to: asked.get("to") ?? undefined, smoothed: asked.has("smoothed") };
+  return { view: "detail", stream: names[0], group: names[1], release: names[2] || undefined, from: asked.get("from") ?? undefined, to: asked.get("to") ?? undefined, smoothed: asked.has("smoothed"), a: asked.get("a") ?? undefined, b: asked.get("b") ?? undefined };
 }
 
 function decoded(part) {

@@ -1,8 +1,8 @@
 // What is public of the streams, and which of them need a look.
 
 import { now } from "./api.js";
-import { clock, reasonText, span } from "./format.js";
-import { counts, fires, isWatch } from "./figures.js";
+import { clock, figureText, reasonText, span } from "./format.js";
+import { alarmed, counts, fires, isWatch, sinceOf } from "./figures.js";
 
 /** How long after the time that is due a figure is late, in seconds. */
 const patience = 10;
@@ -16,20 +16,33 @@ export const everyOf = (stream) => stream.window.every_seconds ?? stream.window.
 /** Parses a time of the API into seconds; null stays null. */
 export const seconds = (time) => time === null || time === undefined ? null : Date.parse(time) / 1000;
 
+/** What would make a figure of the newest window readable that is only noise, or "". */
+export const remedyText = (stream, { group, release }) => stream.remedies.find((r) => r.group === group && r.release === release)?.sentence ?? "";
+
+/** What a watch says of a window: since it fired it waits, and looks again at the first window that begins after its hold. */
+export function watchText(stream, figure) {
+  const hold = stream.releases.find((r) => r.release === figure.release)?.hold_seconds ?? null;
+  const every = everyOf(stream), since = sinceOf(figure);
+  const again = alarmed(figure) && hold !== null ? since + every * Math.ceil((hold + (stream.window.size_seconds ?? every)) / every) : null;
+  return [figureText(figure).error, again === null ? "" : `looks again at ${clock(again)}`].filter(Boolean).join(", ");
+}
+
 /**
- * The worst of a stream: what to look at, and how urgent it is.
+ * The worst of a stream: what to look at, and how urgent it is. Who looks at one group is told whose an alarm is.
  * @param {import("./figures.js").Figures} figures
+ * @param {string} [group]
  * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, what?: "alarm"|"incomplete"|"withheld"|"late"}}
  */
-export function needs(stream, figures) {
+export function needs(stream, figures, group) {
   const newest = stream.groups.flatMap((g) => stream.releases.map((r) => figures.newest(stream.stream, g, r.release))).filter(Boolean);
   const end = Math.max(...newest.map((f) => f.end));
   const current = newest.filter((f) => f.end === end);
   const due = seconds(stream.next_due_at);
-  const alarms = current.filter(fires);
+  const alarms = current.filter(alarmed), own = alarms.filter((f) => group === undefined || f.group === group);
   if (alarms.length > 0) {
-    const groups = alarms.map((f) => f.group).filter(Boolean);
-    return { rank: 0, kind: "bad", what: "alarm", text: `alarm: ${[...new Set(alarms.map((f) => f.release))].join(", ")}${groups.length ? ` in ${[...new Set(groups)].join(", ")}` : ""} since ${clock(Math.min(...alarms.map((f) => seconds(f.since) ?? f.end)))}` };
+    const kind = own.some(fires) ? "bad" : "warn";
+    const text = (own.length > 0 ? own : alarms).map((f) => `${f.release}${f.group && f.group !== group ? ` in ${f.group}` : ""} ${watchText(stream, f)}`).join("; ");
+    return { rank: 0, kind, what: "alarm", text: `${own.length > 0 ? "alarm" : "alarm of another group"}: ${text}` };
   }
   if (current.some((f) => f.incomplete)) return { rank: 1, kind: "warn", what: "incomplete", text: "the newest window is incomplete: part of its input was lost" };
   const withheld = current.filter((f) => f.status !== "ok" && f.reason !== "not_armed");

@@ -1,6 +1,6 @@
-// Watches: a strip for each, filled while it fires.
+// Watches: a strip for each, filled where it fires and striped while it then waits.
 
-import { fires } from "./figures.js";
+import { alarmed, fires } from "./figures.js";
 import { from, visible } from "./lines.js";
 import { color, hatch, joined, places } from "./paint.js";
 
@@ -22,6 +22,7 @@ export function strips(u, plot) {
     ctx.fillStyle = color("gap");
     for (const at of runs((figure) => figure.status === "ok")) ctx.fillRect(...at);
     for (const at of runs((figure) => figure.status !== "ok")) hatch(ctx, at, color("quiet"));
+    for (const at of runs((figure) => alarmed(figure) && !fires(figure))) hatch(ctx, at, color("bad"));
     ctx.fillStyle = color("bad");
     for (const at of runs(fires)) ctx.fillRect(...at);
     ctx.restore();

@@ -29,9 +29,10 @@ export class Table {
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window[]} windows oldest first
    * @param {import("./compare.js").Comparison} comparison
+   * @param {Map<string, string>} signals
    */
-  show(lines, windows, comparison) {
-    this.#last = [lines, windows, comparison];
+  show(lines, windows, comparison, signals) {
+    this.#last = [lines, windows, comparison, signals];
     const names = lines.map((line) => line.name);
     if (this.#head.dataset.names !== names.join()) {
       this.#head.dataset.names = names.join();
@@ -42,9 +43,9 @@ export class Table {
     for (const window of windows.slice(-this.#most).reverse()) {
       const key = `${window.start}–${window.end}`;
       const mark = comparison.mark(window);
-      const content = JSON.stringify([window.figures, mark]);
+      const content = JSON.stringify([window.figures, mark, window.figures.map((f) => signals.get(f.id))]);
       const known = this.#rows.get(key);
-      rows.set(key, known?.content === content ? known : this.#row(known, window, names, mark, content));
+      rows.set(key, known?.content === content ? known : this.#row(known, window, names, mark, content, signals));
     }
     this.#rows = rows;
     const wanted = [...rows.values()].map((row) => row.element);
@@ -56,14 +57,14 @@ export class Table {
     say(this.#more, `Show ${Math.min(rowsMore, windows.length - this.#most)} more of ${windows.length} windows`);
   }
 
-  #row(known, window, names, mark, content) {
+  #row(known, window, names, mark, content, signals) {
     const row = known ?? { element: h("tr", {}), button: h("button", { type: "button", class: "pick" }) };
     row.content = content;
     row.button.onclick = (event) => this.#pick(window, event.shiftKey);
     row.button.setAttribute("aria-pressed", String(mark !== ""));
     row.button.setAttribute("aria-label", `Compare ${windowText(window)}`);
     say(row.button, mark || "+");
-    const cells = [h("td", {}), h("th", { scope: "row", title: `${utc(window.start)} – ${utc(window.end)}` }, windowText(window)), ...names.map((name) => cell(window, name))];
+    const cells = [h("td", {}), h("th", { scope: "row", title: `${utc(window.start)} – ${utc(window.end)}` }, windowText(window)), ...names.map((name) => cell(window, name, signals))];
     if (!known) cells[0].append(row.button);
     else cells[0] = row.element.firstChild; // the button keeps the focus
     if (known) {
@@ -74,12 +75,13 @@ export class Table {
   }
 }
 
-function cell(window, name) {
+function cell(window, name, signals) {
   const figure = window.figures.find((f) => f.release === name);
   if (!figure) return h("td", {}, "–");
   const text = figureText(figure);
   const state = [figure.quality === "noise" ? qualityText("noise") : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
   return h("td", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
     title: [text.exact, errorText(figure), isWatch(figure.statistic) ? "" : qualityText(figure.quality)].filter(Boolean).join(" · ") },
-    h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error), state ? h("span", { class: "mark" }, ` ${state}`) : null);
+    h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error),
+    signals.has(figure.id) ? h("span", { class: "signal", role: "img", tabindex: 0, title: signals.get(figure.id), "aria-label": signals.get(figure.id) }, " ◆") : null, state ? h("span", { class: "mark" }, ` ${state}`) : null);
 }

@@ -29,7 +29,8 @@ type WatchCommand struct {
 func (WatchCommand) Help() string {
 	return `Prints every figure as it is published: its value, its error and its quality. The error holds with a probability of 95 %:
 a range of percentiles for a quantile, a number of users for a count. The quality is useful, rough or noise. Both are computed from
-public figures alone, so some statistics have none.
+public figures alone, so some statistics have none. Beside noise stands what would make it readable: so many users in the window and
+group, or a larger ε.
 
 The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
 

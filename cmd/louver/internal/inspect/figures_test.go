@@ -15,7 +15,7 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// watched are records as they are published: a median, a mean without an error, a withheld one and a count.
+// watched are records as they are published: a median, a mean without an error, a withheld one, a count and noise.
 func watched(t testing.TB) (records []string) {
 	t.Helper()
 	const record = `{"schema":"louver.release.v1","id":"checkout/eu/2026-11-20T08:00:00Z/p50","stream":"checkout","group":"eu","release":"p50",` +
@@ -34,7 +34,8 @@ func watched(t testing.TB) (records []string) {
 		of(`"p50"`, `"average"`, `"rank_error_95":554.2`, `"rank_error_95":null`, `"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`, `"useful"`, `null`, `"value":812`, `"value":95.5`),
 		of(`"eu"`, `"ap"`, `"value":812`, `"value":null`, `"reason":null`, `"reason":"budget_exhausted"`, `"useful"`, `null`),
 		of(`"p50"`, `"users"`, `"rank_error_95":554.2,"error_95":null`, `"rank_error_95":null,"error_95":150`, `"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`,
-			`"value":812`, `"value":10412`, `"unit":"ms"`, `"unit":"users"`)}
+			`"value":812`, `"value":10412`, `"unit":"ms"`, `"unit":"users"`),
+		of(`"useful"`, `"noise"`, `"users":10412`, `"users":600`, `"p_low":0.4,"p_high":0.6`, `"p_low":0,"p_high":1`)}
 }
 
 func TestWatchLines(t *testing.T) {
@@ -51,12 +52,15 @@ func TestWatchLines(t *testing.T) {
 2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no public error   -       ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/ap/p50    withheld        budget_exhausted          ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/users  10412 users     ± 150             useful  ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          p0–p100           noise   ε 12.5 of 24  about 880 users or ε 0.085 would do
 `},
 		{true, 80, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50    812 ms          p40–p60           useful
   eu/average  95.5 ms         no public error   -
   ap/p50    withheld        budget_exhausted
   eu/users  10412 users     ± 150             useful
+  eu/p50
+      812 ms          p0–p100           noise  about 880 users or ε 0.085 would do
 `},
 		{true, 40, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50
@@ -67,12 +71,14 @@ func TestWatchLines(t *testing.T) {
       withheld        budget_exhausted
   eu/users
       10412 users     ± 150             useful
+  eu/p50
+      812 ms          p0–p100           noise  about 880 users or ε 0.085 would do
 `},
 	} {
 		var out bytes.Buffer
 		lines := newWatchLines(&cli.App{Out: &out}, file.Streams)
 		if c.live {
-			lines = &watchLines{out: &out, live: true, width: func() int { return c.width }, series: len("eu/users")}
+			lines.live, lines.width, lines.series = true, func() int { return c.width }, len("eu/users")
 		}
 		for _, value := range watched(t) {
 			r, _, err := outputs.Decode([]byte(value))

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/remedy"
 )
 
 // watchLines writes figures in columns. On a terminal each window has a line of its own with its figures below.
@@ -23,14 +24,17 @@ type watchLines struct {
 	width  func() int // of the terminal
 	series int        // width of the column of names
 	window string     // the last one that was written
+	// streams are the definitions, by name.
+	streams map[string]*config.Stream
 }
 
 func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
-	l := &watchLines{out: app.Out, width: app.Width}
+	l := &watchLines{out: app.Out, width: app.Width, streams: map[string]*config.Stream{}}
 	if f, ok := app.Out.(*os.File); ok {
 		l.live = cli.IsScreen(f)
 	}
 	for _, s := range streams {
+		l.streams[s.Name] = s
 		for _, g := range s.Groups {
 			for _, r := range s.Releases {
 				for _, name := range r.Names() {
@@ -57,16 +61,16 @@ func (l *watchLines) name(r outputs.Record) string {
 func (l *watchLines) print(r outputs.Record) error {
 	name := text.Pad(l.name(r), l.series, ' ')
 	if !l.live {
-		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r), spending(r))
+		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s%s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r), spending(r), l.remedy(r))
 		return err
 	}
 	window := fmt.Sprintf("%s  %s  %s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r))
 	if r.Incomplete {
 		window += "  incomplete: part of the input was lost"
 	}
-	line := "  " + name + "  " + strings.TrimRight(figureColumns(r), " ")
+	line := "  " + name + "  " + strings.TrimRight(figureColumns(r), " ") + l.remedy(r)
 	if text.StringWidth(line) > l.width() {
-		line = "  " + l.name(r) + "\n      " + strings.TrimRight(figureColumns(r), " ")
+		line = "  " + l.name(r) + "\n      " + strings.TrimRight(figureColumns(r), " ") + l.remedy(r)
 	}
 	if window != l.window {
 		line = window + "\n" + line
@@ -74,6 +78,16 @@ func (l *watchLines) print(r outputs.Record) error {
 	}
 	_, err := fmt.Fprintln(l.out, line)
 	return err
+}
+
+// remedy says what would make a figure readable that is only noise.
+func (l *watchLines) remedy(r outputs.Record) string {
+	if s := l.streams[r.Stream]; s != nil {
+		if found, ok := remedy.Of(s, r); ok {
+			return "  " + found.Sentence
+		}
+	}
+	return ""
 }
 
 // figureColumns writes a figure's value, error and quality, or why it is withheld.

@@ -1,0 +1,131 @@
+// Package remedy says what would make a figure readable that is only noise.
+package remedy
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
+)
+
+// Remedy is what would make a figure readable: more users, or a larger ε. Either is enough. Its JSON names are public.
+type Remedy struct {
+	// Users is the least number of users in the window and group, of two digits, with the ε of today. nil: none is known.
+	Users *int64 `json:"users"`
+	// Epsilon is the least ε of the release, of two digits and at most 10, with the users of this window. nil: none is
+	// known.
+	Epsilon *json.Number `json:"epsilon"`
+	// Sentence says both, such as "about 900 users or ε 0.4 would do".
+	Sentence string `json:"sentence"`
+}
+
+// Of returns the remedy of a figure of a stream; false if it is not noise or nothing is known that helps. It follows from
+// public figures alone: the definition, and the count that was released with the figure or else expected_users. The rule
+// is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or a larger ε.
+func Of(s *config.Stream, f record.Figure) (Remedy, bool) {
+	if f.Quality != record.Quality(mechanisms.Noise) || f.Value == nil || f.Held() {
+		return Remedy{}, false
+	}
+	var c figure
+	found := false
+	for _, r := range s.Releases {
+		if r.Query.CountsUsers() {
+			c.count = &r.Query
+		}
+		for i, name := range r.Names() {
+			if name == f.Release {
+				c.query, c.i, found = r.Query, i, true
+			}
+		}
+	}
+	if !found {
+		return Remedy{}, false
+	}
+	c.value, _ = f.Value.Float64() // decoding has checked that it is a number
+	if f.Error95 != nil {
+		c.off, _ = f.Error95.Float64()
+	}
+	c.users = s.ExpectedUsers
+	if f.Users != nil {
+		c.users = max(0, *f.Users)
+	}
+	return c.remedy()
+}
+
+// figure is one value of a draw.
+type figure struct {
+	query mechanisms.Query
+	i     int
+	value float64
+	off   float64           // the published error of 95 %; 0: there is none
+	users int64             // in its window and group; 0: unknown
+	count *mechanisms.Query // of the users of a window and group; nil: there is none
+}
+
+func (f figure) remedy() (r Remedy, ok bool) {
+	var words []string
+	users, ok := least(1, 8, func(n decimal.Decimal) bool { return f.readable(f.query, n.IntPart()) })
+	if n := users.IntPart(); ok && n > f.users {
+		r.Users = &n
+		words = append(words, fmt.Sprintf("about %d users", n))
+	}
+	epsilon, ok := least(-4, 5, func(epsilon decimal.Decimal) bool {
+		q := f.query
+		q.Epsilon = epsilon
+		return f.readable(q, f.users)
+	})
+	if ok && f.users > 0 && epsilon.GreaterThan(f.query.Epsilon) {
+		r.Epsilon = new(json.Number(epsilon.String()))
+		words = append(words, "ε "+epsilon.String())
+	}
+	r.Sentence = strings.Join(words, " or ") + " would do"
+	return r, len(words) > 0
+}
+
+// readable reports whether the figure would be more than noise in a window of n users, if a query drew it.
+func (f figure) readable(q mechanisms.Query, n int64) bool {
+	m, err := mechanisms.New(q)
+	if err != nil {
+		return false // not with this ε
+	}
+	var released *mechanisms.NoisyCount
+	if c := f.count; c != nil {
+		if q.CountsUsers() {
+			c = &q
+		}
+		released = &mechanisms.NoisyCount{Value: n, Epsilon: c.Epsilon.InexactFloat64(), Mechanism: c.Mechanism}
+	}
+	known := released
+	if known == nil && q.Statistic != mechanisms.Quantiles {
+		known = &mechanisms.NoisyCount{Value: n, Epsilon: 1e6} // as good as exact
+	}
+	b := mechanisms.Likely(m, n, released).Errors(mechanisms.Public{Users: known})[f.i]
+	if (math.IsNaN(b.Error95) || math.IsInf(b.Error95, 0)) && n > 0 { // it depends on the draw: that of a mean falls with ε·n
+		b.Error95 = f.off * float64(f.users) * f.query.Epsilon.InexactFloat64() / (float64(n) * q.Epsilon.InexactFloat64())
+	}
+	value := f.value
+	switch {
+	case q.CountsUsers():
+		value = float64(n)
+	case (m.Counts() || q.Statistic == mechanisms.Sum) && f.users > 0: // it grows with the users
+		value *= float64(n) / float64(f.users)
+	}
+	q.ExpectedUsers = n
+	return q.Judge(b, f.i, value, released) != mechanisms.Noise
+}
+
+// least returns the least number of two digits for which something holds that then holds for all larger ones too. The first is
+// 10^from, and the last has so many decades more.
+func least(from, decades int, holds func(decimal.Decimal) bool) (decimal.Decimal, bool) {
+	number := func(i int) decimal.Decimal { return decimal.New(int64(10+i%90), int32(from-1+i/90)) } //nolint:gosec // small
+	n := 90 * decades
+	i := sort.Search(n+1, func(i int) bool { return holds(number(i)) })
+	return number(i), i <= n
+}
