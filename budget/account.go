@@ -62,8 +62,9 @@ type Charges struct {
 
 // NewAccount opens an account under a limit.
 func NewAccount(limit Limit) *Account {
-	return &Account{limit: limit, filter: newFilter(limit), index: map[classKey]*class{}, last: map[string]*class{}, units: map[string]*unit{},
-		byID: map[string]*held{}}
+	return &Account{limit: limit, filter: newFilter(limit), index: map[classKey]*class{}, last: map[string]*class{},
+		units: map[string]*unit{},
+		byID:  map[string]*held{}}
 }
 
 // Limit returns the current limit.
@@ -151,7 +152,8 @@ func (a *Account) AddAll(c Charges) error {
 	}
 	k := a.class(c.Stream, c.Cap, c.Items)
 	if len(c.Items) == 0 || len(k.ends) > 0 || !slices.IsSorted(c.Ends) {
-		return fmt.Errorf("charges of stream %q: %d items and %d ends; want sorted ends of charges that are listed once", c.Stream, len(c.Items), len(c.Ends))
+		return fmt.Errorf("charges of stream %q: %d items and %d ends; want sorted ends of charges that are listed once",
+			c.Stream, len(c.Items), len(c.Ends))
 	}
 	k.ends = slices.Clone(c.Ends)
 	return nil
@@ -262,8 +264,8 @@ func (a *Account) period(at int64, stream string, plus []Charge) sum {
 	return a.between(before(at, int64(a.limit.Per)), at, stream, plus)
 }
 
-// between sums the charges with an end in (from, to] and what was held in it. It counts the charges in plus and the windows
-// in more as if they were added. Of windows under a cap, only the largest prices count.
+// between sums the charges with an end in (from, to] and what was held in it. It counts the charges in plus and the
+// windows in more as if they were added. Of windows under a cap, only the largest prices count.
 func (a *Account) between(from, to int64, stream string, plus []Charge, more ...batch) sum {
 	var s sum
 	var alike tally
@@ -322,8 +324,8 @@ func (a *Account) Fits(c Charge) bool {
 	return a.fitsThrough(c.End, after(c.End, int64(a.limit.Per)), spent)
 }
 
-// fitsThrough reports whether the limit holds in all periods that end from `from` on and before `to`: those that count a new
-// charge, which spent includes.
+// fitsThrough reports whether the limit holds in all periods that end from `from` on and before `to`: those that count
+// a new charge, which spent includes.
 //
 // Over these the sum grows only where another charge comes in: a window at its end, a held charge where it begins.
 func (a *Account) fitsThrough(from, to int64, spent func(at int64) sum) bool {
@@ -368,8 +370,9 @@ func (a *Account) SpentIn(from, to int64) Spending {
 	return a.filter.bound(a.between(from, to, "", nil))
 }
 
-// Mixed reports whether charges with an end in (from, to], in Unix nanoseconds, are not all alike for each stream: they have
-// other costs, or are under other caps. Then a stretch of time with some of these and some to come may cost more than either alone.
+// Mixed reports whether charges with an end in (from, to], in Unix nanoseconds, are not all alike for each stream: they
+// have other costs, or are under other caps. Then a stretch of time with some of these and some to come may cost more
+// than either alone.
 func (a *Account) Mixed(from, to int64) bool {
 	seen := map[string]bool{}
 	for _, k := range a.all() {

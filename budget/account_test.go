@@ -35,7 +35,8 @@ func holds(charges []Charge, limit Limit) bool {
 }
 
 func anyItem() *rapid.Generator[Item] {
-	return rapid.SampledFrom([]Item{pure("0.1", 1), pure("0.1", 2), boundedRange("0.25", 1), pure("0.3", 3), zcdp("0.1", "0.005", 1),
+	return rapid.SampledFrom([]Item{pure("0.1", 1), pure("0.1", 2), boundedRange("0.25", 1), pure("0.3", 3),
+		zcdp("0.1", "0.005", 1),
 		approximate("0.1", "0.0000001", 1)})
 }
 
@@ -176,11 +177,13 @@ func TestWindowsLeft(t *testing.T) {
 
 func TestReturns(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("10"), Per: 10})
-	for _, c := range []Charge{charge("s", 5, pure("1", 1)), charge("t", 5, pure("2", 1)), charge("s", 7, pure("0.5", 1)), charge("s", 1, pure("4", 1))} {
+	for _, c := range []Charge{charge("s", 5, pure("1", 1)), charge("t", 5, pure("2", 1)), charge("s", 7, pure("0.5", 1)),
+		charge("s", 1, pure("4", 1))} {
 		a.Add(c)
 	}
 	got := a.Returns(12, "")
-	if len(got) != 2 || got[0].At != 15 || !got[0].Epsilon.Equal(dec("3")) || got[1].At != 17 || !got[1].Epsilon.Equal(dec("0.5")) {
+	if len(got) != 2 || got[0].At != 15 || !got[0].Epsilon.Equal(dec("3")) || got[1].At != 17 ||
+		!got[1].Epsilon.Equal(dec("0.5")) {
 		t.Errorf("returns %v, want 3 at 15 and 0.5 at 17", got)
 	}
 	if got := a.Returns(12, "t"); len(got) != 1 || !got[0].Epsilon.Equal(dec("2")) {
@@ -193,7 +196,8 @@ func TestReturns(t *testing.T) {
 }
 
 func TestContinueCountsEachAccountOnce(t *testing.T) {
-	a, b, c := NewAccount(Limit{Epsilon: dec("9")}), NewAccount(Limit{Epsilon: dec("9")}), NewAccount(Limit{Epsilon: dec("9")})
+	a, b, c := NewAccount(Limit{Epsilon: dec("9")}), NewAccount(Limit{Epsilon: dec("9")}),
+		NewAccount(Limit{Epsilon: dec("9")})
 	a.Continue(b)
 	a.Continue(c)
 	b.Continue(c)
@@ -210,7 +214,8 @@ func TestContinueCountsEachAccountOnce(t *testing.T) {
 }
 
 func TestPeriodText(t *testing.T) {
-	for text, per := range map[string]time.Duration{"forever": 0, "24h": 24 * time.Hour, "15m": 15 * time.Minute, "10s": 10 * time.Second,
+	for text, per := range map[string]time.Duration{"forever": 0, "24h": 24 * time.Hour, "15m": 15 * time.Minute,
+		"10s":   10 * time.Second,
 		"1h30m": 90 * time.Minute, "1h0m5s": time.Hour + 5*time.Second} {
 		if got := FormatPer(per); got != text {
 			t.Errorf("%v is written %q, want %q", per, got, text)
@@ -230,7 +235,8 @@ func TestLimitCheck(t *testing.T) {
 	if err := (Limit{Epsilon: dec("1"), Delta: dec("0.1"), Per: time.Hour}).Check(); err != nil {
 		t.Error(err)
 	}
-	for _, l := range []Limit{{}, {Epsilon: dec("-1")}, {Epsilon: dec("1"), Delta: dec("1")}, {Epsilon: dec("1"), Delta: dec("-1")},
+	for _, l := range []Limit{{}, {Epsilon: dec("-1")}, {Epsilon: dec("1"), Delta: dec("1")},
+		{Epsilon: dec("1"), Delta: dec("-1")},
 		{Epsilon: dec("1"), Per: -1}, {Epsilon: dec("1e1000")}, {Epsilon: dec("1"), Delta: dec("1e-1000")}} {
 		if l.Check() == nil {
 			t.Errorf("%+v was accepted", l)

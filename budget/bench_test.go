@@ -53,8 +53,8 @@ func BenchmarkRunway(b *testing.B) {
 	}
 }
 
-// BenchmarkSharedBudget asks for windows, and how many are left, of one of many streams that share a budget, some of them under a cap, and some with a
-// watch that is armed.
+// BenchmarkSharedBudget asks for windows, and how many are left, of one of many streams that share a budget, some of
+// them under a cap, and some with a watch that is armed.
 func BenchmarkSharedBudget(b *testing.B) {
 	for _, streams := range []int{1, 1000} {
 		for _, c := range []struct {
@@ -63,7 +63,8 @@ func BenchmarkSharedBudget(b *testing.B) {
 			held int
 		}{{"plain", Cap{}, 0}, {"caps", Cap{Count: 8, Per: 24 * time.Hour}, 0}, {"watches", Cap{}, 2}} {
 			left := func(a *Account, i int) int64 {
-				return a.WindowsLeftUnder(fmt.Sprintf("stream-%d", i%streams), c.cap, []Item{boundedRange("0.1", 1)}, 100*int64(time.Minute))
+				return a.WindowsLeftUnder(fmt.Sprintf("stream-%d", i%streams), c.cap, []Item{boundedRange("0.1", 1)},
+					100*int64(time.Minute))
 			}
 			b.Run(fmt.Sprintf("%s/%d", c.name, streams), func(b *testing.B) {
 				a := NewAccount(Limit{Epsilon: dec("1000000"), Per: 24 * time.Hour})
@@ -74,7 +75,8 @@ func BenchmarkSharedBudget(b *testing.B) {
 						a.Add(Charge{Stream: name(i), End: (end + 1) * int64(time.Minute), Cap: c.cap, Items: items})
 					}
 					for n := range c.held {
-						if err := a.Hold(Held{ID: fmt.Sprint(i, n), Stream: name(i), To: Open, Items: []Item{pure([]string{"1", "0.5"}[n], 1)}}); err != nil {
+						if err := a.Hold(Held{ID: fmt.Sprint(i, n), Stream: name(i), To: Open,
+							Items: []Item{pure([]string{"1", "0.5"}[n], 1)}}); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -95,7 +97,8 @@ func BenchmarkSharedBudget(b *testing.B) {
 	}
 }
 
-// BenchmarkManyInstances asks for a window of a budget that has paid for a year of watches: fifty streams, ten instances a day each.
+// BenchmarkManyInstances asks for a window of a budget that has paid for a year of watches: fifty streams, ten
+// instances a day each.
 func BenchmarkManyInstances(b *testing.B) {
 	const instances = 50 * 10 * 365
 	limit, items := Limit{Epsilon: dec("1000000"), Per: 24 * time.Hour}, []Item{pure("1", 1)}

@@ -9,8 +9,9 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Cap says that nobody counts in more than Count of the windows that are charged under it in any half-open period of length
-// Per. So no more of them cost one person anything, and a sum takes the largest prices only. The zero value is no cap.
+// Cap says that nobody counts in more than Count of the windows that are charged under it in any half-open period of
+// length Per. So no more of them cost one person anything, and a sum takes the largest prices only. The zero value is
+// no cap.
 type Cap struct {
 	Count int64
 	Per   time.Duration
@@ -58,9 +59,9 @@ func (c Cap) most(first, last int64) int64 {
 	return c.Count * periods
 }
 
-// largest bounds what windows of one stream and cap cost a person: in each figure of a sum the largest prices, as many as
-// windows in which the person may count. Which of them are the largest may differ from figure to figure; so where the
-// prices are not in one order, it bounds more than any person can lose.
+// largest bounds what windows of one stream and cap cost a person: in each figure of a sum the largest prices, as many
+// as windows in which the person may count. Which of them are the largest may differ from figure to figure; so where
+// the prices are not in one order, it bounds more than any person can lose.
 func largest(windows []batch) sum {
 	var total sum
 	n, first, last := int64(0), windows[0].first, windows[0].last
@@ -97,7 +98,10 @@ var sumFigures = [...]func(s *sum) *decimal.Decimal{
 
 // addBatches adds windows of any streams and caps.
 func (t *tally) addBatches(all []batch) {
-	slices.SortFunc(all, func(x, y batch) int { return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap)) })
+	slices.SortFunc(all, func(x,
+		y batch) int {
+		return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap))
+	})
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].stream == all[0].stream && all[n].cap == all[0].cap {
@@ -112,5 +116,6 @@ func (t *tally) addBatches(all []batch) {
 	}
 }
 
-// MostWindows is the answer of WindowsLeft if there is no end of them: a window costs nothing, or nothing more under a cap.
+// MostWindows is the answer of WindowsLeft if there is no end of them: a window costs nothing, or nothing more under a
+// cap.
 const MostWindows = 1 << 53

@@ -15,13 +15,15 @@ func anyCap() *rapid.Generator[Cap] {
 		if rapid.Bool().Draw(t, "uncapped") {
 			return Cap{}
 		}
-		return Cap{Count: rapid.Int64Range(1, 3).Draw(t, "count"), Per: time.Duration(rapid.Int64Range(1, 25).Draw(t, "cap per")), Era: rapid.Int64Range(0, 1).Draw(t, "era")}
+		return Cap{Count: rapid.Int64Range(1, 3).Draw(t, "count"),
+			Per: time.Duration(rapid.Int64Range(1, 25).Draw(t, "cap per")), Era: rapid.Int64Range(0, 1).Draw(t, "era")}
 	})
 }
 
 func anyHeld(id string) *rapid.Generator[Held] {
 	return rapid.Custom(func(t *rapid.T) Held {
-		h := Held{ID: id, Stream: rapid.SampledFrom([]string{"s", "t"}).Draw(t, "stream"), From: rapid.Int64Range(0, 60).Draw(t, "from"), To: Open,
+		h := Held{ID: id, Stream: rapid.SampledFrom([]string{"s", "t"}).Draw(t, "stream"),
+			From: rapid.Int64Range(0, 60).Draw(t, "from"), To: Open,
 			Items: []Item{anyItem().Draw(t, "item")}}
 		if rapid.Bool().Draw(t, "ended") {
 			h.To = h.From + rapid.Int64Range(0, 30).Draw(t, "held for")
@@ -219,7 +221,8 @@ func TestNobodyLosesMore(t *testing.T) {
 		caps := []Cap{anyCap().Draw(t, "cap"), anyCap().Draw(t, "cap")}
 		var all []Charge
 		for range rapid.IntRange(1, 30).Draw(t, "windows") {
-			c := charge("s", rapid.Int64Range(0, 60).Draw(t, "end"), pure(rapid.SampledFrom([]string{"0.1", "0.5", "2"}).Draw(t, "ε"), 1))
+			c := charge("s", rapid.Int64Range(0, 60).Draw(t, "end"),
+				pure(rapid.SampledFrom([]string{"0.1", "0.5", "2"}).Draw(t, "ε"), 1))
 			c.Cap = rapid.SampledFrom(caps).Draw(t, "cap")
 			a.Add(c)
 			all = append(all, c)
@@ -313,14 +316,15 @@ func TestHeldCharge(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"an end that is given twice":       a.Let(slow.ID, 201),
-		"an end of what is not held":       a.Let("other", 201),
-		"the same charge again":            a.Hold(slow),
-		"an end before the beginning":      a.Hold(Held{ID: "x", From: 5, To: 4, Items: slow.Items}),
-		"a cost that is none":              a.Hold(Held{ID: "x", To: Open, Items: []Item{pure("-1", 1)}}),
-		"a cap of no windows":              Cap{Per: 1}.Check(),
-		"a cap of no period":               Cap{Count: 1}.Check(),
-		"charges listed under a wrong cap": a.AddAll(Charges{Stream: "s", Cap: Cap{Count: -1, Per: 1}, Items: slow.Items, Ends: []int64{1}}),
+		"an end that is given twice":  a.Let(slow.ID, 201),
+		"an end of what is not held":  a.Let("other", 201),
+		"the same charge again":       a.Hold(slow),
+		"an end before the beginning": a.Hold(Held{ID: "x", From: 5, To: 4, Items: slow.Items}),
+		"a cost that is none":         a.Hold(Held{ID: "x", To: Open, Items: []Item{pure("-1", 1)}}),
+		"a cap of no windows":         Cap{Per: 1}.Check(),
+		"a cap of no period":          Cap{Count: 1}.Check(),
+		"charges listed under a wrong cap": a.AddAll(Charges{Stream: "s", Cap: Cap{Count: -1, Per: 1}, Items: slow.Items,
+			Ends: []int64{1}}),
 	} {
 		if err == nil {
 			t.Errorf("no error for %s", what)
@@ -333,7 +337,8 @@ func BenchmarkCappedAccount(b *testing.B) {
 	end := int64(0)
 	next := func() Charge {
 		end += int64(time.Minute)
-		return Charge{Stream: "s", End: end, Cap: Cap{Count: 8, Per: 24 * time.Hour}, Items: []Item{boundedRange("0.05", 2), pure("0.03", 1)}}
+		return Charge{Stream: "s", End: end, Cap: Cap{Count: 8, Per: 24 * time.Hour},
+			Items: []Item{boundedRange("0.05", 2), pure("0.03", 1)}}
 	}
 	for range 1_000_000 {
 		a.Add(next())
@@ -357,7 +362,8 @@ func TestAWindowThatCostsNothingStretchesNoCap(t *testing.T) {
 		a.Add(Charge{Stream: "s", Cap: c, End: end, Items: []Item{pure("1", 1)}})
 	}
 	withheld := Charge{Stream: "s", Cap: c, End: 100}
-	if with, after := a.StreamTotal("s", withheld), a.StreamTotal("s"); !with.Epsilon.Equal(after.Epsilon) || after.Epsilon.String() != "2" {
+	if with, after := a.StreamTotal("s", withheld), a.StreamTotal("s"); !with.Epsilon.Equal(after.Epsilon) ||
+		after.Epsilon.String() != "2" {
 		t.Errorf("ε %s with the withheld window, %s without it, want 2 both times", with.Epsilon, after.Epsilon)
 	}
 }

@@ -39,11 +39,13 @@ type Charge struct {
 	Items []Item
 }
 
-// NewCharge sums the items of a window, whose start and end are in Unix nanoseconds. It fails if the window does not end
-// after its start, or if an item is not a valid promise, for example with ε ≤ 0, or with a δ that its kind does not have.
+// NewCharge sums the items of a window, whose start and end are in Unix nanoseconds. It fails if the window does not
+// end after its start, or if an item is not a valid promise, for example with ε ≤ 0, or with a δ that its kind does not
+// have.
 func NewCharge(stream string, start, end int64, items []Item) (Charge, error) {
 	if end <= start {
-		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d; want an end after its start at %d", stream, end, start)
+		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d; want an end after its start at %d", stream,
+			end, start)
 	}
 	c := Charge{Stream: stream, End: end}
 	var err error

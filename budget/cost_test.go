@@ -28,7 +28,8 @@ func approximate(epsilon, delta string, times int64) Item {
 }
 
 func TestNewChargeSumsTheReleases(t *testing.T) {
-	c, err := NewCharge("s", 0, 1, []Item{pure("0.1", 2), boundedRange("0.1", 3), pure("0.10", 1), approximate("1", "0.001", 2)})
+	c, err := NewCharge("s", 0, 1,
+		[]Item{pure("0.1", 2), boundedRange("0.1", 3), pure("0.10", 1), approximate("1", "0.001", 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestNewChargeRefuses(t *testing.T) {
 func TestEveryReleaseIsInTheRenyiSum(t *testing.T) {
 	limit := Limit{Epsilon: dec("11"), Delta: dec("0.000001")}
 	want := limit.Compose([]Item{boundedRange("0.1", 1440)})
-	if one := limit.Compose([]Item{boundedRange("0.1", 1)}); one.Epsilon.Cmp(dec("0.1")) > 0 || want.Epsilon.Cmp(dec("10")) < 0 {
+	if one := limit.Compose([]Item{boundedRange("0.1", 1)}); one.Epsilon.Cmp(dec("0.1")) > 0 ||
+		want.Epsilon.Cmp(dec("10")) < 0 {
 		t.Fatalf("one release costs %s, 1440 cost %s", one.Epsilon, want.Epsilon)
 	}
 	if got := limit.Compose([]Item{boundedRange("0.1", 1439)}); got.Epsilon.Cmp(want.Epsilon) >= 0 {
@@ -101,13 +103,17 @@ func TestComposeTakesTheLeastValidBound(t *testing.T) {
 	}{
 		{"nothing", delta, nil, dec("0"), "0", false},
 		{"few: the plain sum, which needs no δ", delta, []Item{pure("0.1", 3)}, dec("0.3"), "0", false},
-		{"many: each by randomised response", delta, []Item{pure("0.1", 1440)}, tenth.Mul(dec("1440")).Add(f.conversion), "0.000001", false},
-		{"many of a small ρ: by ρ", delta, []Item{{privacy.Promise{Kind: privacy.Pure, Epsilon: dec("0.1"), Rho: dec("0.0005")}, 14400}},
+		{"many: each by randomised response", delta, []Item{pure("0.1", 1440)}, tenth.Mul(dec("1440")).Add(f.conversion),
+			"0.000001", false},
+		{"many of a small ρ: by ρ", delta,
+			[]Item{{privacy.Promise{Kind: privacy.Pure, Epsilon: dec("0.1"), Rho: dec("0.0005")}, 14400}},
 			byRho("7.2"), "0.000001", false},
 		{"approximations add their ε", delta, []Item{approximate("1", "0.000000025", 4), pure("0.1", 1440)},
 			tenth.Mul(dec("1440")).Add(dec("4")).Add(f.conversion), "0.000001", false},
-		{"few approximations: the plain sums", delta, []Item{approximate("1", "0.000000025", 3)}, dec("3"), "0.000000075", false},
-		{"approximations of more than a tenth: what δ they need", delta, []Item{approximate("1", "0.000000025", 5)}, dec("5"), "0.00000125", false},
+		{"few approximations: the plain sums", delta, []Item{approximate("1", "0.000000025", 3)}, dec("3"), "0.000000075",
+			false},
+		{"approximations of more than a tenth: what δ they need", delta, []Item{approximate("1", "0.000000025", 5)}, dec("5"),
+			"0.00000125", false},
 		{"the same beside zCDP", delta, []Item{approximate("1", "0.000000025", 5), zcdp("1", "0.5", 1)},
 			byRho("0.5").Add(dec("5")), "0.00000125", false},
 		{"one large pure release beside a small zCDP", delta, []Item{pure("10", 1), zcdp("0.01", "0.00005", 1)},

@@ -6,15 +6,17 @@
 // under a [Limit]. Ask [Account.Fits] before a window is drawn, and call [Account.Add] when it is recorded.
 // [Account.Runway] tells in advance whether a schedule can be paid.
 //
-// Under a limit without δ, the ε of pure mechanisms add up, and no other mechanisms are admitted. With δ > 0 every cost also
-// has a price in Rényi divergence of one order, which follows from the limit alone, and the sum of these prices counts where it
-// makes less: a day of minutes at ε = 0.1 then costs 11 instead of 144 (see [Limit.Compose]). What is charged may depend on
-// data, through what was published before: somebody may look at it and then choose what is drawn next, and so does an alarm that
-// fires. The sums hold for all such choices, because the limit does not depend on them. The proof is in filter.go.
+// Under a limit without δ, the ε of pure mechanisms add up, and no other mechanisms are admitted. With δ > 0 every cost
+// also has a price in Rényi divergence of one order, which follows from the limit alone, and the sum of these prices
+// counts where it makes less: a day of minutes at ε = 0.1 then costs 11 instead of 144 (see [Limit.Compose]). What is
+// charged may depend on data, through what was published before: somebody may look at it and then choose what is drawn
+// next, and so does an alarm that fires. The sums hold for all such choices, because the limit does not depend on them.
+// The proof is in filter.go.
 //
 // Two things cost less than their windows: under a [Cap] nobody counts in all windows, so that the largest prices count
-// only, and a [Held] charge is paid once for a stretch of time, as by an alarm that looks at every window until it fires.
+// only, and a [Held] charge is paid once for a stretch of time, as by an alarm that looks at every window until it
+// fires.
 //
-// Sources: Bun & Steinke 2016 (zCDP); Canonne, Kamath & Steinke 2020 (the conversion to ε and δ); Feldman & Zrnic 2021 (sums
-// of what is chosen by what was drawn); Dong, Durfee & Rogers 2020 and Cesar & Rogers 2021 (bounded range).
+// Sources: Bun & Steinke 2016 (zCDP); Canonne, Kamath & Steinke 2020 (the conversion to ε and δ); Feldman & Zrnic 2021
+// (sums of what is chosen by what was drawn); Dong, Durfee & Rogers 2020 and Cesar & Rogers 2021 (bounded range).
 package budget

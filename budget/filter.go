@@ -10,23 +10,24 @@ import (
 
 // filter adds up costs under one limit, and says whether the sum is within it.
 //
-// With a δ it is a Rényi filter: every cost is priced by its Rényi divergence of one order α, the prices add up, and the
-// sum is converted to an ε. α follows from the ε and δ of the limit alone. Nothing else may choose it: who knew what was
-// drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that converts is fixed.
-// Nine tenths of it do. The δ of approximate costs add up to at most the last tenth.
+// With a δ it is a Rényi filter: every cost is priced by its Rényi divergence of one order α, the prices add up, and
+// the sum is converted to an ε. α follows from the ε and δ of the limit alone. Nothing else may choose it: who knew
+// what was drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that converts
+// is fixed. Nine tenths of it do. The δ of approximate costs add up to at most the last tenth.
 //
 // # What is admitted
 //
-// Let τ be the price of a cost at α and c the conversion. Charges are within the limit if their δ add up to at most δ/10, and
+// Let τ be the price of a cost at α and c the conversion. Charges are within the limit if their δ add up to at most
+// δ/10, and
 //
 //	(1) Στ + c ≤ ε, or
 //	(2) none of them is a ZCDP cost, and Σε ≤ ε.
 //
 // # Prices
 //
-// A ρ-zCDP mechanism has a divergence of at most αρ. Under ε-DP the likelihood ratio r of two neighbouring inputs lies in
-// [e^−ε, e^ε] and has mean 1. So the mean of the convex r^α is greatest if r is always at one of the ends, as in randomised
-// response, which has the divergence
+// A ρ-zCDP mechanism has a divergence of at most αρ. Under ε-DP the likelihood ratio r of two neighbouring inputs lies
+// in [e^−ε, e^ε] and has mean 1. So the mean of the convex r^α is greatest if r is always at one of the ends, as in
+// randomised response, which has the divergence
 //
 //	ln((sinh(αε) − sinh((α−1)ε)) / sinh(ε)) / (α − 1).
 //
@@ -34,16 +35,17 @@ import (
 //
 // # Proof
 //
-// Somebody sees all draws, chooses each next cost by them, and stops at will, but all that is charged is always within the
-// limit. P and Q are the laws of everything drawn, for two neighbouring inputs. To show: Σ (P − e^ε·Q)⁺ ≤ δ.
+// Somebody sees all draws, chooses each next cost by them, and stops at will, but all that is charged is always within
+// the limit. P and Q are the laws of everything drawn, for two neighbouring inputs. To show: Σ (P − e^ε·Q)⁺ ≤ δ.
 //
-// The δ of approximate costs. In a draw with the laws p and q, given what was drawn before, let g = min(p, e^εᵢ·q) for an
-// approximate cost (εᵢ, δᵢ), and g = p for any other. g is less than p by at most δᵢ in all. Let G be the product of the g. On
-// every path the δᵢ add up to at most δ/10, so ΣP − ΣG ≤ δ/10. What remains to show is Σ (G − e^ε·Q)⁺ ≤ 9δ/10.
+// The δ of approximate costs. In a draw with the laws p and q, given what was drawn before, let g = min(p, e^εᵢ·q) for
+// an approximate cost (εᵢ, δᵢ), and g = p for any other. g is less than p by at most δᵢ in all. Let G be the product of
+// the g. On every path the δᵢ add up to at most δ/10, so ΣP − ΣG ≤ δ/10. What remains to show is Σ (G − e^ε·Q)⁺ ≤
+// 9δ/10.
 //
-// Where (1) holds at the end. Sums only grow, so (1) held all the way, and these paths are also paths of the process that
-// stops before (1) would fail. In each of its draws the sum of g^α·q^(1−α) is at most e^((α−1)τ): for an approximate cost,
-// because g ≤ e^εᵢ·q. From the last draw to the first, this gives
+// Where (1) holds at the end. Sums only grow, so (1) held all the way, and these paths are also paths of the process
+// that stops before (1) would fail. In each of its draws the sum of g^α·q^(1−α) is at most e^((α−1)τ): for an
+// approximate cost, because g ≤ e^εᵢ·q. From the last draw to the first, this gives
 //
 //	Σ G^α·Q^(1−α) ≤ e^((α−1)(ε−c)),
 //
@@ -57,9 +59,9 @@ import (
 //
 // Where only (2) holds at the end. There G ≤ e^Σε·Q ≤ e^ε·Q, which adds nothing. ∎
 //
-// A charge that is held answers many times, between other draws. Every such filter of a fixed order holds for those as well
-// (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the others cost
-// no more than the largest prices.
+// A charge that is held answers many times, between other draws. Every such filter of a fixed order holds for those as
+// well (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the
+// others cost no more than the largest prices.
 //
 // The limit itself is taken as given. Somebody who edits it by what was published chooses α by it.
 //
@@ -192,8 +194,8 @@ func (f filter) response(epsilon decimal.Decimal) decimal.Decimal {
 
 // divergence is that of randomised response with ε, for the order 1 + a1.
 //
-// In exact numbers it is ε − ln(1 + x)/(α−1), x = e^−ε·(1 − e^(−2(α−1)ε))/(1 + e^(−(2α−1)ε)), where no digits are lost even if
-// α is close to 1.
+// In exact numbers it is ε − ln(1 + x)/(α−1), x = e^−ε·(1 − e^(−2(α−1)ε))/(1 + e^(−(2α−1)ε)), where no digits are lost
+// even if α is close to 1.
 func divergence(epsilon, a1 float64) float64 {
 	x := math.Exp(-epsilon) * -math.Expm1(-2*a1*epsilon) / (1 + math.Exp(-(1+2*a1)*epsilon))
 	return epsilon - math.Log1p(x)/a1
@@ -214,7 +216,8 @@ func (f filter) sumOf(items []Item) sum {
 	return s
 }
 
-// bound returns the ε and the δ of a sum: those of (2), if they are valid and no larger in ε, and otherwise those of (1).
+// bound returns the ε and the δ of a sum: those of (2), if they are valid and no larger in ε, and otherwise those of
+// (1).
 func (f filter) bound(s sum) Spending {
 	plain := Spending{Epsilon: s.plain, Delta: s.delta, Unbounded: !s.rho.IsZero()}
 	if f.above.IsZero() {
@@ -230,9 +233,9 @@ func (f filter) bound(s sum) Spending {
 	return Spending{Epsilon: converted, Delta: decimal.Max(f.delta, plain.Delta)}
 }
 
-// Compose returns the bound on the total cost of items at the limit's ε and δ: an ε above the limit's is what they cost at
-// that limit, and another limit may add them up more sharply. If the limit has a δ and its ε is 0, there is no limit yet, and the
-// bound is about the least ε that pays for the items.
+// Compose returns the bound on the total cost of items at the limit's ε and δ: an ε above the limit's is what they cost
+// at that limit, and another limit may add them up more sharply. If the limit has a δ and its ε is 0, there is no limit
+// yet, and the bound is about the least ε that pays for the items.
 func (l Limit) Compose(items []Item) Spending {
 	f := newFilter(l)
 	if l.Epsilon.IsZero() {

@@ -42,9 +42,9 @@ func rare(p, rho float64) drawn {
 	return rareOf(p, low)
 }
 
-// rareOf has an outcome of probability p that is e^loss times as likely under one input as under the other. Its ρ is the
-// greatest D(α)/α. D never falls as α grows, so between orders that are 1 % apart D(α)/α is at most 1 % more than at the
-// upper one. Below the first order it is at most 0.01 % more, and above the last one it is less than loss·10⁻⁴.
+// rareOf has an outcome of probability p that is e^loss times as likely under one input as under the other. Its ρ is
+// the greatest D(α)/α. D never falls as α grows, so between orders that are 1 % apart D(α)/α is at most 1 % more than
+// at the upper one. Below the first order it is at most 0.01 % more, and above the last one it is less than loss·10⁻⁴.
 func rareOf(p, loss float64) drawn {
 	q := p * math.Exp(-loss)
 	d := drawn{p: []float64{p, 1 - p}, q: []float64{q, 1 - q}}
@@ -58,15 +58,16 @@ func rareOf(p, loss float64) drawn {
 			rho = max(rho, (most+math.Log(math.Exp(yes-most)+math.Exp(no-most)))/a1/(1+a1))
 		}
 	}
-	d.item = Item{privacy.Promise{Kind: privacy.ZCDP, Epsilon: dec("1"), Rho: decimal.NewFromFloat(rho * 1.0101).RoundCeil(15)}, 1}
+	d.item = Item{privacy.Promise{Kind: privacy.ZCDP, Epsilon: dec("1"),
+		Rho: decimal.NewFromFloat(rho * 1.0101).RoundCeil(15)}, 1}
 	return d
 }
 
 // worst is the greatest Σ (P − e^ε·Q)⁺ that somebody reaches who sees all draws and chooses each next one by them, as
 // often as admits allows. It tries all ways of choosing.
 //
-// It counts by P: an outcome where P/Q is e^z adds its P times (1 − e^(ε−z))⁺. What can still be reached depends on how often
-// each outcome of each mechanism came, in any order.
+// It counts by P: an outcome where P/Q is e^z adds its P times (1 − e^(ε−z))⁺. What can still be reached depends on how
+// often each outcome of each mechanism came, in any order.
 func worst(epsilon float64, menu []drawn, admits func([]Item) bool) float64 {
 	type state [16]int8
 	admitted := map[state]bool{}
@@ -118,11 +119,13 @@ func worst(epsilon float64, menu []drawn, admits func([]Item) bool) float64 {
 	return from(state{}, state{}, 0)
 }
 
-// Nobody gets beyond the ε and δ of a limit, however they choose: what is drawn next may depend on all that was drawn before.
-// The proof leaves little room: 0.93 of δ is reached. Wrong filters of the same order are beaten by mechanisms of the same kind.
+// Nobody gets beyond the ε and δ of a limit, however they choose: what is drawn next may depend on all that was drawn
+// before. The proof leaves little room: 0.93 of δ is reached. Wrong filters of the same order are beaten by mechanisms
+// of the same kind.
 func TestNobodyBeatsTheFilter(t *testing.T) {
 	for _, l := range []Limit{
-		{Epsilon: dec("1"), Delta: dec("0.01")}, {Epsilon: dec("2"), Delta: dec("0.01")}, {Epsilon: dec("3"), Delta: dec("0.001")},
+		{Epsilon: dec("1"), Delta: dec("0.01")}, {Epsilon: dec("2"), Delta: dec("0.01")},
+		{Epsilon: dec("3"), Delta: dec("0.001")},
 	} {
 		f, epsilon, delta := newFilter(l), l.Epsilon.InexactFloat64(), l.Delta.InexactFloat64()
 		alpha := 1 + f.a1
@@ -139,7 +142,8 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 			}
 		}
 		part := func(of string) string { return l.Delta.Mul(dec(of)).String() }
-		tenth, fifth, half := l.Epsilon.Mul(dec("0.1")).String(), l.Epsilon.Mul(dec("0.2")).String(), l.Epsilon.Mul(dec("0.45")).String()
+		tenth, fifth, half := l.Epsilon.Mul(dec("0.1")).String(), l.Epsilon.Mul(dec("0.2")).String(),
+			l.Epsilon.Mul(dec("0.45")).String()
 		// For one draw, the proof is tight where the outcome of the probability αδ has all of the divergence.
 		p := 0.9 * alpha * delta
 		for _, c := range []struct {
@@ -152,7 +156,8 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 			{"in parts", []drawn{rare(p, room(0.9*delta)/3), reveals(part("0.05")), response(fifth)}, nil, 0},
 			{"two stages", []drawn{rare(3*p, room(0.9*delta)/2), rare(p, room(0.9*delta)/4), reveals(part("0.05"))}, nil, 0},
 			{"pure costs alone", []drawn{response(tenth), response(half)}, nil, 0},
-			{"pure costs beside", []drawn{response(tenth), response(half), rare(p, room(0.9*delta)/2), reveals(part("0.05"))}, nil, 0},
+			{"pure costs beside", []drawn{response(tenth), response(half), rare(p, room(0.9*delta)/2), reveals(part("0.05"))},
+				nil, 0},
 			{"wrong: all of δ converts", []drawn{rare(p, room(delta)), reveals(part("0.1"))},
 				under(func(approximate float64) float64 {
 					if approximate > delta/10*(1+1e-9) {
@@ -162,7 +167,8 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 				}), 1.02},
 			{"wrong: approximate costs have all that they want", []drawn{rare(p, room(0.9*delta)), reveals(part("0.5"))},
 				under(func(float64) float64 { return 0.9 * delta }), 1.3},
-			{"wrong: what approximate costs leave of δ converts", []drawn{rare(3*alpha*delta, room(0.9*delta)/2), reveals(part("0.3")), reveals(part("0.1"))},
+			{"wrong: what approximate costs leave of δ converts",
+				[]drawn{rare(3*alpha*delta, room(0.9*delta)/2), reveals(part("0.3")), reveals(part("0.1"))},
 				under(func(approximate float64) float64 { return delta - approximate }), 1.01},
 		} {
 			t.Run(fmt.Sprintf("ε %s, δ %s/%s", l.Epsilon, l.Delta, c.name), func(t *testing.T) {

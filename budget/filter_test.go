@@ -13,7 +13,8 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// A dashboard of quarter hours (the figures of the design), and the same with an alarm of ε 1 that is armed three times a day.
+// A dashboard of quarter hours (the figures of the design), and the same with an alarm of ε 1 that is armed three times
+// a day.
 func TestFilterFigures(t *testing.T) {
 	window := []Item{boundedRange("0.05", 2), boundedRange("0.1", 1), pure("0.02", 1)}
 	day := Times(window, 96)
@@ -55,8 +56,8 @@ func longResponse(epsilon, above decimal.Decimal) float64 {
 	return d
 }
 
-// No price of a pure cost is below the divergence of randomised response in long arithmetic, or much above it, and none is above
-// what the cost's ε and ρ say.
+// No price of a pure cost is below the divergence of randomised response in long arithmetic, or much above it, and none
+// is above what the cost's ε and ρ say.
 func TestPricesAreRoundedUp(t *testing.T) {
 	for _, epsilon := range []string{"1e-7", "0.001", "0.02", "0.1", "1", "3", "20", "300"} {
 		for _, above := range []string{"0.00001234", "0.05", "1", "5.078", "4321"} {
@@ -87,7 +88,8 @@ func TestConversionIsValidAndTight(t *testing.T) {
 			want := math.Log(0.9 * dec(delta).InexactFloat64())
 			c := f.conversion.InexactFloat64()
 			if got := used(f.a1, c); got > want+1e-12 || got < want-1e-9*(1+f.a1) {
-				t.Errorf("ε %s, δ %s: with α − 1 = %s and c = %s, ln of the δ in use is %v, want %v", epsilon, delta, f.above, f.conversion, got, want)
+				t.Errorf("ε %s, δ %s: with α − 1 = %s and c = %s, ln of the δ in use is %v, want %v", epsilon, delta, f.above,
+					f.conversion, got, want)
 			}
 			room := (l.Epsilon.InexactFloat64() - c) / (1 + f.a1)
 			for i := range 4000 {

@@ -8,8 +8,9 @@ import (
 // Open is the end of a held charge that still goes on.
 const Open = math.MaxInt64
 
-// Held is a charge that lies on a stretch of time instead of a window: that of a watch, from arming to firing. One person
-// loses its price once over the whole stretch, so that it counts in full in every period that the stretch touches.
+// Held is a charge that lies on a stretch of time instead of a window: that of a watch, from arming to firing. One
+// person loses its price once over the whole stretch, so that it counts in full in every period that the stretch
+// touches.
 type Held struct {
 	// ID tells it apart from every other one of the account, such as "latency/slow/3": stream, watch and instance.
 	ID     string
@@ -26,11 +27,12 @@ type held struct {
 	unit *unit
 }
 
-// counts says whether the stretch touches (from, to]. One that ended where it began counts as a window does that ends there.
+// counts says whether the stretch touches (from, to]. One that ended where it began counts as a window does that ends
+// there.
 func (h *held) counts(from, to int64) bool { return h.From <= to && h.To > from }
 
-// Hold charges the account with a held charge, whether or not it fits. It fails where the ID is known already, the stretch ends
-// before it begins, or an item is not a cost.
+// Hold charges the account with a held charge, whether or not it fits. It fails where the ID is known already, the
+// stretch ends before it begins, or an item is not a cost.
 func (a *Account) Hold(h Held) error {
 	items, err := Canonical(h.Items)
 	if err != nil {
@@ -62,9 +64,9 @@ func (a *Account) Let(id string, to int64) error {
 	return nil
 }
 
-// FitsHeld says whether the limit would still hold, in every period, with h beside what is charged: one that is open also
-// counts in all periods to come. An exact match fits. It counts the charges in plus as if they were added; they must not
-// end after h begins.
+// FitsHeld says whether the limit would still hold, in every period, with h beside what is charged: one that is open
+// also counts in all periods to come. An exact match fits. It counts the charges in plus as if they were added; they
+// must not end after h begins.
 func (a *Account) FitsHeld(h Held, plus ...Charge) bool {
 	unit := a.filter.sumOf(h.Items)
 	reach := int64(math.MaxInt64)

@@ -18,8 +18,8 @@ func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
 	})
 }
 
-// WindowsLeftUnder is WindowsLeft for windows of a stream under a cap. Once the largest prices are paid, further windows cost
-// nothing.
+// WindowsLeftUnder is WindowsLeft for windows of a stream under a cap. Once the largest prices are paid, further
+// windows cost nothing.
 func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int64, plus ...Charge) int64 {
 	if cap.none() {
 		return a.WindowsLeft(items, at, plus...)
@@ -103,8 +103,8 @@ func (a *Account) Returns(at int64, stream string) []Return {
 	return out
 }
 
-// sameReturn returns the ε that each charge gives back, if it does not depend on the others: all of them have one price of
-// plain ε and no cap, and there is no δ to add them up more sharply.
+// sameReturn returns the ε that each charge gives back, if it does not depend on the others: all of them have one price
+// of plain ε and no cap, and there is no δ to add them up more sharply.
 func (a *Account) sameReturn(stream string) (decimal.Decimal, bool) {
 	var only *class
 	for _, k := range a.all() {

@@ -14,8 +14,8 @@ import (
 type Limit struct {
 	// Epsilon > 0 is the ε of a period.
 	Epsilon decimal.Decimal
-	// Delta in [0, 1) is the δ of a period. Above 0 it admits zCDP charges and sharper sums, and approximate charges whose δ
-	// add up to at most a tenth of it.
+	// Delta in [0, 1) is the δ of a period. Above 0 it admits zCDP charges and sharper sums, and approximate charges whose
+	// δ add up to at most a tenth of it.
 	Delta decimal.Decimal
 	// Per is the length of the rolling period; 0 is forever.
 	Per time.Duration
@@ -67,8 +67,8 @@ func ParsePer(s string) (time.Duration, error) {
 // Spending is a bound on what a set of charges costs a user: together they are (Epsilon, Delta)-DP.
 type Spending struct {
 	Epsilon decimal.Decimal
-	// Delta is the δ of a limit that admits the charges. Where approximate ones have more than a tenth of the limit's δ, it
-	// is ten times what they have.
+	// Delta is the δ of a limit that admits the charges. Where approximate ones have more than a tenth of the limit's δ,
+	// it is ten times what they have.
 	Delta decimal.Decimal
 	// Unbounded says that there are zCDP charges and the limit has no δ to convert them with. Epsilon then covers only
 	// the other charges.
@@ -88,8 +88,8 @@ func (l Limit) Left(s Spending) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// Periods is how many periods of the limit cover a half-open stretch of time of length d, which is positive. Each of them
-// costs at most the limit.
+// Periods is how many periods of the limit cover a half-open stretch of time of length d, which is positive. Each of
+// them costs at most the limit.
 func (l Limit) Periods(d time.Duration) int64 {
 	if l.Per == 0 {
 		return 1

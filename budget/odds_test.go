@@ -11,7 +11,8 @@ import (
 // reveals who was there; otherwise it answers the question by randomised response with ε.
 func TestGuess(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta, want float64 }{
-		{0, 0, 0.5}, {math.Log(3), 0, 0.75}, {0.5, 0, 0.6225}, {0, 0.2, 0.6}, {math.Log(3), 0.1, 0.1 + 0.9*0.75}, {1000, 0, 1},
+		{0, 0, 0.5}, {math.Log(3), 0, 0.75}, {0.5, 0, 0.6225}, {0, 0.2, 0.6}, {math.Log(3), 0.1, 0.1 + 0.9*0.75},
+		{1000, 0, 1},
 	} {
 		s := Spending{Epsilon: decimal.NewFromFloat(c.epsilon), Delta: decimal.NewFromFloat(c.delta)}
 		if got := s.Guess(); math.Abs(got-c.want) > 1e-4 {

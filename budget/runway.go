@@ -46,8 +46,8 @@ func (s Schedule) count(at int64) int64 {
 	return int64(min(n, MostWindows-1)) + 1
 }
 
-// Most returns how many windows cost one person anything, of those that end in any half-open stretch of time of length per. 0
-// is all time: then bounded is false if the schedule is endless and its windows cost something.
+// Most returns how many windows cost one person anything, of those that end in any half-open stretch of time of length
+// per. 0 is all time: then bounded is false if the schedule is endless and its windows cost something.
 //
 // Such a stretch holds at most ⌈per/every⌉ ends that are one step apart.
 func (s Schedule) Most(per time.Duration) (n int64, bounded bool) {
@@ -107,8 +107,8 @@ func (a *Account) Runway(schedules []Schedule) Runway {
 }
 
 // onSchedule reports whether all that the account was charged are earlier windows of the schedules, each once. Then no
-// period, past or future, costs more than the fullest one. Most accounts are like that, and need not be continued window by
-// window.
+// period, past or future, costs more than the fullest one. Most accounts are like that, and need not be continued
+// window by window.
 func (a *Account) onSchedule(schedules []Schedule) bool {
 	if len(a.allHeld()) > 0 {
 		return false
@@ -234,7 +234,8 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	repeat := int64(1)
 	for _, p := range schedules {
 		steadyAt = max(steadyAt, after(p.first(), per))
-		repeat = leastCommonMultiple(repeat, int64(p.Every)) // a stream that ends repeats until its end, and costs less afterwards
+		// a stream that ends repeats until its end, and costs less afterwards
+		repeat = leastCommonMultiple(repeat, int64(p.Every))
 	}
 	lastNews := after(steadyAt, repeat)
 	worst, _ := a.fullest(schedules)
@@ -259,8 +260,9 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	r.Pays, r.Windows = true, 0
 }
 
-// surelyPaid returns how many windows fit even if nothing returned meanwhile: no period that one of them is in costs more than
-// all that counts in the first such period or ends later, and the windows themselves. It is 0 if their prices differ.
+// surelyPaid returns how many windows fit even if nothing returned meanwhile: no period that one of them is in costs
+// more than all that counts in the first such period or ends later, and the windows themselves. It is 0 if their prices
+// differ.
 func (a *Account) surelyPaid(schedules []Schedule) int64 {
 	items := schedules[0].Items
 	for _, p := range schedules {

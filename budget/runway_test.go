@@ -105,10 +105,13 @@ func TestRunway(t *testing.T) {
 	}{
 		{"the day's 96 windows equal the limit", day, []Schedule{quarterHours("0.25")}, Runway{Pays: true}, "24"},
 		{"a little dearer", day, []Schedule{quarterHours("0.2501")}, Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24.0096"},
-		{"two streams", day, []Schedule{quarterHours("0.25"), quarterHours("0.25")}, Runway{Windows: 96, ExhaustedAt: 12*hour + hour/4}, "48"},
-		{"for ever", Limit{Epsilon: dec("24")}, []Schedule{quarterHours("0.25")}, Runway{Windows: 96, ExhaustedAt: 24*hour + hour/4}, ""},
+		{"two streams", day, []Schedule{quarterHours("0.25"), quarterHours("0.25")},
+			Runway{Windows: 96, ExhaustedAt: 12*hour + hour/4}, "48"},
+		{"for ever", Limit{Epsilon: dec("24")}, []Schedule{quarterHours("0.25")},
+			Runway{Windows: 96, ExhaustedAt: 24*hour + hour/4}, ""},
 		{"for ever, ending", Limit{Epsilon: dec("24")}, []Schedule{ending}, Runway{Pays: true}, "24"},
-		{"for ever, ending too late", Limit{Epsilon: dec("23.9")}, []Schedule{ending}, Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24"},
+		{"for ever, ending too late", Limit{Epsilon: dec("23.9")}, []Schedule{ending},
+			Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24"},
 		{"hopping windows end as often as they begin", day, []Schedule{hopping}, Runway{Pays: true}, "24"},
 		{"nothing planned", day, nil, Runway{Pays: true}, "0"},
 		{"too dear for one window", day, []Schedule{quarterHours("25")}, Runway{ExhaustedAt: hour / 4}, "2400"},
@@ -159,8 +162,8 @@ func TestRunwayFromAFullPeriod(t *testing.T) {
 	}
 }
 
-// An account whose past lies on the schedules is answered from them alone, and no other: a window out of step, one that was
-// charged twice, one of another price or a foreign stream may be what a period cannot pay.
+// An account whose past lies on the schedules is answered from them alone, and no other: a window out of step, one that
+// was charged twice, one of another price or a foreign stream may be what a period cannot pay.
 func TestRunwayOnSchedule(t *testing.T) {
 	short := 0 // answers from the schedules alone
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,7 +181,8 @@ func TestRunwayOnSchedule(t *testing.T) {
 			}
 		}
 		p := schedules[0]
-		switch rapid.SampledFrom([]string{"", "", "twice", "out of step", "dearer", "foreign", "held", "ahead"}).Draw(t, "odd") {
+		switch rapid.SampledFrom([]string{"", "", "twice", "out of step", "dearer", "foreign", "held", "ahead"}).Draw(t,
+			"odd") {
 		case "twice":
 			a.Add(p.charge(p.first() - int64(p.Every)))
 			a.Add(p.charge(p.first() - int64(p.Every)))

@@ -48,7 +48,8 @@ func newAboveThreshold(q *Query) (Mechanism, error) {
 		return nil, err
 	}
 	bounds := Cells(q.Grid).bounds
-	m := &aboveThreshold{header: header{r.name, privacy.NewPure(q.Epsilon)}, p: r.p, q: r.q, last: q.Grid.last, rate: r.rate}
+	m := &aboveThreshold{header: header{r.name, privacy.NewPure(q.Epsilon)}, p: r.p, q: r.q, last: q.Grid.last,
+		rate: r.rate}
 	m.borders = bounds[1 : len(bounds)-1]
 	if 2*m.p < m.q {
 		m.p, m.mirrored = m.q-m.p, true

@@ -61,10 +61,12 @@ func TestAboveThresholdPrivacy(t *testing.T) {
 			epsilon       float64
 		}{{4, 4, 2}, {12, 2, 2}} {
 			g := smallGrid(t, c.points)
-			dptest.CheckPrivacy(t, fmt.Sprint("above_threshold ", p), c.points, c.users, c.epsilon, 0.6, func(epsilon float64) dptest.Law {
-				m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*aboveThreshold)
-				return func(h []int64) []float64 { return m.law(sampleOf(g, h), 1) }
-			})
+			dptest.CheckPrivacy(t, fmt.Sprint("above_threshold ", p), c.points, c.users, c.epsilon, 0.6,
+				func(epsilon float64) dptest.Law {
+					m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p),
+						Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*aboveThreshold)
+					return func(h []int64) []float64 { return m.law(sampleOf(g, h), 1) }
+				})
 		}
 	}
 }
@@ -74,7 +76,8 @@ func TestAboveThresholdSampler(t *testing.T) {
 	for _, p := range []string{"0.5", "0.8", "0.2"} {
 		for _, h := range [][]int64{{2, 0, 5, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 9}, {9, 0, 0, 0, 1, 0, 0, 0}} {
 			g := smallGrid(t, len(h))
-			m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: dec("0.7"), Grid: g}).(*aboveThreshold)
+			m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: dec("0.7"),
+				Grid: g}).(*aboveThreshold)
 			s := sampleOf(g, h)
 			sum := 0.
 			for _, p := range m.law(s, 1) {
@@ -90,7 +93,8 @@ func TestAboveThresholdSampler(t *testing.T) {
 				}
 				return int(d.Values[0].Number)
 			})
-			dptest.CheckSampler(t, fmt.Sprint("above_threshold ", p, h), counts, func(f float64) []float64 { return m.law(s, f) })
+			dptest.CheckSampler(t, fmt.Sprint("above_threshold ", p, h), counts,
+				func(f float64) []float64 { return m.law(s, f) })
 		}
 	}
 }

@@ -127,7 +127,8 @@ func (f *Filter) Predict() {
 func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
 
 // Update learns from a published value x that was drawn under Measure. users is the noisy count published for the same
-// window, or nil if there is none: by whatever law, since the filter learns more or less from x, but nothing from the count.
+// window, or nil if there is none: by whatever law, since the filter learns more or less from x, but nothing from the
+// count.
 func (f *Filter) Update(x int64, users *int64) {
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
 }
@@ -208,7 +209,8 @@ func (f *Filter) Smoothed(x int64, users *int64) *Smoothed {
 		return nil
 	}
 	s := &Smoothed{Value: x}
-	if cell := cellOf(f.bounds, x); cell < cellOf(f.bounds, f.quantile(1, 4)) || cell > cellOf(f.bounds, f.quantile(3, 4)) {
+	if cell := cellOf(f.bounds, x); cell < cellOf(f.bounds, f.quantile(1, 4)) ||
+		cell > cellOf(f.bounds, f.quantile(3, 4)) {
 		s.Value = f.quantile(1, 2)
 	}
 	if users != nil {

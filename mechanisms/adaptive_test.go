@@ -20,7 +20,8 @@ func TestFilterVectors(t *testing.T) {
 		releases             []release
 		mass, hash           uint64
 	}{
-		{60001, 0, 1, 2, []release{{118, 163840}, {30000, 163840}, {125, 163840}, {130, 0}}, 4611685762876801924, 9636850713023249261},
+		{60001, 0, 1, 2, []release{{118, 163840}, {30000, 163840}, {125, 163840}, {130, 0}}, 4611685762876801924,
+			9636850713023249261},
 		{20001, 10000, 9, 10, []release{{11500, 400000}, {11800, 50000}}, 4611685838038750690, 18351110271707615904},
 		{5, 0, 1, 2, []release{{3, 200000}, {4, 200000}}, 4611686011984936960, 3788438947114254336},
 	} {
@@ -45,11 +46,13 @@ func TestCells(t *testing.T) {
 	for _, c := range []struct {
 		lower, upper, step string
 		cells              int
-	}{{"0", "60000", "1", 165}, {"-10", "10", "0.001", 117}, {"0", "1e9", "1", 326}, {"0", "9007199254740992", "1", 590}, {"1", "5", "1", 5}} {
+	}{{"0", "60000", "1", 165}, {"-10", "10", "0.001", 117}, {"0", "1e9", "1", 326}, {"0", "9007199254740992", "1", 590},
+		{"1", "5", "1", 5}} {
 		g := grid(t, c.lower, c.upper, c.step)
 		m := Cells(g)
 		if len(m.weight) != c.cells || m.bounds[0] != 0 || m.bounds[c.cells] != g.last+1 {
-			t.Errorf("%s to %s: %d cells from %d to %d, want %d", c.lower, c.upper, len(m.weight), m.bounds[0], m.bounds[len(m.weight)], c.cells)
+			t.Errorf("%s to %s: %d cells from %d to %d, want %d", c.lower, c.upper, len(m.weight), m.bounds[0],
+				m.bounds[len(m.weight)], c.cells)
 		}
 		for j, w := range m.weight {
 			if m.bounds[j] >= m.bounds[j+1] || w < 1 {
@@ -64,7 +67,8 @@ func TestCells(t *testing.T) {
 
 // at inverts below, which adds up the weights.
 func TestMeasureInverts(t *testing.T) {
-	for _, m := range []*Measure{lopsided(40), Cells(smallGrid(t, 300)), Uniform(smallGrid(t, 7)), Cells(grid(t, "-5", "5", "0.1"))} {
+	for _, m := range []*Measure{lopsided(40), Cells(smallGrid(t, 300)), Uniform(smallGrid(t, 7)),
+		Cells(grid(t, "-5", "5", "0.1"))} {
 		sum := uint64(0)
 		for x := range m.bounds[len(m.bounds)-1] {
 			weight := m.weight[m.cell(x)]
@@ -109,7 +113,8 @@ func TestFilterCertainty(t *testing.T) {
 		{"0.99", [2]int64{}, "0.1", 0, new(int64(200)), 220660, 441320},     // twice that of 2·297
 		{"0.01", [2]int64{}, "0.1", 0, new(int64(200)), 441320, 220660},
 	} {
-		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Tilt: c.tilt, Epsilon: dec(c.epsilon), ExpectedUsers: c.expected, Grid: g})
+		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Tilt: c.tilt, Epsilon: dec(c.epsilon),
+			ExpectedUsers: c.expected, Grid: g})
 		left, right := f.certainty(c.users, f.left), f.certainty(c.users, f.right)
 		if left != c.left || right != c.right {
 			t.Errorf("%+v: certainties %d, %d", c, left, right)

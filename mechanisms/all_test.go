@@ -125,7 +125,8 @@ func TestEveryMechanism(t *testing.T) {
 			}
 		}
 	}
-	if _, err := New(Query{Statistic: Median, Mechanism: "margin", Calibration: "loose", Epsilon: decimal.NewFromInt(1), Grid: g}); err == nil {
+	if _, err := New(Query{Statistic: Median, Mechanism: "margin", Calibration: "loose", Epsilon: decimal.NewFromInt(1),
+		Grid: g}); err == nil {
 		t.Error("a calibration of margin is accepted")
 	}
 }
@@ -133,6 +134,8 @@ func TestEveryMechanism(t *testing.T) {
 // foretold reports whether a drawn bound equals the one from public figures, or is its own if they left it open.
 func foretold(before, drawn Bound) bool {
 	same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
-	return same(before.RankError95, drawn.RankError95) && same(before.PLow, drawn.PLow) && same(before.PHigh, drawn.PHigh) &&
-		(same(before.Error95, drawn.Error95) || math.IsInf(before.Error95, 1) && finite(drawn.Error95)) && same(before.information, drawn.information)
+	return same(before.RankError95, drawn.RankError95) && same(before.PLow, drawn.PLow) &&
+		same(before.PHigh, drawn.PHigh) &&
+		(same(before.Error95, drawn.Error95) || math.IsInf(before.Error95, 1) && finite(drawn.Error95)) &&
+		same(before.information, drawn.information)
 }

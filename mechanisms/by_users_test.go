@@ -132,7 +132,8 @@ func TestByUsersTold(t *testing.T) {
 			t.Errorf("%d users: χ² %.1f > %.1f", c.users, statistic, threshold)
 		}
 	}
-	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || m.rest.flip.rate.Float() != m.whole.flip.rate.Float()*31/32 {
+	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure ||
+		m.rest.flip.rate.Float() != m.whole.flip.rate.Float()*31/32 {
 		t.Errorf("promise %+v, rates %v of %v", p, m.rest.flip.rate.Float(), m.whole.flip.rate.Float())
 	}
 }
@@ -151,15 +152,20 @@ func TestDefaultFollowsWhatIsPublic(t *testing.T) {
 		{"no tail", Query{Statistic: Quantile, P: ps("0.75")}, "permute_and_flip", 0.5},
 		{"nothing known", Query{Statistic: Quantile, P: ps("0.99")}, "permute_and_flip/above_threshold", 0.5},
 		{"few in the tail", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 799}, "above_threshold", 0.5},
-		{"few in the tail where 0 is", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799}, "permute_and_flip", 0.5},
-		{"few below 0", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799, Grid: grid(t, "-500", "0", "1")}, "above_threshold", 0.5},
-		{"few on either side of 0", Query{Statistic: Quantile, P: ps("0.01"), Grid: grid(t, "-500", "500", "1")}, "permute_and_flip/above_threshold", 0.5},
-		{"the upper tail below 0", Query{Statistic: Quantile, P: ps("0.99"), Grid: grid(t, "-500", "-3", "1")}, "permute_and_flip", 0.5},
+		{"few in the tail where 0 is", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799}, "permute_and_flip",
+			0.5},
+		{"few below 0", Query{Statistic: Quantile, P: ps("0.01"), ExpectedUsers: 799, Grid: grid(t, "-500", "0", "1")},
+			"above_threshold", 0.5},
+		{"few on either side of 0", Query{Statistic: Quantile, P: ps("0.01"), Grid: grid(t, "-500", "500", "1")},
+			"permute_and_flip/above_threshold", 0.5},
+		{"the upper tail below 0", Query{Statistic: Quantile, P: ps("0.99"), Grid: grid(t, "-500", "-3", "1")},
+			"permute_and_flip", 0.5},
 		{"enough", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 800}, "permute_and_flip", 0.5},
 		{"zCDP", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, ZCDP: true}, "margin", 0.125},
 		{"zCDP, median", Query{Statistic: Median, ZCDP: true}, "margin", 0.125},
 		{"adaptive", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, Prior: "adaptive"}, "margin", 0.125},
-		{"tilt asked for", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, Tilt: [2]int64{1, 3}}, "margin", 0.125},
+		{"tilt asked for", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, Tilt: [2]int64{1, 3}}, "margin",
+			0.125},
 		{"paid interval", Query{Statistic: Quantile, P: ps("0.99"), Interval: at("0.9")}, "margin", 0.05},
 		{"named", Query{Statistic: Quantile, P: ps("0.99"), ExpectedUsers: 100, Mechanism: "duff"}, "duff", 0.125},
 	} {
@@ -168,7 +174,8 @@ func TestDefaultFollowsWhatIsPublic(t *testing.T) {
 			c.q.Grid = g
 		}
 		m := build(t, c.q)
-		if m.Name() != c.want || m.Promise().Rho.InexactFloat64() > c.rho*1.0001 || (m.Promise().Kind == privacy.BoundedRange) != (c.rho == 0.125) {
+		if m.Name() != c.want || m.Promise().Rho.InexactFloat64() > c.rho*1.0001 ||
+			(m.Promise().Kind == privacy.BoundedRange) != (c.rho == 0.125) {
 			t.Errorf("%s: %s with %+v, want %s with ρ %v", c.name, m.Name(), m.Promise(), c.want, c.rho)
 		}
 	}

@@ -36,7 +36,8 @@ type row struct {
 	unit func(unit string) string
 }
 
-// rows are those of the catalogue. They are made when they are first asked for, because some mechanisms ask for those of others.
+// rows are those of the catalogue. They are made when they are first asked for, because some mechanisms ask for those
+// of others.
 var rows struct {
 	once sync.Once
 	all  []row
@@ -77,7 +78,8 @@ func table() []row {
 	}
 	return []row{
 		{statistic: Median, family: OfRanks, takes: []string{"tilt", "interval"}, truth: trueQuantiles, offers: quantiles},
-		{statistic: Quantile, family: OfRanks, takes: []string{"p", "tilt", "interval"}, truth: trueQuantiles, offers: quantiles},
+		{statistic: Quantile, family: OfRanks, takes: []string{"p", "tilt", "interval"}, truth: trueQuantiles,
+			offers: quantiles},
 		{statistic: Quantiles, family: OfRanks, takes: []string{"p"}, truth: trueQuantiles, offers: []offer{
 			{name: "joint", build: newJoint},
 			{name: "split", build: newSplit},
@@ -94,7 +96,8 @@ func table() []row {
 		}},
 		{statistic: TrimmedMean, family: OfAmounts, takes: []string{"trim", "clip"}, truth: trueMean, width: widthOfMean,
 			offers: append([]offer{{name: "clipped", build: newClippedTrimmed}}, smoothOffers()...)},
-		{statistic: Variance, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, unit: squared, offers: variances},
+		{statistic: Variance, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, unit: squared,
+			offers: variances},
 		{statistic: StdDev, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, offers: variances},
 		{statistic: Count, family: OfUsers, takes: []string{"above", "below"}, truth: trueCount, offers: counts},
 		{statistic: Outside, family: OfUsers, truth: trueCount, offers: counts},

@@ -13,10 +13,10 @@ import (
 // with the interval's width, so a narrow interval with few users outside is worth a part of ε. There are two steps:
 //
 // Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
-// for the same window with ε₀ ≥ ε/16, less one unit of its noise, 1/ε₀, which is σ if it is Gaussian: I = ε·N0 − ε/ε₀; or
-// from the expected users: I = ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete Laplace
-// noise. I sets two numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋, but 5 at
-// least and 54 at most.
+// for the same window with ε₀ ≥ ε/16, less one unit of its noise, 1/ε₀, which is σ if it is Gaussian: I = ε·N0 − ε/ε₀;
+// or from the expected users: I = ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete
+// Laplace noise. I sets two numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋,
+// but 5 at least and 54 at most.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //
@@ -103,9 +103,9 @@ func newClipping(q *Query) (*clipping, error) {
 	return c, nil
 }
 
-// newConcentrated returns the clipping of a query whose release is ρ-zCDP, ρ = ½ε², with Gaussian noise. The count of its
-// own takes ρ/32, which is σ² = 16/ρ; 8 are taken off I for its noise, ε·√2·σ. The interval takes ρ/4 if I < 64, which is
-// ε_t = √(2ρ) = ε, and otherwise ρ/8, ε_t = √ρ rounded down to a fraction.
+// newConcentrated returns the clipping of a query whose release is ρ-zCDP, ρ = ½ε², with Gaussian noise. The count of
+// its own takes ρ/32, which is σ² = 16/ρ; 8 are taken off I for its noise, ε·√2·σ. The interval takes ρ/4 if I < 64,
+// which is ε_t = √(2ρ) = ε, and otherwise ρ/8, ε_t = √ρ rounded down to a fraction.
 func newConcentrated(q *Query) (*clipping, error) {
 	if _, _, err := positive(q.Epsilon); err != nil {
 		return nil, err
@@ -117,7 +117,8 @@ func newConcentrated(q *Query) (*clipping, error) {
 	count := big.NewRat(1, 32)
 	c := q.clipping(gaussian{rho(count)}, 8)
 	for own := range c.shares {
-		for sure, of := range []struct{ rate, rho *big.Rat }{{big.NewRat(1, 1), big.NewRat(1, 4)}, {big.NewRat(70710678, 100000000), big.NewRat(1, 8)}} {
+		for sure, of := range []struct{ rate, rho *big.Rat }{{big.NewRat(1, 1), big.NewRat(1, 4)},
+			{big.NewRat(70710678, 100000000), big.NewRat(1, 8)}} {
 			left := new(big.Rat).Sub(big.NewRat(1, 1), of.rho)
 			if own > 0 {
 				left.Sub(left, count)
@@ -177,8 +178,8 @@ func (c *clipping) foreseen(users *NoisyCount) (p plan, known bool) {
 	return p, true
 }
 
-// probable is the plan that public figures make likely. Where a count of its own will be drawn, it is about the one released;
-// known is false where none is.
+// probable is the plan that public figures make likely. Where a count of its own will be drawn, it is about the one
+// released; known is false where none is.
 func (c *clipping) probable(users *NoisyCount) (p plan, known bool) {
 	p, known = c.foreseen(users)
 	if !known && users != nil {
@@ -219,11 +220,12 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 		sure = 1
 	}
 	halvings := new(big.Int).Quo(information.Num(), new(big.Int).Mul(information.Denom(), big.NewInt(perHalving)))
-	return plan{share: c.shares[own][sure], halvings: uint(cut(halvings, fewestHalvings, mostHalvings)), information: information, own: own}
+	return plan{share: c.shares[own][sure], halvings: uint(cut(halvings, fewestHalvings, mostHalvings)),
+		information: information, own: own}
 }
 
-// drawWith finds out how much is known of a sample. By that, figure draws the interval and what is released of the values
-// cut to it. The result says how much was known if it has an interval.
+// drawWith finds out how much is known of a sample. By that, figure draws the interval and what is released of the
+// values cut to it. The result says how much was known if it has an interval.
 func (c *clipping) drawWith(
 	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
 ) (Draw, error) {
@@ -251,8 +253,8 @@ func (c *clipping) draw(s *Sample, p plan, source *exact.Source, memory *[]float
 	return law.borders[i], law.borders[j] - 1
 }
 
-// intervals is the law of the interval on one sample. Out is the number of users below l and that above h, whose weights
-// are multiplied.
+// intervals is the law of the interval on one sample. Out is the number of users below l and that above h, whose
+// weights are multiplied.
 type intervals struct {
 	rate        exact.Rate
 	borders     []int64
@@ -264,7 +266,8 @@ type intervals struct {
 
 func (c *clipping) law(s *Sample, p plan) *intervals {
 	x := &intervals{rate: p.interval, borders: c.borders, floor: c.last >> p.halvings, n: s.n}
-	x.below, x.left, x.right = make([]int64, len(c.borders)), make([]float64, len(c.borders)), make([]float64, len(c.borders))
+	x.below, x.left, x.right = make([]int64, len(c.borders)), make([]float64, len(c.borders)),
+		make([]float64, len(c.borders))
 	for i, b := range c.borders {
 		x.below[i] = s.below(b)
 		x.left[i], x.right[i] = likely(x.rate.Weight(x.below[i])), likely(x.rate.Weight(s.n-x.below[i]))

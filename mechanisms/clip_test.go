@@ -91,8 +91,8 @@ func chances(law []piece) []float64 {
 	return p
 }
 
-// The float64 weights are as accurate as Pick is told, and both are in the order of the borders. No weight is left out that
-// Pick would miss: at ε = 0.2 and 2 the users outside make some weights 10^20 and 10^50 times smaller.
+// The float64 weights are as accurate as Pick is told, and both are in the order of the borders. No weight is left out
+// that Pick would miss: at ε = 0.2 and 2 the users outside make some weights 10^20 and 10^50 times smaller.
 func TestClipWeights(t *testing.T) {
 	g := grid(t, "0", "9007199254740992", "1")
 	rng := rand.New(rand.NewPCG(1, 1))

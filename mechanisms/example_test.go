@@ -79,7 +79,8 @@ func Example() {
 func ExampleMechanism_promise() {
 	grid, _ := waits()
 	for _, name := range []string{"permute_and_flip", "margin", "smooth_lln"} {
-		m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name, Epsilon: dec("0.2"), Grid: grid})
+		m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name, Epsilon: dec("0.2"),
+			Grid: grid})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -95,7 +96,8 @@ func ExampleMechanism_promise() {
 
 // A quantile comes with a bound on its error in ranks, computed from public figures alone.
 func ExampleNew_quantile() {
-	p95, d := draw(mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.95")}, Epsilon: dec("200")})
+	p95, d := draw(mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.95")},
+		Epsilon: dec("200")})
 	fmt.Println("95 % wait no longer than", p95, "s")
 	fmt.Println("off by less than one caller in a hundred:", d.Values[0].RankError95 < 10)
 	// Output:
@@ -105,7 +107,8 @@ func ExampleNew_quantile() {
 
 // Several quantiles of one window share an ε and are in order.
 func ExampleNew_quantiles() {
-	_, d := draw(mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5"), dec("0.9")}, Epsilon: dec("1")})
+	_, d := draw(mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5"), dec("0.9")},
+		Epsilon: dec("1")})
 	fmt.Println("in order:", d.Values[0].Number <= d.Values[1].Number)
 	// Output: in order: true
 }
@@ -117,7 +120,8 @@ func ExampleNew_mode() {
 		fmt.Println(err)
 		return
 	}
-	stars := mechanisms.NewSample(grid, []mechanisms.Point{{Index: 0, Count: 40}, {Index: 3, Count: 310}, {Index: 4, Count: 290}})
+	stars := mechanisms.NewSample(grid,
+		[]mechanisms.Point{{Index: 0, Count: 40}, {Index: 3, Count: 310}, {Index: 4, Count: 290}})
 	query := mechanisms.Query{Statistic: mechanisms.Mode, Epsilon: dec("5"), Grid: grid}
 	mode, err := mechanisms.New(query)
 	if err != nil {

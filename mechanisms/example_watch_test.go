@@ -26,7 +26,8 @@ func ExampleWatch() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("costs ε %s once; sees %.0f users too many at once, 19 times in 20\n", watch.Promise().Epsilon, watch.Excess95())
+	fmt.Printf("costs ε %s once; sees %.0f users too many at once, 19 times in 20\n", watch.Promise().Epsilon,
+		watch.Excess95())
 
 	armed, err := watch.Arm(rand.Reader)
 	if err != nil {
@@ -38,7 +39,8 @@ func ExampleWatch() {
 		if minute >= 40 {
 			slow = 1000
 		}
-		window := mechanisms.NewSample(grid, []mechanisms.Point{{Index: 120, Count: 10_000 - slow}, {Index: 9000, Count: slow}})
+		window := mechanisms.NewSample(grid,
+			[]mechanisms.Point{{Index: 120, Count: 10_000 - slow}, {Index: 9000, Count: slow}})
 		group, err := armed.Look([]*mechanisms.Sample{window}, rand.Reader)
 		if err != nil {
 			fmt.Println(err)
@@ -62,7 +64,8 @@ func ExampleNewChangeWatch() {
 		fmt.Println(err)
 		return
 	}
-	watch, err := mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: dec("0.5"), Tolerance: dec("0.05"), Epsilon: dec("1"), FalseAlarms: dec("0.0001"), Windows: 1440})
+	watch, err := mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: dec("0.5"), Tolerance: dec("0.05"),
+		Epsilon: dec("1"), FalseAlarms: dec("0.0001"), Windows: 1440})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -74,7 +77,8 @@ func ExampleNewChangeWatch() {
 	}
 	const last = 120 // the published median
 	for hour, now := range []int64{120, 120, 120, 180} {
-		window := mechanisms.NewSample(grid, []mechanisms.Point{{Index: now - 20, Count: 5000}, {Index: now, Count: 1}, {Index: now + 20, Count: 5000}})
+		window := mechanisms.NewSample(grid,
+			[]mechanisms.Point{{Index: now - 20, Count: 5000}, {Index: now, Count: 1}, {Index: now + 20, Count: 5000}})
 		group, err := armed.LookFrom([]*mechanisms.Sample{window}, []int64{last}, rand.Reader)
 		if err != nil {
 			fmt.Println(err)

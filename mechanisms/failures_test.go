@@ -50,13 +50,17 @@ func TestManyDuplicates(t *testing.T) {
 		want   map[Statistic][]int64
 	}{
 		{"all equal", []Point{{400, users}}, map[Statistic][]int64{
-			Median: {400}, Quantile: {400}, Quantiles: {400, 400}, Mode: {400}, Mean: {400}, Sum: {400 * users}, TrimmedMean: {400}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
+			Median: {400}, Quantile: {400}, Quantiles: {400, 400}, Mode: {400}, Mean: {400}, Sum: {400 * users},
+			TrimmedMean: {400}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
 		{"all at an end", []Point{{1000, users}}, map[Statistic][]int64{
-			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, Sum: {1000 * users}, TrimmedMean: {1000}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
+			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, Sum: {1000 * users},
+			TrimmedMean: {1000}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
 		{"two heaps", []Point{{200, 600_000}, {900, 400_000}}, map[Statistic][]int64{ // trimmed: 500,000 and 300,000 are left
-			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, Sum: {480 * users}, TrimmedMean: {462}, Variance: {117_600}, StdDev: {343}, Count: {users}, Outside: {0}}},
+			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, Sum: {480 * users},
+			TrimmedMean: {462}, Variance: {117_600}, StdDev: {343}, Count: {users}, Outside: {0}}},
 		{"two heaps side by side", []Point{{500, 600_000}, {501, 400_000}}, map[Statistic][]int64{
-			Median: {500}, Quantile: {501}, Quantiles: {500, 501}, Mode: {500}, Mean: {500}, Sum: {500_400_000}, TrimmedMean: {500}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
+			Median: {500}, Quantile: {501}, Quantiles: {500, 501}, Mode: {500}, Mean: {500}, Sum: {500_400_000},
+			TrimmedMean: {500}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
 	} {
 		s := NewSample(g, c.points)
 		for _, q := range everyQuery(g) {
@@ -145,9 +149,11 @@ func TestEveryDrawIsCharged(t *testing.T) {
 				t.Errorf("%s: ρ = %v without a pure ε", name, p.Rho)
 			}
 			for k := int64(1); k <= 5; k++ {
-				c, err := budget.NewCharge("s", 0, 1, []budget.Item{{Promise: p, Times: k - 1}, {Promise: p, Times: 1}}[max(0, 2-k):])
+				c, err := budget.NewCharge("s", 0, 1,
+					[]budget.Item{{Promise: p, Times: k - 1}, {Promise: p, Times: 1}}[max(0, 2-k):])
 				times := decimal.NewFromInt(k)
-				if err != nil || !c.Epsilon.Equal(p.Epsilon.Mul(times)) || !c.Delta.Equal(p.Delta.Mul(times)) || len(c.Items) != 1 || c.Items[0].Times != k || !c.Items[0].Rho.Equal(p.Rho) {
+				if err != nil || !c.Epsilon.Equal(p.Epsilon.Mul(times)) || !c.Delta.Equal(p.Delta.Mul(times)) ||
+					len(c.Items) != 1 || c.Items[0].Times != k || !c.Items[0].Rho.Equal(p.Rho) {
 					t.Errorf("%s: %d releases are charged %+v, %v", name, k, c, err)
 				}
 			}
@@ -219,7 +225,8 @@ func TestPartsAddUp(t *testing.T) {
 // All mechanisms accept every valid ε and grid, for any data.
 func TestEveryExtreme(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{32})
-	grids := []*Grid{smallGrid(t, 2), smallGrid(t, 60001), grid(t, "0", "9007199254740992", "1"), grid(t, "-4503599627370496", "4503599627370496", "1")}
+	grids := []*Grid{smallGrid(t, 2), smallGrid(t, 60001), grid(t, "0", "9007199254740992", "1"),
+		grid(t, "-4503599627370496", "4503599627370496", "1")}
 	for _, g := range grids {
 		for _, epsilon := range []string{"0.0001", "1", "50", "1000000"} {
 			for _, q := range everyQuery(g) {
@@ -228,7 +235,8 @@ func TestEveryExtreme(t *testing.T) {
 					continue
 				}
 				m := build(t, q)
-				for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 1000}, {g.last + 1, 1000}}, {{g.last, 100_000}}} {
+				for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 1000}, {g.last + 1, 1000}},
+					{{g.last, 100_000}}} {
 					d, err := m.Draw(NewSample(g, points), Public{}, random)
 					if err != nil || len(d.Values) != max(1, len(q.P)) {
 						t.Fatalf("%s by %s, ε = %s, N = %d, %v: %v, %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d, err)
@@ -247,7 +255,8 @@ func TestEveryExtreme(t *testing.T) {
 						case Variance, StdDev: // the noise is that of 0, with scale W²/(ε·15/16·n) < 0.04
 							off, far = 1, x
 						}
-						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() && q.Statistic != Sum && far > off {
+						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() &&
+							q.Statistic != Sum && far > off {
 							t.Errorf("%s by %s, ε = %s, N = %d: %d from users at the end", q.Statistic, q.Mechanism, epsilon, g.last, x)
 						}
 					}
@@ -263,7 +272,8 @@ func refused(t *testing.T, q Query) bool {
 	t.Helper()
 	if (q.Statistic == Variance || q.Statistic == StdDev) && q.Grid.last > mostVarianceSteps {
 		if _, err := New(q); err == nil || !strings.Contains(err.Error(), "2^28") {
-			t.Errorf("%s by %s, N = %d: %v; want an error that says how many steps it takes", q.Statistic, q.Mechanism, q.Grid.last, err)
+			t.Errorf("%s by %s, N = %d: %v; want an error that says how many steps it takes", q.Statistic, q.Mechanism,
+				q.Grid.last, err)
 		}
 		return true
 	}

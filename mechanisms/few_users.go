@@ -14,13 +14,13 @@ import (
 // That is the size of a sample with ε·n·min(α, 1−α) = 8. The share of ε is 1/32, and 1/128 in a tail of less than 1/20,
 // where the limit is so large that less is enough.
 //
-// Privacy: share·ε-DP. The number of users changes by 1 between neighbours, and the law of Z by a factor within e^{±share·ε}
-// for each step; the bit is post-processing. It may be published.
+// Privacy: share·ε-DP. The number of users changes by 1 between neighbours, and the law of Z by a factor within
+// e^{±share·ε} for each step; the bit is post-processing. It may be published.
 //
 // The bit is wrong only near the limit, where both mechanisms are about equally good.
 //
-// Source: Ghosh, Roughgarden, Sundararajan (2009) for the noise; the limit and the shares are from the study in the folder
-// experiments.
+// Source: Ghosh, Roughgarden, Sundararajan (2009) for the noise; the limit and the shares are from the study in the
+// folder experiments.
 type fewUsers struct {
 	num, den, share uint64 // the noise has the rate num/(den·share)
 	limit           int64

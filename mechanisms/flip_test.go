@@ -149,7 +149,8 @@ func TestTail(t *testing.T) {
 			})
 		}
 	}
-	for c, want := range map[[3]string]int64{{"0.9", "1", ""}: 300, {"0.99", "0.1", ""}: 30000, {"0.1", "0.7", ""}: 429, {"0.999999999", "0.0001", ""}: 1e8} {
+	for c, want := range map[[3]string]int64{{"0.9", "1", ""}: 300, {"0.99", "0.1", ""}: 30000, {"0.1", "0.7", ""}: 429,
+		{"0.999999999", "0.0001", ""}: 1e8} {
 		num, den, _ := fraction(dec(c[0]))
 		if u := newTail(num, den, rat(t, c[1])); u.few != want {
 			t.Errorf("p %s, ε %s: few %d, want %d", c[0], c[1], u.few, want)
@@ -165,7 +166,8 @@ func TestFlipSampler(t *testing.T) {
 	lazy := 0
 	for _, p := range []string{"0.5", "0.9", "0.1"} {
 		for _, epsilon := range []string{"0.1", "0.5"} {
-			for kind, measure := range map[string]*Measure{"tapered": Tapered(g), "lopsided": lopsided(points), "steep": steep(points)} {
+			for kind, measure := range map[string]*Measure{"tapered": Tapered(g), "lopsided": lopsided(points),
+				"steep": steep(points)} {
 				q := Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon), Grid: g}
 				m, err := q.flip(q.best)
 				if err != nil {
@@ -179,7 +181,8 @@ func TestFlipSampler(t *testing.T) {
 					}
 					return int(x)
 				})
-				dptest.CheckSampler(t, fmt.Sprint("flip ", p, " ε ", epsilon, " ", kind), counts, func(f float64) []float64 { return m.law(s, f, measure) })
+				dptest.CheckSampler(t, fmt.Sprint("flip ", p, " ε ", epsilon, " ", kind), counts,
+					func(f float64) []float64 { return m.law(s, f, measure) })
 			}
 		}
 	}
@@ -334,17 +337,21 @@ func flipLawFloat(m *ranks, s *Sample, measure *Measure) []float64 {
 func TestDefaultExtremes(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{5})
 	for _, epsilon := range []string{"0.000000000001", "0.0001", "1", "50", "1000000", "1e17"} {
-		for _, g := range []*Grid{grid(t, "0", "9007199254740992", "1"), grid(t, "-4503599627370496", "4503599627370496", "1"), smallGrid(t, 2), smallGrid(t, 60001)} {
-			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}}, {{1, 1e7}}} {
+		for _, g := range []*Grid{grid(t, "0", "9007199254740992", "1"),
+			grid(t, "-4503599627370496", "4503599627370496", "1"), smallGrid(t, 2), smallGrid(t, 60001)} {
+			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}},
+				{{1, 1e7}}} {
 				for _, p := range []string{"0.000000001", "0.25", "0.5", "0.76", "0.999999999"} {
 					for _, bounded := range []bool{false, true} {
 						m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon), Grid: g, ZCDP: bounded})
-						for _, public := range []Public{{}, {Users: &NoisyCount{Value: 1 << 40, Epsilon: 1}}, {Users: &NoisyCount{Epsilon: 1}}} {
+						for _, public := range []Public{{}, {Users: &NoisyCount{Value: 1 << 40, Epsilon: 1}},
+							{Users: &NoisyCount{Epsilon: 1}}} {
 							d, err := m.Draw(NewSample(g, points), public, random)
 							if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 								t.Fatalf("ε=%s p=%s: %v, %v", epsilon, p, d, err)
 							}
-							if epsilon == "1e17" && len(points) == 1 && d.Mechanism != "above_threshold" && d.Values[0].Number != points[0].Index {
+							if epsilon == "1e17" && len(points) == 1 && d.Mechanism != "above_threshold" &&
+								d.Values[0].Number != points[0].Index {
 								t.Fatalf("ε=%s p=%s on one value gives %v", epsilon, p, d.Values)
 							}
 						}
@@ -357,7 +364,8 @@ func TestDefaultExtremes(t *testing.T) {
 
 // The mass on either side of any point is bounded, each side alone and both together, as tightly as possible.
 func TestSurprises(t *testing.T) {
-	for name, m := range map[string]*Measure{"lopsided": lopsided(40), "steep": steep(30), "tapered": Tapered(smallGrid(t, 5000)), "around 0": Tapered(grid(t, "-300", "900", "1")), "one cell": Uniform(smallGrid(t, 7))} {
+	for name, m := range map[string]*Measure{"lopsided": lopsided(40), "steep": steep(30), "tapered": Tapered(smallGrid(t,
+		5000)), "around 0": Tapered(grid(t, "-300", "900", "1")), "one cell": Uniform(smallGrid(t, 7))} {
 		var left, right, both float64
 		points := m.bounds[len(m.bounds)-1]
 		side := func(x int64) (l, r float64) {

@@ -6,11 +6,11 @@ import (
 	"github.com/louver/louver/budget/privacy"
 )
 
-// newGaussianCount returns a count with discrete Gaussian noise of variance parameter σ² = 1/ε², P(z) ∝ e^{−z²ε²/2}. Its
-// error is two thirds of that of geometric.
+// newGaussianCount returns a count with discrete Gaussian noise of variance parameter σ² = 1/ε², P(z) ∝ e^{−z²ε²/2}.
+// Its error is two thirds of that of geometric.
 //
-// Privacy: ρ-zCDP, ρ = ½ε², as one user changes the count by at most 1. There is no pure ε: the privacy loss grows with the
-// noise drawn and has no bound, so that a budget needs a δ to say what it costs.
+// Privacy: ρ-zCDP, ρ = ½ε², as one user changes the count by at most 1. There is no pure ε: the privacy loss grows with
+// the noise drawn and has no bound, so that a budget needs a δ to say what it costs.
 //
 // Source: Canonne, Kamath, Steinke (2020), Theorem 14 and Algorithm 3.
 func newGaussianCount(q *Query) (Mechanism, error) {

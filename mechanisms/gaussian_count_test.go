@@ -24,16 +24,18 @@ func gaussianSide(sigma float64) []float64 {
 	return tails
 }
 
-// The published error, and the reach of every other risk, is the least that the probabilities allow. Only where they are not
-// added up may it be one more, and then the tail is a bound within 0.01 % of the sum.
+// The published error, and the reach of every other risk, is the least that the probabilities allow. Only where they
+// are not added up may it be one more, and then the tail is a bound within 0.01 % of the sum.
 func TestGaussianCountError(t *testing.T) {
-	for epsilon, want := range map[float64]int64{0.02: 98, 0.1: 20, 0.05: 39, 0.5: 4, 1: 2, 2: 1, 5: 0, 1000: 0, 1e-4: 19600} {
+	for epsilon, want := range map[float64]int64{0.02: 98, 0.1: 20, 0.05: 39, 0.5: 4, 1: 2, 2: 1, 5: 0, 1000: 0,
+		1e-4: 19600} {
 		if got := (NoisyCount{Epsilon: epsilon, Mechanism: "gaussian"}).Error95(); got != want {
 			t.Errorf("ε %v: ± %d users, want ± %d", epsilon, got, want)
 		}
 	}
 	exact := 0
-	for _, epsilon := range []float64{1e-3, 0.0021, 0.0097, 0.0125, 0.02, 0.0303, 0.03125, 0.0313, 0.04, 0.1, 0.23, 0.5, 0.7, 1, 1.3, 2, 3, 7, 40} {
+	for _, epsilon := range []float64{1e-3, 0.0021, 0.0097, 0.0125, 0.02, 0.0303, 0.03125, 0.0313, 0.04, 0.1, 0.23, 0.5,
+		0.7, 1, 1.3, 2, 3, 7, 40} {
 		law, tails := NoisyCount{Epsilon: epsilon, Mechanism: "gaussian"}, gaussianSide(1/epsilon)
 		for at, tail := range tails[:int(5/epsilon)+1] {
 			got := law.Tail(int64(at))
@@ -62,15 +64,17 @@ func TestGaussianCountError(t *testing.T) {
 	}
 	count := NoisyCount{Value: 1000, Epsilon: 0.02, Mechanism: "gaussian"}
 	if wider := (NoisyCount{Value: 1000, Epsilon: 0.02}); !(count.fewest() > wider.fewest() && count.off() < wider.off()) {
-		t.Errorf("a Gaussian count is at least %v and off by %v, a geometric one %v and %v", count.fewest(), count.off(), wider.fewest(), wider.off())
+		t.Errorf("a Gaussian count is at least %v and off by %v, a geometric one %v and %v", count.fewest(), count.off(),
+			wider.fewest(), wider.off())
 	}
 }
 
-// One user more or less: D_α ≤ α·ρ of the published counts of all small samples, at every order, and no less than that by more
-// than a thousandth. A tenth more ε is noticed. Counts that are cut at 0 show no more.
+// One user more or less: D_α ≤ α·ρ of the published counts of all small samples, at every order, and no less than that
+// by more than a thousandth. A tenth more ε is noticed. Counts that are cut at 0 show no more.
 func TestGaussianCountPrivacy(t *testing.T) {
 	for _, epsilon := range []float64{0.3, 0.5, 1} {
-		m := build(t, Query{Statistic: Count, Mechanism: "gaussian", Epsilon: decimal.NewFromFloat(epsilon), Grid: smallGrid(t, 3)}).(*counting)
+		m := build(t, Query{Statistic: Count, Mechanism: "gaussian", Epsilon: decimal.NewFromFloat(epsilon),
+			Grid: smallGrid(t, 3)}).(*counting)
 		rho := m.Promise().Rho.InexactFloat64()
 		lost := func(factor float64, lowest int) float64 {
 			return worstDivergence(3, func(h []int64) []float64 {
@@ -134,8 +138,10 @@ func TestDefaultOfCounts(t *testing.T) {
 		for _, c := range []struct {
 			rho         bool
 			named, want string
-		}{{false, "", "geometric"}, {true, "", "gaussian"}, {true, "geometric", "geometric"}, {false, "gaussian", "gaussian"}} {
-			m := build(t, Query{Statistic: statistic, Mechanism: c.named, ZCDP: c.rho, Epsilon: dec("0.5"), Grid: smallGrid(t, 5)})
+		}{{false, "", "geometric"}, {true, "", "gaussian"}, {true, "geometric", "geometric"},
+			{false, "gaussian", "gaussian"}} {
+			m := build(t, Query{Statistic: statistic, Mechanism: c.named, ZCDP: c.rho, Epsilon: dec("0.5"),
+				Grid: smallGrid(t, 5)})
 			if m.Name() != c.want {
 				t.Errorf("%s, %+v: %s", statistic, c, m.Name())
 			}

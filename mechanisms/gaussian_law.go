@@ -10,9 +10,10 @@ const summedSigma = 32
 
 // gaussianTail is P(Z > t) for a whole t ≥ 0 and P(Z=z) ∝ f(z) = e^{−z²/(2σ²)}.
 //
-// For large σ it is P(N(0, σ²) > t + ½). From t + ½ = σ on that is a bound: f is convex there, so that f(z) is at most its
-// integral from z − ½ to z + ½, and the sum over all z is at least that of the density, σ·√(2π), by Poisson's summation
-// formula. The relative error is about (t/σ)²/(24σ²). Canonne, Kamath, Steinke (2020), Proposition 25, have P(N(0, σ²) ≥ t).
+// For large σ it is P(N(0, σ²) > t + ½). From t + ½ = σ on that is a bound: f is convex there, so that f(z) is at most
+// its integral from z − ½ to z + ½, and the sum over all z is at least that of the density, σ·√(2π), by Poisson's
+// summation formula. The relative error is about (t/σ)²/(24σ²). Canonne, Kamath, Steinke (2020), Proposition 25, have
+// P(N(0, σ²) ≥ t).
 func gaussianTail(sigma, t float64) float64 {
 	if sigma > summedSigma {
 		return math.Erfc((t+0.5)/(sigma*math.Sqrt2)) / 2
@@ -20,8 +21,8 @@ func gaussianTail(sigma, t float64) float64 {
 	return gaussianSum(sigma, t+1) / gaussianTotal(sigma)
 }
 
-// gaussianTotal is the sum of f over all whole numbers: from σ = 1 on by Poisson's summation formula, whose next term is below
-// 10⁻³³.
+// gaussianTotal is the sum of f over all whole numbers: from σ = 1 on by Poisson's summation formula, whose next term
+// is below 10⁻³³.
 func gaussianTotal(sigma float64) float64 {
 	if sigma < 1 {
 		return 1 + 2*gaussianSum(sigma, 1)

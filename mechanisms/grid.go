@@ -57,7 +57,8 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 		return nil, wrong("step", step, "a number greater than 0")
 	case (g.hi-g.lo)%g.width != 0:
 		fitting := g.decimalOf(g.hi - (g.hi-g.lo)%g.width)
-		return nil, wrong("upper", upper, "lower plus a multiple of the step, %s, for example %s or %s", step, fitting, fitting.Add(step))
+		return nil, wrong("upper", upper, "lower plus a multiple of the step, %s, for example %s or %s", step, fitting,
+			fitting.Add(step))
 	case (g.hi-g.lo)/g.width > MaxPoints:
 		return nil, wrong("step", step, "a step of which at most 2^53 lie between the bounds")
 	}

@@ -38,7 +38,8 @@ func newInterval(q *Query) (Mechanism, error) {
 	}
 	m.side.measure = Uniform(q.Grid)
 	if u := m.side.utility.(margin); max(u.a, u.b)*u.q > 1e9 {
-		return nil, wrong("p", listed(q.P), "fewer digits with an interval: the denominator %d times the tilt [%d, %d] may be at most 10^9", u.q, u.a, u.b)
+		return nil, wrong("p", listed(q.P),
+			"fewer digits with an interval: the denominator %d times the tilt [%d, %d] may be at most 10^9", u.q, u.a, u.b)
 	}
 	e := q.Epsilon.InexactFloat64()
 	m.header = header{"margin", privacy.NewPieces(q.Epsilon, privacy.RhoOfRange(e/2)+2*privacy.RhoOfRange(e/4))}
@@ -55,7 +56,8 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	x := m.estimate.draw(s, measure, k)
 	padded, sides := s.padded(m.side.grid), m.side.measure
 	// The lower end must not overshoot to the right, nor the upper one to the left.
-	low, high := m.side.shifted(-m.side.right*math.Log(sides.right/m.eta)), m.side.shifted(m.side.left*math.Log(sides.left/m.eta))
+	low, high := m.side.shifted(-m.side.right*math.Log(sides.right/m.eta)),
+		m.side.shifted(m.side.left*math.Log(sides.left/m.eta))
 	d := Draw{Values: single(x, m.estimate.bound(measure, public.Users))}
 	d.Low = min(x, low.draw(padded, sides, k))
 	d.High = max(x, high.draw(padded, sides, k))

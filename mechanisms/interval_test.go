@@ -92,14 +92,16 @@ func TestIntervalCovers(t *testing.T) {
 func TestIntervalPromise(t *testing.T) {
 	m := intervalOf(t, smallGrid(t, 10), "0.5", "1", "0.95")
 	want := privacy.RhoOfRange(0.5) + 2*privacy.RhoOfRange(0.25)
-	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || p.Rho.InexactFloat64() < want || p.Rho.InexactFloat64() > want*1.000001 {
+	if p := m.Promise(); !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || p.Rho.InexactFloat64() < want ||
+		p.Rho.InexactFloat64() > want*1.000001 {
 		t.Errorf("%+v, want ρ %v", p, want)
 	}
 	whole := build(t, Query{Statistic: Median, Epsilon: dec("1"), Grid: smallGrid(t, 10)}).(*ranks)
 	if m.estimate.rate.Float()*2 != whole.rate.Float() || m.side.rate.Float()*4 != whole.rate.Float() {
 		t.Errorf("rates %v, %v of %v", m.estimate.rate.Float(), m.side.rate.Float(), whole.rate.Float())
 	}
-	f := filter(t, Query{Statistic: Median, Epsilon: dec("1"), Interval: &[]decimal.Decimal{dec("0.95")}[0], Grid: smallGrid(t, 10)})
+	f := filter(t, Query{Statistic: Median, Epsilon: dec("1"), Interval: &[]decimal.Decimal{dec("0.95")}[0],
+		Grid: smallGrid(t, 10)})
 	if e, _ := f.epsilon.Float64(); e != 0.5 {
 		t.Errorf("the filter takes the quantile's ε for %v", e)
 	}

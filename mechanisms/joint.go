@@ -22,10 +22,10 @@ import (
 // Every user is first spread at random over the step of the grid that the value stands for ([spread]). That gives users
 // of equal values an order. Without it, values that many users share could not be told apart from their neighbours.
 //
-// Privacy: ε-DP, and ρ-zCDP with the ρ of an ε-bounded range. Let the users' places be given. With N = n, the exact number
-// of users, one more user raises one n_j by 1 and all w_j·n by w_j, so that the sum changes by at most
-// (1−w_j) + Σ_{i≠j} w_i = 2(1−w_j) ≤ Δ = 2(1−w_min). Where a noisy count of the window has been released, N is that count,
-// which is a constant here: Δ = 1, which is better. So for given places this is an exponential mechanism of ε-bounded range.
+// Privacy: ε-DP, and ρ-zCDP with the ρ of an ε-bounded range. Let the users' places be given. With N = n, the exact
+// number of users, one more user raises one n_j by 1 and all w_j·n by w_j, so that the sum changes by at most (1−w_j) +
+// Σ_{i≠j} w_i = 2(1−w_j) ≤ Δ = 2(1−w_min). Where a noisy count of the window has been released, N is that count, which
+// is a constant here: Δ = 1, which is better. So for given places this is an exponential mechanism of ε-bounded range.
 //
 // With places at random the law is a mixture, and a mixture of laws of bounded range need not have one itself. But a
 // Rényi divergence is quasi-convex: that of two mixtures with the same weights is at most the largest of their parts
@@ -33,9 +33,9 @@ import (
 // users in both samples, and of the additional one. Each pair of parts has a divergence of at most αρ, and hence so do
 // the mixtures. For α → ∞ the same argument gives ε.
 //
-// The base measure of a tuple is that of m independent draws from μ put in order; an adaptive one is read as tapered. The
-// rate κ = ε/(2Δq) of a level is cut to 1000/q, q the common denominator of the p_j: a rank more is then less likely by
-// e^{−1000}.
+// The base measure of a tuple is that of m independent draws from μ put in order; an adaptive one is read as tapered.
+// The rate κ = ε/(2Δq) of a level is cut to 1000/q, q the common denominator of the p_j: a rank more is then less
+// likely by e^{−1000}.
 type joint struct {
 	header
 	ranksLaw
@@ -49,7 +49,8 @@ func newJoint(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &joint{header: header{"joint", privacy.NewBoundedRange(q.Epsilon)}, grid: q.Grid, ranksLaw: ranksLaw{q: den, p: p}}
+	m := &joint{header: header{"joint", privacy.NewBoundedRange(q.Epsilon)}, grid: q.Grid,
+		ranksLaw: ranksLaw{q: den, p: p}}
 	before := int64(0)
 	for _, p := range append(slices.Clone(p), den) {
 		m.shares = append(m.shares, p-before)
@@ -81,7 +82,9 @@ func (m *joint) affordable(q *Query) error {
 	}
 	least := q.Epsilon.Mul(decimal.NewFromFloat(bytes / mostMemory))
 	least = least.RoundUp(1 - int32(least.NumDigits()) - least.Exponent())
-	return wrong("epsilon", shown(q.Epsilon), "at least about %s: %d quantiles by joint might take %.0f GiB for this one. Fewer quantiles and the mechanism split take less",
+	return wrong("epsilon", shown(q.Epsilon),
+		"at least about %s: %d quantiles by joint might take %.0f GiB for this one. Fewer quantiles and the mechanism "+
+			"split take less",
 		least, len(m.p), math.Ceil(bytes/(1<<30)))
 }
 

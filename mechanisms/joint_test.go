@@ -120,7 +120,8 @@ func TestJointPrivacy(t *testing.T) {
 							tight = 0 // the mechanism assumes no users; or so few users at random places lose less
 						}
 						law := func(epsilon float64) dptest.Law {
-							m := jointWith(t, Query{Statistic: Quantiles, P: ps(p...), Grid: g, Epsilon: decimal.NewFromFloat(epsilon)}, measure, digits)
+							m := jointWith(t, Query{Statistic: Quantiles, P: ps(p...), Grid: g, Epsilon: decimal.NewFromFloat(epsilon)},
+								measure, digits)
 							return func(h []int64) []float64 { return m.law(h, count) }
 						}
 						if tight == 0 {
@@ -146,11 +147,13 @@ func TestJointRho(t *testing.T) {
 		for digits := range 2 {
 			for _, epsilon := range []string{"0.5", "3"} {
 				law := func(factor int64) dptest.Law {
-					q := Query{Statistic: Quantiles, P: ps("0.25", "0.75"), Grid: g, Epsilon: dec(epsilon).Mul(decimal.NewFromInt(factor))}
+					q := Query{Statistic: Quantiles, P: ps("0.25", "0.75"), Grid: g,
+						Epsilon: dec(epsilon).Mul(decimal.NewFromInt(factor))}
 					m := jointWith(t, q, Uniform(g), digits)
 					return func(h []int64) []float64 { return m.law(h, count) }
 				}
-				rho := build(t, Query{Statistic: Quantiles, P: ps("0.25", "0.75"), Grid: g, Epsilon: dec(epsilon)}).Promise().Rho.InexactFloat64()
+				rho := build(t, Query{Statistic: Quantiles, P: ps("0.25", "0.75"), Grid: g,
+					Epsilon: dec(epsilon)}).Promise().Rho.InexactFloat64()
 				got := worstDivergence(users-digits, law(1))
 				t.Logf("2^%d places, count %v, ε = %s: %.3f of ρ is lost", digits, count != nil, epsilon, got/rho)
 				if got > rho*(1+1e-9) {
@@ -190,7 +193,8 @@ func TestJointSampler(t *testing.T) {
 			h[int(min(max(float64(c.points)*(0.5+0.15*rng.NormFloat64()), 0), float64(c.points-1)))]++
 		}
 		s := sampleOf(g, h)
-		m := jointWith(t, Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon), Grid: g}, lopsided(c.points), c.digits)
+		m := jointWith(t, Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon), Grid: g}, lopsided(c.points),
+			c.digits)
 		source := exact.NewSource(rand.NewChaCha8([32]byte{byte(c.users)}))
 		sp := &spread{}
 		sp.begin(s, c.digits, source)
@@ -228,11 +232,15 @@ func TestQuantilesExtremes(t *testing.T) {
 				continue // see TestJointRefusesWhatTakesTooMuchMemory
 			}
 			for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 60001)} {
-				for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5000}, {g.last + 1, 5000}}, {{1, 20000}}} {
-					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1}, {Value: 20000, Epsilon: 1}, {Value: 1 << 62, Epsilon: 1}} {
-						m := build(t, Query{Statistic: Quantiles, Mechanism: name, P: ps("0.01", "0.5", "0.9", "0.999"), Epsilon: dec(epsilon), Grid: g})
+				for _, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5000}, {g.last + 1, 5000}},
+					{{1, 20000}}} {
+					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1}, {Value: 20000, Epsilon: 1},
+						{Value: 1 << 62, Epsilon: 1}} {
+						m := build(t, Query{Statistic: Quantiles, Mechanism: name, P: ps("0.01", "0.5", "0.9", "0.999"),
+							Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
-						if err != nil || len(d.Values) != 4 || d.Values[0].Number < 0 || d.Values[3].Number > g.last || len(m.Errors(Public{Users: users})) != 4 {
+						if err != nil || len(d.Values) != 4 || d.Values[0].Number < 0 || d.Values[3].Number > g.last ||
+							len(m.Errors(Public{Users: users})) != 4 {
 							t.Fatalf("%s ε=%s: %v, %v", name, epsilon, d, err)
 						}
 						for j := 1; j < 4; j++ {
@@ -268,7 +276,8 @@ func TestJointRefusesWhatTakesTooMuchMemory(t *testing.T) {
 		{many, "0.001", 0, "99 quantiles by joint might take"},
 		{many, "1", 0, ""},
 	} {
-		_, err := New(Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon), ExpectedUsers: c.expected, Grid: smallGrid(t, 60001)})
+		_, err := New(Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon), ExpectedUsers: c.expected,
+			Grid: smallGrid(t, 60001)})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d quantiles, ε = %s, %d users: %v; want %q", len(c.p), c.epsilon, c.expected, err, c.want)
 		}
@@ -318,13 +327,16 @@ func TestQuantilesErrors(t *testing.T) {
 }
 
 func TestSplitPromise(t *testing.T) {
-	m := build(t, Query{Statistic: Quantiles, Mechanism: "split", P: ps("0.25", "0.5", "0.75"), Epsilon: dec("1"), Grid: smallGrid(t, 10)}).(*split)
+	m := build(t, Query{Statistic: Quantiles, Mechanism: "split", P: ps("0.25", "0.5", "0.75"), Epsilon: dec("1"),
+		Grid: smallGrid(t, 10)}).(*split)
 	p := m.Promise()
-	if !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || p.Rho.InexactFloat64() < 3*privacy.RhoOfRange(1./3) || p.Rho.InexactFloat64() > 0.042 {
+	if !p.Epsilon.Equal(dec("1")) || p.Kind != privacy.Pure || p.Rho.InexactFloat64() < 3*privacy.RhoOfRange(1./3) ||
+		p.Rho.InexactFloat64() > 0.042 {
 		t.Errorf("promise %+v", p)
 	}
 	for _, r := range m.parts {
-		whole := build(t, Query{Statistic: Quantile, P: []decimal.Decimal{decimal.New(r.p, 0).Div(decimal.New(r.q, 0))}, Epsilon: dec("1"), Grid: m.parts[0].grid}).(*ranks)
+		whole := build(t, Query{Statistic: Quantile, P: []decimal.Decimal{decimal.New(r.p, 0).Div(decimal.New(r.q, 0))},
+			Epsilon: dec("1"), Grid: m.parts[0].grid}).(*ranks)
 		if math.Abs(whole.rate.Float()/r.rate.Float()-3) > 1e-12 || math.Abs(r.left/whole.left-3) > 1e-12 {
 			t.Errorf("p %d/%d: a part has rate %v, alone %v", r.p, r.q, r.rate.Float(), whole.rate.Float())
 		}

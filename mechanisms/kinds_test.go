@@ -10,10 +10,12 @@ import (
 // added up, and no figure would look wrong. The tests of bounded-range mechanisms enumerate the range of their losses;
 // permute-and-flip and the mechanisms that add noise have a wider one.
 func TestKindOfEveryPromise(t *testing.T) {
-	ranged := map[string]bool{"margin": true, "duff": true, "exponential": true, "rank": true, "mid_rank": true, "piecewise_laplace": true, "joint": true}
+	ranged := map[string]bool{"margin": true, "duff": true, "exponential": true, "rank": true, "mid_rank": true,
+		"piecewise_laplace": true, "joint": true}
 	others := map[string]privacy.Kind{
 		"smooth_laplace": privacy.Approximate, "smooth_gaussian": privacy.Approximate,
-		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP, "clipped_gaussian": privacy.ZCDP, "gaussian": privacy.ZCDP,
+		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP,
+		"clipped_gaussian": privacy.ZCDP, "gaussian": privacy.ZCDP,
 	}
 	for _, q := range everyQuery(smallGrid(t, 1000)) {
 		want := others[q.Mechanism] // default: pure

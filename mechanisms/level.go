@@ -10,16 +10,16 @@ import "math/big"
 //
 // α < ¼ is the mirror image, with max(2l, r) and q − p. [margin] weighs its two sides 1:1 or 1:2, whatever the data: a
 // tail has few users on its outer side, and weighing them more costs the inner side, which has many. The best weights
-// depend on how many users there are. Here they follow: samples of more than few users have the slopes 3:3, smaller ones
-// 2:4, at no cost in ε.
+// depend on how many users there are. Here they follow: samples of more than few users have the slopes 3:3, smaller
+// ones 2:4, at no cost in ε.
 //
 // Privacy: ε-DP by the exponential mechanism, and ε-bounded-range, and ε-DP by permute-and-flip, since one more user
 // changes D by an amount that lies, over all x, in an interval of length R (flip.go has the lemma for both).
 //
-// With one more user, l changes by p at the points below the user and by p − q elsewhere, and r by −p or by q − p. So D₁
-// changes by −p to p, and 3·D₁ by −3p to 3p. D₂ changes by −2p to max(p, 2(q−p)) ≤ p, where 2(q−p) ≤ p since α > ¾. So
-// 2·D₂ + pn changes by −4p + p = −3p to 2p + p = 3p. The minimum of two functions that change by amounts in an interval
-// changes by an amount in it. The argument holds for any public number few.
+// With one more user, l changes by p at the points below the user and by p − q elsewhere, and r by −p or by q − p. So
+// D₁ changes by −p to p, and 3·D₁ by −3p to 3p. D₂ changes by −2p to max(p, 2(q−p)) ≤ p, where 2(q−p) ≤ p since α > ¾.
+// So 2·D₂ + pn changes by −4p + p = −3p to 2p + p = 3p. The minimum of two functions that change by amounts in an
+// interval changes by an amount in it. The argument holds for any public number few.
 //
 // Where n = 0 all points are alike. Both D₁ and D₂ rise from the points from X(⌈αn⌉) to X(⌊αn⌋+1) outward, where they
 // are at most 0, hence D does too: {D ≤ k} is one interval.

@@ -58,7 +58,8 @@ func (q *Query) margin(share int64) (*ranks, error) {
 		return nil, err
 	}
 	if min(u.a, u.b) < 1 || max(u.a, u.b) > 1000 || max(u.a, u.b)*u.q > 1e10 {
-		return nil, wrong("tilt", fmt.Sprintf("[%d, %d]", u.a, u.b), "two whole numbers from 1 to 1000, times the denominator %d of p at most 10^10", u.q)
+		return nil, wrong("tilt", fmt.Sprintf("[%d, %d]", u.a, u.b),
+			"two whole numbers from 1 to 1000, times the denominator %d of p at most 10^10", u.q)
 	}
 	m.share = share
 	m.left /= float64(u.a)

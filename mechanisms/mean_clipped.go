@@ -11,8 +11,9 @@ import (
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
-// clippedMean is the default for means: it finds an interval [l, h] privately (see [clipping]), cuts the values to it, and
-// releases two noisy sums. twoSums does without the first step, on the whole grid. With W = h − l and x' the value x cut,
+// clippedMean is the default for means: it finds an interval [l, h] privately (see [clipping]), cuts the values to it,
+// and releases two noisy sums. twoSums does without the first step, on the whole grid. With W = h − l and x' the value
+// x cut,
 //
 //	A = Σ(x' − l), B = Σ(h − x'), ã = A + Z₁, b̃ = B + Z₂, P(Z=z) ∝ e^{−|z|·ε_m/W},
 //	the mean is l + W·a/(a + b) for a = max(ã, 0) and b = max(b̃, 0), and the middle of l and h if both are 0.
@@ -23,13 +24,14 @@ import (
 //
 // The mean is rounded to the nearest thousandth of a step, ties upward.
 //
-// Privacy: ε-DP. Without noise for l = h: every user adds 0 then. One user at x' changes A by x' − l and B by h − x', which
-// is W in all, and so the law of (ã, b̃) by a factor in e^{±ε_m}; the user changes S by |2x' − l − h| ≤ W. All else is
-// post-processing of these and of the count. [clipping] says why ε_m and what the interval costs are ε together.
+// Privacy: ε-DP. Without noise for l = h: every user adds 0 then. One user at x' changes A by x' − l and B by h − x',
+// which is W in all, and so the law of (ã, b̃) by a factor in e^{±ε_m}; the user changes S by |2x' − l − h| ≤ W. All
+// else is post-processing of these and of the count. [clipping] says why ε_m and what the interval costs are ε
+// together.
 //
-// Why two sums: both have all of ε_m, since one user cannot move both by much. With t for the mean's place in [l, h], the
-// error is about (1 − t(1−t))·W/(ε_m·n), where a sum and a count of half of ε each have 1.5 to 2 times W/(ε_m·n). It is
-// the K-norm mechanism of (sum, count) (Hardt & Talwar 2010), whose unit ball is a square.
+// Why two sums: both have all of ε_m, since one user cannot move both by much. With t for the mean's place in [l, h],
+// the error is about (1 − t(1−t))·W/(ε_m·n), where a sum and a count of half of ε each have 1.5 to 2 times W/(ε_m·n).
+// It is the K-norm mechanism of (sum, count) (Hardt & Talwar 2010), whose unit ball is a square.
 type clippedMean struct {
 	*clipping
 	twoSums
@@ -103,8 +105,8 @@ func (m *wholeMean) Errors(Public) []Bound { return []Bound{noiseBound(math.Inf(
 // MeanError95 bounds the error of a mean by two_sums of n users, for any data, with probability 95 %, in the unit of
 // the grid. count is the count released for the same window, or a similar one; nil if there is none.
 //
-// Two sums of n·W in all are off by z in all, which moves the quotient by z/(n·W − z) at most. One sum from the middle, of
-// n·W at most, off by z and divided by 2N0 in the place of 2n, is off by (z + W·c)/(2(n − c)), c = |N0 − n|.
+// Two sums of n·W in all are off by z in all, which moves the quotient by z/(n·W − z) at most. One sum from the middle,
+// of n·W at most, off by z and divided by 2N0 in the place of 2n, is off by (z + W·c)/(2(n − c)), c = |N0 − n|.
 func (q Query) MeanError95(n int64, count *NoisyCount) float64 {
 	epsilon, width := q.Epsilon.InexactFloat64(), uint64(q.Grid.last)
 	z, err := newTwoSums(&q)
@@ -143,8 +145,8 @@ func (m *twoSums) mean(s *Sample, l, h int64, z noise, users *NoisyCount, source
 	return Draw{Values: single(value, noiseBound(m.scale().Length(off).InexactFloat64()))}
 }
 
-// paired draws two sums. The second result bounds how far the value is from the mean of the cut values, with probability
-// 95 %.
+// paired draws two sums. The second result bounds how far the value is from the mean of the cut values, with
+// probability 95 %.
 func (m *twoSums) paired(s *Sample, l, h int64, z noise, source *exact.Source) (value, error95 int64) {
 	width := uint64(h - l)
 	a, b := s.distances(l, h)
@@ -183,7 +185,8 @@ func leastShare(width int64, noisy, rest *big.Int, off [2]*big.Int) int64 {
 
 // counted draws one sum and divides it by a released count. Each of the two noises exceeds its reach with probability
 // at most 2.5 %. Within their reaches, the true quotient is furthest off at an end of the possible range.
-func (m *twoSums) counted(s *Sample, l, h int64, z noise, users *NoisyCount, source *exact.Source) (value, error95 int64) {
+func (m *twoSums) counted(s *Sample, l, h int64, z noise, users *NoisyCount,
+	source *exact.Source) (value, error95 int64) {
 	width := uint64(h - l)
 	a, b := s.distances(l, h)
 	sum := a.Sub(a, b)

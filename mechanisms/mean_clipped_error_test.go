@@ -14,7 +14,8 @@ func drawMean(t *testing.T, m Mechanism, s *Sample, counted string, random io.Re
 	t.Helper()
 	public := Public{}
 	if counted != "" {
-		d, err := build(t, Query{Statistic: Count, Mechanism: counted, Epsilon: dec("1"), Grid: grid(t, "0", "60000", "1")}).Draw(s, public, random)
+		d, err := build(t, Query{Statistic: Count, Mechanism: counted, Epsilon: dec("1"),
+			Grid: grid(t, "0", "60000", "1")}).Draw(s, public, random)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,9 +36,12 @@ func TestClippedMeanError(t *testing.T) {
 		mechanism, epsilon string
 		n                  int
 		counted            string
-	}{{"clipped", "1", 1000, ""}, {"clipped", "0.1", 300, ""}, {"clipped", "0.1", 20, ""}, {"clipped", "1", 1000, "geometric"}, {"clipped", "0.1", 500, "geometric"},
-		{"two_sums", "1", 100, ""}, {"two_sums", "1", 100, "geometric"}, {"clipped_gaussian", "1", 1000, ""}, {"clipped_gaussian", "0.2", 1000, "geometric"},
-		{"clipped", "0.1", 500, "gaussian"}, {"two_sums", "1", 100, "gaussian"}, {"clipped_gaussian", "0.2", 1000, "gaussian"}} {
+	}{{"clipped", "1", 1000, ""}, {"clipped", "0.1", 300, ""}, {"clipped", "0.1", 20, ""},
+		{"clipped", "1", 1000, "geometric"}, {"clipped", "0.1", 500, "geometric"},
+		{"two_sums", "1", 100, ""}, {"two_sums", "1", 100, "geometric"}, {"clipped_gaussian", "1", 1000, ""},
+		{"clipped_gaussian", "0.2", 1000, "geometric"},
+		{"clipped", "0.1", 500, "gaussian"}, {"two_sums", "1", 100, "gaussian"},
+		{"clipped_gaussian", "0.2", 1000, "gaussian"}} {
 		q := Query{Statistic: Mean, Mechanism: c.mechanism, Epsilon: dec(c.epsilon), Grid: g}
 		m, s := build(t, q), latencies(g, c.n)
 		scale := q.Scale(m)
@@ -80,7 +84,8 @@ func TestMeanErrorHoldsForAllData(t *testing.T) {
 		epsilon string
 		n       int64
 		counted string
-	}{{"1", 100, ""}, {"0.1", 100, ""}, {"0.1", 2000, ""}, {"1", 100, "geometric"}, {"0.5", 1000, "geometric"}, {"1", 100, "gaussian"}} {
+	}{{"1", 100, ""}, {"0.1", 100, ""}, {"0.1", 2000, ""}, {"1", 100, "geometric"}, {"0.5", 1000, "geometric"},
+		{"1", 100, "gaussian"}} {
 		q := Query{Statistic: Mean, Clip: "none", Epsilon: dec(c.epsilon), Grid: g}
 		m := build(t, q)
 		scale, largest := q.Scale(m), 0.0

@@ -24,7 +24,8 @@ func lumped(sum, most int64, rate float64) []float64 {
 
 // jointLaw is the law of everything published: the decision of the own count, the interval, and both sums, with noises
 // of the given law.
-func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int64, f float64, noisy func(sum int64, z noise, width uint64) []float64) []float64 {
+func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int64, f float64,
+	noisy func(sum int64, z noise, width uint64) []float64) []float64 {
 	var law []float64
 	chance, plans := branches(total(hist))
 	for i, p := range plans {
@@ -54,15 +55,16 @@ func TestClippedMeanPrivacy(t *testing.T) {
 				c := clippingOf(t, anchored(t, int64(points-1), anchor), epsilon)
 				c.last = 255 // w0 is 7, 3, 1 and 0, depending on s
 				most := int64((users + 1) * (points - 1))
-				dptest.CheckPrivacy(t, fmt.Sprint("clipped, ", points, " points"), points, users, epsilon, 0.9, func(e float64) dptest.Law {
-					f := e / epsilon
-					branches := remembered(c, f)
-					return func(hist []int64) []float64 {
-						return jointLaw(c, branches, hist, f, func(sum int64, z noise, width uint64) []float64 {
-							return lumped(sum, most, f*z.rate()/float64(width))
-						})
-					}
-				})
+				dptest.CheckPrivacy(t, fmt.Sprint("clipped, ", points, " points"), points, users, epsilon, 0.9,
+					func(e float64) dptest.Law {
+						f := e / epsilon
+						branches := remembered(c, f)
+						return func(hist []int64) []float64 {
+							return jointLaw(c, branches, hist, f, func(sum int64, z noise, width uint64) []float64 {
+								return lumped(sum, most, f*z.rate()/float64(width))
+							})
+						}
+					})
 			}
 		}
 	}
@@ -73,7 +75,8 @@ func TestClippedMeanPrivacy(t *testing.T) {
 func TestClippedGaussianPrivacy(t *testing.T) {
 	const points, users = 3, 2
 	for _, epsilon := range []float64{1, 3} {
-		m := build(t, Query{Statistic: Mean, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon), Grid: smallGrid(t, points)}).(*clippedMean)
+		m := build(t, Query{Statistic: Mean, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon),
+			Grid: smallGrid(t, points)}).(*clippedMean)
 		m.last = 127
 		rho := m.Promise().Rho.InexactFloat64()
 		worst := func(factor float64) float64 {
@@ -168,7 +171,8 @@ func TestCountedMeanPrivacy(t *testing.T) {
 func TestTwoSumsPrivacy(t *testing.T) {
 	const points, users = 5, 4
 	for _, epsilon := range []float64{0.1, 1, 4} {
-		m := build(t, Query{Statistic: Mean, Mechanism: "two_sums", Epsilon: decimal.NewFromFloat(epsilon), Grid: smallGrid(t, points)}).(*wholeMean)
+		m := build(t, Query{Statistic: Mean, Mechanism: "two_sums", Epsilon: decimal.NewFromFloat(epsilon),
+			Grid: smallGrid(t, points)}).(*wholeMean)
 		const most = (users + 1) * (points - 1)
 		dptest.CheckPrivacy(t, "two sums", points, users, epsilon, 0.99, func(e float64) dptest.Law {
 			rate := e / epsilon * m.noise.rate() / (points - 1)

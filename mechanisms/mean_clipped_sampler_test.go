@@ -56,7 +56,8 @@ func TestClippedMeanSampler(t *testing.T) {
 	for _, c := range []struct {
 		mechanism, epsilon string
 		hist               []int64
-	}{{"clipped", "1", narrow}, {"clipped", "0.5", wide}, {"clipped_gaussian", "1", narrow}, {"clipped_gaussian", "0.4", narrow}} {
+	}{{"clipped", "1", narrow}, {"clipped", "0.5", wide}, {"clipped_gaussian", "1", narrow},
+		{"clipped_gaussian", "0.4", narrow}} {
 		g := smallGrid(t, len(c.hist))
 		q := Query{Statistic: Mean, Mechanism: c.mechanism, Epsilon: dec(c.epsilon), Grid: g}
 		own := coarse(build(t, q)).(*clippedMean)
@@ -73,7 +74,8 @@ func TestClippedMeanSampler(t *testing.T) {
 		q.ExpectedUsers = 200
 		m := coarse(build(t, q)).(*clippedMean)
 		p := m.plan(0, nil, nil)
-		check(c.mechanism+", users expected", m, c.hist, Public{}, func(f float64) []float64 { return meanLawOf(m.clipping, c.hist, p, f) })
+		check(c.mechanism+", users expected", m, c.hist, Public{},
+			func(f float64) []float64 { return meanLawOf(m.clipping, c.hist, p, f) })
 
 		// The count is deliberately off by a few users.
 		users := &NoisyCount{Value: total(c.hist) + 3, Epsilon: 2}
@@ -84,7 +86,8 @@ func TestClippedMeanSampler(t *testing.T) {
 	}
 	for _, hist := range [][]int64{narrow, wide} {
 		last := int64(len(hist) - 1)
-		m := coarse(build(t, Query{Statistic: Mean, Mechanism: "two_sums", Epsilon: dec("0.5"), Grid: smallGrid(t, len(hist))})).(*wholeMean)
+		m := coarse(build(t, Query{Statistic: Mean, Mechanism: "two_sums", Epsilon: dec("0.5"),
+			Grid: smallGrid(t, len(hist))})).(*wholeMean)
 		check("two sums", m, hist, Public{}, func(f float64) []float64 {
 			a, b := pairSums(hist, 0, last)
 			p, side := noiseLaw(m.noise, uint64(last), f, 0)
@@ -103,7 +106,8 @@ type concentratedMean struct {
 // concentratedLaw is its law, from the definition and not from the mechanism's own figures: ρ = ½ε², of which the count
 // takes ρ/32, the interval ρ/4 if I = ε·N0 − 8 is less than 64 and ρ/8 otherwise, and the sums the rest. Each of the
 // three has its ε multiplied by a factor.
-func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInterval, ofSums float64) map[concentratedMean]float64 {
+func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInterval,
+	ofSums float64) map[concentratedMean]float64 {
 	normal := func(rho, sensitivity, f float64) (p []float64, side int64) {
 		sigma := sensitivity / math.Sqrt(2*rho) / f
 		side = int64(9*sigma) + 1

@@ -21,10 +21,12 @@ func TestClippedMeanExtremes(t *testing.T) {
 						m := build(t, q)
 						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
 						parts := g.parts()
-						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last*parts || d.Values[0].Error95 < 0 || d.Values[0].Error95 > float64(g.last) {
+						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last*parts || d.Values[0].Error95 < 0 ||
+							d.Values[0].Error95 > float64(g.last) {
 							t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
 						}
-						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && users == nil && d.Values[0].Number != 1000 {
+						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && users == nil &&
+							d.Values[0].Number != 1000 {
 							t.Errorf("the mean of 10^7 users at 1 is %d thousandths", d.Values[0].Number)
 						}
 					}
@@ -45,7 +47,8 @@ func TestClippedMeanRho(t *testing.T) {
 		own := square(share(1./16)) + square(share(15./16*2/3)) + privacy.RhoOfRange(share(15./16/3))
 		got := build(t, q).Promise()
 		rho := got.Rho.InexactFloat64()
-		if want := max(counted, own); rho < want || rho > want*(1+1e-6) || rho > 0.24*epsilon*epsilon || got.Kind != privacy.Pure {
+		if want := max(counted, own); rho < want || rho > want*(1+1e-6) || rho > 0.24*epsilon*epsilon ||
+			got.Kind != privacy.Pure {
 			t.Errorf("ε = %v: ρ = %v, the parts give %v", epsilon, got.Rho, want)
 		}
 	}

@@ -85,7 +85,8 @@ func readMeanVectors(t *testing.T) meanVectors {
 		t.Fatal(err)
 	}
 	if len(v.Cells) != 8 || len(v.Intervals) != 6 || len(v.Laws) != 7 || len(v.Own) != 2 || len(v.Last) != 3 {
-		t.Fatalf("%d grids, %d intervals, %d laws, %d own counts, %d offsets", len(v.Cells), len(v.Intervals), len(v.Laws), len(v.Own), len(v.Last))
+		t.Fatalf("%d grids, %d intervals, %d laws, %d own counts, %d offsets", len(v.Cells), len(v.Intervals), len(v.Laws),
+			len(v.Own), len(v.Last))
 	}
 	return v
 }
@@ -97,7 +98,8 @@ func TestClipCells(t *testing.T) {
 		for _, x := range b {
 			fold = fold*1000003 + uint64(x)
 		}
-		if fold != v.Fold || int64(len(b)-1) != v.Cells || !slices.Equal(b[:len(v.First)], v.First) || !slices.Equal(b[len(b)-len(v.Last):], v.Last) {
+		if fold != v.Fold || int64(len(b)-1) != v.Cells || !slices.Equal(b[:len(v.First)], v.First) ||
+			!slices.Equal(b[len(b)-len(v.Last):], v.Last) {
 			t.Errorf("0..%d around %d: %d cells, fold %d; want %d, %d", v.N, v.Anchor, len(b)-1, fold, v.Cells, v.Fold)
 		}
 	}
@@ -109,7 +111,8 @@ func TestClipIntervalVectors(t *testing.T) {
 		c := clippingOf(t, g, v.Epsilon)
 		p := c.planFor(big.NewRat(v.Information, 1), 0)
 		if c.division(p) != v.division || c.last>>p.halvings != v.W0 || math.Abs(p.interval.Float()/v.EpsilonT-1) > 1e-15 {
-			t.Errorf("information %d: %v, ε_t %v; want %v, %v", v.Information, c.division(p), p.interval.Float(), v.division, v.EpsilonT)
+			t.Errorf("information %d: %v, ε_t %v; want %v, %v", v.Information, c.division(p), p.interval.Float(), v.division,
+				v.EpsilonT)
 		}
 		h := histogram(v.N, v.Data)
 		law := intervalLaw(c, h, p, 1)
@@ -155,7 +158,8 @@ func TestMeanVectors(t *testing.T) {
 	}
 	for _, x := range v.Laws {
 		c := clippingOf(t, anchored(t, x.N, x.Anchor), x.Epsilon)
-		near(t, fmt.Sprint("law ", x.Data), meanLawOf(c, histogram(x.N, x.Data), c.planFor(big.NewRat(x.Information, 1), 0), 1), x.P)
+		near(t, fmt.Sprint("law ", x.Data),
+			meanLawOf(c, histogram(x.N, x.Data), c.planFor(big.NewRat(x.Information, 1), 0), 1), x.P)
 	}
 	for _, x := range v.Own {
 		c := clippingOf(t, anchored(t, x.N, x.Anchor), x.Epsilon)

@@ -29,7 +29,8 @@ func newMeanLaplace(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &meanLaplace{header: header{"laplace", privacy.NewPure(q.Epsilon)}, middle: q.Grid.last / 2, last: q.Grid.last, num: num, den: 2 * den}
+	m := &meanLaplace{header: header{"laplace", privacy.NewPure(q.Epsilon)}, middle: q.Grid.last / 2, last: q.Grid.last,
+		num: num, den: 2 * den}
 	m.reach = uint64(m.last - m.middle)
 	return m, nil
 }

@@ -24,7 +24,8 @@ func noisyMeanLaw(m *meanLaplace, h []int64, f float64) []float64 {
 	far := int64(25 / fold)
 	for z := -far * int64(m.reach); z <= far*int64(m.reach); z++ {
 		for c := -far; c <= far; c++ {
-			p[m.quotient(big.NewInt(sum), n, big.NewInt(z), big.NewInt(c))] += math.Exp(-fold * (math.Abs(float64(z))/float64(m.reach) + math.Abs(float64(c))))
+			p[m.quotient(big.NewInt(sum), n, big.NewInt(z),
+				big.NewInt(c))] += math.Exp(-fold * (math.Abs(float64(z))/float64(m.reach) + math.Abs(float64(c))))
 		}
 	}
 	return dptest.Normalise(p)
@@ -37,7 +38,8 @@ func TestMeanLaplacePrivacy(t *testing.T) {
 	}{{3, 1}, {4, 3}} {
 		g := smallGrid(t, c.points)
 		dptest.CheckPrivacy(t, "mean laplace", c.points, 3, c.epsilon, 0.5, func(epsilon float64) dptest.Law {
-			m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*meanLaplace)
+			m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: decimal.NewFromFloat(epsilon),
+				Grid: g}).(*meanLaplace)
 			return func(h []int64) []float64 { return noisyMeanLaw(m, h, 1) }
 		})
 	}
@@ -59,7 +61,8 @@ func TestMeanLaplaceSampler(t *testing.T) {
 			}
 			return int(d.Values[0].Number)
 		})
-		dptest.CheckSampler(t, fmt.Sprint("mean laplace ", c), counts, func(f float64) []float64 { return noisyMeanLaw(m, c.h, f) })
+		dptest.CheckSampler(t, fmt.Sprint("mean laplace ", c), counts,
+			func(f float64) []float64 { return noisyMeanLaw(m, c.h, f) })
 	}
 }
 

@@ -50,8 +50,8 @@ func evenMass(bounds []int64) []uint64 {
 const one uint64 = 1 << 32
 
 // cellBounds returns the cells of a grid of the given number of points, as the positions where they begin and the end
-// of the last: a few hundred, each 1/perDistance as wide as it is far from the anchor and never wider than 1/fewest of the
-// grid. Where 0 lies inside the grid, distances count from a 64th of the points on, so that nothing finer than
+// of the last: a few hundred, each 1/perDistance as wide as it is far from the anchor and never wider than 1/fewest of
+// the grid. Where 0 lies inside the grid, distances count from a 64th of the points on, so that nothing finer than
 // 1/(64·perDistance) of the range is resolved around it.
 func cellBounds(points, anchor, perDistance, fewest int64) []int64 {
 	widest := (points + fewest - 1) / fewest
@@ -86,7 +86,8 @@ func cellMeasure(bounds []int64, mass []uint64, digits int) *Measure {
 }
 
 func newMeasure(bounds []int64, weight []uint64) *Measure {
-	m := &Measure{bounds: bounds, weight: weight, upTo: make([]uint64, len(bounds)), heaviest: slices.Max(weight), lightest: slices.Min(weight)}
+	m := &Measure{bounds: bounds, weight: weight, upTo: make([]uint64, len(bounds)), heaviest: slices.Max(weight),
+		lightest: slices.Min(weight)}
 	for j, w := range weight {
 		m.upTo[j+1] = m.upTo[j] + w*uint64(bounds[j+1]-bounds[j])
 	}

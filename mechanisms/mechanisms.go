@@ -62,8 +62,8 @@ type Draw struct {
 	Values []Value
 	// Low and High are the paid value interval; present if the query asked for one.
 	Low, High int64
-	// Clip is the interval that the mechanism found and cut values to, both ends included, as [Query.ClipScale] says; nil: it
-	// looked for none.
+	// Clip is the interval that the mechanism found and cut values to, both ends included, as [Query.ClipScale] says; nil:
+	// it looked for none.
 	Clip []int64
 }
 

@@ -18,13 +18,13 @@ import (
 // they can have. The messages leave them out. Messages are logarithms in float64 and only propose: a tuple drawn from
 // them is kept with the probability that makes up for their errors, so that the law is exact.
 //
-// Proof. Let W(o) be the true weight of a tuple o, S the sum of the messages (over tuples within the windows) and
-// A = S·e^{slack}. A try takes, with probability ∝ A, a tuple within the windows with the probability Q(o) with which
-// whole numbers made of the messages choose it, and keeps it with probability W(o)/(Q(o)·A); or, with probability
-// ∝ A/1024, a tuple of m independent places with probability Q'(o), and keeps it, if it is not within the windows, with
-// probability W(o)/(Q'(o)·A/1024). So it ends at any o with probability ∝ W(o), provided that these are probabilities.
-// The first is, since Q(o) is at least W(o)/S·e^{−slack}: slack bounds what all roundings can do, see [messages.roundings].
-// The second is, since windows are widened until it is. Each try checks both once more: see [messages.keep].
+// Proof. Let W(o) be the true weight of a tuple o, S the sum of the messages (over tuples within the windows) and A =
+// S·e^{slack}. A try takes, with probability ∝ A, a tuple within the windows with the probability Q(o) with which whole
+// numbers made of the messages choose it, and keeps it with probability W(o)/(Q(o)·A); or, with probability ∝ A/1024, a
+// tuple of m independent places with probability Q'(o), and keeps it, if it is not within the windows, with probability
+// W(o)/(Q'(o)·A/1024). So it ends at any o with probability ∝ W(o), provided that these are probabilities. The first
+// is, since Q(o) is at least W(o)/S·e^{−slack}: slack bounds what all roundings can do, see [messages.roundings]. The
+// second is, since windows are widened until it is. Each try checks both once more: see [messages.keep].
 type messages struct {
 	*ranksLaw
 	spread *spread
@@ -201,11 +201,11 @@ func (x *messages) pass() {
 
 // roundings bounds by how much Q(o) may be less than W(o)/S, as a logarithm.
 //
-// A message is the end of a chain of sums, each of which adds its own error and passes on that of its terms, but no more:
-// ln(e^a + e^b) moves by at most as much as a and b. A chain has at most three sums for each entry of a window, a few for
-// each window, and one for each run of equal places. Each of them, with its products, errs by less than 2^−50 of the largest number
-// in it. The offsets of a window, which may be much larger and cancel, come in 16 times at most. Then [messages.pick] makes
-// whole numbers of the weights, and loses less than one for each of them.
+// A message is the end of a chain of sums, each of which adds its own error and passes on that of its terms, but no
+// more: ln(e^a + e^b) moves by at most as much as a and b. A chain has at most three sums for each entry of a window, a
+// few for each window, and one for each run of equal places. Each of them, with its products, errs by less than 2^−50
+// of the largest number in it. The offsets of a window, which may be much larger and cancel, come in 16 times at most.
+// Then [messages.pick] makes whole numbers of the weights, and loses less than one for each of them.
 func (x *messages) roundings() float64 {
 	chain, lost := 0., 0.
 	fold := x.rate.Float() * float64(x.q)

@@ -19,7 +19,8 @@ func TestMessages(t *testing.T) {
 			h[rng.IntN(points)]++
 		}
 		s := sampleOf(g, h)
-		m := jointWith(t, Query{Statistic: Quantiles, P: ps("0.2", "0.35", "0.8"), Epsilon: dec("0.7"), Grid: g}, lopsided(points), 1)
+		m := jointWith(t, Query{Statistic: Quantiles, P: ps("0.2", "0.35", "0.8"), Epsilon: dec("0.7"), Grid: g},
+			lopsided(points), 1)
 		var count *NoisyCount
 		if rng.IntN(2) == 0 {
 			count = &NoisyCount{Value: rng.Int64N(30)}
@@ -91,7 +92,8 @@ func TestMessagesRoundings(t *testing.T) {
 	s := NewSample(g, points)
 	source := exact.NewSource(rand.NewChaCha8([32]byte{18}))
 	for _, epsilon := range []string{"0.01", "1", "100000"} {
-		m := build(t, Query{Statistic: Quantiles, P: ps("0.1", "0.5", "0.9", "0.999"), Epsilon: dec(epsilon), Grid: g}).(*joint)
+		m := build(t, Query{Statistic: Quantiles, P: ps("0.1", "0.5", "0.9", "0.999"), Epsilon: dec(epsilon),
+			Grid: g}).(*joint)
 		for _, count := range []*NoisyCount{nil, {Value: 999_990}} {
 			sp := &spread{}
 			sp.begin(s, m.digits, source)

@@ -82,7 +82,8 @@ func TestModeExtremes(t *testing.T) {
 					if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 						t.Fatalf("ε=%s: %v, %v", epsilon, d, err)
 					}
-					if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0].Number != 1 {
+					if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 &&
+						d.Values[0].Number != 1 {
 						t.Fatalf("ε=%s %v: %v", epsilon, points, d)
 					}
 				}
@@ -158,7 +159,8 @@ func TestLead(t *testing.T) {
 		for _, epsilon := range []float64{0.001, 0.1, 1, 5} {
 			found := func(lead int64) float64 { return 1 / (1 + float64(others)*math.Exp(-epsilon*float64(lead))) }
 			if g := Lead95(epsilon, others); found(g) < 0.95 || found(g-1) > 0.95 {
-				t.Errorf("ε %v, %d others: a lead of %d is found with %v, one less with %v", epsilon, others, g, found(g), found(g-1))
+				t.Errorf("ε %v, %d others: a lead of %d is found with %v, one less with %v", epsilon, others, g, found(g),
+					found(g-1))
 			}
 		}
 	}

@@ -18,7 +18,8 @@ func New(q Query) (Mechanism, error) {
 	case at >= 0:
 		chosen = r.offers[at]
 	case q.Mechanism != "":
-		return nil, wrong("mechanism", quoted(q.Mechanism), "one of those for statistic %s: %s", q.Statistic, oneOf(Available(q.Statistic)))
+		return nil, wrong("mechanism", quoted(q.Mechanism), "one of those for statistic %s: %s", q.Statistic,
+			oneOf(Available(q.Statistic)))
 	case q.Statistic == Median || q.Statistic == Quantile:
 		chosen = q.byDefault()
 	case q.Clip == "none":
@@ -30,8 +31,8 @@ func New(q Query) (Mechanism, error) {
 	return chosen.build(&q)
 }
 
-// check looks at the parameters that several mechanisms share and refuses those that the statistic or the chosen mechanism
-// does not take.
+// check looks at the parameters that several mechanisms share and refuses those that the statistic or the chosen
+// mechanism does not take.
 func (q *Query) check(r row, chosen offer) error {
 	if _, _, err := positive(q.Epsilon); err != nil {
 		return err

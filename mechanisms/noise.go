@@ -14,15 +14,15 @@ type noise interface {
 	rate() float64
 	// reach bounds |Z| with probability 1 − eta.
 	reach(sensitivity uint64, eta float64) *big.Int
-	// pairReach lists the corners (x, y) ≥ 0 of a set that holds (|Z₁|, |Z₂|), two independent draws, with probability 95 %,
-	// and is the smallest that has (x', y') for all x' ≤ x and y' ≤ y and is convex.
+	// pairReach lists the corners (x, y) ≥ 0 of a set that holds (|Z₁|, |Z₂|), two independent draws, with probability 95
+	// %, and is the smallest that has (x', y') for all x' ≤ x and y' ≤ y and is convex.
 	pairReach(sensitivity uint64) [][2]*big.Int
 }
 
 // laplace is discrete Laplace noise of rate ε = num/(den·part): P(Z=z) ∝ e^{−|z|·ε/sensitivity}.
 //
-// Privacy: numbers that one user changes by at most the sensitivity in all, in the L1 norm, are released with ε-DP, since
-// each step changes a noise's law by a factor within e^{±ε/sensitivity}.
+// Privacy: numbers that one user changes by at most the sensitivity in all, in the L1 norm, are released with ε-DP,
+// since each step changes a noise's law by a factor within e^{±ε/sensitivity}.
 //
 // Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
 type laplace struct{ num, den, part uint64 }
@@ -37,7 +37,8 @@ func (n laplace) reach(sensitivity uint64, eta float64) *big.Int {
 	return whole(laplaceReach(n.rate()/float64(sensitivity), eta/2))
 }
 
-// laplaceTail is P(Z > t) = r^{t+1}/(1+r), t ≥ 0 a whole number, for discrete Laplace noise P(Z=z) ∝ r^{|z|}, r = e^{−rate}.
+// laplaceTail is P(Z > t) = r^{t+1}/(1+r), t ≥ 0 a whole number, for discrete Laplace noise P(Z=z) ∝ r^{|z|}, r =
+// e^{−rate}.
 func laplaceTail(rate, t float64) float64 { return math.Exp(-rate*(t+1)) / (1 + math.Exp(-rate)) }
 
 // laplaceReach is the t ≥ 0, no whole number, from which [laplaceTail] is eta at most.
@@ -91,7 +92,8 @@ func (n gaussian) draw(source *exact.Source, sensitivity uint64) *big.Int {
 	return source.DiscreteGaussian(n.variance(sensitivity))
 }
 
-// reach is from P(|Z| > t) = P(|Z| ≥ t+1) ≤ P(|N(0, σ²)| ≥ t) for whole t (Canonne, Kamath, Steinke 2020, Proposition 25).
+// reach is from P(|Z| > t) = P(|Z| ≥ t+1) ≤ P(|N(0, σ²)| ≥ t) for whole t (Canonne, Kamath, Steinke 2020, Proposition
+// 25).
 func (n gaussian) reach(sensitivity uint64, eta float64) *big.Int {
 	variance, _ := n.variance(sensitivity).Float64()
 	return whole(math.Sqrt(2*variance) * math.Erfinv(1-eta))

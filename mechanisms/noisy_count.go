@@ -7,8 +7,8 @@ type NoisyCount struct {
 	Value int64
 	// Epsilon is the ε of the count, greater than 0.
 	Epsilon float64
-	// Mechanism names the count's mechanism: with "gaussian", Z is discrete Gaussian of variance 1/ε²; with any other name,
-	// or none, it is discrete Laplace, P(Z=z) ∝ e^{−ε|z|}, as with "geometric".
+	// Mechanism names the count's mechanism: with "gaussian", Z is discrete Gaussian of variance 1/ε²; with any other
+	// name, or none, it is discrete Laplace, P(Z=z) ∝ e^{−ε|z|}, as with "geometric".
 	Mechanism string
 }
 

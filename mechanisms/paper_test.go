@@ -56,11 +56,13 @@ func TestFigureOfThePaper(t *testing.T) {
 		{"2", "0.001", addRemove, addRemove, 24.2, 0},
 	} {
 		g := grid(t, "-10", "10", c.step)
-		cauchy, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "cauchy", Published: true, ReplaceOne: c.noise, Epsilon: dec(c.epsilon), Last: g.last})
+		cauchy, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "cauchy", Published: true, ReplaceOne: c.noise,
+			Epsilon: dec(c.epsilon), Last: g.last})
 		if err != nil {
 			t.Fatal(err)
 		}
-		duff := build(t, Query{Statistic: Median, Mechanism: "duff", Prior: "uniform", Epsilon: dec(c.epsilon), Grid: g}).(*ranks)
+		duff := build(t, Query{Statistic: Median, Mechanism: "duff", Prior: "uniform", Epsilon: dec(c.epsilon),
+			Grid: g}).(*ranks)
 		if c.duff == replaceOne {
 			duff.utility = replaced{n / 2}
 		}
@@ -97,7 +99,8 @@ func TestFigureOfThePaper(t *testing.T) {
 			rest[i] = noisy[i] - ratio*ours[i]
 		}
 		deviation := stat.StdDev(rest, nil) / stat.Mean(ours, nil) / math.Sqrt(sets)
-		t.Logf("ε = %s, step %s, replacing one for the noise %v, for Duff %v: %.1f ± %.1f, expected %v", c.epsilon, c.step, c.noise, c.duff, ratio, deviation, c.want)
+		t.Logf("ε = %s, step %s, replacing one for the noise %v, for Duff %v: %.1f ± %.1f, expected %v", c.epsilon, c.step,
+			c.noise, c.duff, ratio, deviation, c.want)
 		if math.Abs(ratio-c.want) > 5.5*deviation {
 			t.Errorf("ε = %s, step %s: the ratio is %.1f ± %.1f, want %v", c.epsilon, c.step, ratio, deviation, c.want)
 		}

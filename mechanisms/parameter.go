@@ -33,7 +33,8 @@ func (s Span) Holds(d decimal.Decimal) bool {
 // Want is the rule in words: "a number greater than 0 and less than 1".
 func (s Span) Want() string {
 	var rules []string
-	for _, l := range []struct{ words, limit string }{{"greater than", s.Over}, {"of at least", s.Least}, {"less than", s.Under}} {
+	for _, l := range []struct{ words, limit string }{{"greater than", s.Over}, {"of at least", s.Least},
+		{"less than", s.Under}} {
 		if l.limit != "" {
 			rules = append(rules, l.words+" "+l.limit)
 		}
@@ -110,10 +111,12 @@ func Parameters() []Parameter {
 			given:   func(q *Query) bool { return !q.Trim.IsZero() },
 			text:    func(q *Query) string { return shown(q.Trim) }},
 		{Name: "clip", Form: Word, Words: []string{"none"}, Absent: "the mechanism finds an interval", Example: "none",
-			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to the range of the data, where a few users make up much of the sum, and for fewer than about 40/ε users. Otherwise a part of the ε finds an interval that few users lie outside of, and values are clipped to it",
-			set:     func(q *Query, v Setting) { q.Clip = v.Word },
-			given:   func(q *Query) bool { return q.Clip != "" },
-			text:    func(q *Query) string { return q.Clip }},
+			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to the range " +
+				"of the data, where a few users make up much of the sum, and for fewer than about 40/ε users. Otherwise a part " +
+				"of the ε finds an interval that few users lie outside of, and values are clipped to it",
+			set:   func(q *Query, v Setting) { q.Clip = v.Word },
+			given: func(q *Query) bool { return q.Clip != "" },
+			text:  func(q *Query) string { return q.Clip }},
 		{Name: "above", Absent: "no limit", Example: "800", Meaning: "count only users whose value is greater than this",
 			set:   func(q *Query, v Setting) { q.Above = &v.Numbers[0] },
 			given: func(q *Query) bool { return q.Above != nil },
@@ -130,19 +133,21 @@ func Parameters() []Parameter {
 			given: func(q *Query) bool { return q.Tilt != [2]int64{} },
 			text:  func(q *Query) string { return fmt.Sprintf("[%d, %d]", q.Tilt[0], q.Tilt[1]) }},
 		{Name: "calibration", Form: Word, Words: []string{"tight", "published"}, Default: "tight", Example: "published",
-			Meaning: "how the mechanisms `smooth_*` set the scale of their noise. `tight`: as low as Louver's proof allows. `published`: by the formulas of the papers",
-			set:     func(q *Query, v Setting) { q.Calibration = strings.TrimPrefix(v.Word, "tight") },
-			given:   func(q *Query) bool { return q.Calibration != "" },
-			text:    func(q *Query) string { return q.Calibration }},
+			Meaning: "how the mechanisms `smooth_*` set the scale of their noise. `tight`: as low as Louver's proof allows. " +
+				"`published`: by the formulas of the papers",
+			set:   func(q *Query, v Setting) { q.Calibration = strings.TrimPrefix(v.Word, "tight") },
+			given: func(q *Query) bool { return q.Calibration != "" },
+			text:  func(q *Query) string { return q.Calibration }},
 		{Name: "beta", Span: Span{Over: "0"}, Absent: "the mechanism's own", Example: "0.02",
 			Meaning: "how fast the smooth sensitivity of `smooth_*` falls as samples differ more",
 			set:     func(q *Query, v Setting) { q.Beta = v.Numbers[0] },
 			given:   func(q *Query) bool { return !q.Beta.IsZero() },
 			text:    func(q *Query) string { return shown(q.Beta) }},
-		{Name: "gamma", Span: Span{Over: "1"}, Absent: "2", Example: "3", Meaning: "the exponent of the noise of `smooth_cauchy`",
-			set:   func(q *Query, v Setting) { q.Gamma = v.Numbers[0] },
-			given: func(q *Query) bool { return !q.Gamma.IsZero() },
-			text:  func(q *Query) string { return shown(q.Gamma) }},
+		{Name: "gamma", Span: Span{Over: "1"}, Absent: "2", Example: "3",
+			Meaning: "the exponent of the noise of `smooth_cauchy`",
+			set:     func(q *Query, v Setting) { q.Gamma = v.Numbers[0] },
+			given:   func(q *Query) bool { return !q.Gamma.IsZero() },
+			text:    func(q *Query) string { return shown(q.Gamma) }},
 		{Name: "interval", Span: Span{Over: "0", Under: "1"}, Absent: "no interval", Example: "0.95",
 			Meaning: "the level of a confidence interval that is published with the value. It costs half of the ε",
 			set:     func(q *Query, v Setting) { q.Interval = &v.Numbers[0] },

@@ -23,7 +23,8 @@ func both(p, q []float64) (law []float64) {
 func TestRhoOfPieces(t *testing.T) {
 	for _, epsilon := range []string{"0.5", "2"} {
 		three := smallGrid(t, 3)
-		split := build(t, Query{Statistic: Quantiles, Mechanism: "split", P: ps("0.25", "0.5"), Epsilon: dec(epsilon), Grid: three}).(*split)
+		split := build(t, Query{Statistic: Quantiles, Mechanism: "split", P: ps("0.25", "0.5"), Epsilon: dec(epsilon),
+			Grid: three}).(*split)
 		paid := intervalOf(t, three, "0.5", epsilon, "0.95")
 		low, high := paid.side.shifted(-1.3), paid.side.shifted(1.3)
 		mean := build(t, Query{Statistic: Mean, Epsilon: dec(epsilon), Grid: anchored(t, 2, 0)}).(*clippedMean)
@@ -58,7 +59,8 @@ func TestRhoOfPieces(t *testing.T) {
 					}
 				}},
 		} {
-			rho, half := c.m.Promise().Rho.InexactFloat64(), dec(epsilon).Mul(dec(epsilon)).Mul(decimal.New(5, -1)).InexactFloat64()
+			rho, half := c.m.Promise().Rho.InexactFloat64(),
+				dec(epsilon).Mul(dec(epsilon)).Mul(decimal.New(5, -1)).InexactFloat64()
 			got := worstDivergence(c.users, c.law(1))
 			t.Logf("%s, ε = %s: ρ = %.4f of ½ε², of which %.4f is lost", c.name, epsilon, rho/half, got/rho)
 			if got > rho*(1+1e-9) || got < c.least*rho {

@@ -68,7 +68,8 @@ func TestPiecewiseLaplacePrivacy(t *testing.T) {
 		}{{4, 7, 1}, {5, 5, 4}, {8, 3, 2}} {
 			g := smallGrid(t, c.points)
 			dptest.CheckPrivacy(t, "piecewise_laplace "+p, c.points, c.users, c.epsilon, 0.5, func(epsilon float64) dptest.Law {
-				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*ranks)
+				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p),
+					Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*ranks)
 				return func(h []int64) []float64 { return m.rampLaw(sampleOf(g, h), 1) }
 			})
 		}
@@ -81,7 +82,8 @@ func TestRamp(t *testing.T) {
 		g := smallGrid(t, points)
 		for _, p := range probabilities {
 			for _, epsilon := range []string{"1", "5", "50"} {
-				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: dec(epsilon), Grid: g}).(*ranks)
+				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: dec(epsilon),
+					Grid: g}).(*ranks)
 				users := 6
 				if points > 5 {
 					users = 3
@@ -124,7 +126,8 @@ func TestPiecewiseLaplaceSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{23})
 	for _, p := range []string{"0.5", "0.8"} {
 		for _, epsilon := range []string{"0.5", "2", "7"} {
-			m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: dec(epsilon), Grid: g}).(*ranks)
+			m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: dec(epsilon),
+				Grid: g}).(*ranks)
 			counts := dptest.Counts(30000, points, func() int {
 				d, err := m.Draw(s, Public{}, random)
 				if err != nil {
@@ -132,7 +135,8 @@ func TestPiecewiseLaplaceSampler(t *testing.T) {
 				}
 				return int(d.Values[0].Number)
 			})
-			dptest.CheckSampler(t, fmt.Sprint("piecewise_laplace ", p, " ε=", epsilon), counts, func(f float64) []float64 { return m.rampLaw(s, f) })
+			dptest.CheckSampler(t, fmt.Sprint("piecewise_laplace ", p, " ε=", epsilon), counts,
+				func(f float64) []float64 { return m.rampLaw(s, f) })
 		}
 	}
 }

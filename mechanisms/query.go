@@ -21,9 +21,9 @@ type Query struct {
 	// Above and Below restrict [Count] to values strictly above and strictly below them. nil means no restriction.
 	Above, Below *decimal.Decimal
 	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. With ZCDP that of a count is
-	// gaussian. That of a median or quantile depends on the other fields too: with Tilt or Interval it is margin; with ZCDP
-	// or the "adaptive" Prior it is a margin whose tilt follows the number of users; in a tail with few users it may be
-	// above_threshold.
+	// gaussian. That of a median or quantile depends on the other fields too: with Tilt or Interval it is margin; with
+	// ZCDP or the "adaptive" Prior it is a margin whose tilt follows the number of users; in a tail with few users it may
+	// be above_threshold.
 	Mechanism string
 	// Calibration of a smooth_* mechanism: "" (tight) or "published".
 	Calibration string
@@ -35,7 +35,8 @@ type Query struct {
 	Beta decimal.Decimal
 	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ); zero: 2, the Cauchy law.
 	Gamma decimal.Decimal
-	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower ones.
+	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower
+	// ones.
 	Clip string
 	// Interval is the level in (0, 1) of a paid value interval, or nil for none.
 	Interval *decimal.Decimal
@@ -142,7 +143,8 @@ const maxUsers = 1 << 28
 
 func (s *Sample) check() error {
 	if s.n > maxUsers {
-		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: divide the users into more groups", maxUsers)
+		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: divide the "+
+			"users into more groups", maxUsers)
 	}
 	return nil
 }

@@ -122,7 +122,8 @@ func (m *ranks) bound(measure *Measure, users *NoisyCount) Bound {
 	b.RankError95 = min(plain, max(m.left*left, m.right*right)) + m.rounding
 	if users != nil {
 		left, right := measure.surprises((0.05 - countRisk) / m.odds)
-		b.PLow, b.PHigh = percentiles(float64(m.p)/float64(m.q), m.left*left+m.rounding, m.right*right+m.rounding, users.fewest())
+		b.PLow, b.PHigh = percentiles(float64(m.p)/float64(m.q), m.left*left+m.rounding, m.right*right+m.rounding,
+			users.fewest())
 	}
 	return b
 }

@@ -123,7 +123,8 @@ func TestRanksPrivacy(t *testing.T) {
 					epsilon       float64
 					tight         float64 // at small ε these few users hardly change the normaliser, which uses its half
 				}{{4, 7, 0.1, 0.5}, {4, 7, 1, 0.5}, {5, 5, 4, 0.5}} {
-					for kind, measure := range map[string]*Measure{"uniform": Uniform(smallGrid(t, c.points)), "lopsided": lopsided(c.points)} {
+					for kind, measure := range map[string]*Measure{"uniform": Uniform(smallGrid(t, c.points)),
+						"lopsided": lopsided(c.points)} {
 						law := rankLaw(smallGrid(t, c.points), q, measure)(t)
 						dptest.CheckPrivacy(t, fmt.Sprint(name, " ", p, tilt, kind), c.points, c.users, c.epsilon, c.tight, law)
 						if r := dptest.MaxRange(c.points, c.users, law(c.epsilon)); name != "permute_and_flip" && r > c.epsilon*(1+1e-9) {
@@ -286,7 +287,8 @@ func TestRanksExtremes(t *testing.T) {
 				continue // New refuses it
 			}
 			for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 60001)} {
-				for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}}, {{1, 1e7}}} {
+				for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}},
+					{{1, 1e7}}} {
 					for _, p := range []string{"0.000000001", "0.5", "0.999999999"} {
 						m := build(t, Query{Statistic: Quantile, P: ps(p), Mechanism: name, Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{}, random)
@@ -322,7 +324,8 @@ func TestRankErrors(t *testing.T) {
 	}
 	s := sampleOf(g, h)
 	for _, p := range []string{"0.5", "0.95", "0.05"} {
-		for _, q := range []Query{{Mechanism: "margin", Prior: "uniform"}, {Mechanism: "margin", Prior: "cells"}, {ExpectedUsers: s.n}, {ZCDP: true}, {Mechanism: "permute_and_flip"}} {
+		for _, q := range []Query{{Mechanism: "margin", Prior: "uniform"}, {Mechanism: "margin", Prior: "cells"},
+			{ExpectedUsers: s.n}, {ZCDP: true}, {Mechanism: "permute_and_flip"}} {
 			q.Statistic, q.P, q.Epsilon, q.Grid = Quantile, ps(p), dec("1"), g
 			m := build(t, q)
 			name := fmt.Sprint("p ", p, " ", m.Name(), " ", q.Prior)
@@ -346,7 +349,8 @@ func TestRankErrors(t *testing.T) {
 			if far > 270 || outside > 270 {
 				t.Errorf("%s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high", name, draws, far, outside)
 			}
-			if d, _ := m.Draw(s, Public{Users: &NoisyCount{Value: 0, Epsilon: 1}}, random); d.Values[0].PLow != 0 || d.Values[0].PHigh != 1 {
+			if d, _ := m.Draw(s, Public{Users: &NoisyCount{Value: 0, Epsilon: 1}}, random); d.Values[0].PLow != 0 ||
+				d.Values[0].PHigh != 1 {
 				t.Errorf("%s: a count of 0 bounds the percentiles: %v", name, d.Values)
 			}
 		}

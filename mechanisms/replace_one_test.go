@@ -43,7 +43,8 @@ func TestRankOfPublicPrivacy(t *testing.T) {
 	const points = 4
 	g := smallGrid(t, points)
 	for _, c := range []struct{ p, epsilon string }{{"0.5", "1"}, {"0.5", "0.1"}, {"0.9", "1"}, {"0.25", "3"}} {
-		m := build(t, Query{Statistic: Quantile, P: ps(c.p), Mechanism: "rank", Epsilon: dec(c.epsilon), Grid: g, ReplaceOne: true}).(*ranks)
+		m := build(t, Query{Statistic: Quantile, P: ps(c.p), Mechanism: "rank", Epsilon: dec(c.epsilon), Grid: g,
+			ReplaceOne: true}).(*ranks)
 		epsilon := dec(c.epsilon).InexactFloat64()
 		law := func(f float64) dptest.Law {
 			return func(h []int64) []float64 { return m.law(sampleOf(g, h), f, m.measure) }
@@ -65,10 +66,12 @@ func TestRankOfPublicPrivacy(t *testing.T) {
 
 func TestReplaceOneIsForFew(t *testing.T) {
 	g := smallGrid(t, 10)
-	if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), Grid: g, ReplaceOne: true}); err == nil || !strings.Contains(err.Error(), "replace_one") {
+	if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), Grid: g, ReplaceOne: true}); err == nil ||
+		!strings.Contains(err.Error(), "replace_one") {
 		t.Errorf("margin takes the change-one relation: %v", err)
 	}
 	for _, noise := range []string{"smooth_power", "smooth_cauchy"} {
-		build(t, Query{Statistic: TrimmedMean, Trim: dec("0.1"), Mechanism: noise, Epsilon: dec("1"), Grid: g, ReplaceOne: true})
+		build(t, Query{Statistic: TrimmedMean, Trim: dec("0.1"), Mechanism: noise, Epsilon: dec("1"), Grid: g,
+			ReplaceOne: true})
 	}
 }

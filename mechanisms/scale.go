@@ -17,8 +17,8 @@ func (s Scale) Float(i int64) float64 { return s.Decimal(i).InexactFloat64() }
 // Length returns the distance of n steps.
 func (s Scale) Length(n int64) decimal.Decimal { return s.step.Mul(decimal.NewFromInt(n)) }
 
-// Scale returns the scale of what m, the mechanism of this query, draws: numbers of users where it counts, the points of
-// the grid mostly, and for means finer ones.
+// Scale returns the scale of what m, the mechanism of this query, draws: numbers of users where it counts, the points
+// of the grid mostly, and for means finer ones.
 func (q *Query) Scale(m Mechanism) Scale {
 	if own, ok := m.(interface{ scale() Scale }); ok {
 		return own.scale()
@@ -47,8 +47,8 @@ func (g *Grid) scale(parts int64) Scale {
 }
 
 // parts returns into how many parts a step is divided for means: 1000, or a smaller power of ten where the points would
-// be more than [MaxPoints]. Rounding to the grid would be most of a mean's error from 10^5 users on; a finer rounding is
-// just another way to write down what was drawn.
+// be more than [MaxPoints]. Rounding to the grid would be most of a mean's error from 10^5 users on; a finer rounding
+// is just another way to write down what was drawn.
 func (g *Grid) parts() int64 {
 	parts := int64(1000)
 	for parts > 1 && g.last > MaxPoints/parts {

@@ -42,7 +42,8 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 			parts = q.Grid.parts()
 		}
 		spec := smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: strings.TrimPrefix(name, "smooth_"),
-			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Gamma: q.Gamma, ReplaceOne: q.ReplaceOne, Last: q.Grid.Last() * parts}
+			Published: q.Calibration == "published", Epsilon: q.Epsilon, Delta: q.Delta, Beta: q.Beta, Gamma: q.Gamma,
+			ReplaceOne: q.ReplaceOne, Last: q.Grid.Last() * parts}
 		if len(q.P) == 1 {
 			spec.P = q.P[0]
 		}

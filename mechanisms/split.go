@@ -35,7 +35,8 @@ func newSplit(q *Query) (Mechanism, error) {
 		}
 		m.parts = append(m.parts, r)
 	}
-	m.header = header{"split", privacy.NewPieces(q.Epsilon, float64(count)*privacy.RhoOfRange(q.Epsilon.InexactFloat64()/float64(count)))}
+	m.header = header{"split",
+		privacy.NewPieces(q.Epsilon, float64(count)*privacy.RhoOfRange(q.Epsilon.InexactFloat64()/float64(count)))}
 	return m, nil
 }
 

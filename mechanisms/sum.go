@@ -22,9 +22,9 @@ import (
 // not below 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
 // bound, so that a sum is no grid point and needs no rounding.
 //
-// Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone: the
-// same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All else
-// is post-processing.
+// Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone:
+// the same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All
+// else is post-processing.
 type clippedSum struct {
 	*clipping
 	sums
@@ -79,7 +79,8 @@ func newWholeSum(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wholeSum{header{"laplace", privacy.NewPure(q.Epsilon)}, newSums(q.Grid, 0, q.Grid.last), laplace{num, den, 1}}, nil
+	whole := newSums(q.Grid, 0, q.Grid.last)
+	return &wholeSum{header{"laplace", privacy.NewPure(q.Epsilon)}, whole, laplace{num, den, 1}}, nil
 }
 
 func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {

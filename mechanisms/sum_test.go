@@ -58,7 +58,8 @@ func TestClippedSumPrivacy(t *testing.T) {
 	const points, users = 4, 4
 	for _, lower := range []string{"0", "-1", "-3", "2"} {
 		for _, epsilon := range []float64{0.5, 3} {
-			m := sumOf(t, Query{Epsilon: decimal.NewFromFloat(epsilon), Grid: grid(t, lower, fmt.Sprint(dec(lower).IntPart()+points-1), "1")})
+			m := sumOf(t, Query{Epsilon: decimal.NewFromFloat(epsilon),
+				Grid: grid(t, lower, fmt.Sprint(dec(lower).IntPart()+points-1), "1")})
 			most := (users + 1) * m.largest()
 			dptest.CheckPrivacy(t, "sum from "+lower, points, users, epsilon, 0.9, func(e float64) dptest.Law {
 				f := e / epsilon
@@ -94,7 +95,8 @@ func TestClippedSumPrivacy(t *testing.T) {
 func TestClippedSumGaussianPrivacy(t *testing.T) {
 	const points, users = 3, 3
 	for _, epsilon := range []float64{1, 3} {
-		m := build(t, Query{Statistic: Sum, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon), Grid: grid(t, "-1", "1", "1")}).(*clippedSum)
+		m := build(t, Query{Statistic: Sum, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon),
+			Grid: grid(t, "-1", "1", "1")}).(*clippedSum)
 		rho := m.Promise().Rho.InexactFloat64()
 		worst := func(factor float64) float64 {
 			branches := remembered(m.clipping, factor)
@@ -184,7 +186,8 @@ func TestSumUnits(t *testing.T) {
 			m := build(t, q)
 			d, err := m.Draw(NewSample(g, []Point{{i, 1000}}), Public{}, random)
 			if err != nil || q.Scale(m).Text(d.Values[0].Number) != c.want {
-				t.Errorf("1000 times %s on %s … %s by %s: %s, %v", c.value, c.lower, c.upper, name, q.Scale(m).Text(d.Values[0].Number), err)
+				t.Errorf("1000 times %s on %s … %s by %s: %s, %v", c.value, c.lower, c.upper, name,
+					q.Scale(m).Text(d.Values[0].Number), err)
 			}
 			if d.Clip == nil {
 				continue
@@ -197,7 +200,8 @@ func TestSumUnits(t *testing.T) {
 	}
 	g := grid(t, "-10000", "10000", "1")
 	m := sumOf(t, Query{Epsilon: dec("1"), Grid: g})
-	if m.largest() != 10000 || len(m.magnitudes) > 87 || !slices.Equal(m.magnitudes[:3], []int64{0, 39, 83}) || !slices.IsSorted(m.magnitudes) {
+	if m.largest() != 10000 || len(m.magnitudes) > 87 || !slices.Equal(m.magnitudes[:3], []int64{0, 39, 83}) ||
+		!slices.IsSorted(m.magnitudes) {
 		t.Errorf("%d magnitudes %v", len(m.magnitudes), m.magnitudes) // the 87 borders of 86 cells, some equal on both sides
 	}
 }

@@ -113,7 +113,8 @@ func (v *survey) widen() {
 // nothingAt has seen nothing yet and begins at the point x.
 func nothingAt(x int64, m *Measure) seen {
 	cell := m.cell(x)
-	return seen{measure: m, lo: x, hi: x, left: cell, right: cell, from: m.upTo[cell] + m.weight[cell]*uint64(x-m.bounds[cell])}
+	return seen{measure: m, lo: x, hi: x, left: cell, right: cell, from: m.upTo[cell] +
+		m.weight[cell]*uint64(x-m.bounds[cell])}
 }
 
 // grow sees the points lo ≤ x < hi, which begin or end where what has been seen ends or begins.
@@ -176,11 +177,12 @@ func (v *survey) another(source *exact.Source) int64 {
 // chooser draws a point of what has been surveyed.
 type chooser func(v *survey, source *exact.Source) int64
 
-// try spins the wheel and returns a point and its level, with a probability proportional to μ(x)·e^{−κ·level(x)}, or false.
+// try spins the wheel and returns a point and its level, with a probability proportional to μ(x)·e^{−κ·level(x)}, or
+// false.
 //
-// The rest must be on the wheel as one piece on the floor. If it is chosen, one of its points is drawn by the measure and
-// taken with probability e^{−κ(level(x)−floor)}. So a try ends at a seen point x with probability
-// ∝ μ(x)·e^{−κ·level(x)} and at another with probability ∝ μ(x)·e^{−κ·floor}·e^{−κ(level(x)−floor)}: the same.
+// The rest must be on the wheel as one piece on the floor. If it is chosen, one of its points is drawn by the measure
+// and taken with probability e^{−κ(level(x)−floor)}. So a try ends at a seen point x with probability ∝
+// μ(x)·e^{−κ·level(x)} and at another with probability ∝ μ(x)·e^{−κ·floor}·e^{−κ(level(x)−floor)}: the same.
 func (v *survey) try(source *exact.Source) (x, level int64, ok bool) {
 	if i := v.wheel.Spin(source); i < len(v.runs) {
 		return v.within(v.runs[i], source), v.runs[i].level, true
@@ -207,7 +209,8 @@ func (v *survey) exponential(source *exact.Source) int64 {
 func (v *survey) flip(source *exact.Source) int64 {
 	top := v.runs[0]
 	for i := 1; ; i++ {
-		for i == len(v.runs) && v.rest > 0 && v.heavier(run{heaviest: v.measure.heaviest, level: v.floor, peak: v.peak(v.measure.heaviest, v.floor)}, top) {
+		for i == len(v.runs) && v.rest > 0 &&
+			v.heavier(run{heaviest: v.measure.heaviest, level: v.floor, peak: v.peak(v.measure.heaviest, v.floor)}, top) {
 			v.widen()
 		}
 		if i == len(v.runs) {
@@ -221,7 +224,8 @@ func (v *survey) flip(source *exact.Source) int64 {
 	v.flips.Reset(&v.wheel, top.candidate())
 	for {
 		v.flips.Arrive(source)
-		if x, level, ok := v.try(source); ok && v.flips.Keep(source, exact.Candidate{Mass: v.measure.weight[v.measure.cell(x)], Level: level}) {
+		if x, level, ok := v.try(source); ok &&
+			v.flips.Keep(source, exact.Candidate{Mass: v.measure.weight[v.measure.cell(x)], Level: level}) {
 			return x
 		}
 	}

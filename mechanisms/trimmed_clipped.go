@@ -33,9 +33,9 @@ type clippedTrimmed struct {
 // trimmedDraws are smooth_power with the rest of ε, after a count of its own or without one.
 type trimmedDraws struct{ whole, rest *smooth.Mechanism }
 
-// fewTrimmed is the ε·τ·n from which the interval costs more than it gains. In a study of 324 settings (13 inputs, τ from
-// 0.05 to 0.25) it divided the error by 1.8 in the geometric mean from 20 to 30, and multiplied it by 1.6 from 30 to 50,
-// nowhere less than by 1.4.
+// fewTrimmed is the ε·τ·n from which the interval costs more than it gains. In a study of 324 settings (13 inputs, τ
+// from 0.05 to 0.25) it divided the error by 1.8 in the geometric mean from 20 to 30, and multiplied it by 1.6 from 30
+// to 50, nowhere less than by 1.4.
 const fewTrimmed = 30
 
 func newClippedTrimmed(q *Query) (Mechanism, error) {
@@ -67,7 +67,8 @@ func newClippedTrimmed(q *Query) (Mechanism, error) {
 
 // smoothPower draws the trimmed mean with some ε.
 func (q *Query) smoothPower(epsilon decimal.Decimal) (*smooth.Mechanism, error) {
-	return smooth.New(smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: "power", Epsilon: epsilon, Last: q.Grid.last * q.Grid.parts()})
+	return smooth.New(smooth.Spec{Statistic: string(q.Statistic), Trim: q.Trim, Noise: "power", Epsilon: epsilon,
+		Last: q.Grid.last * q.Grid.parts()})
 }
 
 func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
@@ -102,8 +103,9 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 	return trimmed.Cmp(big.NewRat(fewTrimmed, 1)) < 0
 }
 
-// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each or a
-// smaller one. It is the sample's own memory where that says the same, or memory that is used again: not to be changed.
+// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each
+// or a smaller one. It is the sample's own memory where that says the same, or memory that is used again: not to be
+// changed.
 func (k *scratch) within(s *Sample, l, h, parts int64) (values, upTo []int64) {
 	end := len(s.values)
 	if l == 0 && parts == 1 && (end == 0 || s.values[end-1] <= h) {

@@ -55,7 +55,8 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 			if got := q.Judge(d.Values[0].Bound, 0, 100, nil); got != "" { // enough users, and no public error
 				t.Errorf("%s: quality %q", c.name, got)
 			}
-			if scale := q.Scale(m); d.Clip != nil && (scale.Float(d.Values[0].Number) < scale.Float(d.Clip[0]) || scale.Float(d.Values[0].Number) > scale.Float(d.Clip[1])) {
+			if scale := q.Scale(m); d.Clip != nil && (scale.Float(d.Values[0].Number) < scale.Float(d.Clip[0]) ||
+				scale.Float(d.Values[0].Number) > scale.Float(d.Clip[1])) {
 				t.Errorf("%s: %d, but cut to %v", c.name, d.Values[0].Number, d.Clip)
 			}
 		}
@@ -162,7 +163,8 @@ func TestClippedTrimmedPrivacy(t *testing.T) {
 		epsilon float64
 	}{{"0.25", 1}, {"0.25", 3}, {"0.4", 1}} {
 		dptest.CheckPrivacy(t, "trimmed by "+c.trim, points, users, c.epsilon, 0.5, func(e float64) dptest.Law {
-			m := build(t, Query{Statistic: TrimmedMean, Trim: dec(c.trim), Epsilon: decimal.NewFromFloat(e), Grid: g}).(*clippedTrimmed)
+			m := build(t, Query{Statistic: TrimmedMean, Trim: dec(c.trim), Epsilon: decimal.NewFromFloat(e),
+				Grid: g}).(*clippedTrimmed)
 			return func(h []int64) []float64 { return clippedTrimmedLaw(t, m, h) }
 		})
 	}

@@ -51,7 +51,8 @@ func trueMean(q *Query, s *Sample) [][]decimal.Decimal {
 
 func trueSum(q *Query, s *Sample) [][]decimal.Decimal {
 	fromLower, _ := s.distances(0, q.Grid.last)
-	return [][]decimal.Decimal{{q.Grid.lower.Mul(decimal.NewFromInt(s.n)).Add(q.Grid.step.Mul(decimal.NewFromBigInt(fromLower, 0)))}}
+	steps := q.Grid.step.Mul(decimal.NewFromBigInt(fromLower, 0))
+	return [][]decimal.Decimal{{q.Grid.lower.Mul(decimal.NewFromInt(s.n)).Add(steps)}}
 }
 
 func trueCount(q *Query, s *Sample) [][]decimal.Decimal {

@@ -18,9 +18,9 @@ const (
 	StdDev   Statistic = "stddev"
 )
 
-// clippedVariance is the default for variances: it finds an interval [l, h] privately (see [clipping]), cuts the values to
-// it, and releases three noisy sums. wholeVariance does without the first step, on the whole grid. With W = h − l and
-// a = x' − l for the value x cut, W² = (W−a)² + 2a(W−a) + a², and
+// clippedVariance is the default for variances: it finds an interval [l, h] privately (see [clipping]), cuts the values
+// to it, and releases three noisy sums. wholeVariance does without the first step, on the whole grid. With W = h − l
+// and a = x' − l for the value x cut, W² = (W−a)² + 2a(W−a) + a², and
 //
 //	S₀ = Σ(W−a)², S₁ = Σ2a(W−a), S₂ = Σa², each with noise P(Z=z) ∝ e^{−|z|·ε_m/W²}.
 //
@@ -30,15 +30,15 @@ const (
 //	W²·(s₂/T − ((s₁/2 + s₂)/T)²) = W²·(4·s₀·s₂ − s₁²)/(4T²), at least 0; 0 where T is 0.
 //
 // Privacy: ε-DP. One user at x' changes the three sums by (W−a)², 2a(W−a) and a², none of which is negative: by W² in
-// all. So the law of the noisy ones changes by a factor in e^{±ε_m}. Without noise for l = h: every user adds 0 then. All
-// else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
+// all. So the law of the noisy ones changes by a factor in e^{±ε_m}. Without noise for l = h: every user adds 0 then.
+// All else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
 //
 // No public figure bounds the error, or the effect of the cut: far values make up more of a variance than of a mean.
 // With t for the mean's place in [l, h], the noise of the variance is about W²/(ε_m·n) for t near ½, and less near the
 // ends.
 //
-// Derived here: [clippedMean]'s two sums are the same with W = (W−a) + a. Both are the Bernstein polynomials of a/W, which
-// are not negative and add up to 1.
+// Derived here: [clippedMean]'s two sums are the same with W = (W−a) + a. Both are the Bernstein polynomials of a/W,
+// which are not negative and add up to 1.
 type clippedVariance struct {
 	*clipping
 	threeSums
@@ -62,7 +62,8 @@ const mostVarianceSteps = 1 << 28
 
 func newThreeSums(q *Query) (threeSums, error) {
 	if q.Grid.last > mostVarianceSteps {
-		return threeSums{}, wrong("step", q.Grid.step, "a step of which at most 2^28 lie between the bounds, for a %s", q.Statistic)
+		return threeSums{}, wrong("step", q.Grid.step, "a step of which at most 2^28 lie between the bounds, for a %s",
+			q.Statistic)
 	}
 	x := threeSums{grid: q.Grid, root: q.Statistic == StdDev, shift: 3}
 	for bound := float64(q.Grid.last) * float64(q.Grid.last) / 4; !x.root && bound*math.Pow10(int(x.shift)) > MaxPoints; {
@@ -163,8 +164,8 @@ func (x *threeSums) scale() Scale {
 
 func (x *threeSums) clipScale() Scale { return x.grid.scale(1) }
 
-// bernstein returns the sums of (W−a)², 2a(W−a) and a² over all users, for W = h − l and the distance a from l of a value
-// cut to l..h.
+// bernstein returns the sums of (W−a)², 2a(W−a) and a² over all users, for W = h − l and the distance a from l of a
+// value cut to l..h.
 func (s *Sample) bernstein(l, h int64) [3]*big.Int {
 	width := uint64(h - l)
 	var first, second uint128.Int // Σa and Σa²

@@ -44,9 +44,10 @@ func TestVariancePrivacy(t *testing.T) {
 		last := int64(points - 1)
 		most := (users + 1) * last * last
 		for _, epsilon := range []float64{0.5, 2} {
-			dptest.CheckPrivacy(t, fmt.Sprint("three_sums, ", points, " points"), points, users, epsilon, 0.99, func(e float64) dptest.Law {
-				return func(hist []int64) []float64 { return threeLaw(hist, 0, last, most, e) }
-			})
+			dptest.CheckPrivacy(t, fmt.Sprint("three_sums, ", points, " points"), points, users, epsilon, 0.99,
+				func(e float64) dptest.Law {
+					return func(hist []int64) []float64 { return threeLaw(hist, 0, last, most, e) }
+				})
 		}
 	}
 	const points = 3
@@ -153,7 +154,8 @@ func TestVarianceIsTheVariance(t *testing.T) {
 			continue
 		}
 		d, err := m.Draw(NewSample(q.Grid, []Point{{0, 1 << 27}, {q.Grid.last, 1 << 27}}), Public{}, random)
-		if want := math.Pow(2, 54); err != nil || math.Abs(q.Scale(m).Float(d.Values[0].Number)-want) > want*1e-4 || d.Values[0].Number > MaxPoints {
+		if want := math.Pow(2, 54); err != nil || math.Abs(q.Scale(m).Float(d.Values[0].Number)-want) > want*1e-4 ||
+			d.Values[0].Number > MaxPoints {
 			t.Errorf("%s steps: %v, %v", upper, d, err)
 		}
 	}
@@ -180,7 +182,8 @@ func TestThreeSumsSampler(t *testing.T) {
 					if a*b*c < 1e-10 {
 						continue
 					}
-					v := m.ratio(2, [3]*big.Int{big.NewInt(sums[0] + int64(i-side)), big.NewInt(sums[1] + int64(j-side)), big.NewInt(sums[2] + int64(k-side))})
+					v := m.ratio(2, [3]*big.Int{big.NewInt(sums[0] + int64(i-side)), big.NewInt(sums[1] + int64(j-side)),
+						big.NewInt(sums[2] + int64(k-side))})
 					at, known := place[v]
 					if !known {
 						at = len(place)

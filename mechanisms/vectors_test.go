@@ -74,7 +74,8 @@ func TestTaperedVectors(t *testing.T) {
 			fold = fold*1000003 + w
 		}
 		if len(m.weight) != c.Cells || m.total() != c.Total || fold != c.Fold {
-			t.Errorf("0 to %d, 0 at %d: %d cells, total %d, fold %d, want %d, %d, %d", c.Last, c.Anchor, len(m.weight), m.total(), fold, c.Cells, c.Total, c.Fold)
+			t.Errorf("0 to %d, 0 at %d: %d cells, total %d, fold %d, want %d, %d, %d", c.Last, c.Anchor, len(m.weight),
+				m.total(), fold, c.Cells, c.Total, c.Fold)
 		}
 	}
 }
@@ -116,7 +117,8 @@ func TestLawVectors(t *testing.T) {
 			}
 		}
 		kappa, _ := new(big.Rat).Quo(epsilon, big.NewRat(divisor, 1)).Float64()
-		for name, law := range map[string][2][]float64{"exponential": {lawOf(c.Last+1, w, kappa, measure), c.EM}, "flip": {flipLaw(g, w, kappa, measure), c.PF}} {
+		for name, law := range map[string][2][]float64{"exponential": {lawOf(c.Last+1, w, kappa, measure), c.EM},
+			"flip": {flipLaw(g, w, kappa, measure), c.PF}} {
 			for x, want := range law[1] {
 				if math.Abs(law[0][x]/want-1) > 1e-12 {
 					t.Errorf("%s p %s, %v: P(%d) = %v, want %v", name, c.P, c.Sample, x, law[0][x], want)
@@ -140,7 +142,8 @@ func TestFewUsersVectors(t *testing.T) {
 		pq := rat(t, c.P)
 		test := newFewUsers(pq.Num().Int64(), pq.Denom().Int64(), rat(t, c.Epsilon))
 		if got := test.probability(c.N, 1); test.limit != c.Limit || math.Abs(got/c.Probability-1) > 1e-12 {
-			t.Errorf("p %s, ε %s, %d users: limit %d, probability %v, want %d, %v", c.P, c.Epsilon, c.N, test.limit, got, c.Limit, c.Probability)
+			t.Errorf("p %s, ε %s, %d users: limit %d, probability %v, want %d, %v", c.P, c.Epsilon, c.N, test.limit, got,
+				c.Limit, c.Probability)
 		}
 		source := testSource(byte(c.N))
 		counts := dptest.Counts(20000, 2, func() int {

@@ -21,7 +21,8 @@ type WatchQuery struct {
 	// FalseAlarms in (0, 1) bounds the probability of any alarm in Windows windows of Groups groups whose truth is on the
 	// quiet side of every condition. Required.
 	FalseAlarms decimal.Decimal
-	// Windows ≥ 1 is how many windows there are in the time that FalseAlarms is for: 43,200 for 30 days of minutes. Required.
+	// Windows ≥ 1 is how many windows there are in the time that FalseAlarms is for: 43,200 for 30 days of minutes.
+	// Required.
 	Windows int64
 	// Groups ≥ 1 is how many groups a window has; 0 is 1.
 	Groups int64
@@ -29,28 +30,30 @@ type WatchQuery struct {
 	Grid *Grid
 }
 
-// Watch is a checked WatchQuery with its public figures. Watch.Arm makes an [Armed] watch, which looks at one window after
-// another until it fires. This costs ε once, however many windows it looks at.
+// Watch is a checked WatchQuery with its public figures. Watch.Arm makes an [Armed] watch, which looks at one window
+// after another until it fires. This costs ε once, however many windows it looks at.
 //
-// A condition sums up q = Σ_users φ(v), where φ lies in [−a, b] and is 0 for who is absent. With a secret ρ ≥ 0, drawn once
-// with the rate r_ρ at arming, it fires in a window and group with probability
+// A condition sums up q = Σ_users φ(v), where φ lies in [−a, b] and is 0 for who is absent. With a secret ρ ≥ 0, drawn
+// once with the rate r_ρ at arming, it fires in a window and group with probability
 //
 //	exp(−r_ν · max(0, target + c + ρ − q)),
 //
-// which is the comparison of q + ν with target + c + ρ for a fresh ν ≥ 0 of the rate r_ν. All q are whole multiples of a public
-// unit 1/den. So ρ is geometric on these multiples and the comparison is a coin; both are drawn exactly (see package exact).
+// which is the comparison of q + ν with target + c + ρ for a fresh ν ≥ 0 of the rate r_ν. All q are whole multiples of
+// a public unit 1/den. So ρ is geometric on these multiples and the comparison is a coin; both are drawn exactly (see
+// package exact).
 //
-// Privacy: ε-DP for everything that one user ever sent, in all windows and groups that an instance looks at until it has
-// fired, with a* = max a and b* = max b over the conditions and
+// Privacy: ε-DP for everything that one user ever sent, in all windows and groups that an instance looks at until it
+// has fired, with a* = max a and b* = max b over the conditions and
 //
 //	ε = max( b*·r_ρ + max_j (b* + a_j)·r_ν ,  a*·r_ρ + max_j (a* + b_j)·r_ν ).
 //
 // Proof. Let D' be D with all that one user sent added, or removed, and δ = q' − q in some window, group and condition.
 // Then lo ≤ δ ≤ hi: with −a_j and b* if the user is added, with −b_j and a* if the user is removed. Compare D under ρ
-// with D' under ρ + hi, which is a multiple of the unit. (1) The density of ρ falls by e^{−r_ρ·hi}. (2) Whatever was silent is silent
-// with no less probability: target + c + ρ + hi − q' ≥ target + c + ρ − q. (3) What fired has hi − δ ≤ hi − lo further to go, which
-// costs a factor of e^{−r_ν·(hi − lo)} at most, and only one comparison fires: the instance ends with it. Summed over ρ, every
-// outcome has under D' at least e^{−r_ρ·hi − r_ν·(hi − lo)} of its probability under D. ∎
+// with D' under ρ + hi, which is a multiple of the unit. (1) The density of ρ falls by e^{−r_ρ·hi}. (2) Whatever was
+// silent is silent with no less probability: target + c + ρ + hi − q' ≥ target + c + ρ − q. (3) What fired has hi − δ ≤
+// hi − lo further to go, which costs a factor of e^{−r_ν·(hi − lo)} at most, and only one comparison fires: the
+// instance ends with it. Summed over ρ, every outcome has under D' at least e^{−r_ρ·hi − r_ν·(hi − lo)} of its
+// probability under D. ∎
 //
 // One ρ serves one instance: with a fresh ρ in every window, step (1) would be paid in each.
 //
@@ -118,7 +121,8 @@ func newWatch(epsilon string, q WatchQuery, tests int) (*Watch, error) {
 	if q.Groups < 0 {
 		return nil, wrong("groups", q.Groups, "at least 1 group")
 	}
-	return &Watch{epsilon: q.Epsilon.Rat(), promise: privacy.NewPure(q.Epsilon), den: 1, falseAlarms: q.FalseAlarms.InexactFloat64(),
+	return &Watch{epsilon: q.Epsilon.Rat(), promise: privacy.NewPure(q.Epsilon), den: 1,
+		falseAlarms: q.FalseAlarms.InexactFloat64(),
 		comparisons: float64(q.Windows) * float64(max(q.Groups, 1)) * float64(tests)}, nil
 }
 
@@ -156,15 +160,16 @@ func (w *Watch) divide(share int64) watchPlan {
 // Promise returns the cost of an instance, from arming to firing.
 func (w *Watch) Promise() privacy.Promise { return w.promise }
 
-// Arm draws ρ. From here on the watch has cost its ε, whether or not it ever fires. random must be a cryptographic source.
+// Arm draws ρ. From here on the watch has cost its ε, whether or not it ever fires. random must be a cryptographic
+// source.
 func (w *Watch) Arm(random io.Reader) (*Armed, error) {
 	source := exact.NewSource(random)
 	rho := source.Geometric(w.plan.rho)
 	return &Armed{watch: w, plan: w.plan, rho: rho}, source.Err()
 }
 
-// Armed is an instance of a watch: its secret ρ, and whether it has fired. It is not safe for concurrent use. Printing it
-// shows nothing of ρ.
+// Armed is an instance of a watch: its secret ρ, and whether it has fired. It is not safe for concurrent use. Printing
+// it shows nothing of ρ.
 type Armed struct {
 	watch *Watch
 	plan  watchPlan
@@ -175,9 +180,9 @@ type Armed struct {
 // errFired says that an instance has done what it was armed for.
 var errFired = errors.New("the watch has fired: arm it again, which costs ε again")
 
-// Look looks at one window: the samples of its groups in public order. It returns the group that fires, or −1. The groups
-// after it have not been looked at, and the instance is done: every later Look is an error. If random fails, the outcome is
-// void and the same window may be looked at again.
+// Look looks at one window: the samples of its groups in public order. It returns the group that fires, or −1. The
+// groups after it have not been looked at, and the instance is done: every later Look is an error. If random fails, the
+// outcome is void and the same window may be looked at again.
 //
 // A window is looked at once. A caller that repeats it, for example after a crash, has to be sure that nobody saw the
 // first outcome.
@@ -237,27 +242,30 @@ func (a *Armed) String() string { return "armed watch" }
 // GoString shows nothing of the instance.
 func (a *Armed) GoString() string { return a.String() }
 
-// MarshalText writes down an instance that has not fired, with its ρ. The text is as secret as the data: with it, firing tells
-// the sum that it fired at. Encrypt it.
+// MarshalText writes down an instance that has not fired, with its ρ. The text is as secret as the data: with it,
+// firing tells the sum that it fired at. Encrypt it.
 func (a *Armed) MarshalText() ([]byte, error) {
 	if a.fired {
 		return nil, errFired
 	}
-	return fmt.Appendf(nil, "1 %d %d %d %s %s", a.watch.den, a.plan.share, a.plan.margin, a.watch.epsilon.RatString(), a.rho), nil
+	return fmt.Appendf(nil, "1 %d %d %d %s %s", a.watch.den, a.plan.share, a.plan.margin, a.watch.epsilon.RatString(),
+		a.rho), nil
 }
 
-// Resume reads an instance that MarshalText wrote. It goes on with the margin and the split that it was armed with, even if
-// they would be chosen otherwise today. The error says nothing of ρ.
+// Resume reads an instance that MarshalText wrote. It goes on with the margin and the split that it was armed with,
+// even if they would be chosen otherwise today. The error says nothing of ρ.
 func (w *Watch) Resume(text []byte) (*Armed, error) {
 	var (
 		version, den, share, margin int64
 		epsilon                     string
 		rho                         big.Int
 	)
-	if n, err := fmt.Sscanf(string(text), "%d %d %d %d %s %s", &version, &den, &share, &margin, &epsilon, &rho); n != 6 || err != nil {
+	if n, err := fmt.Sscanf(string(text), "%d %d %d %d %s %s", &version, &den, &share, &margin, &epsilon, &rho); n != 6 ||
+		err != nil {
 		return nil, errors.New("state of a watch: it is damaged; want the text that an armed watch wrote")
 	}
-	if version != 1 || den != w.den || epsilon != w.epsilon.RatString() || share < 1 || share >= shares || margin < 0 || rho.Sign() < 0 {
+	if version != 1 || den != w.den || epsilon != w.epsilon.RatString() || share < 1 || share >= shares || margin < 0 ||
+		rho.Sign() < 0 {
 		return nil, errors.New("state of a watch: it is of another watch; want the state of one with the same ε and shares")
 	}
 	a := &Armed{watch: w, plan: w.divide(share), rho: &rho}

@@ -12,7 +12,8 @@ import (
 
 func changeWatch(t testing.TB, p, tolerance, epsilon, falseAlarms string, windows int64) *Watch {
 	t.Helper()
-	w, err := NewChangeWatch(ChangeQuery{P: dec(p), Tolerance: dec(tolerance), Epsilon: dec(epsilon), FalseAlarms: dec(falseAlarms), Windows: windows})
+	w, err := NewChangeWatch(ChangeQuery{P: dec(p), Tolerance: dec(tolerance), Epsilon: dec(epsilon),
+		FalseAlarms: dec(falseAlarms), Windows: windows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestChangeIsFound(t *testing.T) {
 	for _, c := range []struct {
 		below, equal, above int64
 		changed             bool
-	}{{60, 0, 40, false}, {61, 0, 39, true}, {40, 0, 60, false}, {39, 0, 61, true}, {0, 100, 0, false}, {0, 39, 61, true}, {0, 40, 60, false}, {61, 39, 0, true}, {0, 0, 0, false}} {
+	}{{60, 0, 40, false}, {61, 0, 39, true}, {40, 0, 60, false}, {39, 0, 61, true}, {0, 100, 0, false}, {0, 39, 61, true},
+		{0, 40, 60, false}, {61, 39, 0, true}, {0, 0, 0, false}} {
 		w := changeWatch(t, "0.5", "0.1", "2000", "0.01", 1000)
 		a, err := w.Arm(random)
 		if err != nil {
@@ -87,7 +89,8 @@ func TestChangeIsFound(t *testing.T) {
 }
 
 func TestChangeMistakes(t *testing.T) {
-	right := ChangeQuery{P: dec("0.9"), Tolerance: dec("0.03"), Epsilon: dec("0.1"), FalseAlarms: dec("0.05"), Windows: 1440}
+	right := ChangeQuery{P: dec("0.9"), Tolerance: dec("0.03"), Epsilon: dec("0.1"), FalseAlarms: dec("0.05"),
+		Windows: 1440}
 	for _, c := range []struct {
 		change    func(q *ChangeQuery)
 		parameter string

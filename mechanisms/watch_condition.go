@@ -45,12 +45,13 @@ type conditionField struct {
 }
 
 func (c *Condition) fields() []conditionField {
-	return []conditionField{{"above", &c.Above, nil}, {"below", &c.Below, nil}, {"more_than", &c.MoreThan, nil}, {"less_than", &c.LessThan, nil},
+	return []conditionField{{"above", &c.Above, nil}, {"below", &c.Below, nil}, {"more_than", &c.MoreThan, nil},
+		{"less_than", &c.LessThan, nil},
 		{"users", nil, &c.Users}, {"users_below", nil, &c.UsersBelow}}
 }
 
-// ParseCondition reads what [Condition.String] writes, and the same in braces. [NewWatch] checks whether it makes sense. The error
-// is an [Error].
+// ParseCondition reads what [Condition.String] writes, and the same in braces. [NewWatch] checks whether it makes
+// sense. The error is an [Error].
 func ParseCondition(text string) (c Condition, err error) {
 	inner := strings.TrimSpace(text)
 	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") {
@@ -62,7 +63,8 @@ func ParseCondition(text string) (c Condition, err error) {
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		i := slices.IndexFunc(fields, func(f conditionField) bool { return f.name == name })
 		if i < 0 {
-			return c, wrong("condition", quoted(text), "such as above: 2000, more_than: 0.01, of above, below, more_than, less_than, users and users_below")
+			return c, wrong("condition", quoted(text),
+				"such as above: 2000, more_than: 0.01, of above, below, more_than, less_than, users and users_below")
 		}
 		switch f := fields[i]; {
 		case f.number != nil && *f.number != nil || f.whole != nil && *f.whole != nil:
@@ -84,8 +86,8 @@ func ParseCondition(text string) (c Condition, err error) {
 	return c, nil
 }
 
-// test is a condition in whole numbers: φ is hit for the users that it counts and miss for the others, in units of 1/den
-// of a user. It is false where Σφ ≤ target.
+// test is a condition in whole numbers: φ is hit for the users that it counts and miss for the others, in units of
+// 1/den of a user. It is false where Σφ ≤ target.
 type test struct {
 	counted           func(s *Sample, last int64) int64 // nil: nobody
 	hit, miss, target int64
@@ -128,7 +130,8 @@ func (c Condition) test(g *Grid) (test, error) {
 		if thresholds+amounts == 0 {
 			found = "missing"
 		}
-		return test{}, wrong("condition", found, "above or below with one of more_than, less_than and users; or users_below alone")
+		return test{}, wrong("condition", found,
+			"above or below with one of more_than, less_than and users; or users_below alone")
 	}
 	if g == nil {
 		return test{}, wrong("grid", "(none)", "the grid of the values")
@@ -163,7 +166,8 @@ func usersBelow(m int64) (test, error) {
 // shareOf returns a share as num/den.
 func shareOf(name string, d decimal.Decimal) (num, den int64, err error) {
 	if num, den, err = fraction(d); err != nil {
-		return 0, 1, wrong(name, shown(d), "a share of the users greater than 0 and less than 1, with at most 9 digits after the point")
+		return 0, 1, wrong(name, shown(d),
+			"a share of the users greater than 0 and less than 1, with at most 9 digits after the point")
 	}
 	return num, den, nil
 }

@@ -5,10 +5,11 @@ import (
 	"sort"
 )
 
-// What a watch will see, from public figures alone: how far beyond the target it fires, how often it fires without cause,
-// and what it takes to be seen.
+// What a watch will see, from public figures alone: how far beyond the target it fires, how often it fires without
+// cause, and what it takes to be seen.
 
-// choose sets the plan: of all divisions of ε it takes the one whose excess seen with 95 % in the first window is least.
+// choose sets the plan: of all divisions of ε it takes the one whose excess seen with 95 % in the first window is
+// least.
 func (w *Watch) choose() error {
 	least := math.Inf(1)
 	for share := int64(1); share < shares; share++ {
@@ -30,9 +31,9 @@ func (w *Watch) choose() error {
 
 // margin returns c for a division of ε, in units.
 //
-// While q ≤ target, a comparison fires with probability at most E[e^{−r_ν(c+ρ)}] = e^{−r_ν·c}·quiet. That holds for the first one after
-// arming, and later ones are asked only of a ρ that was silent until then, which is a larger one. So the probability of
-// any of them is at most their number times this, however often the watch is armed anew.
+// While q ≤ target, a comparison fires with probability at most E[e^{−r_ν(c+ρ)}] = e^{−r_ν·c}·quiet. That holds for the
+// first one after arming, and later ones are asked only of a ρ that was silent until then, which is a larger one. So
+// the probability of any of them is at most their number times this, however often the watch is armed anew.
 func (w *Watch) margin(p watchPlan) (units int64, ok bool) {
 	c := math.Log(w.comparisons*p.quiet()/w.falseAlarms) / p.nu.Float()
 	c = math.Ceil(c * (1 + 1e-12))
@@ -55,8 +56,8 @@ func (p watchPlan) miss(x float64) float64 {
 	return math.Exp(-rho*(x+1)) * math.Expm1(-nu) / math.Expm1(-rho-nu)
 }
 
-// seen is the least excess over the target, in units, that a new instance misses with probability at most 5 %. +Inf: there
-// is none up to 2^29 users.
+// seen is the least excess over the target, in units, that a new instance misses with probability at most 5 %. +Inf:
+// there is none up to 2^29 users.
 func (w *Watch) seen(p watchPlan) float64 {
 	most := int(2 * maxUsers * w.den)
 	excess := sort.Search(most, func(i int) bool { return p.miss(float64(i)-float64(p.margin)) <= 0.05 })
@@ -73,13 +74,14 @@ func (w *Watch) Margin() float64 { return float64(w.plan.margin) / float64(w.den
 // beyond the share of all users, or beyond the number of users, or missing from it.
 func (w *Watch) Excess95() float64 { return w.seen(w.plan) / float64(w.den) }
 
-// Miss is the probability that a newly armed watch stays silent in a window in which so many users are too many in one group.
+// Miss is the probability that a newly armed watch stays silent in a window in which so many users are too many in one
+// group.
 func (w *Watch) Miss(excess float64) float64 {
 	return w.plan.miss(math.Floor(excess*float64(w.den)*(1+1e-12)) - float64(w.plan.margin))
 }
 
-// Most is how many users can be too many in a group of so many users, by the condition for which these are most: all of them
-// above the threshold, or none of them, or nobody there.
+// Most is how many users can be too many in a group of so many users, by the condition for which these are most: all of
+// them above the threshold, or none of them, or nobody there.
 func (w *Watch) Most(users int64) float64 {
 	most := int64(math.MinInt64)
 	for _, t := range w.tests {

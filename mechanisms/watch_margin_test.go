@@ -6,10 +6,12 @@ import (
 	"testing"
 )
 
-// slow is the alarm "more than 1 % of the users above 2000" over a month of minutes, at most one false alarm in 20 months.
+// slow is the alarm "more than 1 % of the users above 2000" over a month of minutes, at most one false alarm in 20
+// months.
 func slow(t testing.TB, epsilon string, groups int64) *Watch {
 	t.Helper()
-	w, err := NewWatch(WatchQuery{Conditions: []Condition{{Above: new(dec("2000")), MoreThan: new(dec("0.01"))}}, Epsilon: dec(epsilon),
+	w, err := NewWatch(WatchQuery{Conditions: []Condition{{Above: new(dec("2000")), MoreThan: new(dec("0.01"))}},
+		Epsilon:     dec(epsilon),
 		FalseAlarms: dec("0.05"), Windows: 43_200, Groups: groups, Grid: grid(t, "0", "60000", "1")})
 	if err != nil {
 		t.Fatal(err)
@@ -25,9 +27,11 @@ func TestWatchMargins(t *testing.T) {
 		margin, excess float64
 	}{{"0.1", 1, 181, 265}, {"0.5", 1, 36, 53}, {"1", 1, 18, 26.5}, {"1", 10, 21, 30}} {
 		w := slow(t, c.epsilon, c.groups)
-		t.Logf("ε = %s, %d groups: margin %v, excess %v, %d %% of the weight for ρ", c.epsilon, c.groups, w.Margin(), w.Excess95(), w.plan.share)
+		t.Logf("ε = %s, %d groups: margin %v, excess %v, %d %% of the weight for ρ", c.epsilon, c.groups, w.Margin(),
+			w.Excess95(), w.plan.share)
 		if math.Abs(w.Margin()-c.margin) > 0.5 || math.Abs(w.Excess95()-c.excess) > 0.5 {
-			t.Errorf("ε = %s, %d groups: margin %v, excess %v; want %v and %v", c.epsilon, c.groups, w.Margin(), w.Excess95(), c.margin, c.excess)
+			t.Errorf("ε = %s, %d groups: margin %v, excess %v; want %v and %v", c.epsilon, c.groups, w.Margin(), w.Excess95(),
+				c.margin, c.excess)
 		}
 	}
 }
@@ -49,7 +53,8 @@ func TestWatchExcessIsTheLeast(t *testing.T) {
 			}
 		}
 		if missed(excess) > 0.05 || missed(excess-1) <= 0.05 {
-			t.Errorf("%s: the excess %v is missed with %v, one unit less with %v", name, excess, missed(excess), missed(excess-1))
+			t.Errorf("%s: the excess %v is missed with %v, one unit less with %v", name, excess, missed(excess),
+				missed(excess-1))
 		}
 		for share := int64(1); share < shares; share++ {
 			p := w.divide(share)
@@ -103,7 +108,8 @@ func TestWatchFalseAlarms(t *testing.T) {
 func TestWatchFalseAlarmsTossed(t *testing.T) {
 	const n, windows, promised = 20_000, 30, 0.1
 	g := smallGrid(t, 2)
-	w, err := NewWatch(WatchQuery{Conditions: []Condition{{Above: new(dec("0")), MoreThan: new(dec("0.25"))}}, Epsilon: dec("1"),
+	w, err := NewWatch(WatchQuery{Conditions: []Condition{{Above: new(dec("0")), MoreThan: new(dec("0.25"))}},
+		Epsilon:     dec("1"),
 		FalseAlarms: dec("0.1"), Windows: windows, Groups: 2, Grid: g})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +145,8 @@ func TestWatchFalseAlarmsTossed(t *testing.T) {
 // The largest possible excess: with all users above, with none above, and with no users.
 func TestWatchMost(t *testing.T) {
 	g := smallGrid(t, 2)
-	for name, want := range map[string]float64{"above, more_than": 75, "above, less_than": 25, "above, users": 98, "users_below": 2} {
+	for name, want := range map[string]float64{"above, more_than": 75, "above, less_than": 25, "above, users": 98,
+		"users_below": 2} {
 		w := watchOf(t, g, "1", kinds()[name])
 		if got := w.Most(100); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: at most %v of 100 users, want %v", name, got, want)

@@ -156,7 +156,8 @@ func kinds() map[string]Condition {
 
 func watchOf(t testing.TB, g *Grid, epsilon string, conditions ...Condition) *Watch {
 	t.Helper()
-	w, err := NewWatch(WatchQuery{Conditions: conditions, Epsilon: dec(epsilon), FalseAlarms: dec("0.5"), Windows: 1, Grid: g})
+	w, err := NewWatch(WatchQuery{Conditions: conditions, Epsilon: dec(epsilon), FalseAlarms: dec("0.5"), Windows: 1,
+		Grid: g})
 	if err != nil {
 		t.Fatal(err)
 	}

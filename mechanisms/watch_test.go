@@ -24,17 +24,21 @@ func TestWatchConditions(t *testing.T) {
 		condition     Condition
 		fires, silent []*Sample
 	}{
-		{Condition{Above: at("50"), MoreThan: at("0.2")}, []*Sample{held(79, 21), held(0, 3)}, []*Sample{held(80, 20), held(9, 0), held(0, 0)}},
+		{Condition{Above: at("50"), MoreThan: at("0.2")}, []*Sample{held(79, 21), held(0, 3)},
+			[]*Sample{held(80, 20), held(9, 0), held(0, 0)}},
 		{Condition{Above: at("5"), MoreThan: at("0.2")}, []*Sample{held(79, 21)}, []*Sample{held(80, 20)}},
-		{Condition{Above: at("50"), LessThan: at("0.2")}, []*Sample{held(81, 19), held(9, 0)}, []*Sample{held(80, 20), held(0, 0)}},
+		{Condition{Above: at("50"), LessThan: at("0.2")}, []*Sample{held(81, 19), held(9, 0)},
+			[]*Sample{held(80, 20), held(0, 0)}},
 		{Condition{Below: at("50"), MoreThan: at("0.2")}, []*Sample{held(21, 79)}, []*Sample{held(20, 80), held(0, 9)}},
 		{Condition{Below: at("5.5"), MoreThan: at("0.2")}, []*Sample{held(21, 79)}, []*Sample{held(20, 80)}},
 		{Condition{Below: at("50"), LessThan: at("0.2")}, []*Sample{held(19, 81)}, []*Sample{held(20, 80)}},
-		{Condition{Above: at("50"), Users: users(7)}, []*Sample{held(0, 8), held(100, 8)}, []*Sample{held(100, 7), held(0, 0)}},
+		{Condition{Above: at("50"), Users: users(7)}, []*Sample{held(0, 8), held(100, 8)},
+			[]*Sample{held(100, 7), held(0, 0)}},
 		{Condition{Below: at("50"), Users: users(0)}, []*Sample{held(1, 0)}, []*Sample{held(0, 100)}},
 		{Condition{UsersBelow: users(5)}, []*Sample{held(2, 2), held(0, 0)}, []*Sample{held(2, 3), held(100, 0)}},
 	} {
-		w, err := NewWatch(WatchQuery{Conditions: []Condition{c.condition}, Epsilon: dec("2000"), FalseAlarms: dec("0.01"), Windows: 1000, Grid: g})
+		w, err := NewWatch(WatchQuery{Conditions: []Condition{c.condition}, Epsilon: dec("2000"), FalseAlarms: dec("0.01"),
+			Windows: 1000, Grid: g})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +83,8 @@ func TestWatchMistakes(t *testing.T) {
 	g := grid(t, "0", "100", "1")
 	n, zero, threshold, share := int64(5), int64(0), dec("50"), dec("0.1")
 	right := func() WatchQuery {
-		return WatchQuery{Conditions: []Condition{{Above: &threshold, MoreThan: &share}}, Epsilon: dec("1"), FalseAlarms: dec("0.05"), Windows: 10, Grid: g}
+		return WatchQuery{Conditions: []Condition{{Above: &threshold, MoreThan: &share}}, Epsilon: dec("1"),
+			FalseAlarms: dec("0.05"), Windows: 10, Grid: g}
 	}
 	if _, err := NewWatch(right()); err != nil {
 		t.Fatal(err)
@@ -128,7 +133,8 @@ func TestParseCondition(t *testing.T) {
 	if c, err := ParseCondition(" {above: -2.5 ,users:7} "); err != nil || c.String() != "above: -2.5, users: 7" {
 		t.Errorf("read as %s (%v)", c, err)
 	}
-	for text, parameter := range map[string]string{"": "condition", "{}": "condition", "above": "above", "above: x": "above", "above: 1, above: 2": "above",
+	for text, parameter := range map[string]string{"": "condition", "{}": "condition", "above": "above",
+		"above: x": "above", "above: 1, above: 2": "above",
 		"users: 1.5": "users", "under: 3": "condition", "above: 1e999999": "above", "users_below: -": "users_below"} {
 		_, err := ParseCondition(text)
 		var wrong *Error
@@ -153,15 +159,18 @@ func TestWatchResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.rho.Cmp(a.rho) != 0 || b.plan.margin != a.plan.margin || b.plan.share != a.plan.share || b.plan.nu.Float() != a.plan.nu.Float() {
+	if b.rho.Cmp(a.rho) != 0 || b.plan.margin != a.plan.margin || b.plan.share != a.plan.share ||
+		b.plan.nu.Float() != a.plan.nu.Float() {
 		t.Errorf("%s is read as another instance", text)
 	}
-	for _, other := range []*Watch{watchOf(t, g, "0.8", kinds()["above, more_than"]), watchOf(t, g, "0.7", kinds()["users_below"])} {
+	for _, other := range []*Watch{watchOf(t, g, "0.8", kinds()["above, more_than"]),
+		watchOf(t, g, "0.7", kinds()["users_below"])} {
 		if _, err := other.Resume(text); err == nil {
 			t.Error("another watch takes over the instance")
 		}
 	}
-	for _, damaged := range []string{"", "1", "1 4 50 3 7/10 -2", "2 4 50 3 7/10 2", "1 4 0 3 7/10 2", "1 4 100 3 7/10 2", "1 4 50 -3 7/10 2", "1 4 50 3 7/10 x"} {
+	for _, damaged := range []string{"", "1", "1 4 50 3 7/10 -2", "2 4 50 3 7/10 2", "1 4 0 3 7/10 2", "1 4 100 3 7/10 2",
+		"1 4 50 -3 7/10 2", "1 4 50 3 7/10 x"} {
 		if _, err := w.Resume([]byte(damaged)); err == nil {
 			t.Errorf("%q is read as an instance", damaged)
 		}

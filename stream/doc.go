@@ -24,37 +24,37 @@
 //	                      of the streams, which budget pays for what, how many partitions an input has
 //	<app>.progress        how far each worker has come, and checkpoints of the ledger
 //
-// Any number of processes with the same app id share the work. Each stage is a consumer group ([stage.Run]), and a process
-// runs all stages or some. Everything that must outlive a process is in these topics: a process has no disk.
+// Any number of processes with the same app id share the work. Each stage is a consumer group ([stage.Run]), and a
+// process runs all stages or some. Everything that must outlive a process is in these topics: a process has no disk.
 //
 // # The way of an event
 //
-//  1. [fetch.Reader] delivers the record. Package codec decodes it to an Event: a user, a value as a point of the grid, a
-//     group and a time. A record that does not decode is rejected and counted.
+//  1. [fetch.Reader] delivers the record. Package codec decodes it to an Event: a user, a value as a point of the grid,
+//     a group and a time. A record that does not decode is rejected and counted.
 //  2. [windows.Hasher] replaces the user by a keyed hash. The key is in the control topic.
 //  3. The event goes into the [windows.Bag] of the slice that holds its time. A slice is as long as the step from one
 //     window to the next. A bag keeps one contribution for each user and group, chosen by the stream's policy. This is
 //     where the sensitivity is fixed.
-//  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part] and
-//     then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts and marks
-//     go to the partition of the partials that belongs to the stream's budget.
-//  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts the
-//     window's parts together; a user who is in several of them counts as if all records had been in one. Its Sample
+//  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part]
+//     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts and
+//     marks go to the partition of the partials that belongs to the stream's budget.
+//  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
+//     the window's parts together; a user who is in several of them counts as if all records had been in one. Its Sample
 //     holds values and how many users have each, and no hashes.
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
-//  8. Publish expands the entry to the records of the output topic ([record.Figure]). An entry holds everything that its
-//     records say, so this only copies. Other destinations would implement [publish.Sink].
+//  8. Publish expands the entry to the records of the output topic ([record.Figure]). An entry holds everything that
+//     its records say, so this only copies. Other destinations would implement [publish.Sink].
 //
 // # The way of a charge
 //
 // What a window costs follows from the stream's definition alone ([config.Stream.Price]). One worker decides all
 // windows of a budget, in the order in which they are due: the worker of the budget's partition ([topics.Place]).
 //
-// The worker knows what is spent from the ledger. For each window [ledger.Books.Settle] asks whether the price fits under
-// the limit. The answer depends on earlier entries, the window, the price and the limit, never on data. A window that does
-// not fit is withheld whole: nothing is drawn and nothing is charged, and the entry says so.
+// The worker knows what is spent from the ledger. For each window [ledger.Books.Settle] asks whether the price fits
+// under the limit. The answer depends on earlier entries, the window, the price and the limit, never on data. A window
+// that does not fit is withheld whole: nothing is drawn and nothing is charged, and the entry says so.
 //
 // When a worker gets a partition it reads the entries into a [ledger.Fold]. To keep this fast as the ledger grows, a
 // worker saves the fold after every thousand entries ([ledger.Fold.Checkpoint]): to the progress topic, in the
@@ -65,11 +65,11 @@
 //
 // A watch is charged when it is armed, and not for each window. Its charge is held: every period counts it in which the
 // instance looked at a window ([budget.Held]). Which instances look, and which are armed, follows from the entries
-// ([ledger.Books.Settle]). What they do is in the entry of the window too, and so is the secret of a new instance, sealed under
-// a key in the control topic. So a crash repeats nothing: see package [release].
+// ([ledger.Books.Settle]). What they do is in the entry of the window too, and so is the secret of a new instance,
+// sealed under a key in the control topic. So a crash repeats nothing: see package [release].
 //
-// A release that is published on change is such a watch too. It looks whether the last values still hold, and draws one anew where
-// they do not. The entries repeat all values, so that publish only copies here as well.
+// A release that is published on change is such a watch too. It looks whether the last values still hold, and draws one
+// anew where they do not. The entries repeat all values, so that publish only copies here as well.
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -85,32 +85,33 @@
 // the first cut in the log counts. A record is late if it lies beyond the cuts of all windows that hold its time. See
 // package [ingest].
 //
-// An outage of the brokers makes no event late that comes soon after it. If a partition's broker was away for two seconds or
-// more, windows that are due wait for the grace again from its return. That depends on the broker's answers alone. If it keeps
-// going away, producers have three graces in all, and each return counts as a tenth of one at least. A process that starts
-// after the return knows of no outage: then windows that are due are cut at once. One that starts while no broker
-// answers does know. See ingest/outage.go.
+// An outage of the brokers makes no event late that comes soon after it. If a partition's broker was away for two
+// seconds or more, windows that are due wait for the grace again from its return. That depends on the broker's answers
+// alone. If it keeps going away, producers have three graces in all, and each return counts as a tenth of one at least.
+// A process that starts after the return knows of no outage: then windows that are due are cut at once. One that starts
+// while no broker answers does know. See ingest/outage.go.
 //
-// Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That is
-// why parts need no transactions. See package [windows].
+// Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That
+// is why parts need no transactions. See package [windows].
 //
 // Nothing waits for what cannot come. Marks form a chain of offsets for each partition. Where the chain has a gap, or a
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
-// Nobody counts too often. A stream with max_windows has a [windows.Cap], and each window goes through it in order. Every
-// ten minutes of windows, the worker writes down in the state topic who has counted. A new worker begins with that, reads the
-// parts of the windows since again and takes these windows through the cap, so that the same users count as if it had
-// always been there. Parts are kept for that. If what it needs is lost, a new era of the cap begins, whose charges add to
-// those of the old one ([budget.Cap]). The entries say under which cap and in which era they are charged.
+// Nobody counts too often. A stream with max_windows has a [windows.Cap], and each window goes through it in order.
+// Every ten minutes of windows, the worker writes down in the state topic who has counted. A new worker begins with
+// that, reads the parts of the windows since again and takes these windows through the cap, so that the same users
+// count as if it had always been there. Parts are kept for that. If what it needs is lost, a new era of the cap begins,
+// whose charges add to those of the old one ([budget.Cap]). The entries say under which cap and in which era they are
+// charged.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
 // records see it. The next session therefore reads the aborted entries too, and commits them again byte for byte
 // instead of drawing anew. See package [release].
 //
-// One record. An output record is written in the same transaction as the progress of its worker, and its bytes follow from
-// the entry. A reader of committed records sees it once. See package [publish].
+// One record. An output record is written in the same transaction as the progress of its worker, and its bytes follow
+// from the entry. A reader of committed records sees it once. See package [publish].
 //
 // Progress does not expire. Kafka forgets a group's offsets a week after its last member left. So workers resume from
 // [progress.Log], and commit offsets only so that other tools can show the lag. Which windows are decided is known from
@@ -126,27 +127,29 @@
 // windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. A topic
 // that shrinks or is recreated ends no stream. The loss makes windows incomplete.
 //
-// Own topics may be deleted. Partials, progress and state are made anew, also while the service runs, and windows whose parts
-// are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody knows
-// who is who: then the service ends, and none can start. If all own topics are gone, a service that starts sees in the
-// outputs that the app has published, and ends too unless it is told to begin again. See guard.go and published.go.
+// Own topics may be deleted. Partials, progress and state are made anew, also while the service runs, and windows whose
+// parts are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody
+// knows who is who: then the service ends, and none can start. If all own topics are gone, a service that starts sees
+// in the outputs that the app has published, and ends too unless it is told to begin again. See guard.go and
+// published.go.
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
-// batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of
-// each group. The grid and the list of groups bound it. The other is who has counted under max_windows: up to 84 bytes for each
-// user who did in one part of the period. Held parts make room for it.
+// batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct
+// value of each group. The grid and the list of groups bound it. The other is who has counted under max_windows: up to
+// 84 bytes for each user who did in one part of the period. Held parts make room for it.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
-// an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried for ever, partition by
-// partition. Only these errors end a stage, and the process with it ([stage.Final]): a topic with wrong settings,
-// a ledger that cannot be read in full, because then the charges are unknown, and a control topic that cannot.
+// an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried
+// for ever, partition by partition. Only these errors end a stage, and the process with it ([stage.Final]): a topic
+// with wrong settings, a ledger that cannot be read in full, because then the charges are unknown, and a control topic
+// that cannot.
 //
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
-// before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace of the
-// moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for half a minute
-// leaves the reading of inputs to others, if there are any. See package [clock].
+// before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace
+// of the moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for
+// half a minute leaves the reading of inputs to others, if there are any. See package [clock].
 //
 // The service can be observed. [health.Monitor] tells whether the process does its work and what it waits for. Package
 // [metrics] counts for operators. Only they see the counts that depend on persons, such as those of rejected and late
@@ -156,8 +159,9 @@
 //
 // A reader of uncommitted output records may see the same value twice.
 //
-// Parts are deleted as soon as no undecided window needs them, for itself or to know who has counted, but a broker erases them only with their segment: about
-// an hour later if the service created the topic. Without the right to delete, they stay until their retention ends.
+// Parts are deleted as soon as no undecided window needs them, for itself or to know who has counted, but a broker
+// erases them only with their segment: about an hour later if the service created the topic. Without the right to
+// delete, they stay until their retention ends.
 //
 // # Other packages
 //

@@ -97,7 +97,8 @@ func TestGroupsChangeWithWindow(t *testing.T) {
 			same++
 		}
 	}
-	if same > 300 { // of 1000 with probability 0.1 each; by Hoeffding above 300 with probability < exp(−2·1000·0.2²) < 1e-34
+	// of 1000 with probability 0.1 each; by Hoeffding above 300 with probability < exp(−2·1000·0.2²) < 1e-34
+	if same > 300 {
 		t.Errorf("%d of 1000 users have the same group in both windows, want about 100", same)
 	}
 }

@@ -46,7 +46,8 @@ func (t traffic) fill(b *Bag, groups int) {
 }
 
 func benchSpec(policy Policy, groups, maxGroups int) BagSpec {
-	spec := BagSpec{MaxGroups: maxGroups, Policy: policy, Window: Window{0, int64(time.Hour)}, Hasher: NewHasher([16]byte{1})}
+	spec := BagSpec{MaxGroups: maxGroups, Policy: policy, Window: Window{0, int64(time.Hour)},
+		Hasher: NewHasher([16]byte{1})}
 	for i := range groups {
 		spec.Groups = append(spec.Groups, fmt.Sprint("group-", i))
 	}

@@ -25,15 +25,16 @@ const defaultParts = 3
 
 // CapRule says in which windows a user counts.
 //
-// Windows have numbers: the start divided by the step from one window to the next. Those of a user are divided into blocks
-// of Block windows, whose borders a keyed hash of the user moves, so that different users begin theirs at different times. In each
-// block the user counts in the first Most windows with something of theirs, and in no later one.
+// Windows have numbers: the start divided by the step from one window to the next. Those of a user are divided into
+// blocks of Block windows, whose borders a keyed hash of the user moves, so that different users begin theirs at
+// different times. In each block the user counts in the first Most windows with something of theirs, and in no later
+// one.
 //
-// Nobody counts in more than k windows of any period: W consecutive windows touch at most Parts + 1 blocks of one user, for
-// Block ≥ W/Parts, and Most is k/(Parts + 1), rounded down. This holds for every period, whenever it begins.
+// Nobody counts in more than k windows of any period: W consecutive windows touch at most Parts + 1 blocks of one user,
+// for Block ≥ W/Parts, and Most is k/(Parts + 1), rounded down. This holds for every period, whenever it begins.
 //
-// Whether a user counts depends on the schedule, the key and that user's own records. So adding or removing everything that
-// one user ever sent changes the samples of at most k windows of a period, and in each as much as without a cap.
+// Whether a user counts depends on the schedule, the key and that user's own records. So adding or removing everything
+// that one user ever sent changes the samples of at most k windows of a period, and in each as much as without a cap.
 type CapRule struct {
 	Windows int64 // W, that a period has
 	Block   int64 // windows in a block
@@ -56,13 +57,15 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 		return CapRule{}, &CapError{"parts", fmt.Sprintf("%d; want a whole number from 1 to 1000", parts)}
 	}
 	if c.Per < s.Size || c.Per > longest {
-		return CapRule{}, &CapError{"per", fmt.Sprintf("%s; want from %s, the size of a window, to %s", period.Text(c.Per), period.Text(s.Size), period.Text(longest))}
+		return CapRule{}, &CapError{"per", fmt.Sprintf("%s; want from %s, the size of a window, to %s", period.Text(c.Per),
+			period.Text(s.Size), period.Text(longest))}
 	}
 	overlap := int64(s.Size / s.Every)
 	if least := overlap * (parts + 1); c.Count < least || c.Count > 1e9 {
 		why := fmt.Sprintf("a period reaches into %d parts, and a user counts in a window of each", parts+1)
 		if overlap > 1 {
-			why = fmt.Sprintf("a period reaches into %d parts, and in each a user counts in the %d windows that hold one event", parts+1, overlap)
+			why = fmt.Sprintf("a period reaches into %d parts, and in each a user counts in the %d windows that hold one event",
+				parts+1, overlap)
 		}
 		return CapRule{}, &CapError{"count", fmt.Sprintf("%d; want from %d to 1000000000, because %s", c.Count, least, why)}
 	}
@@ -79,8 +82,8 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // Every is the step from one window to the next.
 func (r CapRule) Every() time.Duration { return r.every }
 
-// AtMost returns in how many windows of any period one user counts at most. It may be less than the count of the spec, since
-// each block has the same share.
+// AtMost returns in how many windows of any period one user counts at most. It may be less than the count of the spec,
+// since each block has the same share.
 func (r CapRule) AtMost() int64 { return r.AtMostOf(r.Windows) }
 
 // AtMostOf returns in how many of n windows in a row one user counts at most, for n ≥ 1.
@@ -88,14 +91,16 @@ func (r CapRule) AtMost() int64 { return r.AtMostOf(r.Windows) }
 // n consecutive windows touch at most 1 + ⌈(n−1)/Block⌉ blocks: the first one holds at least one of them.
 func (r CapRule) AtMostOf(n int64) int64 { return min(n, r.Most*(1+ceilDiv(n-1, r.Block))) }
 
-// ChangedBy returns of how many windows the samples can differ if a user takes back everything, or a part, of what they have in n
-// windows in a row, for n ≥ 1. That is more than AtMostOf(n), as a turn that is not used there is used later in the same block.
+// ChangedBy returns of how many windows the samples can differ if a user takes back everything, or a part, of what they
+// have in n windows in a row, for n ≥ 1. That is more than AtMostOf(n), as a turn that is not used there is used later
+// in the same block.
 //
-// In a block of B windows a user counts in the first m with something of theirs, and to take back only makes these windows fewer.
-// A block that ends within the n windows has no later one, so only the last block gains windows outside. A window is gained for one that is
-// lost, so there are at most n and at most m; and it is none of the first m, so there are at most B − m. Windows that overlap hold
-// an event that stays as well as one that goes, at the end of the n windows too. There are fewer than m of those, and the
-// turns that they gain are as many as the last block counts for less.
+// In a block of B windows a user counts in the first m with something of theirs, and to take back only makes these
+// windows fewer. A block that ends within the n windows has no later one, so only the last block gains windows outside.
+// A window is gained for one that is lost, so there are at most n and at most m; and it is none of the first m, so
+// there are at most B − m. Windows that overlap hold an event that stays as well as one that goes, at the end of the n
+// windows too. There are fewer than m of those, and the turns that they gain are as many as the last block counts for
+// less.
 func (r CapRule) ChangedBy(n int64) int64 {
 	return r.AtMostOf(n) + min(n, r.Most, max(0, r.Block-r.Most))
 }
@@ -113,8 +118,9 @@ func (r CapRule) block(u UserHash, window int64) int64 {
 	return block
 }
 
-// Cap applies a CapRule to one window after another. It remembers of each user the last window in which they counted and in how many
-// of its block: of everybody who counted in the last Block windows or a quarter more. It is not safe for concurrent use.
+// Cap applies a CapRule to one window after another. It remembers of each user the last window in which they counted
+// and in how many of its block: of everybody who counted in the last Block windows or a quarter more. It is not safe
+// for concurrent use.
 type Cap struct {
 	rule  CapRule
 	users map[UserHash]turn
@@ -133,15 +139,17 @@ type turn struct {
 // NewCap returns the cap of users of whom nothing is known. It is right after Reach windows.
 func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: map[UserHash]turn{}} }
 
-// Reach is how many windows before a window decide who counts in it. A new cap that has been through so many decides as one that
-// has been through all.
+// Reach is how many windows before a window decide who counts in it. A new cap that has been through so many decides as
+// one that has been through all.
 func (r CapRule) Reach() int64 { return r.Block - 1 }
 
-// Begin goes on to a window, which must not lie before the one that began last. To begin the same one again changes nothing.
+// Begin goes on to a window, which must not lie before the one that began last. To begin the same one again changes
+// nothing.
 func (c *Cap) Begin(w Window) error {
 	now := c.rule.number(w)
 	if c.begun && now < c.now {
-		return fmt.Errorf("a window that starts at %s comes after one that starts at %s; want windows in their order", format(w.Start), format(c.Began()))
+		return fmt.Errorf("a window that starts at %s comes after one that starts at %s; want windows in their order",
+			format(w.Start), format(c.Began()))
 	}
 	if !c.begun {
 		c.swept, c.begun = now, true
@@ -175,8 +183,8 @@ func (c *Cap) live(u UserHash, t turn) bool {
 	return c.rule.block(u, t.last) == c.rule.block(u, c.now)
 }
 
-// Counts says whether a user who has something in the window that has begun counts in it. It may be asked several times.
-// Nobody must be asked for who has nothing in the window.
+// Counts says whether a user who has something in the window that has begun counts in it. It may be asked several
+// times. Nobody must be asked for who has nothing in the window.
 func (c *Cap) Counts(u UserHash) bool {
 	t, known := c.users[u]
 	switch {
@@ -193,8 +201,8 @@ func (c *Cap) Counts(u UserHash) bool {
 	return true
 }
 
-// perUser is how many bytes a user takes at most, unless there are few. A map takes 44 to 84 for each, depending on how full
-// it happens to be.
+// perUser is how many bytes a user takes at most, unless there are few. A map takes 44 to 84 for each, depending on how
+// full it happens to be.
 const perUser = 84
 
 // Bytes is about how much memory the cap takes at most. It tells how many users there are, so it is private.

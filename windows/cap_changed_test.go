@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// changed returns of how many windows the sample differs, if a user with these moments takes back those from one to before another.
-// A window is overlap moments long, and one begins at every moment.
+// changed returns of how many windows the sample differs, if a user with these moments takes back those from one to
+// before another. A window is overlap moments long, and one begins at every moment.
 func changed(rule CapRule, u UserHash, overlap int, moments []bool, from, to int) (n int64) {
 	with, without, touched := make([]bool, len(moments)), make([]bool, len(moments)), make([]bool, len(moments))
 	for w := range moments {
@@ -42,7 +42,8 @@ func TestCapChangesNoMore(t *testing.T) {
 				for _, length := range []int{1, 2, 1 + from%7, int(rule.Windows)} {
 					touched := int64(length + overlap - 1)
 					if n := changed(rule, u, overlap, moments, from, from+length); n > rule.ChangedBy(touched) {
-						t.Fatalf("%d windows change with %d of user %x from %d on; want at most %d: %+v", n, touched, u, from, rule.ChangedBy(touched), rule)
+						t.Fatalf("%d windows change with %d of user %x from %d on; want at most %d: %+v", n, touched, u, from,
+							rule.ChangedBy(touched), rule)
 					}
 				}
 			}
@@ -67,7 +68,8 @@ func TestCapChangesSoMany(t *testing.T) {
 		"every window":    {12 * time.Hour, 2, 1, 1, 2, 3, 2},
 		"one of each day": {24 * time.Hour, 2, 1, 1, 1, 3, 2},
 	} {
-		rule, err := CapSpec{Count: c.count, Per: 24 * time.Hour, Parts: c.parts}.Rule(Schedule{Size: time.Duration(c.overlap) * c.every, Every: c.every})
+		rule, err := CapSpec{Count: c.count, Per: 24 * time.Hour,
+			Parts: c.parts}.Rule(Schedule{Size: time.Duration(c.overlap) * c.every, Every: c.every})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +85,10 @@ func TestCapChangesSoMany(t *testing.T) {
 			return most
 		}
 		// A stretch of a day that begins within a moment reaches into one more.
-		if n, said := most(c.overlap, day+1), rule.ChangedBy(int64(day+c.overlap)); n != c.wants || said != c.wants || rule.AtMost() != c.counts {
-			t.Errorf("%s: %d windows change, %d is said, and a user counts in %d; want %d, and %d: %+v", name, n, said, rule.AtMost(), c.wants, c.counts, rule)
+		if n, said := most(c.overlap, day+1), rule.ChangedBy(int64(day+c.overlap)); n != c.wants || said != c.wants ||
+			rule.AtMost() != c.counts {
+			t.Errorf("%s: %d windows change, %d is said, and a user counts in %d; want %d, and %d: %+v", name, n, said,
+				rule.AtMost(), c.wants, c.counts, rule)
 		}
 		if n, said := most(c.overlap, 1), rule.ChangedBy(int64(c.overlap)); n > said || said != c.one {
 			t.Errorf("%s: one event changes %d windows, %d is said; want %d", name, n, said, c.one)

@@ -21,13 +21,14 @@ import (
 // Numbers are varints, the window's is zigzag.
 const snapshotVersion = 1
 
-// Snapshot writes down the cap as it is in the window that has begun. It holds hashes of users: personal, as a payload is.
-// A cap that has not begun a window has nothing to write down, and the snapshot of it is empty.
+// Snapshot writes down the cap as it is in the window that has begun. It holds hashes of users: personal, as a payload
+// is. A cap that has not begun a window has nothing to write down, and the snapshot of it is empty.
 func (c *Cap) Snapshot() []byte {
 	if !c.begun {
 		return nil
 	}
-	users := slices.SortedFunc(maps.Keys(c.users), func(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) })
+	users := slices.SortedFunc(maps.Keys(c.users),
+		func(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) })
 	users = slices.DeleteFunc(users, func(u UserHash) bool { return !c.live(u, c.users[u]) })
 	data := make([]byte, 0, 64+20*len(users))
 	data = append(data, snapshotVersion)
@@ -51,8 +52,9 @@ func (r CapRule) numbers() [4]uint64 {
 	return [4]uint64{uint64(r.Windows), uint64(r.Block), uint64(r.Most), uint64(r.every)}
 }
 
-// RestoreCap returns the cap of a snapshot, which goes on with the window after the one that had begun, or repeats that. A
-// snapshot that is damaged, or was taken under another rule, is an error: its users would count by the wrong one.
+// RestoreCap returns the cap of a snapshot, which goes on with the window after the one that had begun, or repeats
+// that. A snapshot that is damaged, or was taken under another rule, is an error: its users would count by the wrong
+// one.
 func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	raw, err := decompress(snapshot)
 	if err != nil {
@@ -64,7 +66,8 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	}
 	for _, want := range rule.numbers() {
 		if n := r.uvarint("rule"); r.err == nil && n != want {
-			return nil, fmt.Errorf("snapshot of a cap: it was taken under another rule; want one of %d windows in %d, and blocks of %d", rule.Most, rule.Windows, rule.Block)
+			return nil, fmt.Errorf("snapshot of a cap: it was taken under another rule; want one of %d windows in %d, and "+
+				"blocks of %d", rule.Most, rule.Windows, rule.Block)
 		}
 	}
 	c := NewCap(rule)

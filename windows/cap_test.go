@@ -17,7 +17,8 @@ func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 	every := time.Duration(rapid.SampledFrom([]int64{1, 60, 3600, 5000}).Draw(t, "every")) * time.Second
 	overlap := rapid.Int64Range(1, 3).Draw(t, "overlap")
 	s := Schedule{Size: time.Duration(overlap) * every, Every: every}
-	c := CapSpec{Per: time.Duration(rapid.Int64Range(overlap, 30).Draw(t, "windows of a period")) * every, Parts: rapid.Int64Range(0, 5).Draw(t, "parts")}
+	c := CapSpec{Per: time.Duration(rapid.Int64Range(overlap, 30).Draw(t, "windows of a period")) * every,
+		Parts: rapid.Int64Range(0, 5).Draw(t, "parts")}
 	c.Per += time.Duration(rapid.Int64Range(0, int64(every/time.Second)-1).Draw(t, "seconds more")) * time.Second
 	parts := c.Parts
 	if parts == 0 {
@@ -83,8 +84,8 @@ func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int
 	return when
 }
 
-// No user counts more than k times in any period, whenever it begins, the definition and the cap agree, and who counts does
-// not depend on other users.
+// No user counts more than k times in any period, whenever it begins, the definition and the cap agree, and who counts
+// does not depend on other users.
 func TestCapAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, s, rule := drawCap(t)
@@ -111,11 +112,13 @@ func TestCapAgainstBruteForce(t *testing.T) {
 					return n
 				}
 				if n := counts(func(after time.Duration) bool { return after < spec.Per }); n > rule.AtMost() {
-					t.Fatalf("user %x counts in %d windows that begin within %s of window %d, want at most %d", u, n, spec.Per, from, rule.AtMost())
+					t.Fatalf("user %x counts in %d windows that begin within %s of window %d, want at most %d", u, n, spec.Per, from,
+						rule.AtMost())
 				}
 				length := 1 + (rule.Windows+int64(from))%40
 				if n := counts(func(after time.Duration) bool { return after < time.Duration(length)*s.Every }); n > rule.AtMostOf(length) {
-					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from, rule.AtMostOf(length))
+					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from,
+						rule.AtMostOf(length))
 				}
 			}
 			alone := counted(t, NewCap(rule), s, first, map[UserHash][]bool{u: day}, 0, windows)
@@ -185,9 +188,11 @@ func TestCapRules(t *testing.T) {
 		{CapSpec{Count: 8, Per: 24 * time.Hour, Parts: 7}, time.Minute, time.Minute, 206, 1, 1440, 1440},
 		{CapSpec{Count: 11, Per: 24 * time.Hour}, time.Hour, time.Hour, 9, 2, 24, 24}, // 8 hours divide a day
 		{CapSpec{Count: 4, Per: 7 * 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 3, 1, 7, 1},
-		{CapSpec{Count: 20, Per: time.Hour}, 5 * time.Minute, time.Minute, 21, 5, 60, 1440}, // overlapping; 20 minutes divide a day
+		// overlapping; 20 minutes divide a day
+		{CapSpec{Count: 20, Per: time.Hour}, 5 * time.Minute, time.Minute, 21, 5, 60, 1440},
 		{CapSpec{Count: 4, Per: 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 2, 1, 1, 1},
-		{CapSpec{Count: 4, Per: 90 * time.Minute, Parts: 1}, time.Hour, time.Hour, 5, 2, 2, 24}, // two windows begin within 90 minutes
+		// two windows begin within 90 minutes
+		{CapSpec{Count: 4, Per: 90 * time.Minute, Parts: 1}, time.Hour, time.Hour, 5, 2, 2, 24},
 	} {
 		r, err := c.spec.Rule(Schedule{Size: c.size, Every: c.every})
 		if err != nil {
@@ -291,8 +296,8 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	}
 }
 
-// FuzzRestoreCap: whatever the bytes are, compressed or not, they are an error or a cap of the rule. That one writes the same
-// down again, also from there, and counts nobody too often.
+// FuzzRestoreCap: whatever the bytes are, compressed or not, they are an error or a cap of the rule. That one writes
+// the same down again, also from there, and counts nobody too often.
 func FuzzRestoreCap(f *testing.F) {
 	s := Schedule{Size: time.Minute, Every: time.Minute}
 	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(s)
@@ -340,8 +345,10 @@ func FuzzRestoreCap(f *testing.F) {
 
 // A frame that claims to unpack to a gigabyte reserves nothing, in a snapshot as in a payload.
 func TestClaimedSizesReserveNoMemory(t *testing.T) {
-	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0}, 1<<30) // a window of 1 KB, the size in 8 bytes
-	frame = append(frame, 1, 0, 0)                                                            // one block, the last, without content
+	// a window of 1 KB, the size in 8 bytes
+	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0}, 1<<30)
+	// one block, the last, without content
+	frame = append(frame, 1, 0, 0)
 	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +359,8 @@ func TestClaimedSizesReserveNoMemory(t *testing.T) {
 	_, ofPayload := decodePayload(frame, 0)
 	runtime.ReadMemStats(&after)
 	if most := uint64(64 << 20); ofSnapshot == nil || ofPayload == nil || after.TotalAlloc-before.TotalAlloc > most {
-		t.Errorf("%v, %v, and %d bytes are allocated; want errors, and less than %d", ofSnapshot, ofPayload, after.TotalAlloc-before.TotalAlloc, most)
+		t.Errorf("%v, %v, and %d bytes are allocated; want errors, and less than %d", ofSnapshot, ofPayload,
+			after.TotalAlloc-before.TotalAlloc, most)
 	}
 }
 

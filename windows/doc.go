@@ -26,8 +26,8 @@
 //     group) count. A group that is among the least of all is also among the least in every partition that has seen it,
 //     from its first record on. So dropping the others early loses nothing, and merging is exact.
 //
-// A [Cap] chooses the windows in which a user counts by the same principle: only the user's own records and a keyed hash
-// decide.
+// A [Cap] chooses the windows in which a user counts by the same principle: only the user's own records and a keyed
+// hash decide.
 //
 // Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition.
 // Without them, a user with records in two parts would count twice, which would break the promise. Adding partitions

@@ -31,7 +31,8 @@ func ExampleSchedule_Containing() {
 // However often a user appears, one value counts. Here it is the last by event time, whatever the order of the records.
 func ExampleBag() {
 	hasher := windows.NewHasher([16]byte{1})
-	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, Policy: windows.Last, Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher})
+	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, Policy: windows.Last,
+		Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher})
 	ada, ben := hasher.User([]byte("ada")), hasher.User([]byte("ben"))
 	bag.Add(ada, 0, at("12:01:00"), 30)
 	bag.Add(ben, 0, at("12:02:00"), 70)
@@ -44,7 +45,8 @@ func ExampleBag() {
 // Records that one person sent to two partitions meet in the merger and count once.
 func ExampleMerger() {
 	hasher := windows.NewHasher([16]byte{1})
-	spec := windows.BagSpec{Groups: []string{""}, Policy: windows.Max, Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher}
+	spec := windows.BagSpec{Groups: []string{""}, Policy: windows.Max,
+		Window: windows.Window{Start: at("12:00:00"), End: at("12:15:00")}, Hasher: hasher}
 	ada := hasher.User([]byte("ada"))
 	var payloads [][]byte
 	for _, value := range []int64{30, 50} {

@@ -71,8 +71,8 @@ func (o *source) cut(w Window) *cut {
 	return nil
 }
 
-// lacks reports whether some of the window's records in a partition were lost before there was a part of them, and whether
-// messages about it are missing.
+// lacks reports whether some of the window's records in a partition were lost before there was a part of them, and
+// whether messages about it are missing.
 func (s *gathered) lacks(w Window, partition int, o *source, c *cut) (records, messages bool) {
 	for _, gaps := range [][]gap{s.gaps, o.gaps} {
 		for _, g := range gaps {

@@ -53,7 +53,8 @@ func (s *scribe) wants(end int64, ready bool, incomplete ...int) {
 	s.t.Helper()
 	st := s.g.State("s", 1, Window{end - minute, end})
 	if st.Ready != ready || !slices.Equal(st.Incomplete, incomplete) {
-		s.t.Errorf("the window ending at minute %d stands at %+v, want ready %v, incomplete %v", end/minute, st, ready, incomplete)
+		s.t.Errorf("the window ending at minute %d stands at %+v, want ready %v, incomplete %v", end/minute, st, ready,
+			incomplete)
 	}
 }
 
@@ -111,7 +112,8 @@ func TestBreakEndsWithTheLostMark(t *testing.T) {
 			s.flush(1, 0, 5, 0, 2*minute, 0)
 			s.flush(0, 0, 5, 0, minute)
 			s.now = 2 * minute
-			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 6, To: 9}, Since: c.since, Partitions: 2, After: minute, Through: 2 * minute}.Message())
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 6, To: 9}, Since: c.since, Partitions: 2, After: minute,
+				Through: 2 * minute}.Message())
 			s.wants(minute, true)
 			s.wants(2*minute, true, c.incomplete...)
 		})
@@ -130,10 +132,12 @@ func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
 			s.flush(0, 6, 9, 0, minute)
 		}, []int{0}},
 		"records lost before they were read": {func(s *scribe) {
-			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Lost: 1, Partitions: 2, Through: minute}.Message())
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Lost: 1, Partitions: 2,
+				Through: minute}.Message())
 		}, []int{0}},
 		"a part that its mark names": {func(s *scribe) {
-			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Slices: []int64{0}, Partitions: 2, Through: minute}.Message())
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Slices: []int64{0}, Partitions: 2,
+				Through: minute}.Message())
 		}, []int{0}},
 		"messages deleted from the log": {func(s *scribe) {
 			s.g.Lose(0, time.Unix(0, s.now))

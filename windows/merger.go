@@ -43,8 +43,8 @@ func NewMerger(spec BagSpec, limit int64) *Merger {
 	return m
 }
 
-// Restrict leaves out users for whom counts is false, such as those whom a [Cap] has no window left for. It is asked once
-// for each user who has something in the window, before the last Pass returns false.
+// Restrict leaves out users for whom counts is false, such as those whom a [Cap] has no window left for. It is asked
+// once for each user who has something in the window, before the last Pass returns false.
 func (m *Merger) Restrict(counts func(u UserHash) bool) { m.counts = counts }
 
 // Pass ends a pass and begins the next. It returns false when the passes have covered all users.
@@ -118,8 +118,8 @@ func (m *Merger) narrow() {
 	m.bag = m.bag.only(func(u UserHash) bool { return u[0] <= m.last })
 }
 
-// Sample returns the merged values of a group, ascending, with the number of users that have each, once there is no pass
-// left. The slice is the caller's.
+// Sample returns the merged values of a group, ascending, with the number of users that have each, once there is no
+// pass left. The slice is the caller's.
 func (m *Merger) Sample(group int) []Point { return m.merged[group].points() }
 
 // Everybody is Sample with the users who do not count.

@@ -265,8 +265,10 @@ func TestMergeMatchesModel(t *testing.T) {
 			}
 			// Parts that are read after the cut do not count.
 			own.Window = Window{spec.Window.Start, spec.Window.Start + every}
-			o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(len(part)), To: int64(len(part) + 1), Attempt: [16]byte{byte(i), 0, 2}}
-			for _, m := range (Part{Origin: o, Slice: own.Window, Payload: fillBag(own, []event{{"later", spec.Groups[0], spec.Window.Start, 3}}).Seal()}).Messages(1000) {
+			o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(len(part)), To: int64(len(part) + 1),
+				Attempt: [16]byte{byte(i), 0, 2}}
+			for _, m := range (Part{Origin: o, Slice: own.Window,
+				Payload: fillBag(own, []event{{"later", spec.Groups[0], spec.Window.Start, 3}}).Seal()}).Messages(1000) {
 				add(m)
 			}
 		}
@@ -314,7 +316,8 @@ func TestSealForgetsOrder(t *testing.T) {
 
 func TestBagWithoutAllocation(t *testing.T) {
 	for _, policy := range policies {
-		spec := BagSpec{Groups: testGroups, MaxGroups: 2, Policy: policy, Window: Window{0, 3600e9}, Hasher: NewHasher([16]byte{})}
+		spec := BagSpec{Groups: testGroups, MaxGroups: 2, Policy: policy, Window: Window{0, 3600e9},
+			Hasher: NewHasher([16]byte{})}
 		b := NewBag(spec)
 		i, id := 0, []byte("user-0000")
 		step := func() {

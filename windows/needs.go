@@ -43,9 +43,9 @@ func (l *slice) first() int64 {
 	return least
 }
 
-// NeedsOf returns the lowest offset of the log that an undecided window needs: another gathering that reads the log from
-// there, or from below, gives the same state and the same parts for it. It is the greatest number if the log has nothing
-// of the window.
+// NeedsOf returns the lowest offset of the log that an undecided window needs: another gathering that reads the log
+// from there, or from below, gives the same state and the same parts for it. It is the greatest number if the log has
+// nothing of the window.
 func (g *Gathering) NeedsOf(stream string, epoch uint32, w Window) int64 {
 	s := g.streams[edition{stream, epoch}]
 	least := int64(math.MaxInt64)

@@ -16,7 +16,8 @@ import (
 func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const every, partitions = int64(time.Minute), 2
-		schedule := Schedule{Size: time.Duration(rapid.Int64Range(1, 3).Draw(t, "slices of a window") * every), Every: time.Duration(every)}
+		schedule := Schedule{Size: time.Duration(rapid.Int64Range(1, 3).Draw(t, "slices of a window") * every),
+			Every: time.Duration(every)}
 		var log [][]byte
 		follow := func(definitions uint32, decided []int64) *Gathering {
 			g := NewGathering(rapid.Int64Range(0, 100).Draw(t, "payloads held"))
@@ -62,7 +63,8 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 			}
 			slices.Sort(m.Slices)
 			for _, start := range m.Slices {
-				send(Part{Origin: o, Slice: Window{start, start + every}, Payload: make([]byte, 30)}.Messages(messageHeader + 50)...)
+				send(Part{Origin: o, Slice: Window{start, start + every}, Payload: make([]byte, 30)}.Messages(messageHeader +
+					50)...)
 			}
 			send(m.Message())
 			w.offset, w.through, w.open = o.To, m.Through, map[int64]bool{}

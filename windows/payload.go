@@ -55,7 +55,8 @@ func (b *Bag) Seal() []byte {
 	data = append(data, payloadVersion, 0, byte(b.spec.Policy.code()))
 	data = binary.AppendUvarint(data, uint64(b.spec.MaxGroups))
 	groups := byGroup(rows)
-	slices.SortFunc(groups, func(x, y []row) int { return cmp.Compare(b.spec.Groups[x[0].group], b.spec.Groups[y[0].group]) })
+	slices.SortFunc(groups,
+		func(x, y []row) int { return cmp.Compare(b.spec.Groups[x[0].group], b.spec.Groups[y[0].group]) })
 	data = binary.AppendUvarint(data, uint64(len(groups)))
 	for _, g := range groups {
 		name := b.spec.Groups[g[0].group]
@@ -219,15 +220,16 @@ func (r *rows) next() bool {
 // would be state. The fastest level is enough: hashes do not compress at all, differences of values compress at any
 // level, and its coder is small.
 func compress(b []byte) []byte {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic("windows: zstd refuses constant options: " + err.Error())
 	}
 	return w.EncodeAll(b, make([]byte, 0, len(b)+64))
 }
 
-// mostPacked bounds how many times its size a payload or a snapshot unpacks to. In each row 16 bytes are a hash, which does
-// not pack but where a user is in several groups. The longest names of those take 800 bytes, and differ.
+// mostPacked bounds how many times its size a payload or a snapshot unpacks to. In each row 16 bytes are a hash, which
+// does not pack but where a user is in several groups. The longest names of those take 800 bytes, and differ.
 const mostPacked = 1 << 10
 
 // decompress trusts the size that a frame claims only as far as there are bytes.

@@ -9,12 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var testSpec = BagSpec{Groups: []string{"ap", "eu", "us"}, MaxGroups: 2, Policy: Last, Window: Window{1e18, 1e18 + 900e9},
+var testSpec = BagSpec{Groups: []string{"ap", "eu", "us"}, MaxGroups: 2, Policy: Last,
+	Window: Window{1e18, 1e18 + 900e9},
 	Hasher: NewHasher([16]byte{1})}
 
 func testBag(spec BagSpec) *Bag {
 	return fillBag(spec, []event{
-		{"a", "eu", 1e18 + 1, 5}, {"b", "eu", 1e18 + 2, -1}, {"c", "eu", 1e18 + 3, 5}, {"a", "us", 1e18 + 4, 60001}, {"a", "us", 1e18 + 5, 7},
+		{"a", "eu", 1e18 + 1, 5}, {"b", "eu", 1e18 + 2, -1}, {"c", "eu", 1e18 + 3, 5}, {"a", "us", 1e18 + 4, 60001},
+		{"a", "us", 1e18 + 5, 7},
 	})
 }
 
@@ -103,7 +105,8 @@ func TestMergerRefuses(t *testing.T) {
 				t.Errorf("error %v does not say %q", err, want)
 			}
 		}
-		if d := cmp.Diff(samples(testSpec.Groups, testMerger(t, testSpec, payload).Sample), samples(testSpec.Groups, m.Sample)); d != "" {
+		if d := cmp.Diff(samples(testSpec.Groups, testMerger(t, testSpec, payload).Sample),
+			samples(testSpec.Groups, m.Sample)); d != "" {
 			t.Errorf("%s: samples changed (-before +after)\n%s", want, d)
 		}
 	}
@@ -128,9 +131,11 @@ func TestMergerRefuses(t *testing.T) {
 	f(raw(slices.Concat([]byte{1, 0, last, 1, 1, 99, 'e', 'u'}, user)...), "name: 99 do not fit")
 	f(raw(eu(1, 0, 0)...), "16 bytes too many")
 	f(raw(eu(2, 0, 0, 0)...), "users: 32 bytes wanted, 31 left")
-	f(raw(slices.Concat([]byte{1, 0, last, 1, 2, 2, 'e', 'u', 1, 0, 0}, user, []byte{2, 'e', 'u', 1, 0, 0}, user)...), "groups are not ascending")
+	f(raw(slices.Concat([]byte{1, 0, last, 1, 2, 2, 'e', 'u', 1, 0, 0}, user, []byte{2, 'e', 'u', 1, 0, 0}, user)...),
+		"groups are not ascending")
 	f(raw(eu(slices.Concat([]byte{2, 2}, slices.Repeat([]byte{0xff}, 11))...)...), "value: not a number")
-	f(raw(eu(slices.Concat([]byte{2, 2}, slices.Repeat([]byte{0xff}, 9), []byte{1, 0, 0})...)...), "values are not ascending")
+	f(raw(eu(slices.Concat([]byte{2, 2}, slices.Repeat([]byte{0xff}, 9), []byte{1, 0, 0})...)...),
+		"values are not ascending")
 }
 
 // A changed payload is an error, or the same payload if zstd ignores the change. It is never a different sample.

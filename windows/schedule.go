@@ -59,20 +59,24 @@ func (s Schedule) Validate() error {
 	size, every := period.Text(s.Size), period.Text(s.Every)
 	switch first := s.Start + int64(s.Size); {
 	case s.Every > s.Size:
-		return wrong("every", "%s is longer than size, which is %s: events between windows would be lost; want at most %s", every, size, size)
+		return wrong("every", "%s is longer than size, which is %s: events between windows would be lost; want at most %s",
+			every, size, size)
 	case s.Size%s.Every != 0:
 		below := s.Size / s.Every * s.Every
-		return wrong("size", "%s is not a multiple of every, which is %s; want %s or %s", size, every, period.Text(below), period.Text(below+s.Every))
+		return wrong("size", "%s is not a multiple of every, which is %s; want %s or %s", size, every, period.Text(below),
+			period.Text(below+s.Every))
 	case s.Start < -horizon || s.Start > horizon-int64(s.Size):
 		return wrong("start", "%s; want from %s to %s", format(s.Start), format(-horizon), format(horizon-int64(s.Size)))
 	case floor(s.Start, s.Every) != s.Start:
-		return wrong("start", "%s is not a multiple of every (%s) since 1970; want %s", format(s.Start), every, around(s.Start, s.Every))
+		return wrong("start", "%s is not a multiple of every (%s) since 1970; want %s", format(s.Start), every,
+			around(s.Start, s.Every))
 	case s.End == 0:
 		return nil
 	case s.End > horizon:
 		return wrong("end", "%s; want %s at the latest", format(s.End), format(horizon))
 	case floor(s.End, s.Every) != s.End:
-		return wrong("end", "%s is not a multiple of every (%s) since 1970; want %s", format(s.End), every, around(s.End, s.Every))
+		return wrong("end", "%s is not a multiple of every (%s) since 1970; want %s", format(s.End), every,
+			around(s.End, s.Every))
 	case s.End < first:
 		return wrong("end", "%s is before the end of the first window; want %s or later", format(s.End), format(first))
 	}

@@ -40,7 +40,8 @@ func TestContaining(t *testing.T) {
 	f(tumbling, "2026-11-20T08:14:59.999999999Z", "2026-11-20T08:00:00Z/2026-11-20T08:15:00Z")
 	f(tumbling, "2026-11-20T08:15:00Z", "2026-11-20T08:15:00Z/2026-11-20T08:30:00Z")
 
-	hopping := Schedule{Size: time.Minute, Every: 20 * time.Second, Start: at(t, "1969-12-31T23:58:00Z"), End: at(t, "1970-01-01T00:01:00Z")}
+	hopping := Schedule{Size: time.Minute, Every: 20 * time.Second, Start: at(t, "1969-12-31T23:58:00Z"),
+		End: at(t, "1970-01-01T00:01:00Z")}
 	f(hopping, "1969-12-31T23:58:00Z", "1969-12-31T23:58:00Z/1969-12-31T23:59:00Z")
 	f(hopping, "1969-12-31T23:59:59.999999999Z", "1969-12-31T23:59:00Z/1970-01-01T00:00:00Z",
 		"1969-12-31T23:59:20Z/1970-01-01T00:00:20Z", "1969-12-31T23:59:40Z/1970-01-01T00:00:40Z")
@@ -204,11 +205,14 @@ func TestValidate(t *testing.T) {
 	f(func(s *Schedule) { s.Every = 4 * time.Minute }, "size: 10m is not a multiple of every, which is 4m; want 8m or 12m")
 	f(func(s *Schedule) { s.Grace = -time.Second }, "grace: -1s; want from 0s to")
 	f(func(s *Schedule) { s.Grace = time.Millisecond }, "grace: 1ms; want whole seconds")
-	f(func(s *Schedule) { s.Start = 301e9 }, "start: 1970-01-01T00:05:01Z is not a multiple of every (5m)", "want 1970-01-01T00:05:00Z or 1970-01-01T00:10:00Z")
+	f(func(s *Schedule) { s.Start = 301e9 }, "start: 1970-01-01T00:05:01Z is not a multiple of every (5m)",
+		"want 1970-01-01T00:05:00Z or 1970-01-01T00:10:00Z")
 	f(func(s *Schedule) { s.Start = math.MinInt64 }, "start: 1677-09-21", "want from 1823-11-12")
 	f(func(s *Schedule) { s.Start = math.MaxInt64 }, "start: 2262-04-11", "to 2116-02-20")
-	f(func(s *Schedule) { s.End = 600e9 }, "end: 1970-01-01T00:10:00Z is before the end of the first window; want 1970-01-01T00:15:00Z or later")
-	f(func(s *Schedule) { s.End = 1000e9 }, "end: 1970-01-01T00:16:40Z is not a multiple of every (5m)", "want 1970-01-01T00:15:00Z or 1970-01-01T00:20:00Z")
+	f(func(s *Schedule) { s.End = 600e9 },
+		"end: 1970-01-01T00:10:00Z is before the end of the first window; want 1970-01-01T00:15:00Z or later")
+	f(func(s *Schedule) { s.End = 1000e9 }, "end: 1970-01-01T00:16:40Z is not a multiple of every (5m)",
+		"want 1970-01-01T00:15:00Z or 1970-01-01T00:20:00Z")
 	f(func(s *Schedule) { s.End = math.MaxInt64 }, "end: 2262-04-11", "want 2116-02-20")
 }
 

@@ -100,14 +100,16 @@ const mostDigits = 50
 // CheckDigits refuses numbers that are too long to calculate with.
 func CheckDigits(name string, d decimal.Decimal) error {
 	if e := d.Exponent(); e > mostDigits || e < -mostDigits || d.NumDigits() > mostDigits {
-		return fmt.Errorf("%s has %d digits and a decimal exponent of %d; want both within %d", name, d.NumDigits(), e, mostDigits)
+		return fmt.Errorf("%s has %d digits and a decimal exponent of %d; want both within %d", name, d.NumDigits(), e,
+			mostDigits)
 	}
 	return nil
 }
 
 // Check returns an error if the promise is malformed. It cannot tell whether a mechanism keeps it.
 func (p Promise) Check() error {
-	if err := errors.Join(CheckDigits("epsilon", p.Epsilon), CheckDigits("delta", p.Delta), CheckDigits("rho", p.Rho)); err != nil {
+	err := errors.Join(CheckDigits("epsilon", p.Epsilon), CheckDigits("delta", p.Delta), CheckDigits("rho", p.Rho))
+	if err != nil {
 		return err
 	}
 	one := decimal.NewFromInt(1)
@@ -125,7 +127,8 @@ func (p Promise) Check() error {
 	case p.Kind == ZCDP && p.Rho.Sign() <= 0:
 		return fmt.Errorf("rho %s of a zcdp cost; want more than 0", p.Rho)
 	case (p.Kind == Pure || p.Kind == BoundedRange) && (p.Rho.Sign() <= 0 || p.Rho.Cmp(halfSquare(p.Epsilon)) > 0):
-		return fmt.Errorf("rho %s of a %s cost; want more than 0 and at most epsilon²/2 = %s", p.Rho, p.Kind, halfSquare(p.Epsilon))
+		return fmt.Errorf("rho %s of a %s cost; want more than 0 and at most epsilon²/2 = %s", p.Rho, p.Kind,
+			halfSquare(p.Epsilon))
 	}
 	return nil
 }

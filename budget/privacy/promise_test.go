@@ -14,7 +14,8 @@ import (
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
 func TestCheck(t *testing.T) {
-	for _, p := range []Promise{NewPure(dec("3")), NewPieces(dec("1"), 0.1), NewBoundedRange(dec("50")), NewZCDP(dec("0.1")), NewApproximate(dec("1"), dec("0.001"))} {
+	for _, p := range []Promise{NewPure(dec("3")), NewPieces(dec("1"), 0.1), NewBoundedRange(dec("50")),
+		NewZCDP(dec("0.1")), NewApproximate(dec("1"), dec("0.001"))} {
 		if err := p.Check(); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -25,14 +26,17 @@ func TestCheck(t *testing.T) {
 		want    string
 	}{
 		{"no epsilon", NewPure(dec("0")), "epsilon 0"},
-		{"pure with delta", Promise{Kind: Pure, Epsilon: dec("1"), Delta: dec("0.1"), Rho: dec("0.5")}, "delta 0.1 of a pure cost"},
-		{"pure with too large a rho", Promise{Kind: Pure, Epsilon: dec("1"), Rho: dec("0.51")}, "rho 0.51 of a pure cost; want more than 0 and at most epsilon²/2 = 0.5"},
+		{"pure with delta", Promise{Kind: Pure, Epsilon: dec("1"), Delta: dec("0.1"), Rho: dec("0.5")},
+			"delta 0.1 of a pure cost"},
+		{"pure with too large a rho", Promise{Kind: Pure, Epsilon: dec("1"), Rho: dec("0.51")},
+			"rho 0.51 of a pure cost; want more than 0 and at most epsilon²/2 = 0.5"},
 		{"pure with a rho below 0", Promise{Kind: Pure, Epsilon: dec("1"), Rho: dec("-0.1")}, "rho -0.1 of a pure cost"},
 		{"pure without rho", Promise{Kind: Pure, Epsilon: dec("1")}, "rho 0 of a pure cost"},
 		{"bounded range without rho", Promise{Kind: BoundedRange, Epsilon: dec("1")}, "rho 0 of a bounded_range cost"},
 		{"approximate without delta", NewApproximate(dec("1"), dec("0")), "delta 0 of an approximate cost"},
 		{"approximate with delta 1", NewApproximate(dec("1"), dec("1")), "delta 1 of an approximate cost"},
-		{"approximate with rho", Promise{Kind: Approximate, Epsilon: dec("1"), Delta: dec("0.1"), Rho: dec("0.5")}, "rho 0.5 of an approximate cost"},
+		{"approximate with rho", Promise{Kind: Approximate, Epsilon: dec("1"), Delta: dec("0.1"), Rho: dec("0.5")},
+			"rho 0.5 of an approximate cost"},
 		{"zcdp without rho", Promise{Kind: ZCDP, Epsilon: dec("1")}, "rho 0 of a zcdp cost"},
 		{"unknown kind", Promise{Kind: 9, Epsilon: dec("1")}, "unknown kind 9"},
 		{"a number that fills the memory", Promise{Epsilon: dec("1e1000")}, "decimal exponent"},
@@ -113,7 +117,8 @@ func longRho(epsilon *big.Float) float64 {
 // No ρ is below its formula in long arithmetic. The ρ of a bounded range is at most 0.4 % above it, that of pieces less
 // than 10⁻⁸ plus one unit of the last decimal.
 func TestRhoIsRoundedUp(t *testing.T) {
-	for _, text := range []string{"1e-9", "0.0001", "0.01", "0.2499", "0.25", "0.3", "0.4999", "0.5", "1", "5", "50", "1000", "1e6"} {
+	for _, text := range []string{"1e-9", "0.0001", "0.01", "0.2499", "0.25", "0.3", "0.4999", "0.5", "1", "5", "50",
+		"1000", "1e6"} {
 		e, _ := new(big.Float).SetPrec(400).SetString(text)
 		want, near := longRho(e), dec(text).InexactFloat64()
 		if got := NewBoundedRange(dec(text)).Rho.InexactFloat64(); got < want || got > want*1.004+2e-12 {

@@ -1,12 +1,13 @@
 // Command louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.
 //
-// Every command is a struct in a file of its own: its fields are the flags, by github.com/alecthomas/kong, and its method
-// Run(*cli.App) error does the work. A new one becomes a field of [commands]. Settings that several commands share are
-// the structs of package cli. A command that embeds one has its flags, with the environment's values as defaults.
+// Every command is a struct in a file of its own: its fields are the flags, by github.com/alecthomas/kong, and its
+// method Run(*cli.App) error does the work. A new one becomes a field of [commands]. Settings that several commands
+// share are the structs of package cli. A command that embeds one has its flags, with the environment's values as
+// defaults.
 //
-// The packages under internal, each of which uses only those before it: cli is what all commands have in common, cluster
-// reaches Kafka, feed sends files, generate writes files for others, service serves, inspect looks at an app from outside,
-// check forecasts, offline draws without Kafka, and demo shows it all.
+// The packages under internal, each of which uses only those before it: cli is what all commands have in common,
+// cluster reaches Kafka, feed sends files, generate writes files for others, service serves, inspect looks at an app
+// from outside, check forecasts, offline draws without Kafka, and demo shows it all.
 package main
 
 import (

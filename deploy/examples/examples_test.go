@@ -41,17 +41,22 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 		{Value: some("7")},
 		{Value: some("99.5"), RankError95: some("12.5")},
 	}}
-	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: record.TooFewUsers, Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
-	for i, e := range []ledger.Entry{{Groups: []ledger.Group{group}}, {Groups: []ledger.Group{few}}, {Groups: []ledger.Group{group}, Incomplete: true},
+	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: record.TooFewUsers,
+		Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
+	for i, e := range []ledger.Entry{{Groups: []ledger.Group{group}}, {Groups: []ledger.Group{few}},
+		{Groups: []ledger.Group{group}, Incomplete: true},
 		{Groups: []ledger.Group{{Name: "eu"}}, Reason: record.BudgetExhausted}} {
 		e.App, e.Stream, e.Budget, e.Input, e.Output = "louver", "checkout", "shoppers", "events", topic
 		e.WindowStart = start.Add(time.Duration(i) * time.Hour)
-		e.WindowEnd, e.DueAt, e.ReleasedAt, e.Every = e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour), time.Hour
+		e.WindowEnd, e.DueAt, e.ReleasedAt, e.Every = e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour),
+			e.WindowStart.Add(time.Hour), time.Hour
 		e.Limit = budget.Limit{Epsilon: *some("24"), Per: 24 * time.Hour}
 		e.Price = []budget.Item{{Promise: privacy.NewPure(*some("0.4")), Times: 1}}
 		e.Standing.StreamSpent, e.Standing.BudgetSpent = some("12.5"), some("12.5")
-		for _, r := range []record.Series{{Name: "p99", Statistic: "quantile", P: some("0.99"), Unit: "ms"}, {Name: "users", Statistic: "count", Unit: "users"},
-			{Name: "typical", Statistic: "trimmed_mean", Unit: "ms"}, {Name: "top", Statistic: "mode"}, {Name: "mid", Statistic: "median", P: some("0.5"), Unit: "ms"}} {
+		for _, r := range []record.Series{{Name: "p99", Statistic: "quantile", P: some("0.99"), Unit: "ms"},
+			{Name: "users", Statistic: "count", Unit: "users"},
+			{Name: "typical", Statistic: "trimmed_mean", Unit: "ms"}, {Name: "top", Statistic: "mode"},
+			{Name: "mid", Statistic: "median", P: some("0.5"), Unit: "ms"}} {
 			r.Mechanism, r.Epsilon = "m", *some("0.1")
 			e.Releases = append(e.Releases, r)
 		}
@@ -103,7 +108,8 @@ func follows(t *testing.T, program ...string) {
 	end.Key, end.Value = []byte("end"), []byte(strings.Replace(string(end.Value), "checkout/", "end/", 1))
 	b.Produce(t, topic, 0, end)
 
-	cmd := exec.CommandContext(kafkatest.Context(t), program[0], append(program[1:], strings.Join(b.Conn.Brokers, ","), topic)...)
+	cmd := exec.CommandContext(kafkatest.Context(t), program[0],
+		append(program[1:], strings.Join(b.Conn.Brokers, ","), topic)...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
@@ -188,13 +194,16 @@ func TestPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker := map[string]string{"bootstrap.servers": strings.Join(b.Conn.Brokers, ","), "offset.storage.file.filename": filepath.Join(dir, "offsets"),
-		"key.converter": connector["key.converter"], "value.converter": connector["key.converter"], "listeners": "http://127.0.0.1:0", "plugin.discovery": "service_load"}
+	worker := map[string]string{"bootstrap.servers": strings.Join(b.Conn.Brokers, ","),
+		"offset.storage.file.filename": filepath.Join(dir, "offsets"),
+		"key.converter":                connector["key.converter"], "value.converter": connector["key.converter"],
+		"listeners": "http://127.0.0.1:0", "plugin.discovery": "service_load"}
 	var properties strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(worker)) {
 		fmt.Fprintf(&properties, "%s=%s\n", k, worker[k])
 	}
-	for name, content := range map[string]string{"connector.json": string(text), "worker.properties": properties.String()} {
+	for name, content := range map[string]string{"connector.json": string(text),
+		"worker.properties": properties.String()} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -204,8 +213,10 @@ func TestPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close() //nolint:errcheck // read below
-	cmd := exec.CommandContext(kafkatest.Context(t), "java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(libs, "*"),
-		"org.apache.kafka.connect.cli.ConnectStandalone", filepath.Join(dir, "worker.properties"), filepath.Join(dir, "connector.json"))
+	cmd := exec.CommandContext(kafkatest.Context(t), "java", "-Xmx256m", "-XX:TieredStopAtLevel=1",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join(libs, "*"),
+		"org.apache.kafka.connect.cli.ConnectStandalone", filepath.Join(dir, "worker.properties"),
+		filepath.Join(dir, "connector.json"))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -285,12 +296,14 @@ func postgres(t *testing.T) database {
 			t.Skipf("there is no user to run Postgres as: %v %s", err, out)
 		}
 	}
-	if out, err := as(t.Context(), "initdb", "-D", dir+"/data", "-U", "louver", "-A", "trust", "--no-sync", "-E", "UTF8").CombinedOutput(); err != nil {
+	if out, err := as(t.Context(), "initdb", "-D", dir+"/data", "-U", "louver", "-A", "trust", "--no-sync", "-E",
+		"UTF8").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	db := database{kafkatest.Address(t)}
 	_, port, _ := net.SplitHostPort(db.address)
-	server := as(context.Background(), "postgres", "-D", dir+"/data", "-h", "127.0.0.1", "-p", port, "-k", dir, "-c", "fsync=off")
+	server := as(context.Background(), "postgres", "-D", dir+"/data", "-h", "127.0.0.1", "-p", port, "-k", dir, "-c",
+		"fsync=off")
 	var log strings.Builder
 	server.Stdout, server.Stderr = &log, &log
 	if err := server.Start(); err != nil {
@@ -312,7 +325,8 @@ func postgres(t *testing.T) database {
 
 func (d database) psql(t *testing.T, name string, args ...string) *exec.Cmd {
 	host, port, _ := net.SplitHostPort(d.address)
-	return exec.CommandContext(t.Context(), "psql", append([]string{"-qAtX", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", port, "-U", "louver", "-d", name}, args...)...)
+	return exec.CommandContext(t.Context(), "psql",
+		append([]string{"-qAtX", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", port, "-U", "louver", "-d", name}, args...)...)
 }
 
 func (d database) run(t *testing.T, args ...string) string {
@@ -341,7 +355,8 @@ func TestConnectorKnowsTheRecord(t *testing.T) {
 	var schema struct {
 		Fields []struct{ Field string }
 	}
-	if err := json.Unmarshal([]byte(connector["value.converter.schema.content"]), &schema); err != nil || len(schema.Fields) == 0 {
+	if err := json.Unmarshal([]byte(connector["value.converter.schema.content"]), &schema); err != nil ||
+		len(schema.Fields) == 0 {
 		t.Fatal(err)
 	}
 	for _, f := range schema.Fields {

@@ -81,7 +81,8 @@ func documents(t *testing.T, text string) (all []string, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := util.ToRenderValues(chart, values(t, text), common.ReleaseOptions{Name: "shop", Namespace: "data", IsInstall: true}, common.DefaultCapabilities)
+	v, err := util.ToRenderValues(chart, values(t, text),
+		common.ReleaseOptions{Name: "shop", Namespace: "data", IsInstall: true}, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	all := rendered(t, most)
 	pod := all.deployment.Spec.Template.Labels
-	selectors := map[string]map[string]string{"deployment": all.deployment.Spec.Selector.MatchLabels, "budget": all.budget.Spec.Selector.MatchLabels, "network": all.network.Spec.PodSelector.MatchLabels}
+	selectors := map[string]map[string]string{"deployment": all.deployment.Spec.Selector.MatchLabels,
+		"budget": all.budget.Spec.Selector.MatchLabels, "network": all.network.Spec.PodSelector.MatchLabels}
 	for name, s := range all.services {
 		selectors[name] = s.Spec.Selector
 	}
@@ -231,7 +233,8 @@ func TestOperatorsAddressIsApart(t *testing.T) {
 	all := rendered(t, least)
 	for name, s := range all.services {
 		for _, p := range s.Spec.Ports {
-			if operators := strings.HasSuffix(name, "-operators"); operators != (p.TargetPort.StrVal == "operators") || operators && s.Spec.ClusterIP != "None" {
+			if operators := strings.HasSuffix(name, "-operators"); operators != (p.TargetPort.StrVal == "operators") ||
+				operators && s.Spec.ClusterIP != "None" {
 				t.Errorf("service %s leads to %s", name, p.TargetPort.StrVal)
 			}
 		}
@@ -239,11 +242,14 @@ func TestOperatorsAddressIsApart(t *testing.T) {
 	if n := len(all.services); n != 2 {
 		t.Errorf("%d services, want 2", n)
 	}
-	if rules := all.network.Spec.Ingress; len(rules) != 1 || rules[0].Ports[0].Port.StrVal != "http" || rules[0].From != nil {
+	if rules := all.network.Spec.Ingress; len(rules) != 1 || rules[0].Ports[0].Port.StrVal != "http" ||
+		rules[0].From != nil {
 		t.Errorf("by default the network lets in %+v", rules)
 	}
 	all = rendered(t, most)
-	if rules := all.network.Spec.Ingress; len(rules) != 2 || len(rules[0].From) != 1 || rules[1].Ports[0].Port.StrVal != "operators" || len(rules[1].From) != 1 || rules[1].From[0].PodSelector.MatchLabels["app"] != "prometheus" {
+	if rules := all.network.Spec.Ingress; len(rules) != 2 || len(rules[0].From) != 1 ||
+		rules[1].Ports[0].Port.StrVal != "operators" || len(rules[1].From) != 1 ||
+		rules[1].From[0].PodSelector.MatchLabels["app"] != "prometheus" {
 		t.Errorf("the network lets in %+v", rules)
 	}
 	if all.services["shop-louver-operators"].Spec.Type == core.ServiceTypeLoadBalancer {
@@ -270,7 +276,8 @@ func TestPodSecurityIsRestricted(t *testing.T) {
 		}
 		// A control: the evaluator does refuse.
 		c.SecurityContext.AllowPrivilegeEscalation = nil
-		refused := slices.ContainsFunc(evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec), func(r security.CheckResult) bool { return !r.Allowed })
+		refused := slices.ContainsFunc(evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec),
+			func(r security.CheckResult) bool { return !r.Allowed })
 		if !refused {
 			t.Error("the evaluator takes a container that may gain privileges")
 		}
@@ -281,7 +288,8 @@ func TestPod(t *testing.T) {
 	all := rendered(t, most)
 	pod := all.deployment.Spec.Template.Spec
 	c := pod.Containers[0]
-	for probe, want := range map[*core.Probe]string{c.StartupProbe: "/livez", c.LivenessProbe: "/livez", c.ReadinessProbe: "/readyz"} {
+	for probe, want := range map[*core.Probe]string{c.StartupProbe: "/livez", c.LivenessProbe: "/livez",
+		c.ReadinessProbe: "/readyz"} {
 		if got := probe.HTTPGet; got.Path != want || got.Port.StrVal != "operators" || got.Scheme != core.URISchemeHTTPS {
 			t.Errorf("probe %+v, want %s", got, want)
 		}
@@ -296,19 +304,24 @@ func TestPod(t *testing.T) {
 		}
 		env[e.Name] = e.Value
 	}
-	want := map[string]string{"LOUVER_STREAMS": "/etc/louver", "LOUVER_HTTP_ADDR": "0.0.0.0:8080", "LOUVER_METRICS_ADDR": "0.0.0.0:9797", "LOUVER_LOG_FORMAT": "console",
-		"LOUVER_KAFKA_BROKERS": "kafka:9092", "LOUVER_KAFKA_TLS": "true", "LOUVER_BAG_BYTES": "268435456", "LOUVER_METRICS_WEB_CONFIG_FILE": "/run/secrets/louver/web.yaml"}
+	want := map[string]string{"LOUVER_STREAMS": "/etc/louver", "LOUVER_HTTP_ADDR": "0.0.0.0:8080",
+		"LOUVER_METRICS_ADDR": "0.0.0.0:9797", "LOUVER_LOG_FORMAT": "console",
+		"LOUVER_KAFKA_BROKERS": "kafka:9092", "LOUVER_KAFKA_TLS": "true", "LOUVER_BAG_BYTES": "268435456",
+		"LOUVER_METRICS_WEB_CONFIG_FILE": "/run/secrets/louver/web.yaml"}
 	if !maps.Equal(env, want) {
 		t.Errorf("the environment is %v, want %v", env, want)
 	}
-	if *pod.EnableServiceLinks || *pod.TerminationGracePeriodSeconds <= 20 || c.Image != "registry.example.com/louver:v1.2.3" || pod.Volumes[1].Secret.SecretName != "louver-passwords" {
+	if *pod.EnableServiceLinks || *pod.TerminationGracePeriodSeconds <= 20 ||
+		c.Image != "registry.example.com/louver:v1.2.3" || pod.Volumes[1].Secret.SecretName != "louver-passwords" {
 		t.Errorf("%+v", pod)
 	}
 	// Files reach the pod as they are, and others start new pods.
-	if got := all.config.Data; len(got) != 2 || got["streams.yaml"] != values(t, least)["streams"].(map[string]any)["streams.yaml"] || got["checkout.avsc"] != `{"type": "long"}` {
+	if got := all.config.Data; len(got) != 2 || got["streams.yaml"] != values(t,
+		least)["streams"].(map[string]any)["streams.yaml"] || got["checkout.avsc"] != `{"type": "long"}` {
 		t.Errorf("the config map has %q", got)
 	}
-	before, after := all.deployment.Spec.Template.Annotations["checksum/streams"], rendered(t, strings.Replace(most, "version: 1", "version: 1 ", 1)).deployment.Spec.Template.Annotations["checksum/streams"]
+	before, after := all.deployment.Spec.Template.Annotations["checksum/streams"], rendered(t,
+		strings.Replace(most, "version: 1", "version: 1 ", 1)).deployment.Spec.Template.Annotations["checksum/streams"]
 	if before == "" || before == after {
 		t.Errorf("the checksum of the streams is %q before and %q after a change", before, after)
 	}

@@ -20,7 +20,8 @@ var versions = []string{"1.25.0", "1.37.0"}
 
 // What the chart makes follows the schemas that Kubernetes publishes.
 func TestConform(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "python3", "-c", "import kubernetes_validate; print(kubernetes_validate.__path__[0])").Output()
+	out, err := exec.CommandContext(t.Context(), "python3", "-c",
+		"import kubernetes_validate; print(kubernetes_validate.__path__[0])").Output()
 	if err != nil {
 		t.Skipf("there are no schemas of Kubernetes; pip install kubernetes-validate brings them: %v", err)
 	}
@@ -41,7 +42,8 @@ func TestConform(t *testing.T) {
 		}))
 		defer server.Close()
 		v, err := validator.New([]string{server.URL + "/{{.ResourceKind}}{{.KindSuffix}}.json"},
-			validator.Opts{Strict: true, KubernetesVersion: version, SkipKinds: map[string]struct{}{"ServiceMonitor": {}}}) // not of Kubernetes; read strictly elsewhere
+			// not of Kubernetes; read strictly elsewhere
+			validator.Opts{Strict: true, KubernetesVersion: version, SkipKinds: map[string]struct{}{"ServiceMonitor": {}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +72,8 @@ func TestConform(t *testing.T) {
 				}
 			}
 		}
-		for _, kind := range []string{"Deployment", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "NetworkPolicy", "Service"} {
+		for _, kind := range []string{"Deployment", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "NetworkPolicy",
+			"Service"} {
 			if kinds[kind] == 0 {
 				t.Errorf("Kubernetes %s: no %s was checked", version, kind)
 			}

@@ -59,7 +59,8 @@ func TestFailingReader(t *testing.T) {
 
 func TestDiscreteLaplace(t *testing.T) {
 	s := testSource(2)
-	for _, c := range []struct{ num, den, scale uint64 }{{1, 1, 1}, {1, 10, 1}, {1, 1, 10}, {5, 2, 1}, {20, 7, 6}, {123456789012345678, 300000000000000000, 1}, {1 << 62, 1 << 32, 3 << 31}} {
+	for _, c := range []struct{ num, den, scale uint64 }{{1, 1, 1}, {1, 10, 1}, {1, 1, 10}, {5, 2, 1}, {20, 7, 6},
+		{123456789012345678, 300000000000000000, 1}, {1 << 62, 1 << 32, 3 << 31}} {
 		epsilon := float64(c.num) / float64(c.den) / float64(c.scale)
 		const side = 60
 		law := func(factor float64) []float64 {
@@ -210,7 +211,8 @@ func TestIntervals(t *testing.T) {
 		t.Helper()
 		w, _, _ := big.ParseFloat(want, 10, 400, big.ToNearestEven)
 		gap := new(big.Float).Sub(x.Hi, x.Lo)
-		if d := new(big.Float).Sub(w, x.Lo); d.Cmp(big.NewFloat(-1e-100)) < 0 || d.Cmp(new(big.Float).Add(gap, big.NewFloat(1e-100))) > 0 {
+		if d := new(big.Float).Sub(w, x.Lo); d.Cmp(big.NewFloat(-1e-100)) < 0 ||
+			d.Cmp(new(big.Float).Add(gap, big.NewFloat(1e-100))) > 0 {
 			t.Errorf("%s is not in [%.110g, %.110g]", name, x.Lo, x.Hi)
 		}
 		if gap.Cmp(big.NewFloat(1e-90)) > 0 {
@@ -219,7 +221,8 @@ func TestIntervals(t *testing.T) {
 	}
 	near("e", FromInt(1, 320).Exp(), e)
 	near("ln 2", FromInt(2, 320).Log(), ln2)
-	near("ln(1/8) + 3 ln 2", FromInt(1, 320).Quo(FromInt(8, 320)).Log().Add(FromInt(3, 320).Mul(FromInt(2, 320).Log())), "0")
+	near("ln(1/8) + 3 ln 2", FromInt(1, 320).Quo(FromInt(8, 320)).Log().Add(FromInt(3, 320).Mul(FromInt(2, 320).Log())),
+		"0")
 
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -230,7 +233,8 @@ func TestIntervals(t *testing.T) {
 			t.Fatalf("e^%v: 80 bits do not enclose 500 bits", x)
 		}
 		back := fine.Log()
-		if want := FromRat(rat, 500); back.Lo.Cmp(want.Hi) > 0 || back.Hi.Cmp(want.Lo) < 0 || new(big.Float).Sub(back.Hi, back.Lo).Cmp(big.NewFloat(1e-100)) > 0 {
+		if want := FromRat(rat, 500); back.Lo.Cmp(want.Hi) > 0 || back.Hi.Cmp(want.Lo) < 0 ||
+			new(big.Float).Sub(back.Hi, back.Lo).Cmp(big.NewFloat(1e-100)) > 0 {
 			t.Fatalf("ln e^%v = [%.40g, %.40g]", x, back.Lo, back.Hi)
 		}
 	}

@@ -49,9 +49,11 @@ func TestFlip(t *testing.T) {
 		crowd
 		top int
 	}{
-		"one of the best level is the heaviest": {crowd{[]uint64{1, 3, 8, 20}, []Candidate{{5, 10}, {1, 11}, {2, 12}, {3, 18}}}, 0},
-		"another one is the heaviest":           {crowd{[]uint64{2, 1, 3, 40}, []Candidate{{1, 10}, {9, 12}, {4, 11}, {1, 11}}}, 1},
-		"many are the heaviest":                 {crowd{[]uint64{12, 9, 30}, []Candidate{{7, 10}, {3, 10}, {7, 12}}}, 0},
+		"one of the best level is the heaviest": {crowd{[]uint64{1, 3, 8, 20},
+			[]Candidate{{5, 10}, {1, 11}, {2, 12}, {3, 18}}}, 0},
+		"another one is the heaviest": {crowd{[]uint64{2, 1, 3, 40},
+			[]Candidate{{1, 10}, {9, 12}, {4, 11}, {1, 11}}}, 1},
+		"many are the heaviest": {crowd{[]uint64{12, 9, 30}, []Candidate{{7, 10}, {3, 10}, {7, 12}}}, 0},
 	} {
 		dptest.CheckSampler(t, name, dptest.Counts(100000, len(c.of), func() int {
 			c.spin(&w, rate)

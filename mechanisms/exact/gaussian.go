@@ -26,7 +26,8 @@ func (s *Source) DiscreteGaussian(variance *big.Rat) *big.Int {
 		exponent := gap.Mul(gap, gap)
 		exponent.Quo(exponent, scale)
 		near, _ := exponent.Float64()
-		// The exponent is within 2^−53 of near, relatively, and x·e^{−x} < 1: 2^−50 covers this and the exponential's own error.
+		// The exponent is within 2^−53 of near, relatively, and x·e^{−x} < 1: 2^−50 covers this and the exponential's own
+		// error.
 		if s.RealCoin(math.Exp(-near), 0x1p-50, func(prec uint) Interval { return FromRat(exponent, prec).Neg().Exp() }) {
 			return y
 		}

@@ -44,5 +44,6 @@ func (s *Source) ExpCoinOf(r Rate, k *big.Int) bool {
 	// float64 rounds e^{−κ·k} to 0 unless κ is tiny. The bound of [Rate.Weight] holds for any k that float64 rounds.
 	y, _ := new(big.Float).SetInt(k).Float64()
 	w := math.Exp(-r.approx * y)
-	return s.RealCoin(w, w*(2*WeightError)+0x1p-62, func(prec uint) Interval { return r.Power(new(big.Rat).SetInt(k), prec) })
+	return s.RealCoin(w, w*(2*WeightError)+0x1p-62,
+		func(prec uint) Interval { return r.Power(new(big.Rat).SetInt(k), prec) })
 }

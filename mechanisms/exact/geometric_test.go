@@ -11,7 +11,8 @@ import (
 
 func TestGeometric(t *testing.T) {
 	s := testSource(31)
-	for _, kappa := range []*big.Rat{big.NewRat(1, 1), big.NewRat(1, 10), big.NewRat(7, 3), big.NewRat(123456789012345678, 300000000000000000)} {
+	for _, kappa := range []*big.Rat{big.NewRat(1, 1), big.NewRat(1, 10), big.NewRat(7, 3),
+		big.NewRat(123456789012345678, 300000000000000000)} {
 		rate := NewRate(kappa)
 		const cells = 60
 		law := func(factor float64) []float64 {

@@ -29,7 +29,8 @@ func TestPick(t *testing.T) {
 	s := testSource(11)
 	levels := []int64{3, 0, 900, 1, 1, 5, 2}
 	weights, long := picker(NewRate(big.NewRat(7, 10)), levels)
-	dptest.CheckSampler(t, "pick", dptest.Counts(50000, len(levels), func() int { return s.Pick(weights, WeightError, long) }), func(f float64) []float64 {
+	dptest.CheckSampler(t, "pick", dptest.Counts(50000, len(levels),
+		func() int { return s.Pick(weights, WeightError, long) }), func(f float64) []float64 {
 		law := make([]float64, len(levels))
 		for i, k := range levels {
 			law[i] = math.Exp(-0.7 * f * float64(k))

@@ -43,7 +43,8 @@ type study struct {
 
 // defaults computes the study from which the default was chosen.
 func defaults(s *session) error {
-	st := &study{name: "defaults", inputs: inputs(), quantiles: [][2]int64{{1, 2}, {9, 10}, {99, 100}}, epsilons: []float64{0.1, 0.5, 1, 2},
+	st := &study{name: "defaults", inputs: inputs(), quantiles: [][2]int64{{1, 2}, {9, 10}, {99, 100}},
+		epsilons:   []float64{0.1, 0.5, 1, 2},
 		contenders: contenders(), fewer: 1, charts: []string{"p50-epsilon0.1", "p99-epsilon1"},
 		sizes: func(in input) []int {
 			sizes := []int{100, 1000, 10_000, 100_000}
@@ -61,8 +62,10 @@ func defaults(s *session) error {
 // wider computes settings that influenced no choice: other inputs, lower tails, less ε, few and very many users. It
 // leaves out smooth sensitivity, which is never the best in the first study.
 func wider(s *session) error {
-	st := &study{name: "wider", inputs: otherInputs(), quantiles: [][2]int64{{1, 100}, {1, 10}, {1, 4}, {1, 2}, {3, 4}, {19, 20}, {99, 100}},
-		epsilons: []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4, charts: []string{"p1-epsilon0.2", "p95-epsilon0.2"},
+	st := &study{name: "wider", inputs: otherInputs(),
+		quantiles: [][2]int64{{1, 100}, {1, 10}, {1, 4}, {1, 2}, {3, 4}, {19, 20}, {99, 100}},
+		epsilons:  []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4,
+		charts: []string{"p1-epsilon0.2", "p95-epsilon0.2"},
 		sizes: func(in input) []int {
 			sizes := []int{30, 300, 3000, 30_000}
 			if in.name == "latencies" {
@@ -75,7 +78,8 @@ func wider(s *session) error {
 
 func (st *study) run(s *session) error {
 	all := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error")
-	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean", "best_mean", "best_by_mean", "ratio_of_means",
+	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean", "best_mean", "best_by_mean",
+		"ratio_of_means",
 		"default_median", "best_median", "best_by_median", "ratio_of_medians", "margin_mean", "margin_median")
 	offered := len(st.contenders)
 	list := append(slices.Clone(st.contenders), defaultChoices()...)
@@ -111,7 +115,8 @@ func (st *study) run(s *session) error {
 					r := rows[offered]
 					summary.add(in.name, in.unit, c.n, c.epsilon, alpha, c.information(),
 						r.mean, rows[mean].mean, list[mean].name, ratio(r.mean, rows[mean].mean, in.step/100),
-						r.median, rows[median].median, list[median].name, ratio(r.median, rows[median].median, in.step), rows[0].mean, rows[0].median)
+						r.median, rows[median].median, list[median].name, ratio(r.median, rows[median].median, in.step), rows[0].mean,
+						rows[0].median)
 				}
 			}
 		}
@@ -124,7 +129,8 @@ func (st *study) run(s *session) error {
 		scores.add(m.name, a.settings, a.misses, math.Exp(a.logs/n), a.worst, b.misses, math.Exp(b.logs/n), b.worst)
 	}
 	for _, key := range st.charts {
-		if err := s.chart(st.name+"-latencies-"+key, "mean error of a quantile of latencies", "users", "mean error, ms", true, true, st.curves[key]...); err != nil {
+		if err := s.chart(st.name+"-latencies-"+key, "mean error of a quantile of latencies", "users", "mean error, ms", true,
+			true, st.curves[key]...); err != nil {
 			return err
 		}
 	}
@@ -154,13 +160,15 @@ func headlines(s *session) error {
 	t := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error", "microseconds_a_draw")
 	all := inputs()
 	// The worst case for a measure that favours small values.
-	upperHalf := input{name: "upper half", unit: "ms", upper: 60000, step: 1, value: func(r *stream) float64 { return 30000 + 20000*r.uniform() }}
+	upperHalf := input{name: "upper half", unit: "ms", upper: 60000, step: 1,
+		value: func(r *stream) float64 { return 30000 + 20000*r.uniform() }}
 	for _, h := range []struct {
 		input   input
 		n       int
 		p, q    int64
 		epsilon float64
-	}{{all[1], 1000, 1, 2, 0.1}, {all[0], 100, 1, 2, 0.1}, {all[0], 1000, 99, 100, 1}, {upperHalf, 100, 1, 2, 0.1}, {upperHalf, 1000, 1, 2, 0.1}} {
+	}{{all[1], 1000, 1, 2, 0.1}, {all[0], 100, 1, 2, 0.1}, {all[0], 1000, 99, 100, 1}, {upperHalf, 100, 1, 2, 0.1},
+		{upperHalf, 1000, 1, 2, 0.1}} {
 		c := newSetting(h.input)
 		c.n, c.p, c.q, c.epsilon = h.n, h.p, h.q, h.epsilon
 		var samples []*laws.Sample
@@ -213,7 +221,8 @@ func ratio(a, b, floor float64) float64 {
 
 // time returns how long one draw of the library takes, in microseconds, or nothing if the library has no such name.
 func (c *setting) time(name string, sample *laws.Sample) (any, error) {
-	query := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{decimal.New(c.p, 0).Div(decimal.New(c.q, 0))},
+	query := mechanisms.Query{Statistic: mechanisms.Quantile,
+		P:         []decimal.Decimal{decimal.New(c.p, 0).Div(decimal.New(c.q, 0))},
 		Mechanism: name, Epsilon: decimal.NewFromFloat(c.epsilon), Grid: c.input.grid()}
 	switch {
 	case name == theDefault:

@@ -119,7 +119,8 @@ func TestMeanOverGaps(t *testing.T) {
 	in := populations()[0]
 	sample := in.fineSample(50, 0)
 	grid := in.grid()
-	m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: "duff", Prior: "uniform", Epsilon: decimal.New(1, 0), Grid: grid})
+	m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: "duff", Prior: "uniform",
+		Epsilon: decimal.New(1, 0), Grid: grid})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ const fineStep = 1e-7
 // populations returns those of Gillenwater & Muñoz Medina (2020), figure 1.
 func populations() []input {
 	return []input{
-		{name: "normal", lower: -10, upper: 10, step: fineStep, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
+		{name: "normal", lower: -10, upper: 10, step: fineStep,
+			value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
 		{name: "uniform", upper: 1, step: fineStep, value: (*stream).uniform},
 		{name: "beta", upper: 1, step: fineStep, value: func(r *stream) float64 { // Beta(½, ½) is the arcsine law
 			return math.Pow(math.Sin(math.Pi/2*r.uniform()), 2)
@@ -84,11 +85,13 @@ func figure1Curves() []figure1Curve {
 		{name: "Duff", error: overGaps(laws.Duff(1, 2))},
 		{name: "Duff, change one", error: overGaps(laws.Replace(figure1Rank, n))},
 		{name: "SmoothSens e (Cauchy)", error: published(func(e float64) laws.Noise { return laws.Cauchy(e, true) })},
-		{name: "SmoothSens e,d (Laplace, best)", tuned: func(e, beta float64) laws.Noise { return laws.Laplace(e, delta, beta) }},
+		{name: "SmoothSens e,d (Laplace, best)",
+			tuned: func(e, beta float64) laws.Noise { return laws.Laplace(e, delta, beta) }},
 		{name: "SmoothSens e,d (Laplace, published)", error: published(func(e float64) laws.Noise {
 			return laws.Noise{Alpha: e / 2, Beta: e / (2 * math.Log(2/delta)), Tail: laws.Laplace(e, delta, 0).Tail}
 		})},
-		{name: "LaplaceLN e,d (best)", tuned: func(e, beta float64) laws.Noise { return laws.LLN(concentrated(e, delta), beta) }},
+		{name: "LaplaceLN e,d (best)",
+			tuned: func(e, beta float64) laws.Noise { return laws.LLN(concentrated(e, delta), beta) }},
 		{name: "margin, n private", error: aroundMidpoint},
 		{name: "smooth_power, n private", error: ours(laws.Power)},
 		{name: "smooth_student_t, n private", error: ours(func(e float64) laws.Noise { return laws.Student(e, false) })},
@@ -129,7 +132,8 @@ func figure1(s *session) error {
 				lines[i].deviation = append(lines[i].deviation, deviation)
 			}
 		}
-		if err := s.chart("figure1-"+in.name, "median of 1000 values, "+in.name, "epsilon", "mean |T - M|", false, true, lines...); err != nil {
+		if err := s.chart("figure1-"+in.name, "median of 1000 values, "+in.name, "epsilon", "mean |T - M|", false, true,
+			lines...); err != nil {
 			return err
 		}
 	}
@@ -192,7 +196,8 @@ func figure1Times(s *session) error {
 	for _, epsilon := range []string{"0.1", "1"} {
 		e := decimal.RequireFromString(epsilon)
 		for _, name := range []string{"duff", "margin", "smooth_power", "smooth_student_t"} {
-			m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name, Epsilon: e, Grid: grid, Prior: "uniform"})
+			m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name, Epsilon: e, Grid: grid,
+				Prior: "uniform"})
 			if err != nil {
 				return err
 			}
@@ -202,7 +207,8 @@ func figure1Times(s *session) error {
 			}
 			t.add(name, "add or remove one", epsilon, micros)
 		}
-		for _, spec := range []smooth.Spec{{Noise: "cauchy", Published: true}, {Noise: "laplace", Delta: decimal.New(1, -3)}, {Noise: "lln"}} {
+		for _, spec := range []smooth.Spec{{Noise: "cauchy", Published: true}, {Noise: "laplace", Delta: decimal.New(1, -3)},
+			{Noise: "lln"}} {
 			spec.Statistic, spec.ReplaceOne, spec.Epsilon, spec.Last = "median", true, e, in.last()
 			m, err := smooth.New(spec)
 			if err != nil {

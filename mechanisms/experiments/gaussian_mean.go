@@ -10,7 +10,8 @@ import (
 )
 
 // gaussianInput is N(0, 1) with distant bounds that are not centred on the mean.
-var gaussianInput = input{name: "gaussian mean", lower: -50, upper: 1050, step: 1e-4, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }}
+var gaussianInput = input{name: "gaussian mean", lower: -50, upper: 1050, step: 1e-4,
+	value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }}
 
 // meanNoise is a noise of Bun & Steinke (2019) and of ours, for any β.
 type meanNoise struct {
@@ -120,7 +121,8 @@ func gaussianMean(s *session) error {
 }
 
 func gaussianByTrim(s *session) error {
-	t := newTable("n", "epsilon", "m", "noise", "promise", "mean_squared_error", "of_which_sampling", "best_beta_by_epsilon", "plain_mean")
+	t := newTable("n", "epsilon", "m", "noise", "promise", "mean_squared_error", "of_which_sampling",
+		"best_beta_by_epsilon", "plain_mean")
 	const n = 201
 	set := newGaussianSet(n, s.reps(40, 4))
 	for _, epsilon := range []float64{0.2, 0.5, 1, 2} {
@@ -139,7 +141,8 @@ func gaussianByTrim(s *session) error {
 			last.x, last.y = append(last.x, float64(m)), append(last.y, 1.0/n)
 		}
 		if epsilon == 1 {
-			if err := s.chart("gaussian-mean-trim", "mean of 201 values of N(0,1), epsilon = 1", "trimmed at each end, m", "mean squared error", false, true, lines...); err != nil {
+			if err := s.chart("gaussian-mean-trim", "mean of 201 values of N(0,1), epsilon = 1", "trimmed at each end, m",
+				"mean squared error", false, true, lines...); err != nil {
 				return err
 			}
 		}
@@ -179,7 +182,9 @@ func gaussianByUsers(s *session) error {
 			last.name = "without privacy: 1/n"
 			last.x, last.y = append(last.x, float64(n)), append(last.y, plain)
 		}
-		if err := s.chart(fmt.Sprintf("gaussian-mean-users-epsilon%g", epsilon), fmt.Sprintf("mean of n values of N(0,1), epsilon = %g, best m", epsilon), "n", "mean squared error", true, true, lines...); err != nil {
+		if err := s.chart(fmt.Sprintf("gaussian-mean-users-epsilon%g", epsilon),
+			fmt.Sprintf("mean of n values of N(0,1), epsilon = %g, best m", epsilon), "n", "mean squared error", true, true,
+			lines...); err != nil {
 			return err
 		}
 	}
@@ -189,7 +194,8 @@ func gaussianByUsers(s *session) error {
 // gaussianTheorem takes m as a multiple of ln((b−a)/σ)/t with t = ε/2 = β, and shows how far the error exceeds σ²/n, in
 // units of σ²/n²: the theorem bounds this by terms in 1/ε, 1/ε² and logarithms.
 func gaussianTheorem(s *session) error {
-	t := newTable("n", "epsilon", "multiple", "m", "smooth_sensitivity_times_n", "excess_times_n_squared", "excess_times_n_squared_epsilon_squared")
+	t := newTable("n", "epsilon", "multiple", "m", "smooth_sensitivity_times_n", "excess_times_n_squared",
+		"excess_times_n_squared_epsilon_squared")
 	for _, epsilon := range []float64{0.5, 1, 2} {
 		for _, n := range []int64{500, 1000, 2000, 4000} {
 			set := newGaussianSet(n, s.reps(12, 2))

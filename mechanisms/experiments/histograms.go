@@ -48,7 +48,8 @@ func histograms(s *session) error {
 	}
 	const step, epsilon = 0.01, 0.5
 	draws := s.reps(1000, 100)
-	t := newTable("figure", "measurement", "mechanism", "group", "n", "median", "p5", "p25", "p50", "p75", "p95", "told_apart")
+	t := newTable("figure", "measurement", "mechanism", "group", "n", "median", "p5", "p25", "p50", "p75", "p95",
+		"told_apart")
 	for figure, mechanism := range []string{"LaplaceLN", "Duff"} {
 		var panels [][2][]float64
 		for column, m := range measurements() {

@@ -74,8 +74,10 @@ func lognormal(random *stream, median, sigma float64) float64 {
 // inputs returns the inputs of the study of defaults.
 func inputs() []input {
 	return []input{
-		{name: "latencies", unit: "ms", upper: 60000, step: 1, value: func(r *stream) float64 { return lognormal(r, 120, 0.6) }},
-		{name: "normal", lower: -10, upper: 10, step: 0.001, value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
+		{name: "latencies", unit: "ms", upper: 60000, step: 1,
+			value: func(r *stream) float64 { return lognormal(r, 120, 0.6) }},
+		{name: "normal", lower: -10, upper: 10, step: 0.001,
+			value: func(r *stream) float64 { return distuv.UnitNormal.Quantile(r.uniform()) }},
 		// A population with fewer people at each age above 55.
 		{name: "ages", unit: "years", upper: 120, step: 1, value: func(r *stream) float64 {
 			for {
@@ -138,6 +140,7 @@ func otherInputs() []input {
 		{name: "balances", unit: "euro", lower: -10000, upper: 10000, step: 1, value: func(r *stream) float64 {
 			return -200 + 800*distuv.UnitNormal.Quantile(r.uniform())/math.Sqrt(r.uniform())
 		}},
-		{name: "scores", unit: "points", upper: 100, step: 1, value: func(r *stream) float64 { return 100 * math.Sqrt(r.uniform()) }},
+		{name: "scores", unit: "points", upper: 100, step: 1,
+			value: func(r *stream) float64 { return 100 * math.Sqrt(r.uniform()) }},
 	}
 }

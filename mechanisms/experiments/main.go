@@ -1,6 +1,6 @@
 // Command experiments repeats the papers' experiments with the library's mechanisms and studies its defaults. Each
-// experiment is one file and writes tables (CSV) and charts (SVG); README.md describes the results. It is a module of its
-// own, so that the program does not depend on what draws charts.
+// experiment is one file and writes tables (CSV) and charts (SVG); README.md describes the results. It is a module of
+// its own, so that the program does not depend on what draws charts.
 //
 //	cd mechanisms/experiments && go run . [-only NAME] [-quick] [-out FOLDER] [-vertebral FILE]
 package main
@@ -47,7 +47,8 @@ func run(arguments []string) error {
 	only := flags.String("only", "", "run one experiment: "+strings.Join(names(), ", "))
 	quick := flags.Bool("quick", false, "fewer repetitions")
 	out := flags.String("out", "results", "folder to write to")
-	vertebral := flags.String("vertebral", "", "CSV file of the vertebral column data set (two classes); without it, histograms are left out")
+	vertebral := flags.String("vertebral", "",
+		"CSV file of the vertebral column data set (two classes); without it, histograms are left out")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -57,7 +58,8 @@ func run(arguments []string) error {
 	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err
 	}
-	s := &session{folder: *out, quick: *quick, vertebral: *vertebral, log: func(format string, a ...any) { fmt.Printf(format+"\n", a...) }}
+	s := &session{folder: *out, quick: *quick, vertebral: *vertebral,
+		log: func(format string, a ...any) { fmt.Printf(format+"\n", a...) }}
 	for _, e := range experiments() {
 		if *only != "" && *only != e.name {
 			continue

@@ -27,7 +27,8 @@ type meanStudy struct {
 }
 
 func meanStudies() []meanStudy {
-	informed := []releaser{{"clipped, users known", "clipped", 1, false}, {"… told three times the users", "clipped", 3, false},
+	informed := []releaser{{"clipped, users known", "clipped", 1, false},
+		{"… told three times the users", "clipped", 3, false},
 		{"… told a third of the users", "clipped", 1. / 3, false}, {"clipped, count released", "clipped", 0, true}}
 	plain := func(names ...string) (all []releaser) {
 		for _, name := range names {
@@ -53,16 +54,19 @@ type meanResults struct {
 func means(s *session) error {
 	r := &meanResults{
 		all: newTable("statistic", "trim", "input", "study", "n", "epsilon", "mechanism", "mean_error", "median_error"),
-		scores: newTable("statistic", "trim", "mechanism", "settings", "over_1.1", "geometric_mean_ratio", "worst_ratio", "settings_from_40", "over_1.1_from_40",
+		scores: newTable("statistic", "trim", "mechanism", "settings", "over_1.1", "geometric_mean_ratio", "worst_ratio",
+			"settings_from_40", "over_1.1_from_40",
 			"geometric_mean_ratio_from_40", "worst_ratio_from_40"),
-		lost: newTable("statistic", "trim", "input", "study", "n", "epsilon", "information", "default", "best", "best_by", "ratio"),
+		lost: newTable("statistic", "trim", "input", "study", "n", "epsilon", "information", "default", "best", "best_by",
+			"ratio"),
 	}
 	for _, m := range meanStudies() {
 		if err := m.run(s, r); err != nil {
 			return err
 		}
 	}
-	if err := s.chart("means-latencies-epsilon1", "mean error of the mean of latencies, ε = 1", "users", "mean error, ms", true, true, r.curves...); err != nil {
+	if err := s.chart("means-latencies-epsilon1", "mean error of the mean of latencies, ε = 1", "users", "mean error, ms",
+		true, true, r.curves...); err != nil {
 		return err
 	}
 	for name, t := range map[string]*table{"means": r.all, "means-scores": r.scores, "means-lost": r.lost} {
@@ -105,8 +109,8 @@ type meanSetting struct {
 	epsilon float64
 }
 
-// compare draws from one input with any number of users and any ε. The scores are those of all settings, and of those in
-// which n·ε is at least 40.
+// compare draws from one input with any number of users and any ε. The scores are those of all settings, and of those
+// in which n·ε is at least 40.
 func (m meanStudy) compare(s *session, r *meanResults, at meanSetting, everywhere, informed []score) error {
 	for _, at.n = range []int{100, 1000, 10_000, 100_000} {
 		if s.quick && at.n > 1000 {
@@ -141,7 +145,8 @@ func (m meanStudy) outcomes(at meanSetting, samples []*laws.Sample, draws int) (
 	return rows, nil
 }
 
-// note writes the errors in one setting into the tables and curves, and returns them as ratios to those of the best rival.
+// note writes the errors in one setting into the tables and curves, and returns them as ratios to those of the best
+// rival.
 func (m meanStudy) note(r *meanResults, at meanSetting, rows []outcome) (ratios []float64) {
 	list := m.list()
 	least := best(rows[:len(m.rivals)], func(o outcome) float64 { return o.mean })
@@ -150,7 +155,8 @@ func (m meanStudy) note(r *meanResults, at meanSetting, rows []outcome) (ratios 
 		ratios = append(ratios, ratio(row.mean, rows[least].mean, at.in.step/1000))
 	}
 	if ratios[0] > 1.1 {
-		r.lost.add(m.statistic, m.trim, at.in.name, at.study, at.n, at.epsilon, at.epsilon*float64(at.n), rows[0].mean, rows[least].mean, list[least].name, ratios[0])
+		r.lost.add(m.statistic, m.trim, at.in.name, at.study, at.n, at.epsilon, at.epsilon*float64(at.n), rows[0].mean,
+			rows[least].mean, list[least].name, ratios[0])
 	}
 	if m.statistic == mechanisms.Mean && at.in.name == "latencies" && at.study == "wider" && at.epsilon == 1 {
 		for i, x := range m.rivals {
@@ -173,7 +179,8 @@ func (in input) meanSamples(n, count int) (samples []*laws.Sample) {
 
 // outcome draws from all samples.
 func (m meanStudy) outcome(in input, r releaser, samples []*laws.Sample, epsilon float64, draws int) (outcome, error) {
-	q := mechanisms.Query{Statistic: m.statistic, Mechanism: r.mechanism, Epsilon: decimal.NewFromFloat(epsilon), Grid: in.grid()}
+	q := mechanisms.Query{Statistic: m.statistic, Mechanism: r.mechanism, Epsilon: decimal.NewFromFloat(epsilon),
+		Grid: in.grid()}
 	if m.trim != "" {
 		q.Trim = decimal.RequireFromString(m.trim)
 	}

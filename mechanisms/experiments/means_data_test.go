@@ -33,7 +33,8 @@ func TestMeansOfUnseenData(t *testing.T) {
 		}
 		s := laws.NewSample(indices, in.last())
 		for _, epsilon := range []float64{0.1, 0.5, 1, 2} {
-			clipped, power, sums := errorOf(in, s, "clipped", epsilon), errorOf(in, s, "smooth_power", epsilon), errorOf(in, s, "two_sums", epsilon)
+			clipped, power, sums := errorOf(in, s, "clipped", epsilon), errorOf(in, s, "smooth_power", epsilon),
+				errorOf(in, s, "two_sums", epsilon)
 			t.Logf("%s, ε = %v: clipped %.3g, smooth_power %.3g, two_sums %.3g", in.name, epsilon, clipped, power, sums)
 			older.add(clipped / power)
 			whole.add(clipped / sums)
@@ -42,7 +43,8 @@ func TestMeansOfUnseenData(t *testing.T) {
 	mean := func(s score) float64 { return math.Exp(s.logs / float64(s.settings)) }
 	t.Logf("geometric means: %.2f of smooth_power's error, %.2f of that of two sums", mean(older), mean(whole))
 	if mean(older) > 0.8 || mean(whole) > 1 {
-		t.Errorf("the default mean has %.2f of the error of smooth_power and %.2f of that of two sums", mean(older), mean(whole))
+		t.Errorf("the default mean has %.2f of the error of smooth_power and %.2f of that of two sums", mean(older),
+			mean(whole))
 	}
 
 	web, last := column{"web_requests.csv", "bytes", 0, 1_000_000, 1}, map[string]int64{}
@@ -56,8 +58,10 @@ func TestMeansOfUnseenData(t *testing.T) {
 	}
 	s := laws.NewSample(indices, in.last())
 	for _, epsilon := range []float64{0.1, 0.5, 1, 2} {
-		clipped, power, sums := errorOf(in, s, "clipped", epsilon), errorOf(in, s, "smooth_power", epsilon), errorOf(in, s, "two_sums", epsilon)
-		t.Logf("bytes of %d clients, ε = %v: clipped %.4g, smooth_power %.4g, two_sums %.4g", len(last), epsilon, clipped, power, sums)
+		clipped, power, sums := errorOf(in, s, "clipped", epsilon), errorOf(in, s, "smooth_power", epsilon),
+			errorOf(in, s, "two_sums", epsilon)
+		t.Logf("bytes of %d clients, ε = %v: clipped %.4g, smooth_power %.4g, two_sums %.4g", len(last), epsilon, clipped,
+			power, sums)
 		if epsilon == 0.5 && clipped < 2*sums {
 			t.Errorf("clip: none is not as much better on the web's bytes as the documentation says: %v and %v", sums, clipped)
 		}

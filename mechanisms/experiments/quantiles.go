@@ -13,7 +13,8 @@ import (
 
 // severalQuantiles compares joint, with and without a released count, with split, by mean rank errors over draws.
 func severalQuantiles(s *session) error {
-	t := newTable("input", "n", "epsilon", "quantiles", "joint_rank_error", "joint_with_count_rank_error", "split_rank_error", "joint_error", "joint_with_count_error", "split_error", "unit")
+	t := newTable("input", "n", "epsilon", "quantiles", "joint_rank_error", "joint_with_count_rank_error",
+		"split_rank_error", "joint_error", "joint_with_count_error", "split_error", "unit")
 	lines := []line{{name: "joint"}, {name: "joint, count released"}, {name: "split"}}
 	for at := range quantileSettings() {
 		ranks, errors, err := at.errors(s)
@@ -28,7 +29,8 @@ func severalQuantiles(s *session) error {
 		}
 		t.add(at.in.name, at.n, at.epsilon, at.set, ranks[0], ranks[1], ranks[2], errors[0], errors[1], errors[2], at.in.unit)
 	}
-	if err := s.chart("quantiles", "evenly spaced quantiles of 10000 values of N(0,1), epsilon = 1", "quantiles", "mean rank error", false, false, lines...); err != nil {
+	if err := s.chart("quantiles", "evenly spaced quantiles of 10000 values of N(0,1), epsilon = 1", "quantiles",
+		"mean rank error", false, false, lines...); err != nil {
 		return err
 	}
 	return s.write("quantiles", t)
@@ -76,7 +78,8 @@ func (at quantileSetting) errors(s *session) (ranks, values [3]float64, err erro
 	const samples = 3
 	p, grid, draws := at.p(), at.in.grid(), s.reps(40, 1)
 	for kind, name := range []string{"joint", "joint", "split"} {
-		m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Quantiles, P: p, Mechanism: name, Epsilon: decimal.NewFromFloat(at.epsilon), Grid: grid})
+		m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Quantiles, P: p, Mechanism: name,
+			Epsilon: decimal.NewFromFloat(at.epsilon), Grid: grid})
 		if err != nil {
 			return ranks, values, err
 		}
@@ -140,7 +143,8 @@ func tails(s *session) error {
 			}
 			lines = append(lines, l)
 		}
-		if err := s.chart("tails-"+measure, "p99 of 1000 latencies by tilt, measure "+measure, "epsilon", "mean error, ms", true, true, lines...); err != nil {
+		if err := s.chart("tails-"+measure, "p99 of 1000 latencies by tilt, measure "+measure, "epsilon", "mean error, ms",
+			true, true, lines...); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,8 @@ func choices() []choice {
 //
 // with exact probabilities. For monotone scores the factor 2 disappears.
 func selection(s *session) error {
-	table := newTable("problem", "epsilon", "scores", "t", "best", "loss_bound", "exact_probability", "bound", "exact_by_bound", "expected_loss", "loss_exceeded_with_probability_e_minus_t")
+	table := newTable("problem", "epsilon", "scores", "t", "best", "loss_bound", "exact_probability", "bound",
+		"exact_by_bound", "expected_loss", "loss_exceeded_with_probability_e_minus_t")
 	var lines []line
 	for _, c := range choices() {
 		best := slices.Max(c.scores)
@@ -76,7 +77,8 @@ func selection(s *session) error {
 					loss := factor * c.sensitivity / epsilon * (math.Log(float64(len(law))/float64(optimal)) + t)
 					exact := c.atMost(best-loss, law)
 					exacts.x, exacts.y = append(exacts.x, t), append(exacts.y, math.Max(exact, 1e-6))
-					table.add(c.name, epsilon, kind, t, best, loss, exact, math.Exp(-t), exact/math.Exp(-t), expected, quantileLoss(c.scores, law, best, math.Exp(-t)))
+					table.add(c.name, epsilon, kind, t, best, loss, exact, math.Exp(-t), exact/math.Exp(-t), expected,
+						quantileLoss(c.scores, law, best, math.Exp(-t)))
 					if exact > math.Exp(-t) {
 						return fmt.Errorf("%s: the bound is broken at t = %v: %v", c.name, t, exact)
 					}
@@ -91,7 +93,8 @@ func selection(s *session) error {
 	for t := range 7 {
 		bound.x, bound.y = append(bound.x, float64(t)), append(bound.y, math.Exp(-float64(t)))
 	}
-	if err := s.chart("selection", "P(loss >= (2D/e)(ln(|R|/|Ropt|) + t)), epsilon = 0.1", "t", "probability", false, true, append([]line{bound}, lines...)...); err != nil {
+	if err := s.chart("selection", "P(loss >= (2D/e)(ln(|R|/|Ropt|) + t)), epsilon = 0.1", "t", "probability", false, true,
+		append([]line{bound}, lines...)...); err != nil {
 		return err
 	}
 	slices.SortStableFunc(table.rows[1:], func(a, b []string) int { return slices.Compare(a[:3], b[:3]) })

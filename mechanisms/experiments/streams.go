@@ -39,7 +39,8 @@ type streamCase struct {
 // streams compares the base measures on streams of latencies with the library's draws.
 func streams(s *session) error {
 	t := newTable("p", "n", "epsilon", "part", "prior", "median_error_ms", "mean_error_ms")
-	for _, c := range []streamCase{{"0.50", 50, "0.1"}, {"0.90", 300, "0.1"}, {"0.99", 1000, "0.1"}, {"0.99", 10_000, "0.05"}, {"0.50", 1000, "0.1"}} {
+	for _, c := range []streamCase{{"0.50", 50, "0.1"}, {"0.90", 300, "0.1"}, {"0.99", 1000, "0.1"},
+		{"0.99", 10_000, "0.05"}, {"0.50", 1000, "0.1"}} {
 		errors := streamErrors{}
 		for number := range s.reps(12, 1) {
 			if err := c.run(number, errors); err != nil {
@@ -58,15 +59,16 @@ func streams(s *session) error {
 		}
 		p := strings.TrimPrefix(c.p, "0.")
 		title := fmt.Sprintf("p%s of %d latencies, epsilon %s: median error", p, c.n, c.epsilon)
-		if err := s.chart(fmt.Sprintf("streams-p%s-n%d", p, c.n), title, "window", "ms", false, true, errors.lines()...); err != nil {
+		name := fmt.Sprintf("streams-p%s-n%d", p, c.n)
+		if err := s.chart(name, title, "window", "ms", false, true, errors.lines()...); err != nil {
 			return err
 		}
 	}
 	return s.write("streams", t)
 }
 
-// streamPriors are what draws follow where the data say little. The last has a filter that learns from earlier draws, which
-// also smooths them.
+// streamPriors are what draws follow where the data say little. The last has a filter that learns from earlier draws,
+// which also smooths them.
 var streamPriors = []string{"uniform", "cells", "tapered", "adaptive"}
 
 const smoothedPrior = "adaptive, smoothed"
@@ -109,7 +111,8 @@ func (e streamErrors) add(prior string, window int, x, truth int64) {
 }
 
 // follow draws from one window after another.
-func (e streamErrors) follow(query mechanisms.Query, prior string, windows []*mechanisms.Sample, truth []int64, random io.Reader) error {
+func (e streamErrors) follow(query mechanisms.Query, prior string, windows []*mechanisms.Sample, truth []int64,
+	random io.Reader) error {
 	m, err := mechanisms.New(query)
 	if err != nil {
 		return err

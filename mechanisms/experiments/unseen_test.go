@@ -120,13 +120,16 @@ func TestUnseenData(t *testing.T) {
 				gained.add(r)
 				best.add(ratio(after, least, in.step/100))
 				sum.add(ratio(before, least, in.step/100))
-				t.Logf("%-26s n %5d p %.2f ε %.2f: %s %9.4g, %s %9.4g, best %9.4g", column.name, c.n, c.alpha(), c.epsilon, former.name, before, now.name, after, least)
+				t.Logf("%-26s n %5d p %.2f ε %.2f: %s %9.4g, %s %9.4g, best %9.4g", column.name, c.n, c.alpha(), c.epsilon,
+					former.name, before, now.name, after, least)
 			}
 		}
 	}
 	mean := func(s score) float64 { return math.Exp(s.logs / float64(s.settings)) }
-	t.Logf("%d settings: the default's mean error is %.3f times that of the former one (more than 10 %% larger in %d, %.2f times at most)", settings, mean(gained), worse, gained.worst)
-	t.Logf("against the best of all: more than 10 %% off in %d, geometric mean %.3f, worst %.2f; the former default %d, %.3f, %.2f",
+	t.Logf("%d settings: the default's mean error is %.3f times that of the former one (more than 10 %% larger in %d, "+
+		"%.2f times at most)", settings, mean(gained), worse, gained.worst)
+	t.Logf("against the best of all: more than 10 %% off in %d, geometric mean %.3f, worst %.2f; the former default "+
+		"%d, %.3f, %.2f",
 		best.misses, mean(best), best.worst, sum.misses, mean(sum), sum.worst)
 	if mean(gained) > 1 || mean(best) > mean(sum) || best.misses > sum.misses {
 		t.Error("the default is no better than the former one")

@@ -24,8 +24,8 @@ import (
 type Public struct {
 	// Users is the expected number of users; 0: unknown.
 	Users int64
-	// CountEpsilon is the ε of a count of users that is also released; 0: none. CountMechanism is the count's mechanism; "": its
-	// default.
+	// CountEpsilon is the ε of a count of users that is also released; 0: none. CountMechanism is the count's mechanism;
+	// "": its default.
 	CountEpsilon   float64
 	CountMechanism string
 	// Shape describes how the values are distributed; nil: unknown.

@@ -85,7 +85,8 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		{"0.99", "1", 99, 100, 1, 2, "cells", "lognormal:120,0.6", 1000},
 		{"0.9", "0.3", 9, 10, 1, 2, "cells", "uniform", 5000},
 	} {
-		q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec(c.p)}, Epsilon: dec(c.epsilon), Mechanism: "margin", Prior: c.prior, Grid: g}
+		q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec(c.p)}, Epsilon: dec(c.epsilon),
+			Mechanism: "margin", Prior: c.prior, Grid: g}
 		s := shape(t, c.shape, g)
 
 		measure := mechanisms.Cells(g)
@@ -130,7 +131,8 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		}
 		for level, figure := range map[float64]float64{0.5: typical, 0.95: error95} {
 			if below[figure]/total > level+slack || upTo[figure]/total < level-slack {
-				t.Errorf("%+v: the error is up to %v with a probability of %.4f to %.4f, want %v", c, figure, below[figure]/total, upTo[figure]/total, level)
+				t.Errorf("%+v: the error is up to %v with a probability of %.4f to %.4f, want %v", c, figure, below[figure]/total,
+					upTo[figure]/total, level)
 			}
 		}
 	}
@@ -140,7 +142,8 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 // 20^{1/8} − 1 to 2^{1/8} − 1 for any data. Only the error of the lattice remains.
 func TestErrorsOfSmoothNoise(t *testing.T) {
 	g := grid(t, "-1000000", "1000000", "0.001")
-	q := mechanisms.Query{Statistic: mechanisms.TrimmedMean, Mechanism: "smooth_power", Trim: dec("0.05"), Epsilon: dec("1"), Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.TrimmedMean, Mechanism: "smooth_power", Trim: dec("0.05"),
+		Epsilon: dec("1"), Grid: g}
 	f := of(t, q, Public{Users: 1000, Shape: shape(t, "normal:10,50", g)})
 	want := (math.Pow(20, 1./8) - 1) / (math.Pow(2, 1./8) - 1)
 	if got := *f.Error95 / *f.TypicalError; math.Abs(got/want-1) > 0.01 {
@@ -159,7 +162,8 @@ func TestWorstMean(t *testing.T) {
 	if f.ValueError == nil || math.Abs(*f.ValueError/want-1) > 0.01 {
 		t.Fatalf("%v, want %.1f", f.ValueError, want)
 	}
-	for _, text := range []string{"uniform", "lognormal:120,0.6", "normal:0,1", "normal:30000,1000", "normal:59000,30000"} {
+	for _, text := range []string{"uniform", "lognormal:120,0.6", "normal:0,1", "normal:30000,1000",
+		"normal:59000,30000"} {
 		if data := of(t, q, Public{Users: 1000, Shape: shape(t, text, g)}); *data.Error95 > *f.ValueError*1.001 {
 			t.Errorf("%s: %v is more than %v", text, *data.Error95, *f.ValueError)
 		}
@@ -173,7 +177,8 @@ func TestWhatIsKnown(t *testing.T) {
 		for _, x := range []struct {
 			name  string
 			known bool
-		}{{"ranks", f.RankError != nil}, {"percentiles", f.Low != nil && f.High != nil}, {"count", f.CountError != nil}, {"lead", f.Lead != nil},
+		}{{"ranks", f.RankError != nil}, {"percentiles", f.Low != nil && f.High != nil}, {"count", f.CountError != nil},
+			{"lead", f.Lead != nil},
 			{"mean", f.ValueError != nil}, {"shape", f.TypicalError != nil && f.Error95 != nil}} {
 			if x.known {
 				s += x.name + " "
@@ -189,9 +194,12 @@ func TestWhatIsKnown(t *testing.T) {
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{}, "ranks "},
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{Users: 100}, "ranks percentiles "},
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{Shape: shape(t, "uniform", g)}, "ranks "},
-		{mechanisms.Query{Statistic: mechanisms.Median}, Public{Users: 100, Shape: shape(t, "uniform", g)}, "ranks percentiles shape "},
-		{mechanisms.Query{Statistic: mechanisms.Median, Mechanism: "smooth_power"}, Public{Users: 100, Shape: shape(t, "uniform", g)}, "shape "},
-		{mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5")}}, Public{Users: 100}, "ranks percentiles "},
+		{mechanisms.Query{Statistic: mechanisms.Median}, Public{Users: 100, Shape: shape(t, "uniform", g)},
+			"ranks percentiles shape "},
+		{mechanisms.Query{Statistic: mechanisms.Median, Mechanism: "smooth_power"},
+			Public{Users: 100, Shape: shape(t, "uniform", g)}, "shape "},
+		{mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5")}}, Public{Users: 100},
+			"ranks percentiles "},
 		{mechanisms.Query{Statistic: mechanisms.Count}, Public{Users: 100, Shape: shape(t, "uniform", g)}, "count "},
 		{mechanisms.Query{Statistic: mechanisms.Mode}, Public{}, "lead "},
 		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{}, ""},
@@ -214,7 +222,8 @@ func TestWhatIsKnown(t *testing.T) {
 // Below the quantile, the percentiles are as wide as the rank error. They are wider if the count is noisy too.
 func TestPercentiles(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
-	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.9")}, Epsilon: dec("0.5"), Mechanism: "margin", Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.9")}, Epsilon: dec("0.5"),
+		Mechanism: "margin", Grid: g}
 	exact := of(t, q, Public{Users: 5000})
 	noisy := of(t, q, Public{Users: 5000, CountEpsilon: 0.02})
 	if off := (0.9 - *exact.Low) * 5000 / *exact.RankError; off < 0.99 || off > 1.05 {
@@ -225,10 +234,12 @@ func TestPercentiles(t *testing.T) {
 	}
 	gaussian := of(t, q, Public{Users: 5000, CountEpsilon: 0.02, CountMechanism: "gaussian"})
 	if !(*gaussian.Low < *exact.Low && *gaussian.Low > *noisy.Low) {
-		t.Errorf("from %v with a Gaussian count, %v with a geometric one, %v with an exact one", *gaussian.Low, *noisy.Low, *exact.Low)
+		t.Errorf("from %v with a Gaussian count, %v with a geometric one, %v with an exact one", *gaussian.Low, *noisy.Low,
+			*exact.Low)
 	}
 	for mechanism, want := range map[string]int64{"": 150, "geometric": 150, "gaussian": 98} {
-		f := of(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: mechanism, Epsilon: dec("0.02"), Grid: g}, Public{})
+		f := of(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: mechanism, Epsilon: dec("0.02"), Grid: g},
+			Public{})
 		if *f.CountError != want {
 			t.Errorf("a count by %q: ± %d users, want ± %d", mechanism, *f.CountError, want)
 		}
@@ -242,7 +253,8 @@ func TestPercentiles(t *testing.T) {
 
 func BenchmarkOf(b *testing.B) {
 	g := grid(b, "0", "60000", "1")
-	for _, q := range []mechanisms.Query{{Statistic: mechanisms.Median}, {Statistic: mechanisms.TrimmedMean, Trim: dec("0.05")},
+	for _, q := range []mechanisms.Query{{Statistic: mechanisms.Median},
+		{Statistic: mechanisms.TrimmedMean, Trim: dec("0.05")},
 		{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.5"), dec("0.9"), dec("0.99")}}} {
 		for _, n := range []int64{1000, 20_000, 200_000, MostUsers} {
 			q.Epsilon, q.Grid = dec("1"), g

@@ -37,7 +37,8 @@ func TestTruth(t *testing.T) {
 			want float64
 		}{
 			{mechanisms.Query{Statistic: mechanisms.Median}, (at((n+1)/2) + at(n/2+1)) / 2},
-			{mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.75")}}, (at((3*n+3)/4) + at(3*n/4+1)) / 2},
+			{mechanisms.Query{Statistic: mechanisms.Quantile, P: []decimal.Decimal{dec("0.75")}},
+				(at((3*n+3)/4) + at(3*n/4+1)) / 2},
 			{mechanisms.Query{Statistic: mechanisms.Mean}, mean(list)},
 			{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1")}, trimmed},
 		} {
@@ -57,7 +58,8 @@ func TestTruth(t *testing.T) {
 			}
 			most = max(most, same)
 		}
-		for _, v := range truths(mechanisms.Query{Statistic: mechanisms.Mode, Grid: g}, mechanisms.NewSample(g, x.points))[0] {
+		for _, v := range truths(mechanisms.Query{Statistic: mechanisms.Mode, Grid: g},
+			mechanisms.NewSample(g, x.points))[0] {
 			if i := slices.Index(list, v); i < 0 || i+most > len(list) || list[i+most-1] != v {
 				t.Errorf("n = %d: %v is no mode of %v", n, v, list)
 			}
@@ -77,7 +79,8 @@ func TestOff(t *testing.T) {
 // size.
 func TestLargeSamplesAreBundled(t *testing.T) {
 	g := grid(t, "0", "1000000", "0.001")
-	q := mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.001"), dec("0.5"), dec("0.99999")}, Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.001"), dec("0.5"), dec("0.99999")},
+		Grid: g}
 	x := shape(t, "uniform", g).sampler(q, MostUsers).next()
 	if !slices.IsSortedFunc(x.points, func(a, b mechanisms.Point) int { return int(a.Index - b.Index) }) {
 		t.Error("the values are not in order")

@@ -37,7 +37,8 @@ func TestParseShapeRefuses(t *testing.T) {
 		}
 	}
 	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1"), Grid: g}
-	if _, err := Of(q, build(t, q), Public{Users: MostUsers + 1, Shape: shape(t, "uniform", g)}); err == nil || !strings.Contains(err.Error(), "want at most 1048576") {
+	if _, err := Of(q, build(t, q), Public{Users: MostUsers + 1, Shape: shape(t, "uniform", g)}); err == nil ||
+		!strings.Contains(err.Error(), "want at most 1048576") {
 		t.Errorf("too many users: %v", err)
 	}
 }

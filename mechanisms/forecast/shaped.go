@@ -35,7 +35,8 @@ func (l law) at(p float64) float64 {
 // samples of the shape, draws, and the noise of the released count.
 func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, evaluations int) (laws []law, err error) {
 	if public.Users > MostUsers {
-		return nil, fmt.Errorf("shape %q with %d users; want at most %d: beyond them, only ranks are forecast", public.Shape.text, public.Users, MostUsers)
+		return nil, fmt.Errorf("shape %q with %d users; want at most %d: beyond them, only ranks are forecast",
+			public.Shape.text, public.Users, MostUsers)
 	}
 	var counting mechanisms.Mechanism
 	if public.CountEpsilon > 0 {
@@ -55,7 +56,8 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 			if err != nil {
 				return nil, err
 			}
-			users = &mechanisms.NoisyCount{Value: draw.Values[0].Number, Epsilon: public.CountEpsilon, Mechanism: counting.Name()}
+			users = &mechanisms.NoisyCount{Value: draw.Values[0].Number, Epsilon: public.CountEpsilon,
+				Mechanism: counting.Name()}
 		}
 		if laws, err = appendErrors(laws, q, m, x, users, points, (evaluations+samples-1)/samples); err != nil {
 			return nil, err
@@ -68,7 +70,8 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 }
 
 // appendErrors draws repeatedly from one sample, each time with the next point of the lattice.
-func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount, points *lattice, draws int) ([]law, error) {
+func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount,
+	points *lattice, draws int) ([]law, error) {
 	sample, scale := mechanisms.NewSample(q.Grid, x.points), q.Scale(m)
 	truth := truths(q, sample)
 	if laws == nil {
@@ -107,7 +110,8 @@ func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "s
 // No two neighbours within k edits of n users have means further apart than R/(n−k+1), since the larger of the two has
 // at least n−k+1 users. The sample of n users at the lower end has such neighbours for every k: itself without k users,
 // and one more at the upper end. So its smooth sensitivity is the largest. Half of its draws lie above the end, by the
-// size of the noise, and those below are clamped to the end, so that 95 % of the noise is less than 97.5 % of the errors.
+// size of the noise, and those below are clamped to the end, so that 95 % of the noise is less than 97.5 % of the
+// errors.
 func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*float64, error) {
 	if public.Users > maxUsers {
 		return nil, nil

@@ -29,7 +29,8 @@ func TestSolve(t *testing.T) {
 		{mechanisms.Query{Statistic: mechanisms.Mode}, Public{}, Wanted{50, Ranks}},
 		{mechanisms.Query{Statistic: mechanisms.Mean, Clip: "none"}, Public{Users: 5000}, Wanted{100, Value}},
 		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 1000, Shape: s}, Wanted{5, Value}},
-		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.05")}, Public{Users: 1000, Shape: s}, Wanted{5, Value}},
+		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.05")}, Public{Users: 1000, Shape: s},
+			Wanted{5, Value}},
 	} {
 		c.q.Grid, c.q.Epsilon = g, dec("1")
 		name := string(c.q.Statistic)
@@ -78,7 +79,8 @@ func TestSolveFails(t *testing.T) {
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{}, Wanted{0.01, Ranks}, ErrUnreachable},
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{}, Wanted{0.01, Share}, ErrUnknown},
 		{mechanisms.Query{Statistic: mechanisms.Median}, Public{Users: 100}, Wanted{3, Value}, ErrUnknown},
-		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1")}, Public{Users: 100}, Wanted{3, Value}, ErrUnknown},
+		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1")}, Public{Users: 100}, Wanted{3, Value},
+			ErrUnknown},
 		{mechanisms.Query{Statistic: mechanisms.Mean}, Public{Users: 100}, Wanted{3, Value}, ErrUnknown},
 	} {
 		c.q.Grid = g

@@ -41,7 +41,8 @@ func newArsinh(c calibration) (noise, *big.Rat, error) {
 		}
 	}
 	if math.IsInf(best, 1) || n.alpha(firstPrec).Lo.Sign() <= 0 {
-		return nil, nil, wrong("beta", text(beta), "√(beta(beta/sigma² + 1/sigma + 2)) < epsilon = %s, so a beta well below epsilon²/2", text(c.epsilon))
+		return nil, nil, wrong("beta", text(beta),
+			"√(beta(beta/sigma² + 1/sigma + 2)) < epsilon = %s, so a beta well below epsilon²/2", text(c.epsilon))
 	}
 	return n, beta, nil
 }

@@ -157,7 +157,8 @@ func TestSensitivityByBruteForce(t *testing.T) {
 		u := newUniverse(size.points, size.most)
 		for name, s := range definitions() {
 			t.Run(fmt.Sprintf("%s/%d points", name, size.points), func(t *testing.T) {
-				compareWithBruteForce(t, u, s.statistic, size.users, func(h []int64) float64 { return s.plain(expand(h), size.points) })
+				compareWithBruteForce(t, u, s.statistic, size.users,
+					func(h []int64) float64 { return s.plain(expand(h), size.points) })
 			})
 		}
 	}

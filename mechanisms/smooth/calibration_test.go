@@ -66,7 +66,8 @@ func TestPublishedCalibrations(t *testing.T) {
 		s := Spec{Noise: c.noise, Epsilon: dec(c.epsilon), Beta: dec(c.beta), Delta: dec(c.delta), Published: c.published}
 		m, alpha, beta := noiseOf(t, s)
 		// A computed β is rounded down to 12 digits, and the α of tight Laplace noise depends on it.
-		if math.Abs(alpha-c.alpha) > 1e-10*c.alpha || math.Abs(beta-c.wantBeta) > 1e-11*c.wantBeta || sigmaOf(m.noise) != c.sigma {
+		if math.Abs(alpha-c.alpha) > 1e-10*c.alpha || math.Abs(beta-c.wantBeta) > 1e-11*c.wantBeta ||
+			sigmaOf(m.noise) != c.sigma {
 			t.Errorf("%s, ε = %s, published %v: α = %.15g, β = %.15g, σ = %v; want %.15g, %.15g, %v",
 				c.noise, c.epsilon, c.published, alpha, beta, sigmaOf(m.noise), c.alpha, c.wantBeta, c.sigma)
 		}

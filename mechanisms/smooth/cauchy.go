@@ -10,15 +10,15 @@ import (
 //
 // Published: α = β = ε/(2(γ+1)) [Nissim, Raskhodnikova & Smith 2007, Lemma 2.7].
 //
-// Tight, for ε > max(1, γ−1)·β: the loss at y is ln((1+|y'|^γ)/(1+|y|^γ)) − t with y' = e^t(y+s), so that |y'| is at most
-// e^t|y| + α for t ≥ 0 and e^t(|y| + α) for t ≤ 0. Its exponential is convex in e^−t (the perspective of a convex
+// Tight, for ε > max(1, γ−1)·β: the loss at y is ln((1+|y'|^γ)/(1+|y|^γ)) − t with y' = e^t(y+s), so that |y'| is at
+// most e^t|y| + α for t ≥ 0 and e^t(|y| + α) for t ≤ 0. Its exponential is convex in e^−t (the perspective of a convex
 // function), so that only t = 0, β and −β matter. That 1 + (x|y| + c)^γ ≤ Λ(1+|y|^γ) holds for all y is, by Hölder's
 // inequality with exponents γ and γ/(γ−1), the same as
 //
 //	c^γ ≤ (Λ−1)·(1 − (x^γ/Λ)^{1/(γ−1)})^{γ−1},
 //
-// and some y makes it an equality. With (x, c, Λ) = (1, α, e^ε), (e^β, α, e^{ε+β}) and (e^−β, αe^−β, e^{ε−β}) it gives the
-// three bounds whose least is α. For γ = 2 it is α² = min(2e^β(cosh ε − cosh β), 2(cosh ε − 1)).
+// and some y makes it an equality. With (x, c, Λ) = (1, α, e^ε), (e^β, α, e^{ε+β}) and (e^−β, αe^−β, e^{ε−β}) it gives
+// the three bounds whose least is α. For γ = 2 it is α² = min(2e^β(cosh ε − cosh β), 2(cosh ε − 1)).
 //
 // Drawn by rejection from min(1, |z|^−γ): |Z| = V with probability (γ−1)/γ, else V^{−1/(γ−1)}, kept with probability
 // 1/(1+|z|^γ) or 1/(1+|z|^−γ), which is at least ½.

@@ -98,7 +98,8 @@ func TestDrawIsAFunctionOfTheSample(t *testing.T) {
 		return index
 	}
 	for seed := range byte(50) {
-		if a, b := draw(seed, []int64{3, 40, 90}, []int64{2, 3, 1}), draw(seed, []int64{3, 3, 40, 40, 90}, []int64{1, 1, 1, 2, 1}); a != b {
+		if a, b := draw(seed, []int64{3, 40, 90}, []int64{2, 3, 1}),
+			draw(seed, []int64{3, 3, 40, 40, 90}, []int64{1, 1, 1, 2, 1}); a != b {
 			t.Errorf("seed %d: drew %d and %d", seed, a, b)
 		}
 	}

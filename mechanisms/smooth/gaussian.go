@@ -26,7 +26,8 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 	square := reach.Mul(reach)
 	half := alpha.Mul(alpha).Quo(whole(2, firstPrec))
 	byShift := reach.Mul(alpha).Add(half)
-	tooLarge := wrong("epsilon", text(c.epsilon), "less: the calibration of gaussian holds up to roughly 70 ln(2/delta) only")
+	tooLarge := wrong("epsilon", text(c.epsilon),
+		"less: the calibration of gaussian holds up to roughly 70 ln(2/delta) only")
 	if !byShift.Before(epsilon) {
 		return nil, nil, tooLarge
 	}

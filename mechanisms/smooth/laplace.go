@@ -42,10 +42,12 @@ func newLaplace(c calibration) (noise, *big.Rat, error) {
 	}
 	largest := n.largestAlpha(firstPrec).Lo
 	if largest.Sign() <= 0 {
-		return nil, nil, wrong("beta", text(beta), "a number so small that epsilon - (e^beta - 1)·ln(1/delta) + beta and epsilon - beta are more than 0")
+		return nil, nil, wrong("beta", text(beta),
+			"a number so small that epsilon - (e^beta - 1)·ln(1/delta) + beta and epsilon - beta are more than 0")
 	}
 	if c.published && largest.Cmp(n.alpha(firstPrec).Hi) < 0 {
-		return nil, nil, wrong("epsilon", text(c.epsilon), "less, or calibration tight: the published one holds for small epsilon only")
+		return nil, nil, wrong("epsilon", text(c.epsilon),
+			"less, or calibration tight: the published one holds for small epsilon only")
 	}
 	return n, beta, nil
 }

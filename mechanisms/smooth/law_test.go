@@ -77,7 +77,8 @@ func pureNoises() map[string]struct {
 		return func(*Mechanism, float64) density { return d }
 	}
 	return map[string]entry{
-		"power": {Spec{Noise: "power"}, func(m *Mechanism, epsilon float64) density { return powerDensity(epsilon, m.nearBeta) }},
+		"power": {Spec{Noise: "power"},
+			func(m *Mechanism, epsilon float64) density { return powerDensity(epsilon, m.nearBeta) }},
 		"power, β = ε/2": {Spec{Noise: "power", Beta: dec("0.5")}, func(m *Mechanism, epsilon float64) density {
 			return powerDensity(epsilon, m.nearBeta)
 		}},
@@ -249,13 +250,18 @@ func TestDrawsFollowTheLaw(t *testing.T) {
 		check(name, s, n.density)
 	}
 	check("median", Spec{Statistic: "median", Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
-	check("quantile", Spec{Statistic: "quantile", P: dec("0.4"), Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
-	check("mean", Spec{Statistic: "mean", Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
-	check("replace one", Spec{Statistic: "trimmed_mean", Trim: dec("0.1"), ReplaceOne: true, Noise: "power", Epsilon: dec("1")},
+	check("quantile", Spec{Statistic: "quantile", P: dec("0.4"), Noise: "power", Epsilon: dec("1")},
 		pureNoises()["power"].density)
-	check("student_t, published", Spec{Statistic: "mean", Noise: "student_t", Published: true, Epsilon: dec("1")}, fixed(studentDensity()))
-	check("laplace", Spec{Statistic: "mean", Noise: "laplace", Epsilon: dec("1"), Delta: dec("0.001")}, fixed(laplaceDensity()))
-	check("gaussian", Spec{Statistic: "mean", Noise: "gaussian", Epsilon: dec("5"), Delta: dec("0.001")}, fixed(gaussianDensity()))
+	check("mean", Spec{Statistic: "mean", Noise: "power", Epsilon: dec("1")}, pureNoises()["power"].density)
+	check("replace one", Spec{Statistic: "trimmed_mean", Trim: dec("0.1"), ReplaceOne: true, Noise: "power",
+		Epsilon: dec("1")},
+		pureNoises()["power"].density)
+	check("student_t, published", Spec{Statistic: "mean", Noise: "student_t", Published: true, Epsilon: dec("1")},
+		fixed(studentDensity()))
+	check("laplace", Spec{Statistic: "mean", Noise: "laplace", Epsilon: dec("1"), Delta: dec("0.001")},
+		fixed(laplaceDensity()))
+	check("gaussian", Spec{Statistic: "mean", Noise: "gaussian", Epsilon: dec("5"), Delta: dec("0.001")},
+		fixed(gaussianDensity()))
 	check("lln", Spec{Statistic: "mean", Noise: "lln", Epsilon: dec("1")}, func(m *Mechanism, _ float64) density {
 		sigma, _ := m.noise.(*lln).sigma.exact.Float64()
 		return llnDensity(sigma)

@@ -140,9 +140,9 @@ func (d density) hockeyStick(epsilon, t, c float64, monotone []float64) float64 
 // mostDelta returns the largest ∫(p − e^ε q)₊ over |t| ≤ β and |s| ≤ α.
 //
 // Only the largest shift matters: 1 − ∫ min(p, e^ε q) grows with it, for the sets where p and q exceed a level are
-// intervals around their centres, whose overlap shrinks as the centres part. In t the L¹ distance of q changes at a rate
-// of at most 2 + 2α (∫|d(yf)/dy| ≤ 2 and ∫|f'| = 2f(0) ≤ 1), so that between net points the result is larger by at most
-// e^ε(1+α)·2β/steps, which is added.
+// intervals around their centres, whose overlap shrinks as the centres part. In t the L¹ distance of q changes at a
+// rate of at most 2 + 2α (∫|d(yf)/dy| ≤ 2 and ∫|f'| = 2f(0) ≤ 1), so that between net points the result is larger by at
+// most e^ε(1+α)·2β/steps, which is added.
 func (d density) mostDelta(epsilon, alpha, beta float64, steps int, monotone func(t, c float64) []float64) float64 {
 	worst := 0.0
 	for i := range steps + 1 {
@@ -206,7 +206,8 @@ func checkConcentrated(t *testing.T, s Spec, d density, least, most float64) {
 	}
 	fine, coarse := largest(alpha, 8e-3), largest(alpha, 16e-3)
 	bound := fine + math.Abs(fine-coarse)
-	t.Logf("ε = %v, α = %.5f, β = %.5f: largest D_a/a is %.5f of ½ε² (± %.1e)", epsilon, alpha, beta, fine/(epsilon*epsilon/2), math.Abs(fine-coarse))
+	t.Logf("ε = %v, α = %.5f, β = %.5f: largest D_a/a is %.5f of ½ε² (± %.1e)", epsilon, alpha, beta,
+		fine/(epsilon*epsilon/2), math.Abs(fine-coarse))
 	if bound > epsilon*epsilon/2*(1+1e-6) {
 		t.Errorf("ε = %v: ρ = %v, want at most %v", epsilon, bound, epsilon*epsilon/2)
 	}

@@ -12,8 +12,8 @@ import (
 // noise is the law of Z, symmetric about 0, with its calibrated α. |Z| is a formula in a few uniform numbers, so it can
 // be computed to any number of digits.
 //
-// A noise is (α, β)-admissible for a promise if the promise holds between the densities of Z and of e^{−t}Z − s, for all
-// dilations |t| ≤ β and shifts |s| ≤ α·min(1, e^{−t}) [Nissim, Raskhodnikova & Smith 2007, Definition 2.5]: two
+// A noise is (α, β)-admissible for a promise if the promise holds between the densities of Z and of e^{−t}Z − s, for
+// all dilations |t| ≤ β and shifts |s| ≤ α·min(1, e^{−t}) [Nissim, Raskhodnikova & Smith 2007, Definition 2.5]: two
 // neighbours' releases T + (g/α)Z and T' + (g'/α)Z differ by t = ln(g/g') and s = α(T−T')/g, and |T−T'| ≤ min(g, g').
 type noise interface {
 	// alpha encloses α with about prec bits.

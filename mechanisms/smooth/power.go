@@ -14,8 +14,8 @@ import (
 //
 //   - t ≥ 0: |y'| ≤ e^t|y| + α, and (1 + e^t|y| + α)/(1 + |y|) is monotone in |y|, from 1 + α to e^t. So the loss is at
 //     most p·ln(1+α) − t ≤ ε or (p−1)t ≤ (p−1)β = ε.
-//   - t = −u ≤ 0: |y'| ≤ e^−u(|y| + α). At y = 0 the loss is p·ln(1 + αe^−u) + u, convex in u, so at most p·ln(1+α) ≤ ε or
-//     p·ln(1 + αe^−β) + β ≤ ε. For |y| → ∞ it is −(p−1)u ≤ 0.
+//   - t = −u ≤ 0: |y'| ≤ e^−u(|y| + α). At y = 0 the loss is p·ln(1 + αe^−u) + u, convex in u, so at most p·ln(1+α) ≤ ε
+//     or p·ln(1 + αe^−β) + β ≤ ε. For |y| → ∞ it is −(p−1)u ≤ 0.
 //
 // Hladík & Tětek ("Smooth Sensitivity Revisited", FORC 2025) study noise of the same kind, which they call PolyPlace.
 // The calibration and proof here do not depend on theirs.

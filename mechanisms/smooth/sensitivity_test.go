@@ -101,7 +101,8 @@ func TestSmoothness(t *testing.T) {
 						t.Fatalf("%s, β = %v: g%v = %v, g%v = %v", name, beta, u.samples[i], g[i], u.samples[j], g[j])
 					}
 					if math.Abs(value[i]-value[j]) > g[i]*(1+1e-11) {
-						t.Fatalf("%s, β = %v: T%v = %v, T%v = %v, g = %v", name, beta, u.samples[i], value[i], u.samples[j], value[j], g[i])
+						t.Fatalf("%s, β = %v: T%v = %v, T%v = %v, g = %v", name, beta, u.samples[i], value[i], u.samples[j], value[j],
+							g[i])
 					}
 				}
 			}
@@ -195,8 +196,8 @@ func TestSearchAgreesWithEveryPoint(t *testing.T) {
 	}
 }
 
-// The bound of a box covers every sample in it: it is no more edits away and has no smaller local sensitivity. Branch and
-// bound finds the largest value even with many wrong bounds, because it goes to the best box first.
+// The bound of a box covers every sample in it: it is no more edits away and has no smaller local sensitivity. Branch
+// and bound finds the largest value even with many wrong bounds, because it goes to the best box first.
 func TestBoundsCoverTheirBoxes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	between := func(lo, hi int64) (int64, int64) {
@@ -238,7 +239,8 @@ func TestBoundsCoverTheirBoxes(t *testing.T) {
 								edits.at(axes{a, b, c}, func(at term) {
 									covered++
 									if at.num != (wide{}) && !bound.covers(at) {
-										t.Fatalf("%s, %T of %v up to %d, box %v: the bound %v does not cover %v at %v", name, edits, x, last, r, bound, at, axes{a, b, c})
+										t.Fatalf("%s, %T of %v up to %d, box %v: the bound %v does not cover %v at %v", name, edits, x, last, r,
+											bound, at, axes{a, b, c})
 									}
 								})
 							}

@@ -33,7 +33,8 @@ type Spec struct {
 	// ReplaceOne makes the number of values public: neighbours differ in one value. A median is then the value of rank
 	// ⌈n/2⌉. Use it to reproduce the papers' figures.
 	ReplaceOne bool
-	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta, in (0, 0.1), is for "laplace" and "gaussian" and 0 otherwise.
+	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta, in (0, 0.1), is for "laplace" and "gaussian" and 0
+	// otherwise.
 	Epsilon, Delta decimal.Decimal
 	// Beta is the smoothness β of the sensitivity; zero: the noise chooses, usually ε/8.
 	Beta decimal.Decimal

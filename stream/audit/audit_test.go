@@ -41,13 +41,16 @@ func healthy(t *testing.T) *logs {
 		add(ledgertest.Plan{Stream: "s", Budget: "shared", Epsilon: "0.2", Limit: shared}.Entry(n))
 		add(ledgertest.Plan{Stream: "u", Budget: "shared", Epsilon: "0.3", Limit: shared}.Entry(n))
 	}
-	capped := budget.Cap{Count: 2, Per: 4 * time.Minute, Era: ledgertest.Epoch.Unix()} // two windows of four cost something, so its limit pays for all
+	// two windows of four cost something, so its limit pays for all
+	capped := budget.Cap{Count: 2, Per: 4 * time.Minute, Era: ledgertest.Epoch.Unix()}
 	for n := range 8 {
-		e := ledgertest.Plan{Stream: "capped", Budget: "capped", Epsilon: "0.5", Limit: ledgertest.Limit("1", 4*time.Minute), Cap: capped}.Entry(n)
+		e := ledgertest.Plan{Stream: "capped", Budget: "capped", Epsilon: "0.5", Limit: ledgertest.Limit("1", 4*time.Minute),
+			Cap: capped}.Entry(n)
 		add(e)
 	}
 	for n := range 3 {
-		add(ledgertest.Plan{Stream: "new", Budget: "new", Epsilon: "0.3", Limit: ledgertest.Limit("2", 0), Continues: "old"}.Entry(6 + n))
+		add(ledgertest.Plan{Stream: "new", Budget: "new", Epsilon: "0.3", Limit: ledgertest.Limit("2", 0),
+			Continues: "old"}.Entry(6 + n))
 	}
 	return l
 }
@@ -97,7 +100,8 @@ func (l *logs) audit(t *testing.T, outputsFirst bool) Findings {
 
 func TestAuditOfAHealthyRun(t *testing.T) {
 	l := healthy(t)
-	if l.entry("u", 1).Reason != "" || l.entry("u", 3).Reason != record.BudgetExhausted || l.entry("new", 2).Reason != record.BudgetExhausted || l.entry("capped", 7).Reason != "" {
+	if l.entry("u", 1).Reason != "" || l.entry("u", 3).Reason != record.BudgetExhausted ||
+		l.entry("new", 2).Reason != record.BudgetExhausted || l.entry("capped", 7).Reason != "" {
 		t.Fatal("the run does not hold what it should")
 	}
 	n := int64(len(l.entries))
@@ -111,7 +115,8 @@ func TestAuditOfAHealthyRun(t *testing.T) {
 
 func TestAuditReadsPartitionsInAnyOrder(t *testing.T) {
 	l := healthy(t)
-	slices.SortStableFunc(l.entries, func(a, b ledger.Entry) int { return strings.Compare(a.Budget, b.Budget) }) // new before old
+	// new before old
+	slices.SortStableFunc(l.entries, func(a, b ledger.Entry) int { return strings.Compare(a.Budget, b.Budget) })
 	rand.Shuffle(len(l.outputs), func(i, j int) { l.outputs[i], l.outputs[j] = l.outputs[j], l.outputs[i] })
 	if f := l.audit(t, false); !f.OK {
 		t.Errorf("%+v", f)
@@ -193,7 +198,9 @@ func TestAuditFindsEachFault(t *testing.T) {
 			e := l.entry("capped", 5)
 			e.Cap.Era += 60
 			l.restate(e, func() {})
-		}, []string{WrongCap, OverLimit, WrongSum}, "its cap is 2 windows per 4m from 2026-11-20T08:01:00Z on, that of the windows before is 2 windows per 4m from 2026-11-20T08:00:00Z on"},
+		}, []string{WrongCap, OverLimit, WrongSum},
+			"its cap is 2 windows per 4m from 2026-11-20T08:01:00Z on, that of the windows before is 2 windows per 4m from " +
+				"2026-11-20T08:00:00Z on"},
 		{"a window without the cap", func(l *logs) {
 			l.restate(l.entry("capped", 5), func() { l.entry("capped", 5).Cap = budget.Cap{} })
 		}, []string{WrongCap, OverLimit, WrongSum}, "its cap is none"},
@@ -313,7 +320,8 @@ func TestAuditListsNoMoreThanItsMost(t *testing.T) {
 
 func BenchmarkAudit(b *testing.B) {
 	books, a := ledger.NewBooks(), New()
-	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.01", Limit: budget.Limit{Epsilon: ledgertest.Dec("24"), Per: 24 * time.Hour}}
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.01",
+		Limit: budget.Limit{Epsilon: ledgertest.Dec("24"), Per: 24 * time.Hour}}
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {

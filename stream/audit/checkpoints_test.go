@@ -19,12 +19,14 @@ func TestAuditProvesCheckpoints(t *testing.T) {
 	})
 	text := string(ledgertest.Checkpoint(t, p.Fold(t, 20)))
 	for name, c := range map[string]struct{ old, new, kind, says string }{
-		"right":              {"", "", "", ""},
-		"a charge less":      {`[[1795161660,60,10]]`, `[[1795161660,60,9]]`, CheckpointDiffers, "spent epsilon 4.5 in all, the entries give 5"},
-		"another figure":     {`"figures":[",1"`, `"figures":[",2"`, CheckpointDiffers, "figures differ"},
-		"more entries":       {`"entries":20`, `"entries":31`, CheckpointDiffers, "entries of the ledger are gone"},
-		"an entry more":      {`"entries":20`, `"entries":21`, CheckpointDiffers, "made of other entries"},
-		"fewer entries":      {`"entries":20`, `"entries":19`, CheckpointUnreadable, "10 windows with a step of 60 s from 1795161660 on; want at most 9"},
+		"right": {"", "", "", ""},
+		"a charge less": {`[[1795161660,60,10]]`, `[[1795161660,60,9]]`, CheckpointDiffers,
+			"spent epsilon 4.5 in all, the entries give 5"},
+		"another figure": {`"figures":[",1"`, `"figures":[",2"`, CheckpointDiffers, "figures differ"},
+		"more entries":   {`"entries":20`, `"entries":31`, CheckpointDiffers, "entries of the ledger are gone"},
+		"an entry more":  {`"entries":20`, `"entries":21`, CheckpointDiffers, "made of other entries"},
+		"fewer entries": {`"entries":20`, `"entries":19`, CheckpointUnreadable,
+			"10 windows with a step of 60 s from 1795161660 on; want at most 9"},
 		"of another version": {`{"v":1,"app"`, `{"v":7,"app"`, CheckpointUnreadable, "version 7"},
 	} {
 		a := New()
@@ -43,7 +45,8 @@ func TestAuditProvesCheckpoints(t *testing.T) {
 			}
 			continue
 		}
-		if len(f.Faults) != 1 || f.Faults[0].Kind != c.kind || !strings.Contains(f.Faults[0].What, c.says) || f.Checkpoints != 0 {
+		if len(f.Faults) != 1 || f.Faults[0].Kind != c.kind || !strings.Contains(f.Faults[0].What, c.says) ||
+			f.Checkpoints != 0 {
 			t.Errorf("%s: %v, want one %s that says %q", name, f.Faults, c.kind, c.says)
 		}
 	}

@@ -99,8 +99,8 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 	}
 }
 
-// compareSteps compares what an entry's alarms and figures on change did with what follows from the earlier entries, and
-// counts instances.
+// compareSteps compares what an entry's alarms and figures on change did with what follows from the earlier entries,
+// and counts instances.
 func (d *decisions) compareSteps(b booking, want []ledger.Step) {
 	for i, s := range b.entry.Steps {
 		if unlike := s.Unlike(want[i], b.entry); unlike != "" {

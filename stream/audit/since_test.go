@@ -52,7 +52,8 @@ func TestAuditBeginsAtCheckpoints(t *testing.T) {
 	whole := healthy(t)
 	rapid.Check(t, func(t *rapid.T) {
 		l := &logs{slices.Clone(whole.entries), whole.outputs}
-		covered, wrong := rapid.IntRange(0, len(l.entries)).Draw(t, "entries that are covered"), rapid.IntRange(-1, len(l.entries)-1).Draw(t, "the wrong one")
+		covered, wrong := rapid.IntRange(0, len(l.entries)).Draw(t, "entries that are covered"),
+			rapid.IntRange(-1, len(l.entries)-1).Draw(t, "the wrong one")
 		if wrong >= 0 {
 			l.entries[wrong].Standing.WindowsLeft++
 		}
@@ -61,7 +62,8 @@ func TestAuditBeginsAtCheckpoints(t *testing.T) {
 		if seen != (wrong >= covered) || found.OK == seen {
 			t.Fatalf("%d of %d entries are covered, and %d is wrong: %+v", covered, len(l.entries), wrong, found)
 		}
-		if !seen && (found.Entries != int64(len(l.entries)-covered) || found.Matched+found.Earlier != int64(len(l.outputs)) || (covered > 0) != (found.Earlier > 0)) {
+		if !seen && (found.Entries != int64(len(l.entries)-covered) || found.Matched+found.Earlier != int64(len(l.outputs)) ||
+			(covered > 0) != (found.Earlier > 0)) {
 			t.Fatalf("%d of %d entries are covered: %+v", covered, len(l.entries), found)
 		}
 	})

@@ -20,7 +20,8 @@ func TestAnAuditSeesANeedlessInstance(t *testing.T) {
 		a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
 	}
 	if f := a.Findings(); !slices.ContainsFunc(f.Faults, func(f Fault) bool {
-		return f.Kind == WatchDiffers && strings.Contains(f.What, `watch "slow" has instance 2 (armed); the entries before it give 1 (looks)`)
+		return f.Kind == WatchDiffers &&
+			strings.Contains(f.What, `watch "slow" has instance 2 (armed); the entries before it give 1 (looks)`)
 	}) {
 		t.Errorf("%v, want %s", f.Faults, WatchDiffers)
 	}

@@ -52,11 +52,14 @@ func TestChanges(t *testing.T) {
 			[]string{"releases[p50].epsilon: 0.05 → 0.1"}},
 		"a release more": {[]string{"    output:", "      - {name: users, statistic: count, epsilon: 1}\n    output:"},
 			[]string{"releases[users]: absent → {epsilon: 1, name: users, statistic: count}"}},
-		"a key less":        {[]string{"on_exhausted: withhold", "expected_users: 9"}, []string{"expected_users: absent → 9", "on_exhausted: withhold → absent"}},
-		"a list":            {[]string{`eu, "010"`, `us, "010"`}, []string{`groups: [eu, "010", 'a, b'] → [us, "010", 'a, b']`}},
+		"a key less": {[]string{"on_exhausted: withhold", "expected_users: 9"},
+			[]string{"expected_users: absent → 9", "on_exhausted: withhold → absent"}},
+		"a list": {[]string{`eu, "010"`, `us, "010"`},
+			[]string{`groups: [eu, "010", 'a, b'] → [us, "010", 'a, b']`}},
 		"the shared budget": {[]string{"epsilon: 24", "epsilon: 48"}, []string{"budgets[shoppers].epsilon: 24 → 48"}},
 		"another budget": {[]string{"budget: shoppers", "budget: {epsilon: 9, per: forever}"},
-			[]string{"budget: shoppers → {epsilon: 9, per: forever}", "budgets: [{epsilon: 24, name: shoppers, per: 24h}] → absent"}},
+			[]string{"budget: shoppers → {epsilon: 9, per: forever}",
+				"budgets: [{epsilon: 24, name: shoppers, per: 24h}] → absent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := strings.NewReplacer(c.replace...).Replace(defined)

@@ -8,7 +8,8 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// changed is a stream with everything that a new definition may begin anew. Its budget pays for eight windows and the rest.
+// changed is a stream with everything that a new definition may begin anew. Its budget pays for eight windows and the
+// rest.
 const changed = `version: 1
 streams:
   - name: s
@@ -29,8 +30,9 @@ streams:
 
 func TestConsequences(t *testing.T) {
 	const (
-		anew    = "max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones"
-		twice   = anew + ". In the first 24h a person may count in 8 windows of the old ones and in 8 of the new ones, for at most ε 4"
+		anew  = "max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones"
+		twice = anew + ". In the first 24h a person may count in 8 windows of the old ones and in 8 of the new ones, " +
+			"for at most ε 4"
 		slow    = "watch slow begins anew: the old instance ends, and the next one costs ε 1"
 		calm    = "release calm begins anew: the old instance ends, and the next one costs ε 0.2"
 		day     = "budget: {epsilon: 4, per: 24h}"
@@ -40,17 +42,26 @@ func TestConsequences(t *testing.T) {
 		both, change []string
 		want         []string
 	}{
-		"another hold":         {nil, []string{"hold: 15m", "hold: 5m"}, []string{twice}},
-		"another threshold":    {nil, []string{"above: 2000", "above: 3000"}, []string{twice, slow + ". Its at_most of 1 counts the old one too: the next one begins 24h after the old one has looked for the last time"}},
-		"without end":          {[]string{day, forever}, []string{"above: 2000", "above: 3000"}, []string{anew, slow + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"}},
-		"another tolerance":    {nil, []string{"tolerance: 0.03", "tolerance: 0.05"}, []string{twice, calm + ". Its at_most of 3 counts the old ones too, for 24h after they have looked for the last time"}},
-		"more of both":         {[]string{day, forever}, []string{"tolerance: 0.03", "tolerance: 0.05"}, []string{anew, calm + ". Its at_most of 3 counts the old ones too"}},
-		"dearer windows":       {nil, []string{"epsilon: 0.25", "epsilon: 0.3"}, []string{strings.Replace(twice, "ε 4", "ε 4.4", 1) + "; budget s withholds what passes its ε 4"}},
-		"no watch any more":    {nil, []string{"name: slow", "name: late"}, []string{twice}},
-		"no cap any more":      {nil, []string{"    max_windows: {count: 8, per: 24h}\n", ""}, nil},
-		"the first cap":        {[]string{"    max_windows: {count: 8, per: 24h}\n", ""}, []string{"    bounds", "    max_windows: {count: 8, per: 24h}\n    bounds"}, nil},
-		"another budget":       {nil, []string{"version: 1", "version: 1\nbudgets: [{name: b, epsilon: 4, per: 24h}]", day, "budget: b"}, []string{twice, slow + " of budget b", calm + " of budget b"}},
-		"only figures, capped": {[]string{"      - {name: users, statistic: count, epsilon: 0.25}\n", ""}, []string{"hold: 15m", "hold: 5m"}, []string{anew}},
+		"another hold": {nil, []string{"hold: 15m", "hold: 5m"}, []string{twice}},
+		"another threshold": {nil, []string{"above: 2000", "above: 3000"},
+			[]string{twice, slow +
+				". Its at_most of 1 counts the old one too: the next one begins 24h after the old one has looked for the last time"}},
+		"without end": {[]string{day, forever}, []string{"above: 2000", "above: 3000"},
+			[]string{anew, slow + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"}},
+		"another tolerance": {nil, []string{"tolerance: 0.03", "tolerance: 0.05"}, []string{twice,
+			calm + ". Its at_most of 3 counts the old ones too, for 24h after they have looked for the last time"}},
+		"more of both": {[]string{day, forever}, []string{"tolerance: 0.03", "tolerance: 0.05"},
+			[]string{anew, calm + ". Its at_most of 3 counts the old ones too"}},
+		"dearer windows": {nil, []string{"epsilon: 0.25", "epsilon: 0.3"},
+			[]string{strings.Replace(twice, "ε 4", "ε 4.4", 1) + "; budget s withholds what passes its ε 4"}},
+		"no watch any more": {nil, []string{"name: slow", "name: late"}, []string{twice}},
+		"no cap any more":   {nil, []string{"    max_windows: {count: 8, per: 24h}\n", ""}, nil},
+		"the first cap": {[]string{"    max_windows: {count: 8, per: 24h}\n", ""},
+			[]string{"    bounds", "    max_windows: {count: 8, per: 24h}\n    bounds"}, nil},
+		"another budget": {nil, []string{"version: 1", "version: 1\nbudgets: [{name: b, epsilon: 4, per: 24h}]", day,
+			"budget: b"}, []string{twice, slow + " of budget b", calm + " of budget b"}},
+		"only figures, capped": {[]string{"      - {name: users, statistic: count, epsilon: 0.25}\n", ""},
+			[]string{"hold: 15m", "hold: 5m"}, []string{anew}},
 	} {
 		old := strings.NewReplacer(c.both...).Replace(changed)
 		text := strings.NewReplacer(c.change...).Replace(old)

@@ -25,8 +25,8 @@ func (s *Stream) StepPrice() (items []budget.Item) {
 	return items
 }
 
-// Cap returns how the costs of the stream's windows add up, in an era. It is the zero value if everybody counts in every
-// window.
+// Cap returns how the costs of the stream's windows add up, in an era. It is the zero value if everybody counts in
+// every window.
 func (s *Stream) Cap(era int64) budget.Cap {
 	if s.MaxWindows == nil {
 		return budget.Cap{}
@@ -78,7 +78,8 @@ func (f *File) PayerWithDelta(b *Budget, now time.Time) cost.Payer {
 	return p
 }
 
-// Payer returns a budget with the streams that it pays for, in their order. now is the start of streams with start: now.
+// Payer returns a budget with the streams that it pays for, in their order. now is the start of streams with start:
+// now.
 func (f *File) Payer(b *Budget, now time.Time) cost.Payer {
 	p := cost.Payer{Name: b.Name, Limit: b.Limit}
 	for _, s := range f.StreamsOf(b) {

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// cappedHours has windows of two hours that begin every hour. A period of 11 hours is divided into blocks of 5 windows, and in
-// each a user counts in 2.
+// cappedHours has windows of two hours that begin every hour. A period of 11 hours is divided into blocks of 5 windows,
+// and in each a user counts in 2.
 const cappedHours = `version: 1
 streams:
   - name: s
@@ -25,8 +25,9 @@ streams:
     budget: {epsilon: LIMIT, per: 11h}
 `
 
-// Some user counts in as many windows of a period as is charged, and nobody in more. Of the windows that overlap a stretch as long,
-// nobody counts in more than is said. The user comes for the first time when it begins, at any time of a block.
+// Some user counts in as many windows of a period as is charged, and nobody in more. Of the windows that overlap a
+// stretch as long, nobody counts in more than is said. The user comes for the first time when it begins, at any time of
+// a block.
 func TestCapsSayTheMost(t *testing.T) {
 	s := read(t, strings.Replace(cappedHours, "LIMIT", "9", 1))
 	counts := func(hours int) (most int64) {
@@ -51,13 +52,16 @@ func TestCapsSayTheMost(t *testing.T) {
 		n, lost, _ := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch()
 		return n, lost
 	}
-	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. As many as a block has turns, 2, may change after
-	// it. The ends of the 13 are in two periods, each with two instances.
+	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. As many as a block has turns, 2, may
+	// change after it. The ends of the 13 are in two periods, each with two instances.
 	if n, lost := stretch(s); n != 13 || counts(13) != 7 || lost.Epsilon.String() != "3" {
-		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 3", n, counts(13), lost.Epsilon)
+		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 3", n,
+			counts(13), lost.Epsilon)
 	}
-	little := read(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}", "epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1))
-	if _, lost := stretch(little); lost.Epsilon.String() != "3" { // the limit of two periods, and of one that covers a block
+	little := read(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}",
+		"epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1))
+	// the limit of two periods, and of one that covers a block
+	if _, lost := stretch(little); lost.Epsilon.String() != "3" {
 		t.Errorf("under a limit of 1 a stretch costs %s; want 3", lost.Epsilon)
 	}
 }

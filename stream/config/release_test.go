@@ -17,7 +17,8 @@ func TestNames(t *testing.T) {
 		}
 		return ps
 	}
-	r := config.Release{Name: "tail", Query: mechanisms.Query{Statistic: mechanisms.Quantiles, P: p("0.001", "0.05", "0.10", "0.5", "0.9", "0.99", "0.999")}}
+	r := config.Release{Name: "tail", Query: mechanisms.Query{Statistic: mechanisms.Quantiles,
+		P: p("0.001", "0.05", "0.10", "0.5", "0.9", "0.99", "0.999")}}
 	want := []string{"tail.p001", "tail.p05", "tail.p10", "tail.p50", "tail.p90", "tail.p99", "tail.p999"}
 	if got := r.Names(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

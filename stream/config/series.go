@@ -16,7 +16,8 @@ func (s *Stream) Series() (all []record.Series) {
 // StepSeries describes the records of a stream's alarms and releases on change, each with the ε of an instance.
 func (s *Stream) StepSeries() (all []record.Series) {
 	for _, w := range s.Alarms {
-		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
+		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
+			Epsilon: w.Mechanism.Promise().Epsilon})
 	}
 	for _, c := range s.OnChange {
 		one, lost := c.Release.Series(s.Unit)[0], cost.Of(s.Budget.Limit, c.Price())
@@ -29,7 +30,8 @@ func (s *Stream) StepSeries() (all []record.Series) {
 // Series describes the values of a release whose stream has that unit: one, or one for each p of a joint draw.
 func (r Release) Series(unit string) (all []record.Series) {
 	promise := r.Mechanism.Promise()
-	one := record.Series{Statistic: string(r.Query.Statistic.Each()), Mechanism: r.Mechanism.Name(), Unit: r.Query.Statistic.Unit(unit),
+	one := record.Series{Statistic: string(r.Query.Statistic.Each()), Mechanism: r.Mechanism.Name(),
+		Unit:    r.Query.Statistic.Unit(unit),
 		Epsilon: promise.Epsilon, Delta: promise.Delta}
 	p := r.Query.Probabilities()
 	for i, name := range r.Names() {

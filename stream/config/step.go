@@ -9,8 +9,8 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// Lasting is what an alarm and a figure on change have in common. Each has instances: an instance is charged once, looks at
-// every group of one window after another, and ends when it fires.
+// Lasting is what an alarm and a figure on change have in common. Each has instances: an instance is charged once,
+// looks at every group of one window after another, and ends when it fires.
 type Lasting struct {
 	Name string
 	// Mechanism decides when an instance fires.
@@ -51,8 +51,8 @@ type OnChange struct {
 // Price returns what one instance costs a user, with what is drawn anew when it fires.
 //
 // Adaptive composition: given all that was published before, the outcomes of the test, over all windows and groups, are
-// ε_test-DP (mechanisms.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP. So
-// everything that an instance publishes is (ε_test + ε_draw)-DP.
+// ε_test-DP (mechanisms.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP.
+// So everything that an instance publishes is (ε_test + ε_draw)-DP.
 func (c *OnChange) Price() []budget.Item { return append(c.Lasting.Price(), c.Redraw()...) }
 
 // Redraw returns what it costs a user that one value is drawn anew.
@@ -60,8 +60,8 @@ func (c *OnChange) Redraw() []budget.Item {
 	return []budget.Item{{Promise: c.Release.Mechanism.Promise(), Times: 1}}
 }
 
-// First returns the extra cost of the first instance, because every group is drawn in its first window: a user may be in
-// several.
+// First returns the extra cost of the first instance, because every group is drawn in its first window: a user may be
+// in several.
 func (c *OnChange) First() []budget.Item { return budget.Times(c.Redraw(), c.MaxGroups) }
 
 // Step is one of a stream's alarms and releases on change, with what its instances cost one user.

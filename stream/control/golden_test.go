@@ -47,7 +47,8 @@ func TestEveryReleaseReadsTheControlTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := editions[len(editions)-1]
-	if s.Epoch() != 2 || last.Number != 1 || last.Stream.Budget.Name != "shoppers" || last.Schedule.First().Start != 1795464000e9 {
+	if s.Epoch() != 2 || last.Number != 1 || last.Stream.Budget.Name != "shoppers" ||
+		last.Schedule.First().Start != 1795464000e9 {
 		t.Errorf("epoch %d, definition %d with budget %s from %d on; want 2, 1, shoppers and 1795464000e9",
 			s.Epoch(), last.Number, last.Stream.Budget.Name, last.Schedule.First().Start)
 	}
@@ -61,7 +62,8 @@ func TestEveryReleaseReadsTheControlTopic(t *testing.T) {
 		t.Errorf("forgotten is %v, want %v", s.Forgotten, want)
 	}
 	in := NewInputs(log)
-	if err := in.Learn(t.Context()); err != nil || in.Partitions("in-a", 0) != 3 || in.Partitions("in-a", 1900000000e9) != 5 {
+	if err := in.Learn(t.Context()); err != nil || in.Partitions("in-a", 0) != 3 ||
+		in.Partitions("in-a", 1900000000e9) != 5 {
 		t.Errorf("the input has %d partitions at first, and %d later, %v; want 3 and 5",
 			in.Partitions("in-a", 0), in.Partitions("in-a", 1900000000e9), err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// Blocked says that an output takes no figures from the partition, or with nil that it takes them again. It does not make
-// the process unready: the other outputs go on.
+// Blocked says that an output takes no figures from the partition, or with nil that it takes them again. It does not
+// make the process unready: the other outputs go on.
 func (s *Stage) Blocked(at Partition, output string, why error) {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()

@@ -107,7 +107,8 @@ func (m *Monitor) found() {
 	m.log.Info(message)
 }
 
-// Away returns from when to when no broker answered the last time. Both are zero if one always has. While none does, back is now.
+// Away returns from when to when no broker answered the last time. Both are zero if one always has. While none does,
+// back is now.
 func (m *Monitor) Away() (since, back time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

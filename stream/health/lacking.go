@@ -24,8 +24,8 @@ func (m *Monitor) lacks(problem, right string) {
 	m.lacking[problem] = lack{right, time.Now()}
 }
 
-// lacked are the rights that are missing now. A worker that ends does not say whether it has got its right, so they lapse. The
-// caller holds the monitor's mutex.
+// lacked are the rights that are missing now. A worker that ends does not say whether it has got its right, so they
+// lapse. The caller holds the monitor's mutex.
 func (m *Monitor) lacked(now time.Time) (rights []string) {
 	for _, l := range m.lacking {
 		if now.Sub(l.seen) < episode.Refused.Lapse {

@@ -63,7 +63,8 @@ func (s *Stage) Again(at Partition, stream string, a *progress.Again) {
 	}
 }
 
-// again returns what windows of a stream wait for the longest, and in how many partitions. The caller holds the monitor's mutex.
+// again returns what windows of a stream wait for the longest, and in how many partitions. The caller holds the
+// monitor's mutex.
 func (s *Stage) again(stream string, now time.Time) (longest progress.Again, partitions int) {
 	for _, p := range s.partitions {
 		a, ok := p.again[stream]

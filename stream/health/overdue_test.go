@@ -16,16 +16,22 @@ func TestOverdue(t *testing.T) {
 		do   func(p *process, s windows.Schedule)
 		want health.Overdue
 	}{
-		"before the first is due":  {func(*process, windows.Schedule) { time.Sleep(69 * time.Second) }, health.Overdue{}},
-		"when it is due":           {func(*process, windows.Schedule) { time.Sleep(70 * time.Second) }, health.Overdue{Windows: 1}},
-		"two":                      {func(*process, windows.Schedule) { time.Sleep(140 * time.Second) }, health.Overdue{Windows: 2, Wait: 70 * time.Second}},
-		"those of two definitions": {func(*process, windows.Schedule) { time.Sleep(250 * time.Second) }, health.Overdue{Windows: 5, Wait: 180 * time.Second}},
+		"before the first is due": {func(*process, windows.Schedule) { time.Sleep(69 * time.Second) }, health.Overdue{}},
+		"when it is due": {func(*process, windows.Schedule) { time.Sleep(70 * time.Second) },
+			health.Overdue{Windows: 1}},
+		"two": {func(*process, windows.Schedule) { time.Sleep(140 * time.Second) },
+			health.Overdue{Windows: 2, Wait: 70 * time.Second}},
+		"those of two definitions": {func(*process, windows.Schedule) { time.Sleep(250 * time.Second) },
+			health.Overdue{Windows: 5, Wait: 180 * time.Second}},
 		"when one is finished": {func(p *process, s windows.Schedule) {
 			time.Sleep(140 * time.Second)
 			second, _ := s.Next(s.First())
 			p.stage.Next(p.at, "web", second, s)
 		}, health.Overdue{Windows: 1, Wait: 10 * time.Second}},
-		"when somebody else has it": {func(p *process, _ windows.Schedule) { time.Sleep(140 * time.Second); p.stage.Gone(p.at) }, health.Overdue{}},
+		"when somebody else has it": {func(p *process, _ windows.Schedule) {
+			time.Sleep(140 * time.Second)
+			p.stage.Gone(p.at)
+		}, health.Overdue{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -165,5 +165,6 @@ func (n next) overdue(now, held time.Time) (string, bool) {
 	if now.Sub(waits) <= Patience+n.of.Grace {
 		return "", false
 	}
-	return fmt.Sprintf("the window that was due %s is %s overdue", n.due.UTC().Format(time.RFC3339), episode.Round(now.Sub(n.due))), true
+	return fmt.Sprintf("the window that was due %s is %s overdue", n.due.UTC().Format(time.RFC3339),
+		episode.Round(now.Sub(n.due))), true
 }

@@ -47,7 +47,8 @@ func (p *away) returned(since, back time.Time) {
 	if !waits {
 		return
 	}
-	p.Monitor.Episodes.On("broker away: "+p.at.Topic, episode.Rule{Lapse: time.Minute}, "the broker was away: windows that are due wait for the grace again",
+	p.Monitor.Episodes.On("broker away: "+p.at.Topic, episode.Rule{Lapse: time.Minute},
+		"the broker was away: windows that are due wait for the grace again",
 		zap.String("topic", p.at.Topic), zap.Stringer("away", episode.Round(back.Sub(since))))
 	p.waitsAgain = true
 	p.tellAgain()

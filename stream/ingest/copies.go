@@ -45,8 +45,9 @@ func (c *copies) add(topic string, rec *fetch.Record, stream, reason string) {
 	if rec.TooLarge > 0 {
 		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
 	}
-	c.waiting = append(c.waiting, txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
-		Time: rec.Time, Headers: headers})
+	c.waiting = append(c.waiting,
+		txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
+			Time: rec.Time, Headers: headers})
 	c.bytes += copyOverhead + len(rec.Key) + len(rec.Value)
 }
 
@@ -96,7 +97,8 @@ func (c *copies) sendTo(ctx context.Context, topic string, copies []txn.Record) 
 		c.Sizes.Forget(topic)
 		c.retry[topic] = time.Now().Add(copyPause)
 		c.drop(topic, len(copies)-done)
-		c.Monitor.Episodes.On(key, episode.Rule{}, "copies of records are dropped until their topic can be written to", zap.String("topic", topic), zap.Error(err))
+		c.Monitor.Episodes.On(key, episode.Rule{}, "copies of records are dropped until their topic can be written to",
+			zap.String("topic", topic), zap.Error(err))
 	}
 }
 
@@ -120,7 +122,8 @@ func (c *copies) sendOneByOne(ctx context.Context, topic string, copies []txn.Re
 	}
 	if refused > 0 {
 		c.drop(topic, refused)
-		c.Log.Warn("Kafka rejects copies of records, which are dropped", zap.String("topic", topic), zap.Int("copies", refused), zap.Error(why))
+		c.Log.Warn("Kafka rejects copies of records, which are dropped", zap.String("topic", topic),
+			zap.Int("copies", refused), zap.Error(why))
 	}
 	return done
 }

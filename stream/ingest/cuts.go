@@ -127,8 +127,9 @@ func (p *cuts) vanished() {
 		for gone := steps[i].Partitions; gone < steps[i-1].Partitions; gone++ {
 			for _, r := range p.routes {
 				through := r.before(steps[i].Due)
-				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: gone}, Partitions: steps[i-1].Partitions,
-					After: through, Through: through}
+				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: gone},
+					Partitions: steps[i-1].Partitions,
+					After:      through, Through: through}
 				p.out.put(r, mark.Message())
 			}
 		}
@@ -162,9 +163,10 @@ func (p *cuts) cut(ctx context.Context) error {
 			continue
 		}
 		if end < 0 {
-			ends, err := kafkaconn.Persist(ctx, p.away.noting(p.Reading(p.at.Topic)), func(ctx context.Context) (map[int]int64, error) {
-				return p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
-			})
+			ends, err := kafkaconn.Persist(ctx, p.away.noting(p.Reading(p.at.Topic)),
+				func(ctx context.Context) (map[int]int64, error) {
+					return p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
+				})
 			if err != nil {
 				return err
 			}

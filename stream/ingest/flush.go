@@ -64,8 +64,8 @@ func (p *output) flush(ctx context.Context) error {
 	return nil
 }
 
-// relieveEvery is the number of records between two checks of the bags' size. For many streams it is less: a record may be in
-// a bag of each, and relieveBags is how often together.
+// relieveEvery is the number of records between two checks of the bags' size. For many streams it is less: a record may
+// be in a bag of each, and relieveBags is how often together.
 const (
 	relieveEvery = 1 << 14
 	relieveBags  = 1 << 17
@@ -76,8 +76,8 @@ func (p *output) unchecked() int {
 	return max(1, min(relieveEvery, relieveBags/max(1, len(p.routes))))
 }
 
-// relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may unpack
-// to many times its size. The bags hold the records below to.
+// relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may
+// unpack to many times its size. The bags hold the records below to.
 func (p *output) relieve(ctx context.Context, to int64) error {
 	p.holds()
 	if !p.crowded() {
@@ -126,7 +126,8 @@ func (p *output) mark(ctx context.Context, r *route, to int64) error {
 // put queues a message for the stage that decides the route's windows.
 func (p *output) put(r *route, message []byte) {
 	budget := r.stream.Budget.Name
-	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget), Value: message, Time: time.Now().UnixMilli()})
+	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget),
+		Value: message, Time: time.Now().UnixMilli()})
 	p.bytes += len(message)
 }
 

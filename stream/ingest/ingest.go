@@ -10,8 +10,8 @@
 // the progress advances, and the next worker would read on from there. Reading some records twice is harmless: see
 // [windows.Part].
 //
-// A partition's worker has an input, which says what is read into which routes, and parts that share it: away (outages), cuts,
-// output (bags and flushes), copies and report. partition.go says in which order they work.
+// A partition's worker has an input, which says what is read into which routes, and parts that share it: away
+// (outages), cuts, output (bags and flushes), copies and report. partition.go says in which order they work.
 package ingest
 
 import (

@@ -7,9 +7,9 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// While a partition's broker is away, nobody can deliver events to it. When the broker is back, windows that are due wait
-// for the grace again, so that producers can deliver what they have kept. Whether they wait follows from the broker's
-// answers and the schedule, and not from events.
+// While a partition's broker is away, nobody can deliver events to it. When the broker is back, windows that are due
+// wait for the grace again, so that producers can deliver what they have kept. Whether they wait follows from the
+// broker's answers and the schedule, and not from events.
 
 const (
 	// absence is how long a broker must be away for windows to wait. An election of a leader is mostly shorter.
@@ -22,8 +22,9 @@ const (
 
 // outage is the last time that a partition's broker was away.
 type outage struct {
-	since, back time.Time     // zero: it has never been
-	had         time.Duration // of the time since the first return that windows wait for, how much lies before the last one
+	since, back time.Time // zero: it has never been
+	// of the time since the first return that windows wait for, how much lies before the last one
+	had time.Duration
 }
 
 // again adds an outage. One that was added before, perhaps by another worker, changes nothing.
@@ -50,8 +51,8 @@ type at struct {
 	stream string // of [progress.StreamKey]
 }
 
-// outages are those of all partitions of a process: they outlive a worker, so that a broker that keeps going away does not
-// make each new worker wait as long as the first. It is safe for concurrent use.
+// outages are those of all partitions of a process: they outlive a worker, so that a broker that keeps going away does
+// not make each new worker wait as long as the first. It is safe for concurrent use.
 type outages struct {
 	mu  sync.Mutex
 	all map[at]outage

@@ -13,8 +13,8 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// partition reads one input partition for all streams of its topic: it decodes, cuts, and writes parts and marks. Its parts
-// share the input.
+// partition reads one input partition for all streams of its topic: it decodes, cuts, and writes parts and marks. Its
+// parts share the input.
 type partition struct {
 	input
 	membership *stage.Membership
@@ -165,7 +165,8 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	now := time.Now()
 	p.out.flushAt, p.cuts.askAt = now.Add(flushEvery), now.Add(askEvery)
-	for _, r := range p.routes { // the first mark says which windows are cut, and which records hold none of a fresh route's events
+	// the first mark says which windows are cut, and which records hold none of a fresh route's events
+	for _, r := range p.routes {
 		begin := r.from
 		if oldest, ok := fresh[r]; ok {
 			r.from = oldest
@@ -188,11 +189,12 @@ func (p *partition) open(ctx context.Context) error {
 }
 
 // first returns the offset of the first record that a route without progress reads, and the offset of the oldest record
-// that exists, if that is lower. The records of the first window have timestamps of at least its start minus max_future.
-// All records below the first have earlier ones. While the start lies ahead, the first is the partition's end, so another
-// worker may find a later one.
+// that exists, if that is lower. The records of the first window have timestamps of at least its start minus
+// max_future. All records below the first have earlier ones. While the start lies ahead, the first is the partition's
+// end, so another worker may find a later one.
 func (p *partition) first(ctx context.Context, r *route) (first, oldest int64, err error) {
-	first, err = p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number, (r.schedule.Start-int64(r.stream.Input.MaxFuture))/int64(time.Millisecond))
+	first, err = p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number,
+		(r.schedule.Start-int64(r.stream.Input.MaxFuture))/int64(time.Millisecond))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -258,7 +260,8 @@ func (p *partition) keep(ctx context.Context, next progress.Input) error {
 		return err
 	}
 	if err := p.membership.Commit(ctx, p.at, next.Offset, ""); err != nil {
-		p.Log.Debug("offset not committed yet", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Error(err))
+		p.Log.Debug("offset not committed yet", zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number),
+			zap.Error(err))
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// prepare lets a decoder ask for the schema of a record, until it gets an answer or ctx ends. The partition waits: without
-// the schema, nobody can tell a good record from a bad one.
+// prepare lets a decoder ask for the schema of a record, until it gets an answer or ctx ends. The partition waits:
+// without the schema, nobody can tell a good record from a bad one.
 func (p *input) prepare(ctx context.Context, decoder codec.Preparer, rec *fetch.Record) error {
 	if rec.TooLarge > 0 {
 		return nil

@@ -32,7 +32,8 @@ func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	p.capCuts()
 	p.missing(atLeast)
 	p.Monitor.Episodes.On("topic made anew: "+id, episode.Rule{},
-		"an input topic was deleted and made anew: it is read from its start, and windows that had begun will be marked incomplete",
+		"an input topic was deleted and made anew: it is read from its start, and windows that had begun will be marked "+
+			"incomplete",
 		zap.String("topic", p.at.Topic), zap.String("id_before", p.former), zap.String("id", p.id))
 	return true, nil
 }
@@ -43,7 +44,8 @@ func (p *input) truncate(end int64) {
 	p.base += p.reader.Position() - end + atLeast
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
 	p.capCuts()
-	p.lose(atLeast, errors.New("the partition ends before the position already read: the topic was recreated, or the brokers lost records"))
+	p.lose(atLeast, errors.New("the partition ends before the position already read: the topic was recreated, or the "+
+		"brokers lost records"))
 }
 
 // atLeast is how many records count as lost if the number is unknown. They take up offsets, so cuts come after them.

@@ -45,7 +45,8 @@ func (p *report) page() {
 // cutWait is how long a cut window has waited for an open transaction.
 func (p *report) cutWait() time.Duration {
 	for _, r := range p.routes {
-		if len(r.cuts) > 0 && r.cuts[0].offset-p.base > p.reader.LastStable() && p.reader.Position() >= p.reader.LastStable() {
+		if len(r.cuts) > 0 && r.cuts[0].offset-p.base > p.reader.LastStable() &&
+			p.reader.Position() >= p.reader.LastStable() {
 			if p.waiting.IsZero() {
 				p.waiting = time.Now()
 			}
@@ -59,12 +60,13 @@ func (p *report) cutWait() time.Duration {
 // hungAfter is how long a cut may wait for an open transaction before it is logged.
 const hungAfter = 10 * time.Second
 
-// hung logs each open transaction that windows wait for, once. Where the end does not move for another reason, it says so: to
-// end a transaction that is none would be the wrong advice.
+// hung logs each open transaction that windows wait for, once. Where the end does not move for another reason, it says
+// so: to end a transaction that is none would be the wrong advice.
 func (p *report) hung(ctx context.Context) {
 	begins := p.reader.LastStable()
 	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {
-		p.Monitor.Episodes.Over(p.hungKey(), fmt.Sprintf("windows no longer wait for the end of %s/%d", p.at.Topic, p.at.Number))
+		p.Monitor.Episodes.Over(p.hungKey(),
+			fmt.Sprintf("windows no longer wait for the end of %s/%d", p.at.Topic, p.at.Number))
 		p.hanging = -1
 	}
 	if p.hanging >= 0 || p.waiting.IsZero() || time.Since(p.waiting) < hungAfter {
@@ -76,11 +78,15 @@ func (p *report) hung(ctx context.Context) {
 	}
 	p.hanging = begins
 	if !who.Transactional {
-		p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open transaction is there; this process or the brokers may be too busy",
-			p.at.Topic, p.at.Number), zap.Int64("offset", begins), zap.Stringer("waiting", episode.Round(time.Since(p.waiting))))
+		p.Monitor.Episodes.On(p.hungKey(), episode.Rule{},
+			fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open transaction is there; "+
+				"this process or the brokers may be too busy",
+				p.at.Topic, p.at.Number), zap.Int64("offset", begins),
+			zap.Stringer("waiting", episode.Round(time.Since(p.waiting))))
 		return
 	}
-	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{}, fmt.Sprintf("windows are waiting for an open transaction on %s/%d", p.at.Topic, p.at.Number),
+	p.Monitor.Episodes.On(p.hungKey(), episode.Rule{},
+		fmt.Sprintf("windows are waiting for an open transaction on %s/%d", p.at.Topic, p.at.Number),
 		zap.Int64("producer_id", who.ID), zap.Int16("producer_epoch", who.Epoch), zap.Int64("offset", begins),
 		zap.Stringer("waiting", episode.Round(time.Since(p.waiting))), zap.String("to end it", fmt.Sprintf(
 			"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", p.at.Topic, p.at.Number, begins)))

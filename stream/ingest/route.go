@@ -26,7 +26,8 @@ type route struct {
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the previous event: most events need no look-up
 
-	horizon int64     // later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
+	// later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
+	horizon int64
 	from    int64     // records below this offset are in parts, or need not be
 	through int64     // every window with End ≤ through is cut, and everything below its cut is in parts
 	cuts    []cut     // taken and not reached yet, in order
@@ -79,7 +80,8 @@ func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*ro
 		return nil, err
 	}
 	preparer, _ := decoder.(codec.Preparer)
-	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoder: decoder, preparer: preparer, bags: map[int64]*slot{},
+	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoder: decoder,
+		preparer: preparer, bags: map[int64]*slot{},
 		horizon: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
 
@@ -145,7 +147,8 @@ func (r *route) slot(t int64) *slot {
 // bagSpec makes the spec for a slice's bag. The merge of a window's parts chooses which of a user's groups count, so a
 // slice of several windows keeps all groups.
 func (r *route) bagSpec(slice windows.Window) windows.BagSpec {
-	spec := windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution, Window: slice, Hasher: r.hasher}
+	spec := windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution,
+		Window: slice, Hasher: r.hasher}
 	if r.schedule.Every < r.schedule.Size {
 		spec.MaxGroups = len(spec.Groups)
 	}
@@ -161,7 +164,8 @@ func (r *route) due(now int64) (through int64, ok bool) {
 	return through, through > r.cutThrough()
 }
 
-// nextDue returns when the first window without a cut is due, in Unix nanoseconds. After the last window it is never reached.
+// nextDue returns when the first window without a cut is due, in Unix nanoseconds. After the last window it is never
+// reached.
 func (r *route) nextDue() int64 {
 	w, ok := r.schedule.After(r.cutThrough())
 	if !ok {
@@ -188,7 +192,8 @@ func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && positio
 
 // flush empties the bags into parts, in the order of their slices, and passes each part to write. The parts hold the
 // records below to. flush returns the mark that follows them. If to is the next cut, the mark cuts its windows.
-func (r *route) flush(to int64, origin windows.Origin, partitions int, write func(windows.Part) error) (mark windows.Mark, err error) {
+func (r *route) flush(to int64, origin windows.Origin, partitions int,
+	write func(windows.Part) error) (mark windows.Mark, err error) {
 	origin.From, origin.To = r.from, max(r.from, to)
 	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
 	if !r.marked.IsZero() {

@@ -80,7 +80,8 @@ type traffic struct {
 	slots [slots]tally
 	now   int // the slot that is being filled
 	ever  bool
-	// quiet is how many partitions have been read without an event since silence began; 0: there are events, or nothing is read.
+	// quiet is how many partitions have been read without an event since silence began; 0: there are events, or nothing is
+	// read.
 	quiet int
 	since time.Time
 	calm  map[string]int  // checks in a row that found nothing, by warning
@@ -139,7 +140,8 @@ func tellQuiet(all []*traffic) {
 	}
 	if len(names) >= manyQuiet {
 		slices.Sort(names)
-		episodes.On(key, badShare, fmt.Sprintf("no events in %d of the %d streams that this process reads, such as %s", len(names), len(all), strings.Join(names[:3], ", ")))
+		episodes.On(key, badShare, fmt.Sprintf("no events in %d of the %d streams that this process reads, such as %s",
+			len(names), len(all), strings.Join(names[:3], ", ")))
 	} else {
 		episodes.Over(key, "few or no streams are without events now")
 	}
@@ -170,7 +172,8 @@ func (t *traffic) look(partitions int) {
 	t.judge("rejected", rejected, minute.events, manyRejected,
 		printed("%d of %d events rejected in the last minute (%s)", rejected, minute.events, t.reasons(minute)))
 	t.judge("late", minute.late, minute.events, manyLate,
-		printed("%d of %d events late in the last minute: their windows had closed, or ended before the stream's start", minute.late, minute.events))
+		printed("%d of %d events late in the last minute: their windows had closed, or ended before the stream's start",
+			minute.late, minute.events))
 	t.judge("beyond the bounds", minute.clamped, counted, manyClamped,
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
 }
@@ -241,15 +244,17 @@ func (t *traffic) tellQuiet(alone bool) {
 		if t.quiet == 1 {
 			noun = "partition"
 		}
-		t.episodes.On(t.quietKey(), episode.Rule{After: t.patience()}, fmt.Sprintf("stream %s: no events for %s in the %d %s of topic %s that this process reads",
-			t.stream.Name, t.patience(), t.quiet, noun, t.stream.Input.Topic))
+		t.episodes.On(t.quietKey(), episode.Rule{After: t.patience()},
+			fmt.Sprintf("stream %s: no events for %s in the %d %s of topic %s that this process reads",
+				t.stream.Name, t.patience(), t.quiet, noun, t.stream.Input.Topic))
 	}
 }
 
 // reasons names the reasons for rejecting, with the configured name of the field at fault, and never a value.
 func (t *traffic) reasons(m tally) string {
 	in := t.stream.Input
-	fields := map[codec.Reason]string{codec.BadValue: in.Value, codec.BadUser: in.User, codec.BadTime: in.Time, codec.BadGroup: in.Group}
+	fields := map[codec.Reason]string{codec.BadValue: in.Value, codec.BadUser: in.User, codec.BadTime: in.Time,
+		codec.BadGroup: in.Group}
 	several := 0
 	for _, n := range m.rejected {
 		if n > 0 {

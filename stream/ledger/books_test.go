@@ -33,7 +33,8 @@ func TestSettleCountsARollingPeriod(t *testing.T) {
 	}
 	for n, w := range want {
 		e := ledgertest.Settle(t, b, p.Entry(n))
-		got := row{e.Reason, e.Standing.StreamSpent.String(), e.Standing.BudgetSpent.String(), decimal.NewFromInt(e.Standing.WindowsLeft).String()}
+		got := row{e.Reason, e.Standing.StreamSpent.String(), e.Standing.BudgetSpent.String(),
+			decimal.NewFromInt(e.Standing.WindowsLeft).String()}
 		if got != w {
 			t.Errorf("window %d: %+v, want %+v", n, got, w)
 		}
@@ -91,11 +92,13 @@ func TestSharedBudget(t *testing.T) {
 	if !e.Standing.StreamSpent.Equal(ledgertest.Dec("0.5")) || !e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.9")) {
 		t.Errorf("%+v, want 0.5 of the stream's and 0.9 of the budget's", e.Standing)
 	}
-	if e = ledgertest.Settle(t, b, s.Entry(1)); e.Reason != record.BudgetExhausted || !e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.9")) {
+	if e = ledgertest.Settle(t, b, s.Entry(1)); e.Reason != record.BudgetExhausted ||
+		!e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.9")) {
 		t.Errorf("%q, %+v, want it withheld and free", e.Reason, e.Standing)
 	}
 	// A smaller price may still fit.
-	if e = ledgertest.Settle(t, b, ledgertest.Plan{Stream: "v", Budget: "b", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0)}.Entry(1)); e.Reason != "" {
+	if e = ledgertest.Settle(t, b, ledgertest.Plan{Stream: "v", Budget: "b", Epsilon: "0.1",
+		Limit: ledgertest.Limit("1", 0)}.Entry(1)); e.Reason != "" {
 		t.Errorf("what equals the limit is withheld")
 	}
 }
@@ -115,10 +118,12 @@ func TestSettleDoesNotAdd(t *testing.T) {
 
 func TestContinuedBudget(t *testing.T) {
 	old := ledgertest.Plan{Stream: "s", Budget: "old", Epsilon: "0.6", Limit: ledgertest.Limit("1", 0)}
-	renamed := ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "0.6", Limit: ledgertest.Limit("1", 0), Continues: "old"}
+	renamed := ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "0.6", Limit: ledgertest.Limit("1", 0),
+		Continues: "old"}
 	b := ledger.NewBooks()
 	ledgertest.Settle(t, b, old.Entry(0))
-	if e := ledgertest.Settle(t, b, renamed.Entry(1)); e.Reason != record.BudgetExhausted || !e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.6")) || !e.Standing.StreamSpent.Equal(ledgertest.Dec("0.6")) {
+	if e := ledgertest.Settle(t, b, renamed.Entry(1)); e.Reason != record.BudgetExhausted ||
+		!e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.6")) || !e.Standing.StreamSpent.Equal(ledgertest.Dec("0.6")) {
 		t.Errorf("%q, %+v: the new name has forgotten what was spent", e.Reason, e.Standing)
 	}
 	renamed.Continues = ""
@@ -131,7 +136,8 @@ func TestContinuedBudget(t *testing.T) {
 		t.Errorf("budgets %v", got)
 	}
 	only := ledger.NewBooks()
-	ledgertest.Settle(t, only, ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "1", Limit: ledgertest.Limit("1", 0), Continues: "unheard-of"}.Entry(0))
+	ledgertest.Settle(t, only, ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "1", Limit: ledgertest.Limit("1", 0),
+		Continues: "unheard-of"}.Entry(0))
 	if got := only.Budgets(); !cmp.Equal(got, []string{"new"}) {
 		t.Errorf("budgets %v, want only those with entries", got)
 	}
@@ -141,7 +147,8 @@ func TestContinuedBudget(t *testing.T) {
 // whichever of the two is known first.
 func TestContinuedElsewhere(t *testing.T) {
 	old := ledgertest.Plan{Stream: "s", Budget: "old", Epsilon: "0.6", Limit: ledgertest.Limit("1", 0)}
-	renamed := ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "0.3", Limit: ledgertest.Limit("1", 0), Continues: "old"}
+	renamed := ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "0.3", Limit: ledgertest.Limit("1", 0),
+		Continues: "old"}
 	elsewhere := ledger.NewBooks()
 	ledgertest.Settle(t, elsewhere, old.Entry(0))
 	for _, first := range []bool{true, false} {

@@ -37,7 +37,8 @@ func TestCheckpointIsTheFold(t *testing.T) {
 			t.Fatalf("from the checkpoint after %d entries:\n%s\nfrom the first:\n%s", n, a, b)
 		}
 		now := p.Entries[len(p.Entries)-1].WindowEnd
-		if diff := cmp.Diff(ledger.NewReport(whole.Books, now), ledger.NewReport(restored.Books, now), wholeReport, sameDecimals); diff != "" {
+		if diff := cmp.Diff(ledger.NewReport(whole.Books, now), ledger.NewReport(restored.Books, now), wholeReport,
+			sameDecimals); diff != "" {
 			t.Fatal(diff)
 		}
 		for _, e := range p.Entries {
@@ -82,26 +83,35 @@ func TestWrongCheckpoints(t *testing.T) {
 	}
 	charges := fmt.Sprintf(`"items":%s,"ends":[[%d,60,20]]`, price("0.5"), first) // of the account
 	for name, c := range map[string]struct{ text, says string }{
-		"cut off":                {good[:len(good)/2], "unexpected end"},
-		"empty":                  {"", "unexpected end"},
-		"of another version":     {replaced(`{"v":1,"app":"louver","p`, `{"v":4,"app":"louver","p`), "version 4"},
-		"of no version":          {replaced(`{"v":1,"app":"louver","p`, `{"w":1,"app":"louver","p`), "version missing"},
-		"of another partition":   {replaced(`"partition":3`, `"partition":4`), "partition 4"},
-		"of another app":         {replaced(`{"v":1,"app":"louver","p`, `{"v":1,"app":"other","p`), `"other"`},
-		"of another ledger":      {string(ledgertest.Checkpoint(t, other.Fold(t, 20))), "not the one that the checkpoint ends with"},
-		"of a longer ledger":     {string(ledgertest.Checkpoint(t, ledgertest.Steady(t, 50).Fold(t, 40))), "ends before"},
-		"too early an offset":    {replaced(offset, fmt.Sprintf(`"offset":%d,`, p.Offsets[15]+4)), "not the one that the checkpoint ends with"},
-		"too late an offset":     {replaced(offset, fmt.Sprintf(`"offset":%d,`, p.Offsets[25])), "not the one that the checkpoint ends with"},
-		"a charge less":          {replaced(charges, strings.Replace(charges, "60,20", "60,19", 1)), "had spent 10 and"},
-		"a smaller charge":       {replaced(charges, strings.Replace(charges, price("0.5"), price("0.25"), 1)), "had spent 10 and"},
-		"no charge":              {replaced(`"charges":[{"stream":"s",`+charges+`}]`, `"charges":[]`), "had spent 10 and"},
-		"another limit":          {replaced(`"budgets":[{"budget":"b","limit":{"epsilon":"1000000"`, `"budgets":[{"budget":"b","limit":{"epsilon":"0"`), "epsilon 0"},
-		"a charge that is none":  {replaced(charges, strings.Replace(charges, `"0.5"`, `"-0.5"`, 1)), "epsilon -0.5"},
-		"more than anybody has":  {replaced(charges, strings.Replace(charges, "60,20", "60,99999999999", 1)), "99999999999"},
-		"windows twice":          {replaced(charges, strings.Replace(charges, fmt.Sprintf("[[%d,60,20]]", first), fmt.Sprintf("[[%d,60,20],[%d,60,20]]", first, first+1200), 1)), "at most 0"},
-		"windows out of time":    {replaced(charges, strings.Replace(charges, "60,20", "9223372036854775807,20", 1)), "a step of 9223372036854775807 s"},
-		"a stream twice":         {replaced(`"streams":[`, `"streams":[`+good[strings.Index(good, `"streams":[`)+len(`"streams":[`):len(good)-len(`]}`)]+","), "listed twice"},
-		"a stream's budget gone": {replaced(`"stream":"s","budget":"b"`, `"stream":"s","budget":"x"`), `budget "x", which is not listed`},
+		"cut off":              {good[:len(good)/2], "unexpected end"},
+		"empty":                {"", "unexpected end"},
+		"of another version":   {replaced(`{"v":1,"app":"louver","p`, `{"v":4,"app":"louver","p`), "version 4"},
+		"of no version":        {replaced(`{"v":1,"app":"louver","p`, `{"w":1,"app":"louver","p`), "version missing"},
+		"of another partition": {replaced(`"partition":3`, `"partition":4`), "partition 4"},
+		"of another app":       {replaced(`{"v":1,"app":"louver","p`, `{"v":1,"app":"other","p`), `"other"`},
+		"of another ledger": {string(ledgertest.Checkpoint(t, other.Fold(t, 20))),
+			"not the one that the checkpoint ends with"},
+		"of a longer ledger": {string(ledgertest.Checkpoint(t, ledgertest.Steady(t, 50).Fold(t, 40))), "ends before"},
+		"too early an offset": {replaced(offset, fmt.Sprintf(`"offset":%d,`, p.Offsets[15]+4)),
+			"not the one that the checkpoint ends with"},
+		"too late an offset": {replaced(offset, fmt.Sprintf(`"offset":%d,`, p.Offsets[25])),
+			"not the one that the checkpoint ends with"},
+		"a charge less": {replaced(charges, strings.Replace(charges, "60,20", "60,19", 1)), "had spent 10 and"},
+		"a smaller charge": {replaced(charges, strings.Replace(charges, price("0.5"), price("0.25"), 1)),
+			"had spent 10 and"},
+		"no charge": {replaced(`"charges":[{"stream":"s",`+charges+`}]`, `"charges":[]`), "had spent 10 and"},
+		"another limit": {replaced(`"budgets":[{"budget":"b","limit":{"epsilon":"1000000"`,
+			`"budgets":[{"budget":"b","limit":{"epsilon":"0"`), "epsilon 0"},
+		"a charge that is none": {replaced(charges, strings.Replace(charges, `"0.5"`, `"-0.5"`, 1)), "epsilon -0.5"},
+		"more than anybody has": {replaced(charges, strings.Replace(charges, "60,20", "60,99999999999", 1)), "99999999999"},
+		"windows twice": {replaced(charges, strings.Replace(charges, fmt.Sprintf("[[%d,60,20]]", first),
+			fmt.Sprintf("[[%d,60,20],[%d,60,20]]", first, first+1200), 1)), "at most 0"},
+		"windows out of time": {replaced(charges, strings.Replace(charges, "60,20", "9223372036854775807,20", 1)),
+			"a step of 9223372036854775807 s"},
+		"a stream twice": {replaced(`"streams":[`,
+			`"streams":[`+good[strings.Index(good, `"streams":[`)+len(`"streams":[`):len(good)-len(`]}`)]+","), "listed twice"},
+		"a stream's budget gone": {replaced(`"stream":"s","budget":"b"`, `"stream":"s","budget":"x"`),
+			`budget "x", which is not listed`},
 		"a step of nothing":      {replaced(`"every":"1m","status"`, `"every":"0s","status"`), "every 0s"},
 		"windows that run back":  {replaced(charges, strings.Replace(charges, "60,20", "-60,20", 1)), "step of -60"},
 		"more entries than offs": {replaced(`"entries":20`, `"entries":9999`), "9999 entries"},
@@ -155,11 +165,12 @@ func TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop(t *testing.T) {
 		ledger *ledgertest.Partition
 		stop   bool
 	}{
-		"the same":           {p, false},
-		"other offsets":      {moved, false},
-		"shorter":            {ledgertest.Steady(t, 19), true},
-		"empty":              {ledgertest.Steady(t, 0), true},
-		"made anew":          {ledgertest.Steady(t, 30, func(_ int, e *ledger.Entry) { e.ReleasedAt = e.ReleasedAt.Add(time.Hour) }), true},
+		"the same":      {p, false},
+		"other offsets": {moved, false},
+		"shorter":       {ledgertest.Steady(t, 19), true},
+		"empty":         {ledgertest.Steady(t, 0), true},
+		"made anew": {ledgertest.Steady(t, 30,
+			func(_ int, e *ledger.Entry) { e.ReleasedAt = e.ReleasedAt.Add(time.Hour) }), true},
 		"one entry replaced": {ledgertest.Steady(t, 30, func(i int, e *ledger.Entry) { e.Incomplete = i == 7 }), true},
 	} {
 		f := ledger.NewFold("louver", 3)
@@ -191,7 +202,8 @@ func TestCheckpointStaysSmall(t *testing.T) {
 		t.Errorf("%d windows are kept of 1000", len(f.Recent("ended")))
 	}
 	if f := ended.Fold(t, 3000); len(f.Recent("ended")) != 0 || len(f.Recent("s")) < priorWindows {
-		t.Errorf("%d windows are kept of a stream that has ended, and %d of the other", len(f.Recent("ended")), len(f.Recent("s")))
+		t.Errorf("%d windows are kept of a stream that has ended, and %d of the other", len(f.Recent("ended")),
+			len(f.Recent("s")))
 	}
 }
 

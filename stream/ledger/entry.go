@@ -16,8 +16,8 @@ import (
 type Entry struct {
 	App    string `json:"app"`
 	Stream string `json:"stream"`
-	// Row tells apart what a stream decides beside its windows; "" for a window. Each row is decided, capped and learnt from
-	// for itself. There are no other rows yet.
+	// Row tells apart what a stream decides beside its windows; "" for a window. Each row is decided, capped and learnt
+	// from for itself. There are no other rows yet.
 	Row    string `json:"row,omitempty"`
 	Budget string `json:"budget"`
 	// Input and Output are the topics of the stream when the window was decided.

@@ -46,19 +46,25 @@ func exampleEntry() ledger.Entry {
 			{Promise: privacy.NewBoundedRange(ledgertest.Dec("0.1")), Times: 1},
 		},
 		Releases: []record.Series{
-			{Name: "tail.p99", Statistic: "quantile", P: ledgertest.Some("0.99"), Mechanism: "joint", Unit: "ms", Epsilon: ledgertest.Dec("0.1")},
+			{Name: "tail.p99", Statistic: "quantile", P: ledgertest.Some("0.99"), Mechanism: "joint", Unit: "ms",
+				Epsilon: ledgertest.Dec("0.1")},
 			{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: ledgertest.Dec("0.15")},
 		},
 		Groups: []ledger.Group{
 			{Name: "eu", Users: new(int64(10412)), Values: []ledger.Value{
-				{Value: ledgertest.Some("812"), RankError95: ledgertest.Some("554.2"), PLow: ledgertest.Some("0.931"), PHigh: ledgertest.Some("1"), Quality: "rough",
-					Smoothed: &ledger.Smoothed{Value: ledgertest.Dec("815"), Low: ledgertest.Some("790"), High: ledgertest.Some("840")}},
-				{Value: ledgertest.Some("10412"), RankError95: ledgertest.Some("20"), Error95: ledgertest.Some("20"), Quality: "useful"},
+				{Value: ledgertest.Some("812"), RankError95: ledgertest.Some("554.2"), PLow: ledgertest.Some("0.931"),
+					PHigh: ledgertest.Some("1"), Quality: "rough",
+					Smoothed: &ledger.Smoothed{Value: ledgertest.Dec("815"), Low: ledgertest.Some("790"),
+						High: ledgertest.Some("840")}},
+				{Value: ledgertest.Some("10412"), RankError95: ledgertest.Some("20"), Error95: ledgertest.Some("20"),
+					Quality: "useful"},
 			}},
-			{Name: "a<b", Users: new(int64(3)), Reason: record.TooFewUsers, Values: []ledger.Value{{}, {Value: ledgertest.Some("3")}}},
+			{Name: "a<b", Users: new(int64(3)), Reason: record.TooFewUsers,
+				Values: []ledger.Value{{}, {Value: ledgertest.Some("3")}}},
 		},
-		Standing: ledger.Standing{StreamSpent: ledgertest.Some("12.5"), BudgetSpent: ledgertest.Some("12.50"), WindowsLeft: 46},
-		Prior:    &ledger.Prior{Upto: 17, Hash: "00ff"},
+		Standing: ledger.Standing{StreamSpent: ledgertest.Some("12.5"), BudgetSpent: ledgertest.Some("12.50"),
+			WindowsLeft: 46},
+		Prior: &ledger.Prior{Upto: 17, Hash: "00ff"},
 	}
 }
 
@@ -91,7 +97,8 @@ func TestDecodeGivesBackTheEntry(t *testing.T) {
 	withheld.Until, withheld.Prior, withheld.Limit.Per = time.Time{}, nil, 0
 	withheld.Standing.StreamSpent = nil
 	paid := exampleEntry()
-	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("700.5"), ledgertest.Dec("900")}
+	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("700.5"),
+		ledgertest.Dec("900")}
 	paid.Groups[0].Values[0].Smoothed.Low = nil
 	paid.Limit.Delta = ledgertest.Dec("0.000001")
 	paid.Price = append(paid.Price,
@@ -100,7 +107,8 @@ func TestDecodeGivesBackTheEntry(t *testing.T) {
 	capped := exampleEntry()
 	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: capped.WindowStart.Unix()}
 	withheld.Cap = budget.Cap{Count: 1, Per: time.Minute}
-	for name, e := range map[string]ledger.Entry{"example": exampleEntry(), "withheld": withheld, "capped": capped, "with everything": paid} {
+	for name, e := range map[string]ledger.Entry{"example": exampleEntry(), "withheld": withheld, "capped": capped,
+		"with everything": paid} {
 		value := ledgertest.Encode(t, e)
 		got, err := ledger.Decode(value)
 		if err != nil {
@@ -144,7 +152,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no version", `"v":1`, `"w":1`, "format version missing"},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},
 		{"no budget", `"budget":"shoppers"`, `"budget":""`, "want a stream, a budget and a topic"},
-		{"a charge that is not its items'", `"charge":{"epsilon":"0.25"`, `"charge":{"epsilon":"0.2"`, "charges epsilon 0.2 and delta 0, its items 0.25"},
+		{"a charge that is not its items'", `"charge":{"epsilon":"0.25"`, `"charge":{"epsilon":"0.2"`,
+			"charges epsilon 0.2 and delta 0, its items 0.25"},
 		{"an item of no kind", `"kind":"pure"`, `"kind":"free"`, `kind of charge "free"; want`},
 		{"an item of no epsilon", `"epsilon":"0.15","rho"`, `"epsilon":"0","rho"`, "epsilon 0; want more"},
 		{"a negative charge", `"times":1},`, `"times":-1},`, "charged -1 times"},
@@ -153,15 +162,21 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a limit of nothing", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"0"`, "budget epsilon 0; want"},
 		{"a period in words", `"per":"24h"`, `"per":"a day"`, `period "a day"`},
 		{"a step of nothing", `"every":"15m"`, `"every":"0s"`, "every 0s"},
-		{"a window without length", `"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:00:00Z"`, "want one after the start"},
-		{"a window in fractions", `"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:15:00.5Z"`, "fractions of a second"},
+		{"a window without length", `"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:00:00Z"`,
+			"want one after the start"},
+		{"a window in fractions", `"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:15:00.5Z"`,
+			"fractions of a second"},
 		{"a window beyond the clock", `"window_end":"2026`, `"window_end":"3026`, "between 1900 and 2200"},
-		{"withheld, but charged", `"status":"ok"`, `"status":"withheld","reason":"budget_exhausted"`, "does not go with its charge"},
+		{"withheld, but charged", `"status":"ok"`, `"status":"withheld","reason":"budget_exhausted"`,
+			"does not go with its charge"},
 		{"withheld for no reason", `"status":"ok"`, `"status":"withheld"`, "does not go with its charge"},
-		{"a value too few", `,{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}`, ``, "1 values of 2 releases"},
-		{"a value missing", `{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}`, `{}`, `no value of "users"`},
+		{"a value too few", `,{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}`, ``,
+			"1 values of 2 releases"},
+		{"a value missing", `{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}`, `{}`,
+			`no value of "users"`},
 		{"a group's unknown reason", `"reason":"too_few_users"`, `"reason":"shy"`, `the reason "shy"`},
-		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`, `release "tail.p99" has epsilon 0`},
+		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`,
+			`release "tail.p99" has epsilon 0`},
 		{"no groups", `"groups":[`, `"bands":[`, "0 groups"},
 		{"a number that fills the memory", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"1e9999"`, "decimal exponent"},
 	} {
@@ -221,7 +236,8 @@ func TestWithholdBelow(t *testing.T) {
 	if e.Groups[0].Reason != "" || e.Groups[0].Values[0].Value == nil {
 		t.Errorf("a count equal to the threshold is withheld: %+v", e.Groups[0])
 	}
-	if g := e.Groups[1]; g.Reason != record.TooFewUsers || g.Values[0] != (ledger.Value{}) || !g.Values[1].Value.Equal(ledgertest.Dec("49")) {
+	if g := e.Groups[1]; g.Reason != record.TooFewUsers || g.Values[0] != (ledger.Value{}) ||
+		!g.Values[1].Value.Equal(ledgertest.Dec("49")) {
 		t.Errorf("a count below: %+v, want all but the count withheld", g)
 	}
 	e.Reason = record.BudgetExhausted
@@ -238,15 +254,18 @@ func TestFiguresAreRoundedOutward(t *testing.T) {
 		want string
 	}{
 		{ledger.RankError(554.12), "554.2"}, {ledger.RankError(554.2), "554.2"}, {ledger.RankError(0.01), "0.1"},
-		{ledger.Error(150), "150"}, {ledger.Error(29957), "29957"}, {ledger.Error(12.3411), "12.35"}, {ledger.Error(0.00123401), "0.001235"}, {ledger.Error(0), "0"}, {ledger.Error(29957.2), "29958"},
-		{ledger.PercentileLow(0.9310009), "0.931"}, {ledger.PercentileHigh(0.9310001), "0.931001"}, {ledger.PercentileHigh(1), "1"}, {ledger.PercentileLow(0), "0"},
+		{ledger.Error(150), "150"}, {ledger.Error(29957), "29957"}, {ledger.Error(12.3411), "12.35"},
+		{ledger.Error(0.00123401), "0.001235"}, {ledger.Error(0), "0"}, {ledger.Error(29957.2), "29958"},
+		{ledger.PercentileLow(0.9310009), "0.931"}, {ledger.PercentileHigh(0.9310001), "0.931001"},
+		{ledger.PercentileHigh(1), "1"}, {ledger.PercentileLow(0), "0"},
 	} {
 		if c.got == nil || !c.got.Equal(ledgertest.Dec(c.want)) {
 			t.Errorf("%v, want %s", c.got, c.want)
 		}
 	}
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if ledger.Error(f) != nil || ledger.RankError(f) != nil || ledger.PercentileLow(f) != nil || ledger.PercentileHigh(f) != nil {
+		if ledger.Error(f) != nil || ledger.RankError(f) != nil || ledger.PercentileLow(f) != nil ||
+			ledger.PercentileHigh(f) != nil {
 			t.Errorf("%v became a figure", f)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // Under a cap of two windows in four minutes every window of a minute fits a limit that pays for two. A new era does
 // not know who counted in the old one, so that both cost something until the old one is four minutes old.
 func TestSettleUnderACap(t *testing.T) {
-	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute), Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute),
+		Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
 	b := ledger.NewBooks()
 	type row struct{ reason, spent string }
 	var got []row
@@ -44,7 +45,8 @@ func TestSettleUnderACap(t *testing.T) {
 
 // A report on a capped stream has figures of the cap: what is spent, and windows without end.
 func TestReportUnderACap(t *testing.T) {
-	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute), Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute),
+		Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}
 	b := ledger.NewBooks()
 	var last ledger.Entry
 	for n := range 10 {
@@ -52,7 +54,8 @@ func TestReportUnderACap(t *testing.T) {
 	}
 	f := ledger.NewReport(b, last.WindowEnd).Budgets[0]
 	if !f.EpsilonSpent.Equal(ledgertest.Dec("0.8")) || f.WindowsLeft != budget.MostWindows || f.ExhaustedAt != nil {
-		t.Errorf("spent %s, left %d, exhausted %v; want 0.8, no end of windows, never", f.EpsilonSpent, f.WindowsLeft, f.ExhaustedAt)
+		t.Errorf("spent %s, left %d, exhausted %v; want 0.8, no end of windows, never", f.EpsilonSpent, f.WindowsLeft,
+			f.ExhaustedAt)
 	}
 }
 
@@ -60,7 +63,8 @@ func TestEntriesWithImpossibleCapsAreUnreadable(t *testing.T) {
 	e := exampleEntry()
 	e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: e.WindowStart.Unix()}
 	good := string(ledgertest.Encode(t, e))
-	for old, replaced := range map[string]string{`"count":8`: `"count":0`, `"per":"24h","era"`: `"per":"forever","era"`, `"era":1`: `"era":9`} {
+	for old, replaced := range map[string]string{`"count":8`: `"count":0`, `"per":"24h","era"`: `"per":"forever","era"`,
+		`"era":1`: `"era":9`} {
 		if strings.Count(good, old) != 1 {
 			t.Fatalf("%s does not appear once in %s", old, good)
 		}

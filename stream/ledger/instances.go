@@ -178,7 +178,8 @@ func (in instances) add(e Entry, account *budget.Account) error {
 			if n := int64(len(in.of[name])); s.Instance != n+1 {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
 			}
-			a := &instance{Definition: s.Definition, Cost: s.price(), From: end, Looked: end, Sealed: s.Sealed, Begins: s.begins()}
+			a := &instance{Definition: s.Definition, Cost: s.price(), From: end, Looked: end, Sealed: s.Sealed,
+				Begins: s.begins()}
 			if err := in.arm(account, name, a); err != nil {
 				return err
 			}

@@ -80,7 +80,8 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 			fired = fired || l.fired == 1
 		}
 		for _, e := range p.Entries {
-			exhausted = exhausted || slices.ContainsFunc(e.Steps, func(w ledger.Step) bool { return w.Reason == record.BudgetExhausted })
+			exhausted = exhausted ||
+				slices.ContainsFunc(e.Steps, func(w ledger.Step) bool { return w.Reason == record.BudgetExhausted })
 			inPeriod := func(end time.Time) bool {
 				return !end.After(e.WindowEnd) && (e.Limit.Per == 0 || end.After(e.WindowEnd.Add(-e.Limit.Per)))
 			}
@@ -183,7 +184,8 @@ func TestLateWindowsAreNotLookedAt(t *testing.T) {
 		b := ledger.NewBooks()
 		var got []string
 		for i, n := range []int{0, 5, 4, 6, 5, 7} {
-			e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
+			e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
+				Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
 			e.Groups, e.Steps, e.Epoch = []ledger.Group{{Name: "eu"}}, []ledger.Step{w}, uint32(1-i%2)
 			if err := b.Settle(&e); err != nil {
 				t.Fatal(err)
@@ -207,9 +209,10 @@ func TestEntriesThatContradictWatches(t *testing.T) {
 		change func(all []ledger.Entry)
 		says   string
 	}{
-		"armed twice":        {func(all []ledger.Entry) { all[1].Steps[0] = all[0].Steps[0] }, "want number 2"},
-		"a gap":              {func(all []ledger.Entry) { all[0].Steps[0].Instance = 2 }, "want number 1"},
-		"looks before armed": {func(all []ledger.Entry) { all[0].Steps[0].Arms, all[0].Steps[0].Sealed = false, nil }, "not armed for this"},
+		"armed twice": {func(all []ledger.Entry) { all[1].Steps[0] = all[0].Steps[0] }, "want number 2"},
+		"a gap":       {func(all []ledger.Entry) { all[0].Steps[0].Instance = 2 }, "want number 1"},
+		"looks before armed": {func(all []ledger.Entry) { all[0].Steps[0].Arms, all[0].Steps[0].Sealed = false, nil },
+			"not armed for this"},
 		"fires twice": {func(all []ledger.Entry) {
 			w := &all[3].Steps[0]
 			w.Reason = ""
@@ -267,9 +270,11 @@ func TestAtMostBeginsAnewUnderAnotherBudget(t *testing.T) {
 		if err := b.Add(e); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s: %d %s, ε %s", e.Budget, e.Steps[0].Instance, e.Steps[0].Reason, e.Standing.BudgetSpent))
+		got = append(got, fmt.Sprintf("%s: %d %s, ε %s", e.Budget, e.Steps[0].Instance, e.Steps[0].Reason,
+			e.Standing.BudgetSpent))
 	}
-	want := []string{"a: 1 , ε 1.1", "a: 1 budget_exhausted, ε 1.2", "b: 1 , ε 2.3", "c: 0 budget_exhausted, ε 2.3"} // the last window is withheld too
+	// the last window is withheld too
+	want := []string{"a: 1 , ε 1.1", "a: 1 budget_exhausted, ε 1.2", "b: 1 , ε 2.3", "c: 0 budget_exhausted, ε 2.3"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
-// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this costs.
+// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this
+// costs.
 type OnChange struct {
 	// Release describes the figure. First is what the first instance costs beside the step's Cost.
 	Release record.Series `json:"release"`
@@ -85,8 +86,8 @@ func (c *OnChange) check(s Step, e Entry) error {
 	return err
 }
 
-// may goes on with the values that were last drawn under the definition. They are public, so it makes no difference what
-// became of the instances that drew them.
+// may goes on with the values that were last drawn under the definition. They are public, so it makes no difference
+// what became of the instances that drew them.
 func (c *OnChange) may(past iter.Seq[*instance], last *instance, e Entry) bool {
 	if last != nil && last.Looked > e.WindowEnd.UnixNano() {
 		return false

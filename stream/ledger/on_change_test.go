@@ -24,18 +24,21 @@ func TestOnChangeRecords(t *testing.T) {
 		for _, r := range ledgertest.Records(t, e) {
 			f := s.Follows(t, e.Name(), r.Value)
 			since, _ := f["since"].(string)
-			line += fmt.Sprintf("%v %v %v %v %v %v %v; ", f["group"], f["value"], f["changed"], strings.TrimPrefix(since, "2026-11-20T"), f["instance"], f["epsilon"], f["reason"])
+			line += fmt.Sprintf("%v %v %v %v %v %v %v; ", f["group"], f["value"], f["changed"],
+				strings.TrimPrefix(since, "2026-11-20T"), f["instance"], f["epsilon"], f["reason"])
 		}
 		spent := e.Standing.BudgetSpent
 		got = append(got, line+spent.String())
 	}
 	want := []string{
-		"eu 660 true 08:01:00Z 1 0.5 <nil>; us 661 true 08:01:00Z 1 0.5 <nil>; ap 662 true 08:01:00Z 1 0.5 <nil>; 0.5", // 0.2 + 0.1 + 2 · 0.1
+		// 0.2 + 0.1 + 2 · 0.1
+		"eu 660 true 08:01:00Z 1 0.5 <nil>; us 661 true 08:01:00Z 1 0.5 <nil>; ap 662 true 08:01:00Z 1 0.5 <nil>; 0.5",
 		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 661 false 08:01:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 0.5 <nil>; 0.5",
 		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 781 true 08:03:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 0.5 <nil>; 0.5",
 		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 781 false 08:03:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 0.3 <nil>; 0.8",
 		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 901 true 08:05:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 0.3 <nil>; 0.8",
-		"eu <nil> false  2 0 budget_exhausted; us <nil> false  2 0 budget_exhausted; ap <nil> false  2 0 budget_exhausted; 0.8",
+		"eu <nil> false  2 0 budget_exhausted; us <nil> false  2 0 budget_exhausted; ap <nil> false  2 0 " +
+			"budget_exhausted; 0.8",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -56,7 +59,9 @@ func TestOnChangeGoesOn(t *testing.T) {
 		begins     bool
 		values     string
 	}{{"d", false, "[660 901 662]"}, {"other", true, "[nil nil nil]"}} {
-		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: ledgertest.Limit("4", 10*time.Minute)}.Entry(12) // the first instance is gone from the period
+		// the first instance is gone from the period
+		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
+			Limit: ledgertest.Limit("4", 10*time.Minute)}.Entry(12)
 		e.Price, e.Releases = nil, nil
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
 		e.Steps = []ledger.Step{ledgertest.OnChange(c.definition, "0.2", "0.1", 2)}
@@ -73,7 +78,8 @@ func TestOnChangeGoesOn(t *testing.T) {
 			values = append(values, v.Figure.Value.String())
 		}
 		if !w.Arms || w.Instance != 3 || w.OnChange.Begins != c.begins || fmt.Sprint(values) != c.values {
-			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w, values, c.begins, c.values)
+			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w, values,
+				c.begins, c.values)
 		}
 	}
 }
@@ -108,7 +114,8 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 						continue
 					}
 					if c.Fired == nil || *c.Fired != e.Groups[g].Name {
-						t.Fatalf("the value of %s in group %s changes in the window ending %s, and none was drawn", of, e.Groups[g].Name, e.WindowEnd)
+						t.Fatalf("the value of %s in group %s changes in the window ending %s, and none was drawn", of, e.Groups[g].Name,
+							e.WindowEnd)
 					}
 					draws[ledger.Instance{e.Stream, w.Name, w.Instance}]++
 					redrawn, resumed = true, resumed || w.Instance > 1
@@ -133,16 +140,22 @@ func TestEntriesThatContradictOnChange(t *testing.T) {
 		change func(w *ledger.Step)
 		says   string
 	}{
-		"no values":        {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
-		"a value missing":  {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil }, `group "us" has no value`},
-		"a later value":    {func(w *ledger.Step) { w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour) }, `group "us" has no value, or one of`},
-		"drawn before":     {func(w *ledger.Step) { w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute) }, `group "eu" has no value, or one of`},
-		"an alarm":         {func(w *ledger.Step) { w.OnChange, w.Alarm = nil, ledgertest.Alarm("calm", "d", "1", 1, 0).Alarm }, "0 releases and 3 groups"},
-		"another's":        {func(w *ledger.Step) { w.OnChange.Release.Name = "p50" }, `describes release "p50"`},
-		"free first draws": {func(w *ledger.Step) { w.OnChange.First = nil }, "want its own, with the cost of its first values"},
-		"fires at once":    {func(w *ledger.Step) { w.OnChange.Fired = new("eu") }, "in which its values are drawn first"},
-		"two kinds":        {func(w *ledger.Step) { w.Alarm = &ledger.Alarm{} }, "no known kind"},
-		"costs nothing":    {func(w *ledger.Step) { w.OnChange.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
+		"no values":       {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
+		"a value missing": {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil }, `group "us" has no value`},
+		"a later value": {func(w *ledger.Step) { w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour) },
+			`group "us" has no value, or one of`},
+		"drawn before": {func(w *ledger.Step) { w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute) },
+			`group "eu" has no value, or one of`},
+		"an alarm": {func(w *ledger.Step) {
+			w.OnChange, w.Alarm = nil,
+				ledgertest.Alarm("calm", "d", "1", 1, 0).Alarm
+		}, "0 releases and 3 groups"},
+		"another's": {func(w *ledger.Step) { w.OnChange.Release.Name = "p50" }, `describes release "p50"`},
+		"free first draws": {func(w *ledger.Step) { w.OnChange.First = nil },
+			"want its own, with the cost of its first values"},
+		"fires at once": {func(w *ledger.Step) { w.OnChange.Fired = new("eu") }, "in which its values are drawn first"},
+		"two kinds":     {func(w *ledger.Step) { w.Alarm = &ledger.Alarm{} }, "no known kind"},
+		"costs nothing": {func(w *ledger.Step) { w.OnChange.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
 	} {
 		e := ledgertest.Changing(t, 1)[0]
 		c.change(&e.Steps[0])
@@ -155,7 +168,8 @@ func TestEntriesThatContradictOnChange(t *testing.T) {
 	if _, err := e.Encode(); err == nil {
 		t.Error("an entry with neither releases nor watches is taken")
 	}
-	all := ledgertest.Changing(t, 2) // the second entry says that the instance has drawn nothing at first, so that it cost less
+	// the second entry says that the instance has drawn nothing at first, so that it cost less
+	all := ledgertest.Changing(t, 2)
 	all[1].Steps[0].OnChange.Begins = false
 	b := ledger.NewBooks()
 	if err := b.Add(all[0]); err != nil {

@@ -30,8 +30,8 @@ func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// endFrom returns the end of the stream's first window that ends at a later moment or after it, if it goes on as it does.
-// Both are in Unix nanoseconds.
+// endFrom returns the end of the stream's first window that ends at a later moment or after it, if it goes on as it
+// does. Both are in Unix nanoseconds.
 func (e Entry) endFrom(at int64) int64 {
 	end, every := e.WindowEnd.UnixNano(), int64(e.Every)
 	return end + (at-end+every-1)/every*every
@@ -46,7 +46,8 @@ type Pause struct {
 	Until *time.Time
 }
 
-// Paused returns the pause of a step that a settled entry withholds, or false if it does not. The entry is not added yet.
+// Paused returns the pause of a step that a settled entry withholds, or false if it does not. The entry is not added
+// yet.
 func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false

@@ -76,7 +76,8 @@ func TestRecordsOfEveryKind(t *testing.T) {
 	exhausted.Groups = []ledger.Group{{Name: ""}}
 	full := exampleEntry()
 	full.Groups[0].Values[0].Value = ledgertest.Some("12.30")
-	full.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"), ledgertest.Dec("9000000000000000000000")}
+	full.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"),
+		ledgertest.Dec("9000000000000000000000")}
 	full.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	full.Standing.StreamSpent, full.Standing.BudgetSpent = nil, nil
 	for _, c := range []struct {
@@ -85,15 +86,24 @@ func TestRecordsOfEveryKind(t *testing.T) {
 		index int
 		want  map[string]string
 	}{
-		{"a count", exampleEntry(), 1, map[string]string{"value": "10412", "p": "null", "unit": `"users"`, "statistic": `"count"`, "epsilon": "0.15",
-			"p_low": "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "error_95": "20", "quality": `"useful"`, "reason": "null"}},
-		{"too few users", exampleEntry(), 2, map[string]string{"value": "null", "status": `"withheld"`, "reason": `"too_few_users"`, "epsilon": "0.1",
-			"users": "3", "rank_error_95": "null", "error_95": "null", "quality": "null", "group": `"a<b"`, "p": "0.99", "stream_epsilon_spent": "12.5"}},
-		{"the count that was too low", exampleEntry(), 3, map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15"}},
-		{"budget exhausted", exhausted, 0, map[string]string{"value": "null", "status": `"withheld"`, "reason": `"budget_exhausted"`, "epsilon": "0",
-			"delta": "0", "users": "null", "error_95": "null", "quality": "null", "p": "0.99", "group": `""`, "id": `"checkout-latency//2026-11-20T08:00:00Z/tail.p99"`}},
-		{"exact decimals", full, 0, map[string]string{"value": "12.3", "interval": `{"level":0.95,"low":-700.5,"high":9000000000000000000000}`,
-			"smoothed": `{"value":0.001,"low":null,"high":null}`, "stream_epsilon_spent": "null", "budget_epsilon_spent": "null"}},
+		{"a count", exampleEntry(), 1,
+			map[string]string{"value": "10412", "p": "null", "unit": `"users"`, "statistic": `"count"`, "epsilon": "0.15",
+				"p_low": "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "error_95": "20",
+				"quality": `"useful"`, "reason": "null"}},
+		{"too few users", exampleEntry(), 2,
+			map[string]string{"value": "null", "status": `"withheld"`, "reason": `"too_few_users"`, "epsilon": "0.1",
+				"users": "3", "rank_error_95": "null", "error_95": "null", "quality": "null", "group": `"a<b"`, "p": "0.99",
+				"stream_epsilon_spent": "12.5"}},
+		{"the count that was too low", exampleEntry(), 3,
+			map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15"}},
+		{"budget exhausted", exhausted, 0,
+			map[string]string{"value": "null", "status": `"withheld"`, "reason": `"budget_exhausted"`, "epsilon": "0",
+				"delta": "0", "users": "null", "error_95": "null", "quality": "null", "p": "0.99", "group": `""`,
+				"id": `"checkout-latency//2026-11-20T08:00:00Z/tail.p99"`}},
+		{"exact decimals", full, 0,
+			map[string]string{"value": "12.3", "interval": `{"level":0.95,"low":-700.5,"high":9000000000000000000000}`,
+				"smoothed": `{"value":0.001,"low":null,"high":null}`, "stream_epsilon_spent": "null",
+				"budget_epsilon_spent": "null"}},
 	} {
 		got := fields(t, ledgertest.Records(t, c.entry)[c.index])
 		if len(got) != 31 {
@@ -112,7 +122,8 @@ func TestRecordsComeGroupByGroup(t *testing.T) {
 	for _, r := range ledgertest.Records(t, exampleEntry()) {
 		keys = append(keys, string(r.Key))
 	}
-	want := []string{"checkout-latency/eu/tail.p99", "checkout-latency/eu/users", "checkout-latency/a<b/tail.p99", "checkout-latency/a<b/users"}
+	want := []string{"checkout-latency/eu/tail.p99", "checkout-latency/eu/users", "checkout-latency/a<b/tail.p99",
+		"checkout-latency/a<b/users"}
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Error(diff)
 	}
@@ -165,8 +176,10 @@ func BenchmarkDecode(b *testing.B) {
 // published before changes.
 func TestRecordsSayWhatWasCut(t *testing.T) {
 	e := exampleEntry()
-	e.Releases[0] = record.Series{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms", Epsilon: ledgertest.Dec("0.1")}
-	e.Groups[0].Values[0] = ledger.Value{Value: ledgertest.Some("144.071"), Error95: ledgertest.Some("2.5"), Clip: &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.5")}, Quality: "useful"}
+	e.Releases[0] = record.Series{Name: "typical", Statistic: "mean", Mechanism: "clipped", Unit: "ms",
+		Epsilon: ledgertest.Dec("0.1")}
+	e.Groups[0].Values[0] = ledger.Value{Value: ledgertest.Some("144.071"), Error95: ledgertest.Some("2.5"),
+		Clip: &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.5")}, Quality: "useful"}
 	back, err := ledger.Decode(ledgertest.Encode(t, e))
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +205,8 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	exhausted, paid, cut := exampleEntry(), exampleEntry(), exampleEntry()
 	exhausted.Reason = record.BudgetExhausted
 	exhausted.Groups = []ledger.Group{{Name: ""}}
-	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"), ledgertest.Dec("9000")}
+	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"),
+		ledgertest.Dec("9000")}
 	paid.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	paid.Standing.StreamSpent, paid.Standing.BudgetSpent = nil, nil
 	paid.Incomplete = true
@@ -208,7 +222,8 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 		delete(described, name)
 		delete(plain, name)
 	}
-	for name, e := range map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut} {
+	for name, e := range map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid,
+		"cut": cut} {
 		for _, r := range ledgertest.Records(t, e) {
 			fields := s.Follows(t, name, r.Value)
 			all := plain
@@ -237,13 +252,15 @@ func kindsOfRecords(t *testing.T) map[string]ledger.Entry {
 	capped.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
 	exhausted.Reason = record.BudgetExhausted
 	exhausted.Groups = []ledger.Group{{Name: ""}}
-	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"), ledgertest.Dec("9000")}
+	paid.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"),
+		ledgertest.Dec("9000")}
 	paid.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	paid.Standing.StreamSpent, paid.Incomplete = nil, true
 	for i := range cut.Groups[0].Values {
 		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.00000001")}
 	}
-	return map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut, "watched": watched, "capped": capped}
+	return map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut,
+		"watched": watched, "capped": capped}
 }
 
 // A record that went through Avro is the same JSON, to the byte, and follows the JSON Schema.

@@ -74,7 +74,8 @@ func TestReportSaysSinceWhen(t *testing.T) {
 		return own.String()
 	}
 	ledgertest.Settle(t, b, cheap.Entry(0))
-	for n, want := range []string{"", "", "", "2026-11-20T08:04:00Z", "2026-11-20T08:04:00Z", "", "", "", "2026-11-20T08:09:00Z"} {
+	for n, want := range []string{"", "", "", "2026-11-20T08:04:00Z", "2026-11-20T08:04:00Z", "", "", "",
+		"2026-11-20T08:09:00Z"} {
 		e := ledgertest.Settle(t, b, s.Entry(n))
 		if got := since(e.WindowEnd); got != want {
 			t.Errorf("after window %d, %q: since %q, want %q", n, e.Reason, got, want)
@@ -102,10 +103,12 @@ func TestReportOfABudgetThatAlwaysPays(t *testing.T) {
 		ledgertest.Settle(t, b, p.Entry(n))
 	}
 	r := ledger.NewReport(b, ledgertest.Epoch.Add(7*time.Minute))
-	if f := r.Budgets[0]; f.ExhaustedAt != nil || !f.EpsilonSpent.Equal(ledgertest.Dec("1")) || f.WindowsLeft != 0 || len(f.Returns) != 5 || !f.EpsilonTotal.Equal(ledgertest.Dec("1.4")) {
+	if f := r.Budgets[0]; f.ExhaustedAt != nil || !f.EpsilonSpent.Equal(ledgertest.Dec("1")) || f.WindowsLeft != 0 ||
+		len(f.Returns) != 5 || !f.EpsilonTotal.Equal(ledgertest.Dec("1.4")) {
 		t.Errorf("%+v", f)
 	}
-	if r = ledger.NewReport(b, ledgertest.Epoch.Add(time.Hour)); !r.Budgets[0].EpsilonSpent.IsZero() || r.Budgets[0].WindowsLeft != 5 {
+	if r = ledger.NewReport(b, ledgertest.Epoch.Add(time.Hour)); !r.Budgets[0].EpsilonSpent.IsZero() ||
+		r.Budgets[0].WindowsLeft != 5 {
 		t.Errorf("an hour later: %+v", r.Budgets[0])
 	}
 }
@@ -123,7 +126,8 @@ func TestReportOfAScheduleThatEnds(t *testing.T) {
 
 func TestReportWithoutABound(t *testing.T) {
 	b := ledger.NewBooks()
-	e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: budget.Limit{Epsilon: ledgertest.Dec("10"), Delta: ledgertest.Dec("0.000001")}}.Entry(0)
+	e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5",
+		Limit: budget.Limit{Epsilon: ledgertest.Dec("10"), Delta: ledgertest.Dec("0.000001")}}.Entry(0)
 	e.Price[0] = budget.Item{Promise: privacy.NewZCDP(ledgertest.Dec("0.5")), Times: 1}
 	ledgertest.Settle(t, b, e)
 	r := ledger.NewReport(b, e.WindowEnd)
@@ -141,7 +145,8 @@ func TestReportWithoutABound(t *testing.T) {
 }
 
 func TestReportOfNothing(t *testing.T) {
-	if empty, err := json.Marshal(ledger.NewReport(ledger.NewBooks(), ledgertest.Epoch)); err != nil || string(empty) != `{"streams":[],"budgets":[]}` {
+	if empty, err := json.Marshal(ledger.NewReport(ledger.NewBooks(), ledgertest.Epoch)); err != nil ||
+		string(empty) != `{"streams":[],"budgets":[]}` {
 		t.Errorf("%s, %v", empty, err)
 	}
 }
@@ -166,7 +171,8 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := ledger.NewReport(b, ledgertest.Epoch.Add(3*time.Minute))
-	figures := []record.Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: ledgertest.Epoch.Add(time.Minute)}, {Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: ledgertest.Epoch.Add(2 * time.Minute)}}
+	figures := []record.Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: ledgertest.Epoch.Add(time.Minute)},
+		{Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: ledgertest.Epoch.Add(2 * time.Minute)}}
 	spent, total := json.Number("1.8"), json.Number("1.8")
 	for i := range figures {
 		figures[i].BudgetSpent, figures[i].StreamSpent, figures[i].BudgetLimit = &spent, &total, "2"
@@ -199,7 +205,8 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 			}
 		}
 		spent, total := json.Number(e.Standing.BudgetSpent.String()), json.Number(e.Standing.StreamSpent.String())
-		newest = []record.Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total, WindowEnd: e.WindowEnd}}
+		newest = []record.Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total,
+			WindowEnd: e.WindowEnd}}
 	}
 	at := ledgertest.Epoch.Add(10 * time.Minute)
 	for name, c := range map[string]struct {
@@ -212,7 +219,8 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 			total = b.EpsilonTotal.String()
 		}
 		if b.Partial || b.EpsilonSpent.String() != "0.6" || total != c.total {
-			t.Errorf("with %s: partial %v, ε %s in the period and %s in all; want 0.6 and %s", name, b.Partial, b.EpsilonSpent, total, c.total)
+			t.Errorf("with %s: partial %v, ε %s in the period and %s in all; want 0.6 and %s", name, b.Partial, b.EpsilonSpent,
+				total, c.total)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func TestRowsAreDecidedForThemselves(t *testing.T) {
 	}
 	for name, b := range map[string]*ledger.Books{"the books": f.Books, "their checkpoint": restored.Books} {
 		if b.Has(window) || !b.Has(beside) {
-			t.Errorf("%s: the window is decided: %v, what is beside it: %v; want false and true", name, b.Has(window), b.Has(beside))
+			t.Errorf("%s: the window is decided: %v, what is beside it: %v; want false and true", name, b.Has(window),
+				b.Has(beside))
 		}
 		if last, _ := b.Last("s", 0); !last.Equal(p.Entry(2).WindowEnd) {
 			t.Errorf("%s: the last window ends %s, want %s", name, last, p.Entry(2).WindowEnd)

@@ -10,9 +10,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Step is what something that lives longer than a window did in a window. It has instances. Each is charged once, when it
-// is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an instance looks at
-// the window, and whether this is a new one. The caller then has it look, and fills in what it found.
+// Step is what something that lives longer than a window did in a window. It has instances. Each is charged once, when
+// it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an instance
+// looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
 // There are kinds of steps: an [Alarm] and a [OnChange]. Exactly one of them is there.
 type Step struct {
@@ -32,16 +32,17 @@ type Step struct {
 	// the app's key can open.
 	Arms   bool   `json:"arms,omitempty"`
 	Sealed []byte `json:"sealed,omitempty"`
-	// Reason is "" if an instance looks at the window. It is NotArmed if the kind does not allow another one yet, or if the
-	// instance has looked at a window that ends later. It is BudgetExhausted if AtMost or the budget allows no other one.
+	// Reason is "" if an instance looks at the window. It is NotArmed if the kind does not allow another one yet, or if
+	// the instance has looked at a window that ends later. It is BudgetExhausted if AtMost or the budget allows no other
+	// one.
 	Reason string `json:"reason,omitempty"`
 
 	Alarm    *Alarm    `json:"alarm,omitempty"`
 	OnChange *OnChange `json:"on_change,omitempty"`
 }
 
-// kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they are
-// charged, what is withheld, checkpoints, reports and the audit.
+// kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they
+// are charged, what is withheld, checkpoints, reports and the audit.
 type kind interface {
 	// check returns an error for a step that nobody writes.
 	check(s Step, e Entry) error

@@ -21,7 +21,8 @@ func TestWatchRecords(t *testing.T) {
 		line := ""
 		for _, r := range ledgertest.Records(t, e) {
 			if f := s.Follows(t, e.Name(), r.Value); f["statistic"] == record.StatisticWatch {
-				line += fmt.Sprintf("%v %v %v %v %v %v; ", f["group"], f["value"], f["reason"], f["since"], f["instance"], f["epsilon"])
+				line += fmt.Sprintf("%v %v %v %v %v %v; ", f["group"], f["value"], f["reason"], f["since"], f["instance"],
+					f["epsilon"])
 			}
 		}
 		got = append(got, line)
@@ -53,7 +54,8 @@ func TestReportOfWatches(t *testing.T) {
 		if len(r.Watches) != 1 {
 			t.Fatalf("%+v, want one watch", r.Watches)
 		}
-		if w := r.Watches[0]; w.Instances != 1 || w.State != want.state || !w.From.Equal(ledgertest.Epoch.Add(time.Minute)) || !w.To.Equal(ledgertest.Epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
+		if w := r.Watches[0]; w.Instances != 1 || w.State != want.state || !w.From.Equal(ledgertest.Epoch.Add(time.Minute)) ||
+			!w.To.Equal(ledgertest.Epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
 			t.Errorf("after %d windows: %+v, want %s", windows, w, want.state)
 		}
 		if spent := r.Budgets[0].EpsilonSpent.String(); spent != want.spent { // the windows and an instance

@@ -50,7 +50,8 @@ type Again struct {
 
 // String says it in words.
 func (a Again) String() string {
-	return fmt.Sprintf("the broker was away for %s; waits the grace of %s again, until %s", episode.Round(a.Away), episode.Round(a.Grace), a.Until.UTC().Format(time.TimeOnly))
+	return fmt.Sprintf("the broker was away for %s; waits the grace of %s again, until %s", episode.Round(a.Away),
+		episode.Round(a.Grace), a.Until.UTC().Format(time.TimeOnly))
 }
 
 const keyInput = "ingest/"

@@ -52,7 +52,8 @@ func (l *Log) Read(ctx context.Context, key string, v any) (found bool, err erro
 // Record encodes v as the new value of a key, for a transaction.
 func (l *Log) Record(key string, v any) (txn.Record, error) {
 	value, err := json.Marshal(v)
-	return txn.Record{Topic: l.Topic, Partition: topics.Place(key, topics.Partitions), Key: []byte(key), Value: value, Time: time.Now().UnixMilli()}, err
+	return txn.Record{Topic: l.Topic, Partition: topics.Place(key, topics.Partitions), Key: []byte(key), Value: value,
+		Time: time.Now().UnixMilli()}, err
 }
 
 // Put writes the new value of a key outside any transaction. It retries until it succeeds or ctx ends.

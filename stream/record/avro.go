@@ -23,8 +23,8 @@ const ContentAvro = "application/avro"
 // avroName is the name of the record type, in the namespace louver.v1.
 const avroName = "louver.v1.Release"
 
-// avroSchema is the schema of output records in Avro, made from record.schema.json. What may be missing is a union with null
-// and defaults to it. So a new field in record.schema.json, which old records lack, leaves the schemas compatible.
+// avroSchema is the schema of output records in Avro, made from record.schema.json. What may be missing is a union with
+// null and defaults to it. So a new field in record.schema.json, which old records lack, leaves the schemas compatible.
 var avroSchema = sync.OnceValues(func() (*avro.Schema, error) {
 	fields, err := recordFields()
 	if err != nil {
@@ -55,7 +55,8 @@ type avroRecord struct {
 
 func avroObject(name, namespace string, fields []field) avroRecord {
 	r := avroRecord{Type: "record", Name: name, Namespace: namespace}
-	types := map[kind]any{ofText: "string", ofTime: map[string]string{"type": "long", "logicalType": "timestamp-millis"}, ofNumber: "double",
+	types := map[kind]any{ofText: "string", ofTime: map[string]string{"type": "long", "logicalType": "timestamp-millis"},
+		ofNumber:  "double",
 		ofInteger: "long", ofBoolean: "boolean", ofList: map[string]string{"type": "array", "items": "double"}}
 	for _, f := range fields {
 		t := types[f.kind]
@@ -111,7 +112,8 @@ func NewAvroReader(writer string) (*AvroReader, error) {
 	}
 	r := &AvroReader{schema: schema, node: node}
 	for _, f := range node.Fields {
-		if !slices.ContainsFunc(fields, func(known field) bool { return known.name == f.Name && (known.nullable || known.required) }) {
+		if !slices.ContainsFunc(fields,
+			func(known field) bool { return known.name == f.Name && (known.nullable || known.required) }) {
 			r.optional = append(r.optional, f.Name)
 		}
 	}

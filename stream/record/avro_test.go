@@ -15,8 +15,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// The schema of records in Avro. Programs and registries of users have it: a field may be added that has a default, and no
-// field may change.
+// The schema of records in Avro. Programs and registries of users have it: a field may be added that has a default, and
+// no field may change.
 const avroGolden = `{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"schema","type":"string"},{"name":"id","type":"string"},{"name":"stream","type":"string"},` +
 	`{"name":"group","type":"string"},{"name":"release","type":"string"},{"name":"window_start","type":{"logicalType":"timestamp-millis","type":"long"}},` +
 	`{"name":"window_end","type":{"logicalType":"timestamp-millis","type":"long"}},{"name":"due_at","type":{"logicalType":"timestamp-millis","type":"long"}},` +
@@ -85,7 +85,8 @@ func TestAvroOfOtherReleases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct{ schema, gone string }{"newer": {newer, ""}, "older": {older, `"quality":"rough",`}} {
+	for name, c := range map[string]struct{ schema, gone string }{"newer": {newer, ""},
+		"older": {older, `"quality":"rough",`}} {
 		reader, err := record.NewAvroReader(c.schema)
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The band of a figure is the one that was paid for, else the free one, else the published error; a count is not below 0.
+// The band of a figure is the one that was paid for, else the free one, else the published error; a count is not below
+// 0.
 func TestBand(t *testing.T) {
 	for text, want := range map[string]Band{
 		`{"value":120,"interval":{"level":0.9,"low":100,"high":130},"smoothed":{"value":118,"low":110,"high":128},"error_95":5}`: {100, 130, OfInterval},

@@ -85,7 +85,8 @@ func (p property) kind() (k kind, null bool, err error) {
 	if !several {
 		types = []any{p.Type}
 	}
-	known := map[any]kind{"string": ofText, "number": ofNumber, "integer": ofInteger, "boolean": ofBoolean, "array": ofList, "object": ofObject}
+	known := map[any]kind{"string": ofText, "number": ofNumber, "integer": ofInteger, "boolean": ofBoolean,
+		"array": ofList, "object": ofObject}
 	for _, t := range types {
 		switch {
 		case t == "null":

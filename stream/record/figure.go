@@ -103,7 +103,8 @@ func (q Quality) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(q))
 }
 
-// Held says that the record is that of a watch or of a figure on change: its ε is that of an instance and not of a window.
+// Held says that the record is that of a watch or of a figure on change: its ε is that of an instance and not of a
+// window.
 func (f Figure) Held() bool { return f.Statistic == StatisticWatch || f.Changed != nil }
 
 // Key is the series that the figure belongs to.
@@ -124,9 +125,10 @@ func (f Figure) Later(o Figure) bool {
 	return Less(Read(o.BudgetSpent), Read(f.BudgetSpent))
 }
 
-// BetterWindowsLeft reports whether one figure says better than another of its budget how many windows it could pay for. That
-// there is no end of them is true of a stream's own windows, under a cap or if they cost nothing. Others of the budget may come
-// to an end, so their number is better. Otherwise the later one is, and the lesser of two whose windows end at once.
+// BetterWindowsLeft reports whether one figure says better than another of its budget how many windows it could pay
+// for. That there is no end of them is true of a stream's own windows, under a cap or if they cost nothing. Others of
+// the budget may come to an end, so their number is better. Otherwise the later one is, and the lesser of two whose
+// windows end at once.
 func (f Figure) BetterWindowsLeft(o Figure) bool {
 	if endless, other := f.BudgetLeft >= budget.MostWindows, o.BudgetLeft >= budget.MostWindows; endless != other {
 		return other

@@ -36,7 +36,8 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 				e := p.entry("app", w)
 				e.Steps = d.lookout.steps(p, w)
 				_, e.Ended = d.lookout.resume(p)
-				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Steps[0].Looks() || e.Steps[0].Arms {
+				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Steps[0].Looks() ||
+					e.Steps[0].Arms {
 					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Steps)
 				}
 			}
@@ -57,7 +58,8 @@ func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
 	}
 	for i := range e.Steps {
-		if err := s.lookout.lookOnce(p.steps[i], &e, &e.Steps[i], instance{}, samples, p.random); err != nil || e.Steps[i].Fires() != nil {
+		if err := s.lookout.lookOnce(p.steps[i], &e, &e.Steps[i], instance{}, samples, p.random); err != nil ||
+			e.Steps[i].Fires() != nil {
 			b.Fatal(err, e.Steps[i].Fires())
 		}
 	}
@@ -77,7 +79,8 @@ func BenchmarkManyGroups(b *testing.B) {
 	for i := range 1000 {
 		groups = append(groups, fmt.Sprintf("g%d", i))
 	}
-	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000000000000", "ATMOST", "2", "[a, b, c]", "["+strings.Join(groups, ", ")+"]").Replace(alarmed)
+	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000000000000", "ATMOST", "2", "[a, b, c]",
+		"["+strings.Join(groups, ", ")+"]").Replace(alarmed)
 	d := newDecider(b, programOf(b, text), zap.NewNop()).sealing(1)
 	for b.Loop() {
 		if e := d.next(nil); e.Reason != "" {

@@ -17,11 +17,11 @@ import (
 // withheld, because its users have used a turn like those of any other. So who counts depends on the parts and on the
 // schedule, and not on what was charged.
 //
-// A session learns who has counted before from the last snapshot (see snapshot.go) and from the parts of the windows since,
-// which it takes through the cap once more. So these parts are not deleted. Without a snapshot it needs those of as many
-// windows as [windows.CapRule.Reach] says. If some of that is lost, nobody knows who has counted, and guessing could let
-// somebody count too often. Then the cap begins anew with the next window. From there on the windows are charged under a
-// new era of the cap, and what they cost adds to what those of the old one did.
+// A session learns who has counted before from the last snapshot (see snapshot.go) and from the parts of the windows
+// since, which it takes through the cap once more. So these parts are not deleted. Without a snapshot it needs those of
+// as many windows as [windows.CapRule.Reach] says. If some of that is lost, nobody knows who has counted, and guessing
+// could let somebody count too often. Then the cap begins anew with the next window. From there on the windows are
+// charged under a new era of the cap, and what they cost adds to what those of the old one did.
 
 // capState is the cap of one program's windows.
 type capState struct {
@@ -55,8 +55,8 @@ type caps struct {
 	states  []*capState
 }
 
-// newCapState returns the cap of a program before it has been through the windows in its reach. It is nil for programs without
-// a cap, and for those that have decided their last window.
+// newCapState returns the cap of a program before it has been through the windows in its reach. It is nil for programs
+// without a cap, and for those that have decided their last window.
 func (c *caps) newCapState(p *program) *capState {
 	decided := c.charges.decided(p)
 	next, more := p.schedule.After(decided)
@@ -64,7 +64,8 @@ func (c *caps) newCapState(p *program) *capState {
 		return nil
 	}
 	rule := p.stream.MaxWindows.By
-	t := &capState{rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule), of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
+	t := &capState{rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule),
+		of: c.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), at: decided, saved: decided}
 	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
 		t.of = p.stream.Cap(c.charges.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
 		return t
@@ -135,8 +136,8 @@ func (c *caps) counting(ctx context.Context, program int, w windows.Window) (*wi
 	return merged, lost, err
 }
 
-// remember leaves memory to the caps: what they take, parts cannot have. That is at most all of it. Caps that need more have
-// it nevertheless, since nobody may be forgotten.
+// remember leaves memory to the caps: what they take, parts cannot have. That is at most all of it. Caps that need more
+// have it nevertheless, since nobody may be forgotten.
 func (c *caps) remember() {
 	var bytes int64
 	for _, t := range c.states {
@@ -147,7 +148,9 @@ func (c *caps) remember() {
 	c.parts.gather.Beside(bytes)
 	key := fmt.Sprintf("memory of caps %d", c.at.Number)
 	if bytes > c.PartBytes {
-		c.Monitor.Episodes.On(key, episode.Rule{}, "who has counted in the windows of streams with max_windows takes more memory than LOUVER_BAG_BYTES leaves for it: parts are read again for every window, and the process grows beyond the limit; raise it",
+		c.Monitor.Episodes.On(key, episode.Rule{},
+			"who has counted in the windows of streams with max_windows takes more memory than LOUVER_BAG_BYTES leaves for "+
+				"it: parts are read again for every window, and the process grows beyond the limit; raise it",
 			zap.Int("partition", c.at.Number))
 	} else if bytes < c.PartBytes/2 {
 		c.Monitor.Episodes.Over(key, "LOUVER_BAG_BYTES leaves enough memory for streams with max_windows again")
@@ -177,7 +180,8 @@ func (c *caps) anew(program int) {
 	t.cap, t.at, t.saved, t.needed = windows.NewCap(t.rule), decided, decided, nil
 	t.of.Era = era(next)
 	c.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
-	c.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
+	c.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows are "+
+		"lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
 		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
 }
 

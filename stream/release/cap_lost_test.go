@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// TestDefinitionsThatBeginAtOnceAddUp: while the clock of a process is behind, it may replace a definition that has begun already by
-// one that begins at the same time. Both choose users anew, so what their windows cost adds up.
+// TestDefinitionsThatBeginAtOnceAddUp: while the clock of a process is behind, it may replace a definition that has
+// begun already by one that begins at the same time. Both choose users anew, so what their windows cost adds up.
 func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
 	old := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 2, Per: 12 * time.Hour, Parts: 1})
 	now := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 2, Per: 12 * time.Hour, Parts: 1})
@@ -47,8 +47,8 @@ func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
 		eras = append(eras, last.Cap.Era)
 		a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, last.Key(), value)
 	}
-	// Users count in one window of a block of 6 hours, and so in at most 2 of 12. Under each definition somebody may have counted
-	// in the first window; under the second also in the next one, where a new block of theirs begins.
+	// Users count in one window of a block of 6 hours, and so in at most 2 of 12. Under each definition somebody may have
+	// counted in the first window; under the second also in the next one, where a new block of theirs begins.
 	if got := last.Standing.BudgetSpent.String(); got != "3000000" || eras[0] == eras[1] || eras[1] != eras[2] {
 		t.Errorf("ε %s in all, eras %d; want 3000000, one era for the first window and another for both of the new definition", got, eras)
 	}
@@ -57,8 +57,8 @@ func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
 	}
 }
 
-// TestAnUnreadablePartIsALostOne: the session that decides a window with an unreadable part knows who has counted. A later one
-// does not know who was in that part, and counts anew.
+// TestAnUnreadablePartIsALostOne: the session that decides a window with an unreadable part knows who has counted. A
+// later one does not know who was in that part, and counts anew.
 func TestAnUnreadablePartIsALostOne(t *testing.T) {
 	for _, readable := range []bool{true, false} {
 		p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
@@ -68,7 +68,8 @@ func TestAnUnreadablePartIsALostOne(t *testing.T) {
 			came := [capUsers]bool{true, true, true, true, true, true}
 			if slice == 1 && !readable {
 				o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: 2, To: 3, Attempt: [16]byte{99}}
-				c.log = append(c.log, windows.Part{Origin: o, Slice: windows.Window{Start: c.slice.End, End: c.slice.End + int64(time.Hour)}, Payload: []byte("damaged")}.Messages(1<<20)...)
+				c.log = append(c.log, windows.Part{Origin: o, Slice: windows.Window{Start: c.slice.End,
+					End: c.slice.End + int64(time.Hour)}, Payload: []byte("damaged")}.Messages(1<<20)...)
 			}
 			c.next(came, 0)
 			if slice == 2 {
@@ -89,15 +90,16 @@ func TestAnUnreadablePartIsALostOne(t *testing.T) {
 	}
 }
 
-// TestADecidedWindowThatIsNeverReadyIsALostOne: the input shrank to one partition after three windows, and the marks of the
-// other one are lost. A later session waits for them in vain before it takes these windows through the cap. The next window
-// waits for nothing, so it counts anew.
+// TestADecidedWindowThatIsNeverReadyIsALostOne: the input shrank to one partition after three windows, and the marks of
+// the other one are lost. A later session waits for them in vain before it takes these windows through the cap. The
+// next window waits for nothing, so it counts anew.
 func TestADecidedWindowThatIsNeverReadyIsALostOne(t *testing.T) {
 	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}, inputs: 2}
 	all := [capUsers]bool{true, true, true, true, true, true}
-	other := windows.Mark{Origin: windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: 1, To: 1}, Partitions: 2,
-		After: p.schedule.Start, Through: p.schedule.Start + 3*int64(time.Hour)}
+	other := windows.Mark{Origin: windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: 1, To: 1},
+		Partitions: 2,
+		After:      p.schedule.Start, Through: p.schedule.Start + 3*int64(time.Hour)}
 	c.log = append(c.log, other.Message())
 	d := c.session(t, zap.NewNop())
 	for range 3 {
@@ -115,7 +117,8 @@ func TestADecidedWindowThatIsNeverReadyIsALostOne(t *testing.T) {
 	}
 }
 
-// TestSnapshotsThatDoNotFit: a snapshot of windows that the ledger does not have would let users count too often in them.
+// TestSnapshotsThatDoNotFit: a snapshot of windows that the ledger does not have would let users count too often in
+// them.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
@@ -131,24 +134,29 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 		decided int64
 		fits    bool
 	}{
-		"the last window":     {text, decided, true},
-		"a window to come":    {text, decided - every, false},
-		"a header that lies":  {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided+every)), text[snapshotHead:]), decided, false},
-		"a header of before":  {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided-every)), text[snapshotHead:]), decided, false},
-		"half of a header":    {text[:snapshotHead/2], decided, false},
-		"a header alone":      {text[:snapshotHead], decided, false},
-		"a byte that differs": {slices.Concat(text[:snapshotHead+9], []byte{text[snapshotHead+9] ^ 1}, text[snapshotHead+10:]), decided, false},
+		"the last window":  {text, decided, true},
+		"a window to come": {text, decided - every, false},
+		"a header that lies": {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided+every)), text[snapshotHead:]),
+			decided, false},
+		"a header of before": {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided-every)), text[snapshotHead:]),
+			decided, false},
+		"half of a header": {text[:snapshotHead/2], decided, false},
+		"a header alone":   {text[:snapshotHead], decided, false},
+		"a byte that differs": {slices.Concat(text[:snapshotHead+9], []byte{text[snapshotHead+9] ^ 1},
+			text[snapshotHead+10:]), decided, false},
 	} {
-		fresh := &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By), at: p.schedule.Start}
+		fresh := &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By),
+			at: p.schedule.Start}
 		err := fresh.restore(row.text, row.decided)
-		if (err == nil) != row.fits || row.fits != (fresh.at == decided) || !row.fits && (fresh.at != p.schedule.Start || fresh.saved != 0) {
+		if (err == nil) != row.fits || row.fits != (fresh.at == decided) || !row.fits &&
+			(fresh.at != p.schedule.Start || fresh.saved != 0) {
 			t.Errorf("%s: error %v, and the windows up to %d are known; want a fit: %v", name, err, fresh.at, row.fits)
 		}
 	}
 }
 
-// FuzzSnapshot: whatever a snapshot says, it is left out and changes nothing, or the cap goes on with a window that follows
-// one of those decided, and is written down again as what comes back from there.
+// FuzzSnapshot: whatever a snapshot says, it is left out and changes nothing, or the cap goes on with a window that
+// follows one of those decided, and is written down again as what comes back from there.
 func FuzzSnapshot(f *testing.F) {
 	p := cappedProgram(f, 2, "1000000000", windows.CapSpec{Count: 8, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
@@ -163,7 +171,8 @@ func FuzzSnapshot(f *testing.F) {
 	}
 	decided := d.charges.decided(p)
 	newCapState := func() *capState {
-		return &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By), at: p.schedule.Start}
+		return &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By),
+			at: p.schedule.Start}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		turns := newCapState()

@@ -71,16 +71,19 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 	}
 	c.slice = windows.Window{Start: c.slice.End, End: c.slice.End + every}
 	c.came[c.slice.Start] = came
-	bag := windows.NewBag(windows.BagSpec{Groups: c.p.stream.Groups, MaxGroups: 1, Policy: c.p.stream.Contribution, Window: c.slice, Hasher: windows.NewHasher([16]byte{})})
+	bag := windows.NewBag(windows.BagSpec{Groups: c.p.stream.Groups, MaxGroups: 1, Policy: c.p.stream.Contribution,
+		Window: c.slice, Hasher: windows.NewHasher([16]byte{})})
 	for u, here := range came {
 		if here {
 			bag.Add(capUser(u), u, c.slice.Start, 5)
 		}
 	}
 	n := int64(len(c.came))
-	o := windows.Origin{Stream: c.p.stream.Name, Epoch: c.p.epoch, From: n, To: n + 1, Attempt: [16]byte{byte(n), byte(n >> 8)}}
+	o := windows.Origin{Stream: c.p.stream.Name, Epoch: c.p.epoch, From: n, To: n + 1,
+		Attempt: [16]byte{byte(n), byte(n >> 8)}}
 	part := windows.Part{Origin: o, Slice: c.slice, Payload: bag.Seal()}
-	mark := windows.Mark{Origin: o, Partitions: max(1, c.inputs), Lost: lost, Slices: []int64{c.slice.Start}, After: c.slice.Start, Through: c.slice.End}
+	mark := windows.Mark{Origin: o, Partitions: max(1, c.inputs), Lost: lost, Slices: []int64{c.slice.Start},
+		After: c.slice.Start, Through: c.slice.End}
 	c.log = append(c.log, append(part.Messages(1<<20), mark.Message())...)
 }
 
@@ -161,8 +164,8 @@ func (d *decider) draws(n int) (values [][]byte) {
 	return values
 }
 
-// check compares who counts in the windows of the ledger with a cap that is never disturbed and begins with each era. It
-// returns how many eras there are.
+// check compares who counts in the windows of the ledger with a cap that is never disturbed and begins with each era.
+// It returns how many eras there are.
 func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
@@ -211,22 +214,25 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 					n++
 				}
 			}
-			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(c.p.stream.Price(), n)).Epsilon; n > 0 && lost.GreaterThan(*e.Standing.BudgetSpent) {
-				t.Fatalf("window %v: user %d has lost ε %s in the period, and ε %s is charged", e.WindowStart, u, lost, e.Standing.BudgetSpent)
+			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(c.p.stream.Price(), n)).Epsilon; n > 0 &&
+				lost.GreaterThan(*e.Standing.BudgetSpent) {
+				t.Fatalf("window %v: user %d has lost ε %s in the period, and ε %s is charged", e.WindowStart, u, lost,
+					e.Standing.BudgetSpent)
 			}
 		}
 	}
 	return eras
 }
 
-// TestTheSameUsersCountWhateverHappens stops sessions at any moment: before a transaction, between several, after an abort
-// that is adopted, and after one that left nothing. It deletes what is not needed, and more than that. In every window the
-// users count that would have counted undisturbed, and where that cannot be known, a new era begins.
+// TestTheSameUsersCountWhateverHappens stops sessions at any moment: before a transaction, between several, after an
+// abort that is adopted, and after one that left nothing. It deletes what is not needed, and more than that. In every
+// window the users count that would have counted undisturbed, and where that cannot be known, a new era begins.
 func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 	losses, renewals, snapshots := 0, 0, 0
 	history := func(r *rapid.T) {
 		overlap := rapid.Int64Range(1, 3).Draw(r, "slices of a window")
-		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"), Per: time.Duration(rapid.Int64Range(overlap, 12).Draw(r, "period")) * time.Hour}
+		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"),
+			Per: time.Duration(rapid.Int64Range(overlap, 12).Draw(r, "period")) * time.Hour}
 		spec.Count = overlap*(spec.Parts+1) + rapid.Int64Range(0, 6).Draw(r, "more")
 		p := cappedProgram(t, overlap, rapid.SampledFrom([]string{"1000000000", "3000000"}).Draw(r, "limit"), spec)
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
@@ -234,7 +240,8 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 		var before []byte
 		d := c.session(t, zap.NewNop())
 		for range rapid.IntRange(10, 60).Draw(r, "steps") {
-			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop", "lose", "save", "spoil"}).Draw(r, "step") {
+			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
+				"lose", "save", "spoil"}).Draw(r, "step") {
 			case "slice":
 				var came [capUsers]bool
 				for u := range came {
@@ -300,12 +307,13 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 		rapid.Check(t, history)
 	}
 	if losses == 0 || renewals == 0 || snapshots == 0 {
-		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", losses, snapshots, renewals)
+		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", losses,
+			snapshots, renewals)
 	}
 }
 
-// TestASnapshotOfBeforeIsNotEnough loses the last snapshot after parts were deleted that it replaced. Of the window after the
-// one before, one part is gone and another is not, and the log looks whole. So a new era begins.
+// TestASnapshotOfBeforeIsNotEnough loses the last snapshot after parts were deleted that it replaced. Of the window
+// after the one before, one part is gone and another is not, and the log looks whole. So a new era begins.
 func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	p := cappedProgram(t, 2, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
@@ -338,8 +346,8 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	}
 }
 
-// TestCapsComeBeforeParts: what caps remember leaves less room for parts, and what is not held is read again. Once there is no
-// room at all, one line says so, until there is again.
+// TestCapsComeBeforeParts: what caps remember leaves less room for parts, and what is not held is read again. Once
+// there is no room at all, one line says so, until there is again.
 func TestCapsComeBeforeParts(t *testing.T) {
 	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
@@ -358,13 +366,15 @@ func TestCapsComeBeforeParts(t *testing.T) {
 		limit int64
 		held  bool
 		lines int
-	}{{bytes + 1<<20, true, 0}, {bytes, false, 0}, {bytes - 1, false, 1}, {bytes - 1, false, 1}, {bytes * 3 / 2, true, 1}, {bytes + 1<<20, true, 2}} {
+	}{{bytes + 1<<20, true, 0}, {bytes, false, 0}, {bytes - 1, false, 1}, {bytes - 1, false, 1}, {bytes * 3 / 2, true, 1},
+		{bytes + 1<<20, true, 2}} {
 		d.PartBytes = step.limit
 		d.parts.gather = windows.NewGathering(step.limit)
 		d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.caps.follows(0))
 		d.caps.remember()
 		if got := held(); got != step.held || logs.Len() != step.lines {
-			t.Errorf("with %d bytes for %d of a cap, a part is held: %v; want %v; lines: %v; want %d", step.limit, bytes, got, step.held, logs.All(), step.lines)
+			t.Errorf("with %d bytes for %d of a cap, a part is held: %v; want %v; lines: %v; want %d", step.limit, bytes, got,
+				step.held, logs.All(), step.lines)
 		}
 	}
 }

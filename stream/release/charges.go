@@ -28,7 +28,8 @@ type charges struct {
 }
 
 func newCharges(w *worker) *charges {
-	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{}, formers: map[int]*partition{}}
+	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{},
+		formers: map[int]*partition{}}
 }
 
 // drawn is an entry from an aborted transaction that is still in the ledger's log.
@@ -123,8 +124,8 @@ func (cs *charges) partitionOf(budget string) *partition {
 	return cs.own
 }
 
-// readPartition reads a partition of the ledger from its last checkpoint on, or from its first entry if there is none that
-// fits. It returns what was drawn and not committed, if the client delivers that.
+// readPartition reads a partition of the ledger from its last checkpoint on, or from its first entry if there is none
+// that fits. It returns what was drawn and not committed, if the client delivers that.
 //
 // A checkpoint only saves time. It cannot hide a charge:
 //   - It is committed in a transaction of the worker that had all earlier entries, so it covers committed entries only.
@@ -218,7 +219,8 @@ func (cs *charges) mark(tx *txn.Transaction) error {
 	p.told, p.size, p.grown = p.fold.Entries(), int64(len(text)), 0
 	if len(text) > mostCheckpoint {
 		cs.Monitor.Episodes.On(fmt.Sprintf("checkpoint of %d", p.number), episode.Rule{}, fmt.Sprintf(
-			"%s/%d gets no checkpoint: it would take %d bytes, more than %d; a worker that takes it over reads it from its last checkpoint on, which takes longer",
+			"%s/%d gets no checkpoint: it would take %d bytes, more than %d; a worker that takes it over reads it from its "+
+				"last checkpoint on, which takes longer",
 			cs.Names.Ledger(), p.number, len(text), mostCheckpoint))
 		return nil
 	}
@@ -236,7 +238,8 @@ func (cs *charges) whole(ctx context.Context, partition int) error {
 		return err
 	}
 	if starts[partition] > 0 {
-		return fmt.Errorf("%w: the first %d records of %s/%d are missing, so what they charged is unknown", ledger.ErrUnreadable, starts[partition], topic, partition)
+		return fmt.Errorf("%w: the first %d records of %s/%d are missing, so what they charged is unknown",
+			ledger.ErrUnreadable, starts[partition], topic, partition)
 	}
 	var published struct {
 		Offset int64 `json:"offset"`
@@ -246,7 +249,8 @@ func (cs *charges) whole(ctx context.Context, partition int) error {
 	}
 	ends, err := cs.Fetch.Ends(ctx, topic, one)
 	if err == nil && ends[partition] < published.Offset {
-		err = fmt.Errorf("%w: %s/%d ends at offset %d, but records up to %d were published, so what was charged is unknown; the topic must never be deleted or recreated",
+		err = fmt.Errorf("%w: %s/%d ends at offset %d, but records up to %d were published, so what was charged is "+
+			"unknown; the topic must never be deleted or recreated",
 			ledger.ErrUnreadable, topic, partition, ends[partition], published.Offset)
 	}
 	return err

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// together is how many windows may share a transaction, and togetherBytes how large their entries may be, unless a single one is
-// larger: they are held in memory.
+// together is how many windows may share a transaction, and togetherBytes how large their entries may be, unless a
+// single one is larger: they are held in memory.
 const (
 	together      = 64
 	togetherBytes = 4 << 20
@@ -113,7 +113,8 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		return false, nil
 	}
 	if err := d.producer.Commit(ctx, tx); err != nil {
-		return false, fmt.Errorf("record windows, the first of stream %s, ending %s: %w", entries[0].Stream, entries[0].WindowEnd.Format(time.RFC3339), err)
+		return false, fmt.Errorf("record windows, the first of stream %s, ending %s: %w", entries[0].Stream,
+			entries[0].WindowEnd.Format(time.RFC3339), err)
 	}
 	d.committed()
 	for _, e := range entries {
@@ -124,7 +125,8 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 }
 
 func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
-	return txn.Record{Topic: d.Names.Ledger(), Partition: d.at.Number, Key: e.Key(), Value: value, Time: e.WindowEnd.UnixMilli()}
+	return txn.Record{Topic: d.Names.Ledger(), Partition: d.at.Number, Key: e.Key(), Value: value,
+		Time: e.WindowEnd.UnixMilli()}
 }
 
 // next returns the undecided window of a budget that is due first, and its program, or −1 if there is none. The budget
@@ -145,7 +147,8 @@ func (d *decisions) next(budget string) (program int, window windows.Window) {
 }
 
 // entry settles a window with its budget and draws it. before is what other budgets had paid for the stream.
-func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State, before ledger.Before) (ledger.Entry, error) {
+func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State,
+	before ledger.Before) (ledger.Entry, error) {
 	d.caps.caught(program)
 	p, learned := d.programs[program], d.priors[program]
 	e := p.entry(d.Names.App, window)
@@ -166,7 +169,8 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
 	e.IncompleteIn = state.Incomplete
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
-		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete", zap.String("stream", p.stream.Name),
+		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete",
+			zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
 	if e.Reason != "" && d.caps.states[program] == nil && !e.Looks() {
@@ -226,7 +230,8 @@ func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
 		if err := d.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {
 			return fmt.Errorf("record again the window ending %s of stream %s: %w", of.entry.WindowEnd, of.entry.Stream, err)
 		}
-		d.Log.Info("a window was drawn but not committed: it is committed now as it was drawn", zap.String("stream", of.entry.Stream), zap.Time("window_end", of.entry.WindowEnd))
+		d.Log.Info("a window was drawn but not committed: it is committed now as it was drawn",
+			zap.String("stream", of.entry.Stream), zap.Time("window_end", of.entry.WindowEnd))
 		if err := d.charges.learn(of.entry, of.value); err != nil {
 			return err
 		}

@@ -66,16 +66,18 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 	return &decider{decisions: s, t: t}
 }
 
-// give hands over the part and the mark of a window in which the users sent these records; lost says that some records of
-// the window's input were gone before they could be read.
+// give hands over the part and the mark of a window in which the users sent these records; lost says that some records
+// of the window's input were gone before they could be read.
 func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 	d.t.Helper()
 	p := d.programs[0]
-	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
+	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
+		Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
 	for _, r := range records {
 		bag.Add(windows.UserHash{r.user, r.user}, r.group, w.Start, r.value)
 	}
-	o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: d.offset, To: d.offset + 3} // where the next one begins
+	// where the next one begins
+	o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: d.offset, To: d.offset + 3}
 	part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
 	mark := windows.Mark{Origin: o, Partitions: 2, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
 	o.Partition = 1 // nobody is in there, and something may be lost

@@ -60,7 +60,8 @@ func (d *deleter) before(ctx context.Context, producer *txn.Producer, needs prog
 			return err
 		}
 		if err := producer.Commit(ctx, txn.Transaction{Records: []txn.Record{r}}); err != nil {
-			return fmt.Errorf("record that the parts below offset %d of %s/%d are not needed: %w", offset, d.at.Topic, d.at.Number, err)
+			return fmt.Errorf("record that the parts below offset %d of %s/%d are not needed: %w", offset, d.at.Topic,
+				d.at.Number, err)
 		}
 		d.agreed = offset
 	}
@@ -82,7 +83,9 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 		d.done.Store(offset)
 		d.Monitor.Episodes.Over(key, "parts of decided windows are deleted again")
 	case kafkaconn.Unauthorised(err):
-		d.Monitor.Episodes.On(key, episode.Rule{}, "parts of decided windows, which hold personal data, cannot be deleted: they stay until the topic's retention is over", zap.Error(err))
+		d.Monitor.Episodes.On(key, episode.Rule{},
+			"parts of decided windows, which hold personal data, cannot be deleted: they stay until the topic's retention is "+
+				"over", zap.Error(err))
 	case ctx.Err() == nil:
 		d.Log.Debug("parts of decided windows are not deleted yet", zap.Error(err))
 	}
@@ -94,7 +97,8 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 func (w *worker) overtaken(ctx context.Context, offset int64) error {
 	deleted, err := w.deleted(ctx)
 	if err == nil && deleted.Offset >= offset {
-		err = fmt.Errorf("another worker has decided the windows of the parts below offset %d of %s/%d: %w", offset, w.at.Topic, w.at.Number, txn.ErrFenced)
+		err = fmt.Errorf("another worker has decided the windows of the parts below offset %d of %s/%d: %w", offset,
+			w.at.Topic, w.at.Number, txn.ErrFenced)
 	}
 	return err
 }

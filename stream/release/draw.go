@@ -19,7 +19,8 @@ type draw struct {
 }
 
 func newDraw(r config.Release, first int) draw {
-	return draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism), clips: r.Query.ClipScale(r.Mechanism), first: first, counting: r.Query.CountsUsers()}
+	return draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism),
+		clips: r.Query.ClipScale(r.Mechanism), first: first, counting: r.Query.CountsUsers()}
 }
 
 // fill turns a draw into the ledger's values. users is the count released for the window and group, if one was drawn
@@ -36,7 +37,8 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 		v.PLow = ledger.PercentileLow(x.PLow)
 		v.PHigh = ledger.PercentileHigh(x.PHigh)
 		if d.query.Interval != nil {
-			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(drawn.Low), High: d.scale.Decimal(drawn.High)}
+			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(drawn.Low),
+				High: d.scale.Decimal(drawn.High)}
 		}
 		if c := drawn.Clip; c != nil {
 			v.Clip = &[2]decimal.Decimal{d.clips.Decimal(c[0]), d.clips.Decimal(c[1])}

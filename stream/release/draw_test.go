@@ -42,8 +42,8 @@ func TestDrawJudgesEveryValue(t *testing.T) {
 	}
 }
 
-// What is drawn beside a count knows the law of its noise: the percentiles of a median are those beside a count by the same
-// mechanism. Those beside the other one differ.
+// What is drawn beside a count knows the law of its noise: the percentiles of a median are those beside a count by the
+// same mechanism. Those beside the other one differ.
 func TestDrawKnowsTheLawOfTheCount(t *testing.T) {
 	for _, name := range []string{"geometric", "gaussian"} {
 		text := twoGroups("lower: 0, upper: 1000, step: 1, prior: tapered", `
@@ -54,9 +54,11 @@ func TestDrawKnowsTheLawOfTheCount(t *testing.T) {
 		entry, median := firstWindow(t, text), programOf(t, text).draws[0].mechanism
 		v, users := entry.Groups[0].Values[0], *entry.Groups[0].Users
 		for _, other := range []string{"geometric", "gaussian"} {
-			b := median.Errors(mechanisms.Public{Users: &mechanisms.NoisyCount{Value: users, Epsilon: 0.02, Mechanism: other}})[0]
+			b := median.Errors(mechanisms.Public{Users: &mechanisms.NoisyCount{Value: users, Epsilon: 0.02,
+				Mechanism: other}})[0]
 			if same := cmp.Equal(v.PLow, ledger.PercentileLow(b.PLow)) && cmp.Equal(v.PHigh, ledger.PercentileHigh(b.PHigh)); same != (name == other) {
-				t.Errorf("beside a %s count of %d users: from %v to %v; a %s one makes them %v and %v", name, users, v.PLow, v.PHigh, other, b.PLow, b.PHigh)
+				t.Errorf("beside a %s count of %d users: from %v to %v; a %s one makes them %v and %v", name, users, v.PLow,
+					v.PHigh, other, b.PLow, b.PHigh)
 			}
 		}
 	}
@@ -78,12 +80,14 @@ streams:
     releases:` + releases
 }
 
-// firstWindow draws the first window of a stream with two groups: a has 2000 users with the values 0 to 499, b has nobody.
+// firstWindow draws the first window of a stream with two groups: a has 2000 users with the values 0 to 499, b has
+// nobody.
 func firstWindow(t *testing.T, text string) ledger.Entry {
 	t.Helper()
 	p := programOf(t, text)
 	w := p.schedule.First()
-	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w, Hasher: windows.NewHasher([16]byte{})}
+	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w,
+		Hasher: windows.NewHasher([16]byte{})}
 	bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 	for i := range uint64(2000) {
 		bag.Add(windows.UserHash{i, i}, 0, w.Start, int64(i%500))
@@ -103,8 +107,8 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 	return entry
 }
 
-// The mechanism that a draw has chosen is written down with the value, stays what it is, and is what the record names. At
-// ε 1000 the bit that is asked for is wrong with a probability below 10⁻⁶.
+// The mechanism that a draw has chosen is written down with the value, stays what it is, and is what the record names.
+// At ε 1000 the bit that is asked for is wrong with a probability below 10⁻⁶.
 func TestDrawSaysWhatItChose(t *testing.T) {
 	const asked = `
       - {name: p99, statistic: quantile, p: 0.99, epsilon: 1000}
@@ -130,13 +134,15 @@ func TestDrawSaysWhatItChose(t *testing.T) {
 			if err := json.Unmarshal(r.Value, &value); err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{"p99 a": "permute_and_flip", "p99 b": "above_threshold", "p50 a": "permute_and_flip", "p50 b": "permute_and_flip"}
+			want := map[string]string{"p99 a": "permute_and_flip", "p99 b": "above_threshold", "p50 a": "permute_and_flip",
+				"p50 b": "permute_and_flip"}
 			if value.Release != "users" && value.Mechanism != want[value.Release+" "+value.Group] {
 				t.Errorf("count %q: %s of group %s is by %s", count, value.Release, value.Group, value.Mechanism)
 			}
 		}
 		first, err := entry.Records()
-		if err != nil || !slices.EqualFunc(first, records, func(a, b record.Record) bool { return string(a.Value) == string(b.Value) }) {
+		if err != nil || !slices.EqualFunc(first, records,
+			func(a, b record.Record) bool { return string(a.Value) == string(b.Value) }) {
 			t.Errorf("the records differ once the entry is read again: %v", err)
 		}
 		entry.WithholdBelow("p50", 1<<40) // everything but p50

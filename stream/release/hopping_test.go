@@ -15,10 +15,12 @@ import (
 // hopping is a program whose windows hold two slices of half an hour, one of them new.
 func hopping(t testing.TB, text string, more ...string) *program {
 	t.Helper()
-	return programOf(t, strings.NewReplacer(append([]string{"size: 1h, every: 1h", "size: 1h, every: 30m", "EPSILON", "1000", "LIMIT", "1000000000"}, more...)...).Replace(text))
+	return programOf(t, strings.NewReplacer(append([]string{"size: 1h, every: 1h", "size: 1h, every: 30m", "EPSILON",
+		"1000", "LIMIT", "1000000000"}, more...)...).Replace(text))
 }
 
-// slide hands over the next slice, and records the window that ends with it. There is none that ends with the first slice.
+// slide hands over the next slice, and records the window that ends with it. There is none that ends with the first
+// slice.
 func (d *decider) slide(records []contribution) (e ledger.Entry) {
 	d.t.Helper()
 	s := d.programs[0].schedule
@@ -43,9 +45,10 @@ func from(first, n uint64, a, b, c int64) []contribution {
 	return all
 }
 
-// TestAFigureOnChangeOfHoppingWindows: some users come in one half hour, fewer others in the next one, with other values. Every window
-// holds both, so nothing changes, although each half hour alone is unlike the one before. When the first ones change, the window in which
-// they are new is drawn anew; the windows overlap, and each group is still drawn once. The next change finds at_most reached.
+// TestAFigureOnChangeOfHoppingWindows: some users come in one half hour, fewer others in the next one, with other
+// values. Every window holds both, so nothing changes, although each half hour alone is unlike the one before. When the
+// first ones change, the window in which they are new is drawn anew; the windows overlap, and each group is still drawn
+// once. The next change finds at_most reached.
 func TestAFigureOnChangeOfHoppingWindows(t *testing.T) {
 	d := newDecider(t, hopping(t, changing, "ATMOST", "3"), zap.NewNop()).sealing(1)
 	most := func(a, b, c int64) []contribution { return from(0, 120, a, b, c) }
@@ -75,13 +78,16 @@ func TestAFigureOnChangeOfHoppingWindows(t *testing.T) {
 	}
 }
 
-// TestAWatchOfHoppingWindows: the hold begins with the end of the window in which the watch fired. So windows that overlap with it are
-// not looked at, even if it holds for no time: the next instance would be paid to see the same users again.
+// TestAWatchOfHoppingWindows: the hold begins with the end of the window in which the watch fired. So windows that
+// overlap with it are not looked at, even if it holds for no time: the next instance would be paid to see the same
+// users again.
 func TestAWatchOfHoppingWindows(t *testing.T) {
 	slow := users(6, 1, 501)
 	for hold, want := range map[string][]string{
-		"0s": {"1 armed", "1 fired in b 01h", "1 not_armed fired in b 01h", "2 armed fired in b 02h", "2 not_armed fired in b 02h", "2 budget_exhausted"},
-		"1h": {"1 armed", "1 fired in b 01h", "1 not_armed fired in b 01h", "1 not_armed fired in b 01h", "1 not_armed fired in b 01h", "2 armed fired in b 03h"},
+		"0s": {"1 armed", "1 fired in b 01h", "1 not_armed fired in b 01h", "2 armed fired in b 02h",
+			"2 not_armed fired in b 02h", "2 budget_exhausted"},
+		"1h": {"1 armed", "1 fired in b 01h", "1 not_armed fired in b 01h", "1 not_armed fired in b 01h",
+			"1 not_armed fired in b 01h", "2 armed fired in b 03h"},
 	} {
 		d := newDecider(t, hopping(t, alarmed, "ATMOST", "2", "hold: 1h", "hold: "+hold), zap.NewNop()).sealing(1)
 		var got []string
@@ -100,14 +106,16 @@ func TestAWatchOfHoppingWindows(t *testing.T) {
 	}
 }
 
-// TestHoppingWindowsUnderACap: with max_windows, figures of every window count few of the users who come all day, while a watch and a
-// release on change still see all of them.
+// TestHoppingWindowsUnderACap: with max_windows, figures of every window count few of the users who come all day, while
+// a watch and a release on change still see all of them.
 func TestHoppingWindowsUnderACap(t *testing.T) {
 	const n, k = 100, 4
-	limited := []string{"    bounds:", "    max_windows: {count: 4, per: 24h, parts: 1}\n    bounds:", "users, statistic: count, epsilon: 1}", "users, statistic: count, epsilon: 1000000}"}
+	limited := []string{"    bounds:", "    max_windows: {count: 4, per: 24h, parts: 1}\n    bounds:",
+		"users, statistic: count, epsilon: 1}", "users, statistic: count, epsilon: 1000000}"}
 	counted := func(e ledger.Entry) int64 { return e.Groups[1].Values[0].Value.IntPart() }
 	t.Run("watch", func(t *testing.T) {
-		d := newDecider(t, hopping(t, alarmed, append(limited, "ATMOST", "2", "users: 5", "users: 99")...), zap.NewNop()).sealing(1)
+		d := newDecider(t, hopping(t, alarmed, append(limited, "ATMOST", "2", "users: 5", "users: 99")...),
+			zap.NewNop()).sealing(1)
 		total := int64(0)
 		for i := range 48 {
 			records := users(n, 1, 100)
@@ -142,8 +150,10 @@ func TestHoppingWindowsUnderACap(t *testing.T) {
 			}
 			total += counted(e)
 			w := e.Steps[0]
-			if want := i == 1 || i == 20; w.OnChange.Draws(w, "b") != want || w.OnChange.Values[1].Figure.Value.IntPart() != value || i == 20 && counted(e) >= n {
-				t.Errorf("half hour %d: b is %s, drawn now: %v, and %d of %d users count", i, w.OnChange.Values[1].Figure.Value, w.OnChange.Draws(w, "b"), counted(e), n)
+			if want := i == 1 || i == 20; w.OnChange.Draws(w, "b") != want ||
+				w.OnChange.Values[1].Figure.Value.IntPart() != value || i == 20 && counted(e) >= n {
+				t.Errorf("half hour %d: b is %s, drawn now: %v, and %d of %d users count", i, w.OnChange.Values[1].Figure.Value,
+					w.OnChange.Draws(w, "b"), counted(e), n)
 			}
 		}
 		if total == 0 || total > n*k {

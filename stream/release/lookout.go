@@ -14,12 +14,13 @@ import (
 )
 
 // A stream's alarms and figures on change look at every window once its parts are merged, also at one whose figures the
-// budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says, and at a window
-// of which part was lost they look as it is.
+// budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says, and at a
+// window of which part was lost they look as it is.
 //
-// An instance is armed in the entry of the first window that it looks at. This entry holds its charge, and its secret under
-// a seal. It ends with the window in which it fires: the groups after the one that fired are not looked at, because
-// another instance would have to be paid for them. So one person loses the ε of one instance, whatever happens in a window.
+// An instance is armed in the entry of the first window that it looks at. This entry holds its charge, and its secret
+// under a seal. It ends with the window in which it fires: the groups after the one that fired are not looked at,
+// because another instance would have to be paid for them. So one person loses the ε of one instance, whatever happens
+// in a window.
 //
 // An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
 
@@ -40,8 +41,8 @@ func newLookout(w *worker, c *charges) (*lookout, error) {
 	return l, err
 }
 
-// steps describes the steps of a program for a window, before they are settled. An instance ends with the last window of
-// the stream, or of the last definition of the stream that has the step.
+// steps describes the steps of a program for a window, before they are settled. An instance ends with the last window
+// of the stream, or of the last definition of the stream that has the step.
 func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
 	_, more := p.schedule.After(w.End)
 	for _, of := range p.steps {
@@ -55,8 +56,9 @@ func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
 	return all
 }
 
-// resume opens the instances of a program that are armed. ended are instances of the budget that look at no more windows:
-// those that cannot be opened, and those of definitions that are over. open has a place for each step of the program.
+// resume opens the instances of a program that are armed. ended are instances of the budget that look at no more
+// windows: those that cannot be opened, and those of definitions that are over. open has a place for each step of the
+// program.
 func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) {
 	open = make([]instance, len(p.steps))
 	for _, o := range l.charges.own.fold.Books.Open(p.stream.Budget.Name) {
@@ -76,7 +78,8 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 				open[i].armed, err = of.Resume(secret)
 			}
 			if err != nil {
-				l.Log.Error("the secret of a watch cannot be opened: this instance ends, and stays charged", zap.String("stream", o.Stream), zap.String("watch", o.Step), zap.Int64("instance", o.Number))
+				l.Log.Error("the secret of a watch cannot be opened: this instance ends, and stays charged",
+					zap.String("stream", o.Stream), zap.String("watch", o.Step), zap.Int64("instance", o.Number))
 				ended = append(ended, o.Instance)
 			}
 		}
@@ -86,7 +89,8 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 
 // watched reports whether an instance may still look at a window of some program.
 func (l *lookout) watched(budget string, o ledger.Open) bool {
-	return slices.ContainsFunc(l.editions[o.Stream], func(p *program) bool { return l.watching(p, budget, o.Step, o.Definition) })
+	return slices.ContainsFunc(l.editions[o.Stream],
+		func(p *program) bool { return l.watching(p, budget, o.Step, o.Definition) })
 }
 
 // watching reports whether a program has windows left, this step and this budget.

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Means and sums of a window: finer than the step, near those of 2000 users from 0 to 499, with the noise's error and the
-// interval that values were cut to, which stand in the record too. At ε 5 and beside an exact count noise and cutting are
-// less than a hundredth, except with a chance of about e^−30.
+// Means and sums of a window: finer than the step, near those of 2000 users from 0 to 499, with the noise's error and
+// the interval that values were cut to, which stand in the record too. At ε 5 and beside an exact count noise and
+// cutting are less than a hundredth, except with a chance of about e^−30.
 func TestDrawsMeansAndSums(t *testing.T) {
 	entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 0.5", `
       - {name: users, statistic: count, epsilon: 30}
@@ -35,10 +35,12 @@ func TestDrawsMeansAndSums(t *testing.T) {
 			t.Errorf("%s: error %v, quality %q; of nobody %q", r.Name, v.Error95, v.Quality, empty.Quality)
 		}
 		cut := r.Mechanism == "clipped"
-		if (v.Clip != nil) != cut || cut && (v.Clip[0].IsNegative() || v.Clip[0].GreaterThan(v.Clip[1]) || v.Clip[1].InexactFloat64() > 1000) {
+		if (v.Clip != nil) != cut || cut &&
+			(v.Clip[0].IsNegative() || v.Clip[0].GreaterThan(v.Clip[1]) || v.Clip[1].InexactFloat64() > 1000) {
 			t.Errorf("%s: cut to %v", r.Name, v.Clip)
 		}
-		if text := string(records[i+1].Value); strings.Contains(text, `"clip":[`) != cut || !strings.Contains(text, `"value":`+v.Value.String()+",") {
+		if text := string(records[i+1].Value); strings.Contains(text, `"clip":[`) != cut ||
+			!strings.Contains(text, `"value":`+v.Value.String()+",") {
 			t.Errorf("%s: record %s", r.Name, text)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // Measures recomputes the measures that adaptive draws learnt, from the definitions of the streams and the published
-// values. It is the learner of an audit. It is fastest if it is asked about each stream's windows in order. It is not safe
-// for concurrent use.
+// values. It is the learner of an audit. It is fastest if it is asked about each stream's windows in order. It is not
+// safe for concurrent use.
 type Measures struct{ priors map[definition]*prior }
 
 type definition struct {

@@ -63,12 +63,14 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 		all[i] = value
 		return all
 	}
-	wrongHash := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { e.Prior.Hash = strings.Repeat("0", 32) }))
+	wrongHash := audited(NewMeasures(editions),
+		changed(7, func(e *ledger.Entry) { e.Prior.Hash = strings.Repeat("0", 32) }))
 	if wrongHash.FaultCount != 1 || wrongHash.Faults[0].Kind != audit.PriorDiffers || wrongHash.Faults[0].At.Offset != 7 {
 		t.Errorf("another hash: %+v", wrongHash)
 	}
 	wrongValue := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { *e.Groups[0].Users += 100 }))
 	if wrongValue.FaultCount != 12 || wrongValue.Priors != 8 {
-		t.Errorf("another count in the eighth entry: %d faults and %d priors; want 12, one for each later entry, and 8", wrongValue.FaultCount, wrongValue.Priors)
+		t.Errorf("another count in the eighth entry: %d faults and %d priors; want 12, one for each later entry, and 8",
+			wrongValue.FaultCount, wrongValue.Priors)
 	}
 }

@@ -13,16 +13,19 @@ import (
 
 // merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
 // reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
-// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. counts, if
-// it is not nil, says which users of the window count.
-func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, counts func(windows.UserHash) bool) (merged *windows.Merger, lost bool, err error) {
-	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w, Hasher: ps.Hasher}, ps.MergeBytes)
+// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. counts,
+// if it is not nil, says which users of the window count.
+func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
+	counts func(windows.UserHash) bool) (merged *windows.Merger, lost bool, err error) {
+	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
+		Policy: p.stream.Contribution, Window: w, Hasher: ps.Hasher}, ps.MergeBytes)
 	merged.Restrict(counts)
 	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {
 		// This window loses what the partition sent. But it is still released: the schedule is public.
-		ps.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", ps.at.Number), zap.Int64("offset", h.Offsets[0]), zap.Error(err))
+		ps.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", ps.at.Number),
+			zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
 	for merged.Pass() {
@@ -68,7 +71,8 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, counts
 
 // load reads the messages of parts from the log and passes each part's payload to take, or the error that makes it
 // unreadable. It returns the parts that the log no longer has.
-func (ps *parts) load(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (missing []*windows.Held, err error) {
+func (ps *parts) load(ctx context.Context, parts []*windows.Held,
+	take func(*windows.Held, []byte, error)) (missing []*windows.Held, err error) {
 	type place struct {
 		part  *windows.Held
 		index int

@@ -28,8 +28,8 @@ streams:
     budget: {epsilon: 100, per: 24h}
 `
 
-// TestMergeReadsAgain merges windows whose parts are not held, or not all of them, and are in several messages each. The
-// parts of the last window are deleted after the session has heard of them.
+// TestMergeReadsAgain merges windows whose parts are not held, or not all of them, and are in several messages each.
+// The parts of the last window are deleted after the session has heard of them.
 func TestMergeReadsAgain(t *testing.T) {
 	for _, limit := range []int64{0, 3000, 1 << 20} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -48,11 +48,13 @@ func TestMergeReadsAgain(t *testing.T) {
 			offset := int64(0)
 			for i, w := range all {
 				for partition := range partitions {
-					bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
+					bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: p.stream.Contribution,
+						Window: w, Hasher: d.Hasher})
 					for user := range each * (i + 1) { // half of them are in the next partition too
 						bag.Add(d.Hasher.User(fmt.Append(nil, partition*each*(i+1)/2+user)), 0, w.Start, 5)
 					}
-					o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: partition, To: 1, Attempt: [16]byte{byte(offset)}}
+					o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: partition, To: 1,
+						Attempt: [16]byte{byte(offset)}}
 					part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
 					mark := windows.Mark{Origin: o, Partitions: partitions, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
 					for _, message := range append(part.Messages(700), mark.Message()) {

@@ -33,13 +33,15 @@ streams:
 // monthsEnv says how many months are simulated. 100000 take some two minutes.
 const monthsEnv = "LOUVER_TEST_MONTHS"
 
-// TestFalseAlarmsOfMonths takes a watch through months of windows as the stage does: the books arm it, its secret is sealed in the
-// entries and opened again for each window, and every entry goes through the ledger. In both groups just as many users are slow as may be,
-// the worst case without a true alarm. So each month has an alarm with a probability p ≤ η = 0.05, apart from the others.
+// TestFalseAlarmsOfMonths takes a watch through months of windows as the stage does: the books arm it, its secret is
+// sealed in the entries and opened again for each window, and every entry goes through the ledger. In both groups just
+// as many users are slow as may be, the worst case without a true alarm. So each month has an alarm with a probability
+// p ≤ η = 0.05, apart from the others.
 //
-// By Bernstein, n months have nη + x alarms or more with a probability of at most exp(−x²/(2nη + 2x/3)). That is 1e-6 for
-// x = L/3 + √(L²/9 + 2nηL), L = ln 1e6. A third of nη or fewer would say that the users are not at the edge: p was 0.049 in 100,000 months, so by
-// Chernoff that has a probability of at most exp(−n·0.045·0.63²/2), below 1e-6 from n = 2000 on.
+// By Bernstein, n months have nη + x alarms or more with a probability of at most exp(−x²/(2nη + 2x/3)). That is 1e-6
+// for x = L/3 + √(L²/9 + 2nηL), L = ln 1e6. A third of nη or fewer would say that the users are not at the edge: p was
+// 0.049 in 100,000 months, so by Chernoff that has a probability of at most exp(−n·0.045·0.63²/2), below 1e-6 from n =
+// 2000 on.
 //
 // The control has the margin that is right for a month of one window. It must be noticed.
 func TestFalseAlarmsOfMonths(t *testing.T) {
@@ -69,8 +71,10 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 	t.Helper()
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	merged := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution, Window: p.schedule.First(), Hasher: d.Hasher}, 1<<20)
-	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution, Window: p.schedule.First(), Hasher: d.Hasher})
+	merged := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution,
+		Window: p.schedule.First(), Hasher: d.Hasher}, 1<<20)
+	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution,
+		Window: p.schedule.First(), Hasher: d.Hasher})
 	for g := range p.stream.Groups {
 		for u := range uint64(200) {
 			value := int64(100)

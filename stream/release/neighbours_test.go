@@ -19,14 +19,14 @@ import (
 // charge; an outcome is everything that a window writes: its entry and all its records.
 //
 // S is picked from draws of its own, as those outcomes that came more than e^ε times as often in one window as in the
-// other. With n fresh draws of each window, let X be the share of them in S, less e^ε times the share in the other. X is
-// a mean of n independent numbers within a range of 1 + e^ε, and its expectation is at most 0. By Hoeffding's inequality it
-// exceeds (1 + e^ε)·√(ln(2·10⁶)/2n) with a probability of at most 1/(2·10⁶). There are two directions, so that the
-// probability of a false alarm is at most 10⁻⁶.
+// other. With n fresh draws of each window, let X be the share of them in S, less e^ε times the share in the other. X
+// is a mean of n independent numbers within a range of 1 + e^ε, and its expectation is at most 0. By Hoeffding's
+// inequality it exceeds (1 + e^ε)·√(ln(2·10⁶)/2n) with a probability of at most 1/(2·10⁶). There are two directions, so
+// that the probability of a false alarm is at most 10⁻⁶.
 //
 // One window has a user at 1; its median is 0 with probability e^(−½)/2. A second user, at 0, makes that ½, which is
-// e^½ more, and a count of 2 or more likelier by e^0.3: both together use all of ε = 0.8. So X is near 0 for the right ε
-// and about 0.18 for a doubled one; the limit is 0.112.
+// e^½ more, and a count of 2 or more likelier by e^0.3: both together use all of ε = 0.8. So X is near 0 for the right
+// ε and about 0.18 for a doubled one; the limit is 0.112.
 func TestNeighboursCostWhatIsCharged(t *testing.T) {
 	pair := [2][]contribution{users(1, 0, 1), append(users(1, 0, 1), contribution{user: 1, value: 0})}
 	x, limit := lossBeyondCharge(t, 1, nil, pair)
@@ -56,7 +56,8 @@ func (m counter) Draw(s *mechanisms.Sample, given mechanisms.Public, random io.R
 
 // lossBeyondCharge returns the larger X of both directions, and its limit. What is drawn has factor times the ε that is
 // charged; counts are replaced.
-func lossBeyondCharge(t *testing.T, factor float64, replace func(mechanisms.Mechanism) mechanisms.Mechanism, pair [2][]contribution) (x, limit float64) {
+func lossBeyondCharge(t *testing.T, factor float64, replace func(mechanisms.Mechanism) mechanisms.Mechanism,
+	pair [2][]contribution) (x, limit float64) {
 	t.Helper()
 	const n = 6000
 	charged := 0.8
@@ -78,9 +79,10 @@ func lossBeyondCharge(t *testing.T, factor float64, replace func(mechanisms.Mech
 	return x, (1 + growth) * math.Sqrt(math.Log(2e6)/(2*n))
 }
 
-// outcomes counts everything that is written of a window, drawn anew n times. Medians and counts have factor times the ε
-// of 0.5 and 0.3.
-func outcomes(t *testing.T, factor float64, replace func(mechanisms.Mechanism) mechanisms.Mechanism, records []contribution, n int) map[string]float64 {
+// outcomes counts everything that is written of a window, drawn anew n times. Medians and counts have factor times the
+// ε of 0.5 and 0.3.
+func outcomes(t *testing.T, factor float64, replace func(mechanisms.Mechanism) mechanisms.Mechanism,
+	records []contribution, n int) map[string]float64 {
 	t.Helper()
 	seen := map[string]float64{}
 	synctest.Test(t, func(t *testing.T) {

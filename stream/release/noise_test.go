@@ -2,8 +2,8 @@ package release
 
 import "testing"
 
-// Two processes draw one window of the same people, and their noise differs. Group a has 2000 users, all below 500. Two of
-// its counts at ε = 0.01 are equal with a probability below 0.006, so all five are with one below 10⁻¹¹.
+// Two processes draw one window of the same people, and their noise differs. Group a has 2000 users, all below 500. Two
+// of its counts at ε = 0.01 are equal with a probability below 0.006, so all five are with one below 10⁻¹¹.
 func TestNoiseIsNeverRepeated(t *testing.T) {
 	var counts string
 	for _, name := range []string{"a", "b", "c", "d", "e"} {

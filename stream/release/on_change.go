@@ -33,8 +33,9 @@ func (c *onChange) describe(s *ledger.Step) {
 // look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
 // it has changed anew, from the same sample. The groups after it keep theirs: to look at them takes another instance.
 //
-// One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows, whatever they
-// sent: see config.OnChange.Price. In the window in which the values begin, all groups are drawn and none is tested.
+// One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
+// whatever they sent: see config.OnChange.Price. In the window in which the values begin, all groups are drawn and none
+// is tested.
 func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
 	m *metrics.Operator) error {
 	if s.OnChange.DrawsAll(*s) {

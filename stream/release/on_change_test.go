@@ -17,7 +17,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// changing is a stream with one release on change, and with so large an ε that the draws and the test follow the sample.
+// changing is a stream with one release on change, and with so large an ε that the draws and the test follow the
+// sample.
 const changing = `
 version: 1
 streams:
@@ -45,7 +46,8 @@ func at(a, b, c int64) []contribution {
 	return slices.Concat(users(100, 0, a), users(100, 1, b), users(100, 2, c))
 }
 
-// shownOnChange says in short what the records of an entry say: the values, those that were drawn with a star, and the instance.
+// shownOnChange says in short what the records of an entry say: the values, those that were drawn with a star, and the
+// instance.
 func shownOnChange(t *testing.T, e ledger.Entry) string {
 	t.Helper()
 	records, err := e.Records()
@@ -70,15 +72,17 @@ func shownOnChange(t *testing.T, e ledger.Entry) string {
 		}
 		words = append(words, word)
 	}
-	text := fmt.Sprintf("%s, instance %d for %s, spent %s", strings.Join(words, " "), last.Instance, last.Epsilon, last.BudgetSpent)
+	text := fmt.Sprintf("%s, instance %d for %s, spent %s", strings.Join(words, " "), last.Instance, last.Epsilon,
+		last.BudgetSpent)
 	if last.Reason != nil {
 		text += " " + *last.Reason
 	}
 	return text
 }
 
-// TestAFigureOnChange follows a figure: all groups are drawn first. What has changed is seen in the first group alone, which is drawn
-// anew at once. The second group follows in the next window. Two instances are the most; a day later it goes on from the last values.
+// TestAFigureOnChange follows a figure: all groups are drawn first. What has changed is seen in the first group alone,
+// which is drawn anew at once. The second group follows in the next window. Two instances are the most; a day later it
+// goes on from the last values.
 func TestAFigureOnChange(t *testing.T) {
 	d := newDecider(t, changingProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
 	for hour, c := range []struct {
@@ -122,7 +126,8 @@ func TestAFigureWhoseSecretCannotBeOpened(t *testing.T) {
 	d.next(at(100, 200, 300))
 	d.sealing(2)
 	e := d.next(at(100, 200, 300))
-	if got, want := shownOnChange(t, e), "100 200 300, instance 2 for 3000, spent 9000"; got != want || fmt.Sprint(e.Ended) != "[s/calm/1]" {
+	if got, want := shownOnChange(t, e), "100 200 300, instance 2 for 3000, spent 9000"; got != want ||
+		fmt.Sprint(e.Ended) != "[s/calm/1]" {
 		t.Errorf("%q and %v ends, want %q and the first", got, e.Ended, want)
 	}
 	if got, want := shownOnChange(t, d.next(at(100, 250, 300))), "100 250* 300, instance 2 for 3000, spent 9000"; got != want {
@@ -151,10 +156,11 @@ func TestFiguresOnChangeOfANewDefinition(t *testing.T) {
 	}
 }
 
-// TestRepeatedValuesTeachNothing: the stream's other median learns from what it published itself. What is published on change is
-// not among that, and is drawn with the measure that the grid gives.
+// TestRepeatedValuesTeachNothing: the stream's other median learns from what it published itself. What is published on
+// change is not among that, and is drawn with the measure that the grid gives.
 func TestRepeatedValuesTeachNothing(t *testing.T) {
-	text := strings.NewReplacer("LIMIT", "1000000", "ATMOST", "9", "releases: [", "releases: [{name: p50, statistic: median, epsilon: 1}, ").Replace(changing)
+	text := strings.NewReplacer("LIMIT", "1000000", "ATMOST", "9", "releases: [",
+		"releases: [{name: p50, statistic: median, epsilon: 1}, ").Replace(changing)
 	p := programOf(t, text)
 	if len(p.draws) != 1 || len(newPrior(p).series) != 1 {
 		t.Fatalf("%d draws, of which %d learn, want 1 and 1", len(p.draws), len(newPrior(p).series))
@@ -187,16 +193,18 @@ func (m noting) Draw(s *mechanisms.Sample, p mechanisms.Public, random io.Reader
 	return m.Mechanism.Draw(s, p, random)
 }
 
-// TestAnIncidentOnChange goes through 90 minutes of a day with ε 0.1 for the test and 0.05 for a draw: latencies of 10,000 users drift by a quarter
-// in a day, and triple for half an hour, which is seen in its first minute.
+// TestAnIncidentOnChange goes through 90 minutes of a day with ε 0.1 for the test and 0.05 for a draw: latencies of
+// 10,000 users drift by a quarter in a day, and triple for half an hour, which is seen in its first minute.
 //
-// There 5,000 users of 10,000 are too many, where some hundred are seen with 95 %; it is missed with far less than 1e-6. A value may be
-// off by the tolerance of 3 points before it is drawn anew, which mostly leaves 1 to 2 points on average. The whole day took 13 draws for
-// ε 2, with 1.7 points.
+// There 5,000 users of 10,000 are too many, where some hundred are seen with 95 %; it is missed with far less than
+// 1e-6. A value may be off by the tolerance of 3 points before it is drawn anew, which mostly leaves 1 to 2 points on
+// average. The whole day took 13 draws for ε 2, with 1.7 points.
 func TestAnIncidentOnChange(t *testing.T) {
 	const n, day, minutes, begins, ends = 10_000, 1440, 90, 30, 60
-	text := strings.NewReplacer("epsilon: 1000,", "epsilon: 0.05,", "watch_epsilon: 2000", "watch_epsilon: 0.1", "tolerance: 0.1", "tolerance: 0.03", "ATMOST", "100", "LIMIT", "100",
-		"groups: [a, b, c]", "groups: [a]", "max_groups: 3", "max_groups: 1", "upper: 1000", "upper: 60000", "size: 1h, every: 1h", "size: 1m, every: 1m").Replace(changing)
+	text := strings.NewReplacer("epsilon: 1000,", "epsilon: 0.05,", "watch_epsilon: 2000", "watch_epsilon: 0.1",
+		"tolerance: 0.1", "tolerance: 0.03", "ATMOST", "100", "LIMIT", "100",
+		"groups: [a, b, c]", "groups: [a]", "max_groups: 3", "max_groups: 1", "upper: 1000", "upper: 60000",
+		"size: 1h, every: 1h", "size: 1m, every: 1m").Replace(changing)
 	d := newDecider(t, programOf(t, text), zap.NewNop()).sealing(1)
 	d.MergeBytes = 1 << 26
 	rng := rand.New(rand.NewPCG(52, 0))
@@ -230,6 +238,7 @@ func TestAnIncidentOnChange(t *testing.T) {
 	}
 	t.Logf("%d draws, mean error %.2f percentile points", draws, 100*off)
 	if draws < 3 || draws > 20 || off > 0.04 {
-		t.Errorf("%d draws, mean error %.2f percentile points; want at least 3, at the incident's ends too, and less than 4 points", draws, 100*off)
+		t.Errorf("%d draws, mean error %.2f percentile points; want at least 3, at the incident's ends too, and less than "+
+			"4 points", draws, 100*off)
 	}
 }

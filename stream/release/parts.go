@@ -22,8 +22,8 @@ type parts struct {
 	lost     int64  // records deleted before they were read, if none has been read since …
 	lostFrom int64  // … and where they began
 	id       string // of the topic; "" if the broker gives none
-	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a session that begins
-	// then has to know of that, too.
+	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a session
+	// that begins then has to know of that, too.
 	lostAt time.Time
 }
 
@@ -37,7 +37,8 @@ func (ps *parts) identify(ctx context.Context) (err error) {
 
 // anew begins to read a topic that was made anew, whatever its length. All that the one before held is lost.
 func (ps *parts) anew() {
-	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun will be marked incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
+	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun will be marked "+
+		"incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
 	ps.lose(time.Now())
 	ps.reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
 	ps.deleter.anew()
@@ -84,12 +85,14 @@ func (ps *parts) read(ctx context.Context) error {
 	err = page.Each(func(r *fetch.Record) error {
 		written := time.UnixMilli(r.Time)
 		if ps.lost > 0 { // all of them were written before this one, perhaps long before
-			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number), zap.Int64("records", ps.lost))
+			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete",
+				zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number), zap.Int64("records", ps.lost))
 			ps.gather.Lose(ps.lostFrom, written)
 			ps.lost = 0
 		}
 		if err := ps.gather.Add(r.Value, r.Offset, written); err != nil {
-			ps.Log.Error("a part is unreadable: its windows will be marked incomplete", zap.Int("partition", ps.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
+			ps.Log.Error("a part is unreadable: its windows will be marked incomplete", zap.Int("partition", ps.at.Number),
+				zap.Int64("offset", r.Offset), zap.Error(err))
 		}
 		return nil
 	})

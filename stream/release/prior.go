@@ -92,7 +92,8 @@ func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, err
 			for _, d := range a.series {
 				f, err := mechanisms.NewFilter(a.program.draws[d].query)
 				if err != nil {
-					return nil, fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name, a.program.releases[a.program.draws[d].first].Name, err)
+					return nil, fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name,
+						a.program.releases[a.program.draws[d].first].Name, err)
 				}
 				a.filters[g] = append(a.filters[g], f)
 			}

@@ -26,8 +26,8 @@ func adaptiveProgram(t testing.TB) *program {
 }
 
 // TestMeasuresAreAFunctionOfTheLedger draws windows one after another, and at random moments computes the measures anew
-// from the encoded entries, or from a checkpoint of them, as a worker does that takes over: the same bits, also beyond fresh
-// starts, gaps and withheld windows.
+// from the encoded entries, or from a checkpoint of them, as a worker does that takes over: the same bits, also beyond
+// fresh starts, gaps and withheld windows.
 func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 	p := adaptiveProgram(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -89,7 +89,8 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window, Hasher: hasher}
 			bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 			for range 200 {
-				bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start, int64(random.ExpFloat64()*120))
+				bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start,
+					int64(random.ExpFloat64()*120))
 			}
 			for merger.Pass() {
 				if err := merger.Add(bag.Seal(), window); err != nil {

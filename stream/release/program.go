@@ -31,7 +31,8 @@ type program struct {
 
 func newProgram(e control.Edition) *program {
 	s := e.Stream
-	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(), random: rand.Reader}
+	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(),
+		random: rand.Reader}
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, newDraw(r, len(p.releases)))
 		p.releases = append(p.releases, r.Series(s.Unit)...)
@@ -42,8 +43,10 @@ func newProgram(e control.Edition) *program {
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	s := p.stream
-	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic, Output: s.Output,
-		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(), DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
+	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic,
+		Output:      s.Output,
+		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(),
+		DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
 		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
 		Price: p.price, Releases: p.releases}
 	if s.OutputFormat != config.OutputJSON {
@@ -82,7 +85,8 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
 				if d.counting {
 					users := drawn.Values[0].Number
-					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: d.query.Epsilon.InexactFloat64(), Mechanism: d.mechanism.Name()}
+					epsilon := d.query.Epsilon.InexactFloat64()
+					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: epsilon, Mechanism: d.mechanism.Name()}
 					e.Groups[g].Users = &users
 				}
 			}

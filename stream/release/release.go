@@ -5,9 +5,9 @@
 // incomplete. A draw whose transaction was aborted is still in the ledger's log for readers of uncommitted records. It
 // is committed again unchanged, and never drawn again.
 //
-// Watches look at every window once it is merged. An instance is armed in the entry of the first window that it looks at,
-// with its charge and its sealed secret, and every entry says what the instance did. So an adopted entry holds the outcome
-// that others may have seen, and an entry that was never written was seen by nobody.
+// Watches look at every window once it is merged. An instance is armed in the entry of the first window that it looks
+// at, with its charge and its sealed secret, and every entry says what the instance did. So an adopted entry holds the
+// outcome that others may have seen, and an entry that was never written was seen by nobody.
 //
 // All windows that a budget pays for come through one partition, and one worker decides them in the order in which they
 // are due. Its decisions follow from the ledger alone. Whether a window is released, when, and for which groups never

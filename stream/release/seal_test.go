@@ -17,7 +17,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// TestSealedSecrets: all have one length, whatever ρ is, none is like another, and each opens for its own instance only.
+// TestSealedSecrets: all have one length, whatever ρ is, none is like another, and each opens for its own instance
+// only.
 func TestSealedSecrets(t *testing.T) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
@@ -38,7 +39,8 @@ func TestSealedSecrets(t *testing.T) {
 	}
 	again, _ := s.close("b", of, "d", []byte("1 1 1 1 1 1"))
 	if len(short) != len(long) || bytes.Equal(short, again) || bytes.Contains(short, []byte("1 1")) {
-		t.Errorf("secrets of %d and %d bytes; one that is sealed again is the same: %v", len(short), len(long), bytes.Equal(short, again))
+		t.Errorf("secrets of %d and %d bytes; one that is sealed again is the same: %v", len(short), len(long),
+			bytes.Equal(short, again))
 	}
 	if text, err := s.open("b", of, "d", short); err != nil || string(text) != "1 1 1 1 1 1" {
 		t.Errorf("%q, %v", text, err)
@@ -71,18 +73,19 @@ func TestSealedSecrets(t *testing.T) {
 	}
 }
 
-// TestNoSecretServesTwice stops sessions at any moment, and keeps everything that was ever written: committed, aborted and
-// adopted, and aborted without a trace. In that log, every window has one outcome, every instance has one secret and fires
-// at most once, and the charges are those of the instances.
+// TestNoSecretServesTwice stops sessions at any moment, and keeps everything that was ever written: committed, aborted
+// and adopted, and aborted without a trace. In that log, every window has one outcome, every instance has one secret
+// and fires at most once, and the charges are those of the instances.
 func TestNoSecretServesTwice(t *testing.T) {
 	noSecretServesTwice(t, "slow", alarmed)
 }
 
-// TestNoValueIsDrawnTwice is the same with a release on change. The audit also sees that values are the same as before where none was
-// drawn.
+// TestNoValueIsDrawnTwice is the same with a release on change. The audit also sees that values are the same as before
+// where none was drawn.
 func TestNoValueIsDrawnTwice(t *testing.T) {
 	noSecretServesTwice(t, "calm", strings.Replace(alarmed, "releases: [",
-		"releases: [{name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: 1, at_most: 4}, ", 1))
+		"releases: [{name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: 1, "+
+			"at_most: 4}, ", 1))
 }
 
 // noSecretServesTwice wants that some instance of a watch fires.
@@ -198,7 +201,8 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 	if told(e) != "2 armed" || !slices.Contains(e.Ended, ledger.Instance{Stream: "s", Step: "slow", Number: 1}) {
 		t.Errorf("%q and %v end, want a second instance in place of the first", told(e), e.Ended)
 	}
-	if more := e.Standing.BudgetSpent.Sub(*before.Standing.BudgetSpent); more.String() != "1003" { // a window of three groups and an instance
+	// a window of three groups and an instance
+	if more := e.Standing.BudgetSpent.Sub(*before.Standing.BudgetSpent); more.String() != "1003" {
 		t.Errorf("ε %s more, want 1003", more)
 	}
 	if e = d.next(nil); told(e) != "2" || len(e.Ended) > 0 {

@@ -40,7 +40,8 @@ func (s *Release) Run(ctx context.Context) error {
 // session opens the transactional id, which fences earlier workers. It reads the ledger to its end, commits what was
 // drawn there and not committed, and decides windows as their parts come in.
 func (w *worker) session(ctx context.Context) error {
-	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout, txn.OnRetry(w.Transactions(w.at.Topic)))
+	producer, err := txn.Open(ctx, w.Conn.Client, w.Names.ReleaseID(w.at.Number), stage.TransactionTimeout,
+		txn.OnRetry(w.Transactions(w.at.Topic)))
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,8 @@ func (s *session) keep(ctx context.Context, needs progressRecord) error {
 		return err
 	}
 	if err := s.membership.Commit(ctx, s.at, needs.Offset, ""); err != nil {
-		s.Log.Debug("offset not committed yet", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number), zap.Error(err))
+		s.Log.Debug("offset not committed yet", zap.String("topic", s.at.Topic), zap.Int("partition", s.at.Number),
+			zap.Error(err))
 	}
 	return nil
 }

@@ -16,23 +16,24 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A snapshot says who has counted up to a window. It spares the next session the parts of the windows up to there, and so
-// these can be deleted. It changes nobody's turns: a session that begins with a snapshot decides as one that has been
-// through all windows.
+// A snapshot says who has counted up to a window. It spares the next session the parts of the windows up to there, and
+// so these can be deleted. It changes nobody's turns: a session that begins with a snapshot decides as one that has
+// been through all windows.
 //
 //   - The worker that has decided the windows commits it, by its transactional id. A fenced worker commits none.
 //   - It is committed before the parts that it replaces count as not needed.
-//   - It is used only if it is of the same era, since an era begins after the last window of the one before, of the same rule,
-//     and of a decided window. Any other is ignored, and the session looks for parts.
-//   - A session that records which parts it does not need records too from which windows on ([progressRecord]). If the last
-//     snapshot is lost, some of the parts of a window may be gone and others not, and the log cannot tell. So a session that
-//     knows less than that record begins a new era.
+//   - It is used only if it is of the same era, since an era begins after the last window of the one before, of the
+//     same rule, and of a decided window. Any other is ignored, and the session looks for parts.
+//   - A session that records which parts it does not need records too from which windows on ([progressRecord]). If the
+//     last snapshot is lost, some of the parts of a window may be gone and others not, and the log cannot tell. So a
+//     session that knows less than that record begins a new era.
 
-// snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a block.
+// snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a
+// block.
 const snapshotEvery = 10 * time.Minute
 
-// snapshotHead is the length of what precedes a snapshot: the end of the window up to which it tells who has counted, in Unix
-// nanoseconds, big-endian.
+// snapshotHead is the length of what precedes a snapshot: the end of the window up to which it tells who has counted,
+// in Unix nanoseconds, big-endian.
 const snapshotHead = 8
 
 // due says that it is time for a snapshot, when the windows up to an end are decided.
@@ -56,7 +57,8 @@ func (t *capState) restore(text []byte, decided int64) error {
 		return nil // of an earlier era, or of long ago
 	}
 	if end > decided {
-		return fmt.Errorf("it is of the window that ends %s; the last decided one ends %s", time.Unix(0, end).UTC(), time.Unix(0, decided).UTC())
+		return fmt.Errorf("it is of the window that ends %s; the last decided one ends %s", time.Unix(0, end).UTC(),
+			time.Unix(0, decided).UTC())
 	}
 	c, err := windows.RestoreCap(t.rule, text[snapshotHead:])
 	if err != nil {
@@ -84,7 +86,8 @@ func (c *caps) snapshots(ctx context.Context) (map[string]progress.Text, error) 
 		return nil, nil
 	}
 	damaged := func(err error) {
-		c.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", c.at.Number), zap.Error(err))
+		c.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", c.at.Number),
+			zap.Error(err))
 	}
 	for {
 		texts, err := c.State.ReadTexts(ctx, c.at.Number, func(key string) bool { return keys[key] }, damaged)
@@ -96,8 +99,8 @@ func (c *caps) snapshots(ctx context.Context) (map[string]progress.Text, error) 
 	}
 }
 
-// begin makes the caps of all programs, each from its snapshot if there is one that fits, and follows their parts from there.
-// saved are the ends of windows that earlier sessions relied on.
+// begin makes the caps of all programs, each from its snapshot if there is one that fits, and follows their parts from
+// there. saved are the ends of windows that earlier sessions relied on.
 func (c *caps) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
 	for i, p := range c.programs {
 		t, key := c.newCapState(p), snapshotKey(p)

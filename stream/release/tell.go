@@ -10,9 +10,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// tell logs once that the budget withholds a stream's windows, or that an alarm or a figure on change is paused, and until
-// when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it does that once
-// too.
+// tell logs once that the budget withholds a stream's windows, or that an alarm or a figure on change is paused, and
+// until when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it
+// does that once too.
 func (cs *charges) tell(e ledger.Entry) {
 	for _, s := range e.Steps {
 		cs.tellStep(e, s)
@@ -29,7 +29,8 @@ func (cs *charges) tell(e ledger.Entry) {
 	if end, ok := cs.own.fold.Books.PaidAgain(e); ok {
 		until = "until " + clock(end)
 	}
-	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
+	cs.Monitor.Episodes.On(key, episode.Rule{},
+		fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
 }
 
 func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {

@@ -20,8 +20,8 @@ func about(logs *observer.ObservedLogs) (all []string) {
 	return all
 }
 
-// TestAPauseIsToldOnce: a watch and a release on change are paused, which takes one line, and so does the end of it, in the window
-// that the first line names.
+// TestAPauseIsToldOnce: a watch and a release on change are paused, which takes one line, and so does the end of it, in
+// the window that the first line names.
 func TestAPauseIsToldOnce(t *testing.T) {
 	slow, calm := users(6, 1, 501), func(hour int) []contribution { return at(int64(100+hour%2*100), 200, 300) }
 	alarm := strings.NewReplacer("EPSILON", "1000", "ATMOST", "2").Replace(alarmed)
@@ -36,17 +36,22 @@ func TestAPauseIsToldOnce(t *testing.T) {
 		{"a watch, by at_most", alarm, "1000000", "24h", func(int) []contribution { return slow }, 26, 24, []string{
 			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 2026-01-02 01:00:00",
 			"INFO stream s: watch slow looks again"}},
-		{"a watch whose definition ends before", strings.Replace(alarm, "start: 2026-01-01T00:00:00Z", "start: 2026-01-01T00:00:00Z, end: 2026-01-01T12:00:00Z", 1), "1000000", "24h", func(int) []contribution { return slow }, 12, 0, []string{
-			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 2026-01-02 01:00:00"}},
-		{"a watch, by at_most for good", alarm, "1000000", "forever", func(int) []contribution { return slow }, 30, 0, []string{
-			"WARN stream s: watch slow was armed as often as at_most allows (2); it is withheld for good"}},
+		{"a watch whose definition ends before",
+			strings.Replace(alarm, "start: 2026-01-01T00:00:00Z", "start: 2026-01-01T00:00:00Z, end: 2026-01-01T12:00:00Z", 1),
+			"1000000", "24h", func(int) []contribution { return slow }, 12, 0, []string{
+				"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 2026-01-02 " +
+					"01:00:00"}},
+		{"a watch, by at_most for good", alarm, "1000000", "forever", func(int) []contribution { return slow }, 30, 0,
+			[]string{
+				"WARN stream s: watch slow was armed as often as at_most allows (2); it is withheld for good"}},
 		// 1000 and the one instance of `gone` leave nothing for a second one, nor for all windows.
 		{"a watch, by the budget", alarm, "1073", "24h", func(int) []contribution { return slow }, 26, 24, []string{
 			"WARN stream s: budget s cannot pay for another instance of watch slow; it is withheld until 2026-01-02 01:00:00",
 			"INFO stream s: watch slow looks again"}},
 		// Its values begin at 01:00 and change at 02:00 and 03:00.
 		{"a release, by at_most", change, "1000000", "24h", calm, 26, 25, []string{
-			"WARN stream s: release calm was drawn as often as at_most allows in 24h (2); it is withheld until 2026-01-02 02:00:00",
+			"WARN stream s: release calm was drawn as often as at_most allows in 24h (2); it is withheld until 2026-01-02 " +
+				"02:00:00",
 			"INFO stream s: release calm is published again"}},
 		// The first values cost 6000, each change 3000.
 		{"a release, by the budget", change, "6000", "24h", calm, 26, 25, []string{
@@ -55,7 +60,8 @@ func TestAPauseIsToldOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			core, logs := observer.New(zap.InfoLevel)
-			d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", c.limit, "per: 24h", "per: "+c.per).Replace(c.text)), zap.New(core)).sealing(1)
+			d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", c.limit, "per: 24h", "per: "+c.per).Replace(c.text)),
+				zap.New(core)).sealing(1)
 			for hour := range c.hours {
 				e := d.next(c.records(hour))
 				got := about(logs)

@@ -18,7 +18,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// alarmed is a stream whose watch has so large an ε that it follows its condition exactly, and holds for an hour. Its watch `gone` fires by noise alone in one of 10⁹ months.
+// alarmed is a stream whose watch has so large an ε that it follows its condition exactly, and holds for an hour. Its
+// watch `gone` fires by noise alone in one of 10⁹ months.
 const alarmed = `
 version: 1
 streams:
@@ -81,8 +82,8 @@ func told(e ledger.Entry) string {
 	return text
 }
 
-// TestAWatchFromArmingToItsMost follows a watch: it is armed with the first window, fires in the first group in which six
-// users are slow, holds, is armed again, and is withheld when a day has seen two instances.
+// TestAWatchFromArmingToItsMost follows a watch: it is armed with the first window, fires in the first group in which
+// six users are slow, holds, is armed again, and is withheld when a day has seen two instances.
 func TestAWatchFromArmingToItsMost(t *testing.T) {
 	d := newDecider(t, alarmedProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
 	slow := append(users(6, 1, 501), users(6, 2, 501)...)
@@ -110,13 +111,14 @@ func TestAWatchFromArmingToItsMost(t *testing.T) {
 	}
 }
 
-// TestAnArmedWatchGoesOnWithoutTheFigures: the budget pays for a watch and for two windows. The watch is paid already, so
-// it sees what comes later, too.
+// TestAnArmedWatchGoesOnWithoutTheFigures: the budget pays for a watch and for two windows. The watch is paid already,
+// so it sees what comes later, too.
 func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 	d := newDecider(t, alarmedProgram(t, "1007", "1"), zap.NewNop()).sealing(1)
 	for hour := range 4 {
 		e := d.next(nil)
-		if want := hour > 1; (e.Reason == record.BudgetExhausted) != want || told(e) != []string{"1 armed", "1", "1", "1"}[hour] {
+		if want := hour > 1; (e.Reason == record.BudgetExhausted) != want ||
+			told(e) != []string{"1 armed", "1", "1", "1"}[hour] {
 			t.Errorf("hour %d has the reason %q and %q", hour, e.Reason, told(e))
 		}
 	}
@@ -145,9 +147,11 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 // TestAWatchLooksAtEverybody: max_windows leaves nobody over for the second window, and the watch still sees them.
 func TestAWatchLooksAtEverybody(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
-	c := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution, Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})}, 1<<20)
+	c := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution,
+		Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})}, 1<<20)
 	c.Restrict(func(windows.UserHash) bool { return false })
-	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution, Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})})
+	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution,
+		Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})})
 	for _, r := range users(6, 1, 501) {
 		bag.Add(windows.UserHash{r.user, r.user}, r.group, p.schedule.Start, r.value)
 	}
@@ -179,7 +183,8 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2", "users_below: 3").Replace(alarmed))
+	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2",
+		"users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
 	d.takes(p, changed)
@@ -194,13 +199,14 @@ func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 	}
 }
 
-// TestALateChangeEndsTheInstance: the worker that decided the last window of the old definition did not know that it was the
-// last. The next window ends the instance.
+// TestALateChangeEndsTheInstance: the worker that decided the last window of the old definition did not know that it
+// was the last. The next window ends the instance.
 func TestALateChangeEndsTheInstance(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	d.next(nil)
-	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2", "users_below: 3").Replace(alarmed))
+	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2",
+		"users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
 	d.takes(changed, p)
@@ -254,8 +260,9 @@ func (a traced) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reade
 	return a.Look(groups, random)
 }
 
-// TestOneSecretFromArmingToFiring: the instance that looks is always the one that was armed, by its secret in the ledger, and
-// a new one follows only after it has fired. The proof needs that: a fresh secret in each window would cost ε in each.
+// TestOneSecretFromArmingToFiring: the instance that looks is always the one that was armed, by its secret in the
+// ledger, and a new one follows only after it has fired. The proof needs that: a fresh secret in each window would cost
+// ε in each.
 func TestOneSecretFromArmingToFiring(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "9")
 	looked := []string{}
@@ -264,12 +271,14 @@ func TestOneSecretFromArmingToFiring(t *testing.T) {
 	for range 7 {
 		d.next(nil)
 	}
-	if want := []string{"secret 1", "secret 1", "secret 1", "secret 2", "secret 2", "secret 2"}; !slices.Equal(looked, want) { // after the third window it holds for one
+	// after the third window it holds for one
+	if want := []string{"secret 1", "secret 1", "secret 1", "secret 2", "secret 2", "secret 2"}; !slices.Equal(looked, want) {
 		t.Errorf("%q look, want %q", looked, want)
 	}
 }
 
-// TestEveryStreamHasItsOwnSecret: two streams of a budget have the same watch. Each looks with the secret that was armed for it.
+// TestEveryStreamHasItsOwnSecret: two streams of a budget have the same watch. Each looks with the secret that was
+// armed for it.
 func TestEveryStreamHasItsOwnSecret(t *testing.T) {
 	p, q := alarmedProgram(t, "1000000", "9"), alarmedProgram(t, "1000000", "9")
 	q.stream.Name, q.stream.Budget = "t", p.stream.Budget

@@ -26,9 +26,9 @@ type Remedy struct {
 	Sentence string `json:"sentence"`
 }
 
-// Of returns the remedy of a figure of a stream; false if it is not noise or nothing is known that helps. It follows from
-// public figures alone: the definition, and the count that was released with the figure or else expected_users. The rule
-// is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or a larger ε.
+// Of returns the remedy of a figure of a stream; false if it is not noise or nothing is known that helps. It follows
+// from public figures alone: the definition, and the count that was released with the figure or else expected_users.
+// The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or a larger ε.
 func Of(s *config.Stream, f record.Figure) (Remedy, bool) {
 	if f.Quality != record.Quality(mechanisms.Noise) || f.Value == nil || f.Held() {
 		return Remedy{}, false
@@ -107,7 +107,8 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 		known = &mechanisms.NoisyCount{Value: n, Epsilon: 1e6} // as good as exact
 	}
 	b := mechanisms.Likely(m, n, released).Errors(mechanisms.Public{Users: known})[f.i]
-	if (math.IsNaN(b.Error95) || math.IsInf(b.Error95, 0)) && n > 0 { // it depends on the draw: that of a mean falls with ε·n
+	// it depends on the draw: that of a mean falls with ε·n
+	if (math.IsNaN(b.Error95) || math.IsInf(b.Error95, 0)) && n > 0 {
 		b.Error95 = f.off * float64(f.users) * f.query.Epsilon.InexactFloat64() / (float64(n) * q.Epsilon.InexactFloat64())
 	}
 	value := f.value
@@ -121,10 +122,11 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	return q.Judge(b, f.i, value, released) != mechanisms.Noise
 }
 
-// least returns the least number of two digits for which something holds that then holds for all larger ones too. The first is
-// 10^from, and the last has so many decades more.
+// least returns the least number of two digits for which something holds that then holds for all larger ones too. The
+// first is 10^from, and the last has so many decades more.
 func least(from, decades int, holds func(decimal.Decimal) bool) (decimal.Decimal, bool) {
-	number := func(i int) decimal.Decimal { return decimal.New(int64(10+i%90), int32(from-1+i/90)) } //nolint:gosec // small
+	//nolint:gosec // small
+	number := func(i int) decimal.Decimal { return decimal.New(int64(10+i%90), int32(from-1+i/90)) }
 	n := 90 * decades
 	i := sort.Search(n+1, func(i int) bool { return holds(number(i)) })
 	return number(i), i <= n

@@ -47,15 +47,16 @@ streams:
 
 // noise is a figure that is noise. The error of a mean falls with the users.
 func noise(release, value string, users int64) record.Figure {
-	f := record.Figure{Release: release, Users: &users, Value: new(json.Number(value)), Quality: record.Quality(mechanisms.Noise)}
+	f := record.Figure{Release: release, Users: &users, Value: new(json.Number(value)),
+		Quality: record.Quality(mechanisms.Noise)}
 	if release == "plain" {
 		f.Error95 = new(json.Number(strconv.FormatFloat(300*100/float64(users), 'f', -1, 64)))
 	}
 	return f
 }
 
-// With the users or the ε that a remedy names, the rule of quality says that the figure is no longer noise, and a tenth less is not
-// enough.
+// With the users or the ε that a remedy names, the rule of quality says that the figure is no longer noise, and a tenth
+// less is not enough.
 func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 	for _, name := range []string{"p50", "tail.p50", "average", "plain", "top", "slow"} {
 		s := stream(t, "0.02")
@@ -93,7 +94,8 @@ func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 // The released count itself is noise: no ε of another release helps. What is no noise needs nothing.
 func TestWhatCannotBeHelped(t *testing.T) {
 	s := stream(t, "0.02")
-	if r, ok := remedy.Of(s, noise("p50", "20", 3)); !ok || r.Epsilon != nil || !strings.HasPrefix(r.Sentence, "about ") || strings.Contains(r.Sentence, "ε") {
+	if r, ok := remedy.Of(s, noise("p50", "20", 3)); !ok || r.Epsilon != nil || !strings.HasPrefix(r.Sentence, "about ") ||
+		strings.Contains(r.Sentence, "ε") {
 		t.Errorf("%+v; want users alone", r)
 	}
 	if r, ok := remedy.Of(s, noise("tail.p99", "20", 100)); !ok || r.Epsilon != nil || r.Users == nil {

@@ -50,8 +50,8 @@ const most = 6
 // unknownWait is the least number of windows that an alarm waits for by default if misses may cluster.
 const unknownWait = 3
 
-// usualAlarms is falseAlarms, but takes the misses of a nominal band as independent. The bound for any arrangement of them
-// is too far from what happens to choose by.
+// usualAlarms is falseAlarms, but takes the misses of a nominal band as independent. The bound for any arrangement of
+// them is too far from what happens to choose by.
 func usualAlarms(known knowledge, q float64, k int, n float64) float64 {
 	if known == nominal {
 		known = exactly
@@ -59,8 +59,8 @@ func usualAlarms(known knowledge, q float64, k int, n float64) float64 {
 	return falseAlarms(known, q, k, n)
 }
 
-// wait returns the least number of windows in a row that usually keeps the false alarms below one, for n windows of each
-// series.
+// wait returns the least number of windows in a row that usually keeps the false alarms below one, for n windows of
+// each series.
 func wait(b band, series int, n float64) int {
 	k := 1
 	if b.known == nominal {

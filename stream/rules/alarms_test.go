@@ -67,10 +67,10 @@ func TestFalseAlarmsOverAllCourses(t *testing.T) {
 
 // Over many windows too: simulated alarms of 2 windows in a row, with the chance of a count's band.
 //
-// An alarm begins at window i if i−1 is not beyond and i, i+1 are. These indicators depend on three windows, so those of
-// every third i are independent, and each of the three sums of them has the mean m = n·q²(1−q)/3. By Chernoff, one is off
-// by δm or more with a chance of 2·exp(−mδ²/3); all three together are then off by less than δ·3m with a chance of
-// 1 − 6·exp(−mδ²/3). For 10^−6: δ² = 3·ln(6·10^6)/m. The first window, which has none before it, adds less than 1.
+// An alarm begins at window i if i−1 is not beyond and i, i+1 are. These indicators depend on three windows, so those
+// of every third i are independent, and each of the three sums of them has the mean m = n·q²(1−q)/3. By Chernoff, one
+// is off by δm or more with a chance of 2·exp(−mδ²/3); all three together are then off by less than δ·3m with a chance
+// of 1 − 6·exp(−mδ²/3). For 10^−6: δ² = 3·ln(6·10^6)/m. The first window, which has none before it, adds less than 1.
 func TestFalseAlarmsSimulated(t *testing.T) {
 	const n, k = 20_000_000, 2
 	s := random.New(random.NewPCG(3, 4))
@@ -117,11 +117,11 @@ func counting(t *testing.T, epsilon string) mechanisms.Mechanism {
 	return m
 }
 
-// The band of a count misses a truth at the threshold as often as the rules say, on either side. The draws are those of the
-// service.
+// The band of a count misses a truth at the threshold as often as the rules say, on either side. The draws are those of
+// the service.
 //
-// The number of misses among n independent draws has the mean m = nq. By Chernoff, it is off by δm with a chance of at most
-// 2·exp(−mδ²/3) for each side: 10^−6 for both at δ² = 3·ln(4·10^6)/m.
+// The number of misses among n independent draws has the mean m = nq. By Chernoff, it is off by δm with a chance of at
+// most 2·exp(−mδ²/3) for each side: 10^−6 for both at δ² = 3·ln(4·10^6)/m.
 func TestBandOfCountMisses(t *testing.T) {
 	const n, users = 200_000, 500
 	for _, epsilon := range []string{"0.1", "0.5", "2"} {
@@ -144,7 +144,8 @@ func TestBandOfCountMisses(t *testing.T) {
 			return math.Abs(float64(got)-mean) > math.Sqrt(3*math.Log(4e6)*mean)
 		}
 		if off(above, b.miss) || off(below, b.miss) {
-			t.Errorf("ε %s: the band lies above the truth %d times and below it %d times, want about %.0f", epsilon, above, below, n*b.miss)
+			t.Errorf("ε %s: the band lies above the truth %d times and below it %d times, want about %.0f", epsilon, above,
+				below, n*b.miss)
 		}
 		// The band of another ε has another chance.
 		e, reach := decimal.RequireFromString(epsilon).InexactFloat64()*1.2, b.reach

@@ -8,7 +8,8 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// band says what is known about the band of a series, louver_release_low to louver_release_high, from its definition alone.
+// band says what is known about the band of a series, louver_release_low to louver_release_high, from its definition
+// alone.
 type band struct {
 	// miss is the probability that the band of one window is entirely on a given side of the truth.
 	miss  float64
@@ -22,9 +23,9 @@ type band struct {
 // bandOf returns the band of a release's series. The public gauges choose in the same order: the paid interval, the
 // band of smoothed, the published error. ok is false if there is none of them.
 //
-// A count has noise Z of a known law and the band v ± t for the published error t. It lies above a truth n if n + Z − t > n,
-// with probability P(Z > t), which is a^(t+1)/(1+a), a = e^−ε, for geometric. Cutting counts at 0 does not matter here: it
-// moves only values below 0. The same holds for the other side.
+// A count has noise Z of a known law and the band v ± t for the published error t. It lies above a truth n if n + Z − t
+// > n, with probability P(Z > t), which is a^(t+1)/(1+a), a = e^−ε, for geometric. Cutting counts at 0 does not matter
+// here: it moves only values below 0. The same holds for the other side.
 //
 // Each end of a paid interval is beyond the truth with probability at most (1 − level)/2, for any data (see
 // mechanisms).
@@ -44,12 +45,14 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2
-		return band{miss: eta, known: atMost, basis: fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)}, true
+		return band{miss: eta, known: atMost, basis: fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)},
+			true
 	}
 	if q.Adaptive() && counted(s) {
 		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon
 		if p := q.Probabilities()[0].InexactFloat64(); min(p, 1-p) < 0.25 {
-			basis += fmt.Sprintf(" (with fewer than about %.0f users there is none, and the alert is silent)", 10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
+			basis += fmt.Sprintf(" (with fewer than about %.0f users there is none, and the alert is silent)",
+				10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
 		}
 		return band{miss: 0.05, known: nominal, basis: basis}, true
 	}

@@ -70,10 +70,11 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
-// Write writes a rule file for the streams: for each stream a group with its alerts, one for each threshold and each watch,
-// and with recording rules, which merge the series of all replicas into one. An error says which threshold cannot be watched,
-// and why; one reason is that noise alone raises the alarm more than once a day. The warnings name alerts that noise may raise
-// more than three times in 30 days. Each alert has a runbook_url below the address of the runbook; "": none.
+// Write writes a rule file for the streams: for each stream a group with its alerts, one for each threshold and each
+// watch, and with recording rules, which merge the series of all replicas into one. An error says which threshold
+// cannot be watched, and why; one reason is that noise alone raises the alarm more than once a day. The warnings name
+// alerts that noise may raise more than three times in 30 days. Each alert has a runbook_url below the address of the
+// runbook; "": none.
 func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runbook string) (warnings []string,
 	err error) {
 	var f file
@@ -111,10 +112,13 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runboo
 	if err := known(streams, thresholds); err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("# Written by louver rules. Prometheus has to scrape the public address, LOUVER_HTTP_ADDR, of every process at least\n"+
-		"# every %s. All processes of an app need the same job label.\n", promDuration(min(max(shortest/4, time.Second), time.Minute)))
+	text := fmt.Sprintf("# Written by louver rules. Prometheus has to scrape the public address, LOUVER_HTTP_ADDR, of "+
+		"every process at least\n"+
+		"# every %s. All processes of an app need the same job label.\n",
+		promDuration(min(max(shortest/4, time.Second), time.Minute)))
 	if !alerts {
-		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below STREAM/RELEASE=VALUE adds one.\n"
+		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below " +
+			"STREAM/RELEASE=VALUE adds one.\n"
 	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return nil, err
@@ -145,7 +149,8 @@ func newest(stream, metric string) rule {
 	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
 	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
 	if of != end {
-		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%[1]s) group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
+		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%[1]s) "+
+			"group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
 	}
 	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
 }
@@ -162,7 +167,8 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	}
 	b, ok := bandOf(s, r)
 	if !ok {
-		return rule{}, "", fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from news; want a figure that has a band: a count, a mean, a sum, "+
+		return rule{}, "", fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from "+
+			"news; want a figure that has a band: a count, a mean, a sum, "+
 			"a quantile with an interval, or an adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
 	}
 	if err := reachable(s, r, t, b); err != nil {
@@ -176,10 +182,12 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	alarms := float64(len(s.Groups)) * falseAlarms(b.known, b.miss, k, perMonth)
 	const remedies = "more windows in a row (--windows), a release with an interval, or a watch in the streams file"
 	if usual := float64(len(s.Groups)) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
-		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is at the threshold; want %s, or --noisy", t, count(usual), remedies)
+		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is at "+
+			"the threshold; want %s, or --noisy", t, count(usual), remedies)
 	}
 	if alarms > often {
-		warning = fmt.Sprintf("%s: noise alone may raise this alarm %s times in 30 days while the truth is at the threshold. Better: %s", t, count(alarms), remedies)
+		warning = fmt.Sprintf("%s: noise alone may raise this alarm %s times in 30 days while the truth is at the "+
+			"threshold. Better: %s", t, count(alarms), remedies)
 	}
 	end, sign := "low", ">"
 	if t.Below {
@@ -192,7 +200,8 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		// From the first figure to the last are k−1 windows. Add half a window, as figures come a little early or late.
 		// After a pause many windows may be published at once; only windows that were seen count.
 		holds = time.Duration(k)*s.Window.Every - s.Window.Every/2
-		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of, promDuration(holds), k-1)
+		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of,
+			promDuration(holds), k-1)
 	}
 	windows := "1 window"
 	if k > 1 {
@@ -202,8 +211,10 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		Alert: "LouverFigure" + strings.ToUpper(t.side()[:1]) + t.side()[1:], Expr: expr, For: promDuration(holds),
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
 		Annotations: map[string]string{
-			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release, s.Name, t.side(), withUnit(t.Value, s, r)),
-			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value }}. %s",
+			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release, s.Name,
+				t.side(), withUnit(t.Value, s, r)),
+			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value "+
+				"}}. %s",
 				t.side(), withUnit(t.Value, s, r), windows, chance(b, alarms, len(s.Groups))),
 			"false_alarms_30d": count(alarms),
 		},
@@ -223,17 +234,21 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 	}
 	for _, w := range s.OnChange {
 		if w.Name == t.Release {
-			return config.Release{}, fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch in the streams file", t, t.Release)
+			return config.Release{},
+				fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch "+
+					"in the streams file", t, t.Release)
 		}
 	}
-	return config.Release{}, fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))
+	return config.Release{},
+		fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))
 }
 
 // reachable refuses thresholds that no band can be beyond.
 func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
 	if r.Mechanism.Counts() {
 		if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
-			return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t, b.reach, t.Value)
+			return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t,
+				b.reach, t.Value)
 		} else if !t.Below && at < 0 {
 			return fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
 		}
@@ -243,8 +258,10 @@ func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
 		return nil
 	}
 	lower, upper := s.Grid.Lower(), s.Grid.Upper()
-	if t.Value.LessThanOrEqual(lower) && t.Below || t.Value.GreaterThanOrEqual(upper) && !t.Below || t.Value.LessThan(lower) || t.Value.GreaterThan(upper) {
-		return fmt.Errorf("%s: values lie within the bounds of the stream, %s to %s; want a threshold between them", t, lower, upper)
+	if t.Value.LessThanOrEqual(lower) && t.Below || t.Value.GreaterThanOrEqual(upper) && !t.Below ||
+		t.Value.LessThan(lower) || t.Value.GreaterThan(upper) {
+		return fmt.Errorf("%s: values lie within the bounds of the stream, %s to %s; want a threshold between them", t, lower,
+			upper)
 	}
 	return nil
 }
@@ -257,12 +274,16 @@ func chance(b band, alarms float64, groups int) string {
 	}
 	switch b.known {
 	case exactly:
-		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
+		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times in "+
+			"30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
 	case atMost:
-		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s times in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
+		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s times "+
+			"in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
 	}
-	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this alarm falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
-		"It is not proven how often that band misses the truth; for a release with an interval it is.", count(alarms), together, b.basis)
+	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this alarm "+
+		"falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
+		"It is not proven how often that band misses the truth; for a release with an interval it is.", count(alarms),
+		together, b.basis)
 }
 
 // count writes a number of alarms with two digits.

@@ -116,7 +116,8 @@ func (s *Service) tick(start time.Time) (events []Event) {
 			x -= rates[i]
 			i++
 		}
-		events = append(events, request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)), at))
+		events = append(events,
+			request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)), at))
 	}
 	if e, ok := s.robinIn(start, slow); ok {
 		at, _ := slices.BinarySearchFunc(events, e, func(a, b Event) int { return a.Time.Compare(b.Time) })

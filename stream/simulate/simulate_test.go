@@ -94,7 +94,8 @@ func TestFigures(t *testing.T) {
 		want := math.Log(120) + 0.6*q.z
 		tolerance := 5 * 0.6 * math.Sqrt(q.p*(1-q.p)/float64(len(usual))) / q.density // of a quantile of normal values
 		if got := quantile(usual, q.p); math.Abs(got-want) > tolerance {
-			t.Errorf("quantile %v of %d latencies is %.1f ms, want %.1f within %.1f %%", q.p, len(usual), math.Exp(got), math.Exp(want), 100*tolerance)
+			t.Errorf("quantile %v of %d latencies is %.1f ms, want %.1f within %.1f %%", q.p, len(usual), math.Exp(got),
+				math.Exp(want), 100*tolerance)
 		}
 	}
 	// Each of 30,000 users misses the 36,000 requests of the region's 10,000 with probability e^−3.6: 820 ± 28 do.
@@ -169,7 +170,8 @@ func TestStreams(t *testing.T) {
 		if r := d.Decode(codec.Record{Value: record, Time: e.Time.UnixNano()}, &got); r != codec.OK {
 			t.Fatalf("%s: %v", record, r)
 		}
-		if string(got.User) != e.User || s.Groups[got.Group] != e.Region || got.Value != e.Latency || got.Time != e.Time.Truncate(time.Millisecond).UnixNano() {
+		if string(got.User) != e.User || s.Groups[got.Group] != e.Region || got.Value != e.Latency ||
+			got.Time != e.Time.Truncate(time.Millisecond).UnixNano() {
 			t.Fatalf("%s: decoded as %+v", record, got)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// Truth computes the figures of a stream's windows without noise, also of those that are drawn on change. It may, because there are no people behind simulated
-// events. It is not safe for concurrent use.
+// Truth computes the figures of a stream's windows without noise, also of those that are drawn on change. It may,
+// because there are no people behind simulated events. It is not safe for concurrent use.
 type Truth struct {
 	stream   *config.Stream
 	releases []config.Release
@@ -23,7 +23,8 @@ type Truth struct {
 
 // NewTruth returns the truth about a stream of simulated events whose windows do not overlap.
 func NewTruth(s *config.Stream) *Truth {
-	t := &Truth{stream: s, releases: slices.Clone(s.Releases), hasher: windows.NewHasher([16]byte{}), groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
+	t := &Truth{stream: s, releases: slices.Clone(s.Releases), hasher: windows.NewHasher([16]byte{}),
+		groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
 	for i, g := range s.Groups {
 		t.groups[g] = i
 	}
@@ -40,7 +41,8 @@ func (t *Truth) Add(e Event) {
 	w := windows.Window{Start: at - at%size, End: at - at%size + size}
 	bag := t.bags[w.End]
 	if bag == nil {
-		bag = windows.NewBag(windows.BagSpec{Groups: t.stream.Groups, MaxGroups: t.stream.MaxGroups, Policy: t.stream.Contribution, Window: w, Hasher: t.hasher})
+		bag = windows.NewBag(windows.BagSpec{Groups: t.stream.Groups, MaxGroups: t.stream.MaxGroups,
+			Policy: t.stream.Contribution, Window: w, Hasher: t.hasher})
 		t.bags[w.End] = bag
 	}
 	bag.Add(t.hasher.User([]byte(e.User)), t.groups[e.Region], at, e.Latency)

@@ -40,7 +40,8 @@ func TestReleases(t *testing.T) {
 		Next     *string
 	}
 	a := w.get("/api/v1/releases?group=eu&limit=3")
-	if err := json.Unmarshal(a.Body.Bytes(), &page); err != nil || a.Code != http.StatusOK || len(page.Releases) != 3 || page.Next == nil {
+	if err := json.Unmarshal(a.Body.Bytes(), &page); err != nil || a.Code != http.StatusOK || len(page.Releases) != 3 ||
+		page.Next == nil {
 		t.Fatalf("%v %d %s", err, a.Code, a.Body)
 	}
 	want(t, "a record", string(page.Releases[2]), text("s", "eu", "users", 2, "100")) // byte by byte
@@ -48,18 +49,22 @@ func TestReleases(t *testing.T) {
 		t.Errorf("Link: %s", link)
 	}
 	a = w.get("/api/v1/releases?group=eu&limit=3&cursor=" + *page.Next)
-	if err := json.Unmarshal(a.Body.Bytes(), &page); err != nil || len(page.Releases) != 2 || page.Next != nil || a.Header().Get("Link") != "" {
+	if err := json.Unmarshal(a.Body.Bytes(), &page); err != nil || len(page.Releases) != 2 || page.Next != nil ||
+		a.Header().Get("Link") != "" {
 		t.Errorf("%v %d %s", err, a.Code, a.Body)
 	}
-	want(t, "some fields", w.get("/api/v1/releases/latest?fields=value,group,clip").Body.String(), `{"releases":[{"value":100,"group":"eu","clip":null},`+"\n"+`{"value":200,"group":"us","clip":null}]}`+"\n")
-	want(t, "nothing", w.get("/api/v1/releases?from=2030-01-01T00:00:00Z").Body.String(), `{"releases":[],"next":null}`+"\n")
+	want(t, "some fields", w.get("/api/v1/releases/latest?fields=value,group,clip").Body.String(),
+		`{"releases":[{"value":100,"group":"eu","clip":null},`+"\n"+`{"value":200,"group":"us","clip":null}]}`+"\n")
+	want(t, "nothing", w.get("/api/v1/releases?from=2030-01-01T00:00:00Z").Body.String(),
+		`{"releases":[],"next":null}`+"\n")
 }
 
 func TestCSV(t *testing.T) {
 	w := filled(t)
 	w.publish(1, `{"schema":"louver.release.v1","stream":"q","group":"","release":"p50","value":null,"status":"withheld","reason":"too_few_users",`+
 		`"interval":{"level":0.9,"low":1,"high":2.5},"smoothed":{"value":2,"low":null,"high":3},"clip":[0,10],"epsilon":0.1,"delta":0,"budget_epsilon_limit":10}`)
-	for path, accept := range map[string]string{"/api/v1/releases": "text/csv", "/api/v1/releases?format=csv": "application/json"} {
+	for path, accept := range map[string]string{"/api/v1/releases": "text/csv",
+		"/api/v1/releases?format=csv": "application/json"} {
 		a := w.get(path, "Accept", accept)
 		rows, err := csv.NewReader(a.Body).ReadAll()
 		if err != nil || len(rows) != 12 || !strings.HasPrefix(a.Header().Get("Content-Type"), "text/csv") {
@@ -69,15 +74,18 @@ func TestCSV(t *testing.T) {
 		for i, name := range rows[0] {
 			cells[name] = rows[1][i]
 		}
-		for name, value := range map[string]string{"value": "", "reason": "too_few_users", "interval_low": "1", "interval_high": "2.5", "smoothed": "2", "smoothed_low": "", "smoothed_high": "3",
+		for name, value := range map[string]string{"value": "", "reason": "too_few_users", "interval_low": "1",
+			"interval_high": "2.5", "smoothed": "2", "smoothed_low": "", "smoothed_high": "3",
 			"clip_high": "10", "epsilon": "0.1", "budget_epsilon_limit": "10", "users": ""} {
 			if cells[name] != value {
 				t.Errorf("%s: %q; want %q", name, cells[name], value)
 			}
 		}
 	}
-	want(t, "some columns", w.get("/api/v1/releases/latest?stream=s&fields=group,value&format=csv").Body.String(), "group,value\neu,100\nus,200\n")
-	want(t, "JSON is the default", w.get("/api/v1/releases", "Accept", "text/csv;q=0.1, */*;q=0.1, application/json").Header().Get("Content-Type"), "application/json")
+	want(t, "some columns", w.get("/api/v1/releases/latest?stream=s&fields=group,value&format=csv").Body.String(),
+		"group,value\neu,100\nus,200\n")
+	want(t, "JSON is the default", w.get("/api/v1/releases", "Accept",
+		"text/csv;q=0.1, */*;q=0.1, application/json").Header().Get("Content-Type"), "application/json")
 }
 
 // What a request gets wrong is said in one sentence.
@@ -88,7 +96,8 @@ func TestProblems(t *testing.T) {
 		status       int
 		detail       string
 	}{
-		{"GET", "/api/v1/releases?strem=s", 400, "strem means nothing here; want stream, group, release, from, to, last, limit, cursor, fields, format"},
+		{"GET", "/api/v1/releases?strem=s", 400,
+			"strem means nothing here; want stream, group, release, from, to, last, limit, cursor, fields, format"},
 		{"GET", "/api/v1/budget?x=1", 400, "x means nothing here; want only, returns"},
 		{"GET", "/api/v1/budget?only=streams", 400, `only="streams"; want budgets`},
 		{"GET", "/api/v1/budget?returns=0", 400, `returns="0"; want a whole number from 1 to 1000`},
@@ -110,7 +119,8 @@ func TestProblems(t *testing.T) {
 			Type, Title, Detail string
 			Status              int
 		}
-		if err := json.Unmarshal(a.Body.Bytes(), &p); err != nil || a.Header().Get("Content-Type") != "application/problem+json" {
+		if err := json.Unmarshal(a.Body.Bytes(), &p); err != nil ||
+			a.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %v in %s", c.path, err, a.Body)
 		}
 		if a.Code != c.status || p.Status != c.status || p.Title == "" || !strings.HasPrefix(p.Detail, c.detail) {
@@ -122,7 +132,8 @@ func TestProblems(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	w := filled(t)
-	for _, path := range []string{"/", "/page.js", "/api/v1/streams", "/api/v1/releases", "/api/v1/releases/latest", "/nothing"} {
+	for _, path := range []string{"/", "/page.js", "/api/v1/streams", "/api/v1/releases", "/api/v1/releases/latest",
+		"/nothing"} {
 		a := w.get(path)
 		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"} {
 			if a.Header().Get(name) == "" {
@@ -138,7 +149,8 @@ func TestHeaders(t *testing.T) {
 			continue
 		}
 		tag := a.Header().Get("ETag")
-		if again := w.get(path, "If-None-Match", tag); tag == "" || again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		if again := w.get(path, "If-None-Match", tag); tag == "" || again.Code != http.StatusNotModified ||
+			again.Body.Len() > 0 {
 			t.Errorf("%s again, with ETag %s: %d", path, tag, again.Code)
 		}
 	}
@@ -152,7 +164,8 @@ func TestHeaders(t *testing.T) {
 // The page has no script or style in its HTML, which the policy forbids, and asks no other host.
 func TestPageKeepsToThePolicy(t *testing.T) {
 	html := newWorld(t, 1).get("/").Body.String()
-	for _, bad := range []string{"<script>", "<style", " style=", " onclick=", "javascript:", "http://", "https://", `src="/`, `href="/`} {
+	for _, bad := range []string{"<script>", "<style", " style=", " onclick=", "javascript:", "http://", "https://",
+		`src="/`, `href="/`} {
 		if strings.Contains(html, bad) {
 			t.Errorf("the page has %s", bad)
 		}

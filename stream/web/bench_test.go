@@ -70,7 +70,8 @@ func BenchmarkAdd(b *testing.B) {
 func BenchmarkAnswer(b *testing.B) {
 	s, _ := many(b)
 	h := New(Config{Store: s})
-	for _, path := range []string{"/api/v1/streams", "/api/v1/releases/latest", "/api/v1/releases/latest?fields=stream,group,release,window_end,value", "/api/v1/releases?stream=stream-7",
+	for _, path := range []string{"/api/v1/streams", "/api/v1/releases/latest",
+		"/api/v1/releases/latest?fields=stream,group,release,window_end,value", "/api/v1/releases?stream=stream-7",
 		"/api/v1/releases?limit=10000", "/api/v1/budget"} {
 		b.Run(path[len("/api/v1/"):], func(b *testing.B) {
 			for b.Loop() {

@@ -142,8 +142,8 @@ func (b brief) of(r ledger.Report) any {
 	return r
 }
 
-// fewer adds up neighbouring returns until there are at most n ≥ 1. The first stays as it is if n > 1. The others are added
-// up over equal stretches of time, each at the time of its last: by then all of it is back.
+// fewer adds up neighbouring returns until there are at most n ≥ 1. The first stays as it is if n > 1. The others are
+// added up over equal stretches of time, each at the time of its last: by then all of it is back.
 func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	if len(all) <= n {
 		return all
@@ -167,12 +167,13 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	return few
 }
 
-// books returns the books of the windows in memory. Records say whether a window was paid, and which instances of watches
-// looked at it; the public definition says what a window cost.
+// books returns the books of the windows in memory. Records say whether a window was paid, and which instances of
+// watches looked at it; the public definition says what a window cost.
 func (s source) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, of := range s.streams {
-		e := ledger.Entry{Stream: of.Name, Budget: of.Budget.Name, Every: of.Window.Every, Limit: of.Budget.Limit, Price: of.Price(), Cap: of.Cap(0)}
+		e := ledger.Entry{Stream: of.Name, Budget: of.Budget.Name, Every: of.Window.Every, Limit: of.Budget.Limit,
+			Price: of.Price(), Cap: of.Cap(0)}
 		if of.Window.End != 0 {
 			e.Until = time.Unix(0, of.Window.End).UTC()
 		}
@@ -198,14 +199,15 @@ func (s source) books() (*ledger.Books, error) {
 	return books, nil
 }
 
-// windows returns one figure of each window of a stream, in order. priced leaves out records that do not say whether their window
-// was paid.
+// windows returns one figure of each window of a stream, in order. priced leaves out records that do not say whether
+// their window was paid.
 func (s *Store) windows(stream string, priced bool) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var all []*figure
 	for _, e := range s.series {
-		if e.stream == stream && (!e.watch || !priced) && (len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
+		if e.stream == stream && (!e.watch || !priced) &&
+			(len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
 			all = append(all, e.figures...)
 			slices.SortFunc(all, (*figure).order)
 			all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })

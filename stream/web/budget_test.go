@@ -35,7 +35,8 @@ func TestBudgetIsThatOfTheLedger(t *testing.T) {
 // withheld in the second stream.
 func TestBudgetWithAWatch(t *testing.T) {
 	streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
-		"    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n    watches: [{name: slow, above: 5, users: 3, epsilon: 0.5, false_alarms: {at_most: 0.1, per: 1d}, hold: 2m, at_most: 2}]\n", 1))
+		"    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n    watches: [{name: slow, above: 5, users: 3, "+
+			"epsilon: 0.5, false_alarms: {at_most: 0.1, per: 1d}, hold: 2m, at_most: 2}]\n", 1))
 	s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })]
 	for _, minutes := range []int{5, 12, 30} {
 		w := newWorld(t, 1<<20)
@@ -62,9 +63,11 @@ func TestBudgetWithAWatch(t *testing.T) {
 
 // The same with releases on change, with others and without. Their instances end in two windows and go on in the next.
 func TestBudgetOnChange(t *testing.T) {
-	const calm = "{name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.1, watch_epsilon: 0.2, at_most: 2}"
+	const calm = "{name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.1, watch_epsilon: " +
+		"0.2, at_most: 2}"
 	for _, releases := range []string{"{name: p50, statistic: median, epsilon: 0.01}, " + calm, calm} {
-		streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n", "    releases: ["+releases+"]\n", 1))
+		streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
+			"    releases: ["+releases+"]\n", 1))
 		s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })]
 		for _, minutes := range []int{5, 12, 30} {
 			w := newWorld(t, 1<<20)
@@ -80,19 +83,25 @@ func TestBudgetOnChange(t *testing.T) {
 			}
 			// Records do not say whether the last instance fired or was ended. Either way it looks no more.
 			want := strings.ReplaceAll(b.String(), `"state":"fired"`, `"state":"ended"`)
-			if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != want || !strings.Contains(got, `"watch":"calm"`) {
+			if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != want ||
+				!strings.Contains(got, `"watch":"calm"`) {
 				t.Errorf("%s after %d minutes:\n%s\nwant\n%s", releases, minutes, got, want)
 			}
 			said := ask(t, served(w, streams, now), "/api/v1/statement?stream="+s.Name)
-			if !strings.Contains(said, "Release calm costs one person ε 0.3 until it changes, over all windows together, at most 2 times in a period of the budget. The first time it costs ε 0.1 more: at most ε 0.4.") ||
-				strings.Contains(said, "Beside its releases on change, one window costs one person at most ε 0.01. Of 100 guesses whether that person is in it, by these figures alone, at most 51 are right.") != strings.Contains(releases, "p50") {
+			if !strings.Contains(said,
+				"Release calm costs one person ε 0.3 until it changes, over all windows together, at most 2 times in a period "+
+					"of the budget. The first time it costs ε 0.1 more: at most ε 0.4.") ||
+				strings.Contains(said,
+					"Beside its releases on change, one window costs one person at most ε 0.01. Of 100 guesses whether that person "+
+						"is in it, by these figures alone, at most 51 are right.") != strings.Contains(releases, "p50") {
 				t.Errorf("%s", said)
 			}
 		}
 	}
 }
 
-// A window that is decided later than a newer one of another stream is not missing: the newer one's record could not know it.
+// A window that is decided later than a newer one of another stream is not missing: the newer one's record could not
+// know it.
 func TestBudgetOfALateWindow(t *testing.T) {
 	streams := parsed(t, streamsFile)
 	w := newWorld(t, 1<<20)
@@ -143,7 +152,8 @@ func TestFewerReturns(t *testing.T) {
 	for n := 1; n <= len(full)+1; n++ {
 		a := get(fmt.Sprint("?only=budgets&returns=", n))
 		few := a.Budgets[0].Returns
-		if a.Streams != nil || len(few) > n || n > 1 && (!few[0].At.Equal(full[0].At) || !few[0].Epsilon.Equal(full[0].Epsilon)) {
+		if a.Streams != nil || len(few) > n || n > 1 &&
+			(!few[0].At.Equal(full[0].At) || !few[0].Epsilon.Equal(full[0].Epsilon)) {
 			t.Errorf("%d: %v, streams %v", n, few, a.Streams)
 		}
 		for _, r := range full {
@@ -174,7 +184,8 @@ func TestBudgetOfAnIncompletePast(t *testing.T) {
 			t.Fatalf("%s: %v, %+v", name, err, r)
 		}
 		b := r.Budgets[0]
-		if b["budget"] != "shared" || b["partial"] != true || fmt.Sprint(b["epsilon_spent"]) != newest.BudgetSpent.String() || fmt.Sprint(b["epsilon_limit"]) != "2" || b["exhausted_at"] != nil {
+		if b["budget"] != "shared" || b["partial"] != true || fmt.Sprint(b["epsilon_spent"]) != newest.BudgetSpent.String() ||
+			fmt.Sprint(b["epsilon_limit"]) != "2" || b["exhausted_at"] != nil {
 			t.Errorf("%s: %+v; want what the newest record says, %s", name, b, newest.BudgetSpent)
 		}
 		if s := r.Streams[1]; s["stream"] != "hopping" || fmt.Sprint(s["epsilon_total"]) != newest.StreamSpent.String() {

@@ -33,7 +33,8 @@ func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	for i, id := range []identity{a, b} {
 		f := c.store.record(id.stream, id.group, id.release, id.start)
 		if f == nil {
-			return &problem{http.StatusNotFound, fmt.Sprintf("%s is not in memory; api/v1/streams says how far back each stream goes", id)}
+			return &problem{http.StatusNotFound,
+				fmt.Sprintf("%s is not in memory; api/v1/streams says how far back each stream goes", id)}
 		}
 		found[i] = f
 		var err error
@@ -43,7 +44,8 @@ func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	}
 	x, y := records[0], records[1]
 	if x.Unit != y.Unit || x.Statistic != y.Statistic {
-		return invalid(fmt.Errorf("%s is a %s in %q and %s a %s in %q; want two figures of one release", a, x.Statistic, x.Unit, b, y.Statistic, y.Unit))
+		return invalid(fmt.Errorf("%s is a %s in %q and %s a %s in %q; want two figures of one release", a, x.Statistic,
+			x.Unit, b, y.Statistic, y.Unit))
 	}
 	result := compare.Figures(x, y)
 	result.A, result.B = found[0].value, found[1].value
@@ -74,10 +76,12 @@ func (c comparisons) ranges(w http.ResponseWriter, r *http.Request, a, b identit
 }
 
 func (c comparisons) average(id identity) (compare.Average, error) {
-	want := selection{streams: []string{id.stream}, groups: []string{id.group}, releases: []string{id.release}, from: id.start, to: id.end}
+	want := selection{streams: []string{id.stream}, groups: []string{id.group}, releases: []string{id.release},
+		from: id.start, to: id.end}
 	found, _, _ := c.store.find(want, nil, mostWindows)
 	if len(found) == 0 {
-		return compare.Average{}, &problem{http.StatusNotFound, fmt.Sprintf("no window of %s is in memory; api/v1/streams says how far back each stream goes", id)}
+		return compare.Average{}, &problem{http.StatusNotFound,
+			fmt.Sprintf("no window of %s is in memory; api/v1/streams says how far back each stream goes", id)}
 	}
 	records := make([]outputs.Record, len(found))
 	for i, f := range found {
@@ -118,7 +122,8 @@ func (p *parameters) id(name string) (id identity) {
 			return id
 		}
 	}
-	p.refuse("%s=%q; want the id of a record, such as checkout-latency/eu/2026-11-20T08:00:00Z/p50, or a range of windows, such as "+
+	p.refuse("%s=%q; want the id of a record, such as checkout-latency/eu/2026-11-20T08:00:00Z/p50, or a range of "+
+		"windows, such as "+
 		"checkout-latency/eu/2026-11-20T08:00:00Z..2026-11-20T12:00:00Z/p50", name, p.values.Get(name))
 	return id
 }

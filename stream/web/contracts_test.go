@@ -63,8 +63,9 @@ func holds(t *testing.T, router routers.Router, h http.Handler, path string, acc
 	if a.Code != status {
 		t.Errorf("%s: %d %s; want %d", path, a.Code, a.Body, status)
 	}
-	return openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: a.Code, Header: a.Header(),
-		Body: io.NopCloser(a.Body), Options: &openapi3filter.Options{IncludeResponseStatus: true}})
+	return openapi3filter.ValidateResponse(t.Context(),
+		&openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: a.Code, Header: a.Header(),
+			Body: io.NopCloser(a.Body), Options: &openapi3filter.Options{IncludeResponseStatus: true}})
 }
 
 // Every endpoint answers as the document says, and the document describes every endpoint.
@@ -79,7 +80,8 @@ func TestOpenAPI(t *testing.T) {
 	w.publish(0, text("foreign", "x", "users", 1, "1"))
 	h := New(Config{Store: w.store, Streams: streams, Demo: func() any { return map[string]any{"windows": []int{}} }})
 	ids := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z/users"}, "b": {"fast/us/2026-11-20T08:01:00Z/users"}}.Encode()
-	ranges := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"}, "b": {"fast/us/2026-11-20T08:02:00Z..2026-11-20T08:15:00Z/users"}}.Encode()
+	ranges := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"},
+		"b": {"fast/us/2026-11-20T08:02:00Z..2026-11-20T08:15:00Z/users"}}.Encode()
 	asked := map[string]bool{}
 	for _, c := range []struct {
 		path, accept string
@@ -87,12 +89,18 @@ func TestOpenAPI(t *testing.T) {
 	}{
 		{"/api/v1/streams", "*/*", 200}, {"/api/v1/streams?stream=x", "*/*", 404},
 		{"/api/v1/releases?stream=fast&stream=hopping&group=eu&last=3&limit=2&from=2026-11-20T08:00:00Z", "*/*", 200},
-		{"/api/v1/releases", "text/csv", 200}, {"/api/v1/releases?format=csv&fields=value,unit", "*/*", 200}, {"/api/v1/releases?limit=0", "*/*", 400},
-		{"/api/v1/releases/latest", "application/json", 200}, {"/api/v1/releases/latest", "text/csv", 200}, {"/api/v1/releases/latest?group=zz", "*/*", 404},
-		{"/api/v1/budget", "*/*", 200}, {"/api/v1/budget?only=budgets&returns=2", "*/*", 200}, {"/api/v1/budget?x=1", "*/*", 400},
-		{"/api/v1/compare?" + ids, "*/*", 200}, {"/api/v1/compare?" + ranges, "*/*", 200}, {"/api/v1/compare?a=x&b=y", "*/*", 400},
-		{"/api/v1/signals", "*/*", 200}, {"/api/v1/signals?last=2&stream=fast", "*/*", 200}, {"/api/v1/signals?last=0", "*/*", 400},
-		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement", "text/html", 200}, {"/api/v1/statement?stream=foreign", "*/*", 404},
+		{"/api/v1/releases", "text/csv", 200}, {"/api/v1/releases?format=csv&fields=value,unit", "*/*", 200},
+		{"/api/v1/releases?limit=0", "*/*", 400},
+		{"/api/v1/releases/latest", "application/json", 200}, {"/api/v1/releases/latest", "text/csv", 200},
+		{"/api/v1/releases/latest?group=zz", "*/*", 404},
+		{"/api/v1/budget", "*/*", 200}, {"/api/v1/budget?only=budgets&returns=2", "*/*", 200},
+		{"/api/v1/budget?x=1", "*/*", 400},
+		{"/api/v1/compare?" + ids, "*/*", 200}, {"/api/v1/compare?" + ranges, "*/*", 200},
+		{"/api/v1/compare?a=x&b=y", "*/*", 400},
+		{"/api/v1/signals", "*/*", 200}, {"/api/v1/signals?last=2&stream=fast", "*/*", 200},
+		{"/api/v1/signals?last=0", "*/*", 400},
+		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement", "text/html", 200},
+		{"/api/v1/statement?stream=foreign", "*/*", 404},
 		{"/api/v1/demo", "*/*", 200}, {"/api/v1/openapi.json", "*/*", 200}, {"/api/v1/releases/live?stream=zz", "*/*", 404},
 	} {
 		path, _, _ := strings.Cut(c.path, "?")
@@ -177,9 +185,11 @@ func TestAsyncAPI(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	e := ledger.Entry{App: "a", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: epoch, WindowEnd: epoch.Add(time.Minute), DueAt: epoch.Add(time.Minute),
-		ReleasedAt: epoch, Every: time.Minute, Limit: streams[0].Budget.Limit, Price: streams[0].Price(), Releases: streams[1].Series(),
-		Groups: []ledger.Group{{}}, Reason: record.BudgetExhausted}
+	e := ledger.Entry{App: "a", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: epoch,
+		WindowEnd: epoch.Add(time.Minute), DueAt: epoch.Add(time.Minute),
+		ReleasedAt: epoch, Every: time.Minute, Limit: streams[0].Budget.Limit, Price: streams[0].Price(),
+		Releases: streams[1].Series(),
+		Groups:   []ledger.Group{{}}, Reason: record.BudgetExhausted}
 	records, err := e.Records()
 	if err != nil {
 		t.Fatal(err)

@@ -18,10 +18,13 @@ const csvType = "text/csv"
 
 // columns are the columns of CSV, in order: the fields of a record. A field that is an object has a column for each
 // part.
-var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason", "quality", "incomplete",
+var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason",
+	"quality", "incomplete",
 	"statistic", "p", "mechanism", "epsilon", "delta", "error_95", "rank_error_95", "users", "p_low", "p_high",
-	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low", "clip_high",
-	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at", "id", "since", "instance", "excess_95",
+	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low",
+	"clip_high",
+	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at",
+	"id", "since", "instance", "excess_95",
 	"max_windows_count", "max_windows_per", "changed"}
 
 // fieldNames are the names of the fields of a record in JSON.
@@ -59,8 +62,10 @@ func writeCSV(found []*figure, fields []string) ([]byte, error) {
 
 // cellsOf returns a record in the order of columns. Fields that it does not have are empty.
 func cellsOf(r outputs.Record) []string {
-	cells := []string{r.Stream, r.Group, r.Release, clock(r.WindowStart), clock(r.WindowEnd), cell(r.Value), r.Unit, r.Status, cell(r.Reason),
-		string(r.Quality), strconv.FormatBool(r.Incomplete), r.Statistic, cell(r.P), r.Mechanism, r.Epsilon.String(), r.Delta.String(),
+	cells := []string{r.Stream, r.Group, r.Release, clock(r.WindowStart), clock(r.WindowEnd), cell(r.Value), r.Unit,
+		r.Status, cell(r.Reason),
+		string(r.Quality), strconv.FormatBool(r.Incomplete), r.Statistic, cell(r.P), r.Mechanism, r.Epsilon.String(),
+		r.Delta.String(),
 		cell(r.Error95), cell(r.RankError95), cell(r.Users), cell(r.PLow), cell(r.PHigh)}
 	var interval [3]string
 	if n := r.Interval; n != nil {
@@ -86,8 +91,10 @@ func cellsOf(r outputs.Record) []string {
 		count, per = strconv.FormatInt(m.Count, 10), m.Per
 	}
 	cells = append(append(cells, interval[:]...), smoothed[:]...)
-	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent), r.BudgetLimit.String(),
-		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per, cell(r.Changed))
+	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent),
+		r.BudgetLimit.String(),
+		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
+		cell(r.Changed))
 }
 
 func cell[T any](v *T) string {

@@ -45,7 +45,8 @@ func parsed(t testing.TB, file string) []*config.Stream {
 	return f.Streams
 }
 
-// ledgerOf decides so many minutes of the streams, in the order of due times, and publishes the windows from a number on.
+// ledgerOf decides so many minutes of the streams, in the order of due times, and publishes the windows from a number
+// on.
 func (w *world) ledgerOf(streams []*config.Stream, minutes, from int) *ledger.Books {
 	w.Helper()
 	books := ledger.NewBooks()
@@ -72,10 +73,13 @@ func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Ti
 }
 
 // draw decides a window. If it is paid, fill gives its groups their values.
-func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool, fill func(*ledger.Entry)) {
+func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool,
+	fill func(*ledger.Entry)) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
-		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start,
+		WindowEnd: end,
+		DueAt:     end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit,
+		Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
@@ -116,8 +120,10 @@ func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
 // watched decides a window of a stream with watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start, WindowEnd: end,
-		DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start,
+		WindowEnd: end,
+		DueAt:     end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit,
+		Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}

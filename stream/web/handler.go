@@ -30,7 +30,8 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	for path, f := range endpoints(from, c.Demo) {
 		mux.Handle("GET /api/v1/"+path, gzhttp.GzipHandler(patient(answering(f))))
 	}
-	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer)) // not compressed: each event goes out at once
+	// not compressed: each event goes out at once
+	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer))
 	mux.Handle("/", answering(nothing(mux)))
 	addPage(mux)
 	return protected(mux)
@@ -69,12 +70,14 @@ func nothing(mux *http.ServeMux) func(http.ResponseWriter, *http.Request) error 
 		get.Method = http.MethodGet
 		if _, pattern := mux.Handler(get); pattern != "/" {
 			w.Header().Set("Allow", "GET, HEAD")
-			return &problem{http.StatusMethodNotAllowed, fmt.Sprintf("%s %s; want GET: nothing can be changed here", r.Method, r.URL.Path)}
+			return &problem{http.StatusMethodNotAllowed,
+				fmt.Sprintf("%s %s; want GET: nothing can be changed here", r.Method, r.URL.Path)}
 		}
 		if !strings.HasPrefix(r.URL.Path, "/api/") {
 			return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; the page is at /", r.URL.Path)}
 		}
-		return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; louver schema openapi describes what there is", r.URL.Path)}
+		return &problem{http.StatusNotFound,
+			fmt.Sprintf("there is no %s; louver schema openapi describes what there is", r.URL.Path)}
 	}
 }
 
@@ -87,7 +90,8 @@ func patient(next http.Handler) http.Handler {
 }
 
 // policy lets the page use only what this address serves: no inline script, no eval, no other host.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // protected sets the security headers for browsers.

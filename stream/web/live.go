@@ -55,7 +55,9 @@ func (l *live) answer(w http.ResponseWriter, r *http.Request) error {
 	if l.clients.Add(1) > mostLive {
 		l.clients.Add(-1)
 		w.Header().Set("Retry-After", "30")
-		return &problem{status: http.StatusServiceUnavailable, detail: fmt.Sprintf("%d clients listen already; try again later, or ask for the releases from time to time", mostLive)}
+		return &problem{status: http.StatusServiceUnavailable,
+			detail: fmt.Sprintf("%d clients listen already; try again later, or ask for the releases from time to time",
+				mostLive)}
 	}
 	defer l.clients.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -119,7 +121,9 @@ func (s *session) begin(strange bool) error {
 
 // lost tells the client to look up what it may have missed.
 func (s *session) lost() error {
-	_, err := fmt.Fprintf(s.to, "event: reset\nid: %s\ndata: {\"reason\":\"records may have been missed; ask for the releases again\"}\n\n", s.reader.at)
+	_, err := fmt.Fprintf(s.to,
+		"event: reset\nid: %s\ndata: {\"reason\":\"records may have been missed; ask for the releases again\"}\n\n",
+		s.reader.at)
 	return err
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A figure on change has a step line that is flat while its value holds, and a dot where it was drawn. The page says since when
-// it holds, and what it cost once.
+// A figure on change has a step line that is flat while its value holds, and a dot where it was drawn. The page says
+// since when it holds, and what it cost once.
 func TestFiguresOnChangeInBrowser(t *testing.T) {
 	b, _ := picture{serve: steady, view: "#/s/checkout-latency/eu/calm", ready: table}.open(t)
 	t.Cleanup(b.clean)
@@ -22,7 +22,8 @@ func TestFiguresOnChangeInBrowser(t *testing.T) {
 		Path2D.prototype.rect = function (...at) { window.jumps += at[2] === 2 && at[3] > 2; return rect.apply(this, at); };
 		document.querySelector(".plot.large").plot.redraw();
 	})()`, nil), twoFrames, chromedp.Evaluate(`({ dots: window.arcs, jumps: window.jumps })`, &drew))
-	if drew.Dots == 0 || drew.Dots%5 != 0 || 5*drew.Jumps != 3*drew.Dots { // a busy page may draw twice; one of the draws comes after a gap
+	// a busy page may draw twice; one of the draws comes after a gap
+	if drew.Dots == 0 || drew.Dots%5 != 0 || 5*drew.Jumps != 3*drew.Dots {
 		t.Errorf("%+v, want a dot for each of 5 draws, and 3 jumps", drew)
 	}
 	b.shows(".readout td", "held since ")
@@ -35,13 +36,16 @@ func TestFiguresOnChangeInBrowser(t *testing.T) {
 	b.shows(".plot.large .tip", "withheld: the budget is exhausted")
 }
 
-// The page says that figures of a stream with max_windows describe those who still count, and what that does to a person's loss.
+// The page says that figures of a stream with max_windows describe those who still count, and what that does to a
+// person's loss.
 func TestMaxWindowsInBrowser(t *testing.T) {
 	b, _ := picture{serve: steady, view: "#/", ready: card}.open(t)
 	t.Cleanup(b.clean)
 	b.shows(".stream .about", "about the users who still count")
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
-	b.shows(".detail .about", "about the users who still count: one person counts in at most 8 windows of any 24h; watches and figures on change are about everybody")
+	b.shows(".detail .about",
+		"about the users who still count: one person counts in at most 8 windows of any 24h; watches and figures on "+
+			"change are about everybody")
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
 	b.until(`document.querySelector("h1").textContent.includes("search-latency") && !document.querySelector(".detail .about").textContent.includes("who still count")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
@@ -52,7 +56,8 @@ func TestMaxWindowsInBrowser(t *testing.T) {
 // Streams of one budget lose together: the budget view does not say that each loses all of it.
 func TestBudgetViewOfASharedBudget(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.streams = parsed(t, strings.Replace(services(2, "both"), "version: 1\n", "version: 1\nbudgets: [{name: both, epsilon: 500, per: 24h}]\n", 1))
+	a.streams = parsed(t, strings.Replace(services(2, "both"), "version: 1\n",
+		"version: 1\nbudgets: [{name: both, epsilon: 500, per: 24h}]\n", 1))
 	b := open(t, a, "#/budget")
 	b.shows(".loss", "ε 432 in any 24 h, in all 2 streams of budget both together.")
 }
@@ -67,7 +72,8 @@ func TestCompareOneDraw(t *testing.T) {
 			Changed            *bool
 		}
 	}
-	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/releases?"+url.Values{"stream": {"checkout-latency"}, "group": {"eu"}, "release": {"calm"}, "last": {"120"}}.Encode())), &latest); err != nil {
+	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/releases?"+url.Values{"stream": {"checkout-latency"},
+		"group": {"eu"}, "release": {"calm"}, "last": {"120"}}.Encode())), &latest); err != nil {
 		t.Fatal(err)
 	}
 	ids := map[int]string{}
@@ -83,7 +89,8 @@ func TestCompareOneDraw(t *testing.T) {
 		}
 		return c
 	}
-	if c := compare(30, 40); c.Verdict != "noise" || !strings.Contains(c.Sentence, "both are the one value that was drawn in the window that ends at "+latest.Releases[20].Since) {
+	if c := compare(30, 40); c.Verdict != "noise" || !strings.Contains(c.Sentence,
+		"both are the one value that was drawn in the window that ends at "+latest.Releases[20].Since) {
 		t.Errorf("windows 30 and 40: %+v", c)
 	}
 	if c := compare(40, 50); c.Verdict != "unknown" || strings.Contains(c.Sentence, "both are") {
@@ -91,13 +98,17 @@ func TestCompareOneDraw(t *testing.T) {
 	}
 }
 
-// What the API says of streams tells which figures are drawn on change and who counts, also where only the records tell.
+// What the API says of streams tells which figures are drawn on change and who counts, also where only the records
+// tell.
 func TestStreamsTellOfChangeAndCap(t *testing.T) {
 	w := newWorld(t, 1)
-	calm := strings.NewReplacer(`"error_95":30`, `"error_95":null`, `"quality"`, `"since":"2026-11-20T08:01:00Z","changed":true,"instance":1,"quality"`)
+	calm := strings.NewReplacer(`"error_95":30`, `"error_95":null`, `"quality"`,
+		`"since":"2026-11-20T08:01:00Z","changed":true,"instance":1,"quality"`)
 	w.publish(0, calm.Replace(text("foreign", "eu", "calm", 0, "100")))
-	w.publish(0, strings.Replace(text("foreign", "eu", "users", 0, "100"), `"users":100`, `"users":100,"max_windows":{"count":8,"per":"24h"}`, 1))
-	for name, h := range map[string]string{"records": ask(t, New(Config{Store: w.store}), "/api/v1/streams"), "file": ask(t, steady(t), "/api/v1/streams?stream=checkout-latency")} {
+	w.publish(0, strings.Replace(text("foreign", "eu", "users", 0, "100"), `"users":100`,
+		`"users":100,"max_windows":{"count":8,"per":"24h"}`, 1))
+	for name, h := range map[string]string{"records": ask(t, New(Config{Store: w.store}), "/api/v1/streams"),
+		"file": ask(t, steady(t), "/api/v1/streams?stream=checkout-latency")} {
 		var answer struct {
 			Streams []struct {
 				MaxWindows *struct {
@@ -113,7 +124,8 @@ func TestStreamsTellOfChangeAndCap(t *testing.T) {
 		if err := json.Unmarshal([]byte(h), &answer); err != nil {
 			t.Fatal(err)
 		}
-		if len(answer.Streams) != 1 || answer.Streams[0].MaxWindows == nil || fmt.Sprint(*answer.Streams[0].MaxWindows) != "{8 24h}" {
+		if len(answer.Streams) != 1 || answer.Streams[0].MaxWindows == nil ||
+			fmt.Sprint(*answer.Streams[0].MaxWindows) != "{8 24h}" {
 			t.Errorf("%s: %s", name, h)
 			continue
 		}

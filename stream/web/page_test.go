@@ -42,8 +42,8 @@ func TestPageWeight(t *testing.T) {
 	}
 }
 
-// restartable is a server that can go away and come back at the same address. It keeps the port: nobody else can take it
-// meanwhile.
+// restartable is a server that can go away and come back at the same address. It keeps the port: nobody else can take
+// it meanwhile.
 type restartable struct {
 	*testing.T
 	handler http.Handler
@@ -113,8 +113,10 @@ func browse(t *testing.T, host string) *tab {
 	if found == "" {
 		t.Skip("there is no Chromium on this machine: install the package chromium, as .ci/run does")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found), chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -167,7 +169,8 @@ func (b *tab) until(expression string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); look(); })", expression)
+	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); look(); })",
+		expression)
 	if err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, awaited)); err != nil {
 		var shown string
 		_ = chromedp.Run(b.ctx, chromedp.Evaluate("document.body.innerText", &shown))
@@ -185,7 +188,9 @@ func (b *tab) complete() {
 func (b *tab) place(plot string, part float64) (x, y float64) {
 	b.Helper()
 	var box struct{ X, Y, Width, Height float64 }
-	b.run(chromedp.ScrollIntoView(plot), chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q + " .u-over").getBoundingClientRect().toJSON()`, plot), &box))
+	b.run(chromedp.ScrollIntoView(plot),
+		chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q + " .u-over").getBoundingClientRect().toJSON()`, plot),
+			&box))
 	return box.X + part*box.Width, box.Y + box.Height/2
 }
 
@@ -202,7 +207,8 @@ func (b *tab) drag(plot string, from, to float64, modifiers ...input.Modifier) {
 	x, y := b.place(plot, from)
 	end, _ := b.place(plot, to)
 	with := []chromedp.MouseOption{chromedp.ButtonLeft, chromedp.ButtonModifiers(modifiers...)}
-	b.run(chromedp.MouseEvent(input.MouseMoved, x, y), chromedp.MouseEvent(input.MousePressed, x, y, append(with, chromedp.ClickCount(1))...),
+	b.run(chromedp.MouseEvent(input.MouseMoved, x, y),
+		chromedp.MouseEvent(input.MousePressed, x, y, append(with, chromedp.ClickCount(1))...),
 		chromedp.MouseEvent(input.MouseMoved, (x+end)/2, y, with...), chromedp.MouseEvent(input.MouseMoved, end, y, with...),
 		chromedp.MouseEvent(input.MouseReleased, end, y, append(with, chromedp.ClickCount(1))...))
 }
@@ -215,12 +221,13 @@ func (b *tab) shows(selector, text string) {
 
 // withheld is a record of a window without a value.
 func withheld(group string, window int) string {
-	return strings.NewReplacer(`"value":0,"status":"ok","reason":null`, `"value":null,"status":"withheld","reason":"too_few_users"`, `"quality":"useful"`, `"quality":null`).
+	return strings.NewReplacer(`"value":0,"status":"ok","reason":null`,
+		`"value":null,"status":"withheld","reason":"too_few_users"`, `"quality":"useful"`, `"quality":null`).
 		Replace(text("s", group, "users", window, "0"))
 }
 
-// A person at a browser: figures come live, a gap has its reason, two windows are compared, and the page lives through a
-// restart of the server without a hole.
+// A person at a browser: figures come live, a gap has its reason, two windows are compared, and the page lives through
+// a restart of the server without a hole.
 func TestPageInBrowser(t *testing.T) {
 	w := filled(t)
 	w.publish(0, withheld("us", 5))
@@ -302,7 +309,8 @@ func TestPageBelowAPath(t *testing.T) {
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
 	var status int
-	b.run(chromedp.Evaluate(`fetch(document.querySelector("a[download]").href).then((answer) => answer.status)`, &status, awaited))
+	b.run(chromedp.Evaluate(`fetch(document.querySelector("a[download]").href).then((answer) => answer.status)`, &status,
+		awaited))
 	want(t, "the status of the CSV", status, http.StatusOK)
 	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
 	b.shows(".loss", "One person loses at most")
@@ -336,7 +344,8 @@ func TestPageIsAccessible(t *testing.T) {
 		b.run(chromedp.Evaluate(string(axe)+";0", nil))
 		for _, theme := range []string{"light", "dark"} {
 			var found []string
-			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}), twoFrames,
+			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+				Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}), twoFrames,
 				chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found, awaited))
 			for _, f := range found {
 				t.Errorf("%s, %s: %s", p.name, theme, f)

@@ -53,7 +53,8 @@ const (
 )
 
 // twoFrames waits until what has changed is painted.
-var twoFrames = chromedp.Evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))", nil, awaited)
+var twoFrames = chromedp.Evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+	nil, awaited)
 
 // recent is the start of a window so many minutes ago.
 func recent(minutes int) time.Time {
@@ -69,7 +70,8 @@ func overview(n int) func(t *testing.T) http.Handler {
 	}
 }
 
-// crowd serves six services in seven regions, five of which have few users: their figures are noise in some of the services.
+// crowd serves six services in seven regions, five of which have few users: their figures are noise in some of the
+// services.
 func crowd(t *testing.T) http.Handler {
 	a := newAct(t, 6, "{epsilon: 400, per: 24h}", recent(120))
 	a.streams = parsed(t, regions(6, "{epsilon: 400, per: 24h}"))
@@ -120,7 +122,8 @@ func troubles(t *testing.T) http.Handler {
 	a.play(0, 120)
 	told := []map[string]any{}
 	for window := range 120 {
-		w := map[string]any{"stream": "checkout-latency", "window_end": a.first.Add(time.Duration(window+1) * time.Minute), "truth": map[string]any{}, "incident": nil, "torn": false}
+		w := map[string]any{"stream": "checkout-latency", "window_end": a.first.Add(time.Duration(window+1) * time.Minute),
+			"truth": map[string]any{}, "incident": nil, "torn": false}
 		if slow(window) {
 			w["incident"] = "eu"
 		}
@@ -140,7 +143,8 @@ const twoWatches = `
 // alarms serves a service with two watches. One has fired twice, and waits now; the other fires.
 func alarms(t *testing.T) http.Handler {
 	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
-	a.streams = parsed(t, strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a.streams = parsed(t,
+		strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
 	a.play(0, 120)
 	for window := range 120 {
 		for _, group := range []string{"eu", "us", "ap"} {
@@ -164,7 +168,8 @@ func alarms(t *testing.T) http.Handler {
 	return New(Config{Store: a.store, Streams: a.streams})
 }
 
-// steady serves a service in which a user counts in few windows, with a figure on change that can be paid for at nearly all times.
+// steady serves a service in which a user counts in few windows, with a figure on change that can be paid for at nearly
+// all times.
 func steady(t *testing.T) http.Handler {
 	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
 	a.streams = parsed(t, strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", `
@@ -215,8 +220,10 @@ var pictures = []picture{
 	{name: "overview-12", serve: overview(12), view: "#/", ready: card},
 	{name: "overview-60", serve: overview(60), view: "#/", ready: card},
 	{name: "overview-troubles", serve: troubles, view: "#/", ready: card},
-	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(0.52) }},
-	{name: "detail-incident", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: func(b *tab) { b.run(chromedp.Click("#truth")) }},
+	{name: "detail-gap", serve: troubles, view: "#/s/checkout-latency/eu", ready: table,
+		each: func(b *tab) { b.point(0.52) }},
+	{name: "detail-incident", serve: troubles, view: "#/s/checkout-latency/eu", ready: table,
+		do: func(b *tab) { b.run(chromedp.Click("#truth")) }},
 	{name: "detail-smoothed", serve: troubles, view: "#/s/checkout-latency/eu?smoothed=1", ready: table},
 	{name: "detail-compare", serve: troubles, view: "#/s/checkout-latency/eu", ready: table, do: func(b *tab) {
 		b.run(chromedp.Click(".bar > button"))
@@ -230,19 +237,25 @@ var pictures = []picture{
 	{name: "detail-alarm-of-others", serve: alarms, view: "#/s/checkout-latency/ap", ready: table},
 	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
 	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
-	{name: "overview-change", serve: steady, view: "#/", ready: card, do: func(b *tab) { b.run(chromedp.Click(`//button[text()="calm"]`, chromedp.BySearch)) }},
-	{name: "detail-change", serve: steady, view: "#/s/checkout-latency/eu", ready: table, each: func(b *tab) { b.point(20.5 / 120) }},
+	{name: "overview-change", serve: steady, view: "#/", ready: card,
+		do: func(b *tab) { b.run(chromedp.Click(`//button[text()="calm"]`, chromedp.BySearch)) }},
+	{name: "detail-change", serve: steady, view: "#/s/checkout-latency/eu", ready: table,
+		each: func(b *tab) { b.point(20.5 / 120) }},
 	{name: "detail-change-one", serve: steady, view: "#/s/checkout-latency/us/calm", ready: table},
-	{name: "budget-capped", serve: steady, view: "#/budget", ready: `document.querySelectorAll(".losses .panel").length === 2`, do: func(b *tab) {
-		b.run(chromedp.Click("summary"))
-	}},
-	{name: "budget", serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
-		b.run(chromedp.Click("summary"))
-	}},
-	{name: "statement", serve: steady, view: "api/v1/statement", ready: `document.querySelectorAll("section").length === 2`},
+	{name: "budget-capped", serve: steady, view: "#/budget",
+		ready: `document.querySelectorAll(".losses .panel").length === 2`, do: func(b *tab) {
+			b.run(chromedp.Click("summary"))
+		}},
+	{name: "budget", serve: spent, view: "#/budget",
+		ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
+			b.run(chromedp.Click("summary"))
+		}},
+	{name: "statement", serve: steady, view: "api/v1/statement",
+		ready: `document.querySelectorAll("section").length === 2`},
 	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
-	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/", ready: `document.querySelector(".empty h2")`},
+	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/",
+		ready: `document.querySelector(".empty h2")`},
 	{name: "waiting", serve: func(t *testing.T) http.Handler {
 		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(0))
 		return New(Config{Store: a.store, Streams: a.streams})
@@ -250,7 +263,8 @@ var pictures = []picture{
 }
 
 // telling names the pictures that differ in what they consist of.
-var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare", "detail-alarm", "detail-change", "budget-capped", "budget", "empty", "statement"}
+var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare",
+	"detail-alarm", "detail-change", "budget-capped", "budget", "empty", "statement"}
 
 // Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
 func TestPictures(t *testing.T) {
@@ -269,7 +283,8 @@ func TestPictures(t *testing.T) {
 				b.shows("#trouble", "connection is lost")
 			}
 			for _, theme := range []string{"light", "dark"} {
-				b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+				b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: theme}}))
 				for width, height := range map[int64]int64{360: 740, 1280: 800, 2560: 1440} {
 					var png []byte
 					b.run(emulation.SetDeviceMetricsOverride(width, height, 1, width < 500), twoFrames)
@@ -277,7 +292,8 @@ func TestPictures(t *testing.T) {
 						p.each(b)
 					}
 					b.run(twoFrames, chromedp.CaptureScreenshot(&png))
-					if err := os.WriteFile(filepath.Join(directory, fmt.Sprintf("%s-%d-%s.png", p.name, width, theme)), png, 0o644); err != nil { //nolint:gosec // not secret
+					//nolint:gosec // not secret
+					if err := os.WriteFile(filepath.Join(directory, fmt.Sprintf("%s-%d-%s.png", p.name, width, theme)), png, 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -55,7 +55,8 @@ func parsePosition(text string) (position, error) {
 			n, err := strconv.ParseUint(number, 10, 31)
 			o, err2 := strconv.ParseUint(offset, 10, 63)
 			if err != nil || err2 != nil {
-				return nil, fmt.Errorf("%q is not the id of an event: %q; want a partition and its offset, such as orders.private:0=812", text, each)
+				return nil, fmt.Errorf("%q is not the id of an event: %q; want a partition and its offset, such as "+
+					"orders.private:0=812", text, each)
 			}
 			p[partition{topic, int(n)}] = int64(o)
 		}

@@ -15,7 +15,8 @@ func TestPosition(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "read back", back, p)
-	for _, bad := range []string{"", "x", "x:", ":0=1", "x:0", "x:0=", "x:0=-1", "x:-1=0", "x:0=1;", "x:0=99999999999999999999"} {
+	for _, bad := range []string{"", "x", "x:", ":0=1", "x:0", "x:0=", "x:0=-1", "x:-1=0", "x:0=1;",
+		"x:0=99999999999999999999"} {
 		if p, err := parsePosition(bad); err == nil {
 			t.Errorf("%q is %v; want an error", bad, p)
 		}
@@ -24,7 +25,8 @@ func TestPosition(t *testing.T) {
 
 // FuzzPosition: any id of an event is refused or is a position that comes back from its own text.
 func FuzzPosition(f *testing.F) {
-	for _, text := range []string{"a-b_c:11=7;orders.private:0=812,2=40", "x:0=1;x:0=5", "x:2147483648=0", "x:0=9223372036854775808", ":", ";", "x:0=1,", "x:+1=1", "x:0=1=1", ",:0=1"} {
+	for _, text := range []string{"a-b_c:11=7;orders.private:0=812,2=40", "x:0=1;x:0=5", "x:2147483648=0",
+		"x:0=9223372036854775808", ":", ";", "x:0=1,", "x:+1=1", "x:0=1=1", ",:0=1"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -44,7 +46,8 @@ func FuzzPosition(f *testing.F) {
 	})
 }
 
-// FuzzCursor: any cursor is refused or is a mark that comes back from its own text, and that has a place among the figures.
+// FuzzCursor: any cursor is refused or is a mark that comes back from its own text, and that has a place among the
+// figures.
 func FuzzCursor(f *testing.F) {
 	f.Add(mark{end: 1795161600, start: 1795161540, series: [3]string{"s", "eu", "p50"}, asOf: 1795161660}.cursor())
 	f.Add(mark{end: math.MaxInt64, start: math.MinInt64}.cursor())

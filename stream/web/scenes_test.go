@@ -54,7 +54,8 @@ func services(n int, budget string) string {
 
 // regions is a streams file of n services in seven regions with long names.
 func regions(n int, budget string) string {
-	return strings.ReplaceAll(services(n, budget), "[eu, us, ap]", "[eu-central-frankfurt, us-east-virginia, ap-southeast-singapore, sa-east-saopaulo, af-south, me-central, ca-west]")
+	return strings.ReplaceAll(services(n, budget), "[eu, us, ap]",
+		"[eu-central-frankfurt, us-east-virginia, ap-southeast-singapore, sa-east-saopaulo, af-south, me-central, ca-west]")
 }
 
 // act makes the figures of services.
@@ -83,7 +84,8 @@ func (a *act) watch(stream, group, name string, window int, reason string, since
 	})
 }
 
-// held publishes what a figure on change says in a window: the value that was drawn in some window, or that it is withheld.
+// held publishes what a figure on change says in a window: the value that was drawn in some window, or that it is
+// withheld.
 func (a *act) held(stream, group, name string, window int, value float64, drawn int, reason string) {
 	a.Helper()
 	a.instance(stream, group, name, window, func(r map[string]any) {
@@ -117,7 +119,8 @@ func (a *act) instance(stream, group, name string, window int, change func(recor
 }
 
 func newAct(t testing.TB, n int, budget string, first time.Time) *act {
-	return &act{world: newWorld(t, 256<<20), streams: parsed(t, services(n, budget)), books: ledger.NewBooks(), first: first, noise: rand.New(rand.NewPCG(1, 2))}
+	return &act{world: newWorld(t, 256<<20), streams: parsed(t, services(n, budget)), books: ledger.NewBooks(),
+		first: first, noise: rand.New(rand.NewPCG(1, 2))}
 }
 
 // play publishes the windows from one number to another.
@@ -151,7 +154,8 @@ func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
 			Smoothed: &ledger.Smoothed{Value: *whole(near), Low: whole(near - spread), High: whole(near + spread)}}
 	}
 	count := func(n int64, error95 float64, quality string) ledger.Value {
-		return ledger.Value{Value: whole(max(0, float64(n)+error95/2*a.noise.NormFloat64())), Error95: whole(error95), Quality: quality}
+		return ledger.Value{Value: whole(max(0, float64(n)+error95/2*a.noise.NormFloat64())), Error95: whole(error95),
+			Quality: quality}
 	}
 	for _, r := range e.Releases {
 		v := map[string]ledger.Value{

@@ -54,8 +54,8 @@ func (s selection) of(e *series) []*figure {
 type mark struct {
 	end, start int64
 	series     [3]string // stream, group, release
-	// asOf is the end of the newest wanted window when the first page was answered; 0 if the request asks for all windows. The
-	// newest windows of later pages are those of that moment.
+	// asOf is the end of the newest wanted window when the first page was answered; 0 if the request asks for all windows.
+	// The newest windows of later pages are those of that moment.
 	asOf int64
 }
 

@@ -78,7 +78,8 @@ func (s *Store) histories(want selection) (all []history) {
 		last := slices.Index(e.figures, wanted[len(wanted)-1])
 		first := last + 1 - len(wanted)
 		from := wanted[0].start - 2*span(wanted[0])
-		begin, _ := slices.BinarySearchFunc(e.figures[:first], from, func(f *figure, from int64) int { return cmp.Compare(f.start, from) })
+		begin, _ := slices.BinarySearchFunc(e.figures[:first], from,
+			func(f *figure, from int64) int { return cmp.Compare(f.start, from) })
 		all = append(all, history{of: e, figures: slices.Clone(e.figures[begin : last+1]), wanted: len(wanted)})
 	})
 	return all
@@ -87,11 +88,12 @@ func (s *Store) histories(want selection) (all []history) {
 // span is how far back a figure is compared with others, in seconds.
 func span(f *figure) int64 { return max(60*60, leastHistory*(f.end-f.start)) }
 
-// signals compares each wanted figure with those before it. Figures that are signals themselves, by all that is before them, are
-// left out of what others are compared with. Else a return to normal after an incident would be a signal too.
+// signals compares each wanted figure with those before it. Figures that are signals themselves, by all that is before
+// them, are left out of what others are compared with. Else a return to normal after an incident would be a signal too.
 //
-// This keeps the bound on false marks. Without a change, a figure is marked only if it differs from all before it, or if one of
-// these does from all before it. So a false mark of a day needs such a figure in the day, or in the stretch before it.
+// This keeps the bound on false marks. Without a change, a figure is marked only if it differs from all before it, or
+// if one of these does from all before it. So a false mark of a day needs such a figure in the day, or in the stretch
+// before it.
 func (h history) signals(alpha float64) (found []signal, err error) {
 	points := make([]*compare.Point, len(h.figures))
 	for i, f := range h.figures {

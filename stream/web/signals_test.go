@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A figure that leaps is a signal, and those after it are not, though they differ from a mean that it is in. Who asks for
-// some windows is answered as if for all.
+// A figure that leaps is a signal, and those after it are not, though they differ from a mean that it is in. Who asks
+// for some windows is answered as if for all.
 func TestSignals(t *testing.T) {
 	w := newWorld(t, 16<<20)
 	for window := range 90 {

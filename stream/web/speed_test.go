@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What the page may take of a quiet machine's processor. A test fails only far beyond, because caches are shared with other
-// work on the machine; it logs what it saw.
+// What the page may take of a quiet machine's processor. A test fails only far beyond, because caches are shared with
+// other work on the machine; it logs what it saw.
 const (
 	loadWithin   = time.Second
 	redrawWithin = 50 * time.Millisecond
@@ -39,8 +39,10 @@ func TestFirstFigureComesSoon(t *testing.T) {
 		return err
 	}), threadTime(&worked), chromedp.Navigate("http://"+s.address+"/"))
 	b.complete()
-	b.run(chromedp.Evaluate("window.first", &first), chromedp.Evaluate("performance.now()", &all), chromedp.Evaluate("window.moved", &moved), threadTime(&worked))
-	t.Logf("first figure after %.0f ms, all 54,000 after %.0f ms, with %.2f s of the processor; layout shift %.3f; want the processor for %v", first, all, worked, moved, loadWithin)
+	b.run(chromedp.Evaluate("window.first", &first), chromedp.Evaluate("performance.now()", &all),
+		chromedp.Evaluate("window.moved", &moved), threadTime(&worked))
+	t.Logf("first figure after %.0f ms, all 54,000 after %.0f ms, with %.2f s of the processor; layout shift %.3f; "+
+		"want the processor for %v", first, all, worked, moved, loadWithin)
 	if first <= 0 || first >= all {
 		t.Errorf("the first figure came after %.0f ms, all of them after %.0f ms", first, all)
 	}
@@ -76,8 +78,10 @@ func TestRedrawIsFast(t *testing.T) {
 	for window := range 1000 {
 		for series := range 50 {
 			value := 100 + 10*series + (window*(series+7))%13
-			w.publish(0, strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`, `"unit":"users"`, `"unit":"ms"`, `"error_95":30`, `"error_95":null`,
-				`"smoothed":null`, fmt.Sprintf(`"smoothed":{"value":%d,"low":%d,"high":%d}`, value, value-6, value+6)).Replace(text("s", "", fmt.Sprintf("q%02d", series), window, fmt.Sprint(value))))
+			w.publish(0, strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`, `"unit":"users"`,
+				`"unit":"ms"`, `"error_95":30`, `"error_95":null`,
+				`"smoothed":null`, fmt.Sprintf(`"smoothed":{"value":%d,"low":%d,"high":%d}`, value, value-6,
+					value+6)).Replace(text("s", "", fmt.Sprintf("q%02d", series), window, fmt.Sprint(value))))
 		}
 	}
 	s := &restartable{T: t, handler: New(Config{Store: w.store})}
@@ -102,7 +106,8 @@ func TestRedrawIsFast(t *testing.T) {
 	}
 	redraw := cost(`for (const { plot } of hosts) plot.show(plot.lines, plot.start, plot.end, plot.axis, plot.extras)`)
 	step := cost(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }))`)
-	t.Logf("50 series of 1,000 windows: redrawn in %v, the cursor moved in %v; want the plot within %v", redraw, step, redrawWithin)
+	t.Logf("50 series of 1,000 windows: redrawn in %v, the cursor moved in %v; want the plot within %v", redraw, step,
+		redrawWithin)
 	if redraw > busy*redrawWithin {
 		t.Errorf("a redraw takes %v", redraw)
 	}

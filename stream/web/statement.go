@@ -21,9 +21,11 @@ type statement struct {
 
 // loss is the most that one person can lose through some windows.
 type loss struct {
-	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those that one `event` falls into, those of the stream's budget that end in a
-	// `day`, those that the `budget` pays in its period, those that overlap a `stretch` of time as long as that period, or those in a day of all budgets that pay for one `input`.
-	// Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts instead.
+	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those that one
+	// `event` falls into, those of the stream's budget that end in a `day`, those that the `budget` pays in its period,
+	// those that overlap a `stretch` of time as long as that period, or those in a day of all budgets that pay for one
+	// `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts
+	// instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
 	// Per is the period, such as 24h, or forever; null if there is none.
@@ -60,7 +62,9 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if len(all) == 0 && len(want.streams) > 0 {
-		return &problem{http.StatusNotFound, fmt.Sprintf("stream %q is in no streams file that this server has; its records do not say what one person can lose", want.streams[0])}
+		return &problem{http.StatusNotFound,
+			fmt.Sprintf("stream %q is in no streams file that this server has; its records do not say what one person can lose",
+				want.streams[0])}
 	}
 	w.Header().Add("Vary", "Accept")
 	if wantsPage(r) {
@@ -82,14 +86,19 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 	const anyOf = "that person is in any of them"
 	day := pays.InAnyDay()
 	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
-		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows that end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who were counted anew, cost more.", day)
-		all.Losses = append(all.Losses, newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}}, text, anyOf))
+		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows that "+
+			"end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who were counted "+
+			"anew, cost more.", day)
+		all.Losses = append(all.Losses,
+			newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}}, text, anyOf))
 	} else {
-		all.Losses = append(all.Losses, newLoss("day", 0, "24h", day, "In any 24 h one person loses at most %s, counting the windows that end in it.", anyOf))
+		all.Losses = append(all.Losses, newLoss("day", 0, "24h", day,
+			"In any 24 h one person loses at most %s, counting the windows that end in it.", anyOf))
 	}
 	limit, per := cost.Loss{Spending: budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}}, budget.FormatPer(b.Per)
 	if b.Per == 0 {
-		all.Losses = append(all.Losses, newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", anyOf))
+		all.Losses = append(all.Losses,
+			newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", anyOf))
 	} else {
 		n, stretch, changesLater := pays.InAnyStretch()
 		later := ""
@@ -98,12 +107,15 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 		}
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),
-			newLoss("stretch", n, per, stretch, fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n, later), anyOf))
+			newLoss("stretch", n, per, stretch,
+				fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n,
+					later), anyOf))
 	}
 	for _, shared := range cost.InCommon(a.payers(now)) {
 		if shared.Topic == s.Input.Topic {
 			all.Losses = append(all.Losses, newLoss("input", 0, "24h", shared.Day,
-				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most %%s in any 24 h.", strings.Join(shared.Budgets, ", "), shared.Topic), "that person is in any of their windows"))
+				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most %%s in any "+
+					"24 h.", strings.Join(shared.Budgets, ", "), shared.Topic), "that person is in any of their windows"))
 		}
 	}
 	return all
@@ -131,14 +143,17 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	}
 	if n := of.Changed(1); n > 1 {
 		all = append(all, newLoss("window", n, "", pays.Lost(of, n),
-			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it may count in a later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
+			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it may count in a "+
+				"later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
 	} else {
-		all = append(all, newLoss("window", 1, "", pays.Lost(of, 1), one+" one person at most %s.", "that person is in it"+alone))
+		all = append(all, newLoss("window", 1, "", pays.Lost(of, 1), one+" one person at most %s.",
+			"that person is in it"+alone))
 	}
 	if n, changed, lost := pays.Event(of); n > 1 {
 		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several)
 		if changed > n {
-			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not count in them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
+			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not count in "+
+				"them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
 		}
 		all = append(all, newLoss("event", changed, "", lost, sentence, "that person is in any of them"+alone))
 	}
@@ -150,13 +165,15 @@ func ofWatches(s *config.Stream) (all []loss) {
 	limit := s.Budget.Limit
 	for _, w := range s.OnChange {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
-			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a period of the budget. The first time it costs %s more: at most %%s.",
+			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a period "+
+				"of the budget. The first time it costs %s more: at most %%s.",
 				w.Name, cost.Of(limit, w.Price()), times(w.AtMost), cost.Of(limit, w.First())),
 			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Price()),
-			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a period of the budget.", w.Name, times(w.AtMost)),
+			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a "+
+				"period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))
 	}
 	return all
@@ -185,9 +202,11 @@ func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, 
 	case lost.Sum != nil && !lost.Sum.Equal(lost.Epsilon):
 		l.Sum = exactly(*lost.Sum)
 	}
-	l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess, l.Right)
+	l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess,
+		l.Right)
 	if !lost.Hides() {
-		l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
+		l.Sentence = fmt.Sprintf(sentence, lost) +
+			fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
 	}
 	return l
 }

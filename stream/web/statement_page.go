@@ -53,7 +53,8 @@ func facts(s *config.Stream) string {
 	if len(s.Groups) > 1 {
 		one += fmt.Sprintf(", in at most %d of %d groups", s.MaxGroups, len(s.Groups))
 	}
-	text := fmt.Sprintf("A window lasts %s. %s. Values count from %s to %s %s.", config.Duration(s.Window.Size), one, s.Grid.Lower(), s.Grid.Upper(), s.Unit)
+	text := fmt.Sprintf("A window lasts %s. %s. Values count from %s to %s %s.", config.Duration(s.Window.Size), one,
+		s.Grid.Lower(), s.Grid.Upper(), s.Unit)
 	if d := strings.TrimSuffix(s.Description, "."); d != "" {
 		text = d + ". " + text
 	}

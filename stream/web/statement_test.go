@@ -28,8 +28,8 @@ func TestStatement(t *testing.T) {
 			sentences = append(sentences, fmt.Sprintf("%s %s %d: %s", s.Stream, l.Scope, l.Right, l.Sentence))
 		}
 	}
-	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four. Together they cost
-	// 11·0.3 + 14·0.01 = 3.44. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
+	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four. Together they cost 11·0.3 +
+	// 14·0.01 = 3.44. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
 	want(t, "sentences", strings.Join(sentences, "\n"), strings.TrimSpace(`
 fast window 58: One window costs one person at most ε 0.3. Of 100 guesses whether that person is in it, at most 58 are right.
 fast day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
@@ -40,7 +40,8 @@ hopping event 51: One event falls into up to 4 windows. Together they cost its p
 hopping day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 hopping budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
 hopping stretch 97: What one person does in any 10m falls into up to 25 windows. Together they cost at most ε 3.44. Of 100 guesses whether that person is in any of them, at most 97 are right.`))
-	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement?stream=hopping")), &got); err != nil || len(got.Streams) != 1 {
+	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement?stream=hopping")), &got); err != nil ||
+		len(got.Streams) != 1 {
 		t.Error(err, got)
 	}
 	w.publish(0, text("foreign", "", "users", 1, "1"))
@@ -77,10 +78,13 @@ streams:
 		said[l.Scope], _, _ = strings.Cut(l.Sentence, " Of 100")
 	}
 	for scope, sentence := range map[string]string{
-		"window":  "What one person has in one window changes up to 2, for who does not count in it may count in a later one. Together they cost that person at most ε 0.2.",
-		"event":   "One event falls into up to 2 windows and changes up to 4, for who does not count in them may count in later ones. Together they cost its person at most ε 0.4.",
-		"day":     "In any 24 h one person loses at most ε 0.8, counting the windows that end in it.",
-		"stretch": "What one person does in any 24h falls into up to 26 windows. Together with later ones in which that person counts instead they cost at most ε 1.",
+		"window": "What one person has in one window changes up to 2, for who does not count in it may count in a later " +
+			"one. Together they cost that person at most ε 0.2.",
+		"event": "One event falls into up to 2 windows and changes up to 4, for who does not count in them may count in " +
+			"later ones. Together they cost its person at most ε 0.4.",
+		"day": "In any 24 h one person loses at most ε 0.8, counting the windows that end in it.",
+		"stretch": "What one person does in any 24h falls into up to 26 windows. Together with later ones in which that " +
+			"person counts instead they cost at most ε 1.",
 	} {
 		if said[scope] != sentence {
 			t.Errorf("%s: %q, want %q", scope, said[scope], sentence)
@@ -88,8 +92,8 @@ streams:
 	}
 }
 
-// A δ makes many windows cheaper, and the plain sum stands beside it. What the books hold of former definitions is said where it is
-// more, and so is what several budgets cost together.
+// A δ makes many windows cheaper, and the plain sum stands beside it. What the books hold of former definitions is said
+// where it is more, and so is what several budgets cost together.
 func TestStatementOfBooksAndBudgets(t *testing.T) {
 	const text = `version: 1
 streams:
@@ -126,10 +130,13 @@ streams:
 		return all
 	}
 	plain := said(newWorld(t, 1<<20), of())
-	want(t, "a day", plain["day"].Sentence, "In any 24 h one person loses at most ε 9.6, counting the windows that end in it.")
-	want(t, "an input", plain["input"].Sentence, "Budgets cheap, dear pay for the people of topic in. Through all of them one person loses at most ε 14.4 in any 24 h.")
+	want(t, "a day", plain["day"].Sentence,
+		"In any 24 h one person loses at most ε 9.6, counting the windows that end in it.")
+	want(t, "an input", plain["input"].Sentence,
+		"Budgets cheap, dear pay for the people of topic in. Through all of them one person loses at most ε 14.4 in any 24 h.")
 	withDelta := said(newWorld(t, 1<<20), of("DELTA", "delta: 0.000000001,", "epsilon: 40", "epsilon: 6.1"))
-	if day := withDelta["day"]; day.Sum != 9.6 || day.Epsilon.(float64) > 6.1 || !strings.HasSuffix(day.Sentence, ", δ 0.000000001 (ε 9.6 without δ), counting the windows that end in it.") {
+	if day := withDelta["day"]; day.Sum != 9.6 || day.Epsilon.(float64) > 6.1 ||
+		!strings.HasSuffix(day.Sentence, ", δ 0.000000001 (ε 9.6 without δ), counting the windows that end in it.") {
 		t.Errorf("with a δ: %+v", day)
 	}
 
@@ -145,12 +152,15 @@ streams:
 		w.watched(books, s, end.Add(-s.Window.Size), end, func(*ledger.Entry) bool { return false })
 	}
 	want(t, "after an edit", said(w, of("epsilon: 40", "epsilon: 100"))["day"].Sentence,
-		"By the newest definitions one person loses at most ε 9.6 in any 24 h, counting the windows that end in it. Those that ended in the last 24 h cost at most ε 16.4: former definitions, or users who were counted anew, cost more.")
+		"By the newest definitions one person loses at most ε 9.6 in any 24 h, counting the windows that end in it. Those "+
+			"that ended in the last 24 h cost at most ε 16.4: former definitions, or users who were counted anew, cost more.")
 }
 
-// Who asks for HTML gets the same in plain words. Programs get JSON, as before, and nothing of a file is taken for HTML.
+// Who asks for HTML gets the same in plain words. Programs get JSON, as before, and nothing of a file is taken for
+// HTML.
 func TestStatementForPeople(t *testing.T) {
-	streams := parsed(t, strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "time to confirm an order", "time <b>to</b> pay", 1))
+	streams := parsed(t, strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "time to confirm an order",
+		"time <b>to</b> pay", 1))
 	h := New(Config{Store: newWorld(t, 1).store, Streams: streams})
 	get := func(accept string) (contentType, body string) {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/statement", nil)
@@ -171,8 +181,10 @@ func TestStatementForPeople(t *testing.T) {
 	if kind != "text/html; charset=utf-8" {
 		t.Errorf("a browser gets %s", kind)
 	}
-	for _, want := range []string{"<h2>checkout-latency</h2>", "time &lt;b&gt;to&lt;/b&gt; pay. A window lasts 1m.", "in at most 1 of 3 groups. Values count from 0 to 60000 ms.",
-		"By the figures of one window of time: <strong>at most 54 of 100</strong>", "One window costs one person at most ε 0.15."} {
+	for _, want := range []string{"<h2>checkout-latency</h2>", "time &lt;b&gt;to&lt;/b&gt; pay. A window lasts 1m.",
+		"in at most 1 of 3 groups. Values count from 0 to 60000 ms.",
+		"By the figures of one window of time: <strong>at most 54 of 100</strong>",
+		"One window costs one person at most ε 0.15."} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is not in\n%s", want, body)
 		}

@@ -49,7 +49,8 @@ const (
 // NewStore makes an empty Store whose records take about so many bytes. As more series come, each one keeps fewer
 // windows; the newest record of each series always stays.
 func NewStore(bytes int64) *Store {
-	return &Store{bytes: bytes, depth: mostWindows, series: map[string]*series{}, logs: map[partition]*extent{}, renewed: map[string]bool{}, changed: make(chan struct{})}
+	return &Store{bytes: bytes, depth: mostWindows, series: map[string]*series{}, logs: map[partition]*extent{},
+		renewed: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // Windows returns about how many windows of each series a Store of this size keeps, for a number of series.

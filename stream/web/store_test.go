@@ -149,8 +149,8 @@ func TestSelection(t *testing.T) {
 	want(t, "all pages", all, []int{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9})
 }
 
-// TestPagesOfTheLastWindows: page by page come the last windows of each series, and no others, though the series end at different
-// times and new windows come in between.
+// TestPagesOfTheLastWindows: page by page come the last windows of each series, and no others, though the series end at
+// different times and new windows come in between.
 func TestPagesOfTheLastWindows(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	for i := range 6 {

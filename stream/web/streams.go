@@ -124,7 +124,8 @@ func (l listing) infos() []streamInfo {
 		if !known {
 			i = len(all)
 			at[f.series.stream] = i
-			all = append(all, streamInfo{Stream: f.series.stream, Groups: []string{}, Releases: []releaseInfo{}, Remedies: []remedyInfo{}})
+			all = append(all, streamInfo{Stream: f.series.stream, Groups: []string{}, Releases: []releaseInfo{},
+				Remedies: []remedyInfo{}})
 		}
 		all[i].Oldest = oldest[f.series.stream]
 		all[i].learn(f)
@@ -159,7 +160,8 @@ func instant(seconds int64) *time.Time { return new(time.Unix(seconds, 0).UTC())
 func declared(s *config.Stream) streamInfo {
 	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 	g := s.Grid
-	info := streamInfo{Stream: s.Name, Declared: true, Description: s.Description, Unit: s.Unit, Groups: s.Groups, MaxGroups: new(s.MaxGroups),
+	info := streamInfo{Stream: s.Name, Declared: true, Description: s.Description, Unit: s.Unit, Groups: s.Groups,
+		MaxGroups:    new(s.MaxGroups),
 		Window:       windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
 		Bounds:       &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())},
 		Contribution: string(s.Contribution), Budget: s.Budget.Name, Remedies: []remedyInfo{}}
@@ -176,14 +178,15 @@ func declared(s *config.Stream) streamInfo {
 	return info
 }
 
-// releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for each
-// watch and release on change.
+// releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for
+// each watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	series := s.Series()
 	for _, r := range s.Releases {
 		for range r.Names() {
 			x := series[len(all)]
-			all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(r.Query.Above), Below: optional(r.Query.Below),
+			all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
+				Above: optional(r.Query.Above), Below: optional(r.Query.Below),
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
@@ -225,14 +228,16 @@ func (s *streamInfo) learn(f *figure) {
 		return // cannot happen: it was decoded before
 	}
 	if !known {
-		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P, Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil})
+		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P,
+			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil})
 	}
 	if !s.Declared && r.MaxWindows != nil { // watches and figures on change look at everybody, and have none
 		s.MaxWindows = r.MaxWindows
 	}
 	if !s.Declared && newer {
 		s.Budget = r.Budget
-		s.Window = windowInfo{Size: new(int64(r.WindowEnd.Sub(r.WindowStart).Seconds())), Grace: new(int64(r.DueAt.Sub(r.WindowEnd).Seconds()))}
+		s.Window = windowInfo{Size: new(int64(r.WindowEnd.Sub(r.WindowStart).Seconds())),
+			Grace: new(int64(r.DueAt.Sub(r.WindowEnd).Seconds()))}
 	}
 }
 
@@ -247,8 +252,8 @@ func (s *streamInfo) help(of *config.Stream, f *figure) {
 	}
 }
 
-// schedule says when the next window closes: the one after the newest, or the first one that is not due yet. A stream that
-// starts now has its windows at the same boundaries whenever it started.
+// schedule says when the next window closes: the one after the newest, or the first one that is not due yet. A stream
+// that starts now has its windows at the same boundaries whenever it started.
 func (s *streamInfo) schedule(of *config.Stream, now time.Time) {
 	windows := of.Window.Schedule(of.Window.Start)
 	after := now.Add(-of.Window.Grace).UnixNano()

@@ -16,7 +16,8 @@ func TestStreams(t *testing.T) {
 			Streams []streamInfo
 			Reading Reading
 		}
-		if err := json.Unmarshal([]byte(ask(t, served(w, streams, now), "/api/v1/streams")), &got); err != nil || !got.Reading.OK {
+		if err := json.Unmarshal([]byte(ask(t, served(w, streams, now), "/api/v1/streams")), &got); err != nil ||
+			!got.Reading.OK {
 			t.Fatal(err, got.Reading)
 		}
 		return got.Streams
@@ -40,7 +41,8 @@ func TestStreams(t *testing.T) {
 	want(t, "next", s.NextDue.Format(time.RFC3339), "2026-11-20T08:06:05Z")
 	want(t, "groups", s.Groups, []string{"eu", "us", "ap"})
 	want(t, "a former release", s.Releases[3].Release, "old")
-	if foreign.Stream != "foreign" || foreign.Declared || foreign.MaxGroups != nil || *foreign.Window.Size != 60 || foreign.Window.Every != nil || foreign.Budget != "b" || foreign.NextDue != nil {
+	if foreign.Stream != "foreign" || foreign.Declared || foreign.MaxGroups != nil || *foreign.Window.Size != 60 ||
+		foreign.Window.Every != nil || foreign.Budget != "b" || foreign.NextDue != nil {
 		t.Errorf("%+v", foreign)
 	}
 }

@@ -42,8 +42,8 @@ func (b *tab) key(name string, shift bool) {
 	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`, name, shift), nil))
 }
 
-// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, how thick its lines are, and what fades. A busy
-// page may draw twice, so fades are counted from when the canvas was cleared.
+// drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, how thick its lines are, and what
+// fades. A busy page may draw twice, so fades are counted from when the canvas was cleared.
 const drawn = `(() => {
 	window.arcs = 0; window.thick = new Set(); window.fades = 0;
 	const { arc, clearRect, createLinearGradient } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
@@ -60,8 +60,11 @@ func TestModesAreDots(t *testing.T) {
 	b := open(t, a, "#/s/checkout-latency/eu")
 	lines := func(release string) (values int) {
 		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/checkout-latency/eu/%s"`, release), nil))
-		b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines.map((line) => line.name).join() === %q`, release))
-		b.run(twoFrames, chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames, chromedp.Evaluate(`window.arcs`, &values))
+		b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines.map((line) => line.name).join() === %q`,
+			release))
+		b.run(twoFrames, chromedp.Evaluate(drawn, nil),
+			chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
+			chromedp.Evaluate(`window.arcs`, &values))
 		return values
 	}
 	if n := lines("top"); n < 30 {
@@ -80,7 +83,8 @@ func TestNoiseHasNoLine(t *testing.T) {
 		a.play(0, 30)
 		b := open(t, a, "#/s/checkout-latency/eu/p50")
 		var got string
-		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
+		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
+			twoFrames,
 			chromedp.Evaluate("`${window.thick.has(2) ? 'a' : 'no'} line, ${window.fades} fades`", &got))
 		if got != want {
 			t.Errorf("%s: %s; want %s", quality, got, want)
@@ -104,14 +108,15 @@ func TestNoiseSaysWhatHelps(t *testing.T) {
 	b.until(`/ms, exactly/.test(document.querySelector(".readout tr.noise .number").title)`)
 }
 
-// The smoothed line is thicker than the values, comes on request, and is part of the address. Without smoothed values nobody
-// is asked.
+// The smoothed line is thicker than the values, comes on request, and is part of the address. Without smoothed values
+// nobody is asked.
 func TestSmoothedLine(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
 	a.play(0, 30)
 	b := open(t, a, "#/s/checkout-latency/eu/p50")
 	thick := func() (has bool) {
-		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
+		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
+			twoFrames,
 			chromedp.Evaluate(`window.thick.has(4)`, &has))
 		return has
 	}
@@ -151,8 +156,8 @@ func TestGapSaysWhy(t *testing.T) {
 	b.shows(".plot.large .tip", "part of the input was lost")
 }
 
-// A figure that differs from those before it by more than noise explains has a mark, and a sentence for the mouse and the
-// keyboard.
+// A figure that differs from those before it by more than noise explains has a mark, and a sentence for the mouse and
+// the keyboard.
 func TestSignalIsMarked(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
 	a.change = func(window int, e *ledger.Entry) {
@@ -226,19 +231,22 @@ func TestFingersCompareRanges(t *testing.T) {
 			}
 			return input.DispatchTouchEvent(kind, points)
 		}
-		b.run(finger(input.TouchStart, from), finger(input.TouchMove, (from+to)/2), finger(input.TouchMove, to), finger(input.TouchEnd))
+		b.run(finger(input.TouchStart, from), finger(input.TouchMove, (from+to)/2), finger(input.TouchMove, to),
+			finger(input.TouchEnd))
 	}
 	b.shows(".comparison h2", "(5 windows), then B")
 	b.shows(".comparison h2", "(10 windows)")
 }
 
-// A watch is a strip and words, and no line. It is red in the window in which it fires, and then waits until it looks again.
-// Its stream comes first, whose alarm it is stands there, and nothing is said of watches that are not armed again.
+// A watch is a strip and words, and no line. It is red in the window in which it fires, and then waits until it looks
+// again. Its stream comes first, whose alarm it is stands there, and nothing is said of watches that are not armed
+// again.
 func TestWatchFires(t *testing.T) {
 	first := recent(20)
 	a := newAct(t, 2, "{epsilon: 400, per: 24h}", first)
 	checkout, search, _ := strings.Cut(services(2, "{epsilon: 400, per: 24h}"), "  - name: search-latency")
-	a.streams = parsed(t, checkout+"  - name: search-latency"+strings.Replace(search, "    output: {topic: out}\n", twoWatches, 1))
+	a.streams = parsed(t,
+		checkout+"  - name: search-latency"+strings.Replace(search, "    output: {topic: out}\n", twoWatches, 1))
 	a.play(0, 18)
 	says := func(window int) {
 		since := -1
@@ -257,7 +265,8 @@ func TestWatchFires(t *testing.T) {
 	}
 	b := open(t, a, "#/")
 	b.until(`document.querySelector(".stream h2").textContent === "search-latency"`)
-	// It waits for 19 minutes. The first window after that begins 19 minutes after the one that fired, and ends a minute later.
+	// It waits for 19 minutes. The first window after that begins 19 minutes after the one that fired, and ends a minute
+	// later.
 	fired, again := a.end(17).Format("15:04"), a.end(17).Add(20*time.Minute).Format("15:04")
 	what := fmt.Sprintf("fired %s, looks again at %s", fired, again)
 	if a.end(17).Day() == time.Now().UTC().Day() && a.end(37).Day() == time.Now().UTC().Day() { // else there are days
@@ -281,13 +290,15 @@ func TestWatchFires(t *testing.T) {
 	b.shows(".head .pill.warn", "alarm: fire fired ")
 }
 
-// The budget view begins with the budgets that withhold windows, and says what one person can lose in a window and in a day.
+// The budget view begins with the budgets that withhold windows, and says what one person can lose in a window and in a
+// day.
 func TestBudgetView(t *testing.T) {
 	b, _ := picture{serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3`}.open(t)
 	t.Cleanup(b.clean)
 	var names []string
 	b.run(chromedp.Evaluate(`[...document.querySelectorAll(".budget h2")].map((e) => e.textContent)`, &names))
-	want(t, "budgets", names, []string{"checkout-latency withholds windows", "search-latency will withhold windows", "basket-size pays every window"})
+	want(t, "budgets", names, []string{"checkout-latency withholds windows", "search-latency will withhold windows",
+		"basket-size pays every window"})
 	b.shows(".loss", "One person loses at most ε 0.15 in a window, ε 96 in any 24 h.")
 	b.shows(".budget p", "It pays for every window on schedule")
 }

@@ -1,4 +1,5 @@
-// Command go follows an output topic of Louver and prints its figures, each once: a copy does not have to be added again.
+// Command go follows an output topic of Louver and prints its figures, each once: a copy does not have to be added
+// again.
 //
 //	go run ./deploy/examples/go localhost:9092 checkout.private
 //
@@ -16,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// figure is what this program wants of a record; deploy/RECORD.md has all fields. A json.Number keeps every digit, and nil
-// is null: the figure has no such thing.
+// figure is what this program wants of a record; deploy/RECORD.md has all fields. A json.Number keeps every digit, and
+// nil is null: the figure has no such thing.
 type figure struct {
 	Schema     string       `json:"schema"`
 	WindowEnd  string       `json:"window_end"`

@@ -42,8 +42,10 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		law   law
 	}{
 		{"margin median", mechanisms.Query{Mechanism: "margin", Prior: "uniform"}, exponential(Margin(1, 2, 1, 1), flat)},
-		{"margin p90 cells", mechanisms.Query{P: p("0.9"), Mechanism: "margin", Prior: "cells"}, exponential(Margin(9, 10, 1, 2), cells)},
-		{"margin p10 tilt", mechanisms.Query{P: p("0.1"), Tilt: [2]int64{5, 2}, Prior: "uniform"}, exponential(Margin(1, 10, 5, 2), flat)},
+		{"margin p90 cells", mechanisms.Query{P: p("0.9"), Mechanism: "margin", Prior: "cells"},
+			exponential(Margin(9, 10, 1, 2), cells)},
+		{"margin p10 tilt", mechanisms.Query{P: p("0.1"), Tilt: [2]int64{5, 2}, Prior: "uniform"},
+			exponential(Margin(1, 10, 5, 2), flat)},
 		{"duff p90", mechanisms.Query{P: p("0.9"), Mechanism: "duff", Prior: "uniform"}, exponential(Duff(9, 10), flat)},
 		{"duff p10 cells", mechanisms.Query{P: p("0.1"), Mechanism: "duff", Prior: "cells"}, exponential(Duff(1, 10), cells)},
 		{"rank p75", mechanisms.Query{P: p("0.75"), Mechanism: "rank"}, exponential(Rank(3, 4), flat)},
@@ -80,9 +82,12 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 			return Threshold(sample, 0.75, epsilon/1.5, epsilon/2, 0, bounds[1:len(bounds)-1])
 		}},
 		{"smooth_power median", mechanisms.Query{Mechanism: "smooth_power"}, median(Power)},
-		{"smooth_cauchy median", mechanisms.Query{Mechanism: "smooth_cauchy"}, median(func(e float64) Noise { return Cauchy(e, false) })},
-		{"smooth_cauchy published median", mechanisms.Query{Mechanism: "smooth_cauchy", Calibration: "published"}, median(func(e float64) Noise { return Cauchy(e, true) })},
-		{"smooth_student_t median", mechanisms.Query{Mechanism: "smooth_student_t"}, median(func(e float64) Noise { return Student(e, false) })},
+		{"smooth_cauchy median", mechanisms.Query{Mechanism: "smooth_cauchy"},
+			median(func(e float64) Noise { return Cauchy(e, false) })},
+		{"smooth_cauchy published median", mechanisms.Query{Mechanism: "smooth_cauchy", Calibration: "published"},
+			median(func(e float64) Noise { return Cauchy(e, true) })},
+		{"smooth_student_t median", mechanisms.Query{Mechanism: "smooth_student_t"},
+			median(func(e float64) Noise { return Student(e, false) })},
 		{"smooth_power p75", mechanisms.Query{P: p("0.75"), Mechanism: "smooth_power"}, func(epsilon float64) Law {
 			n := Power(epsilon)
 			return Smooth(last, float64(sample.Quantile(3, 4)), SmoothQuantile(sample, 3, 4, n.Beta), n)
@@ -305,7 +310,8 @@ func TestTrimmedByReplacement(t *testing.T) {
 
 // TestNoiseMoments compares E|Z| and E Z² with their tails.
 func TestNoiseMoments(t *testing.T) {
-	for _, n := range []Noise{Power(1), Student(1, false), Laplace(1, 1e-3, 0.05), Gaussian(1, 1e-3), LLN(1, 0.125), ULN(1, 0.125), Arsinh(1, 0.05)} {
+	for _, n := range []Noise{Power(1), Student(1, false), Laplace(1, 1e-3, 0.05), Gaussian(1, 1e-3), LLN(1, 0.125),
+		ULN(1, 0.125), Arsinh(1, 0.05)} {
 		mean, square := 0.0, 0.0
 		var ends []float64
 		for z := 0.0; z < 1e8; z = z*1.1 + 0.01 {

@@ -34,8 +34,8 @@ func Tilt(p, q int64) (a, b int64) {
 	return 1, 1
 }
 
-// Tail is min(3·max(l, r), 2·max(l, 2r) + p(n − few)), l = pn − qC and r = qc − pn, for p/q > ¾, and its mirror image for
-// p/q < ¼.
+// Tail is min(3·max(l, r), 2·max(l, 2r) + p(n − few)), l = pn − qC and r = qc − pn, for p/q > ¾, and its mirror image
+// for p/q < ¼.
 func Tail(p, q, few int64) Utility {
 	return Utility{
 		Level: func(below, equal, above int64) int64 {
@@ -187,8 +187,8 @@ func MeanOverGaps(s *Sample, u Utility, epsilon, target float64) float64 {
 	return sum / mass
 }
 
-// Flip is permute-and-flip (McKenna & Sheldon 2020) with coins p_x in proportion to μ(x)·e^{−ε·level(x)/d}, the largest of
-// them 1: P(x) = p_x·∫₀¹ Π_{y≠x}(1 − p_y·t) dt, by quadrature.
+// Flip is permute-and-flip (McKenna & Sheldon 2020) with coins p_x in proportion to μ(x)·e^{−ε·level(x)/d}, the largest
+// of them 1: P(x) = p_x·∫₀¹ Π_{y≠x}(1 − p_y·t) dt, by quadrature.
 func Flip(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 	levels := u.levels(s)
 	best := slices.Min(levels)

@@ -35,7 +35,8 @@ func Samples(points, users int, f func(h []int64)) {
 }
 
 // MaxLogRatio returns the largest |ln(P(x|h)/P(x|h'))| over all samples h of at most users users, all h' with one user
-// more and all outcomes x. A law that is ε-DP has at most ε. It is +Inf if an outcome has probability 0 on one side only.
+// more and all outcomes x. A law that is ε-DP has at most ε. It is +Inf if an outcome has probability 0 on one side
+// only.
 func MaxLogRatio(points, users int, law Law) float64 {
 	worst := 0.0
 	Neighbours(points, users, law, func(p, q []float64) {

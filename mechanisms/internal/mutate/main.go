@@ -1,12 +1,13 @@
-// Command mutate shows that the tests see a privacy defect: it makes each of the changes listed in mutations.yaml, one at
-// a time, and runs the tests that are named for it. A change that no test notices has survived, and the command fails.
+// Command mutate shows that the tests see a privacy defect: it makes each of the changes listed in mutations.yaml, one
+// at a time, and runs the tests that are named for it. A change that no test notices has survived, and the command
+// fails.
 //
 //	go run ./mechanisms/internal/mutate [-jobs n] [part of a description …]
 //
-// The list names what privacy rests on: sensitivities, shares of ε, weights, the bounds of the sums, and the places where
-// an exact figure could take a noisy one's place. Tools such as gremlins change operators wherever they find them. Few of
-// these changes touch privacy, most of those that do are no factor of a constant, and many change nothing that a test
-// could see. So the list is written by hand.
+// The list names what privacy rests on: sensitivities, shares of ε, weights, the bounds of the sums, and the places
+// where an exact figure could take a noisy one's place. Tools such as gremlins change operators wherever they find
+// them. Few of these changes touch privacy, most of those that do are no factor of a constant, and many change nothing
+// that a test could see. So the list is written by hand.
 //
 // The source tree stays as it is: `go test -overlay` compiles the changed file from a temporary directory.
 package main
@@ -70,7 +71,8 @@ func run(ctx context.Context, jobs int, only []string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			_, _ = fmt.Fprintf(os.Stderr, "%3d of %d, %s: %s: %s\n", done, len(mutations), time.Since(began).Round(time.Second), m.What, results[i])
+			_, _ = fmt.Fprintf(os.Stderr, "%3d of %d, %s: %s: %s\n", done, len(mutations), time.Since(began).Round(time.Second),
+				m.What, results[i])
 			return ctx.Err()
 		})
 	}

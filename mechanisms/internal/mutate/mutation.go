@@ -150,8 +150,8 @@ func (m *mutation) run(ctx context.Context, dir string, number int, limit time.D
 // changes make the code run for ever, which a test notices by its limit.
 const longest, shortest = 10 * time.Minute, time.Minute
 
-// sound shows that all tests pass as long as nothing is changed. It returns the limit for each package's tests on changed
-// code: several times as long as they take on sound code.
+// sound shows that all tests pass as long as nothing is changed. It returns the limit for each package's tests on
+// changed code: several times as long as they take on sound code.
 func sound(ctx context.Context, mutations []mutation) (limits map[string]time.Duration, err error) {
 	tests := map[string][]string{}
 	limits = map[string]time.Duration{}
@@ -174,9 +174,10 @@ func sound(ctx context.Context, mutations []mutation) (limits map[string]time.Du
 }
 
 // test runs some tests of a package and returns those that fail. A test that has begun and not ended has failed too: it
-// panicked in another goroutine, or took longer than the limit. It is an error if the code does not compile, or if there
-// is no such test.
-func test(ctx context.Context, target, tests string, limit time.Duration, options ...string) (failed []string, err error) {
+// panicked in another goroutine, or took longer than the limit. It is an error if the code does not compile, or if
+// there is no such test.
+func test(ctx context.Context, target, tests string, limit time.Duration,
+	options ...string) (failed []string, err error) {
 	args := append([]string{"test", "-json", "-timeout", limit.String(), "-run", "^(" + tests + ")$"}, options...)
 	args = append(args, target)
 	rapid, err := usesRapid(target)
@@ -228,7 +229,8 @@ func test(ctx context.Context, target, tests string, limit time.Duration, option
 	return failed, nil
 }
 
-// usesRapid reports whether the tests of a package import rapid, which writes a file for each failure unless told not to.
+// usesRapid reports whether the tests of a package import rapid, which writes a file for each failure unless told not
+// to.
 func usesRapid(target string) (bool, error) {
 	files, err := filepath.Glob(filepath.Join(target, "*_test.go"))
 	if err != nil {

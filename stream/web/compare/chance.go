@@ -26,18 +26,18 @@ const (
 //
 // Normal errors: X − Y is normal with variance σ² = a² + b², and the chance is erfc(d/(σ√2)).
 //
-// Gaussian errors of counts: nearly erfc((d − ½)/(σ√2)) with d rounded up, because the sum over the whole numbers from d on is
-// nearly the integral from d − ½ on.
+// Gaussian errors of counts: nearly erfc((d − ½)/(σ√2)) with d rounded up, because the sum over the whole numbers from
+// d on is nearly the integral from d − ½ on.
 //
 // Laplace errors of scales a ≠ b: the characteristic function of X − Y is 1/((1+a²t²)(1+b²t²)), in partial fractions
 // (a²/(1+a²t²) − b²/(1+b²t²))/(a² − b²). So its law is that mixture of two Laplace laws, and the chance is
 // (a²e^{−d/a} − b²e^{−d/b})/(a² − b²). For a → b this becomes (1 + d/2a)·e^{−d/a}.
 //
-// Geometric errors with p = e^{−1/a} ≠ q = e^{−1/b}: summing P(X = j)·P(Y = j − m) over j < 0, 0 ≤ j ≤ m and j > m gives
-// P(X − Y = m) = c·[(p^m + q^m)·pq/(1−pq) + (p^{m+1} − q^{m+1})/(p − q)] for m ≥ 0 with c = (1−p)(1−q)/((1+p)(1+q)), and
-// for p = q it gives c·p^m·(m + (1+p²)/(1−p²)). The chance is twice its sum over m ≥ d. Counts are whole numbers, so d is
-// rounded up. A count is also cut at 0, which brings two counts of the same truth nearer to each other: the chance is
-// then a bound.
+// Geometric errors with p = e^{−1/a} ≠ q = e^{−1/b}: summing P(X = j)·P(Y = j − m) over j < 0, 0 ≤ j ≤ m and j > m
+// gives P(X − Y = m) = c·[(p^m + q^m)·pq/(1−pq) + (p^{m+1} − q^{m+1})/(p − q)] for m ≥ 0 with c =
+// (1−p)(1−q)/((1+p)(1+q)), and for p = q it gives c·p^m·(m + (1+p²)/(1−p²)). The chance is twice its sum over m ≥ d.
+// Counts are whole numbers, so d is rounded up. A count is also cut at 0, which brings two counts of the same truth
+// nearer to each other: the chance is then a bound.
 func chance(x, y noise, d float64) (p float64, ok bool) {
 	if x.law != y.law {
 		return 0, false
@@ -80,16 +80,17 @@ func ofReach(l law, reach, level float64) noise {
 // chanceOfMeans is the probability that the means of two sets of values differ by at least d through independent errors
 // alone.
 //
-// The difference Z is a sum of symmetric errors, of Laplace scales s and a normal part of variance σ². Its characteristic
-// function is φ(t) = e^{−σ²t²/2}·∏ 1/(1+s²t²). On a circle of length T its law is that of Z up to what lies beyond, and
-// P(|Z| < d) = hd/π + (2/π)·Σ φ(hk)·sin(hkd)/k over k ≥ 1, with h = 2π/T (Poisson's summation formula).
+// The difference Z is a sum of symmetric errors, of Laplace scales s and a normal part of variance σ². Its
+// characteristic function is φ(t) = e^{−σ²t²/2}·∏ 1/(1+s²t²). On a circle of length T its law is that of Z up to what
+// lies beyond, and P(|Z| < d) = hd/π + (2/π)·Σ φ(hk)·sin(hkd)/k over k ≥ 1, with h = 2π/T (Poisson's summation
+// formula).
 //
 // Beyond: let V be the variance of Z, m its largest s and λ = 1/max(√V, 2m). For λs ≤ 1/2 a Laplace error has
 // E e^{λX} = 1/(1−λ²s²) ≤ e^{4λ²s²/3}, so P(|Z| > far) ≤ 2·e^{2λ²V/3−λ·far} ≤ 4·e^{−λ·far}, which is below 2e-9 for
 // far = 22/λ.
 //
-// A geometric error counts as a Laplace error of the same scale: that is a geometric error plus an independent symmetric
-// one, so the chance is rather too high. A Gaussian error of a count counts as a normal one.
+// A geometric error counts as a Laplace error of the same scale: that is a geometric error plus an independent
+// symmetric one, so the chance is rather too high. A Gaussian error of a count counts as a normal one.
 func chanceOfMeans(x, y []noise, d float64) float64 {
 	variance, largest := 0.0, 0.0 // of the normal part at first
 	scales := map[float64]float64{}

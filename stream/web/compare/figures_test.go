@@ -62,7 +62,8 @@ func TestChanceOfCounts(t *testing.T) {
 	values := make([]int64, 5000)
 	draw := func(l law, epsilon float64, source random) []int64 {
 		named := map[law]string{geometric: "geometric", gaussian: "gaussian"}[l]
-		m := query(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: named, Epsilon: decimal.NewFromFloat(epsilon), Grid: g})
+		m := query(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: named, Epsilon: decimal.NewFromFloat(epsilon),
+			Grid: g})
 		s := sample(g, values...)
 		drawn := make([]int64, n)
 		for i := range drawn {
@@ -130,7 +131,8 @@ func TestChance(t *testing.T) {
 		for i, d := range distances {
 			p, _ := chance(noise{c.law, c.a}, noise{c.law, c.b}, d)
 			if got := float64(hits[i]) / n; math.Abs(got-p) > far(n, 15) {
-				t.Errorf("law %d, scales %g and %g: a difference of %g has a chance of %.4f; drawn %.4f", c.law, c.a, c.b, d, p, got)
+				t.Errorf("law %d, scales %g and %g: a difference of %g has a chance of %.4f; drawn %.4f", c.law, c.a, c.b, d, p,
+					got)
 			}
 		}
 	}
@@ -174,7 +176,8 @@ func TestMediansThatDoNotChange(t *testing.T) {
 		}
 		return sample(g, values...)
 	}
-	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: decimal.NewFromFloat(0.02), Grid: g, Prior: "adaptive", ExpectedUsers: 3000}
+	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: decimal.NewFromFloat(0.02), Grid: g, Prior: "adaptive",
+		ExpectedUsers: 3000}
 	m := query(t, q)
 	filter, err := mechanisms.NewFilter(q)
 	if err != nil {
@@ -191,8 +194,10 @@ func TestMediansThatDoNotChange(t *testing.T) {
 		band := filter.Smoothed(d.Values[0].Number, &users.Value)
 		filter.Predict()
 		n := func(x int64) *json.Number { return new(json.Number(fmt.Sprint(x))) }
-		r := outputs.Record{Release: "p50", Statistic: "median", Mechanism: "margin", Unit: "ms", Value: n(d.Values[0].Number)}
-		err = json.Unmarshal(fmt.Appendf(nil, `{"smoothed":{"value":%d,"low":%d,"high":%d}}`, band.Value, band.Low, band.High), &r)
+		r := outputs.Record{Release: "p50", Statistic: "median", Mechanism: "margin", Unit: "ms",
+			Value: n(d.Values[0].Number)}
+		err = json.Unmarshal(fmt.Appendf(nil, `{"smoothed":{"value":%d,"low":%d,"high":%d}}`, band.Value, band.Low,
+			band.High), &r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,13 +217,14 @@ func TestMediansThatDoNotChange(t *testing.T) {
 		}
 		last = next
 	}
-	// Neighbouring comparisons share a figure, so every second one is independent. With n = 500 of them and a probability of
-	// 5 %, more than t = 11 % are changes with a probability of at most e^{−n·KL(t, 0.05)} = 3e-7.
+	// Neighbouring comparisons share a figure, so every second one is independent. With n = 500 of them and a probability
+	// of 5 %, more than t = 11 % are changes with a probability of at most e^{−n·KL(t, 0.05)} = 3e-7.
 	if changes > windows*11/100 {
 		t.Errorf("%d of %d comparisons see a change where there is none; want at most 11 %%", changes, windows)
 	}
 	if seen <= windows*11/100 {
-		t.Errorf("with bands of a tenth of their width %d of %d comparisons see a change; want the test to see that", seen, windows)
+		t.Errorf("with bands of a tenth of their width %d of %d comparisons see a change; want the test to see that", seen,
+			windows)
 	}
 	// Of 100 pairs of ranges of five windows, more than t = 20 % change with a probability of at most
 	// e^{−100·KL(t, 0.05)} = 9e-7.
@@ -236,7 +242,8 @@ func TestMediansThatDoNotChange(t *testing.T) {
 		}
 	}
 	if changes > 20 || seen <= 20 {
-		t.Errorf("%d of 100 pairs of ranges see a change where there is none, and %d with bands of a tenth of their width; want at most 20, and more", changes, seen)
+		t.Errorf("%d of 100 pairs of ranges see a change where there is none, and %d with bands of a tenth of their "+
+			"width; want at most 20, and more", changes, seen)
 	}
 	slow := people(360)
 	release(slow)
@@ -278,20 +285,39 @@ func TestCompared(t *testing.T) {
 		sentence string
 	}{
 		{"counts", count("812"), count("822"), "noise", "812 → 822 users: noise alone does this in 57 of 100 cases."},
-		{"counts far apart", count("812"), count("400"), "change", "812 → 400 users: noise alone does this in fewer than 1 of 1,000 cases."},
-		{"counts with Gaussian noise", gaussians("812"), gaussians("822"), "noise", "812 → 822 users: noise alone does this in 50 of 100 cases."},
-		{"counts of different laws", count("812"), gaussians("822"), "unknown", "812 → 822 users: nothing public says how often noise alone makes such a difference."},
-		{"counts some way apart", count("812"), count("870"), "change", "812 → 870 users: noise alone does this in 1 of 100 cases."},
-		{"the same", count("812"), count("812"), "noise", "812 → 812 users: the two figures are the same. The noise may still hide a difference."},
-		{"withheld", count("812"), record(`"value":null,"reason":"too_few_users"`), "unknown", "Nothing can be compared: the figure of the window that ends at 2026-11-20T08:15:00Z is withheld (too_few_users)."},
-		{"means", record(`"mechanism":"clipped","value":100,"error_95":10`), record(`"mechanism":"clipped","value":106,"error_95":10`), "noise", "100 → 106 ms: noise alone does this in 31 of 100 cases."},
-		{"means with Gaussian noise", record(`"mechanism":"clipped_gaussian","value":100,"error_95":10`), record(`"mechanism":"clipped_gaussian","value":106,"error_95":10`), "noise", "100 → 106 ms: noise alone does this in 41 of 100 cases."},
-		{"of different mechanisms", record(`"mechanism":"clipped_gaussian","value":100,"error_95":10`), record(`"mechanism":"clipped","value":106,"error_95":10`), "unknown", "100 → 106 ms: nothing public says how often noise alone makes such a difference."},
-		{"a quantile alone", record(`"value":100,"p_low":0.4,"p_high":0.6`), record(`"value":106,"p_low":0.4,"p_high":0.6`), "unknown", "100 → 106 ms: nothing public says how often noise alone makes such a difference."},
+		{"counts far apart", count("812"), count("400"), "change",
+			"812 → 400 users: noise alone does this in fewer than 1 of 1,000 cases."},
+		{"counts with Gaussian noise", gaussians("812"), gaussians("822"), "noise",
+			"812 → 822 users: noise alone does this in 50 of 100 cases."},
+		{"counts of different laws", count("812"), gaussians("822"), "unknown",
+			"812 → 822 users: nothing public says how often noise alone makes such a difference."},
+		{"counts some way apart", count("812"), count("870"), "change",
+			"812 → 870 users: noise alone does this in 1 of 100 cases."},
+		{"the same", count("812"), count("812"), "noise",
+			"812 → 812 users: the two figures are the same. The noise may still hide a difference."},
+		{"withheld", count("812"), record(`"value":null,"reason":"too_few_users"`), "unknown",
+			"Nothing can be compared: the figure of the window that ends at 2026-11-20T08:15:00Z is withheld (too_few_users)."},
+		{"means", record(`"mechanism":"clipped","value":100,"error_95":10`),
+			record(`"mechanism":"clipped","value":106,"error_95":10`), "noise",
+			"100 → 106 ms: noise alone does this in 31 of 100 cases."},
+		{"means with Gaussian noise", record(`"mechanism":"clipped_gaussian","value":100,"error_95":10`),
+			record(`"mechanism":"clipped_gaussian","value":106,"error_95":10`), "noise",
+			"100 → 106 ms: noise alone does this in 41 of 100 cases."},
+		{"of different mechanisms", record(`"mechanism":"clipped_gaussian","value":100,"error_95":10`),
+			record(`"mechanism":"clipped","value":106,"error_95":10`), "unknown",
+			"100 → 106 ms: nothing public says how often noise alone makes such a difference."},
+		{"a quantile alone", record(`"value":100,"p_low":0.4,"p_high":0.6`), record(`"value":106,"p_low":0.4,"p_high":0.6`),
+			"unknown", "100 → 106 ms: nothing public says how often noise alone makes such a difference."},
 		// Only the sides that face each other matter.
-		{"bands", record(`"value":100,"smoothed":{"value":100,"low":0,"high":104}`), record(`"value":120,"smoothed":{"value":120,"low":116,"high":900}`), "change", "100 → 120 ms: noise alone does this in fewer than 1 of 1,000 cases."},
-		{"intervals", record(`"value":100,"interval":{"level":0.9,"low":80,"high":120}`), record(`"value":120,"interval":{"level":0.9,"low":100,"high":130}`), "noise", "100 → 120 ms: noise alone does this in 22 of 100 cases."},
-		{"a value at the end of its band", record(`"value":100,"interval":{"level":0.9,"low":80,"high":100}`), record(`"value":101,"interval":{"level":0.9,"low":101,"high":130}`), "noise", "100 → 101 ms: noise alone does this in 22 of 100 cases."},
+		{"bands", record(`"value":100,"smoothed":{"value":100,"low":0,"high":104}`),
+			record(`"value":120,"smoothed":{"value":120,"low":116,"high":900}`), "change",
+			"100 → 120 ms: noise alone does this in fewer than 1 of 1,000 cases."},
+		{"intervals", record(`"value":100,"interval":{"level":0.9,"low":80,"high":120}`),
+			record(`"value":120,"interval":{"level":0.9,"low":100,"high":130}`), "noise",
+			"100 → 120 ms: noise alone does this in 22 of 100 cases."},
+		{"a value at the end of its band", record(`"value":100,"interval":{"level":0.9,"low":80,"high":100}`),
+			record(`"value":101,"interval":{"level":0.9,"low":101,"high":130}`), "noise",
+			"100 → 101 ms: noise alone does this in 22 of 100 cases."},
 	} {
 		got := Figures(c.a, c.b)
 		if got.Verdict != c.verdict || got.Sentence != c.sentence {

@@ -33,7 +33,8 @@ type Average struct {
 // AverageOf takes at least one record, all of one release and in order.
 func AverageOf(records []outputs.Record) Average {
 	first, last := records[0], records[len(records)-1]
-	m := Average{Stream: first.Stream, Group: first.Group, Release: first.Release, From: first.WindowStart, To: last.WindowEnd}
+	m := Average{Stream: first.Stream, Group: first.Group, Release: first.Release, From: first.WindowStart,
+		To: last.WindowEnd}
 	sum, finest := decimal.Decimal{}, int32(0)
 	for _, r := range records {
 		if r.Value == nil {
@@ -51,7 +52,8 @@ func AverageOf(records []outputs.Record) Average {
 	return m
 }
 
-// Shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not independent.
+// Shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not
+// independent.
 func (a Average) Shares(b Average) bool {
 	ids := map[string]bool{}
 	for _, f := range a.figures {
@@ -73,7 +75,8 @@ func Means(a, b Average) Comparison {
 	}
 	d := b.mean.Sub(a.mean)
 	c.Difference = new(exactly(d.Round(6)))
-	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(numberOf(*a.Value), numberOf(*b.Value)), y.Unit)) + fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
+	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(numberOf(*a.Value), numberOf(*b.Value)), y.Unit)) +
+		fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {
 		left = fmt.Sprintf(" Without %s.", several(n, "withheld window"))

@@ -11,7 +11,8 @@ import (
 // The chance that two means differ is that of two values if each is the mean of one, and that of real sums of errors.
 func TestChanceOfMeans(t *testing.T) {
 	for _, d := range []float64{0.1, 1, 5, 20, 60} {
-		for _, c := range [][2]noise{{{laplace, 3}, {laplace, 3}}, {{laplace, 3}, {laplace, 10}}, {{normal, 3}, {normal, 10}}} {
+		for _, c := range [][2]noise{{{laplace, 3}, {laplace, 3}}, {{laplace, 3}, {laplace, 10}},
+			{{normal, 3}, {normal, 10}}} {
 			exact, _ := chance(c[0], c[1], d)
 			// Scales are rounded up by at most a thousandth, which moves no chance by more than that.
 			if p := chanceOfMeans(c[:1], c[1:], d); math.Abs(p-exact) > 1e-3 || p < exact-1e-6 {
@@ -19,7 +20,8 @@ func TestChanceOfMeans(t *testing.T) {
 			}
 		}
 	}
-	if p, want := chanceOfMeans([]noise{{gaussian, 30}}, []noise{{gaussian, 40}}, 50), math.Erfc(1/math.Sqrt2); math.Abs(p-want) > 1e-6 {
+	if p, want := chanceOfMeans([]noise{{gaussian, 30}}, []noise{{gaussian, 40}}, 50),
+		math.Erfc(1/math.Sqrt2); math.Abs(p-want) > 1e-6 {
 		t.Errorf("Gaussian counts: %.7f; want %.7f", p, want)
 	}
 	const n = 100000
@@ -68,7 +70,8 @@ func TestChanceOfMeans(t *testing.T) {
 // Two numbers of a sentence have equally many digits behind the point.
 func TestNumbersAreRoundedAlike(t *testing.T) {
 	number := func(text string) decimal.Decimal { return decimal.RequireFromString(text) }
-	for got, want := range map[string]string{both(number("12"), number("12.25")): "12.00 → 12.25", both(number("812"), number("860")): "812 → 860",
+	for got, want := range map[string]string{both(number("12"), number("12.25")): "12.00 → 12.25",
+		both(number("812"), number("860")): "812 → 860",
 		both(number("1e3"), number("860")): "1000 → 860"} {
 		if got != want {
 			t.Errorf("%s; want %s", got, want)

@@ -10,8 +10,9 @@ import (
 // byNoise returns the chance of a difference of d. It uses the first of these that both records have:
 //
 //   - interval, which was paid for: an interval of that level around the value;
-//   - error_95: the law of a count's noise is known from its mechanism and its ε. That of means and sums is Laplace, or normal for
-//     clipped_gaussian, and error_95 bounds it. It does not cover what was cut away, which may differ between windows;
+//   - error_95: the law of a count's noise is known from its mechanism and its ε. That of means and sums is Laplace, or
+//     normal for clipped_gaussian, and error_95 bounds it. It does not cover what was cut away, which may differ
+//     between windows;
 //   - smoothed: the free 90 % band of a quantile, from this and earlier releases.
 //
 // The two sides of an interval or band may differ in length. If both values have the same truth, only the sides that
@@ -28,7 +29,8 @@ func byNoise(a, b outputs.Record, d float64) (basis string, p float64, ok bool) 
 		p, ok = chance(errorOf(a), errorOf(b), d)
 		return "error_95", p, ok
 	}
-	if s, t := a.Smoothed, b.Smoothed; s != nil && t != nil && s.Low != nil && s.High != nil && t.Low != nil && t.High != nil {
+	if s, t := a.Smoothed, b.Smoothed; s != nil && t != nil && s.Low != nil && s.High != nil && t.Low != nil &&
+		t.High != nil {
 		p, ok = chance(facing(a, *s.Low, *s.High, up, 0.9), facing(b, *t.Low, *t.High, !up, 0.9), d)
 		return "smoothed", p, ok
 	}
@@ -63,10 +65,10 @@ func atLeast(reach float64, r outputs.Record) float64 {
 	return max(reach, math.Pow(10, float64(numberOf(*r.Value).Exponent())))
 }
 
-// byNoiseOfMeans returns the chance that the means of two ranges differ by d if the means of the truth are the same, from
-// the first basis of [byNoise] that all records have. Each window has a draw of its own, so the errors are independent, even
-// where windows overlap. An interval or band counts with the longer of its sides. Counts are cut at 0: if many of them are
-// there, a range of smaller counts seems a little larger than it is.
+// byNoiseOfMeans returns the chance that the means of two ranges differ by d if the means of the truth are the same,
+// from the first basis of [byNoise] that all records have. Each window has a draw of its own, so the errors are
+// independent, even where windows overlap. An interval or band counts with the longer of its sides. Counts are cut at
+// 0: if many of them are there, a range of smaller counts seems a little larger than it is.
 func byNoiseOfMeans(a, b []outputs.Record, d float64) (basis string, p float64, ok bool) {
 	for _, by := range bases {
 		x, inA := all(a, by.noise)

@@ -20,7 +20,8 @@ const leastBefore = 3
 // Signal says that a figure differs from those before it by more than noise explains. Its JSON names are public.
 type Signal struct {
 	ID string `json:"id"` // of the record
-	// Probability is how often noise alone makes such a difference between one figure and the mean of those before it, at most.
+	// Probability is how often noise alone makes such a difference between one figure and the mean of those before it, at
+	// most.
 	Probability float64 `json:"probability"`
 	// Basis names the source of the probability, as in [Comparison].
 	Basis    string `json:"basis"`
@@ -34,8 +35,8 @@ type Point struct {
 	laws   [len(bases)]noise // of its error, by basis; a scale of 0: not known
 }
 
-// PointOf prepares a figure. It returns nil if it cannot be compared: it is withheld, or that of a watch, or it repeats a value
-// that is published on change.
+// PointOf prepares a figure. It returns nil if it cannot be compared: it is withheld, or that of a watch, or it repeats
+// a value that is published on change.
 func PointOf(r outputs.Record) *Point {
 	if r.Value == nil || r.Held() {
 		return nil
@@ -52,43 +53,46 @@ func (p *Point) cut() bool {
 	return p.value == 0 && (p.record.Mechanism == "geometric" || p.record.Mechanism == "gaussian")
 }
 
-// Signal compares a figure with those of its release whose windows ended before it began: usually those of an hour. It is a
-// signal if noise alone makes such a difference with a probability below alpha. nil: it is not, or nothing public tells.
+// Signal compares a figure with those of its release whose windows ended before it began: usually those of an hour. It
+// is a signal if noise alone makes such a difference with a probability below alpha. nil: it is not, or nothing public
+// tells.
 //
 // # Why false marks are rare
 //
-// A figure is compared once, so a series of n windows a day makes n comparisons a day. With alpha = [FalseMarksPerDay]/n
-// the probability that any of them is a false mark is at most FalseMarksPerDay (Bonferroni: the union bound holds however
-// the comparisons depend on each other, and they do, for hours overlap).
+// A figure is compared once, so a series of n windows a day makes n comparisons a day. With alpha =
+// [FalseMarksPerDay]/n the probability that any of them is a false mark is at most FalseMarksPerDay (Bonferroni: the
+// union bound holds however the comparisons depend on each other, and they do, for hours overlap).
 //
-// It remains to bound one comparison. Let the truth be the same in all these windows, X the error of the figure and Ȳ the
-// mean of the n independent errors Yᵢ before it. For every real t:
+// It remains to bound one comparison. Let the truth be the same in all these windows, X the error of the figure and Ȳ
+// the mean of the n independent errors Yᵢ before it. For every real t:
 //
 //   - Laplace of scale b: P(X ≥ t) ≤ ½·e^{−t/b}. For t ≥ 0 they are equal. For t < 0 and u = e^{−t/b} it says
 //     1 − 1/(2u) ≤ u/2, which is (u − 1)² ≥ 0.
-//   - Geometric with p = e^{−1/b}: P(X ≥ t) ≤ e^{−t/b}/(1 + p). For t > 0 the tail from ⌈t⌉ on is p^⌈t⌉/(1+p). For t ≤ 0
-//     and u = p^t it follows from (u − 1)(u − p) ≥ 0.
+//   - Geometric with p = e^{−1/b}: P(X ≥ t) ≤ e^{−t/b}/(1 + p). For t > 0 the tail from ⌈t⌉ on is p^⌈t⌉/(1+p). For t ≤
+//     0 and u = p^t it follows from (u − 1)(u − p) ≥ 0.
 //
 // Put t = d + Ȳ and take the mean over Ȳ: P(X − Ȳ ≥ d) ≤ c·e^{−d/b}·∏ E[e^{Yᵢ/(nb)}] with c = ½ or 1/(1+p). Both sides
-// together have twice that. The factors are the moment generating functions of the errors ([noise.moment]), and nearly 1.
+// together have twice that. The factors are the moment generating functions of the errors ([noise.moment]), and nearly
+// 1.
 //
-// Normal errors and those of gaussian counts are sub-Gaussian: E[e^{λY}] ≤ e^{λ²s²/2} with their scale s (Canonne, Kamath
-// and Steinke 2020 for the discrete Gaussian). So P(|X − Ȳ| ≥ d) ≤ 2·e^{−d²/2v} with v = s² + Σsᵢ²/n².
+// Normal errors and those of gaussian counts are sub-Gaussian: E[e^{λY}] ≤ e^{λ²s²/2} with their scale s (Canonne,
+// Kamath and Steinke 2020 for the discrete Gaussian). So P(|X − Ȳ| ≥ d) ≤ 2·e^{−d²/2v} with v = s² + Σsᵢ²/n².
 //
-// A count is cut at 0. If none before it is 0, none of these is cut. The figure itself may be: that only brings it nearer
-// to them. So whenever such a figure is marked, it would be marked without the cut, too. If any of them is 0, nothing is
-// compared.
+// A count is cut at 0. If none before it is 0, none of these is cut. The figure itself may be: that only brings it
+// nearer to them. So whenever such a figure is marked, it would be marked without the cut, too. If any of them is 0,
+// nothing is compared.
 //
-// The laws of counts are those of the mechanisms. That of a mean or sum is as in [Figures]. An interval or a smoothed band says
-// how often it misses, and not what lies far beyond it: there the bound holds as long as the tails are no heavier than
-// exponential ones.
+// The laws of counts are those of the mechanisms. That of a mean or sum is as in [Figures]. An interval or a smoothed
+// band says how often it misses, and not what lies far beyond it: there the bound holds as long as the tails are no
+// heavier than exponential ones.
 func (p *Point) Signal(before []*Point, alpha float64) *Signal {
 	if len(before) < leastBefore {
 		return nil
 	}
 	mean, basis := 0., -1
 	for _, b := range before {
-		if b.cut() || b.record.Statistic != p.record.Statistic || b.record.Unit != p.record.Unit || b.record.Mechanism != p.record.Mechanism {
+		if b.cut() || b.record.Statistic != p.record.Statistic || b.record.Unit != p.record.Unit ||
+			b.record.Mechanism != p.record.Mechanism {
 			return nil
 		}
 		mean += b.value / float64(len(before))
@@ -116,7 +120,8 @@ func (p *Point) Signal(before []*Point, alpha float64) *Signal {
 	value := numberOf(*p.record.Value)
 	return &Signal{ID: p.record.ID, Probability: chance, Basis: bases[basis].name,
 		Sentence: fmt.Sprintf("%s is %s %s, the mean of the %s before it, by more than noise explains.",
-			strings.TrimSpace(value.String()+" "+p.record.Unit), direction, alike(decimal.NewFromFloat(mean), value), several(len(before), "window"))}
+			strings.TrimSpace(value.String()+" "+p.record.Unit), direction, alike(decimal.NewFromFloat(mean), value),
+			several(len(before), "window"))}
 }
 
 // farFromMean bounds the probability that an error is at least d > 0 away from the mean of others: see [Point.Signal].

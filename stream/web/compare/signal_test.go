@@ -13,10 +13,10 @@ import (
 
 // In 10,000 days of a window a minute, pure noise marks some window on at most 1 % of the days.
 //
-// The number of days with a mark is at most binomial with a probability of 0.01. Chernoff's bound for 100 expected days,
-// e^{−100·((1+x)·ln(1+x)−x)}, is below 1e-6 for x = 0.56: more than 156 days would refute the bound. It is nearly exact for
-// geometric and Laplace errors, so that about 95 days are expected. Fewer than 50 would say that the test is blind:
-// e^{−95·((1+x)·ln(1+x)−x)} is below 1e-6 for x = −0.5. Sub-Gaussian tails are bounded less closely.
+// The number of days with a mark is at most binomial with a probability of 0.01. Chernoff's bound for 100 expected
+// days, e^{−100·((1+x)·ln(1+x)−x)}, is below 1e-6 for x = 0.56: more than 156 days would refute the bound. It is nearly
+// exact for geometric and Laplace errors, so that about 95 days are expected. Fewer than 50 would say that the test is
+// blind: e^{−95·((1+x)·ln(1+x)−x)} is below 1e-6 for x = −0.5. Sub-Gaussian tails are bounded less closely.
 func TestNoiseIsSeldomMarked(t *testing.T) {
 	const days, perDay, hour = 10_000, 1440, 60
 	for _, c := range []struct {
@@ -29,7 +29,8 @@ func TestNoiseIsSeldomMarked(t *testing.T) {
 			others[i] = x
 		}
 		const alpha = FalseMarksPerDay / perDay
-		limit := float64(sort.Search(100_000, func(i int) bool { return farFromMean(x, others, float64(i)/100) < alpha })) / 100
+		limit := float64(sort.Search(100_000,
+			func(i int) bool { return farFromMean(x, others, float64(i)/100) < alpha })) / 100
 		source := rand.New(rand.NewPCG(3, uint64(c.law))) //nolint:gosec // to be repeated
 		draw := map[law]func() float64{
 			geometric: func() float64 {
@@ -68,7 +69,8 @@ func points(t *testing.T, text string, values ...int) (all []*Point) {
 	t.Helper()
 	for i, v := range values {
 		number := func(x int) string { return fmt.Sprint(x) }
-		r, ok, err := outputs.Decode([]byte(strings.NewReplacer("ID", number(i), "VALUE", number(v), "LOW", number(v-10), "HIGH", number(v+10)).Replace(text)))
+		r, ok, err := outputs.Decode([]byte(strings.NewReplacer("ID", number(i), "VALUE", number(v), "LOW", number(v-10),
+			"HIGH", number(v+10)).Replace(text)))
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
@@ -83,7 +85,8 @@ const (
 		`"smoothed":{"value":100,"low":LOW,"high":HIGH}}`
 )
 
-// A planted change is marked, up and down, and what noise explains is not. Nothing is said after counts that may have been cut.
+// A planted change is marked, up and down, and what noise explains is not. Nothing is said after counts that may have
+// been cut.
 func TestChangeIsMarked(t *testing.T) {
 	const alpha = FalseMarksPerDay / 1440
 	const before = ", the mean of the 6 windows before it, by more than noise explains."
@@ -91,9 +94,12 @@ func TestChangeIsMarked(t *testing.T) {
 		points   []*Point
 		sentence string
 	}{
-		"a rise":                 {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1300), "1300 users is above 1000.0" + before},
-		"nobody":                 {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 0), "0 users is below 1000.0" + before},
-		"noise":                  {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1080), ""}, // e^{−8} is not rare in a day
+		"a rise": {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1300),
+			"1300 users is above 1000.0" + before},
+		"nobody": {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 0),
+			"0 users is below 1000.0" + before},
+		// e^{−8} is not rare in a day
+		"noise":                  {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1080), ""},
 		"after a count of 0":     {points(t, aCount, 1000, 0, 1000, 1000, 2000), ""},
 		"after too few":          {points(t, aCount, 1000, 1000, 2000), ""},
 		"a quantile":             {points(t, aQuantile, 100, 104, 98, 102, 99, 101, 240), "240 ms is above 100.7" + before},
@@ -106,7 +112,8 @@ func TestChangeIsMarked(t *testing.T) {
 		switch {
 		case c.sentence == "" && got != nil:
 			t.Errorf("%s: %+v; want no mark", what, got)
-		case c.sentence != "" && (got == nil || got.Sentence != c.sentence || got.Probability >= alpha || got.ID != fmt.Sprint(last)):
+		case c.sentence != "" &&
+			(got == nil || got.Sentence != c.sentence || got.Probability >= alpha || got.ID != fmt.Sprint(last)):
 			t.Errorf("%s: %+v; want %q", what, got, c.sentence)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// comparedWatch compares two windows of a watch, whose records have values. A watch answers yes or no. How sure an answer
-// is follows from its false_alarms and its margin, and not from the two records, so the verdict is always unknown.
+// comparedWatch compares two windows of a watch, whose records have values. A watch answers yes or no. How sure an
+// answer is follows from its false_alarms and its margin, and not from the two records, so the verdict is always
+// unknown.
 func comparedWatch(a, b outputs.Record) Comparison {
 	c := Comparison{Verdict: "unknown", Difference: new(exactly(numberOf(*b.Value).Sub(numberOf(*a.Value))))}
 	s, t := a.Since, b.Since
@@ -55,7 +56,8 @@ func isWatch(r outputs.Record) bool { return r.Statistic == record.StatisticWatc
 func fires(r outputs.Record) bool { return numberOf(*r.Value).IsPositive() }
 
 func firesAt(firing, silent outputs.Record) string {
-	return fmt.Sprintf("The watch fires in the window that ends at %s, and is silent in the one that ends at %s.", clock(firing.WindowEnd), clock(silent.WindowEnd))
+	return fmt.Sprintf("The watch fires in the window that ends at %s, and is silent in the one that ends at %s.",
+		clock(firing.WindowEnd), clock(silent.WindowEnd))
 }
 
 // silence says how little follows from it.
@@ -64,5 +66,6 @@ func silence(r outputs.Record) string {
 	if r.Excess95 != nil {
 		seen = fmt.Sprintf(": %s users beyond its limit are seen with 95 %%", *r.Excess95)
 	}
-	return "That says little. They may differ, and either may be beyond the limit by less than the watch can see" + seen + "."
+	return "That says little. They may differ, and either may be beyond the limit by less than the watch can see" + seen +
+		"."
 }

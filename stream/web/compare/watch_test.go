@@ -9,7 +9,8 @@ import (
 // Two silent windows of a watch are not two figures that agree: the watch may have missed a difference in either.
 func TestCompareWatch(t *testing.T) {
 	record := func(end, rest string) outputs.Record {
-		r, ok, err := outputs.Decode([]byte(`{"schema":"louver.release.v1","id":"` + end + `","statistic":"watch","mechanism":"sparse_vector","unit":"","window_end":"` + end + `",` + rest + `}`))
+		r, ok, err := outputs.Decode([]byte(`{"schema":"louver.release.v1","id":"` + end +
+			`","statistic":"watch","mechanism":"sparse_vector","unit":"","window_end":"` + end + `",` + rest + `}`))
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
@@ -29,14 +30,20 @@ func TestCompareWatch(t *testing.T) {
 		sentence   string
 	}{
 		{"silent", silent(eight), silent(nine), "0", "The watch is silent in both windows. " + little},
-		{"silent, without a margin", record(eight, `"value":0`), record(nine, `"value":0`), "0", "The watch is silent in both windows. " + unknown + "."},
-		{"begins", silent(eight), firing(nine, nine), "1", "The watch fires in the window that ends at " + nine + ", and is silent in the one that ends at " + eight + "."},
-		{"is over", firing(eight, eight), silent(nine), "-1", "The watch fires in the window that ends at " + eight + ", and is silent in the one that ends at " + nine + "."},
-		{"one alarm", firing(nine, eight), firing(ten, eight), "0", "Both are the same alarm: the watch fires since the window that ends at " + eight + "."},
-		{"two alarms", firing(eight, eight), firing(ten, ten), "0", "The watch fires in both windows, and was armed again in between."},
+		{"silent, without a margin", record(eight, `"value":0`), record(nine, `"value":0`), "0",
+			"The watch is silent in both windows. " + unknown + "."},
+		{"begins", silent(eight), firing(nine, nine), "1", "The watch fires in the window that ends at " + nine +
+			", and is silent in the one that ends at " + eight + "."},
+		{"is over", firing(eight, eight), silent(nine), "-1", "The watch fires in the window that ends at " + eight +
+			", and is silent in the one that ends at " + nine + "."},
+		{"one alarm", firing(nine, eight), firing(ten, eight), "0",
+			"Both are the same alarm: the watch fires since the window that ends at " + eight + "."},
+		{"two alarms", firing(eight, eight), firing(ten, ten), "0",
+			"The watch fires in both windows, and was armed again in between."},
 	} {
 		got := Figures(c.a, c.b)
-		if got.Verdict != "unknown" || got.Probability != nil || got.Difference.String() != c.difference || got.Sentence != c.sentence {
+		if got.Verdict != "unknown" || got.Probability != nil || got.Difference.String() != c.difference ||
+			got.Sentence != c.sentence {
 			t.Errorf("%s: %+v; want a difference of %s, %s", c.name, got, c.difference, c.sentence)
 		}
 	}
@@ -44,10 +51,13 @@ func TestCompareWatch(t *testing.T) {
 		a, b     []outputs.Record
 		sentence string
 	}{
-		{[]outputs.Record{silent(eight)}, []outputs.Record{silent(nine), silent(ten)}, "The watch is silent in both ranges. " + little},
-		{[]outputs.Record{silent(eight)}, []outputs.Record{firing(nine, nine), firing(ten, nine)}, "The watch fires in 0 of 1 window, then in 2 of 2."},
+		{[]outputs.Record{silent(eight)}, []outputs.Record{silent(nine), silent(ten)},
+			"The watch is silent in both ranges. " + little},
+		{[]outputs.Record{silent(eight)}, []outputs.Record{firing(nine, nine), firing(ten, nine)},
+			"The watch fires in 0 of 1 window, then in 2 of 2."},
 	} {
-		if got := Means(AverageOf(c.a), AverageOf(c.b)); got.Verdict != "unknown" || got.Probability != nil || got.Sentence != c.sentence {
+		if got := Means(AverageOf(c.a), AverageOf(c.b)); got.Verdict != "unknown" || got.Probability != nil ||
+			got.Sentence != c.sentence {
 			t.Errorf("%+v; want %s", got, c.sentence)
 		}
 	}

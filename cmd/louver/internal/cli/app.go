@@ -26,8 +26,8 @@ type App struct {
 	Level zap.AtomicLevel
 }
 
-// UntilSignal returns the context of a service, which SIGINT, SIGTERM and SIGHUP end. The second signal kills the process.
-// Commands that end by themselves ignore signals.
+// UntilSignal returns the context of a service, which SIGINT, SIGTERM and SIGHUP end. The second signal kills the
+// process. Commands that end by themselves ignore signals.
 func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(a.Context, endings()...)
 	context.AfterFunc(ctx, stop)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// bindingRoot names the directory of service bindings, as in the Service Binding Specification for Kubernetes 1.1: each is
-// a directory of its own, with one file for each entry. Operators such as the one of Strimzi make them.
+// bindingRoot names the directory of service bindings, as in the Service Binding Specification for Kubernetes 1.1: each
+// is a directory of its own, with one file for each entry. Operators such as the one of Strimzi make them.
 const bindingRoot = "SERVICE_BINDING_ROOT"
 
-// bindings are the entries of a binding of type kafka, by the variable that they stand for. Operators do not agree on the
-// names.
+// bindings are the entries of a binding of type kafka, by the variable that they stand for. Operators do not agree on
+// the names.
 var bindings = map[string][]string{
 	"LOUVER_KAFKA_BROKERS":            {"bootstrap-servers", "bootstrap.servers", "bootstrapServers"},
 	"LOUVER_KAFKA_TLS":                {"security-protocol", "security.protocol", "securityProtocol"},

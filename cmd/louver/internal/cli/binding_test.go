@@ -60,7 +60,8 @@ func TestServiceBindingsThatSayNothing(t *testing.T) {
 		t.Errorf("%v, %v; want the default", e.KafkaBrokers, err)
 	}
 	bound(t, map[string]string{"a/type": "kafka", "b/type": "kafka"})
-	if _, err := readEnvironment(); err == nil || !strings.Contains(err.Error(), "several bindings of type kafka, a and b; want one") {
+	if _, err := readEnvironment(); err == nil ||
+		!strings.Contains(err.Error(), "several bindings of type kafka, a and b; want one") {
 		t.Errorf("%v, want that there are two", err)
 	}
 }

@@ -30,7 +30,8 @@ const unknown = "unknown"
 
 // build describes this program. An empty version means that the build says which one it is.
 func build(version string) BuildInfo {
-	b := BuildInfo{Version: version, Revision: unknown, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := BuildInfo{Version: version, Revision: unknown, Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

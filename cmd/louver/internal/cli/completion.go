@@ -36,7 +36,8 @@ func (c *CompletionCommand) Run(app *App, parsed *kong.Context) error {
 	if c.Shell == "fish" {
 		text = fishCompletion
 	}
-	script, err := template.New("completion").Funcs(template.FuncMap{"join": func(words []string) string { return strings.Join(words, " ") }, "quote": quoteFish}).Parse(text)
+	join := func(words []string) string { return strings.Join(words, " ") }
+	script, err := template.New("completion").Funcs(template.FuncMap{"join": join, "quote": quoteFish}).Parse(text)
 	if err != nil {
 		return fmt.Errorf("completion: %w", err)
 	}
@@ -71,7 +72,8 @@ func completed(line *kong.Application) (commands []completedCommand) {
 		}
 		for _, group := range node.AllFlags(true) {
 			for _, f := range group {
-				c.Flags = append(c.Flags, completedFlag{Name: f.Name, Help: f.Help, Bool: f.IsBool() || f.IsCounter(), Values: values(f.Value)})
+				c.Flags = append(c.Flags,
+					completedFlag{Name: f.Name, Help: f.Help, Bool: f.IsBool() || f.IsCounter(), Values: values(f.Value)})
 			}
 		}
 		commands = append(commands, c)

@@ -19,15 +19,16 @@ import (
 
 // KafkaSettings say how to reach the cluster. See [KafkaSettings.Config].
 type KafkaSettings struct {
-	KafkaBrokers             []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
-	KafkaTLS                 bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
-	KafkaTLSCAFile           string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's. The file is read again when it changes."`
-	KafkaTLSCertFile         string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Client certificate, in PEM, for brokers that ask for one. It is read again when it changes."`
-	KafkaTLSKeyFile          string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
-	KafkaTLSServerName       string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`
-	KafkaSASLMechanism       string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. Absent: none."`
-	KafkaSASLUsername        string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name. With OAUTHBEARER: the client's id."`
-	KafkaSASLPassword        string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"` // other users can read a command line
+	KafkaBrokers       []string `envconfig:"LOUVER_KAFKA_BROKERS" default:"localhost:9092" group:"kafka" placeholder:"HOST:PORT" help:"Brokers to contact first."`
+	KafkaTLS           bool     `envconfig:"LOUVER_KAFKA_TLS" name:"kafka-tls" group:"kafka" negatable:"" help:"Encrypt the connection with TLS."`
+	KafkaTLSCAFile     string   `envconfig:"LOUVER_KAFKA_TLS_CA_FILE" name:"kafka-tls-ca-file" group:"kafka" placeholder:"FILE" help:"CA certificates for the brokers, in PEM. Absent: the system's. The file is read again when it changes."`
+	KafkaTLSCertFile   string   `envconfig:"LOUVER_KAFKA_TLS_CERT_FILE" name:"kafka-tls-cert-file" group:"kafka" placeholder:"FILE" help:"Client certificate, in PEM, for brokers that ask for one. It is read again when it changes."`
+	KafkaTLSKeyFile    string   `envconfig:"LOUVER_KAFKA_TLS_KEY_FILE" name:"kafka-tls-key-file" group:"kafka" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
+	KafkaTLSServerName string   `envconfig:"LOUVER_KAFKA_TLS_SERVER_NAME" name:"kafka-tls-server-name" group:"kafka" placeholder:"NAME" help:"Host name in the brokers' certificates. Absent: the name of the broker's host."`
+	KafkaSASLMechanism string   `envconfig:"LOUVER_KAFKA_SASL_MECHANISM" name:"kafka-sasl-mechanism" group:"kafka" placeholder:"NAME" help:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM. Absent: none."`
+	KafkaSASLUsername  string   `envconfig:"LOUVER_KAFKA_SASL_USERNAME" name:"kafka-sasl-username" group:"kafka" placeholder:"NAME" help:"User name. With OAUTHBEARER: the client's id."`
+	// other users can read a command line
+	KafkaSASLPassword        string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD" kong:"-"`
 	KafkaSASLPasswordFile    string   `envconfig:"LOUVER_KAFKA_SASL_PASSWORD_FILE" name:"kafka-sasl-password-file" group:"kafka" placeholder:"FILE" help:"File with the password; with OAUTHBEARER: the client's secret. It is read again for each connection. Or set LOUVER_KAFKA_SASL_PASSWORD to the password itself."`
 	KafkaSASLOAuthTokenURL   string   `envconfig:"LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL" name:"kafka-sasl-oauth-token-url" group:"kafka" placeholder:"URL" help:"Where OAUTHBEARER gets its tokens: the token endpoint of an OAuth 2 server."`
 	KafkaSASLOAuthScopes     []string `envconfig:"LOUVER_KAFKA_SASL_OAUTH_SCOPES" name:"kafka-sasl-oauth-scopes" group:"kafka" placeholder:"SCOPE" help:"Scopes to ask for."`
@@ -109,7 +110,8 @@ func readEnvironment() (Environment, error) {
 }
 
 // wanted says what variables of a type hold.
-var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number", "time.Duration": "a duration, such as 20s"}
+var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number",
+	"time.Duration": "a duration, such as 20s"}
 
 // applyEnvironment sets every setting that no flag has set to the environment's value.
 func applyEnvironment(parsed *kong.Context) error {

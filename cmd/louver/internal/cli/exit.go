@@ -56,7 +56,8 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // UsageError marks a wrong command line.
 func UsageError(err error) error {
 	if e, alone := err.(*mechanisms.Error); alone { //nolint:errorlint // one that is wrapped says more than the flag
-		err = fmt.Errorf("--%s %s; want %s", FlagOf(e.Parameter), e.Value, strings.NewReplacer("[", "", "]", "").Replace(e.Want))
+		err = fmt.Errorf("--%s %s; want %s", FlagOf(e.Parameter), e.Value,
+			strings.NewReplacer("[", "", "]", "").Replace(e.Want))
 	}
 	return &ExitError{ExitUsage, err}
 }

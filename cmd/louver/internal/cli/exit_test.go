@@ -11,7 +11,8 @@ import (
 func TestExitCodes(t *testing.T) {
 	for want, err := range map[int]error{
 		ExitDone: nil, ExitInvalid: errors.New("bad"), ExitUsage: UsageError(errors.New("bad")),
-		ExitBroker: fmt.Errorf("run: %w", BrokerError(errors.New("bad"))), ExitPrivacyStop: fmt.Errorf("run: %w", PrivacyStop(errors.New("bad"))),
+		ExitBroker:      fmt.Errorf("run: %w", BrokerError(errors.New("bad"))),
+		ExitPrivacyStop: fmt.Errorf("run: %w", PrivacyStop(errors.New("bad"))),
 	} {
 		var out bytes.Buffer
 		if got := report(&out, err); got != want || (want != ExitDone) != strings.HasPrefix(out.String(), "louver: ") {

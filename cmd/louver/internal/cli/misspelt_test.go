@@ -38,7 +38,8 @@ func TestMisspeltVariables(t *testing.T) {
 			continue
 		}
 		got := strings.TrimSuffix(strings.TrimPrefix(err.Error(), name+" is not a setting; did you mean "), "?")
-		if a, b := strings.Split(got, " or "), strings.Split(want, " or "); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+		if a, b := strings.Split(got, " or "),
+			strings.Split(want, " or "); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
@@ -49,13 +50,17 @@ func TestForeignVariables(t *testing.T) {
 	var environment []string
 	// https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables, for Services of these
 	// names, of which some are settings' names without their last word.
-	for _, service := range []string{"LOUVER", "LOUVER_HTTP", "LOUVER_METRICS", "LOUVER_KAFKA", "LOUVER_KAFKA_BROKERS", "LOUVER_STREAMS", "LOUVER_SCHEMA_REGISTRY", "LOUVER_APP"} {
-		for _, name := range []string{"SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "SERVICE_PORT_METRICS", "PORT", "PORT_8080_TCP", "PORT_8080_TCP_PROTO", "PORT_8080_TCP_PORT", "PORT_8080_TCP_ADDR", "PORT_53_UDP_ADDR"} {
+	for _, service := range []string{"LOUVER", "LOUVER_HTTP", "LOUVER_METRICS", "LOUVER_KAFKA", "LOUVER_KAFKA_BROKERS",
+		"LOUVER_STREAMS", "LOUVER_SCHEMA_REGISTRY", "LOUVER_APP"} {
+		for _, name := range []string{"SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "SERVICE_PORT_METRICS", "PORT",
+			"PORT_8080_TCP", "PORT_8080_TCP_PROTO", "PORT_8080_TCP_PORT", "PORT_8080_TCP_ADDR", "PORT_53_UDP_ADDR"} {
 			environment = append(environment, service+"_"+name+"=x")
 		}
 	}
-	environment = append(environment, "LOUVER_TEST_DATA=x", "LOUVER_TEST_PROCESS=1", "LOUVER_TEST_KAFKA_VERSION=4", "LOUVER_VERSION=1", "LOUVER_HOME=/x", "LOUVER_IMAGE=x", "LOUVER_ENV=prod",
-		"LOUVER_KAFKA_TOPIC=x", "LOUVER_TOPIC=x", "LOUVER_=x", "LOUVER=x", "LOUVERS=x", "MY_LOUVER_KAFKA_BROKER=x", "louver_kafka_broker=x", "KAFKA_BROKER=x", "LOG_LEVEL=x", "=x", "")
+	environment = append(environment, "LOUVER_TEST_DATA=x", "LOUVER_TEST_PROCESS=1", "LOUVER_TEST_KAFKA_VERSION=4",
+		"LOUVER_VERSION=1", "LOUVER_HOME=/x", "LOUVER_IMAGE=x", "LOUVER_ENV=prod",
+		"LOUVER_KAFKA_TOPIC=x", "LOUVER_TOPIC=x", "LOUVER_=x", "LOUVER=x", "LOUVERS=x", "MY_LOUVER_KAFKA_BROKER=x",
+		"louver_kafka_broker=x", "KAFKA_BROKER=x", "LOG_LEVEL=x", "=x", "")
 	if err := refuseMisspelt(environment, knownSettings()); err != nil {
 		t.Error(err)
 	}

@@ -45,7 +45,8 @@ func Certainty(p float64) string {
 // Tenths writes a number with at most one digit after the point.
 func Tenths(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }
 
-// Bound writes what is known about the value's error: in its unit where anything public gives that, else as percentiles.
+// Bound writes what is known about the value's error: in its unit where anything public gives that, else as
+// percentiles.
 func Bound(r outputs.Record) string {
 	band, ok := r.Band()
 	switch {

@@ -29,9 +29,11 @@ type QueryFlags struct {
 func NewQueryFlags() QueryFlags {
 	var fields []reflect.StructField
 	for _, p := range mechanisms.Parameters() {
-		if i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Tag.Get("parameter") == p.Name }); i >= 0 {
+		i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Tag.Get("parameter") == p.Name })
+		if i >= 0 {
 			list := parameterFlag(p) // the one with the list
-			list.Tag = reflect.StructTag(strings.Replace(string(list.Tag), `help:"`, `help:"`+fields[i].Tag.Get("help")+" For several quantiles: ", 1))
+			list.Tag = reflect.StructTag(strings.Replace(string(list.Tag), `help:"`,
+				`help:"`+fields[i].Tag.Get("help")+" For several quantiles: ", 1))
 			fields[i] = list
 			continue
 		}
@@ -54,7 +56,8 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 		help = strings.ToUpper(help[:1]) + help[1:]
 	}
 	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
-	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind), Tag: reflect.StructTag(tag)}
+	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind),
+		Tag: reflect.StructTag(tag)}
 }
 
 // FlagOf returns the name of a parameter's flag.
@@ -89,13 +92,15 @@ func (n *Number) UnmarshalText(text []byte) (err error) {
 
 // Query returns what the flags ask for. The command adds the grid and ε.
 func (f QueryFlags) Query() (mechanisms.Query, error) {
-	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
+	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Prior: f.Prior,
+		ExpectedUsers: f.ExpectedUsers}
 	set := map[string]bool{}
 	for _, p := range mechanisms.Parameters() {
 		v, given := f.Given(p)
 		switch {
 		case !given && p.Required && p.Takes(q.Statistic):
-			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, FlagOf(p.Name), FlagOf(p.Name), FlagOf(p.Name), strings.Trim(p.Example, "[]"))
+			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, FlagOf(p.Name),
+				FlagOf(p.Name), FlagOf(p.Name), strings.Trim(p.Example, "[]"))
 		case !given || set[p.Name]:
 			continue
 		}
@@ -104,7 +109,8 @@ func (f QueryFlags) Query() (mechanisms.Query, error) {
 		}
 		set[p.Name] = true
 		if takers := takersOf(p.Name); takers != nil && !slices.Contains(takers, q.Statistic) {
-			return q, fmt.Errorf("--%s with --statistic %s; want it with %s only", FlagOf(p.Name), q.Statistic, english.WordSeries(statisticNames(takers), "or"))
+			return q, fmt.Errorf("--%s with --statistic %s; want it with %s only", FlagOf(p.Name), q.Statistic,
+				english.WordSeries(statisticNames(takers), "or"))
 		}
 	}
 	return q, nil

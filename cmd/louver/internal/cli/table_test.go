@@ -7,7 +7,8 @@ import (
 
 func TestTablesFoldBetweenWords(t *testing.T) {
 	head := []string{"topic", "what it is for", "rights"}
-	rows := [][]string{{"louver.partials", "sealed bags of values, ε", "Read, Write, Describe, DescribeConfigs"}, {"t", "", "Read"}}
+	rows := [][]string{{"louver.partials", "sealed bags of values, ε", "Read, Write, Describe, DescribeConfigs"},
+		{"t", "", "Read"}}
 	draw := func(width int) []string {
 		var out strings.Builder
 		if err := WriteTable(&out, width, head, rows); err != nil {

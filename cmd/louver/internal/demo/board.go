@@ -16,8 +16,9 @@ type board struct {
 	show func(picture)
 	over func() // there are no more windows
 
-	mu      sync.Mutex
-	turns   [][]*config.Stream                                 // streams whose windows are not all shown; those of a turn run side by side
+	mu sync.Mutex
+	// streams whose windows are not all shown; those of a turn run side by side
+	turns   [][]*config.Stream
 	next    windows.Window                                     // of the first turn
 	waiting map[string]map[time.Time]map[string]outputs.Record // by stream, window end, series
 	spent   map[string]decimal.Decimal                         // by stream

@@ -30,7 +30,8 @@ func (c *BrokerCommand) Run(app *cli.App) error {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return cli.UsageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092", c.Listen))
+		return cli.UsageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092",
+			c.Listen))
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
@@ -46,7 +47,8 @@ func (c *BrokerCommand) Run(app *cli.App) error {
 
 // embedded starts a broker in the process. Port 0 means any free one.
 func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.Cluster, error) {
-	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3)}
+	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(),
+		kfake.DefaultNumPartitions(3)}
 	if host != "" {
 		options = append(options, kfake.ListenFn(func(network, address string) (net.Listener, error) {
 			_, p, err := net.SplitHostPort(address)
@@ -61,7 +63,8 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 	}
 	broker, err := local.Start(append(options, more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine", net.JoinHostPort(host, strconv.Itoa(port)), service.Cause(err))
+		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine",
+			net.JoinHostPort(host, strconv.Itoa(port)), service.Cause(err))
 	}
 	refuseNames(broker)
 	return broker, nil
@@ -69,13 +72,15 @@ func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.
 
 // refuseNames makes the embedded broker refuse names of topics that Kafka refuses. It refuses the whole request.
 func refuseNames(broker *kfake.Cluster) {
-	broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics, kmsg.Metadata}, Err: kerr.InvalidTopicException, Count: -1, When: func(q kmsg.Request) bool {
-		switch q := q.(type) {
-		case *kmsg.CreateTopicsRequest:
-			return slices.ContainsFunc(q.Topics, func(t kmsg.CreateTopicsRequestTopic) bool { return !parse.IsTopic(t.Topic) })
-		case *kmsg.MetadataRequest:
-			return slices.ContainsFunc(q.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && !parse.IsTopic(*t.Topic) })
-		}
-		return false
-	}})
+	broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics, kmsg.Metadata}, Err: kerr.InvalidTopicException,
+		Count: -1, When: func(q kmsg.Request) bool {
+			switch q := q.(type) {
+			case *kmsg.CreateTopicsRequest:
+				return slices.ContainsFunc(q.Topics, func(t kmsg.CreateTopicsRequestTopic) bool { return !parse.IsTopic(t.Topic) })
+			case *kmsg.MetadataRequest:
+				return slices.ContainsFunc(q.Topics,
+					func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && !parse.IsTopic(*t.Topic) })
+			}
+			return false
+		}})
 }

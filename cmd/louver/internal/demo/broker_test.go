@@ -30,14 +30,16 @@ func TestEmbeddedBrokerRefusesNames(t *testing.T) {
 		strings.Repeat("x", 250): kafka.InvalidTopic, "späße": kafka.InvalidTopic,
 	} {
 		ctx := kafkatest.Context(t)
-		made, err := conn.Client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}}})
+		made, err := conn.Client.CreateTopics(ctx,
+			&kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := made.Errors[name]; !errors.Is(err, want) {
 			t.Errorf("topic %q is made with %v, want %v", name, err, want)
 		}
-		answer, err := conn.Transport.RoundTrip(ctx, conn.Addr, &metadata.Request{TopicNames: []string{name}, AllowAutoTopicCreation: true})
+		answer, err := conn.Transport.RoundTrip(ctx, conn.Addr,
+			&metadata.Request{TopicNames: []string{name}, AllowAutoTopicCreation: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// cheaper shows two ways to pay less for a figure: drawing it on change, and max_windows in a stream beside this one. It is
-// empty if the demo does not have both.
+// cheaper shows two ways to pay less for a figure: drawing it on change, and max_windows in a stream beside this one.
+// It is empty if the demo does not have both.
 func (p picture) cheaper() []string {
 	if len(p.stream.OnChange) == 0 || len(p.beside) == 0 || p.beside[0].stream.MaxWindows == nil {
 		return nil
@@ -34,8 +34,10 @@ func (p picture) cheaper() []string {
 	}
 	drawn := func(items []budget.Item) cost.Loss { return cost.Of(p.stream.Budget.Limit, items) }
 	return []string{
-		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, limited.stream.Name, count, per),
-		fmt.Sprintf("%s  (%s: %s; %s: %s)", names[0], cli.Plural(draws, "draw"), drawn(instancesOf(calm, draws)), cli.Plural(p.count, "window"), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
+		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, limited.stream.Name,
+			count, per),
+		fmt.Sprintf("%s  (%s: %s; %s: %s)", names[0], cli.Plural(draws, "draw"), drawn(instancesOf(calm, draws)),
+			cli.Plural(p.count, "window"), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
 		fmt.Sprintf("%s  (%s in any %s; unlimited: %s)", names[1], lost(count), per, lost(windows)),
 	}
 }
@@ -65,8 +67,8 @@ func aligned(above, below []string) (lines [2]string) {
 	return lines
 }
 
-// instances returns how many instances of a watch there were. A figure on change was drawn in as many windows: each instance but
-// the first began because of a draw, and the first began with one.
+// instances returns how many instances of a watch there were. A figure on change was drawn in as many windows: each
+// instance but the first began because of a draw, and the first began with one.
 func instances(records []outputs.Record, name string) (n int64) {
 	for _, r := range records {
 		if r.Release == name {

@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/simulate"
 )
 
-// paintedDemo makes up a window's picture of all streams of the simulated service. The figure on change has had so many instances
-// and has this value everywhere, or is withheld.
+// paintedDemo makes up a window's picture of all streams of the simulated service. The figure on change has had so many
+// instances and has this value everywhere, or is withheld.
 func paintedDemo(t *testing.T, number int, instances int64, value string) picture {
 	t.Helper()
 	f, err := parse.File("demo.yaml", simulate.Streams(), func(string) (string, bool) { return "", false })
@@ -24,7 +24,8 @@ func paintedDemo(t *testing.T, number int, instances int64, value string) pictur
 	}
 	p := painted(f.Streams[0], number)
 	for _, g := range p.stream.Groups {
-		r := outputs.Record{Stream: p.stream.Name, Group: g, Release: "calm", Statistic: "median", Unit: "ms", Instance: instances, Changed: new(false)}
+		r := outputs.Record{Stream: p.stream.Name, Group: g, Release: "calm", Statistic: "median", Unit: "ms",
+			Instance: instances, Changed: new(false)}
 		if value != "" {
 			r.Value = new(json.Number(value))
 		}
@@ -72,7 +73,8 @@ func TestDemoLinesOfAllStreams(t *testing.T) {
 	p := paintedDemo(t, 0, 1, "120")
 	var out, err strings.Builder
 	newLines(&out, &err).show(p)
-	if got := out.String(); !strings.Contains(got, "  demo-latency/us/calm") || strings.Count(got, "\n") != 1+len(p.records)+len(p.watches)+len(p.beside[0].records) {
+	if got := out.String(); !strings.Contains(got, "  demo-latency/us/calm") ||
+		strings.Count(got, "\n") != 1+len(p.records)+len(p.watches)+len(p.beside[0].records) {
 		t.Errorf("%s%s", got, err.String())
 	}
 	for line := range strings.Lines(out.String()) {
@@ -97,7 +99,8 @@ func TestBoardOfStreamsSideBySide(t *testing.T) {
 	}
 	var shown []picture
 	over := false
-	b := newBoard([]*config.Stream{f.Streams[0], f.Streams[1], &later}, func(p picture) { shown = append(shown, p) }, func() { over = true })
+	b := newBoard([]*config.Stream{f.Streams[0], f.Streams[1], &later}, func(p picture) { shown = append(shown, p) },
+		func() { over = true })
 	for _, s := range []*config.Stream{&later, f.Streams[1], f.Streams[0]} {
 		if len(shown) > 0 {
 			t.Fatalf("shown too early: %+v", shown)
@@ -111,7 +114,8 @@ func TestBoardOfStreamsSideBySide(t *testing.T) {
 			}
 		}
 	}
-	if len(shown) != 2 || !over || shown[0].stream != f.Streams[0] || len(shown[0].beside) != 1 || shown[0].beside[0].stream != f.Streams[1] || shown[1].stream != &later || shown[1].count != 2 {
+	if len(shown) != 2 || !over || shown[0].stream != f.Streams[0] || len(shown[0].beside) != 1 ||
+		shown[0].beside[0].stream != f.Streams[1] || shown[1].stream != &later || shown[1].count != 2 {
 		t.Errorf("%d windows, over %v: %+v", len(shown), over, shown)
 	}
 }

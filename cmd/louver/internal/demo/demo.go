@@ -113,8 +113,10 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		d.show(p)
 	}, d.over)
 	serving := &service.Service{AppID: demoApp, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
-		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings, Stages: stream.Stages,
-		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening, Demo: s.known()}
+		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings,
+		Stages:  stream.Stages,
+		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add,
+		Listening: d.listening, Demo: s.known()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving.Run(ctx) })
 	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })

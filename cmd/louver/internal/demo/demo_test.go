@@ -66,7 +66,9 @@ func watch(t *testing.T, s scene, enough func([]picture) bool) *audience {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	a := &audience{t: t, enough: enough, end: cancel}
-	c := &Command{MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	c := &Command{MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
+		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
+			CheckpointEvery: 1000}}
 	if err := c.play(ctx, "", s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}
@@ -158,10 +160,12 @@ func TestDemoOnBusyMachine(t *testing.T) {
 		}
 		a := alarmOf(p)
 		calm := p.stream.OnChange[0]
-		if want := decimal.New(int64(35*(i+1)+25*min(8, i+1)), -2).Add(a.cost).Add(*cost.Of(p.stream.Budget.Limit, instancesOf(calm, instances(p.watches, calm.Name))).Sum); !p.lost.Equal(want) {
+		if want := decimal.New(int64(35*(i+1)+25*min(8, i+1)), -2).Add(a.cost).Add(*cost.Of(p.stream.Budget.Limit,
+			instancesOf(calm, instances(p.watches, calm.Name))).Sum); !p.lost.Equal(want) {
 			t.Errorf("window %d: ε %s lost, want %s", i+1, p.lost, want)
 		}
-		if a.since != nil && a.since.Equal(p.end) && p.sim.incident != a.group { // a false alarm: at most 5 % in 30 days, so 2e-6 in these windows
+		// a false alarm: at most 5 % in 30 days, so 2e-6 in these windows
+		if a.since != nil && a.since.Equal(p.end) && p.sim.incident != a.group {
 			t.Errorf("window %d: the watch fires in %s, the incident is in %q", i+1, a.group, p.sim.incident)
 		}
 		whole(t, p)
@@ -178,7 +182,8 @@ func (s asleep) begin(_ context.Context, conn *kafkaconn.Conn, _ func(string)) e
 	return nil
 }
 
-// Events of windows that closed while the machine was asleep are not sent late, and these windows are not shown as data.
+// Events of windows that closed while the machine was asleep are not sent late, and these windows are not shown as
+// data.
 func TestDemoAfterSleep(t *testing.T) {
 	a := watch(t, asleep{newSimulation()}, func(p []picture) bool { return !p[len(p)-1].sim.torn })
 	torn := 0

@@ -51,8 +51,10 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 		return nil, feed.FileError(fmt.Errorf("--csv %s: no such file; want a CSV or JSON-lines file", f.CSV))
 	}
 	if f.Time == "" {
-		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows windows. "+
-			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X --epsilon 1", f.CSV))
+		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows "+
+			"windows. "+
+			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X "+
+			"--epsilon 1", f.CSV))
 	}
 	s := &fileScene{fileFlags: f}
 	var err error
@@ -70,7 +72,8 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 
 // check refuses flags that need a file if there is none.
 func (f fileFlags) check() error {
-	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time}, {"--group", f.Group}, {"--unit", f.Unit}} {
+	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time},
+		{"--group", f.Group}, {"--unit", f.Unit}} {
 		if c.value != "" {
 			return cli.UsageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
 		}
@@ -88,7 +91,8 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 		return nil, feed.FileError(err)
 	}
 	if r := s.survey.Trial.Rejected(); s.left() == s.survey.Events {
-		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV, r[0].First, feed.Meaning(r[0].Reason, s.columns)))
+		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV,
+			r[0].First, feed.Meaning(r[0].Reason, s.columns)))
 	}
 	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
 		return nil, cli.UsageError(err)
@@ -96,7 +100,8 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	if !s.Epsilon.IsPositive() {
 		return nil, cli.UsageError(fmt.Errorf("--epsilon %s; want a number greater than 0", s.Epsilon))
 	}
-	text, err := replay.StreamsFor(replay.Demo{Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal, Upper: s.Upper.Decimal, Step: s.Step.Decimal,
+	text, err := replay.StreamsFor(replay.Demo{Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal,
+		Upper: s.Upper.Decimal, Step: s.Step.Decimal,
 		Epsilon: s.Epsilon.Decimal, Unit: s.Unit})
 	if err != nil {
 		return nil, err
@@ -159,7 +164,8 @@ func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Close
 	info, err := f.Stat()
 	if err == nil {
 		var events *replay.File
-		in := &progress{in: f, size: info.Size(), say: func(percent int64) { say(fmt.Sprintf("%s %s, %d %%", doing, filepath.Base(s.CSV), percent)) }}
+		in := &progress{in: f, size: info.Size(),
+			say: func(percent int64) { say(fmt.Sprintf("%s %s, %d %%", doing, filepath.Base(s.CSV), percent)) }}
 		if events, err = replay.New(s.CSV, in, s.columns, s.options); err == nil {
 			return events, f, nil
 		}
@@ -207,7 +213,8 @@ func (s *fileScene) text() sceneText {
 	for _, left := range []struct {
 		count int
 		why   string
-	}{{s.left(), "a stream would reject them"}, {s.survey.Ungrouped, "no group"}, {s.survey.Unfinished, "their window is not over"}} {
+	}{{s.left(), "a stream would reject them"}, {s.survey.Ungrouped, "no group"},
+		{s.survey.Unfinished, "their window is not over"}} {
 		if left.count > 0 {
 			t.remark += fmt.Sprintf(" Left out: %d of %d lines (%s).", left.count, s.survey.Events, left.why)
 		}
@@ -249,7 +256,8 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 		return fmt.Sprintf("No sign of values outside %s (--lower and --upper).", bounds), false
 	}
 	who := strings.TrimSpace(where + " users")
-	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who, bounds), most > 0.05
+	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who, bounds),
+		most > 0.05
 }
 
 // surely returns a released count, and whether it is greater than its noise can explain.

@@ -111,8 +111,10 @@ func TestDemoFile(t *testing.T) {
 		}{}
 	}}
 	var out, errOut bytes.Buffer
-	code := program.Execute(t.Context(), []string{"demo", "--csv", clitest.File(t, "reversed.csv", text.String()), "--user", "client", "--value", "bytes", "--time", "time",
-		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, strings.NewReader(""), &out, &errOut)
+	code := program.Execute(t.Context(), []string{"demo", "--csv", clitest.File(t, "reversed.csv", text.String()),
+		"--user", "client", "--value", "bytes", "--time", "time",
+		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"},
+		strings.NewReader(""), &out, &errOut)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if code != cli.ExitDone || errOut.Len() != 0 || len(lines) != 1+4*len(want) {
 		t.Fatalf("exit code %d, standard error %q, %d lines; want %d", code, errOut.String(), len(lines), 1+4*len(want))
@@ -129,7 +131,8 @@ func TestDemoFile(t *testing.T) {
 		}
 		low, high, users, outside := want.figures(end, 100_000)
 		name := strings.TrimPrefix(f[1], "demo//")
-		if l, ok := low[name]; ok && (value < l || value > high[name]) || name == "users" && value != users || name == "outside" && value != outside {
+		if l, ok := low[name]; ok && (value < l || value > high[name]) || name == "users" && value != users ||
+			name == "outside" && value != outside {
 			t.Errorf("%s, want %d users, %d outside, quantiles of %v to %v", line, users, outside, low, high)
 		}
 	}
@@ -144,8 +147,10 @@ func TestDemoFileOfStretches(t *testing.T) {
 		at := first.Add(time.Duration(i)*10*time.Second).AddDate(i/300*7, 0, 0)
 		fmt.Fprintf(&text, "u%d,%d,%s,g%d\n", i%50, i%7, at.Format(time.RFC3339), i%2)
 	}
-	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()), FileColumns: feed.FileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
-		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()),
+		FileColumns:   feed.FileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
+		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"),
+		Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,8 +166,10 @@ func TestDemoFileOfStretches(t *testing.T) {
 	if len(s.survey.Stretches) != 2 || total() < 24 {
 		t.Errorf("stretches %+v", s.survey.Stretches)
 	}
-	if last := a.pictures[len(a.pictures)-1]; last.end.Year() != 2008 || last.lost.String() != fmt.Sprint(4*total()) || last.count != total() {
-		t.Errorf("the last window ends at %s, is number %d, and ε %s is lost; want 2008, %d, %d", last.end, last.count, last.lost, total(), 4*total())
+	if last := a.pictures[len(a.pictures)-1]; last.end.Year() != 2008 || last.lost.String() != fmt.Sprint(4*total()) ||
+		last.count != total() {
+		t.Errorf("the last window ends at %s, is number %d, and ε %s is lost; want 2008, %d, %d", last.end, last.count,
+			last.lost, total(), 4*total())
 	}
 }
 
@@ -176,7 +183,8 @@ func decimalNumber(t *testing.T, text string) (n cli.Number) {
 
 // A file of which some lines can't be used says how many.
 func TestDemoFileLeftOut(t *testing.T) {
-	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv",
+		"u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
 		FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"}, DelimiterFlag: feed.DelimiterFlag{Delimiter: ","},
 		Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {
@@ -206,11 +214,16 @@ func TestDemoFileNews(t *testing.T) {
 		want    string
 		alarm   bool
 	}{
-		{[]outputs.Record{count("count", "200", "useful"), count("outside", "8", "rough")}, "About 4 % of users have values outside 0 … 100 (--lower and --upper).", false},
-		{[]outputs.Record{count("count", "200", "useful"), count("outside", "90", "rough")}, "About 45 % of users have values outside 0 … 100 (--lower and --upper).", true},
-		{[]outputs.Record{count("count", "200", "useful"), count("outside", "7", "rough")}, "No sign of values outside 0 … 100 (--lower and --upper).", false},
-		{[]outputs.Record{count("count", "6", "useful"), count("outside", "9", "rough")}, "No sign of values outside 0 … 100 (--lower and --upper).", false},
-		{[]outputs.Record{count("count", "6", "noise"), count("outside", "9", "noise")}, "Too few users. Try a longer --window or a larger --epsilon.", true},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "8", "rough")},
+			"About 4 % of users have values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "90", "rough")},
+			"About 45 % of users have values outside 0 … 100 (--lower and --upper).", true},
+		{[]outputs.Record{count("count", "200", "useful"), count("outside", "7", "rough")},
+			"No sign of values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "6", "useful"), count("outside", "9", "rough")},
+			"No sign of values outside 0 … 100 (--lower and --upper).", false},
+		{[]outputs.Record{count("count", "6", "noise"), count("outside", "9", "noise")},
+			"Too few users. Try a longer --window or a larger --epsilon.", true},
 	} {
 		text, alarm := s.news(picture{stream: &config.Stream{Groups: []string{""}}, records: c.records}, time.Now())
 		if text != c.want || alarm != c.alarm {

@@ -44,7 +44,8 @@ func (l *lines) run(ctx context.Context) error {
 var fields = []struct {
 	name  string
 	width int
-}{{"window_end", -20}, {"series", -30}, {"private", 10}, {"unit", -8}, {"within_95", -11}, {"quality", -7}, {"simulated", 9}, {"epsilon_spent", 13}, {"note", 0}}
+}{{"window_end", -20}, {"series", -30}, {"private", 10}, {"unit", -8}, {"within_95", -11}, {"quality", -7},
+	{"simulated", 9}, {"epsilon_spent", 13}, {"note", 0}}
 
 // line writes a line of fields. It leaves out those of a simulation if there is none.
 func line(b *strings.Builder, sim bool, texts ...string) {
@@ -64,7 +65,8 @@ func (l *lines) show(p picture) {
 	defer l.mu.Unlock()
 	end, sim := p.end.Format(time.RFC3339), p.sim != nil
 	if sim && p.sim.torn {
-		_, _ = fmt.Fprintf(l.err, "louver: the window that ended at %s is left out: this process was too slow to send all of its events\n", end)
+		_, _ = fmt.Fprintf(l.err,
+			"louver: the window that ended at %s is left out: this process was too slow to send all of its events\n", end)
 		return
 	}
 	var b strings.Builder
@@ -106,7 +108,8 @@ func (p picture) line(b *strings.Builder, r outputs.Record, truth string) {
 	if strings.ContainsAny(name, " \t") {
 		name = strconv.Quote(name)
 	}
-	line(b, p.sim != nil, p.end.Format(time.RFC3339), name, value, filled(r.Unit), filled(errorOf(r)), filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
+	line(b, p.sim != nil, p.end.Format(time.RFC3339), name, value, filled(r.Unit), filled(errorOf(r)),
+		filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
 }
 
 // filled returns a field of a line.

@@ -20,7 +20,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestPictures takes the README's pictures of the page from a running demo, once an incident has been seen: make pictures.
+// TestPictures takes the README's pictures of the page from a running demo, once an incident has been seen: make
+// pictures.
 func TestPictures(t *testing.T) {
 	directory := os.Getenv("LOUVER_PICTURES")
 	if directory == "" {
@@ -28,8 +29,10 @@ func TestPictures(t *testing.T) {
 	}
 	demo, ctx := errgroup.WithContext(t.Context())
 	display := unseen{make(chan []string, 1)}
-	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
-		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"},
+		MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
+		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
+			CheckpointEvery: 1000}}
 	demo.Go(func() error { return c.play(ctx, "", newSimulation(), display, zap.NewNop()) })
 	page := "http://" + kafkatest.Receive(t, "the demo serves its page", display.addresses)[0]
 
@@ -38,26 +41,32 @@ func TestPictures(t *testing.T) {
 	defer cancel()
 	browser, cancel = chromedp.NewContext(browser)
 	defer cancel()
-	painted := chromedp.Evaluate("new Promise((done) => setTimeout(done, 500))", nil, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })
+	painted := chromedp.Evaluate("new Promise((done) => setTimeout(done, 500))", nil,
+		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })
 	take := func(name, view string, height int64, actions ...chromedp.Action) {
 		t.Helper()
 		for _, theme := range []string{"light", "dark"} {
 			var png []byte
-			media := emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}})
-			all := append([]chromedp.Action{media, emulation.SetDeviceMetricsOverride(1120, height, 1.25, false), chromedp.Navigate("about:blank"), chromedp.Navigate(page + "/" + view)}, actions...)
+			media := emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+				Value: theme}})
+			all := append([]chromedp.Action{media, emulation.SetDeviceMetricsOverride(1120, height, 1.25, false),
+				chromedp.Navigate("about:blank"), chromedp.Navigate(page + "/" + view)}, actions...)
 			all = append(all, painted, chromedp.CaptureScreenshot(&png))
 			if err := chromedp.Run(browser, all...); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(directory, name+"-"+theme+".png"), png, 0o644); err != nil { //nolint:gosec // not secret
+			//nolint:gosec // not secret
+			if err := os.WriteFile(filepath.Join(directory, name+"-"+theme+".png"), png, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	slow := firing{}
-	enough, tick := time.Now().Add(5*time.Minute), time.NewTicker(time.Second) // a course to look at, and then an incident in it
+	// a course to look at, and then an incident in it
+	enough, tick := time.Now().Add(5*time.Minute), time.NewTicker(time.Second)
 	defer tick.Stop()
-	for ended := time.Duration(0); slow.Group == "" || time.Now().Before(enough) || ended < 20*time.Second; ended = time.Since(slow.Since) {
+	for ended := time.Duration(0); slow.Group == "" || time.Now().Before(enough) ||
+		ended < 20*time.Second; ended = time.Since(slow.Since) {
 		select {
 		case <-tick.C:
 			slow = fired(ctx, page)
@@ -67,7 +76,8 @@ func TestPictures(t *testing.T) {
 	}
 	take("overview", "#/", 760, chromedp.WaitVisible(".card .value"))
 	take("compare", "#/s/"+slow.Stream+"/"+slow.Group+"/p50", 900, chromedp.WaitVisible(".windows .pick"),
-		chromedp.Click(".windows tbody tr:nth-child(2) .pick"), chromedp.Click(".windows tbody tr:nth-child(12) .pick"), chromedp.WaitVisible(".comparison li"), chromedp.Evaluate("scrollTo(0, 0)", nil))
+		chromedp.Click(".windows tbody tr:nth-child(2) .pick"), chromedp.Click(".windows tbody tr:nth-child(12) .pick"),
+		chromedp.WaitVisible(".comparison li"), chromedp.Evaluate("scrollTo(0, 0)", nil))
 	take("budget", "#/budget", 560, chromedp.WaitVisible(".budget"))
 }
 

@@ -44,8 +44,8 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 		return nil, err
 	}
 	// There is one incident in each three minutes, of half a minute or more. The last one was over before the demo's past
-	// begins, so that the watch has not fired, and the next one begins soon and is short, with two quiet minutes after it, in
-	// which a busy machine may be late: at any moment of the three minutes there are seeds for which it is so.
+	// begins, so that the watch has not fired, and the next one begins soon and is short, with two quiet minutes after it,
+	// in which a busy machine may be late: at any moment of the three minutes there are seeds for which it is so.
 	now := time.Now()
 	for seed := uint64(1); ; seed++ {
 		r.service = simulate.New(simulate.Config{Seed: seed})
@@ -55,17 +55,19 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 		}
 		calm, after := next.Start.Sub(now), r.service.Incident(next.Start.Add(3*time.Minute))
 		quiet := after.Start.Sub(next.End) > 2*time.Minute
-		if quiet && last.End.Before(now.Add(-past-10*time.Second)) && calm > 40*time.Second && calm < 75*time.Second && next.End.Sub(next.Start) < 36*time.Second {
+		if quiet && last.End.Before(now.Add(-past-10*time.Second)) && calm > 40*time.Second && calm < 75*time.Second &&
+			next.End.Sub(next.Start) < 36*time.Second {
 			r.incident <- next
 			return streams, nil
 		}
 	}
 }
 
-// brisk is the demo's streams file with windows of half the length, so that less time passes until there is something to
-// see. In these the watch needs more ε to see an incident for certain.
+// brisk is the demo's streams file with windows of half the length, so that less time passes until there is something
+// to see. In these the watch needs more ε to see an incident for certain.
 func brisk() []byte {
-	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 0.1, false_alarms", "epsilon: 0.4, false_alarms").Replace(string(simulate.Streams())))
+	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 0.1, false_alarms",
+		"epsilon: 0.4, false_alarms").Replace(string(simulate.Streams())))
 }
 
 // unseen is a display that nobody looks at.
@@ -173,7 +175,8 @@ func monitor(t *testing.T, public, operators string) monitoring {
 	t.Helper()
 	dir := t.TempDir()
 	m := monitoring{t, kafkatest.Address(t), kafkatest.Address(t)}
-	prometheus, alertmanager := clitest.Debian(t, "prometheus", "prometheus"), clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
+	prometheus, alertmanager := clitest.Debian(t, "prometheus", "prometheus"),
+		clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	file, err := parse.File("the demo's streams", brisk(), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -205,13 +208,15 @@ scrape_configs:
   - {job_name: louver-public, static_configs: [{targets: [%q]}]}
   - {job_name: louver, static_configs: [{targets: [%q]}]}
 `, m.alertmanager, public, operators)))
-	started(t, alertmanager, "--web.listen-address="+m.alertmanager, "--cluster.listen-address=", "--storage.path="+filepath.Join(dir, "alerts"),
+	started(t, alertmanager, "--web.listen-address="+m.alertmanager, "--cluster.listen-address=",
+		"--storage.path="+filepath.Join(dir, "alerts"),
 		"--config.file="+write("alertmanager.yaml", "route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"))
 	return m
 }
 
-// A real Prometheus and Alertmanager watch a demo. No alert fires while nothing happens; in an incident those on published
-// figures do, for the region that is slow and no other; and then they end. Every query of the boards finds data.
+// A real Prometheus and Alertmanager watch a demo. No alert fires while nothing happens; in an incident those on
+// published figures do, for the region that is slow and no other; and then they end. Every query of the boards finds
+// data.
 func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	clitest.Debian(t, "prometheus", "prometheus")
 	clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
@@ -219,8 +224,10 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	scene, display := rehearsed{newSimulation(), make(chan simulate.Incident, 1)}, unseen{make(chan []string, 1)}
 	scene.file = brisk()
-	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"}, MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
-		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes, CheckpointEvery: 1000}}
+	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"},
+		MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
+		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
+			CheckpointEvery: 1000}}
 	demo, ctx := errgroup.WithContext(ctx)
 	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
 	t.Cleanup(func() {
@@ -250,10 +257,12 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("%s: no alert up to now. The incident in %s begins, for %s.", time.Now().UTC().Format(time.TimeOnly), incident.Region, incident.End.Sub(incident.Start).Round(time.Second))
+	t.Logf("%s: no alert up to now. The incident in %s begins, for %s.", time.Now().UTC().Format(time.TimeOnly),
+		incident.Region, incident.End.Sub(incident.Start).Round(time.Second))
 	fired := func() (releases []string) {
 		for _, a := range m.active() {
-			if known := a["alertname"] == "LouverFigureAbove" || a["alertname"] == "LouverWatchFiring"; !known || a["group"] != incident.Region {
+			if known := a["alertname"] == "LouverFigureAbove" || a["alertname"] == "LouverWatchFiring"; !known ||
+				a["group"] != incident.Region {
 				t.Errorf("in an incident in %s there is the alert %v", incident.Region, a)
 			}
 			releases = append(releases, a["release"]+a["watch"])
@@ -262,11 +271,14 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 		return releases
 	}
 	until(t, "the alert of the watch is there", func() bool { return slices.Contains(fired(), "outage") })
-	t.Logf("%s: %d s after its begin, the alert of the watch is there.", time.Now().UTC().Format(time.TimeOnly), int(time.Since(incident.Start).Seconds()))
+	t.Logf("%s: %d s after its begin, the alert of the watch is there.", time.Now().UTC().Format(time.TimeOnly),
+		int(time.Since(incident.Start).Seconds()))
 	until(t, "all alerts are there", func() bool { return slices.Equal(fired(), []string{"outage", "p50", "slow"}) })
-	t.Logf("%s: %d s after its begin, those on p50 and slow are there.", time.Now().UTC().Format(time.TimeOnly), int(time.Since(incident.Start).Seconds()))
+	t.Logf("%s: %d s after its begin, those on p50 and slow are there.", time.Now().UTC().Format(time.TimeOnly),
+		int(time.Since(incident.Start).Seconds()))
 	until(t, "the alerts are over", func() bool { return len(fired()) == 0 })
-	t.Logf("%s: %d s after its end, they are over.", time.Now().UTC().Format(time.TimeOnly), int(time.Since(incident.End).Seconds()))
+	t.Logf("%s: %d s after its end, they are over.", time.Now().UTC().Format(time.TimeOnly),
+		int(time.Since(incident.End).Seconds()))
 	boards(t, m) // after the incident: it comes at its time, and the queries may take longer than until then
 	var bands []string
 	for _, s := range m.query("count by (release) (louver_release_low)") {
@@ -276,7 +288,8 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 		t.Errorf("%q have bands", bands) // louver rules says so beforehand: see TestThresholdsThatCannotBeWatched
 	}
 	for _, s := range m.query(`max_over_time(ALERTS{alertstate="firing"}[30m])`) {
-		if name := s.Metric["alertname"]; name != "LouverFigureAbove" && name != "LouverWatchFiring" || s.Metric["group"] != incident.Region {
+		if name := s.Metric["alertname"]; name != "LouverFigureAbove" && name != "LouverWatchFiring" ||
+			s.Metric["group"] != incident.Region {
 			t.Errorf("%v has fired", s.Metric)
 		}
 	}

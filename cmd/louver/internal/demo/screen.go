@@ -25,7 +25,8 @@ func newScreen(out *os.File, s scene) *screen {
 	if !keyboard {
 		options = append(options, tea.WithInput(nil))
 	}
-	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}, options...)}
+	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard},
+		options...)}
 }
 
 // Messages to the model, in addition to those of the terminal.
@@ -145,7 +146,8 @@ func (h *held) Write(b []byte) (int, error) {
 
 // logger logs errors.
 func (h *held) logger() *zap.Logger {
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()), zapcore.AddSync(h), zap.ErrorLevel))
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()), zapcore.AddSync(h),
+		zap.ErrorLevel))
 }
 
 // flush writes what was kept.

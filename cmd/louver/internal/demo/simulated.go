@@ -54,8 +54,8 @@ const (
 	// ahead is how long before its time an event is sent. Only a simulated service can do that. So events are in their
 	// topic long before the window closes, even on a busy machine.
 	ahead = 30 * time.Second
-	// early is as much of that as the stages find when they start. The rest follows, at most burst pieces at a time: the first
-	// figures need the processor more.
+	// early is as much of that as the stages find when they start. The rest follows, at most burst pieces at a time: the
+	// first figures need the processor more.
 	early = 15 * time.Second
 	burst = 2
 	// spare is how long before a window closes its events must be sent. If the window closes sooner, for example after
@@ -129,7 +129,8 @@ func (s *simulation) send(ctx context.Context, until time.Time) error {
 	s.service.Events(s.sent, until, func(e simulate.Event) {
 		s.truth.Add(e)
 		// The partition does not depend on the user: events of one user reach all partitions, and still count once.
-		records = append(records, txn.Record{Topic: s.stream.Input.Topic, Partition: len(records) % inputPartitions, Value: e.AppendJSON(nil), Time: e.Time.UnixMilli()})
+		records = append(records, txn.Record{Topic: s.stream.Input.Topic, Partition: len(records) % inputPartitions,
+			Value: e.AppendJSON(nil), Time: e.Time.UnixMilli()})
 	})
 	s.mu.Unlock()
 	if err := txn.Send(ctx, s.conn.Client, records); err != nil {
@@ -153,7 +154,8 @@ func (s *simulation) schedule() windows.Schedule {
 
 // skip leaves out the windows that close too soon for their unsent events.
 func (s *simulation) skip() {
-	for w, ok := s.schedule().After(s.sent.UnixNano()); ok && s.schedule().Due(w) < time.Now().Add(spare).UnixNano(); w, ok = s.schedule().Next(w) {
+	for w, ok := s.schedule().After(s.sent.UnixNano()); ok && s.schedule().Due(w) < time.Now().Add(spare).UnixNano(); w,
+		ok = s.schedule().Next(w) {
 		s.tear(w)
 		s.reach(time.Unix(0, w.End).UTC())
 	}
@@ -177,7 +179,8 @@ func (s *simulation) tear(w windows.Window) {
 func (s *simulation) tell(p *picture) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.sim = &simulated{figures: s.truth.Take(p.end), robin: s.service.RobinCalls(p.start), torn: s.torn[p.end.UnixNano()] || s.sent.Before(p.end)}
+	p.sim = &simulated{figures: s.truth.Take(p.end), robin: s.service.RobinCalls(p.start),
+		torn: s.torn[p.end.UnixNano()] || s.sent.Before(p.end)}
 	delete(s.torn, p.end.UnixNano())
 	for _, i := range []simulate.Incident{s.service.Incident(p.start), s.service.Incident(p.end)} {
 		if i.Start.Before(p.end) && p.start.Before(i.End) {
@@ -228,9 +231,11 @@ func (s *simulation) news(p picture, now time.Time) (text string, alarm bool) {
 	case a != nil && a.since != nil:
 		return a.String(), true
 	case now.Before(i.End):
-		return fmt.Sprintf("Incident since %s: %s is three times as slow. Do the figures show it?", i.Start.Format(time.TimeOnly), i.Region), true
+		return fmt.Sprintf("Incident since %s: %s is three times as slow. Do the figures show it?",
+			i.Start.Format(time.TimeOnly), i.Region), true
 	case a != nil:
 		return a.String(), false
 	}
-	return fmt.Sprintf("No incident now. The last one, in %s, ended at %s after %.0f s.", i.Region, i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
+	return fmt.Sprintf("No incident now. The last one, in %s, ended at %s after %.0f s.", i.Region,
+		i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
 }

@@ -41,7 +41,8 @@ const (
 // add shows the next window. It does not show a torn one, because the missing events would look like data.
 func (v *view) add(p picture) {
 	if p.sim != nil && p.sim.torn {
-		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was too slow.", p.end.Format(time.TimeOnly))
+		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was too slow.",
+			p.end.Format(time.TimeOnly))
 		return
 	}
 	v.status = ""
@@ -73,7 +74,8 @@ func (v *view) String() string {
 	case v.width == 0:
 		return ""
 	case v.width < leastWidth || v.height < leastHeight:
-		return v.fitted(v.wrapped(fmt.Sprintf("This terminal has %d × %d characters, but the demo needs %d × %d. For plain lines: louver demo | cat",
+		return v.fitted(v.wrapped(fmt.Sprintf("This terminal has %d × %d characters, but the demo needs %d × %d. For "+
+			"plain lines: louver demo | cat",
 			v.width, v.height, leastWidth, leastHeight)))
 	case len(v.pictures) == 0:
 		return v.fitted(append(v.wrapped("Louver demo: private statistics on an embedded Kafka broker"), "", v.status+" …"))
@@ -129,9 +131,11 @@ func (v *view) windowLine() string {
 		if p.count == v.text.windows {
 			end = ". The file ends here."
 		}
-		return fmt.Sprintf("Window %d of %d: %s – %s UTC%s", p.count, v.text.windows, p.start.Format(v.text.layout), p.end.Format(v.text.layout), end)
+		return fmt.Sprintf("Window %d of %d: %s – %s UTC%s", p.count, v.text.windows, p.start.Format(v.text.layout),
+			p.end.Format(v.text.layout), end)
 	}
-	line := fmt.Sprintf("Window %s–%s. The next one closes at %s.", p.start.Format(time.TimeOnly), p.end.Format(time.TimeOnly), p.end.Add(p.stream.Window.Every).Format(time.TimeOnly))
+	line := fmt.Sprintf("Window %s–%s. The next one closes at %s.", p.start.Format(time.TimeOnly),
+		p.end.Format(time.TimeOnly), p.end.Add(p.stream.Window.Every).Format(time.TimeOnly))
 	if v.status != "" {
 		line = v.status
 	}
@@ -160,7 +164,8 @@ func (v *view) foot() (lines []string) {
 	if p.count == 1 {
 		windows = "this window"
 	}
-	return append(lines, v.wrapped(fmt.Sprintf("A user in %s has lost at most ε %s; the limit is ε %s%s.", windows, p.lost, p.stream.Budget.Epsilon, period(p.stream)))...)
+	return append(lines, v.wrapped(fmt.Sprintf("A user in %s has lost at most ε %s; the limit is ε %s%s.", windows, p.lost,
+		p.stream.Budget.Epsilon, period(p.stream)))...)
 }
 
 // hundredths writes a probability as a number of 100, rounded up. It tells certain from nearly certain.

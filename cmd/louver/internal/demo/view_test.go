@@ -29,15 +29,17 @@ func demoStream(t *testing.T, yaml string) *config.Stream {
 // painted makes up a window's picture: each value is 100 more than the one before.
 func painted(s *config.Stream, number int) picture {
 	start := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC).Add(time.Duration(number) * s.Window.Size)
-	p := picture{stream: s, start: start, end: start.Add(s.Window.Size), count: number + 1, lost: decimal.New(int64(5*(number+1)), -1),
-		sim: &simulated{figures: map[string]decimal.Decimal{}, robin: number%2 == 0}}
+	p := picture{stream: s, start: start, end: start.Add(s.Window.Size), count: number + 1,
+		lost: decimal.New(int64(5*(number+1)), -1),
+		sim:  &simulated{figures: map[string]decimal.Decimal{}, robin: number%2 == 0}}
 	value := int64(0)
 	for _, g := range s.Groups {
 		for _, r := range s.Releases {
 			value += 100
 			v, low, high := json.Number(fmt.Sprint(value)), json.Number("0.4521"), json.Number("0.5479")
-			p.records = append(p.records, outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: string(r.Query.Statistic), Unit: "ms",
-				Value: &v, PLow: &low, PHigh: &high, Quality: "useful", WindowEnd: p.end})
+			p.records = append(p.records,
+				outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: string(r.Query.Statistic), Unit: "ms",
+					Value: &v, PLow: &low, PHigh: &high, Quality: "useful", WindowEnd: p.end})
 			p.sim.figures[g+"/"+r.Name] = decimal.NewFromInt(value - 7)
 		}
 	}
@@ -46,8 +48,10 @@ func painted(s *config.Stream, number int) picture {
 
 func viewOf(t *testing.T, s *config.Stream, width, height, windows int) *view {
 	t.Helper()
-	v := &view{width: width, height: height, now: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC), status: "starting", addresses: []string{"127.0.0.1:8080"},
-		text: sceneText{title: "Louver demo: how fast does a simulated service answer?", remark: newSimulation().text().remark, guess: true,
+	v := &view{width: width, height: height, now: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC), status: "starting",
+		addresses: []string{"127.0.0.1:8080"},
+		text: sceneText{title: "Louver demo: how fast does a simulated service answer?",
+			remark: newSimulation().text().remark, guess: true,
 			news: func(picture, time.Time) (string, bool) {
 				return "Incident since 08:00:50: us is three times as slow.", true
 			}}}
@@ -60,7 +64,8 @@ func viewOf(t *testing.T, s *config.Stream, width, height, windows int) *view {
 // The screen never has more lines or longer ones than the terminal, whatever its size.
 func TestViewFits(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
-	many := demoStream(t, strings.Replace(string(simulate.Streams()), "groups: [eu, us, ap]", "groups: [a-group-with-a-very-long-name, "+someNames(40)+"]", 1))
+	many := demoStream(t, strings.Replace(string(simulate.Streams()), "groups: [eu, us, ap]",
+		"groups: [a-group-with-a-very-long-name, "+someNames(40)+"]", 1))
 	for _, stream := range []*config.Stream{s, many} {
 		for _, windows := range []int{0, 1, 100} {
 			v := viewOf(t, stream, 0, 0, windows)
@@ -158,7 +163,8 @@ func TestViewNoise(t *testing.T) {
 		p.records[0].Quality = "noise"
 		v.add(p)
 	}
-	if plain := text.StripEscape(v.String()); !strings.Contains(plain, "eu     p50          noise  p45.2–p54.8     93       ···") || strings.Contains(plain, " 100 ms") {
+	if plain := text.StripEscape(v.String()); !strings.Contains(plain,
+		"eu     p50          noise  p45.2–p54.8     93       ···") || strings.Contains(plain, " 100 ms") {
 		t.Errorf("got\n%s", plain)
 	}
 }
@@ -172,7 +178,8 @@ func TestViewGuesses(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	v.add(painted(s, 1)) // Robin did not
-	if got, want := v.question(), "Did Robin from eu call in this window? A coin decided. Guess: y or n. You were right 0 of 1 time."; got != want {
+	if got, want := v.question(),
+		"Did Robin from eu call in this window? A coin decided. Guess: y or n. You were right 0 of 1 time."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	v.guess(false)
@@ -189,7 +196,8 @@ func TestViewTorn(t *testing.T) {
 	p.sim.torn = true
 	v.add(p)
 	plain := text.StripEscape(v.String())
-	if len(v.pictures) != 2 || !strings.Contains(plain, "The window that ended at 08:00:30 is left out: this process was too slow.") {
+	if len(v.pictures) != 2 ||
+		!strings.Contains(plain, "The window that ended at 08:00:30 is left out: this process was too slow.") {
 		t.Errorf("got\n%s", plain)
 	}
 	var out, errOut bytes.Buffer

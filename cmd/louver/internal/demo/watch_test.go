@@ -18,7 +18,8 @@ import (
 func TestAlarmOfTheDemo(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	record := func(group, value string, fired bool) outputs.Record {
-		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Alarms[0].Name, Statistic: record.StatisticWatch, Instance: 2}
+		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Alarms[0].Name, Statistic: record.StatisticWatch,
+			Instance: 2}
 		if value != "" {
 			r.Value = new(json.Number(value))
 		}
@@ -28,9 +29,12 @@ func TestAlarmOfTheDemo(t *testing.T) {
 		return r
 	}
 	for want, watches := range map[string][]outputs.Record{
-		"Watch outage is armed and silent (ε 0.2 so far; by counting: ε 0.5).":        {record("eu", "0", false), record("us", "0", false), record("ap", "0", false)},
-		"Watch outage fires in us since 08:01:00 (ε 0.2 so far; by counting: ε 0.5).": {record("eu", "0", false), record("us", "1", true), record("ap", "", false)},
-		"Watch outage is not armed (ε 0.2 so far; by counting: ε 0.5).":               {record("eu", "", false), record("us", "", false), record("ap", "", false)},
+		"Watch outage is armed and silent (ε 0.2 so far; by counting: ε 0.5).": {record("eu", "0", false),
+			record("us", "0", false), record("ap", "0", false)},
+		"Watch outage fires in us since 08:01:00 (ε 0.2 so far; by counting: ε 0.5).": {record("eu", "0", false),
+			record("us", "1", true), record("ap", "", false)},
+		"Watch outage is not armed (ε 0.2 so far; by counting: ε 0.5).": {record("eu", "", false),
+			record("us", "", false), record("ap", "", false)},
 	} {
 		p := painted(s, 7)
 		p.watches = watches
@@ -66,10 +70,12 @@ func TestCountingCost(t *testing.T) {
 func TestDemoLinesOfWatches(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	p := painted(s, 0)
-	p.watches = []outputs.Record{{Stream: s.Name, Group: "us", Release: "outage", Value: new(json.Number("1")), Epsilon: "0.1"}}
+	p.watches = []outputs.Record{{Stream: s.Name, Group: "us", Release: "outage", Value: new(json.Number("1")),
+		Epsilon: "0.1"}}
 	var out, err strings.Builder
 	newLines(&out, &err).show(p)
-	if got := out.String(); !strings.Contains(got, "  demo-latency/us/outage") || strings.Count(got, "\n") != 1+len(p.records)+1 {
+	if got := out.String(); !strings.Contains(got, "  demo-latency/us/outage") ||
+		strings.Count(got, "\n") != 1+len(p.records)+1 {
 		t.Errorf("%s%s", got, err.String())
 	}
 }

@@ -99,10 +99,12 @@ func (c *AuditCommand) Run(app *cli.App) error {
 	return nil
 }
 
-// begin has the audit begin at the checkpoints that fit. It returns where it goes on in their partitions, and the output topics of
-// what they cover. Checkpoints that do not fit are compared, as all are with --full: their partitions are read from the
-// first entry. Checkpoints are read before entries, so that these include those that a checkpoint covers.
-func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader, a *audit.Audit) (from map[int]int64, published map[string]bool, err error) {
+// begin has the audit begin at the checkpoints that fit. It returns where it goes on in their partitions, and the
+// output topics of what they cover. Checkpoints that do not fit are compared, as all are with --full: their partitions
+// are read from the first entry. Checkpoints are read before entries, so that these include those that a checkpoint
+// covers.
+func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
+	a *audit.Audit) (from map[int]int64, published map[string]bool, err error) {
 	if err := cluster.HasLedger(app.Context, r.Conn, c.AppID); err != nil {
 		return nil, nil, err
 	}
@@ -120,10 +122,12 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader, a *audit.Audit) (f
 			a.Checkpoint(at, c.AppID, partition, text.Text)
 			continue
 		}
-		f, err := audit.Covered(text.Text, c.AppID, partition, func(from int64, f func(value []byte, offset int64) error) error {
-			_, err := r.Fetch.ReadAll(app.Context, names.Ledger(), partition, from, func(m *fetch.Record) error { return f(m.Value, m.Offset) })
-			return err
-		})
+		f, err := audit.Covered(text.Text, c.AppID, partition,
+			func(from int64, f func(value []byte, offset int64) error) error {
+				_, err := r.Fetch.ReadAll(app.Context, names.Ledger(), partition, from,
+					func(m *fetch.Record) error { return f(m.Value, m.Offset) })
+				return err
+			})
 		truncated := (*fetch.TruncatedError)(nil)
 		switch {
 		case err == nil:
@@ -150,7 +154,8 @@ func auditOutput(app *cli.App, r *outputs.Reader, agreed cluster.Control, a *aud
 	case err != nil:
 		return cluster.WithExitCode(err)
 	case !there:
-		return cli.BrokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures cannot be compared; grant Describe, or create it again, even empty", topic))
+		return cli.BrokerError(fmt.Errorf("output topic %s does not exist, or you may not describe it, so its figures "+
+			"cannot be compared; grant Describe, or create it again, even empty", topic))
 	}
 	return cluster.WithExitCode(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
 		value := m.Value
@@ -186,17 +191,23 @@ func printFindings(w io.Writer, found audit.Findings) {
 	if !found.OK {
 		verdict = cli.Plural(found.FaultCount, "fault")
 	}
-	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the ledger gives them\n",
-		verdict, cli.Plural(found.Entries, "ledger entry"), cli.Plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent, cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
+	_, _ = fmt.Fprintf(w,
+		"%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the "+
+			"ledger gives them\n",
+		verdict, cli.Plural(found.Entries, "ledger entry"), cli.Plural(found.Outputs, "output"), found.Matched, found.Pending,
+		found.Absent, cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
 	if found.Earlier > 0 {
-		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n", cli.Plural(found.Earlier, "output"))
+		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n",
+			cli.Plural(found.Earlier, "output"))
 	}
 	if found.Instances > 0 {
-		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n", cli.Plural(found.Instances, "instance"), found.Firings)
+		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n",
+			cli.Plural(found.Instances, "instance"), found.Firings)
 	}
 }
 
 // entries reads the committed records of the app's ledger, in each partition from an offset on.
-func entries(ctx context.Context, r *outputs.Reader, app string, from map[int]int64, f func(outputs.Message) error) error {
+func entries(ctx context.Context, r *outputs.Reader, app string, from map[int]int64,
+	f func(outputs.Message) error) error {
 	return cluster.WithExitCode(r.AllFrom(ctx, []string{topics.Names{App: app}.Ledger()}, from, f))
 }

@@ -1,5 +1,5 @@
-// Package inspect has the commands that look at an app from outside: what is spent, what is published, what is on its way,
-// which definitions apply, and which topics and rights there have to be.
+// Package inspect has the commands that look at an app from outside: what is spent, what is published, what is on its
+// way, which definitions apply, and which topics and rights there have to be.
 package inspect
 
 import (
@@ -59,7 +59,8 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 	}
 	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
 	if err != nil { // what is spent is known all the same
-		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out", zap.Error(err))
+		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out",
+			zap.Error(err))
 	}
 	report := withMost(r, editions, now)
 	if c.JSON {

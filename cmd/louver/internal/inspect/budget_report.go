@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// budgetReport is what the ledger says has been spent, and what the definitions of the streams say one person loses at most.
-// Its JSON names are public.
+// budgetReport is what the ledger says has been spent, and what the definitions of the streams say one person loses at
+// most. Its JSON names are public.
 type budgetReport struct {
 	Streams []streamReport        `json:"streams"`
 	Budgets []limitReport         `json:"budgets"`
@@ -24,7 +24,8 @@ type budgetReport struct {
 
 type streamReport struct {
 	ledger.StreamFigures
-	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every window.
+	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every
+	// window.
 	Epsilon *cli.Figure `json:"epsilon_per_window,omitempty"`
 	Delta   *cli.Figure `json:"delta_per_window,omitempty"`
 	// besides names what tells of windows too, at a cost of its own.
@@ -34,8 +35,8 @@ type streamReport struct {
 
 type limitReport struct {
 	ledger.Figures
-	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition of a
-	// stream is paid by the budget.
+	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition of
+	// a stream is paid by the budget.
 	DayEpsilon *cli.Figure `json:"epsilon_per_day,omitempty"`
 	DayDelta   *cli.Figure `json:"delta_per_day,omitempty"`
 	// DaySum is the plain sum of the same windows, where that is more.
@@ -68,8 +69,8 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 	return all
 }
 
-// withBooks returns the budgets of the newest definitions, and those that only former ones had, each with what its books hold of
-// the last day if that is not by the newest ones alone.
+// withBooks returns the budgets of the newest definitions, and those that only former ones had, each with what its
+// books hold of the last day if that is not by the newest ones alone.
 func withBooks(r ledger.Report, editions []control.Edition, file *config.File, now time.Time) []cost.Payer {
 	payers, since := file.Payers(now), now.Add(-24*time.Hour).UnixNano()
 	changed := map[string]bool{} // budgets whose streams have a definition from within the last day
@@ -79,19 +80,22 @@ func withBooks(r ledger.Report, editions []control.Edition, file *config.File, n
 			changed[b.Name] = true
 		}
 		if !slices.ContainsFunc(payers, func(p cost.Payer) bool { return p.Name == b.Name }) { // its books say what it costs
-			payers = append(payers, cost.Payer{Name: b.Name, Limit: b.Limit, Streams: []cost.Stream{cost.Ended(e.Stream.Input.Topic)}})
+			payers = append(payers,
+				cost.Payer{Name: b.Name, Limit: b.Limit, Streams: []cost.Stream{cost.Ended(e.Stream.Input.Topic)}})
 		}
 	}
 	for i := range payers {
 		p := &payers[i]
 		for _, of := range r.Budgets {
-			if held := of.EpsilonDay; of.Budget == p.Name && held != nil && (changed[p.Name] || of.MixedDay || held.GreaterThan(p.InAnyDay().Epsilon)) {
+			if held := of.EpsilonDay; of.Budget == p.Name && held != nil &&
+				(changed[p.Name] || of.MixedDay || held.GreaterThan(p.InAnyDay().Epsilon)) {
 				p.Before = held.Decimal
 			}
 		}
 	}
 	return slices.DeleteFunc(payers, func(p cost.Payer) bool {
-		return p.Before.IsZero() && !slices.ContainsFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == p.Name })
+		return p.Before.IsZero() &&
+			!slices.ContainsFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == p.Name })
 	})
 }
 
@@ -110,7 +114,9 @@ func (r budgetReport) lines() (lines []string) {
 		if b.DayEpsilon != nil {
 			lines = append(lines, fmt.Sprintf("budget %s: "+InAnyDay, b.Budget, b.day))
 			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
-				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who were counted anew, cost more", b.Budget, held))
+				lines = append(lines,
+					fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who "+
+						"were counted anew, cost more", b.Budget, held))
 			}
 		}
 	}

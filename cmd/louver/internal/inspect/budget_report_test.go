@@ -51,8 +51,8 @@ streams:
     budget: both
 `
 
-// What one person loses at most is that of check, by the newest definitions. Each definition has a budget of its own, and
-// the two streams share one.
+// What one person loses at most is that of check, by the newest definitions. Each definition has a budget of its own,
+// and the two streams share one.
 func TestBudgetSaysTheMost(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	parsed, err := parse.File("s.yaml", []byte(manyPrices), os.LookupEnv)
@@ -64,7 +64,9 @@ func TestBudgetSaysTheMost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return control.Edition{Stream: s, Number: number, Schedule: windows.Schedule{Start: now.Add(-24 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every, End: end}}
+		return control.Edition{Stream: s, Number: number,
+			Schedule: windows.Schedule{Start: now.Add(-24 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every,
+				End: end}}
 	}
 	visits, moods := parsed.Streams[0].Definition, parsed.Streams[1].Definition
 	dearer := config.Definition(strings.Replace(string(visits), "epsilon: 0.25", "epsilon: 25", 1))
@@ -72,33 +74,38 @@ func TestBudgetSaysTheMost(t *testing.T) {
 		t.Fatal("the definition has no such price")
 	}
 	books := ledger.NewBooks()
-	for _, s := range append(slices.Clone(parsed.Streams), &config.Stream{Name: "old", Budget: &config.Budget{Name: "old", Limit: budget.Limit{Epsilon: decimal.NewFromInt(3)}}, Window: parsed.Streams[0].Window}) {
+	for _, s := range append(slices.Clone(parsed.Streams), &config.Stream{Name: "old", Budget: &config.Budget{Name: "old",
+		Limit: budget.Limit{Epsilon: decimal.NewFromInt(3)}}, Window: parsed.Streams[0].Window}) {
 		end := now.Truncate(s.Window.Size)
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every, Price: s.Price(), WindowStart: end.Add(-s.Window.Size), WindowEnd: end}); err != nil {
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every,
+			Price: s.Price(), WindowStart: end.Add(-s.Window.Size), WindowEnd: end}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := ledger.NewReport(books, now)
 
-	// Two periods of 12 hours cover 24: 2·8·0.25 of windows, 2·(3·0.15 + 0.05 + 2·1) of visits' watches, 2·(0.6 + 0.5) of moods'.
-	// The cap holds for 24 hours, so the windows cost 8·0.25.
+	// Two periods of 12 hours cover 24: 2·8·0.25 of windows, 2·(3·0.15 + 0.05 + 2·1) of visits' watches, 2·(0.6 + 0.5) of
+	// moods'. The cap holds for 24 hours, so the windows cost 8·0.25.
 	const want = "budget both: one person loses at most ε 9.2 in any 24 h, counting the windows that end in it"
 	if of := fmt.Sprintf("budget both: "+InAnyDay, parsed.Payer(parsed.Budgets[0], now).InAnyDay()); of != want {
 		t.Fatalf("check says %s", of)
 	}
-	both := withMost(r, []control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()), edition(visits, 1, 0)}, now)
+	both := withMost(r, []control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()),
+		edition(visits, 1, 0)}, now)
 	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, beside its watches and releases on change", want}) {
 		t.Errorf("%q", got)
 	}
 	var out strings.Builder
-	if err := printBudgets(&out, 80, both); err != nil || !strings.HasSuffix(out.String(), "\n"+strings.Join(both.lines(), "\n")+"\n") {
+	if err := printBudgets(&out, 80, both); err != nil ||
+		!strings.HasSuffix(out.String(), "\n"+strings.Join(both.lines(), "\n")+"\n") {
 		t.Errorf("%v, %s", err, out.String())
 	}
 	text, err := json.Marshal(both)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, times := range map[string]int{`"epsilon_per_day":9.2,"delta_per_day":0`: 1, `"epsilon_per_day"`: 1, `"epsilon_per_window":0.25,"delta_per_window":0`: 1, `"epsilon_per_window"`: 1} {
+	for want, times := range map[string]int{`"epsilon_per_day":9.2,"delta_per_day":0`: 1, `"epsilon_per_day"`: 1,
+		`"epsilon_per_window":0.25,"delta_per_window":0`: 1, `"epsilon_per_window"`: 1} {
 		if n := strings.Count(string(text), want); n != times {
 			t.Errorf("%s is in it %d times:\n%s", want, n, text)
 		}
@@ -118,8 +125,8 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	}
 }
 
-// TestBudgetSaysWhatTheBooksHold: a former definition cost more than the newest does, and two budgets pay for the people of one
-// topic. Neither is hidden behind a lower number.
+// TestBudgetSaysWhatTheBooksHold: a former definition cost more than the newest does, and two budgets pay for the
+// people of one topic. Neither is hidden behind a lower number.
 func TestBudgetSaysWhatTheBooksHold(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	parsed, err := parse.File("s.yaml", []byte(`version: 1
@@ -151,18 +158,21 @@ streams:
 	for hour := range 14 {
 		end := now.Add(-time.Duration(13-hour) * time.Hour)
 		price := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.5")), Times: 1}}
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every, Price: price, WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every,
+			Price: price, WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var editions []control.Edition
 	for _, s := range parsed.Streams {
-		editions = append(editions, control.Edition{Stream: s, Schedule: windows.Schedule{Start: now.Add(-48 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every}})
+		editions = append(editions, control.Edition{Stream: s,
+			Schedule: windows.Schedule{Start: now.Add(-48 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every}})
 	}
 	want := []string{
 		"stream cheap: one person loses at most ε 0.1 in a window",
 		"budget a: one person loses at most ε 2.4 in any 24 h, counting the windows that end in it",
-		"budget a: the windows that ended in the last 24 h cost ε 7: former definitions, or users who were counted anew, cost more",
+		"budget a: the windows that ended in the last 24 h cost ε 7: former definitions, or users who were counted anew, " +
+			"cost more",
 		// 7 and, until all of these are a day old, up to 2.4 beside them; and 4.8.
 		"topic visits: budgets a, b pay for the same people: one person loses at most ε 14.2 in any 24 h through all of them",
 	}
@@ -171,9 +181,9 @@ streams:
 	}
 }
 
-// A stream is edited at random, with and without another budget, and with users who are counted anew. Whoever is in every
-// window of any day, past or to come, loses no more than is said of the topic, and in the last day no more than is said of the
-// budgets.
+// A stream is edited at random, with and without another budget, and with users who are counted anew. Whoever is in
+// every window of any day, past or to come, loses no more than is said of the topic, and in the last day no more than
+// is said of the budgets.
 func TestWhatIsSaidAfterEdits(t *testing.T) {
 	const hours, text = 60, `version: 1
 budgets:
@@ -222,9 +232,11 @@ streams:
 			end := start.Add(time.Hour)
 			decided := !end.After(now)
 			if edits[h] && !start.After(now) { // perhaps none of its windows is over
-				limits := rapid.SampledFrom([]string{"", "max_windows: {count: 8, per: 24h}", "max_windows: {count: 4, per: 24h}"}).Draw(t, "cap")
-				f, err := parse.File("s.yaml", []byte(strings.NewReplacer("CAP", limits, "EPSILON", rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"),
-					"BUDGET", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
+				limits := rapid.SampledFrom([]string{"", "max_windows: {count: 8, per: 24h}",
+					"max_windows: {count: 4, per: 24h}"}).Draw(t, "cap")
+				f, err := parse.File("s.yaml",
+					[]byte(strings.NewReplacer("CAP", limits, "EPSILON", rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"),
+						"BUDGET", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -233,14 +245,16 @@ streams:
 					if i == 1 && h > 0 {
 						continue // it does not change
 					}
-					editions = append(editions, control.Edition{Stream: s, Number: uint32(len(editions)), Schedule: windows.Schedule{Start: start.UnixNano(), Size: time.Hour, Every: time.Hour}})
+					editions = append(editions, control.Edition{Stream: s, Number: uint32(len(editions)),
+						Schedule: windows.Schedule{Start: start.UnixNano(), Size: time.Hour, Every: time.Hour}})
 				}
 			}
 			if rapid.IntRange(0, 39).Draw(t, "recount") == 0 && decided {
 				era++
 			}
 			for _, s := range current.Streams {
-				c := counted{end: end, in: fmt.Sprint(s.Name, s.Budget.Name, era), ε: s.Releases[0].Query.Epsilon, cap: math.MaxInt64}
+				c := counted{end: end, in: fmt.Sprint(s.Name, s.Budget.Name, era), ε: s.Releases[0].Query.Epsilon,
+					cap: math.MaxInt64}
 				if s.MaxWindows != nil {
 					c.cap = s.MaxWindows.By.AtMost()
 				}
@@ -248,12 +262,14 @@ streams:
 				if !decided {
 					continue
 				}
-				if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every, Price: s.Price(), Cap: s.Cap(era), WindowStart: start, WindowEnd: end}); err != nil {
+				if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
+					Every: s.Window.Every, Price: s.Price(), Cap: s.Cap(era), WindowStart: start, WindowEnd: end}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		slices.SortStableFunc(editions, func(x, y control.Edition) int { return strings.Compare(x.Stream.Name, y.Stream.Name) })
+		slices.SortStableFunc(editions,
+			func(x, y control.Edition) int { return strings.Compare(x.Stream.Name, y.Stream.Name) })
 		for i, number := 0, uint32(0); i < len(editions); i++ {
 			if i > 0 && editions[i].Stream.Name != editions[i-1].Stream.Name {
 				number = 0
@@ -277,7 +293,8 @@ streams:
 		}
 		for h := range 24 {
 			if at := now.Add(time.Duration(h) * time.Hour); lost(at).GreaterThan(report.Inputs[0].DayEpsilon.Decimal) {
-				t.Fatalf("in the day to %s somebody loses %s; said is %s\n%s", at, lost(at), report.Inputs[0].DayEpsilon, strings.Join(report.lines(), "\n"))
+				t.Fatalf("in the day to %s somebody loses %s; said is %s\n%s", at, lost(at), report.Inputs[0].DayEpsilon,
+					strings.Join(report.lines(), "\n"))
 			}
 		}
 		said := decimal.Zero
@@ -292,7 +309,8 @@ streams:
 			said = said.Add(most)
 		}
 		if lost(now).GreaterThan(said) {
-			t.Fatalf("in the last day somebody lost %s; the budgets say %s\n%s", lost(now), said, strings.Join(report.lines(), "\n"))
+			t.Fatalf("in the last day somebody lost %s; the budgets say %s\n%s", lost(now), said,
+				strings.Join(report.lines(), "\n"))
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 func printBudgets(w io.Writer, width int, r budgetReport) error {
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
-		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal), left(s.WindowsLeft), nextReturn(s.Figures)})
+		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal),
+			left(s.WindowsLeft), nextReturn(s.Figures)})
 	}
 	for _, b := range r.Budgets {
 		exhausted := "never"
@@ -27,14 +28,17 @@ func printBudgets(w io.Writer, width int, r budgetReport) error {
 		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
 			left(b.WindowsLeft), exhausted, nextReturn(b.Figures)})
 	}
-	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"}, streams); err != nil {
+	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"},
+		streams); err != nil {
 		return err
 	}
-	if err := cli.WriteTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil {
+	if err := cli.WriteTable(w, width,
+		[]string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil {
 		return err
 	}
 	if len(r.Watches) > 0 {
-		if err := cli.WriteTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε", "total ε"}, watches(r.Watches)); err != nil {
+		if err := cli.WriteTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε",
+			"total ε"}, watches(r.Watches)); err != nil {
 			return err
 		}
 	}
@@ -48,7 +52,8 @@ func printBudgets(w io.Writer, width int, r budgetReport) error {
 
 func watches(all []ledger.WatchFigures) (rows [][]string) {
 	for _, x := range all {
-		rows = append(rows, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State, moment(x.From) + " to " + moment(x.To), x.Epsilon.String(), x.EpsilonTotal.String()})
+		rows = append(rows, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State,
+			moment(x.From) + " to " + moment(x.To), x.Epsilon.String(), x.EpsilonTotal.String()})
 	}
 	return rows
 }

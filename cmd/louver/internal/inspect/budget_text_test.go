@@ -22,9 +22,12 @@ func TestBudgetTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"│ checkout-latency │ shoppers │ 0.2     │ 1.4     │ 4            │ 0.2 at 2026-11-20 08:06:00Z │",
-		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ at 2026-11-21 08:15:00Z    │ 0.2 at 2026-11-20 08:06:00Z │",
-		"│ spare    │ no bound of 10 in total │ 0    │ no bound │ 0            │ never                      │ never                       │",
-		"│ gone     │ 5 of 5 in total         │ 0    │ 5        │ 0            │ since 2026-11-20 09:00:00Z │ never                       │",
+		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ at 2026-11-21 08:15:00Z    │ 0.2 at " +
+			"2026-11-20 08:06:00Z │",
+		"│ spare    │ no bound of 10 in total │ 0    │ no bound │ 0            │ never                      │ never       " +
+			"                │",
+		"│ gone     │ 5 of 5 in total         │ 0    │ 5        │ 0            │ since 2026-11-20 09:00:00Z │ never       " +
+			"                │",
 	} {
 		if !strings.Contains(wide.String(), want) {
 			t.Errorf("%s is not in\n%s", want, wide.String())

@@ -66,23 +66,25 @@ func (c *WatchCommand) Run(app *cli.App) error {
 		from = time.Now().Add(-c.Since)
 	}
 	lines := newWatchLines(app, streams)
-	err = cluster.Follower(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from, func(m outputs.Message, r outputs.Record) error {
-		if c.Stream != "" && r.Stream != c.Stream {
-			return nil
-		}
-		if c.JSON {
-			_, err := fmt.Fprintf(app.Out, "%s\n", m.Value)
-			return err
-		}
-		return lines.print(r)
-	})
+	err = cluster.Follower(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from,
+		func(m outputs.Message, r outputs.Record) error {
+			if c.Stream != "" && r.Stream != c.Stream {
+				return nil
+			}
+			if c.JSON {
+				_, err := fmt.Fprintf(app.Out, "%s\n", m.Value)
+				return err
+			}
+			return lines.print(r)
+		})
 	if ctx.Err() != nil {
 		return nil
 	}
 	return cluster.WithExitCode(err)
 }
 
-// tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used concurrently.
+// tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used
+// concurrently.
 func tellOnce(w io.Writer) func(problem, solved string) func(error) {
 	var mu sync.Mutex
 	return func(problem, solved string) func(error) {
@@ -94,7 +96,8 @@ func tellOnce(w io.Writer) func(problem, solved string) func(error) {
 			case err == nil && told:
 				_, _ = fmt.Fprintf(w, "louver: %s\n", solved)
 			case err != nil && !told && errors.Is(err, topics.ErrMissing):
-				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run creates it\n", problem)
+				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run creates it\n",
+					problem)
 			case err != nil && !told:
 				_, _ = fmt.Fprintf(w, "louver: %s: %v\n", problem, err)
 			}

@@ -31,9 +31,11 @@ func watched(t testing.TB) (records []string) {
 		return text
 	}
 	return []string{record,
-		of(`"p50"`, `"average"`, `"rank_error_95":554.2`, `"rank_error_95":null`, `"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`, `"useful"`, `null`, `"value":812`, `"value":95.5`),
+		of(`"p50"`, `"average"`, `"rank_error_95":554.2`, `"rank_error_95":null`, `"p_low":0.4,"p_high":0.6`,
+			`"p_low":null,"p_high":null`, `"useful"`, `null`, `"value":812`, `"value":95.5`),
 		of(`"eu"`, `"ap"`, `"value":812`, `"value":null`, `"reason":null`, `"reason":"budget_exhausted"`, `"useful"`, `null`),
-		of(`"p50"`, `"users"`, `"rank_error_95":554.2,"error_95":null`, `"rank_error_95":null,"error_95":150`, `"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`,
+		of(`"p50"`, `"users"`, `"rank_error_95":554.2,"error_95":null`, `"rank_error_95":null,"error_95":150`,
+			`"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`,
 			`"value":812`, `"value":10412`, `"unit":"ms"`, `"unit":"users"`),
 		of(`"useful"`, `"noise"`, `"users":10412`, `"users":600`, `"p_low":0.4,"p_high":0.6`, `"p_low":0,"p_high":1`)}
 }
@@ -109,7 +111,8 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 	}}
 	code := make(chan int, 1)
 	go func() {
-		code <- program.Execute(ctx, []string{"watch", "--streams", path, "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, strings.NewReader(""), writesOut, writesErr)
+		code <- program.Execute(ctx, []string{"watch", "--streams", path, "--kafka-brokers",
+			strings.Join(b.Conn.Brokers, ",")}, strings.NewReader(""), writesOut, writesErr)
 	}()
 	read := func(from io.Reader) string {
 		t.Helper()
@@ -120,7 +123,8 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 		}
 		return string(line[:n])
 	}
-	const waiting = "louver: waiting for topic checkout.private: it does not exist yet, or you may not describe it; louver run creates it\n"
+	const waiting = "louver: waiting for topic checkout.private: it does not exist yet, or you may not describe it; " +
+		"louver run creates it\n"
 	if got := read(errOut); got != waiting {
 		t.Errorf("%q, want %q", got, waiting)
 	}

@@ -61,7 +61,8 @@ func (l *watchLines) name(r outputs.Record) string {
 func (l *watchLines) print(r outputs.Record) error {
 	name := text.Pad(l.name(r), l.series, ' ')
 	if !l.live {
-		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s%s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r), spending(r), l.remedy(r))
+		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s%s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r),
+			spending(r), l.remedy(r))
 		return err
 	}
 	window := fmt.Sprintf("%s  %s  %s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r))

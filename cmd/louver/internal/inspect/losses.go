@@ -9,7 +9,8 @@ import (
 type Input struct {
 	Topic   string   `json:"topic"`
 	Budgets []string `json:"budgets"`
-	// DayEpsilon is what the windows that end in any 24 hours cost under all of the budgets together; nil if it has no bound.
+	// DayEpsilon is what the windows that end in any 24 hours cost under all of the budgets together; nil if it has no
+	// bound.
 	DayEpsilon *cli.Figure `json:"epsilon_per_day"`
 	DayDelta   cli.Figure  `json:"delta_per_day"`
 	// DaySum is the plain sum of the same windows, where that is more.

@@ -24,7 +24,8 @@ type Preview struct {
 
 // NewPreview makes the JSON of a preview.
 func NewPreview(p control.Preview) *Preview {
-	return &Preview{p.After.Epoch, p.Older, orEmpty(p.Begins()), orEmpty(p.Ends()), orEmpty(p.Replaces()), orEmpty(p.Notes)}
+	return &Preview{p.After.Epoch, p.Older, orEmpty(p.Begins()), orEmpty(p.Ends()), orEmpty(p.Replaces()),
+		orEmpty(p.Notes)}
 }
 
 func orEmpty[T any](s []T) []T {
@@ -43,20 +44,23 @@ func PrintPreview(app *cli.App, agreed cluster.Control, file *config.File) error
 	var b strings.Builder
 	switch {
 	case p.Older:
-		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; to go back to the file, raise its revision\n", p.Before.Epoch)
+		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; to go back "+
+			"to the file, raise its revision\n", p.Before.Epoch)
 	case p.After.Epoch == p.Before.Epoch:
 		fmt.Fprintf(&b, "the file changes nothing: epoch %d already has its definitions\n", p.Before.Epoch)
 	default:
 		fmt.Fprintf(&b, "louver run with this file would begin epoch %d if it started now:\n", p.After.Epoch)
 	}
 	for _, d := range p.Replaces() {
-		fmt.Fprintf(&b, "stream %s: definition %d, from %s, is replaced before it begins\n", d.Stream, d.Number, cli.Instant(d.From))
+		fmt.Fprintf(&b, "stream %s: definition %d, from %s, is replaced before it begins\n", d.Stream, d.Number,
+			cli.Instant(d.From))
 	}
 	for _, d := range p.Ends() {
 		fmt.Fprintf(&b, "stream %s: the last window of definition %d ends %s\n", d.Stream, d.Number, lastOf(d, cli.Instant))
 	}
 	for _, d := range p.Begins() {
-		fmt.Fprintf(&b, "stream %s: definition %d applies from the window that starts %s: %s, budget %s\n", d.Stream, d.Number, cli.Instant(d.From), windowsOf(d), d.Budget)
+		fmt.Fprintf(&b, "stream %s: definition %d applies from the window that starts %s: %s, budget %s\n", d.Stream,
+			d.Number, cli.Instant(d.From), windowsOf(d), d.Budget)
 		if err := printChanges(&b, d); err != nil {
 			return err
 		}

@@ -89,16 +89,20 @@ func printHistory(app *cli.App, id string, h control.History) error {
 	}
 	by := ""
 	if h.By != nil {
-		by = fmt.Sprintf(", proposed by %s (client id %s, version %s)", cmp.Or(h.By.Host, "a host without a name"), h.By.ClientID, cmp.Or(h.By.Version, "unknown"))
+		by = fmt.Sprintf(", proposed by %s (client id %s, version %s)", cmp.Or(h.By.Host, "a host without a name"),
+			h.By.ClientID, cmp.Or(h.By.Version, "unknown"))
 	}
-	if _, err := fmt.Fprintf(app.Out, "app %s: epoch %d, revision %d, agreed on %s%s\n", id, h.Epoch, h.Revision, cli.Instant(*h.At), by); err != nil {
+	if _, err := fmt.Fprintf(app.Out, "app %s: epoch %d, revision %d, agreed on %s%s\n", id, h.Epoch, h.Revision,
+		cli.Instant(*h.At), by); err != nil {
 		return err
 	}
 	var rows [][]string
 	for _, d := range h.Definitions {
-		rows = append(rows, []string{d.Stream, strconv.Itoa(int(d.Number)), cli.Folding(d.From), lastOf(d, cli.Folding), windowsOf(d), d.Budget, d.Fingerprint})
+		rows = append(rows, []string{d.Stream, strconv.Itoa(int(d.Number)), cli.Folding(d.From), lastOf(d, cli.Folding),
+			windowsOf(d), d.Budget, d.Fingerprint})
 	}
-	if err := cli.WriteTable(app.Out, app.Width(), []string{"stream", "no.", "first window starts", "last window ends", "windows", "budget", "fingerprint"}, rows); err != nil {
+	if err := cli.WriteTable(app.Out, app.Width(), []string{"stream", "no.", "first window starts", "last window ends",
+		"windows", "budget", "fingerprint"}, rows); err != nil {
 		return err
 	}
 	for _, d := range h.Definitions {

@@ -59,7 +59,8 @@ func (c *TopicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []
 		if t.Partitions == 0 {
 			continue
 		}
-		spec := strimziTopic{TopicName: t.Name, Partitions: max(0, t.Partitions), Replicas: max(0, c.TopicsReplication), Config: topics.Settings(t, c.TopicsReplication)}
+		spec := strimziTopic{TopicName: t.Name, Partitions: max(0, t.Partitions), Replicas: max(0, c.TopicsReplication),
+			Config: topics.Settings(t, c.TopicsReplication)}
 		if err := encoder.Encode(c.strimzi("KafkaTopic", t.Name, spec)); err != nil {
 			return err
 		}
@@ -69,7 +70,8 @@ func (c *TopicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []
 	user.Authorization.Type = "simple"
 	for _, r := range rights {
 		acl := strimziACL{Operations: r.Operations}
-		acl.Resource.Type, acl.Resource.Name, acl.Resource.PatternType = strings.ReplaceAll(r.Resource, "transactional-id", "transactionalId"), r.Name, "literal"
+		acl.Resource.Type, acl.Resource.Name, acl.Resource.PatternType = strings.ReplaceAll(r.Resource, "transactional-id",
+			"transactionalId"), r.Name, "literal"
 		if r.Prefixed {
 			acl.Resource.PatternType = "prefix"
 		}
@@ -104,7 +106,8 @@ var unfitForResources = regexp.MustCompile(`[^a-z0-9.-]+|^[.-]+|[.-]+$`)
 func resourceName(name string) string {
 	const most = 200
 	fit := strings.Trim(unfitForResources.ReplaceAllString(strings.ToLower(name), "-"), ".-")
-	if fit == name && len(name) <= most && !strings.Contains(name, "..") && !strings.Contains(name, ".-") && !strings.Contains(name, "-.") {
+	if fit == name && len(name) <= most && !strings.Contains(name, "..") && !strings.Contains(name, ".-") &&
+		!strings.Contains(name, "-.") {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

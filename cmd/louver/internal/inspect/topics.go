@@ -54,7 +54,8 @@ func (c *TopicsCommand) Run(app *cli.App) error {
 	if err != nil {
 		return cluster.WithExitCode(err)
 	}
-	return cluster.WithExitCode(topics.Verify(app.Context, conn.Client, plan, func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
+	return cluster.WithExitCode(topics.Verify(app.Context, conn.Client, plan,
+		func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
 }
 
 // print writes topics and rights in the chosen form.
@@ -68,7 +69,8 @@ func (c *TopicsCommand) print(app *cli.App, plan []topics.Topic, states map[stri
 				if r.Prefixed {
 					pattern = " --resource-pattern-type prefixed"
 				}
-				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s%s\n", c.principal(), op, r.Resource, r.Name, pattern); err != nil {
+				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s%s\n", c.principal(), op,
+					r.Resource, r.Name, pattern); err != nil {
 					return err
 				}
 			}
@@ -116,7 +118,8 @@ func PrintTopics(app *cli.App, plan []topics.Topic, rights []topics.Right, state
 		if t.Personal {
 			use += " (personal)"
 		}
-		row := []string{t.Name, use, partitions(t.Partitions), cmp.Or(strings.ReplaceAll(t.Cleanup, ",", ", "), "any"), retention(t.MinRetention)}
+		row := []string{t.Name, use, partitions(t.Partitions), cmp.Or(strings.ReplaceAll(t.Cleanup, ",", ", "), "any"),
+			retention(t.MinRetention)}
 		if states != nil {
 			row = append(row, string(states[t.Name]))
 		}

@@ -72,7 +72,8 @@ func (c *WindowsCommand) facts(app *cli.App, agreed cluster.Control, state *cont
 	if err != nil {
 		return nil, err
 	}
-	if c.Stream != "" && !slices.ContainsFunc(editions, func(e control.Edition) bool { return e.Stream.Name == c.Stream }) {
+	if c.Stream != "" && !slices.ContainsFunc(editions,
+		func(e control.Edition) bool { return e.Stream.Name == c.Stream }) {
 		return nil, fmt.Errorf("--stream=%s: app %s has no such stream; louver streams lists them", c.Stream, c.AppID)
 	}
 	inputs := control.NewInputs(agreed)
@@ -80,7 +81,8 @@ func (c *WindowsCommand) facts(app *cli.App, agreed cluster.Control, state *cont
 		return nil, cluster.WithExitCode(err)
 	}
 	facts := &timeline.Facts{Editions: editions, Partitions: inputs.Partitions, Lineage: state.Lineage, Only: c.Stream}
-	err = agreed.All(app.Context, agreed.Names.Progress(), func(m outputs.Message) error { return facts.Progress(m.Key, m.Value) })
+	err = agreed.All(app.Context, agreed.Names.Progress(),
+		func(m outputs.Message) error { return facts.Progress(m.Key, m.Value) })
 	if err != nil {
 		return nil, err
 	}

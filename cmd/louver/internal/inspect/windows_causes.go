@@ -52,7 +52,8 @@ func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timelin
 }
 
 // waiting says what windows without a cut in some partitions wait for, cause by cause.
-func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Partition]string, facts *timeline.Facts) []string {
+func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Partition]string,
+	facts *timeline.Facts) []string {
 	var why []string
 	byCause := map[string][]int{}
 	for _, p := range r.Partitions {
@@ -76,7 +77,8 @@ func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Part
 }
 
 // hanging finds the open transactions that block reading.
-func (c causes) hanging(ctx context.Context, awaited []timeline.Partition, facts *timeline.Facts) map[timeline.Partition]string {
+func (c causes) hanging(ctx context.Context, awaited []timeline.Partition,
+	facts *timeline.Facts) map[timeline.Partition]string {
 	found := make([]string, len(awaited))
 	var run errgroup.Group
 	run.SetLimit(askedAtOnce)
@@ -112,9 +114,11 @@ func (c causes) hanging(ctx context.Context, awaited []timeline.Partition, facts
 // stalled says why a partition is readable up to an offset only, given who wrote the record there.
 func stalled(at timeline.Partition, offset int64, who fetch.Producer, err error) string {
 	if err != nil || !who.Transactional {
-		return fmt.Sprintf("its readable end does not move from offset %d, and no open transaction was found there: its brokers may be busy, or a replica behind", offset)
+		return fmt.Sprintf("its readable end does not move from offset %d, and no open transaction was found there: its "+
+			"brokers may be busy, or a replica behind", offset)
 	}
-	return fmt.Sprintf("a transaction is open from offset %d (producer id %d, epoch %d); to end it: kafka-transactions.sh abort --topic %s --partition %d --start-offset %d",
+	return fmt.Sprintf("a transaction is open from offset %d (producer id %d, epoch %d); to end it: "+
+		"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d",
 		offset, who.ID, who.Epoch, at.Topic, at.Number, offset)
 }
 

@@ -152,14 +152,16 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		}
 	}
 	promise := d.mechanism.Promise()
-	out := drawn{Statistic: string(q.Statistic), Mechanism: cmp.Or(from.Mechanism, d.mechanism.Name()), Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
+	out := drawn{Statistic: string(q.Statistic), Mechanism: cmp.Or(from.Mechanism, d.mechanism.Name()),
+		Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
 	if q.Statistic.Each() != q.Statistic {
 		out.Values = values
 	} else {
 		out.drawnValue = &values[0]
 	}
 	if q.Interval != nil {
-		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)), json.Number(d.text(from.High))}
+		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)),
+			json.Number(d.text(from.High))}
 	}
 	for _, v := range from.Clip {
 		out.Clip = append(out.Clip, json.Number(d.clips.Text(v)))

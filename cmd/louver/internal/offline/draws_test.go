@@ -39,7 +39,8 @@ func TestRepeatCounts(t *testing.T) {
 		if lines := strings.Count(got, "2\n"); lines != n || len(got) != 2*n {
 			t.Errorf("--repeat %d gives %d lines: %q", n, lines, got)
 		}
-		got = release(t, "1 2 3", append(args, "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism", "split")...)
+		got = release(t, "1 2 3",
+			append(args, "--statistic", "quantiles", "--p", "0.4", "--p", "0.6", "--mechanism", "split")...)
 		if lines := strings.Count(got, "\n"); lines != 2*n || strings.Count(got, "p40=2\np60=2\n") != n {
 			t.Errorf("--repeat %d of two quantiles gives %d lines", n, lines)
 		}

@@ -85,10 +85,12 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		return err
 	}
 	if c.Value != "" && c.User == "" {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n", name)
+		_, _ = fmt.Fprintf(app.Err,
+			"louver: %s: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n", name)
 	}
 	if sample.Users() == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not private: do not publish it)\n", name)
+		_, _ = fmt.Fprintf(app.Err,
+			"louver: %s holds no users, so the output is only noise (this line is not private: do not publish it)\n", name)
 	}
 	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
 }
@@ -101,7 +103,8 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 	case c.Repeat < 1:
 		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
 	case c.misplaced() != "":
-		return q, fmt.Errorf("%s without --watch; want --watch with what to watch for, such as --watch \"users_below: 500\"", c.misplaced())
+		return q, fmt.Errorf("%s without --watch; want --watch with what to watch for, such as --watch \"users_below: 500\"",
+			c.misplaced())
 	case c.User != "" && c.Value == "":
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}
@@ -128,5 +131,6 @@ func (c *ReleaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	case len(missing) == 3 && q.CountsUsers():
 		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
 	}
-	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs none)", strings.Join(missing, ", "))
+	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 "+
+		"(only a plain count needs none)", strings.Join(missing, ", "))
 }

@@ -48,7 +48,8 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 		return cli.UsageError(err)
 	}
 	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
-		_, _ = fmt.Fprintf(app.Err, "louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
+		_, _ = fmt.Fprintf(app.Err,
+			"louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
 			cli.Plural(n, "user"), cli.Tenths(most), cli.Direction(c.Watch), cli.Tenths(w.Excess95()))
 	}
 	name, in := "stdin", app.In
@@ -65,7 +66,8 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 		return feed.FileError(err)
 	}
 	if len(samples) == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n", name, c.From, c.To)
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n",
+			name, c.From, c.To)
 	}
 	return c.follow(app.Out, w, schedule, samples)
 }
@@ -74,7 +76,8 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error) {
 	var s windows.Schedule
 	for _, f := range []struct{ flag, value, want string }{
-		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"}, {"--time", c.Time, "the column of the times"},
+		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
+		{"--time", c.Time, "the column of the times"},
 		{"--from", c.From, "the start of the first window"}, {"--to", c.To, "the end of the last window"},
 	} {
 		if f.value == "" {
@@ -90,7 +93,8 @@ func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 		}
 	}
 	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
-		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the length of a window", c.AtMost, c.Hold, c.Per)
+		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the "+
+			"length of a window", c.AtMost, c.Hold, c.Per)
 	}
 	s.Size, s.Every = c.Window, c.Window
 	for _, f := range []struct {
@@ -105,7 +109,8 @@ func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 	}
 	if err := s.Validate(); err != nil {
 		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
-			err = fmt.Errorf("%s %s", map[string]string{"start": "--from", "end": "--to", "size": "--window", "every": "--window"}[wrong.Field], wrong.Problem)
+			err = fmt.Errorf("%s %s", map[string]string{"start": "--from", "end": "--to", "size": "--window",
+				"every": "--window"}[wrong.Field], wrong.Problem)
 		}
 		return nil, s, err
 	}
@@ -119,7 +124,8 @@ func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 }
 
 // windowed reads a file into samples by the start of their window. There is none of a window without users.
-func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader, s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
+func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader,
+	s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
 	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
 	options := replay.Options{}
 	var err error
@@ -130,7 +136,8 @@ func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid})
+	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time,
+		MaxFuture: config.DefaultMaxFuture, Grid: grid})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +161,8 @@ func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader
 		for w := range s.Containing(e.Time) {
 			bag := bags[w.Start]
 			if bag == nil {
-				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution), Window: w, Hasher: hasher})
+				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
+					Window: w, Hasher: hasher})
 				bags[w.Start] = bag
 			}
 			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)

@@ -13,7 +13,8 @@ import (
 )
 
 // follow looks at one window after another, arms the watch again where that is allowed, and prints what it says.
-func (c *ReleaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Schedule, samples map[int64]*mechanisms.Sample) error {
+func (c *ReleaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Schedule,
+	samples map[int64]*mechanisms.Sample) error {
 	f := &followed{ReleaseCommand: c, out: out, watch: w, samples: samples}
 	var last windows.Window
 	for at, more := s.First(), true; more; at, more = s.Next(at) {
@@ -58,7 +59,8 @@ func (f *followed) arm(at windows.Window) (err error) {
 		return err
 	}
 	f.instance++
-	return f.say(f.out, at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", f.instance, f.AtMost, f.watch.Promise().Epsilon,
+	return f.say(f.out, at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", f.instance, f.AtMost,
+		f.watch.Promise().Epsilon,
 		cli.WithUnit(cli.Tenths(f.watch.Excess95()), "users"), cli.Direction(f.Watch))
 }
 
@@ -67,8 +69,9 @@ func (f *followed) holds(at windows.Window) bool { return at.Start < f.fired+int
 
 // look returns the answer about a window.
 func (f *followed) look(at windows.Window) (watchedWindow, error) {
-	record := watchedWindow{Start: stamp(at.Start), End: stamp(at.End), Statistic: "watch", Status: "ok", Instance: f.instance,
-		Epsilon: json.Number(f.watch.Promise().Epsilon.String()), Excess: f.watch.Excess95()}
+	record := watchedWindow{Start: stamp(at.Start), End: stamp(at.End), Statistic: "watch", Status: "ok",
+		Instance: f.instance,
+		Epsilon:  json.Number(f.watch.Promise().Epsilon.String()), Excess: f.watch.Excess95()}
 	if f.armed.Fired() && !f.holds(at) {
 		record.Status, record.Reason = "withheld", new("budget_exhausted")
 		if f.over {

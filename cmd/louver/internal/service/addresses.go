@@ -18,8 +18,8 @@ import (
 	"github.com/louver/louver/stream/web"
 )
 
-// publicServer makes the public address: released figures only, as a page, an API and metrics. Without an address there is
-// none.
+// publicServer makes the public address: released figures only, as a page, an API and metrics. Without an address there
+// is none.
 func publicServer(s cli.HTTPSettings, shown *published, report func() health.Report) ([]server, error) {
 	if err := validate(s); err != nil || s.HTTPAddr == "" {
 		return nil, err
@@ -44,13 +44,16 @@ func pageAt(s cli.HTTPSettings, address string) string {
 
 // validate refuses settings that cannot work.
 func validate(s cli.HTTPSettings) error {
-	if p := s.HTTPBasePath; p != "" && (!strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "?#{} ")) {
-		return fmt.Errorf("LOUVER_HTTP_BASE_PATH=%q; want a path that begins with / and does not end with it, such as /louver", p)
+	if p := s.HTTPBasePath; p != "" &&
+		(!strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.ContainsAny(p, "?#{} ")) {
+		return fmt.Errorf("LOUVER_HTTP_BASE_PATH=%q; want a path that begins with / and does not end with it, "+
+			"such as /louver", p)
 	}
 	for _, origin := range s.HTTPCORSOrigins {
 		u, err := url.Parse(origin)
 		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			return fmt.Errorf("LOUVER_HTTP_CORS_ORIGINS: %q is not an origin; want one such as https://status.example.com, or *", origin)
+			return fmt.Errorf("LOUVER_HTTP_CORS_ORIGINS: %q is not an origin; want one such as https://status.example.com, or *",
+				origin)
 		}
 	}
 	return nil
@@ -72,13 +75,16 @@ func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 	if len(s.HTTPCORSOrigins) == 0 {
 		return next
 	}
-	return cors.New(cors.Options{AllowedOrigins: s.HTTPCORSOrigins, AllowedMethods: []string{http.MethodGet, http.MethodHead},
-		AllowedHeaders: []string{"Accept", "If-None-Match", "Last-Event-ID"}, ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
+	return cors.New(cors.Options{AllowedOrigins: s.HTTPCORSOrigins,
+		AllowedMethods: []string{http.MethodGet, http.MethodHead},
+		AllowedHeaders: []string{"Accept", "If-None-Match", "Last-Event-ID"},
+		ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
 }
 
-// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none. level, if not
-// nil, answers for the level of the log.
-func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report, level http.Handler) ([]server, error) {
+// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none.
+// level, if not nil, answers for the level of the log.
+func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report,
+	level http.Handler) ([]server, error) {
 	if s.MetricsAddr == "" {
 		return nil, nil
 	}

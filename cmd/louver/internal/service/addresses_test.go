@@ -38,7 +38,8 @@ func public(t *testing.T, s cli.HTTPSettings) http.Handler {
 // Behind a proxy everything is below the base path too, whether or not the proxy takes the path away.
 func TestBasePath(t *testing.T) {
 	h := public(t, cli.HTTPSettings{HTTPBasePath: "/louver"})
-	for path, status := range map[string]int{"/": 200, "/louver/": 200, "/louver/page.js": 200, "/louver/api/v1/streams": 200, "/api/v1/streams": 200, "/louver/metrics": 200,
+	for path, status := range map[string]int{"/": 200, "/louver/": 200, "/louver/page.js": 200,
+		"/louver/api/v1/streams": 200, "/api/v1/streams": 200, "/louver/metrics": 200,
 		"/livez": 200, "/louver/livez": 200, "/louver": 307, "/louverx": 404} {
 		a := httptest.NewRecorder()
 		h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, path, nil))
@@ -54,12 +55,14 @@ func TestCORS(t *testing.T) {
 		name    string
 		allowed []string
 		want    string
-	}{{"none", nil, ""}, {"another", []string{"https://other.example.com"}, ""}, {"this one", []string{origin}, origin}, {"all", []string{"*"}, "*"}} {
+	}{{"none", nil, ""}, {"another", []string{"https://other.example.com"}, ""}, {"this one", []string{origin}, origin},
+		{"all", []string{"*"}, "*"}} {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/streams", nil)
 		r.Header.Set("Origin", origin)
 		a := httptest.NewRecorder()
 		public(t, cli.HTTPSettings{HTTPCORSOrigins: c.allowed}).ServeHTTP(a, r)
-		if got := a.Header().Get("Access-Control-Allow-Origin"); got != c.want || a.Header().Get("Access-Control-Allow-Credentials") != "" {
+		if got := a.Header().Get("Access-Control-Allow-Origin"); got != c.want ||
+			a.Header().Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: %q; want %q", c.name, got, c.want)
 		}
 	}
@@ -86,7 +89,8 @@ func TestTLSAndPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	operators, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path}, prometheus.NewRegistry(), ready, nil)
+	operators, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0", MetricsWebConfigFile: path},
+		prometheus.NewRegistry(), ready, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +140,8 @@ func TestTLSAndPasswords(t *testing.T) {
 	if _, err := io.ReadFull(a.Body, first); err != nil || string(first) != "retry:" {
 		t.Errorf("%q, %v", first, err)
 	}
-	check := HealthcheckCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: addresses[1], MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
+	check := HealthcheckCommand{MetricsSettings: cli.MetricsSettings{MetricsAddr: addresses[1],
+		MetricsWebConfigFile: path}, Path: "/livez", Timeout: time.Minute}
 	if err := check.Run(&cli.App{Context: t.Context()}); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("healthcheck: %v; want to hear of the password", err)
 	}
@@ -150,7 +155,8 @@ func TestWebConfigMistakes(t *testing.T) {
 	bad := clitest.File(t, "web.yml", "tls: yes\n")
 	for path, want := range map[string]string{"missing.yml": "no such file", bad: "field tls not found"} {
 		_, _, err := serve(false, server{"127.0.0.1:0", http.NotFoundHandler(), path, "LOUVER_HTTP_WEB_CONFIG_FILE"})
-		if err == nil || !strings.HasPrefix(err.Error(), "LOUVER_HTTP_WEB_CONFIG_FILE="+path) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), "LOUVER_HTTP_WEB_CONFIG_FILE="+path) ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -163,9 +169,11 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	for address, why := range map[string]string{taken.Addr().String(): "address already in use", "8080": "missing port in address"} {
+	for address, why := range map[string]string{taken.Addr().String(): "address already in use",
+		"8080": "missing port in address"} {
 		_, _, err := serve(false, server{address, http.NotFoundHandler(), "", "LOUVER_METRICS_WEB_CONFIG_FILE"})
-		if want := "LOUVER_METRICS_ADDR=" + address + ": " + why + "; want a free host:port of this machine, such as 127.0.0.1:8090"; err == nil || err.Error() != want {
+		if want := "LOUVER_METRICS_ADDR=" + address + ": " + why +
+			"; want a free host:port of this machine, such as 127.0.0.1:8090"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -197,17 +205,20 @@ func TestOperatorsLandingPage(t *testing.T) {
 // Operators change the level of the log while the service runs.
 func TestLogLevel(t *testing.T) {
 	level := zap.NewAtomicLevel()
-	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready, level)
+	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready,
+		level)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := httptest.NewRecorder()
-	servers[0].handler.ServeHTTP(a, httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"debug"}`)))
+	servers[0].handler.ServeHTTP(a,
+		httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"debug"}`)))
 	if a.Code != http.StatusOK || level.Level() != zap.DebugLevel {
 		t.Errorf("%d, %s; the level is %s", a.Code, a.Body, level.Level())
 	}
 	a = httptest.NewRecorder()
-	servers[0].handler.ServeHTTP(a, httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"loud"}`)))
+	servers[0].handler.ServeHTTP(a,
+		httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"loud"}`)))
 	if a.Code != http.StatusBadRequest || level.Level() != zap.DebugLevel {
 		t.Errorf("%d, %s; the level is %s", a.Code, a.Body, level.Level())
 	}

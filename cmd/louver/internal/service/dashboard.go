@@ -52,7 +52,8 @@ func (c *DashboardCommand) Run(app *cli.App) error {
 		return cli.UsageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
 	}
 	if c.HTTPAddr == "" {
-		return cli.UsageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080"))
+		return cli.UsageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as " +
+			"127.0.0.1:8080"))
 	}
 	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
 	if err != nil {

@@ -17,11 +17,12 @@ import (
 // vain, and learn only at the next start that they are broken. So the process looks at them now and then, and says what
 // it sees. It changes nothing: an edit takes effect when a process starts with it.
 
-// lookAtFiles is how often. A file that is being written may be broken for a moment, so that is told at the second look.
+// lookAtFiles is how often. A file that is being written may be broken for a moment, so that is told at the second
+// look.
 const lookAtFiles = time.Minute
 
-// tellEdits logs once that the streams files are no longer those that were read, or cannot be read any more, and once that
-// they are again. It returns when ctx ends.
+// tellEdits logs once that the streams files are no longer those that were read, or cannot be read any more, and once
+// that they are again. It returns when ctx ends.
 func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.Logger) {
 	const same, changed, broken = "same", "changed", "broken"
 	told, failures := same, 0
@@ -53,9 +54,11 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 		switch told = state; state {
 		case broken:
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			log.Warn("the streams files cannot be used any more: this process goes on, but could not start again", zap.String("error", first))
+			log.Warn("the streams files cannot be used any more: this process goes on, but could not start again",
+				zap.String("error", first))
 		case changed:
-			log.Warn("the streams files have changed since this process read them: that takes effect once a process has started with them")
+			log.Warn("the streams files have changed since this process read them: that takes effect once a process has " +
+				"started with them")
 		default:
 			log.Info("the streams files are again as this process has read them")
 		}

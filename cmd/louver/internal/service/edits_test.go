@@ -29,7 +29,8 @@ streams:
     budget: {epsilon: 1000, per: 24h}
 `
 	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
-	const change = "WARN the streams files have changed since this process read them: that takes effect once a process has started with them"
+	const change = "WARN the streams files have changed since this process read them: that takes effect once a process " +
+		"has started with them"
 	const lost = "WARN the streams files cannot be used any more: this process goes on, but could not start again"
 	const again = "INFO the streams files are again as this process has read them"
 	for name, c := range map[string]struct {

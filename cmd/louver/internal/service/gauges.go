@@ -19,11 +19,14 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	none := json.Number("0")
 	for _, s := range streams {
 		b := s.Budget
-		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
+		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeftUnder(s.Name,
+			s.Cap(0), s.Price(), now.UnixNano())
 		for _, g := range s.Groups {
 			for _, r := range s.Series() {
-				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic, Mechanism: r.Mechanism, Unit: r.Unit,
-					StreamSpent: &none, Budget: b.Name, BudgetSpent: &none, BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left}
+				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic, Mechanism: r.Mechanism,
+					Unit:        r.Unit,
+					StreamSpent: &none, Budget: b.Name, BudgetSpent: &none, BudgetLimit: json.Number(b.Epsilon.String()),
+					BudgetLeft: left}
 				if r.P != nil {
 					p := json.Number(r.P.String())
 					e.P = &p
@@ -38,7 +41,8 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 // restore sets the gauges from the newest ledger entry of each stream. The output topics may no longer hold it, because
 // their retention is the user's choice. Streams without an entry show zeros only after that: before, zero could also
 // mean that nothing was read yet.
-func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream, gauges *outputs.Gauges) error {
+func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream,
+	gauges *outputs.Gauges) error {
 	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is or was in
 	for _, s := range streams {
 		for _, b := range []string{s.Budget.Name, s.Continues} {

@@ -96,7 +96,8 @@ func TestGaugesAreRestored(t *testing.T) {
 			spent = spent.Add(decimal.New(5, -1))
 			figure := decimal.NewFromInt(value + int64(i))
 			e := ledger.Entry{App: "louver", Stream: s.Name, Budget: "both", Input: s.Input.Topic, Output: s.Output,
-				WindowStart: end.Add(-s.Window.Size), WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every,
+				WindowStart: end.Add(-s.Window.Size), WindowEnd: end, DueAt: end.Add(s.Window.Grace),
+				ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every,
 				Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Per: s.Budget.Per}, Price: s.Price(), Releases: s.Series(),
 				Groups:   []ledger.Group{{Values: []ledger.Value{{Value: &figure, Quality: "rough"}}}},
 				Standing: ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: 3}}
@@ -130,7 +131,8 @@ func TestGaugesAreRestored(t *testing.T) {
 func TestBudgetsThatPay(t *testing.T) {
 	for text, want := range map[string]string{
 		twoStreams: `louver_budget_pays{budget="both"} 1`,
-		strings.NewReplacer("epsilon: 24, per", "epsilon: 12, per", "budget: both\n", "budget: both\n    on_exhausted: withhold\n").Replace(twoStreams): `louver_budget_pays{budget="both"} 0`,
+		strings.NewReplacer("epsilon: 24, per", "epsilon: 12, per", "budget: both\n",
+			"budget: both\n    on_exhausted: withhold\n").Replace(twoStreams): `louver_budget_pays{budget="both"} 0`,
 	} {
 		file, err := parse.File("s.yaml", []byte(text), os.LookupEnv)
 		if err != nil {

@@ -23,7 +23,8 @@ type HealthcheckCommand struct {
 
 // Help is the long help.
 func (HealthcheckCommand) Help() string {
-	return `For containers: asks the louver on this host, at its operators' address. Exits with 0 if the answer has status 200, else with 1.`
+	return `For containers: asks the louver on this host, at its operators' address. Exits with 0 if the answer has status
+200, else with 1.`
 }
 
 // Run asks once.
@@ -59,8 +60,8 @@ func (c *HealthcheckCommand) Run(app *cli.App) error {
 	return nil
 }
 
-// ask sends a request to this host. The certificate is not verified: it is for the name by which others know the host, and
-// nothing secret is sent.
+// ask sends a request to this host. The certificate is not verified: it is for the name by which others know the host,
+// and nothing secret is sent.
 func ask(ctx context.Context, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

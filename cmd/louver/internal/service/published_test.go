@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// TestAFailureElsewhereEndsTheReading ends the reading of an output because the ledger was cut short: the output itself was
-// not, and nothing reads it again.
+// TestAFailureElsewhereEndsTheReading ends the reading of an output because the ledger was cut short: the output itself
+// was not, and nothing reads it again.
 func TestAFailureElsewhereEndsTheReading(t *testing.T) {
 	b := kafkatest.Fake(t)
 	b.CreateTopic(t, "private", 1, nil)
@@ -19,7 +19,8 @@ func TestAFailureElsewhereEndsTheReading(t *testing.T) {
 	cancel(&fetch.TruncatedError{Topic: "app.ledger"})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- newPublished([]string{"private"}, nil).follow(ctx, &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}, time.Time{})
+		ended <- newPublished([]string{"private"}, nil).follow(ctx,
+			&outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}, time.Time{})
 	}()
 	if err := kafkatest.Receive(t, "the reading ends", ended); err != nil {
 		t.Errorf("it ended with %v", err)

@@ -1,5 +1,5 @@
-// Package service has the commands that serve: run, dashboard, and the healthcheck of both; and what they serve at the two
-// HTTP addresses.
+// Package service has the commands that serve: run, dashboard, and the healthcheck of both; and what they serve at the
+// two HTTP addresses.
 package service
 
 import (
@@ -32,7 +32,8 @@ type RunCommand struct {
 func (c *RunCommand) Run(app *cli.App) error {
 	for _, s := range c.Stages {
 		if !slices.Contains(stream.Stages, s) {
-			return cli.UsageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s, strings.Join(stream.Stages, ",")))
+			return cli.UsageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s,
+				strings.Join(stream.Stages, ",")))
 		}
 	}
 	if err := c.notYet(); err != nil {
@@ -54,9 +55,11 @@ func (c *RunCommand) Run(app *cli.App) error {
 	}
 	defer conn.Close()
 	limitMemory(c.BagBytes)
-	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain, Uncommitted: c.KafkaIsolation == "read_uncommitted",
-		Streams: file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
+	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings,
+		MetricsSettings: c.MetricsSettings,
+		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain,
+		Uncommitted: c.KafkaIsolation == "read_uncommitted",
+		Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
 		Conn: conn, Log: app.Log, Level: app.Level, Version: app.Build.Version,
 		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)

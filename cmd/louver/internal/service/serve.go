@@ -34,7 +34,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 	for _, s := range servers {
 		if err := exporter.Validate(s.config); err != nil {
 			why := strings.Join(strings.Fields(err.Error()), " ") // YAML's errors have several lines
-			return nil, nil, fmt.Errorf("%s=%s: %s; want a file as https://github.com/prometheus/exporter-toolkit describes it", s.setting, s.config, why)
+			return nil, nil, fmt.Errorf("%s=%s: %s; want a file as https://github.com/prometheus/exporter-toolkit describes it",
+				s.setting, s.config, why)
 		}
 	}
 	for _, s := range servers {
@@ -49,7 +50,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 				_ = l.Close()
 			}
 			setting := strings.Replace(s.setting, "WEB_CONFIG_FILE", "ADDR", 1)
-			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090", setting, s.address, Cause(err))
+			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090", setting,
+				s.address, Cause(err))
 		}
 		listeners = append(listeners, l)
 		addresses = append(addresses, l.Addr().String())
@@ -61,7 +63,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 			h := &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 				BaseContext: func(net.Listener) context.Context { return ctx }}
 			group.Go(func() error {
-				if err := exporter.Serve(listeners[i], h, &exporter.FlagConfig{WebConfigFile: &s.config}, slog.New(slog.DiscardHandler)); !errors.Is(err, http.ErrServerClosed) {
+				if err := exporter.Serve(listeners[i], h, &exporter.FlagConfig{WebConfigFile: &s.config},
+					slog.New(slog.DiscardHandler)); !errors.Is(err, http.ErrServerClosed) {
 					return err
 				}
 				return nil
@@ -90,8 +93,9 @@ func Cause(err error) error {
 	return err
 }
 
-// probes adds the health checks. /startupz says ok from the moment on at which the process has been ready once. /readyz says ok, or that the process is not ready. For operators it also says what is wrong, and
-// ?verbose adds every stage, stream and broker. The public address says no more: how late a window is can depend on the data.
+// probes adds the health checks. /startupz says ok from the moment on at which the process has been ready once. /readyz
+// says ok, or that the process is not ready. For operators it also says what is wrong, and ?verbose adds every stage,
+// stream and broker. The public address says no more: how late a window is can depend on the data.
 func probes(mux *http.ServeMux, report func() health.Report, operators bool) {
 	alive := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /livez", alive)

@@ -91,7 +91,8 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.Listening != nil {
 		s.Listening(addresses)
 	}
-	s.Log.Info("louver starts", zap.String("version", s.Version), zap.String("app", s.AppID), zap.Int("streams", len(s.Streams)), zap.Strings("stages", s.Stages),
+	s.Log.Info("louver starts", zap.String("version", s.Version), zap.String("app", s.AppID),
+		zap.Int("streams", len(s.Streams)), zap.Strings("stages", s.Stages),
 		zap.Strings("http", addresses))
 	if s.HTTPAddr != "" {
 		s.Log.Info("the page is at " + pageAt(s.HTTPSettings, addresses[0]))
@@ -116,7 +117,8 @@ func (s *Service) firstFigures(begun time.Time) func(outputs.Record) {
 	return func(r outputs.Record) {
 		if r.DueAt.After(begun) {
 			once.Do(func() {
-				s.Log.Info("the first figures are out: louver watch prints them", zap.String("stream", r.Stream), zap.Time("window_end", r.WindowEnd), zap.String("topic", s.output(r.Stream)))
+				s.Log.Info("the first figures are out: louver watch prints them", zap.String("stream", r.Stream),
+					zap.Time("window_end", r.WindowEnd), zap.String("topic", s.output(r.Stream)))
 			})
 		}
 		if s.Released != nil {
@@ -147,7 +149,8 @@ func (s *Service) engine(m *metrics.Operator) *stream.Service {
 }
 
 // work serves, connects, and runs the stages until ctx ends.
-func (s *Service) work(ctx context.Context, engine *stream.Service, shown *published, serving func(context.Context) error) error {
+func (s *Service) work(ctx context.Context, engine *stream.Service, shown *published,
+	serving func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	listening, silence := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return serving(listening) })
@@ -187,7 +190,8 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 
 // OperatorMetrics registers the operators' metrics.
 func OperatorMetrics(r prometheus.Registerer, streams []*config.Stream, version string) *metrics.Operator {
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versionGauge(version))
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versionGauge(version))
 	return metrics.New(r, described(streams), reasons())
 }
 
@@ -216,7 +220,8 @@ func reasons() []string {
 }
 
 func versionGauge(version string) prometheus.Collector {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info", Help: "Always 1. The label gives the version."}, []string{"version"})
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "louver_build_info",
+		Help: "Always 1. The label gives the version."}, []string{"version"})
 	g.WithLabelValues(version).Set(1)
 	return g
 }
