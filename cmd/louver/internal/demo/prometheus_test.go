@@ -64,10 +64,10 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 }
 
 // brisk is the demo's streams file with windows of half the length, so that less time passes until there is something
-// to see. In these the watch needs more ε to see an incident for certain.
+// to see. In these the watch needs more ε to see an incident for certain, and all of them cost more.
 func brisk() []byte {
-	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 0.1, false_alarms",
-		"epsilon: 0.4, false_alarms").Replace(string(simulate.Streams())))
+	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 26, per: 10m", "epsilon: 60, per: 10m",
+		"epsilon: 0.1, false_alarms", "epsilon: 0.4, false_alarms").Replace(string(simulate.Streams())))
 }
 
 // unseen is a display that nobody looks at.

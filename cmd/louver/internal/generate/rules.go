@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -20,7 +21,7 @@ type RulesCommand struct {
 	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
 	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
 	Windows int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
-	Runbook string                     `default:"https://github.com/louver/louver/blob/main/deploy/RUNBOOK.md" name:"runbook-url" placeholder:"URL" help:"The address of the runbook, for the annotation runbook_url."`
+	Runbook string                     `name:"runbook-url" placeholder:"URL" help:"Where the runbook is, for the annotation runbook_url. Absent: with the sources of Louver."`
 	Noisy   bool                       `help:"Also write alerts that noise alone raises more than once a day."`
 }
 
@@ -64,7 +65,7 @@ func (c *RulesCommand) Run(app *cli.App) error {
 			thresholds = append(thresholds, t)
 		}
 	}
-	warnings, err := rules.Write(app.Out, file.Streams, thresholds, c.Runbook)
+	warnings, err := rules.Write(app.Out, file.Streams, thresholds, cmp.Or(c.Runbook, Runbook))
 	for _, line := range warnings {
 		_, _ = fmt.Fprintln(app.Err, "warning: "+line)
 	}
