@@ -16,7 +16,10 @@ import (
 )
 
 // screen shows the newest figures on a terminal, and listens to keys.
-type screen struct{ program *tea.Program }
+type screen struct {
+	program *tea.Program
+	out     io.Writer
+}
 
 // newScreen draws on a terminal. Colours are left out if NO_COLOR is set.
 func newScreen(out *os.File, s scene) *screen {
@@ -25,7 +28,7 @@ func newScreen(out *os.File, s scene) *screen {
 	if !keyboard {
 		options = append(options, tea.WithInput(nil))
 	}
-	return &screen{program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard},
+	return &screen{out: out, program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard},
 		options...)}
 }
 
@@ -45,9 +48,12 @@ func (s *screen) listening(addresses []string) { s.program.Send(listeningMsg(add
 func (s *screen) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.program.Quit)
 	defer stop()
-	_, err := s.program.Run()
+	model, err := s.program.Run()
 	if errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, tea.ErrInterrupted) {
-		return nil
+		err = nil
+	}
+	if m, ok := model.(*screenModel); ok && err == nil {
+		_, err = io.WriteString(s.out, m.summary())
 	}
 	return err
 }

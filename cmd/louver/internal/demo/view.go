@@ -24,6 +24,9 @@ type view struct {
 	pictures      []picture // the newest last
 	page          int
 	guesses       guesses
+	// first and last are the first and the last window, of seen in all.
+	first, last picture
+	seen        int
 }
 
 // guesses are the viewer's guesses about Robin.
@@ -40,6 +43,10 @@ const (
 
 // add shows the next window. It does not show a torn one, because the missing events would look like data.
 func (v *view) add(p picture) {
+	if v.seen++; v.seen == 1 {
+		v.first = p
+	}
+	v.last = p
 	if p.sim != nil && p.sim.torn {
 		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was too slow.",
 			p.end.Format(time.TimeOnly))
@@ -190,10 +197,10 @@ func (v *view) question() string {
 	g := v.guesses
 	score := ""
 	if g.total > 0 {
-		score = fmt.Sprintf(" You were right %d of %s.", g.right, cli.Plural(g.total, "time"))
+		score = fmt.Sprintf(" Right so far: %d of %d.", g.right, g.total)
 	}
 	if !g.made {
-		return "Did Robin from eu call in this window? A coin decided. Guess: y or n." + score
+		return "Did Robin from eu call now? A coin decided. Guess: y or n." + score
 	}
 	answer := "Robin did not call"
 	if v.newest().sim.robin {

@@ -117,7 +117,7 @@ func TestView80x24(t *testing.T) {
 		"calm     eu 100  us 100  ap 100 ms  (5 draws: ε 0.85; 8 windows: ε 0.8)",
 		"limited  eu 100  us 300  ap 500 ms  (ε 2 in any 10m; unlimited: ε 15)",
 		"Incident since 08:00:50: us is three times as slow.",
-		"Did Robin from eu call in this window? A coin decided. Guess: y or n.",
+		"Did Robin from eu call now? A coin decided. Guess: y or n.",
 		"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",
 		"A user in all 8 windows has lost at most ε 4; the limit is ε 26 per 10m.",
 		"Ctrl-C to quit · http://127.0.0.1:8080",
@@ -130,7 +130,7 @@ func TestView80x24(t *testing.T) {
 
 func TestViewPages(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
-	v := viewOf(t, s, 60, 20, 3)
+	v := viewOf(t, s, 60, 19, 3)
 	seen := map[string]bool{}
 	for v.page = range 3 {
 		plain := text.StripEscape(v.String())
@@ -174,16 +174,16 @@ func TestViewGuesses(t *testing.T) {
 	v := viewOf(t, s, 80, 24, 1) // Robin called
 	v.guess(false)
 	v.guess(true) // too late
-	if got, want := v.question(), "Wrong: Robin called. You were right 0 of 1 time."; got != want {
+	if got, want := v.question(), "Wrong: Robin called. Right so far: 0 of 1."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	v.add(painted(s, 1)) // Robin did not
 	if got, want := v.question(),
-		"Did Robin from eu call in this window? A coin decided. Guess: y or n. You were right 0 of 1 time."; got != want {
+		"Did Robin from eu call now? A coin decided. Guess: y or n. Right so far: 0 of 1."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	v.guess(false)
-	if got, want := v.question(), "Right: Robin did not call. You were right 1 of 2 times."; got != want {
+	if got, want := v.question(), "Right: Robin did not call. Right so far: 1 of 2."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
