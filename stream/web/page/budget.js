@@ -96,10 +96,11 @@ function card(budget, streams) {
 }
 
 /** Whether a budget pays, as a kind of pill and in words. */
-function stateOf({ exhausted_since: since, exhausted_at: at, partial }) {
+function stateOf({ exhausted_since: since, exhausted_at: at, windows_left: left, partial }) {
   if (since) return ["warn", "withholds windows"];
   if (at) return ["warn", "will withhold windows"];
-  return partial ? ["none", "older windows are not known here"] : ["good", "pays every window"];
+  if (partial) return ["none", "older windows are not known here"];
+  return ["good", left === 0 ? "pays every window, as charges return" : "pays every window"];
 }
 
 /** How long the budget lasts, in words. */

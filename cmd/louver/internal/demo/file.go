@@ -246,9 +246,9 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 	}
 	most, where := 0., ""
 	for _, r := range p.records {
-		beyond, sure := surely(r)
-		all, some := surely(users[r.Group])
-		if r.Statistic == "outside" && sure && some && beyond/all > most {
+		beyond, significant := significantCount(r)
+		all, some := significantCount(users[r.Group])
+		if r.Statistic == "outside" && significant && some && beyond/all > most {
 			most, where = beyond/all, r.Group
 		}
 	}
@@ -260,8 +260,8 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 		most > 0.05
 }
 
-// surely returns a released count, and whether it is greater than its noise can explain.
-func surely(r outputs.Record) (count float64, ok bool) {
+// significantCount returns a released count, and whether it is greater than its noise can explain.
+func significantCount(r outputs.Record) (count float64, ok bool) {
 	if r.Value == nil || r.Error95 == nil {
 		return 0, false
 	}
