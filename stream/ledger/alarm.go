@@ -68,13 +68,12 @@ func (a *Alarm) fire(e Entry, group string) {
 	a.Fired, a.Since = &group, new(record.Whole(e.WindowEnd).Time)
 }
 
+func (a *Alarm) series(s Step) record.Series {
+	return record.Series{Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch}
+}
+
 // figure is 1 from the window in which the alarm fires until it may be armed again, 0 while it is silent.
-func (a *Alarm) figure(s Step, e Entry, g Group) record.Figure {
-	cost, _ := e.costs(s) // Records has checked the entry
-	f := e.blankStep(s, g, record.Series{
-		Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
-		Epsilon: cost.Epsilon, Delta: cost.Delta,
-	})
+func (a *Alarm) figure(f *record.Figure, s Step, e Entry, g Group) {
 	f.Excess95 = optionalDigits(a.Excess95)
 	value, reason := json.Number("0"), s.Reason
 	if a.Fired != nil {
@@ -85,11 +84,11 @@ func (a *Alarm) figure(s Step, e Entry, g Group) record.Figure {
 			reason = record.NotArmed
 		}
 	}
-	if reason == "" {
-		f.Value = &value
-		return f
+	if reason != "" {
+		withhold(f, reason)
+		return
 	}
-	return withheld(f, reason)
+	f.Value = &value
 }
 
 // unlike compares what an alarm repeats while it holds: in which group it has fired, and when.

@@ -19,15 +19,3 @@ func (b Before) Without(names []string) Before {
 	}
 	return left
 }
-
-// withBefore adds what other budgets had paid for the stream to what the entry's one has; nil is an ε without bound. A
-// budget that it has taken over since is not counted twice.
-func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
-	for _, spent := range e.Before.Without(append(slices.Clone(e.Continues), e.Budget)) {
-		if own == nil || spent == nil {
-			return nil
-		}
-		own = new(own.Add(*spent))
-	}
-	return own
-}

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,16 +36,6 @@ type streamBook struct {
 }
 
 func newStreamBook() *streamBook { return &streamBook{rows: map[row]*decided{}} }
-
-// row is a row of a stream under one definition.
-type row struct {
-	epoch uint32
-	name  string
-}
-
-func (r row) compare(o row) int {
-	return cmp.Or(cmp.Compare(r.epoch, o.epoch), cmp.Compare(r.name, o.name))
-}
 
 // decided is what a row has decided.
 type decided struct {
@@ -261,4 +250,16 @@ func (b *Books) Paid(name, stream string) Before {
 		paid[name] = epsilon(a.StreamTotal(stream))
 	}
 	return paid
+}
+
+// withBefore adds what other budgets had paid for the stream to what the entry's one has; nil is an ε without bound. A
+// budget that it has taken over since is not counted twice.
+func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
+	for _, spent := range e.Before.Without(append(slices.Clone(e.Continues), e.Budget)) {
+		if own == nil || spent == nil {
+			return nil
+		}
+		own = new(own.Add(*spent))
+	}
+	return own
 }

@@ -41,14 +41,6 @@ type storedBudget struct {
 	Steps     []storedSteps   `json:"steps,omitempty"`
 }
 
-// storedSteps are all instances of a step, in the order of their numbers.
-type storedSteps struct {
-	Stream    string      `json:"stream"`
-	Step      string      `json:"step"`
-	Instances []*instance `json:"instances"`
-	Withheld  bool        `json:"withheld,omitempty"`
-}
-
 type storedCharges struct {
 	Stream string        `json:"stream"`
 	Cap    budget.Cap    `json:"cap,omitzero"`

@@ -35,25 +35,6 @@ func (n stepName) compare(o stepName) int {
 
 func (n stepName) instance(number int64) Instance { return Instance{n.stream, n.step, number} }
 
-// instance is one in the books, and in checkpoints. Times are Unix nanoseconds.
-type instance struct {
-	Definition string        `json:"definition"`
-	Cost       []budget.Item `json:"cost"`
-	// From and Looked are the ends of the first and the last window that it looked at. An instance that an entry ended
-	// counts as if it had looked at that window, which it did not: so the sums in the entry hold after it too.
-	From   int64 `json:"from"`
-	Looked int64 `json:"looked"`
-	// Over says that it looks at no more windows. Until then it has its secret.
-	Over   bool   `json:"over,omitempty"`
-	Sealed []byte `json:"sealed,omitempty"`
-
-	// The rest is public, and what later windows repeat. Fired is the group in which it fired, or nil. Begins says that it
-	// began the values of a [OnChange], and Values are those of its definition that were drawn last.
-	Fired  *string `json:"fired,omitempty"`
-	Begins bool    `json:"begins,omitempty"`
-	Values []Drawn `json:"values,omitempty"`
-}
-
 // held is the instance's charge.
 func (a *instance) held(name stepName, number int64) budget.Held {
 	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open, Items: a.Cost}
@@ -223,6 +204,14 @@ func (in instances) end(account *budget.Account, name stepName, number int64) er
 		}
 	}
 	return account.Let(name.instance(number).String(), a.Looked)
+}
+
+// storedSteps are all instances of a step, in the order of their numbers.
+type storedSteps struct {
+	Stream    string      `json:"stream"`
+	Step      string      `json:"step"`
+	Instances []*instance `json:"instances"`
+	Withheld  bool        `json:"withheld,omitempty"`
 }
 
 // stored lists the instances of a budget for a checkpoint.

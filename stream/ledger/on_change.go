@@ -1,13 +1,10 @@
 package ledger
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
@@ -28,19 +25,6 @@ type OnChange struct {
 	Fired *string `json:"fired,omitempty"`
 	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
 	Values []Drawn `json:"values,omitempty"`
-}
-
-// Drawn is the value of a group that was drawn last, and the end of the window that it is from.
-type Drawn struct {
-	Figure Value     `json:"figure"`
-	Since  time.Time `json:"since"`
-}
-
-// Equal compares what is written.
-func (d Drawn) Equal(o Drawn) bool {
-	x, err := json.Marshal(d)
-	y, err2 := json.Marshal(o)
-	return err == nil && err2 == nil && bytes.Equal(x, y)
 }
 
 // DrawsAll says that the value of every group is drawn in the window of the step.
@@ -125,20 +109,18 @@ func (c *OnChange) fired() *string { return c.Fired }
 
 func (c *OnChange) fire(_ Entry, group string) { c.Fired = &group }
 
+func (c *OnChange) series(Step) record.Series { return c.Release }
+
 // figure is the value that was last drawn for the group.
-func (c *OnChange) figure(s Step, e Entry, g Group) record.Figure {
-	cost, _ := e.costs(s) // Records has checked the entry
-	r := c.Release
-	r.Epsilon, r.Delta = cost.Epsilon, cost.Delta
-	f := e.blankStep(s, g, r)
+func (c *OnChange) figure(f *record.Figure, s Step, e Entry, g Group) {
 	f.Changed = new(c.Draws(s, g.Name))
 	if !s.Looks() {
-		return withheld(f, s.Reason)
+		withhold(f, s.Reason)
+		return
 	}
 	v := c.Values[e.group(g.Name)]
-	fill(&f, v.Figure)
+	fill(f, v.Figure)
 	f.Since = new(record.Whole(v.Since).Time)
-	return f
 }
 
 // unlike says which of the values that an entry repeats are not those before it.

@@ -1,13 +1,8 @@
 package ledger
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 
-	"github.com/shopspring/decimal"
-
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -31,7 +26,7 @@ func (e Entry) Records() ([]record.Record, error) {
 			out = append(out, r)
 		}
 		for _, s := range e.Steps {
-			r, err := e.record(s.kind().figure(s, e, g))
+			r, err := e.record(e.stepFigure(s, g))
 			if err != nil {
 				return nil, err
 			}
@@ -47,17 +42,6 @@ func (e Entry) record(f record.Figure) (record.Record, error) {
 		return record.Record{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	return r, nil
-}
-
-// digits writes a decimal exactly.
-func digits(d decimal.Decimal) json.Number { return json.Number(d.String()) }
-
-func optionalDigits(d *decimal.Decimal) *json.Number {
-	if d == nil {
-		return nil
-	}
-	n := digits(*d)
-	return &n
 }
 
 // figure returns the figure of the i-th release of a group.
@@ -92,43 +76,14 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 	}
 }
 
-// fill says what was drawn.
-func fill(f *record.Figure, v Value) {
-	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
-	f.Value, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.RankError95)
-	f.PLow, f.PHigh = optionalDigits(v.PLow), optionalDigits(v.PHigh)
-	f.Error95, f.Quality = optionalDigits(v.Error95), record.Quality(v.Quality)
-	if c := v.Clip; c != nil {
-		f.Clip = &[2]json.Number{digits(c[0]), digits(c[1])}
-	}
-	if n := v.Interval; n != nil {
-		f.Interval = &record.Interval{Level: digits(n.Level), Low: digits(n.Low), High: digits(n.High)}
-	}
-	if s := v.Smoothed; s != nil {
-		f.Smoothed = &record.Smoothed{Value: digits(s.Value), Low: optionalDigits(s.Low), High: optionalDigits(s.High)}
-	}
-}
-
-// blankStep returns the figure of a step about a group, without its value. A step looks at everybody, so it has no cap,
-// and nothing that was drawn for the window itself.
-func (e Entry) blankStep(s Step, g Group, of record.Series) record.Figure {
+// stepFigure returns the figure of a step about a group. A step looks at everybody, so it has no cap, and nothing that was
+// drawn for the window itself.
+func (e Entry) stepFigure(s Step, g Group) record.Figure {
+	cost, _ := e.costs(s) // Records has checked the entry
+	of := s.kind().series(s)
+	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
 	f := e.blank(Group{Name: g.Name}, of)
 	f.MaxWindows, f.Instance = nil, s.Instance
+	s.kind().figure(&f, s, e, g)
 	return f
-}
-
-// withheld says why a figure of a step has no value. It costs nothing if no instance could be paid.
-func withheld(f record.Figure, reason string) record.Figure {
-	f.Status, f.Reason = record.Withheld, &reason
-	if reason == record.BudgetExhausted {
-		f.Epsilon, f.Delta = "0", "0"
-	}
-	return f
-}
-
-func figureCap(c budget.Cap) *record.Cap {
-	if c == (budget.Cap{}) {
-		return nil
-	}
-	return &record.Cap{Count: c.Count, Per: budget.FormatPer(c.Per)}
 }

@@ -54,8 +54,9 @@ type kind interface {
 	// fold keeps with the instance that looks what later windows repeat, and reports whether it is over. past are all
 	// instances of the definition.
 	fold(of *instance, past iter.Seq[*instance]) (over bool)
-	// figure is the output record about a group.
-	figure(s Step, e Entry, g Group) record.Figure
+	// series describes the output records, and figure fills in what the one about a group says.
+	series(s Step) record.Series
+	figure(f *record.Figure, s Step, e Entry, g Group)
 	// unlike says how the step differs from what follows from earlier entries, beside whether it looks and is armed; "" if
 	// it does not. want is of the same kind.
 	unlike(want kind, s Step, e Entry) string

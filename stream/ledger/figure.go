@@ -1,0 +1,54 @@
+package ledger
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/record"
+)
+
+// digits writes a decimal exactly.
+func digits(d decimal.Decimal) json.Number { return json.Number(d.String()) }
+
+func optionalDigits(d *decimal.Decimal) *json.Number {
+	if d == nil {
+		return nil
+	}
+	n := digits(*d)
+	return &n
+}
+
+// fill says what was drawn.
+func fill(f *record.Figure, v Value) {
+	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
+	f.Value, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.RankError95)
+	f.PLow, f.PHigh = optionalDigits(v.PLow), optionalDigits(v.PHigh)
+	f.Error95, f.Quality = optionalDigits(v.Error95), record.Quality(v.Quality)
+	if c := v.Clip; c != nil {
+		f.Clip = &[2]json.Number{digits(c[0]), digits(c[1])}
+	}
+	if n := v.Interval; n != nil {
+		f.Interval = &record.Interval{Level: digits(n.Level), Low: digits(n.Low), High: digits(n.High)}
+	}
+	if s := v.Smoothed; s != nil {
+		f.Smoothed = &record.Smoothed{Value: digits(s.Value), Low: optionalDigits(s.Low), High: optionalDigits(s.High)}
+	}
+}
+
+// withhold says why a figure of a step has no value. It costs nothing if no instance could be paid.
+func withhold(f *record.Figure, reason string) {
+	f.Status, f.Reason = record.Withheld, &reason
+	if reason == record.BudgetExhausted {
+		f.Epsilon, f.Delta = "0", "0"
+	}
+}
+
+func figureCap(c budget.Cap) *record.Cap {
+	if c == (budget.Cap{}) {
+		return nil
+	}
+	return &record.Cap{Count: c.Count, Per: budget.FormatPer(c.Per)}
+}

@@ -1,0 +1,22 @@
+package ledger
+
+import "github.com/louver/louver/budget"
+
+// instance is one in the books, and in checkpoints. Times are Unix nanoseconds.
+type instance struct {
+	Definition string        `json:"definition"`
+	Cost       []budget.Item `json:"cost"`
+	// From and Looked are the ends of the first and the last window that it looked at. An instance that an entry ended
+	// counts as if it had looked at that window, which it did not: so the sums in the entry hold after it too.
+	From   int64 `json:"from"`
+	Looked int64 `json:"looked"`
+	// Over says that it looks at no more windows. Until then it has its secret.
+	Over   bool   `json:"over,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
+
+	// The rest is public, and what later windows repeat. Fired is the group in which it fired, or nil. Begins says that it
+	// began the values of a [OnChange], and Values are those of its definition that were drawn last.
+	Fired  *string `json:"fired,omitempty"`
+	Begins bool    `json:"begins,omitempty"`
+	Values []Drawn `json:"values,omitempty"`
+}

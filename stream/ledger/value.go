@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// Group holds what was released about one group of the window.
+type Group struct {
+	Name string `json:"name"`
+	// Users is the window's released count; nil if none was drawn.
+	Users *int64 `json:"users,omitempty"`
+	// Reason is TooFewUsers if values were withheld for that.
+	Reason string `json:"reason,omitempty"`
+	// Values holds one value for each release of the entry; empty if the window is withheld.
+	Values []Value `json:"values,omitempty"`
+}
+
+// Value is one released figure. The zero Value is a withheld one.
+type Value struct {
+	// Mechanism is the mechanism that the draw chose, or "" if it did not choose. The choice is released: see
+	// mechanisms.Draw.
+	Mechanism string `json:"mechanism,omitempty"`
+	// Value is an exact decimal, as mechanisms.Scale says, or a whole number of users. It is nil if withheld.
+	Value *decimal.Decimal `json:"value,omitempty"`
+	// RankError95, PLow and PHigh: make them with [RankError], [PercentileLow] and [PercentileHigh]; nil: none.
+	RankError95 *decimal.Decimal `json:"rank_error_95,omitempty"`
+	PLow        *decimal.Decimal `json:"p_low,omitempty"`
+	PHigh       *decimal.Decimal `json:"p_high,omitempty"`
+	// Error95 is the 95 % error of the value's noise, in the value's unit. It is nil if no public figure bounds it.
+	Error95 *decimal.Decimal `json:"error_95,omitempty"`
+	// Quality is "useful", "rough" or "noise", as mechanisms.Query.Judge says, or "" if nothing public bounds the
+	// error. It is decided when the value is drawn, so it stays the same if the rule changes.
+	Quality string `json:"quality,omitempty"`
+	// Clip is the interval that values were cut to before they were added up, both ends included. It is nil if none was
+	// found.
+	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
+	// Interval is the paid value interval, Smoothed the free estimate from this and earlier releases. Each is nil if
+	// there is none.
+	Interval *Interval `json:"interval,omitempty"`
+	Smoothed *Smoothed `json:"smoothed,omitempty"`
+}
+
+// Interval is a paid interval that holds the true statistic with probability Level.
+type Interval struct {
+	Level decimal.Decimal `json:"level"`
+	Low   decimal.Decimal `json:"low"`
+	High  decimal.Decimal `json:"high"`
+}
+
+// Smoothed is an estimate from this and earlier releases; Low and High are its 90 % band, nil if none is allowed.
+type Smoothed struct {
+	Value decimal.Decimal  `json:"value"`
+	Low   *decimal.Decimal `json:"low,omitempty"`
+	High  *decimal.Decimal `json:"high,omitempty"`
+}
+
+// Drawn is the value of a group that was drawn last, and the end of the window that it is from.
+type Drawn struct {
+	Figure Value     `json:"figure"`
+	Since  time.Time `json:"since"`
+}
+
+// Equal compares what is written.
+func (d Drawn) Equal(o Drawn) bool {
+	x, err := json.Marshal(d)
+	y, err2 := json.Marshal(o)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
