@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
@@ -79,65 +77,6 @@ func soon() time.Time { return time.Now().UTC().Truncate(2 * shortest).Add(4 * s
 
 // maxFuture is how far ahead of the clock the streams let an event be.
 const maxFuture = time.Second
-
-// Run does faults to a service of several processes on a cluster of three brokers, while events come in of which it is
-// known what they are and when they were acknowledged. Then it reads everything that is left, judges it and prints the
-// verdict. The seed says which faults.
-func Run(t *testing.T, faults int, seed uint64) {
-	t.Helper()
-	c := newChaos(t, seed)
-	for range fewestProcesses + 1 {
-		c.start()
-	}
-	c.wait(time.Until(c.from))
-	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input, c.streams[3].input)
-	defer c.load.stop()
-	c.wait(c.between(2, 4))
-	for range faults {
-		c.draw()
-		c.wait(c.between(0, 6))
-	}
-	c.repair()
-	deeds := c.load.end()
-	c.finish(deeds)
-}
-
-func newChaos(t *testing.T, seed uint64) *chaos {
-	t.Helper()
-	c := &chaos{t: t, broker: kafkatest.Cluster(t, 3, processUser), random: rand.New(rand.NewPCG(seed, 0)),
-		began: time.Now(), revision: 1, over: make(chan struct{})}
-	c.names = topics.Names{App: kafkatest.Name(t)}
-	c.logIn()
-	input, other, third := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
-	c.output = kafkatest.Name(t)
-	c.createOutput()
-	const size, grace = shortest, 2 * time.Second
-	c.from = soon()
-	plenty := budget.Limit{Epsilon: decimal.New(1, 15), Per: 24 * time.Hour}
-	scarce := budget.Limit{Epsilon: decimal.NewFromInt(2), Per: time.Minute}
-	figures := definition{budget: "plenty", size: size, every: size, grace: grace, groups: []string{"eu", "us"},
-		releases: []string{"users", "slow", "p50"},
-		epsilon:  decimal.NewFromInt(1_000_000), limit: plenty, exact: true}
-	hopping := figures
-	hopping.size, hopping.groups = 2*size, []string{""}
-	capped, alarmed := figures, figures
-	capped.groups, capped.releases, capped.exact, capped.cap = probes, []string{"users"}, false, 4
-	alarmed.releases, alarmed.alarm = []string{"users"}, 14
-	c.streams = []promised{
-		{name: "tumbling", account: "plenty", input: input, policy: "last", definitions: []definition{figures}},
-		{name: "hopping", account: "plenty", input: input, policy: "max", definitions: []definition{hopping}},
-		// Its figures are all but noise: two draws of one window would differ.
-		{name: "scarce", account: "scarce", input: other, policy: "last",
-			definitions: []definition{{budget: "scarce", size: size, every: size, grace: grace,
-				groups: []string{"eu", "us"}, releases: []string{"p50"}, epsilon: decimal.New(2, -1), limit: scarce}}},
-		{name: "capped", account: "plenty", input: third, policy: "last", definitions: []definition{capped}},
-		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
-	}
-	c.file = filepath.Join(t.TempDir(), "streams.yaml")
-	c.configure()
-	t.Cleanup(func() { c.keepLogs(seed) })
-	return c
-}
 
 // configure writes the streams file, by the newest definitions.
 func (c *chaos) configure() {
@@ -360,4 +299,19 @@ func (c *chaos) keepLogs(seed uint64) {
 		}
 	}
 	c.t.Logf("the logs of all processes are in %s", dir)
+}
+
+// patience is how long the service may take for what it must do some time.
+const patience = 3 * time.Minute
+
+// between draws a time in seconds.
+func (c *chaos) between(low, high int) time.Duration {
+	return time.Duration(low)*time.Second + time.Duration(c.random.Int64N(int64(high-low)*int64(time.Second)))
+}
+
+// outputPartitions is the number of partitions of the output.
+const outputPartitions = 2
+
+func (c *chaos) createOutput() {
+	c.broker.CreateTopic(c.t, c.output, outputPartitions, map[string]string{"retention.ms": "-1"})
 }

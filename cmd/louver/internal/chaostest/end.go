@@ -18,9 +18,6 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// patience is how long the service may take for what it must do some time.
-const patience = 3 * time.Minute
-
 // finish waits for the last windows with events, ends all processes, and judges what they and earlier apps leave.
 func (c *chaos) finish(deeds []deed) {
 	every := c.streams[0].definitions[0].every

@@ -256,8 +256,3 @@ func (c *chaos) forget(group string) {
 		return err == nil && (res.Errors[group] == nil || errors.Is(res.Errors[group], kafka.GroupIdNotFound))
 	})
 }
-
-// between draws a time in seconds.
-func (c *chaos) between(low, high int) time.Duration {
-	return time.Duration(low)*time.Second + time.Duration(c.random.Int64N(int64(high-low)*int64(time.Second)))
-}

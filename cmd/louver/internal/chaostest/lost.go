@@ -15,13 +15,6 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// outputPartitions is the number of partitions of the output.
-const outputPartitions = 2
-
-func (c *chaos) createOutput() {
-	c.broker.CreateTopic(c.t, c.output, outputPartitions, map[string]string{"retention.ms": "-1"})
-}
-
 // losePartials deletes the parts of all open windows. The service makes the topic anew.
 func (c *chaos) losePartials() bool {
 	at := time.Now()
