@@ -43,7 +43,7 @@ func FuzzAnswer(f *testing.F) {
 		seen := map[string]bool{}
 		for _, r := range got.References {
 			if seen[r.Name] {
-				t.Fatalf("%q: %q is there twice", text, r.Name)
+				t.Fatalf("%q: %q occurs twice", text, r.Name)
 			}
 			seen[r.Name] = true
 		}
