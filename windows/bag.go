@@ -1,5 +1,7 @@
 package windows
 
+import "slices"
+
 // BagSpec says what a [Bag] or [Merger] holds.
 type BagSpec struct {
 	Groups    []string // public list of names, each once; groups are given by their index in it
@@ -13,8 +15,7 @@ type BagSpec struct {
 func (s BagSpec) limited() bool { return s.MaxGroups < len(s.Groups) }
 
 // Bag holds the contributions to one (stream, slice, partition), or to one window while its parts are merged. It keeps
-// one value for each user and group, in at most MaxGroups groups of a user, and for each group the ordered multiset of
-// its values.
+// one value for each user and group, in at most MaxGroups groups of a user.
 //
 // Promise: if two series of Adds, in any order, differ only by all Adds of one user, then at most MaxGroups samples
 // differ, each by one value.
@@ -27,22 +28,9 @@ type Bag struct {
 	random   bool        // policy random
 	greatest bool        // policy last or max
 
-	heads  map[UserHash]int32 // each user's first contribution in arena
-	arena  []contribution
-	values []multiset // one a group
-	pool   *pool
+	rows  table
+	users int
 }
-
-// contribution is a user's value in a group. The contributions of one user are a list in the arena.
-type contribution struct {
-	point *Point // the value, in the multiset of the group
-	order int64  // what the policy compares before the value: event time, keyed hash, or 0
-	rank  uint64 // of the group for this user; 0 if all groups count
-	group int32
-	next  int32 // index in the arena, or none
-}
-
-const none int32 = -1
 
 // NewBag returns an empty bag.
 func NewBag(spec BagSpec) *Bag {
@@ -52,12 +40,7 @@ func NewBag(spec BagSpec) *Bag {
 		timed:    spec.Policy.timed(),
 		random:   spec.Policy == Random,
 		greatest: spec.Policy.greatest(),
-		heads:    make(map[UserHash]int32),
-		values:   make([]multiset, len(spec.Groups)),
-		pool:     newPool(),
-	}
-	for i := range b.values {
-		b.values[i] = newMultiset(b.pool)
+		rows:     newTable(),
 	}
 	if spec.limited() {
 		b.names = make([][2]uint64, len(spec.Groups))
@@ -83,99 +66,148 @@ func (b *Bag) Add(u UserHash, group int, time, value int64) (superseded bool) {
 }
 
 func (b *Bag) add(u UserHash, group int32, order, value int64) (superseded bool) {
-	head, known := b.heads[u]
-	if !known {
-		b.heads[u] = int32(len(b.arena))
-		b.push(u, group, order, value, none)
-		return false
-	}
-	groups, worst := 0, head
-	for i := head; i != none; i = b.arena[i].next {
-		c := &b.arena[i]
-		if c.group == group {
-			if b.wins(order, value, c) {
-				b.values[group].remove(c.point)
-				c.order, c.point = order, b.values[group].add(value, 1)
+	groups := 0
+	for r, slot := b.rows.next(u, b.rows.place(u)); r != nil; r, slot = b.rows.next(u, b.rows.after(slot)) {
+		if r.group == group {
+			if b.wins(order, value, r) {
+				r.order, r.value = order, value
 			}
 			return true
 		}
-		if groups++; b.before(b.arena[worst].rank, b.arena[worst].group, c) {
-			worst = i
-		}
+		groups++
 	}
+	added := row{user: u, order: order, value: value, group: group}
 	if groups < b.spec.MaxGroups {
-		at := int32(len(b.arena))
-		b.push(u, group, order, value, b.arena[head].next)
-		b.arena[head].next = at // after the head, so that the map need not change
+		if groups == 0 {
+			b.users++
+		}
+		b.rows.insert(added)
 		return false
 	}
-	// Here the spec is limited, and the user has a group beyond the MaxGroups that are kept.
-	if c, rank := &b.arena[worst], b.rank(u, group); b.before(rank, group, c) {
-		b.values[c.group].remove(c.point)
-		*c = contribution{b.values[group].add(value, 1), order, rank, group, c.next}
-	}
+	b.displace(added)
 	return true
 }
 
-func (b *Bag) push(u UserHash, group int32, order, value int64, next int32) {
-	b.arena = append(b.arena, contribution{b.values[group].add(value, 1), order, b.rank(u, group), group, next})
+// displace puts a row of a user who already has MaxGroups groups in the place of the group that is chosen last, if its
+// own is chosen before that.
+func (b *Bag) displace(added row) {
+	added.rank = upper(b.rank(&added))
+	var last *row
+	for r, slot := b.rows.next(added.user, b.rows.place(added.user)); r != nil; {
+		if r.rank == 0 {
+			r.rank = upper(b.rank(r))
+		}
+		if last == nil || b.before(last, r) {
+			last = r
+		}
+		r, slot = b.rows.next(added.user, b.rows.after(slot))
+	}
+	if b.before(&added, last) {
+		*last = added
+	}
 }
 
-// wins reports whether a record counts instead of contribution c of the same user and group. It compares (order,
-// value), a total order, so the sequence of reading does not matter.
-func (b *Bag) wins(order, value int64, c *contribution) bool {
-	if order != c.order {
-		return (order < c.order) != b.greatest
+// wins reports whether a record counts instead of row r of the same user and group. It compares (order, value), a total
+// order, so the sequence of reading does not matter.
+func (b *Bag) wins(order, value int64, r *row) bool {
+	if order != r.order {
+		return (order < r.order) != b.greatest
 	}
-	return value != c.point.Index && (value < c.point.Index) != b.greatest
+	return value != r.value && (value < r.value) != b.greatest
 }
 
-// before reports whether a group of this rank is chosen before the group of c. If two ranks collide, the name decides.
-// The index can't, because another process may have the groups in another order.
-func (b *Bag) before(rank uint64, group int32, c *contribution) bool {
-	if rank != c.rank {
-		return rank < c.rank
+// before reports whether the group of x is chosen before the group of y. Both rows know the upper halves of their
+// ranks, which mostly decide. If two ranks collide, the name decides. The index can't, because another process may have
+// the groups in another order.
+func (b *Bag) before(x, y *row) bool {
+	if x.rank != y.rank {
+		return x.rank < y.rank
 	}
-	return b.spec.Groups[group] < b.spec.Groups[c.group]
+	if rx, ry := b.rank(x), b.rank(y); rx != ry {
+		return rx < ry
+	}
+	return b.spec.Groups[x.group] < b.spec.Groups[y.group]
 }
 
-func (b *Bag) rank(u UserHash, group int32) uint64 {
-	if !b.spec.limited() {
-		return 0
-	}
-	return b.spec.Hasher.rank(u, b.spec.Window.Start, b.names[group])
+// rank returns the rank of a row's group for its user.
+func (b *Bag) rank(r *row) uint64 {
+	return b.spec.Hasher.rank(r.user, b.spec.Window.Start, b.names[r.group])
 }
+
+func upper(rank uint64) uint32 { return uint32(rank >> 32) }
 
 // Sample returns the values of a group, ascending, with the number of users that have each. The slice is the caller's.
-func (b *Bag) Sample(group int) []Point { return b.values[group].points() }
+func (b *Bag) Sample(group int) []Point {
+	samples := newMultisets(len(b.spec.Groups))
+	b.tally(samples)
+	return samples[group].points()
+}
 
-// only returns a bag of the users for whom keep is true. It asks once for each.
+// leftOut is the group of rows that do not count.
+const leftOut int32 = -1
+
+// tally adds the values that count to the multisets of their groups.
+func (b *Bag) tally(samples []multiset) {
+	counts := make([]int, len(samples))
+	for _, block := range b.rows.blocks {
+		for i := range block {
+			if g := block[i].group; g != leftOut {
+				counts[g]++
+			}
+		}
+	}
+	values := make([][]int64, len(samples))
+	for g, n := range counts {
+		values[g] = make([]int64, 0, n)
+	}
+	for _, block := range b.rows.blocks {
+		for i := range block {
+			if r := &block[i]; r.group != leftOut {
+				values[r.group] = append(values[r.group], r.value)
+			}
+		}
+	}
+	for g, values := range values {
+		slices.Sort(values)
+		samples[g].addSorted(values)
+	}
+}
+
+// leaveOut marks the rows of all users for whom counts is false. It asks once for each user.
+func (b *Bag) leaveOut(counts func(u UserHash) bool) {
+	var before *row
+	for _, i := range b.rows.ascending() {
+		r := b.rows.row(i)
+		switch {
+		case before != nil && before.user == r.user:
+			if before.group == leftOut {
+				r.group = leftOut
+			}
+		case !counts(r.user):
+			r.group = leftOut
+		}
+		before = r
+	}
+}
+
+// only returns a bag of the users for whom keep is true.
 func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	some := NewBag(b.spec)
-	for u, head := range b.heads {
-		if !keep(u) {
-			continue
-		}
-		for i := head; i != none; i = b.arena[i].next {
-			c := &b.arena[i]
-			some.add(u, c.group, c.order, c.point.Index)
+	for _, block := range b.rows.blocks {
+		for i := range block {
+			if r := &block[i]; keep(r.user) {
+				some.add(r.user, r.group, r.order, r.value)
+			}
 		}
 	}
 	return some
 }
 
 // Users returns how many users have a contribution in the bag. The number is personal: it must not be released.
-func (b *Bag) Users() int { return len(b.heads) }
+func (b *Bag) Users() int { return b.users }
 
 // Bytes estimates the memory held, in bytes, from a few lengths.
 func (b *Bag) Bytes() int64 {
-	const (
-		perBag   = 1 << 10
-		perGroup = 96
-		perUser  = 38      // map: 25 bytes a slot, two thirds of the slots in use
-		perSlot  = 32      // contribution
-		perPoint = 16 + 12 // and its pointer in a tree whose nodes are two thirds full
-	)
-	return perBag + perGroup*int64(len(b.values)) + perUser*int64(len(b.heads)) +
-		perSlot*int64(cap(b.arena)) + perPoint*int64(b.pool.made)
+	const perBag = 256
+	return perBag + 16*int64(len(b.names)) + b.rows.bytes()
 }

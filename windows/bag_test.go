@@ -103,6 +103,23 @@ func TestGroupsChangeWithWindow(t *testing.T) {
 	}
 }
 
+// The upper halves of ranks decide as the whole ranks do, and so do the whole ranks if the halves collide.
+func TestCollidingRanks(t *testing.T) {
+	b := NewBag(benchSpec(Last, 3, 1))
+	for i := range 100 {
+		u := b.spec.Hasher.User(fmt.Append(nil, i))
+		x, y := row{user: u, group: 0}, row{user: u, group: 1}
+		want := b.rank(&x) < b.rank(&y)
+		if b.before(&x, &y) != want || b.before(&y, &x) == want {
+			t.Fatalf("user %d: with equal halves, group 0 is before group 1: %v, want %v", i, !want, want)
+		}
+		x.rank, y.rank = upper(b.rank(&x)), upper(b.rank(&y))
+		if b.before(&x, &y) != want || b.before(&y, &x) == want {
+			t.Fatalf("user %d: group 0 is before group 1: %v, want %v", i, !want, want)
+		}
+	}
+}
+
 // All workers of an application must hash alike, including those of another version. The expected hashes come from a
 // second implementation, written from the paper.
 func TestHashesAreFixed(t *testing.T) {
@@ -130,7 +147,7 @@ func TestBytesMatchesHeap(t *testing.T) {
 		before := heap()
 		b := NewBag(benchSpec(Last, 10, 2))
 		for i := range users {
-			b.Add(UserHash{uint64(i), 1}, i%10, int64(i), int64(i)*7919%values)
+			b.Add(b.spec.Hasher.User(fmt.Append(nil, i)), i%10, int64(i), int64(i)*7919%values)
 		}
 		held := heap() - before
 		if ratio := float64(b.Bytes()) / float64(held); ratio < 0.66 || ratio > 1.5 {

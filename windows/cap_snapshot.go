@@ -1,7 +1,6 @@
 package windows
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -27,8 +26,7 @@ func (c *Cap) Snapshot() []byte {
 	if !c.begun {
 		return nil
 	}
-	users := slices.SortedFunc(maps.Keys(c.users),
-		func(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) })
+	users := slices.SortedFunc(maps.Keys(c.users), compareUsers)
 	users = slices.DeleteFunc(users, func(u UserHash) bool { return !c.live(u, c.users[u]) })
 	data := make([]byte, 0, 64+20*len(users))
 	data = append(data, snapshotVersion)

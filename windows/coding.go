@@ -2,7 +2,10 @@ package windows
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // reader decodes a payload or message. It keeps its first error; every later call returns zero.
@@ -78,4 +81,32 @@ func (r *reader) count(size int, what string) int {
 		return 0
 	}
 	return int(n)
+}
+
+// compress and decompress make a new coder each time, because snapshots are rare, and a shared coder would be state. The
+// fastest level is enough: hashes do not compress at all, small numbers compress at any level, and its coder is small.
+func compress(b []byte) []byte {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic("windows: zstd refuses constant options: " + err.Error())
+	}
+	return w.EncodeAll(b, make([]byte, 0, len(b)+64))
+}
+
+// mostPacked bounds how many times its size a snapshot, or a payload of version 1, unpacks to. In each row 16 bytes are a
+// hash, which does not pack but where a user is in several groups. The longest names of those take 800 bytes, and differ.
+const mostPacked = 1 << 10
+
+// decompress trusts the size that a frame claims only as far as there are bytes.
+func decompress(b []byte) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, errors.New("empty")
+	}
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostPacked*uint64(len(b))))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.DecodeAll(b, nil)
 }

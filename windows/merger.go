@@ -26,26 +26,32 @@ type Merger struct {
 	counts func(u UserHash) bool // nil: everybody does
 
 	bag         *Bag       // the users of this pass
-	first, last uint64     // the first words of their hashes
+	first, last uint64     // the second words of their hashes: tables look at the first
 	merged      []multiset // of the passes before, by group
-	all         []multiset // the same with users who do not count; nil if all do
+	all         []multiset // the same with users who do not count; merged itself if all do
 }
 
 // NewMerger returns an empty merger, whose passes hold about limit bytes of users. When a pass turns out to be too
 // large, it briefly takes half as much again. The spec must match that of the bags, but may have other groups, and in
 // another order.
 func NewMerger(spec BagSpec, limit int64) *Merger {
-	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups))}
+	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups)), merged: newMultisets(len(spec.Groups))}
 	for i, g := range spec.Groups {
 		m.groups[g] = int32(i)
 	}
-	m.limit = NewBag(spec).Bytes() + limit
+	m.all, m.limit = m.merged, NewBag(spec).Bytes()+limit
 	return m
 }
 
 // Restrict leaves out users for whom counts is false, such as those whom a [Cap] has no window left for. It is asked
-// once for each user who has something in the window, before the last Pass returns false.
-func (m *Merger) Restrict(counts func(u UserHash) bool) { m.counts = counts }
+// once for each user who has something in the window, before the last Pass returns false. nil leaves nobody out. Call it
+// before the first Pass.
+func (m *Merger) Restrict(counts func(u UserHash) bool) {
+	m.counts, m.all = counts, m.merged
+	if counts != nil {
+		m.all = newMultisets(len(m.spec.Groups))
+	}
+}
 
 // Pass ends a pass and begins the next. It returns false when the passes have covered all users.
 func (m *Merger) Pass() bool {
@@ -60,27 +66,14 @@ func (m *Merger) Pass() bool {
 	return true
 }
 
-// collect adds what the users of this pass have to what those before had. Mostly there is one pass, and it is all.
+// collect adds what the users of this pass have to what those before had.
 func (m *Merger) collect() {
 	if m.counts != nil {
-		m.all = joined(m.all, m.bag.values)
-		m.bag = m.bag.only(m.counts)
+		m.bag.tally(m.all)
+		m.bag.leaveOut(m.counts)
 	}
-	m.merged = joined(m.merged, m.bag.values)
+	m.bag.tally(m.merged)
 	m.bag = nil
-}
-
-// joined adds the values of a pass to those of the passes before. It takes over both.
-func joined(before, values []multiset) []multiset {
-	if before == nil {
-		return values
-	}
-	for i, values := range values {
-		for _, p := range values.points() {
-			before[i].add(p.Index, p.Count)
-		}
-	}
-	return before
 }
 
 // Add adds the payload of a slice. It ignores groups that the spec does not have. A payload that is corrupt, or was
@@ -99,7 +92,7 @@ func (m *Merger) Add(data []byte, slice Window) error {
 			continue
 		}
 		for r := g.rows(); r.next(); {
-			if r.user[0] < m.first || r.user[0] > m.last {
+			if r.user[1] < m.first || r.user[1] > m.last {
 				continue
 			}
 			m.bag.add(r.user, group, r.order, r.value)
@@ -115,7 +108,7 @@ func (m *Merger) Add(data []byte, slice Window) error {
 // half of the users stay, and there are at most about twice as many passes as full bags are needed for all users.
 func (m *Merger) narrow() {
 	m.last = m.first + (m.last-m.first)/2
-	m.bag = m.bag.only(func(u UserHash) bool { return u[0] <= m.last })
+	m.bag = m.bag.only(func(u UserHash) bool { return u[1] <= m.last })
 }
 
 // Sample returns the merged values of a group, ascending, with the number of users that have each, once there is no
@@ -123,9 +116,4 @@ func (m *Merger) narrow() {
 func (m *Merger) Sample(group int) []Point { return m.merged[group].points() }
 
 // Everybody is Sample with the users who do not count.
-func (m *Merger) Everybody(group int) []Point {
-	if m.all == nil {
-		return m.Sample(group)
-	}
-	return m.all[group].points()
-}
+func (m *Merger) Everybody(group int) []Point { return m.all[group].points() }

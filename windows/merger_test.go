@@ -11,7 +11,7 @@ import (
 // TestPassesBoundMemory merges more users than fit in a pass. The heap shows what a pass holds: it must stay near the
 // limit for any number of users. Without passes they take more than ten times as much.
 func TestPassesBoundMemory(t *testing.T) {
-	const users, parts, values, limit = 100_000, 6, 1000, 1 << 19
+	const users, parts, values, limit = 100_000, 6, 1000, 1 << 18
 	spec := benchSpec(Last, 1, 1)
 	var payloads [][]byte
 	for p := range parts { // each part has half of the users, and each user is in three parts
@@ -66,9 +66,9 @@ func TestPassesShareNoUser(t *testing.T) {
 	bag := NewBag(spec)
 	var want []Point
 	for i := range uint64(64) {
-		for _, first := range [2]uint64{i << 58, i<<58 - 1} {
+		for _, second := range [2]uint64{i << 58, i<<58 - 1} {
 			want = append(want, Point{int64(len(want)), 1})
-			bag.Add(UserHash{first, i}, 0, 0, int64(len(want)-1))
+			bag.Add(UserHash{i << 58, second}, 0, 0, int64(len(want)-1))
 		}
 	}
 	payload := bag.Seal()

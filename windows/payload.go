@@ -1,30 +1,34 @@
 package windows
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
-	"sort"
-
-	"github.com/klauspost/compress/zstd"
+	"strings"
 )
 
-// A payload is one zstd frame, whose checksum guards it, of
+// A payload is
 //
-//	version, 0, policy      1 byte each
+//	version, 0, policy, unit of times    1 byte each
 //	MaxGroups of the bag, number of groups
 //	for every group that has contributions, ascending by name
-//	    length of the name, name, number of rows
-//	    column of values    ascending: the first as it is, then differences
-//	    column of orders
+//	    how much of its name is that of the group before, length of the rest, rest
+//	    number of rows
 //	    column of hashes    16 bytes each
+//	    column of values
+//	    column of orders
+//	CRC-32C of all before                4 bytes, big-endian
 //
 // Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max. For first and last
-// it holds the event time after the slice's start, and for random the keyed hash (8 bytes each). Rows are sorted by
-// value and user, so the order of arrival leaves no trace.
-const payloadVersion = 1
+// it holds the event time after the slice's start, in the largest of s, ms, µs and ns that divides all times of the
+// payload, and for random the keyed hash (8 bytes each). Rows are sorted by user, and each user has one in a group. So
+// the order of arrival leaves no trace.
+const payloadVersion = 2
+
+// units are those of times, in nanoseconds, by their codes.
+var units = [...]int64{1e9, 1e6, 1e3, 1}
 
 // payload is a payload that is being read.
 type payload struct {
@@ -36,150 +40,213 @@ type payload struct {
 type column struct {
 	name                  string
 	n                     int
-	values, orders, users []byte
+	users, values, orders []byte
 	policy                Policy
 	start                 int64 // of the slice
-}
-
-// row is a user's contribution to a group.
-type row struct {
-	user         UserHash
-	value, order int64
-	group        int32
+	unit                  int64 // of times
+	ascend                bool  // values are differences, except the first
 }
 
 // Seal returns the bag's payload for a [Part]. It does not change the bag.
 func (b *Bag) Seal() []byte {
-	rows := b.rows()
-	data := make([]byte, 0, 64+28*len(rows))
-	data = append(data, payloadVersion, 0, byte(b.spec.Policy.code()))
+	rows := b.byGroup()
+	unit := b.unit()
+	data := make([]byte, 0, 64+28*b.rows.n)
+	data = append(data, payloadVersion, 0, byte(b.spec.Policy.code()), byte(unit))
 	data = binary.AppendUvarint(data, uint64(b.spec.MaxGroups))
-	groups := byGroup(rows)
-	slices.SortFunc(groups,
-		func(x, y []row) int { return cmp.Compare(b.spec.Groups[x[0].group], b.spec.Groups[y[0].group]) })
-	data = binary.AppendUvarint(data, uint64(len(groups)))
-	for _, g := range groups {
-		name := b.spec.Groups[g[0].group]
-		data = binary.AppendUvarint(data, uint64(len(name)))
-		data = append(data, name...)
-		data = binary.AppendUvarint(data, uint64(len(g)))
-		for i, r := range g {
-			if i == 0 {
-				data = binary.AppendVarint(data, r.value)
-			} else {
-				data = binary.AppendUvarint(data, uint64(r.value-g[i-1].value))
-			}
-		}
-		switch {
-		case b.timed:
-			for _, r := range g {
-				data = binary.AppendVarint(data, r.order-b.spec.Window.Start)
-			}
-		case b.random:
-			for _, r := range g {
-				data = binary.BigEndian.AppendUint64(data, uint64(r.order))
-			}
-		}
-		for _, r := range g {
-			data = binary.BigEndian.AppendUint64(data, r.user[0])
-			data = binary.BigEndian.AppendUint64(data, r.user[1])
+	var groups []int
+	for g := range rows {
+		if len(rows[g]) > 0 {
+			groups = append(groups, g)
 		}
 	}
-	return compress(data)
+	slices.SortFunc(groups, func(x, y int) int { return strings.Compare(b.spec.Groups[x], b.spec.Groups[y]) })
+	data = binary.AppendUvarint(data, uint64(len(groups)))
+	before := ""
+	for _, g := range groups {
+		name := b.spec.Groups[g]
+		shared := sharedPrefix(before, name)
+		data = binary.AppendUvarint(data, uint64(shared))
+		data = binary.AppendUvarint(data, uint64(len(name)-shared))
+		data = append(data, name[shared:]...)
+		data = b.appendRows(data, rows[g], units[unit])
+		before = name
+	}
+	return binary.BigEndian.AppendUint32(data, castagnoli(data))
 }
 
-// rows returns the contributions by group, value and user.
-func (b *Bag) rows() []row {
-	rows := make([]row, 0, len(b.arena))
-	for u, head := range b.heads {
-		for i := head; i != none; i = b.arena[i].next {
-			c := &b.arena[i]
-			rows = append(rows, row{u, c.point.Index, c.order, c.group})
+func (b *Bag) appendRows(data []byte, rows []uint32, unit int64) []byte {
+	data = binary.AppendUvarint(data, uint64(len(rows)))
+	for _, i := range rows {
+		u := b.rows.row(i).user
+		data = binary.BigEndian.AppendUint64(data, u[0])
+		data = binary.BigEndian.AppendUint64(data, u[1])
+	}
+	for _, i := range rows {
+		data = binary.AppendVarint(data, b.rows.row(i).value)
+	}
+	switch {
+	case b.timed:
+		for _, i := range rows {
+			data = binary.AppendVarint(data, (b.rows.row(i).order-b.spec.Window.Start)/unit)
+		}
+	case b.random:
+		for _, i := range rows {
+			data = binary.BigEndian.AppendUint64(data, uint64(b.rows.row(i).order))
 		}
 	}
-	slices.SortFunc(rows, func(x, y row) int {
-		switch {
-		case x.group != y.group:
-			return cmp.Compare(x.group, y.group)
-		case x.value != y.value:
-			return cmp.Compare(x.value, y.value)
-		case x.user[0] != y.user[0]:
-			return cmp.Compare(x.user[0], y.user[0])
-		}
-		return cmp.Compare(x.user[1], y.user[1])
-	})
+	return data
+}
+
+// byGroup returns the numbers of the rows of each group, by user.
+func (b *Bag) byGroup() [][]uint32 {
+	rows := make([][]uint32, len(b.spec.Groups))
+	ascending := b.rows.ascending()
+	if len(rows) == 1 {
+		rows[0] = ascending
+		return rows
+	}
+	for _, i := range ascending {
+		g := b.rows.row(i).group
+		rows[g] = append(rows[g], i)
+	}
 	return rows
 }
 
-// byGroup divides sorted rows.
-func byGroup(rows []row) (groups [][]row) {
-	for len(rows) > 0 {
-		n := sort.Search(len(rows), func(i int) bool { return rows[i].group > rows[0].group })
-		groups, rows = append(groups, rows[:n]), rows[n:]
+// unit returns the code of the unit of times.
+func (b *Bag) unit() int {
+	unit := 0
+	if !b.timed {
+		return unit
 	}
-	return groups
+	for _, block := range b.rows.blocks {
+		for i := range block {
+			for (block[i].order-b.spec.Window.Start)%units[unit] != 0 {
+				unit++
+			}
+		}
+	}
+	return unit
 }
+
+// sharedPrefix returns how many bytes two names have in common at their beginning.
+func sharedPrefix(x, y string) int {
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	return n
+}
+
+func castagnoli(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 // decodePayload decodes a payload. For any data it returns a well-formed payload or an error.
 func decodePayload(data []byte, start int64) (payload, error) {
-	raw, err := decompress(data)
+	decode := decodeFirst
+	if len(data) > 0 && data[0] == payloadVersion {
+		decode = decodeSecond
+	}
+	p, err := decode(data, start)
 	if err != nil {
 		return payload{}, fmt.Errorf("payload of %d bytes: %w", len(data), err)
-	}
-	r := &reader{rest: raw}
-	if v := r.uint8("version"); r.err == nil && v != payloadVersion {
-		return payload{}, fmt.Errorf("payload has version %d; want %d", v, payloadVersion)
-	}
-	kind, policy := r.uint8("kind"), r.uint8("policy")
-	if kind != 0 || int(policy) >= len(policies) {
-		return payload{}, fmt.Errorf("payload has kind %d and policy %d, which are unknown", kind, policy)
-	}
-	p := payload{policy: policies[policy]}
-	r.uvarint("max groups")
-	for n := r.count(3+16, "groups"); n > 0 && r.err == nil; n-- {
-		g := decodeColumn(r, p.policy, start)
-		if last := len(p.groups) - 1; last >= 0 && p.groups[last].name >= g.name {
-			r.fail("groups are not ascending by name")
-		}
-		p.groups = append(p.groups, g)
-	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("%d bytes too many", len(r.rest))
-	}
-	if r.err != nil {
-		return payload{}, fmt.Errorf("payload of %d bytes: %w", len(data), r.err)
 	}
 	return p, nil
 }
 
-func decodeColumn(r *reader, policy Policy, start int64) column {
-	g := column{name: string(r.bytes(r.count(1, "name"), "name")), policy: policy, start: start}
-	if g.n = r.count(1+16, "rows"); g.n == 0 {
-		r.fail("a group without rows")
-		return g
+func decodeSecond(data []byte, start int64) (payload, error) {
+	end := len(data) - 4
+	if end < 0 || binary.BigEndian.Uint32(data[end:]) != castagnoli(data[:end]) {
+		return payload{}, errors.New("it does not match its checksum")
 	}
-	from := r.rest
-	value := r.varint("value")
-	for range g.n - 1 {
-		next := value + int64(r.uvarint("value"))
-		if next < value {
-			r.fail("values are not ascending")
-		}
-		value = next
+	r := &reader{rest: data[1:end]}
+	if flags := r.uint8("flags"); flags != 0 {
+		r.fail("flags %d are unknown", flags)
 	}
-	g.values = from[:len(from)-len(r.rest)]
-	switch {
-	case policy.timed():
-		from = r.rest
-		for range g.n {
-			r.varint("time")
+	p := payload{policy: r.policy()}
+	unit := r.uint8("unit")
+	if int(unit) >= len(units) {
+		r.fail("unit %d of times is unknown", unit)
+		return payload{}, r.err
+	}
+	r.uvarint("max groups")
+	name := ""
+	for n := r.count(3+16+1, "groups"); n > 0 && r.err == nil; n-- {
+		g := column{policy: p.policy, start: start, unit: units[unit]}
+		shared := r.uvarint("name")
+		if shared > uint64(len(name)) {
+			r.fail("name: it shares %d bytes with one of %d", shared, len(name))
+			break
 		}
-		g.orders = from[:len(from)-len(r.rest)]
-	case policy == Random:
-		g.orders = r.bytes(8*g.n, "choices")
+		g.name = name[:shared] + string(r.bytes(r.count(1, "name"), "name"))
+		if len(p.groups) > 0 && name >= g.name {
+			r.fail("groups are not ascending by name")
+		}
+		g.readRows(r)
+		p.groups, name = append(p.groups, g), g.name
+	}
+	return p, r.end()
+}
+
+func (g *column) readRows(r *reader) {
+	if g.n = r.rows(); g.n == 0 {
+		return
 	}
 	g.users = r.bytes(16*g.n, "users")
-	return g
+	for i := 16; i < len(g.users); i += 16 {
+		if string(g.users[i-16:i]) >= string(g.users[i:i+16]) {
+			r.fail("users are not ascending")
+			return
+		}
+	}
+	g.values = r.varints(g.n, "value")
+	g.orders = r.orders(g.n, g.policy)
+}
+
+// policy reads the code of a policy.
+func (r *reader) policy() Policy {
+	code := r.uint8("policy")
+	if int(code) >= len(policies) {
+		r.fail("policy %d is unknown", code)
+		return ""
+	}
+	return policies[code]
+}
+
+// rows reads the number of a group's rows.
+func (r *reader) rows() int {
+	n := r.count(1+16, "rows")
+	if n == 0 {
+		r.fail("a group without rows")
+	}
+	return n
+}
+
+// orders returns the column of orders.
+func (r *reader) orders(n int, p Policy) []byte {
+	switch {
+	case p.timed():
+		return r.varints(n, "time")
+	case p == Random:
+		return r.bytes(8*n, "choices")
+	}
+	return nil
+}
+
+// varints returns a column of n signed numbers.
+func (r *reader) varints(n int, what string) []byte {
+	from := r.rest
+	for range n {
+		r.varint(what)
+	}
+	return from[:len(from)-len(r.rest)]
+}
+
+// end returns the error of the reader. To have read less than everything is one.
+func (r *reader) end() error {
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail("%d bytes too many", len(r.rest))
+	}
+	return r.err
 }
 
 // rows reads the column from its beginning.
@@ -196,51 +263,22 @@ func (r *rows) next() bool {
 	if len(r.users) == 0 {
 		return false
 	}
-	value, n := int64(0), 0
-	if r.first {
-		value, n = binary.Varint(r.values)
+	if r.ascend && !r.first {
+		difference, n := binary.Uvarint(r.values)
+		r.value, r.values = r.value+int64(difference), r.values[n:]
 	} else {
-		difference, length := binary.Uvarint(r.values)
-		value, n = r.value+int64(difference), length
+		value, n := binary.Varint(r.values)
+		r.value, r.values = value, r.values[n:]
 	}
-	r.first, r.value, r.values = false, value, r.values[n:]
+	r.first = false
 	switch {
 	case r.policy.timed():
 		order, n := binary.Varint(r.orders)
-		r.order, r.orders = order+r.start, r.orders[n:]
+		r.order, r.orders = order*r.unit+r.start, r.orders[n:]
 	case r.policy == Random:
 		r.order, r.orders = int64(binary.BigEndian.Uint64(r.orders)), r.orders[8:]
 	}
 	r.user = UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
 	r.users = r.users[16:]
 	return true
-}
-
-// compress and decompress make a new coder each time, because seals are rare compared with records, and a shared coder
-// would be state. The fastest level is enough: hashes do not compress at all, differences of values compress at any
-// level, and its coder is small.
-func compress(b []byte) []byte {
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic("windows: zstd refuses constant options: " + err.Error())
-	}
-	return w.EncodeAll(b, make([]byte, 0, len(b)+64))
-}
-
-// mostPacked bounds how many times its size a payload or a snapshot unpacks to. In each row 16 bytes are a hash, which
-// does not pack but where a user is in several groups. The longest names of those take 800 bytes, and differ.
-const mostPacked = 1 << 10
-
-// decompress trusts the size that a frame claims only as far as there are bytes.
-func decompress(b []byte) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, errors.New("empty")
-	}
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostPacked*uint64(len(b))))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return r.DecodeAll(b, nil)
 }

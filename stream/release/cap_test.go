@@ -89,7 +89,7 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 
 // capUser is the hash of a user. Hashes are spread over all numbers.
 func capUser(u int) windows.UserHash {
-	return windows.UserHash{uint64(u+1) * 0x9e3779b97f4a7c15, uint64(u+1) * 0xc2b2ae3d27d4eb4f}
+	return spread(uint64(u + 1))
 }
 
 // session begins one, as after a crash: it knows the ledger and what is left of the log.

@@ -74,7 +74,7 @@ func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
 		Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
 	for _, r := range records {
-		bag.Add(windows.UserHash{r.user, r.user}, r.group, w.Start, r.value)
+		bag.Add(spread(r.user), r.group, w.Start, r.value)
 	}
 	// where the next one begins
 	o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: d.offset, To: d.offset + 3}
@@ -116,4 +116,9 @@ func (d *decider) learnt(w windows.Window, e ledger.Entry) {
 		d.t.Fatal(err)
 	}
 	d.parts.gather.Decide(e.Stream, e.Epoch, w)
+}
+
+// spread stands for the hash of a user. Tables need hashes that are spread as keyed ones are.
+func spread(user uint64) windows.UserHash {
+	return windows.UserHash{user * 0x9e3779b97f4a7c15, user * 0xc2b2ae3d27d4eb4f}
 }

@@ -90,7 +90,7 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 		Hasher: windows.NewHasher([16]byte{})}
 	bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 	for i := range uint64(2000) {
-		bag.Add(windows.UserHash{i, i}, 0, w.Start, int64(i%500))
+		bag.Add(spread(i), 0, w.Start, int64(i%500))
 	}
 	for merger.Pass() {
 		if err := merger.Add(bag.Seal(), spec.Window); err != nil {

@@ -81,7 +81,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if u < 20 {
 				value = 501
 			}
-			bag.Add(windows.UserHash{u + 1, u + 1}, g, p.schedule.Start, value)
+			bag.Add(spread(u+1), g, p.schedule.Start, value)
 		}
 	}
 	for payload := bag.Seal(); merged.Pass(); {

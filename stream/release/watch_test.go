@@ -153,7 +153,7 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution,
 		Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})})
 	for _, r := range users(6, 1, 501) {
-		bag.Add(windows.UserHash{r.user, r.user}, r.group, p.schedule.Start, r.value)
+		bag.Add(spread(r.user), r.group, p.schedule.Start, r.value)
 	}
 	for c.Pass() {
 		if err := c.Add(bag.Seal(), p.schedule.First()); err != nil {
