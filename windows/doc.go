@@ -7,12 +7,14 @@
 //  1. [Schedule.Containing] says which windows its time falls in.
 //  2. [Hasher.User] turns the user's id into a keyed hash. From here on there are no names.
 //  3. [Bag.Add] puts it into the bag of its (stream, slice, partition). A slice is as long as the step from one window
-//     to the next: a tumbling window has one slice, a hopping window several.
+//     to the next: a tumbling window has one slice, a hopping window several. A bag is a hash table of users: while
+//     events come in, nobody needs an order.
 //  4. From time to time [Bag.Seal] makes payloads of the bags, and [Part.Messages] splits them into messages. A [Mark]
 //     follows. It says which records they hold, and which windows are cut there.
 //  5. The reader of these messages collects them in a [Gathering]. This tells when a window is complete, and whether
 //     some of it is lost. A [Merger] merges the payloads of a window's parts, in passes over ranges of the hashes if
-//     there are many users. A mechanism sees only its [Merger.Sample].
+//     there are many users. Here order matters: the values of each group come into an ordered multiset, a B-tree, in
+//     which the passes meet. A mechanism sees only its [Merger.Sample].
 //
 // # One contribution a user
 //
