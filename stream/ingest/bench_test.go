@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/windows"
 )
 
 // benchEvents are JSON events of 100,000 users in one window.
@@ -29,27 +30,50 @@ func benchRoute(b *testing.B) *route {
 	s := testStream(b)
 	s.Window.Size, s.Window.Every = time.Hour, time.Hour
 	s.Groups, s.Input.Group = []string{"eu", "us"}, "region"
-	return testRoute(b, s)
+	r, err := newRoute(editionOf(s, 0), benchHasher, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
 }
+
+var benchHasher = windows.NewHasher([16]byte{1})
 
 var benchTime = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC).UnixNano()
 
 // BenchmarkDecodeAndBag is the event path behind the fetch, in steady state: every user is in the bag already.
 func BenchmarkDecodeAndBag(b *testing.B) {
-	events := benchEvents(1 << 18)
-	r := benchRoute(b)
-	l, rec := lane{r}, fetch.Record{}
-	for i, e := range events {
-		l.add(int64(i), benchTime, &fetch.Record{Value: e})
+	for _, streams := range []int{1, 20} {
+		b.Run(fmt.Sprint("streams=", streams), func(b *testing.B) { benchDecodeAndBag(b, streams) })
 	}
+}
+
+func benchDecodeAndBag(b *testing.B, streams int) {
+	events := benchEvents(1 << 18)
+	var routes []*route
+	for range streams {
+		routes = append(routes, benchRoute(b))
+		routes[len(routes)-1].share(routes)
+	}
+	add := func(i int, rec *fetch.Record) {
+		for _, r := range routes {
+			lane{r}.add(int64(i), benchTime, rec)
+		}
+	}
+	for i, e := range events {
+		add(i, &fetch.Record{Value: e})
+	}
+	var rec fetch.Record
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
 		rec.Value = events[i%len(events)]
-		l.add(int64(i), benchTime, &rec)
+		add(i, &rec)
 	}
-	if r.counts.late != 0 || r.counts.rejected != [len(r.counts.rejected)]int{} {
-		b.Fatalf("late %d, rejected %v", r.counts.late, r.counts.rejected)
+	for _, r := range routes {
+		if r.counts.late != 0 || r.counts.rejected != [len(r.counts.rejected)]int{} {
+			b.Fatalf("late %d, rejected %v", r.counts.late, r.counts.rejected)
+		}
 	}
 }
 

@@ -141,6 +141,7 @@ func (p *partition) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.share(p.routes)
 		r.traffic = p.traffic[s.Name]
 		p.routes = append(p.routes, r)
 		if sp, ok := before.Streams[progress.StreamKey(r.stream.Name, r.edition)]; ok {
@@ -226,8 +227,8 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 					return err
 				}
 			}
-			if r.preparer != nil {
-				if err := p.prepare(ctx, r.preparer, rec); err != nil {
+			if preparer := r.decoding.preparer; preparer != nil {
+				if err := p.prepare(ctx, preparer, rec); err != nil {
 					return err
 				}
 			}

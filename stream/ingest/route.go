@@ -12,16 +12,14 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// route is one stream's share of one input partition: its decoder, its unwritten bags and its cuts. Only the
+// route is one stream's share of one input partition: its decoding, its unwritten bags and its cuts. Only the
 // partition's goroutine uses it. It knows nothing of Kafka except offsets.
 type route struct {
 	stream   *config.Stream
 	edition  uint32
 	schedule windows.Schedule
 	hasher   *windows.Hasher
-	decoder  codec.Decoder
-	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
-	event    codec.Event
+	decoding *decoding // other routes of the partition may share it
 
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the previous event: most events need no look-up
@@ -75,13 +73,12 @@ type verdict struct {
 func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*route, error) {
 	spec := e.Stream.Codec()
 	spec.Registry = schemas
-	decoder, err := codec.New(spec)
+	decoding, err := newDecoding(spec, h)
 	if err != nil {
 		return nil, err
 	}
-	preparer, _ := decoder.(codec.Preparer)
-	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoder: decoder,
-		preparer: preparer, bags: map[int64]*slot{},
+	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoding: decoding,
+		bags:    map[int64]*slot{},
 		horizon: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
 
@@ -96,29 +93,31 @@ func (r *route) resume(p progress.Stream) {
 	}
 }
 
-// add decodes a record and puts it into the bag of its slice. Every cut at or below its offset has been flushed.
+// add decodes a record, if no other route has, and puts it into the bag of its slice. Every cut at or below its offset
+// has been flushed.
 func (r *route) add(offset int64, rec codec.Record) verdict {
 	if offset < r.from {
 		return verdict{before: true}
 	}
-	if reason := r.decoder.Decode(rec, &r.event); reason != codec.OK {
-		return verdict{rejected: reason, missing: reason != codec.Malformed && reason != codec.Future && r.decoder.Missing()}
+	v := r.decoding.decode(offset, rec)
+	if v.rejected != codec.OK {
+		return v
 	}
-	if r.event.Time > r.horizon {
+	event := &r.decoding.event
+	if event.Time > r.horizon {
 		return verdict{rejected: codec.Future}
 	}
-	var v verdict
-	if i := r.event.Value; i < 0 || i > r.stream.Grid.Last() {
+	if i := event.Value; i < 0 || i > r.stream.Grid.Last() {
 		v.clamped = true
 	}
 	s := r.last
-	if s == nil || r.event.Time < s.slice.Start || r.event.Time >= s.slice.End {
-		if s = r.slot(r.event.Time); s == nil {
+	if s == nil || event.Time < s.slice.Start || event.Time >= s.slice.End {
+		if s = r.slot(event.Time); s == nil {
 			return verdict{late: true, history: rec.Time < r.schedule.Start}
 		}
 		r.last = s
 	}
-	if s.bag.Add(r.hasher.User(r.event.User), r.event.Group, r.event.Time, r.event.Value) {
+	if s.bag.Add(r.decoding.user, event.Group, event.Time, event.Value) {
 		r.counts.superseded++
 	}
 	return v

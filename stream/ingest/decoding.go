@@ -1,0 +1,68 @@
+package ingest
+
+import (
+	"reflect"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/windows"
+)
+
+// decoding decodes the records of one partition, once for all routes whose specs are equal.
+//
+// A partition's worker fetches each page once, for all streams of the topic, and offers each record to every route in
+// turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. Such
+// routes share a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the
+// result. Nothing else is shared. Each route has its own position, bags, cuts, horizon, counts and copies. A route that
+// stands further on than others asks for no record below its position, so streams at different positions may share too.
+//
+// Whether a record is rejected follows from the record and the spec alone, so a shared answer is the one that the route
+// would have found itself. Specs that differ in anything share nothing, also if only their groups or bounds differ:
+// a name that comes twice, for example, is an error only for those who look for it.
+//
+// Only the partition's goroutine uses it.
+type decoding struct {
+	spec     codec.Spec
+	decoder  codec.Decoder
+	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
+	hasher   *windows.Hasher
+
+	offset  int64 // of the record that the rest is about, with the base: no two records have the same
+	event   codec.Event
+	user    windows.UserHash
+	verdict verdict // rejected or not
+}
+
+func newDecoding(spec codec.Spec, h *windows.Hasher) (*decoding, error) {
+	decoder, err := codec.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	preparer, _ := decoder.(codec.Preparer)
+	return &decoding{spec: spec, decoder: decoder, preparer: preparer, hasher: h, offset: -1}, nil
+}
+
+// share makes a route use the decoding of another one, if there is one with the same spec.
+func (r *route) share(others []*route) {
+	for _, o := range others {
+		if o.decoding.hasher == r.decoding.hasher && reflect.DeepEqual(o.decoding.spec, r.decoding.spec) {
+			r.decoding = o.decoding
+			return
+		}
+	}
+}
+
+// decode reads the record at an offset, unless that is the one that was read last.
+func (d *decoding) decode(offset int64, rec codec.Record) verdict {
+	if offset == d.offset {
+		return d.verdict
+	}
+	d.offset, d.verdict = offset, verdict{}
+	if reason := d.decoder.Decode(rec, &d.event); reason != codec.OK {
+		d.verdict = verdict{rejected: reason,
+			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
+		return d.verdict
+	}
+	d.user = d.hasher.User(d.event.User)
+	d.event.User = nil // it is a piece of the page
+	return d.verdict
+}

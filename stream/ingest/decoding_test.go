@@ -1,0 +1,163 @@
+package ingest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/windows"
+)
+
+// counted counts how often it decodes.
+type counted struct {
+	codec.Decoder
+	times int
+}
+
+func (c *counted) Decode(r codec.Record, e *codec.Event) codec.Reason {
+	c.times++
+	return c.Decoder.Decode(r, e)
+}
+
+// sharing opens routes for streams as a partition does. Each stream is first changed by one function.
+func sharing(t *testing.T, changes ...func(*config.Stream)) []*route {
+	t.Helper()
+	h := windows.NewHasher([16]byte{1})
+	var routes []*route
+	for _, change := range changes {
+		s := testStream(t) // with a grid of its own: specs are equal if what they say is
+		change(s)
+		r, err := newRoute(editionOf(s, 0), h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.share(routes)
+		routes = append(routes, r)
+	}
+	return routes
+}
+
+func users(r *route) (n int64) {
+	for _, s := range r.bags {
+		spec := r.bagSpec(s.slice)
+		merged := windows.NewMerger(spec, 1<<20)
+		payload := s.bag.Seal()
+		for merged.Pass() {
+			if err := merged.Add(payload, s.slice); err != nil {
+				panic(err)
+			}
+		}
+		for _, p := range merged.Sample(0) {
+			n += p.Count
+		}
+	}
+	return n
+}
+
+func same(*config.Stream) {}
+
+func TestStreamsThatReadAlikeDecodeOnce(t *testing.T) {
+	routes := sharing(t, same, func(s *config.Stream) { // all of this is no matter of the decoder
+		s.Name, s.MaxGroups, s.Contribution, s.Rejects = "other", 2, "max", "rejects"
+		s.Window.Size, s.Window.Every = 8*time.Second, 8*time.Second
+	})
+	c := &counted{Decoder: routes[0].decoding.decoder}
+	routes[0].decoding.decoder = c
+	for i := range int64(5) {
+		value := jsonEvent(int(i), 1)
+		if i == 4 {
+			value = []byte("no JSON")
+		}
+		for _, r := range routes {
+			if v := r.add(i, codec.Record{Value: value, Time: second}); (v.rejected != codec.OK) != (i == 4) {
+				t.Errorf("record %d: %+v", i, v)
+			}
+		}
+	}
+	if c.times != 5 {
+		t.Errorf("5 records are decoded %d times for two streams, want 5", c.times)
+	}
+	for _, r := range routes {
+		if n := users(r); n != 4 {
+			t.Errorf("%d users, want 4", n)
+		}
+	}
+}
+
+// Each stream counts its records from its own position on, whichever stream stands further on.
+func TestStreamsAtDifferentPositionsShare(t *testing.T) {
+	for _, ahead := range []int{0, 1} {
+		routes := sharing(t, same, same)
+		routes[ahead].from = 3
+		for i := range int64(5) {
+			for k, r := range routes {
+				v := r.add(i, codec.Record{Value: jsonEvent(int(i), 1), Time: second})
+				if before := k == ahead && i < 3; v != (verdict{before: before}) {
+					t.Errorf("record %d, stream %d: %+v", i, k, v)
+				}
+			}
+		}
+		if n, other := users(routes[ahead]), users(routes[1-ahead]); n != 2 || other != 5 {
+			t.Errorf("%d and %d users, want 2 and 5", n, other)
+		}
+	}
+}
+
+// A stream's clock horizon and windows are its own, also for a record that another stream has taken.
+func TestOnlyTheDecodingIsShared(t *testing.T) {
+	routes := sharing(t, same, same, same)
+	routes[1].horizon = 0
+	routes[2].through = 100 * second
+	want := []verdict{{}, {rejected: codec.Future}, {late: true}}
+	for i, r := range routes {
+		if v := r.add(0, codec.Record{Value: jsonEvent(1, 1), Time: second}); v != want[i] {
+			t.Errorf("stream %d: %+v, want %+v", i, v, want[i])
+		}
+	}
+}
+
+// What one stream rejects another may take: only streams whose specs are equal share a decoding.
+func TestStreamsThatReadDifferentlyDecodeApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*config.Stream)
+		value  string // the unchanged stream takes it
+		want   codec.Reason
+	}{
+		"format": {func(s *config.Stream) {
+			s.Input.Format, s.Input.Columns = "csv", []string{"user_id", "latency_ms", "ts"}
+		}, `{"user_id":"u","latency_ms":1,"ts":1}`, codec.Malformed},
+		"field": {func(s *config.Stream) { s.Input.Value = "bytes" }, `{"user_id":"u","latency_ms":1,"ts":1}`, codec.BadValue},
+		"a name twice": {func(s *config.Stream) { s.Input.Value = "bytes" },
+			`{"user_id":"u","latency_ms":1,"bytes":1,"bytes":2,"ts":1}`, codec.Malformed},
+		"groups": {func(s *config.Stream) { s.Input.Group, s.Groups = "region", []string{"eu"} },
+			`{"user_id":"u","latency_ms":1,"ts":1,"region":"us"}`, codec.BadGroup},
+		"max_future": {func(s *config.Stream) { s.Input.MaxFuture = 0 }, `{"user_id":"u","latency_ms":1,"ts":2}`, codec.Future},
+	} {
+		routes := sharing(t, same, c.change)
+		if routes[0].decoding == routes[1].decoding {
+			t.Errorf("%s: shared", name)
+		}
+		rec := &fetch.Record{Value: []byte(c.value)}
+		if v := (lane{routes[0]}).add(0, second, rec); v != (verdict{}) {
+			t.Errorf("%s: the unchanged stream: %+v", name, v)
+		}
+		if v := (lane{routes[1]}).add(0, second, rec); v.rejected != c.want {
+			t.Errorf("%s: rejected as %q, want %q", name, v.rejected, c.want)
+		}
+	}
+}
+
+// An edited stream has two editions for a while. They share if the edit leaves alone how records are read.
+func TestEditionsShareUnlessTheInputIsEdited(t *testing.T) {
+	routes := sharing(t, same, func(s *config.Stream) { s.Window.Grace = 2 * time.Second },
+		func(s *config.Stream) { s.Input.Value = "bytes" })
+	routes[1].edition, routes[2].edition = 1, 2
+	if routes[0].decoding != routes[1].decoding || routes[0].decoding == routes[2].decoding {
+		t.Error("editions share a decoding if, and only if, they read alike: not so")
+	}
+	if v := lanes(routes)[0].add(0, second, &fetch.Record{Value: jsonEvent(1, 1)}); v != (verdict{}) {
+		t.Errorf("an event of the former edition: %+v", v)
+	}
+}
