@@ -296,7 +296,7 @@ func (s *Service) shift(watch *clock.Watch, at *health.Stage, group string) cloc
 // askBrokers bounds how long a broker may take to tell its time.
 const askBrokers = 10 * time.Second
 
-// maxWait bounds how long an idle partition's fetch holds up the next cut.
+// maxWait is how long an idle partition's fetch waits, unless a window is due before.
 const maxWait = 250 * time.Millisecond
 
 // maxEvent is the size in bytes beyond which an event is rejected as malformed. By default brokers accept batches of 1

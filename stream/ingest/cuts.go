@@ -136,6 +136,27 @@ func (p *cuts) vanished() {
 	}
 }
 
+// untilDue is how long it takes until the next window is due, so that a fetch from an idle partition does not hold up
+// its cut. A window that is due and waits for something else is none of these, nor is any while the clock is not
+// trusted: then it is as long as can be.
+func (p *cuts) untilDue() time.Duration {
+	now, err := p.Clock.Now()
+	if err != nil {
+		return math.MaxInt64 / 2
+	}
+	return untilDue(p.routes, now.UnixNano())
+}
+
+func untilDue(routes []*route, now int64) time.Duration {
+	wait := time.Duration(math.MaxInt64 / 2)
+	for _, r := range routes {
+		if due := r.nextDue(); due > now && due < math.MaxInt64 {
+			wait = min(wait, time.Duration(due-now))
+		}
+	}
+	return wait
+}
+
 // brokerAhead is how far ahead of its own time a broker allows a record's timestamp by default.
 const brokerAhead = time.Hour
 

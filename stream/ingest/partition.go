@@ -61,6 +61,7 @@ func (p *partition) run(ctx context.Context) error {
 
 // round reads one page and does what is due.
 func (p *partition) round(ctx context.Context) error {
+	p.reader.WaitAtMost(p.cuts.untilDue())
 	page, err := kafkaconn.Persist(ctx, p.away.noting(p.Reading(p.at.Topic)), p.reader.Poll)
 	if ctx.Err() == nil {
 		p.away.answered(p.reader.Retried())

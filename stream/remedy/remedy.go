@@ -19,7 +19,7 @@ import (
 type Remedy struct {
 	// Users is the least number of users in the window and group, of two digits, with the ε of today. nil: none is known.
 	Users *int64 `json:"users"`
-	// Epsilon is the least ε of the release, of two digits and at most 10, with the users of this window. nil: none is
+	// Epsilon is the least ε of the release, of two digits and at most 1, with the users of this window. nil: none is
 	// known.
 	Epsilon *json.Number `json:"epsilon"`
 	// Sentence says both, such as "about 900 users or ε 0.4 would do".
@@ -76,7 +76,7 @@ func (f figure) remedy() (r Remedy, ok bool) {
 		r.Users = &n
 		words = append(words, fmt.Sprintf("about %d users", n))
 	}
-	epsilon, ok := least(-4, 5, func(epsilon decimal.Decimal) bool {
+	epsilon, ok := least(-4, 4, func(epsilon decimal.Decimal) bool {
 		q := f.query
 		q.Epsilon = epsilon
 		return f.readable(q, f.users)

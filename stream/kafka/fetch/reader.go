@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
@@ -21,6 +22,7 @@ type Reader struct {
 	position  int64
 	lost      int64 // not yet reported in a page
 	retried   bool
+	wait      time.Duration // of the next Poll for a first record
 
 	highWatermark, lastStable, logStart int64
 
@@ -36,6 +38,7 @@ func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	return &Reader{
 		client: c, topic: topic, partition: partition, position: offset,
 		highWatermark: -1, lastStable: -1, logStart: -1,
+		wait:    c.options.MaxWait,
 		unpack:  unpacker{zstd: c.zstd},
 		skipped: make(map[int64]struct{}),
 	}
@@ -44,6 +47,12 @@ func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 // Position is the offset that the next Poll begins at. Everything below it has been delivered, must not be delivered,
 // or is lost. Until the first Poll it may be negative (kafka.FirstOffset, kafka.LastOffset).
 func (r *Reader) Position() int64 { return r.position }
+
+// WaitAtMost bounds how long the next polls wait for a first record: d in whole milliseconds, rounded up, and at most
+// Options.MaxWait.
+func (r *Reader) WaitAtMost(d time.Duration) {
+	r.wait = min((d + time.Millisecond - 1).Truncate(time.Millisecond), r.client.options.MaxWait)
+}
 
 // HighWatermark is the end of the partition as of the last Poll: the offset after its last replicated record. It is −1
 // before the first Poll. A newly elected leader may report an older one; Client.Ends returns the true one.
@@ -74,7 +83,7 @@ type Page struct {
 func (p *Page) Bytes() int { return len(p.set) }
 
 // Poll fetches once from the position on and moves the position past the received batches. If there are none within
-// Options.MaxWait, it returns an empty page.
+// Options.MaxWait, or what WaitAtMost says, it returns an empty page.
 //
 // Temporary failures (a moved leader, a lost connection, a missing topic) are retried until ctx ends and reported to
 // Options.OnRetry. Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as

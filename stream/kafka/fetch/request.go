@@ -62,7 +62,7 @@ func (r *Reader) request(buffer []byte) *request {
 		buffer:   buffer,
 		wire: wire.Request{
 			ReplicaID:      -1,
-			MaxWaitTime:    int32(o.MaxWait.Milliseconds()),
+			MaxWaitTime:    int32(r.wait.Milliseconds()),
 			MinBytes:       1,
 			MaxBytes:       int32(o.MaxBytes),
 			IsolationLevel: int8(isolation),
