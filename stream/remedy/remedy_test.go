@@ -69,7 +69,7 @@ func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 		at := func(epsilon string, n int64) bool { // there is a remedy as long as it is noise
 			value := "20"
 			if name == "slow" {
-				value = decimal.NewFromInt(n).Div(decimal.NewFromInt(5)).String()
+				value = decimal.NewFromInt(n).Div(decimal.NewFromInt(users / 20)).String()
 			}
 			of := stream(t, epsilon)
 			f := noise(name, value, n)
