@@ -101,10 +101,10 @@ func TestNoiseSaysWhatHelps(t *testing.T) {
 	}
 	a.play(0, 5)
 	b := open(t, a, "#/")
-	b.shows(".fold", "2 of 3 groups: too noisy to read: eu (about 880 users or ε 8.6 would do), us (about")
+	b.shows(".fold", "2 of 3 groups: too noisy to read: eu (about 880 users would do), us (about")
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.shows(".readout tr.noise .number", "too noisy to read")
-	b.shows(".readout tr.noise td", "about 880 users or ε 8.6 would do")
+	b.shows(".readout tr.noise td", "about 880 users would do")
 	b.until(`/ms, exactly/.test(document.querySelector(".readout tr.noise .number").title)`)
 }
 
