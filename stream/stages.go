@@ -35,7 +35,7 @@ func (s *Service) rows(state *control.State, editions []control.Edition, watch *
 	return []row{
 		{Ingest, inputs(editions), func(env stage.Env, g group.Config) worker {
 			env.Fetch = s.client(env,
-				fetch.Options{MaxBytes: 4 << 20, MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
+				fetch.Options{MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
 			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas,
 				Inputs: control.NewInputs(log), BagBytes: s.bagBytes() / 2, Group: g}
 		}},
