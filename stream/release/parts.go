@@ -35,6 +35,17 @@ func (ps *parts) identify(ctx context.Context) (err error) {
 	return err
 }
 
+// renewed checks whether the topic was deleted and made anew since it was identified. If so, it begins to read the new
+// one: that may already be longer than what was read of the one before, and then its end tells nothing.
+func (ps *parts) renewed(ctx context.Context) (bool, error) {
+	before := progressRecord{TopicID: ps.id}
+	if err := ps.identify(ctx); err != nil || before.of(ps.id) {
+		return false, err
+	}
+	ps.anew()
+	return true, nil
+}
+
 // anew begins to read a topic that was made anew, whatever its length. All that the one before held is lost.
 func (ps *parts) anew() {
 	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun will be marked "+
@@ -72,6 +83,11 @@ func (ps *parts) read(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if ps.reader.Retried() { // perhaps because the topic was gone
+		if renewed, err := ps.renewed(ctx); renewed || err != nil {
+			return err
+		}
 	}
 	if page.Lost > 0 {
 		if err := ps.overtaken(ctx, from+page.Lost); err != nil {

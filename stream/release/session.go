@@ -83,6 +83,9 @@ func (w *worker) session(ctx context.Context) error {
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
+			if _, err := s.parts.renewed(ctx); err != nil {
+				return err
+			}
 			needs := s.record()
 			s.kept.Put(needs)
 			if err := s.parts.deleter.before(ctx, s.producer, needs); err != nil {
