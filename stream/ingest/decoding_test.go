@@ -64,7 +64,9 @@ func TestStreamsThatReadAlikeDecodeOnce(t *testing.T) {
 		s.Window.Size, s.Window.Every = 8*time.Second, 8*time.Second
 	})
 	c := &counted{Decoder: routes[0].decoding.decoder}
-	routes[0].decoding.decoder = c
+	for _, r := range routes {
+		r.decoding.decoder = c
+	}
 	for i := range int64(5) {
 		value := jsonEvent(int(i), 1)
 		if i == 4 {
