@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,7 +178,16 @@ func TestADayOfMinutes(t *testing.T) {
 		for p := range events {
 			b.Produce(t, w.input, p, recent(events[p])...)
 		}
-		few := func(s *stream.Service) { s.CheckpointEvery = 100 }
+		var remembered, most atomic.Int64
+		few := func(s *stream.Service) {
+			s.CheckpointEvery = 100
+			s.Remembers = func(partition int, bytes int64) {
+				if partition == topics.Place(w.streams[0].Budget.Name, topics.Partitions) {
+					remembered.Store(bytes)
+					most.Store(max(most.Load(), bytes))
+				}
+			}
+		}
 		left := func() int64 {
 			start, end := w.parts()
 			return end - start
@@ -192,6 +202,9 @@ func TestADayOfMinutes(t *testing.T) {
 		kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= n*capUsers })
 		kafkatest.Await(t, "the parts are deleted that the snapshots replace", func() bool { return left() < 2*2*60 })
 		s.end(t)
+		if most.Load() == 0 || remembered.Load() != 0 {
+			t.Errorf("who has counted takes up to %d bytes, and %d at the end; want some, and none", most.Load(), remembered.Load())
+		}
 		entries := w.whoCounts(w.streams[0], came, time.Minute)
 		last := entries[len(entries)-1]
 		if len(entries) != n || last.Standing.BudgetSpent.String() != "8000000" ||

@@ -64,6 +64,9 @@ type Service struct {
 	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
 	// that are being merged; more users take several passes. 0 means [DefaultBagBytes].
 	BagBytes int64
+	// Remembers is told how much memory a partition of the release stage takes beside BagBytes, for who has counted under
+	// max_windows. nil: nobody asks. It must be safe for concurrent use.
+	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is how many ledger entries there are between two checkpoints. 0 means 1000.
 	CheckpointEvery int64
 	Metrics         *metrics.Operator

@@ -45,8 +45,9 @@ func (s *Service) rows(state *control.State, editions []control.Edition, watch *
 				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
 				// it may double for a moment
 				PartBytes: s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge),
-				State: &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
-				Drawn: s.client(env, fetch.Options{Aborted: true}), Group: g}
+				Remembers: s.Remembers,
+				State:     &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
+				Drawn:     s.client(env, fetch.Options{Aborted: true}), Group: g}
 		}},
 		{Publish, []string{names.Ledger()}, func(env stage.Env, g group.Config) worker {
 			return &publish.Publish{Env: env, Group: g, Sink: publish.Topics(s.Registrar)}
@@ -75,8 +76,8 @@ func (s *Service) client(env stage.Env, o fetch.Options) *fetch.Client {
 // Reading this many entries takes some thirty milliseconds.
 const checkpointEvery = 1000
 
-// DefaultBagBytes is 256 MiB.
-const DefaultBagBytes = 256 << 20
+// DefaultBagBytes is 32 MiB.
+const DefaultBagBytes = 32 << 20
 
 func (s *Service) bagBytes() int64 {
 	if s.BagBytes > 0 {

@@ -177,7 +177,7 @@ func BenchmarkCapSnapshot(b *testing.B) {
 		for b.Loop() {
 			c.Snapshot()
 		}
-		b.ReportMetric(float64(len(snapshot))/float64(len(c.users)), "bytes/user")
+		b.ReportMetric(float64(len(snapshot))/float64(c.users.n), "bytes/user")
 	})
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {

@@ -2,7 +2,6 @@ package windows
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/louver/louver/windows/period"
@@ -122,22 +121,17 @@ func (r CapRule) block(u UserHash, window int64) int64 {
 // and in how many of its block: of everybody who counted in the last Block windows or a quarter more. It is not safe
 // for concurrent use.
 type Cap struct {
-	rule  CapRule
-	users map[UserHash]turn
-	most  int   // users since the map was made: it never shrinks
+	rule CapRule
+	// users has a row for each user: order is the number of the last window in which the user counted, and value is in
+	// how many of its block up to then.
+	users table
 	now   int64 // the number of the window that has begun
 	swept int64 // the window at which users were forgotten
 	begun bool
 }
 
-// turn is how far a user has come in a block.
-type turn struct {
-	last  int64 // window in which the user counted
-	count int32 // windows of its block up to then
-}
-
 // NewCap returns the cap of users of whom nothing is known. It is right after Reach windows.
-func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: map[UserHash]turn{}} }
+func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: newTable()} }
 
 // Reach is how many windows before a window decide who counts in it. A new cap that has been through so many decides as
 // one that has been through all.
@@ -166,44 +160,40 @@ func (c *Cap) Began() int64 { return c.now * int64(c.rule.every) }
 
 // sweep forgets users whose block is over.
 func (c *Cap) sweep() {
-	for u, t := range c.users {
-		if !c.live(u, t) {
-			delete(c.users, u)
+	live := newTable()
+	for b, block := range c.users.blocks {
+		for i := range block {
+			if c.live(&block[i]) {
+				live.insert(block[i])
+			}
 		}
+		c.users.blocks[b] = nil // so that the old table and the new one together take little more than one
 	}
-	if c.swept = c.now; len(c.users) < c.most/4 { // the rush is over
-		users := make(map[UserHash]turn, len(c.users))
-		maps.Copy(users, c.users)
-		c.users, c.most = users, len(users)
-	}
+	c.users, c.swept = live, c.now
 }
 
 // live says that the window that has begun is in the block in which the user counted last.
-func (c *Cap) live(u UserHash, t turn) bool {
-	return c.rule.block(u, t.last) == c.rule.block(u, c.now)
-}
+func (c *Cap) live(r *row) bool { return c.rule.block(r.user, r.order) == c.rule.block(r.user, c.now) }
 
 // Counts says whether a user who has something in the window that has begun counts in it. It may be asked several
 // times. Nobody must be asked for who has nothing in the window.
 func (c *Cap) Counts(u UserHash) bool {
-	t, known := c.users[u]
+	r, _ := c.users.next(u, c.users.place(u))
 	switch {
-	case !known || !c.live(u, t):
-		t.count = 0
-	case t.last == c.now:
+	case r == nil:
+		c.users.insert(row{user: u, order: c.now, value: 1})
 		return true
-	}
-	if int64(t.count) >= c.rule.Most {
+	case !c.live(r):
+		r.value = 0
+	case r.order == c.now:
+		return true
+	case r.value >= c.rule.Most:
 		return false
 	}
-	c.users[u] = turn{c.now, t.count + 1}
-	c.most = max(c.most, len(c.users))
+	r.order, r.value = c.now, r.value+1
 	return true
 }
 
-// perUser is how many bytes a user takes at most, unless there are few. A map takes 44 to 84 for each, depending on how
-// full it happens to be.
-const perUser = 84
-
-// Bytes is about how much memory the cap takes at most. It tells how many users there are, so it is private.
-func (c *Cap) Bytes() int64 { return perUser * int64(c.most) }
+// Bytes is how much memory the cap takes: 46 to 51 bytes for each user. It tells how many users there are, so it is
+// private.
+func (c *Cap) Bytes() int64 { return c.users.bytes() }

@@ -3,7 +3,6 @@ package windows
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -26,8 +25,7 @@ func (c *Cap) Snapshot() []byte {
 	if !c.begun {
 		return nil
 	}
-	users := slices.SortedFunc(maps.Keys(c.users), compareUsers)
-	users = slices.DeleteFunc(users, func(u UserHash) bool { return !c.live(u, c.users[u]) })
+	users := slices.DeleteFunc(c.users.ascending(), func(i uint32) bool { return !c.live(c.users.row(i)) })
 	data := make([]byte, 0, 64+20*len(users))
 	data = append(data, snapshotVersion)
 	for _, n := range c.rule.numbers() {
@@ -35,12 +33,12 @@ func (c *Cap) Snapshot() []byte {
 	}
 	data = binary.AppendVarint(data, c.now)
 	data = binary.AppendUvarint(data, uint64(len(users)))
-	for _, u := range users {
-		t := c.users[u]
-		data = binary.BigEndian.AppendUint64(data, u[0])
-		data = binary.BigEndian.AppendUint64(data, u[1])
-		data = binary.AppendUvarint(data, uint64(c.now-t.last))
-		data = binary.AppendUvarint(data, uint64(t.count))
+	for _, i := range users {
+		r := c.users.row(i)
+		data = binary.BigEndian.AppendUint64(data, r.user[0])
+		data = binary.BigEndian.AppendUint64(data, r.user[1])
+		data = binary.AppendUvarint(data, uint64(c.now-r.order))
+		data = binary.AppendUvarint(data, uint64(r.value))
 	}
 	return compress(data)
 }
@@ -74,18 +72,26 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 		r.fail("window %d; want one from %d to %d", c.now, -last, last)
 	}
 	c.swept = c.now
-	n := r.count(18, "users")
-	c.users, c.most = make(map[UserHash]turn, n), n
-	for range n {
+	var before UserHash
+	for i := range r.count(18, "users") {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		ago, count := r.uvarint("last window"), r.uvarint("windows")
-		if r.err == nil && (ago >= uint64(rule.Block) || count < 1 || count > uint64(rule.Most)) {
+		switch {
+		case r.err != nil:
+		case i > 0 && compareUsers(before, u) >= 0:
+			r.fail("user %d does not come after the one before", i)
+		case ago >= uint64(rule.Block) || count < 1 || count > uint64(rule.Most):
 			r.fail("a user counted in %d windows of a block, the last of them %d ago", count, ago)
+		default:
+			c.users.insert(row{user: u, order: c.now - int64(ago), value: int64(count)})
+			before = u
 		}
-		c.users[u] = turn{c.now - int64(ago), int32(count)}
+		if r.err != nil {
+			break
+		}
 	}
-	if r.err == nil && (len(r.rest) > 0 || len(c.users) != n) {
-		r.fail("%d bytes are left after %d users", len(r.rest), len(c.users))
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail("%d bytes are left after %d users", len(r.rest), c.users.n)
 	}
 	if r.err != nil {
 		return nil, fmt.Errorf("snapshot of a cap: %w", r.err)

@@ -238,7 +238,7 @@ func TestCapForgets(t *testing.T) {
 		for range perWindow {
 			c.Counts(UserHash{r.Uint64(), r.Uint64()})
 		}
-		most = max(most, len(c.users))
+		most = max(most, c.users.n)
 	}
 	if limit := perWindow * int(rule.Block) * 5 / 4; most > limit+perWindow {
 		t.Errorf("%d users are remembered, want at most those of a block and a quarter, %d", most, limit)
@@ -329,11 +329,12 @@ func FuzzRestoreCap(f *testing.F) {
 			if err != nil || !bytes.Equal(again.Snapshot(), written) {
 				t.Fatalf("what was restored does not come back (%v)", err)
 			}
-			for u, turn := range c.users {
-				if int64(turn.count) > rule.Most || turn.count < 1 || turn.last > c.now || c.now-turn.last >= rule.Block {
-					t.Fatalf("user %x has counted %d times, the last time in window %d of %d", u, turn.count, turn.last, c.now)
+			for _, i := range c.users.ascending() {
+				r := c.users.row(i)
+				if r.value > rule.Most || r.value < 1 || r.order > c.now || c.now-r.order >= rule.Block {
+					t.Fatalf("user %x has counted %d times, the last time in window %d of %d", r.user, r.value, r.order, c.now)
 				}
-				c.Counts(u)
+				c.Counts(r.user)
 			}
 			next := c.Began() + int64(s.Every)
 			if err := c.Begin(Window{next, next + int64(s.Size)}); err != nil {

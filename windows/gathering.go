@@ -20,7 +20,6 @@ import (
 type Gathering struct {
 	limit   int64
 	held    int64 // of payloads
-	beside  int64 // of the limit, which the caller needs for something else
 	streams map[edition]*gathered
 	aside   int64 // the offset of the first message of a later definition that is not followed; −1 if none
 }
@@ -103,12 +102,8 @@ func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead tim
 		slices: map[int64]*slice{}, sources: map[int]*source{}}
 }
 
-// Beside leaves bytes of the limit to what the caller holds beside the gathering. Payloads that are held already stay
-// until their windows are decided.
-func (g *Gathering) Beside(bytes int64) { g.beside = bytes }
-
 // room is how many bytes of payloads may still be held.
-func (g *Gathering) room() int64 { return g.limit - g.beside - g.held }
+func (g *Gathering) room() int64 { return g.limit - g.held }
 
 // Add adds the message at an offset of the log, written at a moment of its writer's clock. Call it in the order of the
 // log. It does not keep data. An error means that the message is corrupt; it then counts as lost.

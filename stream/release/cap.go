@@ -2,14 +2,12 @@ package release
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/windows"
 )
 
@@ -136,25 +134,14 @@ func (c *caps) counting(ctx context.Context, program int, w windows.Window) (*wi
 	return merged, lost, err
 }
 
-// remember leaves memory to the caps: what they take, parts cannot have. That is at most all of it. Caps that need more
-// have it nevertheless, since nobody may be forgotten.
-func (c *caps) remember() {
-	var bytes int64
+// bytes is how much memory the caps take. It lies beside the limits of bags and parts, since nobody may be forgotten.
+func (c *caps) bytes() (sum int64) {
 	for _, t := range c.states {
 		if t != nil {
-			bytes += t.cap.Bytes()
+			sum += t.cap.Bytes()
 		}
 	}
-	c.parts.gather.Beside(bytes)
-	key := fmt.Sprintf("memory of caps %d", c.at.Number)
-	if bytes > c.PartBytes {
-		c.Monitor.Episodes.On(key, episode.Rule{},
-			"who has counted in the windows of streams with max_windows takes more memory than LOUVER_BAG_BYTES leaves for "+
-				"it: parts are read again for every window, and the process grows beyond the limit; raise it",
-			zap.Int("partition", c.at.Number))
-	} else if bytes < c.PartBytes/2 {
-		c.Monitor.Episodes.Over(key, "LOUVER_BAG_BYTES leaves enough memory for streams with max_windows again")
-	}
+	return sum
 }
 
 // caught makes sure that a program's cap has been through all windows before the next one, which is ready. If a window

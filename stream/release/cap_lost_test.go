@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
@@ -24,14 +22,14 @@ func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
 	var values [][]byte
 	for _, p := range []*program{old, now} {
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}, ledger: values}
-		d := c.session(t, zap.NewNop())
+		d := c.session(t)
 		for range 2 {
 			c.next(all, 0)
 		}
 		d.read(c)
 		if values = append(values, d.draws(1)...); len(values) == 2 { // a later session goes on in the same era
 			c.ledger = values
-			d = c.session(t, zap.NewNop())
+			d = c.session(t)
 			d.read(c)
 			values = append(values, d.draws(1)...)
 		}
@@ -63,7 +61,7 @@ func TestAnUnreadablePartIsALostOne(t *testing.T) {
 	for _, readable := range []bool{true, false} {
 		p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-		d := c.session(t, zap.NewNop())
+		d := c.session(t)
 		for slice := range 4 {
 			came := [capUsers]bool{true, true, true, true, true, true}
 			if slice == 1 && !readable {
@@ -75,7 +73,7 @@ func TestAnUnreadablePartIsALostOne(t *testing.T) {
 			if slice == 2 {
 				d.read(c)
 				c.ledger = append(c.ledger, d.draws(4)...)
-				d = c.session(t, zap.NewNop())
+				d = c.session(t)
 			}
 		}
 		d.read(c)
@@ -101,7 +99,7 @@ func TestADecidedWindowThatIsNeverReadyIsALostOne(t *testing.T) {
 		Partitions: 2,
 		After:      p.schedule.Start, Through: p.schedule.Start + 3*int64(time.Hour)}
 	c.log = append(c.log, other.Message())
-	d := c.session(t, zap.NewNop())
+	d := c.session(t)
 	for range 3 {
 		c.next(all, 0)
 	}
@@ -109,7 +107,7 @@ func TestADecidedWindowThatIsNeverReadyIsALostOne(t *testing.T) {
 	c.ledger = d.draws(3)
 	c.deleted, c.lost, c.inputs = 1, true, 1
 	c.next(all, 0)
-	d = c.session(t, zap.NewNop())
+	d = c.session(t)
 	d.read(c)
 	c.ledger = append(c.ledger, d.draws(1)...)
 	if eras := c.check(t, t); eras != 2 || len(c.ledger) != 4 {
@@ -122,7 +120,7 @@ func TestADecidedWindowThatIsNeverReadyIsALostOne(t *testing.T) {
 func TestSnapshotsThatDoNotFit(t *testing.T) {
 	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-	d := c.session(t, zap.NewNop())
+	d := c.session(t)
 	for range 3 {
 		c.next([capUsers]bool{true}, 0)
 	}
@@ -160,7 +158,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 func FuzzSnapshot(f *testing.F) {
 	p := cappedProgram(f, 2, "1000000000", windows.CapSpec{Count: 8, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-	d := c.session(f, zap.NewNop())
+	d := c.session(f)
 	for slice := range 8 {
 		c.next([capUsers]bool{slice%2 == 0, slice%3 == 1, true}, 0)
 		d.read(c)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/budget"
@@ -93,9 +92,9 @@ func capUser(u int) windows.UserHash {
 }
 
 // session begins one, as after a crash: it knows the ledger and what is left of the log.
-func (c *capWorld) session(t testing.TB, log *zap.Logger) *decider {
+func (c *capWorld) session(t testing.TB) *decider {
 	t.Helper()
-	d := newDecider(t, c.p, log)
+	d := newDecider(t, c.p, zap.NewNop())
 	d.MergeBytes = 1 // as many passes as there can be
 	for _, value := range c.aborted {
 		e := c.decode(t, value)
@@ -238,7 +237,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
 		loses := rapid.Bool().Draw(r, "parts are lost")
 		var before []byte
-		d := c.session(t, zap.NewNop())
+		d := c.session(t)
 		for range rapid.IntRange(10, 60).Draw(r, "steps") {
 			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
 				"lose", "save", "spoil"}).Draw(r, "step") {
@@ -254,11 +253,11 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 			case "abort": // others may have seen it
 				d.read(c)
 				c.aborted = d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))
-				d = c.session(t, zap.NewNop())
+				d = c.session(t)
 			case "nothing": // nobody has
 				d.read(c)
 				d.draws(2)
-				d = c.session(t, zap.NewNop())
+				d = c.session(t)
 			case "save":
 				if turns := d.caps.states[0]; turns.due(d.charges.decided(p)) {
 					before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
@@ -285,13 +284,13 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 					c.deleted, c.kept = needs, d.caps.saved()
 				}
 			case "stop":
-				d = c.session(t, zap.NewNop())
+				d = c.session(t)
 			case "lose":
 				d.read(c)
 				if loses && d.caps.states[0].at == d.charges.decided(p) { // all that decided windows need
 					losses++
 					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
-					d = c.session(t, zap.NewNop())
+					d = c.session(t)
 				}
 			}
 		}
@@ -317,7 +316,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	p := cappedProgram(t, 2, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-	d := c.session(t, zap.NewNop())
+	d := c.session(t)
 	var before []byte
 	for slice := range 8 {
 		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
@@ -335,46 +334,13 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	}{{"the last", last, 1}, {"the one before", before, 2}, {"none", nil, 2}} {
 		world := *c
 		world.saved, world.ledger = row.snapshot, slices.Clone(c.ledger)
-		d := world.session(t, zap.NewNop())
+		d := world.session(t)
 		d.read(&world)
 		world.next([capUsers]bool{true, true, true}, 0)
 		d.read(&world)
 		world.ledger = append(world.ledger, d.draws(1)...)
 		if eras := world.check(t, t); eras != row.eras {
 			t.Errorf("with %s there are %d eras, want %d", row.name, eras, row.eras)
-		}
-	}
-}
-
-// TestCapsComeBeforeParts: what caps remember leaves less room for parts, and what is not held is read again. Once
-// there is no room at all, one line says so, until there is again.
-func TestCapsComeBeforeParts(t *testing.T) {
-	p := cappedProgram(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
-	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-	core, logs := observer.New(zap.InfoLevel)
-	d := c.session(t, zap.New(core))
-	c.next([capUsers]bool{true, true, true, true, true, true}, 0)
-	d.read(c)
-	d.draws(1)
-	held := func() bool {
-		c.next([capUsers]bool{true}, 0)
-		d.read(c)
-		return d.parts.gather.Parts(p.stream.Name, p.epoch, c.slice)[0].Payload != nil
-	}
-	bytes := d.caps.states[0].cap.Bytes()
-	for _, step := range []struct {
-		limit int64
-		held  bool
-		lines int
-	}{{bytes + 1<<20, true, 0}, {bytes, false, 0}, {bytes - 1, false, 1}, {bytes - 1, false, 1}, {bytes * 3 / 2, true, 1},
-		{bytes + 1<<20, true, 2}} {
-		d.PartBytes = step.limit
-		d.parts.gather = windows.NewGathering(step.limit)
-		d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.caps.follows(0))
-		d.caps.remember()
-		if got := held(); got != step.held || logs.Len() != step.lines {
-			t.Errorf("with %d bytes for %d of a cap, a part is held: %v; want %v; lines: %v; want %d", step.limit, bytes, got,
-				step.held, logs.All(), step.lines)
 		}
 	}
 }

@@ -62,6 +62,7 @@ func (w *worker) session(ctx context.Context) error {
 	s.kept = stage.NewLatest(kept, s.keep)
 	s.parts.deleter = newDeleter(kept, w)
 	defer func() {
+		s.remembers(0)
 		stop()
 		s.kept.Wait()
 		s.parts.deleter.wait()
@@ -79,7 +80,7 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.caps.save(ctx, s.producer); err != nil {
 			return err
 		}
-		s.caps.remember()
+		s.remembers(s.caps.bytes())
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)

@@ -25,6 +25,13 @@ func (w *worker) takes(programs ...*program) {
 	}
 }
 
+// remembers says how much memory is held that may not be dropped.
+func (w *worker) remembers(bytes int64) {
+	if w.Remembers != nil {
+		w.Remembers(w.at.Number, bytes)
+	}
+}
+
 // budgets returns the names of the budgets that are decided here, each once.
 func (w *worker) budgets() []string {
 	var names []string

@@ -80,7 +80,7 @@ type LogSettings struct {
 // ServiceSettings belong to services.
 type ServiceSettings struct {
 	ShutdownTimeout time.Duration `envconfig:"LOUVER_SHUTDOWN_TIMEOUT" default:"20s" placeholder:"DURATION" help:"How long to wait for a clean stop after SIGTERM."`
-	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"268435456" placeholder:"BYTES" help:"Memory for open windows, in bytes. Beyond it, parts of them are written to Kafka early."`
+	BagBytes        int64         `envconfig:"LOUVER_BAG_BYTES" default:"33554432" placeholder:"BYTES" help:"Memory for open windows, in bytes. Beyond it, parts of them are written to Kafka early."`
 	CheckpointEvery int64         `envconfig:"LOUVER_CHECKPOINT_EVERY" default:"1000" placeholder:"ENTRIES" help:"Ledger entries from one checkpoint to the next. A process that takes over reads at most that many."`
 }
 

@@ -5,8 +5,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -54,28 +52,15 @@ func (c *RunCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
-	limitMemory(c.BagBytes)
 	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings,
 		MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain,
 		Uncommitted: c.KafkaIsolation == "read_uncommitted",
 		Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
-		Conn: conn, Log: app.Log, Level: app.Level, Version: app.Build.Version,
+		Conn: conn, Remembers: limitMemory(c.BagBytes).remembers, Log: app.Log, Level: app.Level, Version: app.Build.Version,
 		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)
 	return s.Run(ctx)
-}
-
-// besideBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
-// records for the page. With the program itself, some 30 MiB, that is less than 200 MiB.
-const besideBags = 150 << 20
-
-// limitMemory makes the garbage collector work harder before the process uses much more than the memory for open
-// windows. If GOMEMLIMIT is set, it applies instead.
-func limitMemory(bags int64) {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(bags + besideBags)
-	}
 }
 
 // notYet refuses settings that this version would ignore.

@@ -47,6 +47,8 @@ type Service struct {
 	// Level, if not nil, says from which level on Log writes, and changes it.
 	Level   http.Handler
 	Version string // of this program
+	// Remembers, if not nil, is told how much memory may not be dropped; see [stream.Service].
+	Remembers func(partition int, bytes int64)
 	// Reach, if not nil, waits for the first answer of Kafka.
 	Reach func(context.Context) error
 	// AnyPort takes a free port if the wanted one is in use.
@@ -145,7 +147,7 @@ func (s *Service) engine(m *metrics.Operator) *stream.Service {
 	return &stream.Service{App: s.AppID, Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, Version: s.Version,
 		Stages: s.Stages, BeginAgain: s.BeginAgain, Conn: s.Conn, Schemas: s.Schemas, Registrar: s.Registrar,
 		ReadUncommitted: s.Uncommitted, CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes,
-		CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Health: health.New(s.Log, s.Stages...)}
+		Remembers: s.Remembers, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Health: health.New(s.Log, s.Stages...)}
 }
 
 // work serves, connects, and runs the stages until ctx ends.
