@@ -76,7 +76,7 @@ BENCH ?=
 BENCH_EVENTS ?= 2000000
 
 bench: ## what an event costs on a real broker, beside clients that only fetch; about a minute a row on two quiet cores
-	cd stream/bench && BENCH=$(BENCH) BENCH_EVENTS=$(BENCH_EVENTS) $(GO) test -run '^TestBench$$' -v -timeout 12h .
+	cd stream/bench && BENCH=$(BENCH) BENCH_EVENTS=$(BENCH_EVENTS) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 12h .
 
 microbench: ## benchmarks of the parts, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -217,10 +218,13 @@ func (r row) start(t *testing.T, b *kafkatest.Broker, binary, input, output stri
 	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", kafkatest.Name(t)),
 		metrics: kafkatest.Address(t)}
 	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","), "LOUVER_HTTP_ADDR=127.0.0.1:0",
-		"LOUVER_METRICS_ADDR="+s.metrics)
+		"LOUVER_METRICS_ADDR="+s.metrics, "LOUVER_DEBUG_ENDPOINTS=true")
 	s.Stdout, s.Stderr = &s.log, &s.log
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
+	}
+	if dir := os.Getenv("BENCH_PROFILE"); dir != "" {
+		go s.profile(t, filepath.Join(dir, strings.ReplaceAll(r.name, "/", "-")+".pprof"))
 	}
 	t.Cleanup(func() {
 		_ = s.Process.Kill()
@@ -230,6 +234,26 @@ func (r row) start(t *testing.T, b *kafkatest.Broker, binary, input, output stri
 		}
 	})
 	return s
+}
+
+// profile writes what the service does in its first seconds to a file. It takes some percent of its time.
+func (s *service) profile(t *testing.T, file string) {
+	const seconds = 4
+	for t.Context().Err() == nil {
+		response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.metrics, seconds))
+		if err != nil {
+			continue // it does not listen yet
+		}
+		profile, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err == nil {
+			err = os.WriteFile(file, profile, 0o600)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
 }
 
 // read is how many events the service says that it has read, over all streams.

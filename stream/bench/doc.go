@@ -9,5 +9,6 @@
 //
 //	BENCH         rows whose name contains one of these words, separated by commas; all without
 //	BENCH_EVENTS  events of a row, 2 million without
+//	BENCH_PROFILE a folder that gets a CPU profile of the first seconds of each row, for go tool pprof
 //	BENCH_USERS   users, 100,000 without
 package bench
