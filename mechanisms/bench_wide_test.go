@@ -30,14 +30,19 @@ func BenchmarkDrawOfManyValues(b *testing.B) {
 		} {
 			q.Grid, q.Epsilon = g, dec("1")
 			m := build(b, q)
-			b.Run(fmt.Sprintf("%s%v/%s/n=%d", q.Statistic, q.P, m.Name(), n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, err := m.Draw(s, Public{}, rand.Reader); err != nil {
-						b.Fatal(err)
+			for _, draw := range []string{"first", "later"} { // of a sample
+				b.Run(fmt.Sprintf("%s%v/%s/n=%d/%s", q.Statistic, q.P, m.Name(), n, draw), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						if draw == "first" {
+							s = &Sample{values: s.values, upTo: s.upTo, n: s.n, most: s.most, outside: s.outside}
+						}
+						if _, err := m.Draw(s, Public{}, rand.Reader); err != nil {
+							b.Fatal(err)
+						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }

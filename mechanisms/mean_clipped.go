@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"math/bits"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
@@ -223,24 +222,7 @@ func (m *twoSums) quotient(l, h int64, sum, offSum *big.Int, users int64, offUse
 
 // distances returns the sums of x' − l and of h − x' over all users, x' being their values cut to l..h.
 func (s *Sample) distances(l, h int64) (fromLow, fromHigh *big.Int) {
-	var low uint128.Int
-	first, last := s.position(l), s.position(h)
-	before := s.before(first)
-	if bits.Len64(uint64(h-l))+bits.Len64(uint64(s.n)) <= 64 { // no sum needs more than 64 bits
-		sum := uint64(0)
-		for j, upTo := range s.upTo[first:last] {
-			sum += uint64(s.values[first+j]-l) * uint64(upTo-before)
-			before = upTo
-		}
-		low = uint128.Of(sum)
-	} else {
-		for j, upTo := range s.upTo[first:last] {
-			low.Add(uint64(s.values[first+j]-l), uint64(upTo-before))
-			before = upTo
-		}
-	}
-	low.Add(uint64(h-l), uint64(s.n-before))
-	fromLow = low.Big()
+	fromLow = s.added().Sum(l, h).Big()
 	fromHigh = uint128.Product(uint64(s.n), uint64(h-l)).Big()
 	return fromLow, fromHigh.Sub(fromHigh, fromLow)
 }

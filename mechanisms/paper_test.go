@@ -81,7 +81,7 @@ func TestFigureOfThePaper(t *testing.T) {
 			s := NewSample(g, points)
 			median := s.values[s.at(n/2)]
 			for range draws {
-				x, err := cauchy.Draw(s.values, s.upTo, random)
+				x, err := cauchy.Draw(s.added(), random)
 				if err != nil {
 					t.Fatal(err)
 				}

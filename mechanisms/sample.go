@@ -3,6 +3,9 @@ package mechanisms
 import (
 	"cmp"
 	"slices"
+	"sync"
+
+	"github.com/louver/louver/mechanisms/smooth"
 )
 
 // Point is a grid index and how many users hold it. Index −1 is a value below the grid, N+1 one above.
@@ -16,6 +19,9 @@ type Sample struct {
 	n       int64
 	most    int64 // users at the value that most of them hold
 	outside int64
+
+	once sync.Once
+	sums *smooth.Values // for draws that need sums
 }
 
 // NewSample builds a sample of points, which may be of any type that is like [Point], and copies them. It drops points
@@ -47,6 +53,12 @@ func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 		s.most = max(s.most, s.count(j))
 	}
 	return s
+}
+
+// added returns the sample with the sums of its values. The first draw that needs them adds them up.
+func (s *Sample) added() *smooth.Values {
+	s.once.Do(func() { s.sums = smooth.NewValues(s.values, s.upTo) })
+	return s.sums
 }
 
 func byIndex[P ~struct{ Index, Count int64 }](a, b P) int {

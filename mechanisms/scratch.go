@@ -14,8 +14,6 @@ type scratch struct {
 	spread   spread
 	messages messages
 	weights  []float64
-	values   []int64
-	upTo     []int64
 }
 
 // scratches keeps a mechanism's working memory for later draws, because draws allocate mostly memory of the same kind

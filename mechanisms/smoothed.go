@@ -13,10 +13,9 @@ import (
 // Means are rounded to a thousandth of the grid's step: they are those of the values in thousandths.
 type smoothed struct {
 	header
-	inner   *smooth.Mechanism
-	grid    *Grid
-	parts   int64
-	scratch *scratches
+	inner *smooth.Mechanism
+	grid  *Grid
+	parts int64
 }
 
 // smoothOffers are the noises, the default first. Parameters are those that they take.
@@ -51,7 +50,7 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &smoothed{header{name, inner.Promise()}, inner, q.Grid, parts, &scratches{}}, nil
+		return &smoothed{header{name, inner.Promise()}, inner, q.Grid, parts}, nil
 	}
 }
 
@@ -59,10 +58,7 @@ func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.check(); err != nil {
 		return Draw{}, err
 	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	values, upTo := k.within(s, 0, m.grid.last, m.parts)
-	x, err := m.inner.Draw(values, upTo, random)
+	x, err := m.inner.DrawWithin(s.added(), 0, m.grid.last, m.parts, random)
 	return Draw{Values: single(x, unbounded())}, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/shopspring/decimal"
 
@@ -77,11 +76,10 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 		l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
 		if m.trimsFew(p) {
 			l, h = m.draw(s, p, &k.source, &k.weights)
-			inner = m.draws[p.own].rest.On((h - l) * m.parts)
+			inner = m.draws[p.own].rest
 			clip = []int64{l * m.parts, h * m.parts}
 		}
-		values, upTo := k.within(s, l, h, m.parts)
-		x, err := inner.Draw(values, upTo, random)
+		x, err := inner.DrawWithin(s.added(), l, h, m.parts, random)
 		return Draw{Values: single(l*m.parts+x, unbounded()), Clip: clip}, err
 	})
 }
@@ -101,33 +99,6 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 		trimmed.Add(trimmed, trimmed) // twice the half
 	}
 	return trimmed.Cmp(big.NewRat(fewTrimmed, 1)) < 0
-}
-
-// within returns the distinct values cut to l..h, as distances from l in parts of a step, and how many users hold each
-// or a smaller one. It is the sample's own memory where that says the same, or memory that is used again: not to be
-// changed.
-func (k *scratch) within(s *Sample, l, h, parts int64) (values, upTo []int64) {
-	end := len(s.values)
-	if l == 0 && parts == 1 && (end == 0 || s.values[end-1] <= h) {
-		return s.values, s.upTo
-	}
-	first, last := end, end
-	if l < h {
-		first, last = s.position(l+1), s.position(h) // those of l + 1 … h − 1 are not cut
-	}
-	k.values, k.upTo = slices.Grow(k.values[:0], last-first+2), slices.Grow(k.upTo[:0], last-first+2)
-	values, upTo = k.values[:0], k.upTo[:0]
-	if below := s.before(first); below > 0 {
-		values, upTo = append(values, 0), append(upTo, below)
-	}
-	for _, v := range s.values[first:last] {
-		values = append(values, (v-l)*parts)
-	}
-	upTo = append(upTo, s.upTo[first:last]...)
-	if s.before(last) < s.n {
-		values, upTo = append(values, (h-l)*parts), append(upTo, s.n)
-	}
-	return values, upTo
 }
 
 // scale is a thousand times finer than the grid.

@@ -63,25 +63,23 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 	}
 }
 
-// powerLaw is the law of smooth_power on the points 0..last, from its definition: T ± (g/α)·|Z|, P(|Z| > z) = (1+z)^−8,
+// powerLaw is the law of smooth_power on values cut to l..h, from its definition: T ± (g/α)·|Z|, P(|Z| > z) = (1+z)^−8,
 // rounded. T and g/α come from draws on the same values in 10^12 times finer steps, with chosen random bits.
-func powerLaw(t *testing.T, m *smooth.Mechanism, values, upTo []int64, last int64) []float64 {
+func powerLaw(t *testing.T, m *smooth.Mechanism, s *Sample, l, h int64) []float64 {
 	t.Helper()
+	last := h - l
 	if last == 0 {
 		return []float64{1}
 	}
 	const fine, small = 1e12, 1e-6
-	var far []int64
-	for _, v := range values {
-		far = append(far, v*fine)
-	}
 	at := func(negative bool, u float64) float64 {
 		var bits [16]byte
 		if !negative {
 			bits[7] = 0x80
 		}
 		binary.LittleEndian.PutUint64(bits[8:], uint64(math.Ldexp(u, 63))<<1)
-		x, err := m.On(last*fine).Draw(far, upTo, io.MultiReader(bytes.NewReader(bits[:]), rand.NewChaCha8([32]byte{})))
+		x, err := m.DrawWithin(s.added(), l, h, fine,
+			io.MultiReader(bytes.NewReader(bits[:]), rand.NewChaCha8([32]byte{})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,20 +132,18 @@ func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
 		chance[key] += q
 		plans[key] = p
 	}
-	s, last := sampleOf(m.grid, h), m.grid.last
+	s := sampleOf(m.grid, h)
 	var law []float64
 	for _, key := range slices.Sorted(maps.Keys(chance)) {
 		p := plans[key]
 		if !m.trimsFew(p) {
-			values, upTo := (&scratch{}).within(s, 0, last, 1)
-			for _, x := range powerLaw(t, m.draws[1].whole, values, upTo, last) {
+			for _, x := range powerLaw(t, m.draws[1].whole, s, 0, m.grid.last) {
 				law = append(law, chance[key]*x)
 			}
 			continue
 		}
 		for _, x := range intervalLaw(m.clipping, h, p, 1) {
-			values, upTo := (&scratch{}).within(s, x.l, x.h, 1)
-			for _, y := range powerLaw(t, m.draws[1].rest, values, upTo, x.h-x.l) {
+			for _, y := range powerLaw(t, m.draws[1].rest, s, x.l, x.h) {
 				law = append(law, chance[key]*x.p*y)
 			}
 		}
@@ -193,8 +189,7 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		other := build(t, q).(*clippedTrimmed)
 		all := make([]float64, size)
 		for _, x := range intervalLaw(m.clipping, h, p, f) {
-			values, upTo := (&scratch{}).within(s, x.l, x.h, 1)
-			for i, y := range powerLaw(t, other.draws[0].rest, values, upTo, x.h-x.l) {
+			for i, y := range powerLaw(t, other.draws[0].rest, s, x.l, x.h) {
 				all[place[[2]int64{x.l, x.h}]+i] += x.p * y
 			}
 		}

@@ -214,7 +214,7 @@ func figure1Times(s *session) error {
 			if err != nil {
 				return err
 			}
-			micros, err := clock(func() error { _, err := m.Draw(values, upTo, rand.Reader); return err })
+			micros, err := clock(func() error { _, err := m.Draw(smooth.NewValues(values, upTo), rand.Reader); return err })
 			if err != nil {
 				return err
 			}

@@ -120,8 +120,8 @@ func medianDraw(mechanism string, in input, sample *laws.Sample, epsilon float64
 	if err != nil {
 		return nil, err
 	}
-	values, upTo := sample.Distinct()
-	return func() (int64, error) { return m.Draw(values, upTo, random) }, nil
+	values := smooth.NewValues(sample.Distinct())
+	return func() (int64, error) { return m.Draw(values, random) }, nil
 }
 
 // toldApart is the share of pairs of draws, one from each group, that are in the order of the true medians.

@@ -66,7 +66,7 @@ func BenchmarkDraw(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/trim=%v/ε=%s/n=%d", s.Statistic, s.Trim, epsilon, n), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if _, err := m.Draw(values, sums, rand.Reader); err != nil {
+						if _, err := m.Draw(NewValues(values, sums), rand.Reader); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -96,11 +96,11 @@ func BenchmarkDrawHeaped(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				sums := upTo(sample[1])
+				values := NewValues(sample[0], upTo(sample[1]))
 				b.Run(fmt.Sprintf("%s/%s/trim=%v/ε=%s", name, s.Statistic, s.Trim, epsilon), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if _, err := m.Draw(sample[0], sums, rand.Reader); err != nil {
+						if _, err := m.Draw(values, rand.Reader); err != nil {
 							b.Fatal(err)
 						}
 					}

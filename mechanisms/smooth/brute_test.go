@@ -99,7 +99,7 @@ func ranksOf(h []int64) *ranks {
 			counts = append(counts, c)
 		}
 	}
-	return newRanks(values, upTo(counts), int64(len(h)-1))
+	return NewValues(values, upTo(counts)).within(0, int64(len(h)-1), 1)
 }
 
 // definitions gives each statistic in its plainest form.

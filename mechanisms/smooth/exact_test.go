@@ -35,7 +35,7 @@ func allNoises() []Spec {
 
 // drawn returns a release with its noise drawn.
 func drawn(m *Mechanism, values, counts []int64, s *exact.Source) *release {
-	d := m.prepare(newRanks(values, upTo(counts), m.last))
+	d := m.prepare(NewValues(values, upTo(counts)).within(0, m.last, 1))
 	d.negative = s.Coin(1, 2)
 	m.noise.draw(s, &d.variates)
 	return d
@@ -96,7 +96,7 @@ func TestRefinement(t *testing.T) {
 		for steps := int64(1); steps < 150; steps += 37 {
 			// T ± (g/α)(U^{−β/ε} − 1) = border  ⇔  U = (1 + (border − T)α/g)^{−ε/β}
 			const prec = 300
-			d := m.prepare(newRanks(values, upTo(counts), m.last))
+			d := m.prepare(NewValues(values, upTo(counts)).within(0, m.last, 1))
 			rest := exact.FromRat(d.centre.fraction().exact, prec)
 			distance := exact.FromInt(steps, prec).Sub(rest)
 			first := uint64(0) // negative
@@ -111,7 +111,7 @@ func TestRefinement(t *testing.T) {
 
 			for delta := int64(-1 << 30); delta <= 1<<30; delta += 1 << 29 {
 				for _, delta := range []int64{delta, delta>>20 - 1} {
-					index, refined, err := m.draw(values, upTo(counts), words(first, border+uint64(delta)))
+					index, refined, err := m.draw(NewValues(values, upTo(counts)).within(0, m.last, 1), words(first, border+uint64(delta)))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -134,7 +134,7 @@ func TestRefinement(t *testing.T) {
 			}
 		}
 	}
-	if _, refined, _ := m.draw(values, upTo(counts), words(1<<63, 1<<62+12345)); refined != 0 {
+	if _, refined, _ := m.draw(NewValues(values, upTo(counts)).within(0, m.last, 1), words(1<<63, 1<<62+12345)); refined != 0 {
 		t.Errorf("a number far from any border was refined %d times", refined)
 	}
 }
@@ -146,7 +146,7 @@ func TestTinyNoiseBreaksTies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for first, want := range map[uint64]int64{0: 4, 1 << 63: 5} {
-		if index, _, err := m.draw([]int64{4, 5}, []int64{500, 1000}, words(first, 1<<62)); err != nil || index != want {
+		if index, _, err := m.draw(NewValues([]int64{4, 5}, []int64{500, 1000}).within(0, m.last, 1), words(first, 1<<62)); err != nil || index != want {
 			t.Errorf("drew %d, %v, want %d", index, err, want)
 		}
 	}
@@ -160,7 +160,7 @@ func TestFailingReader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Draw([]int64{5, 7}, []int64{1, 2}, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		if _, err := m.Draw(NewValues([]int64{5, 7}, []int64{1, 2}), iotest.ErrReader(broken)); !errors.Is(err, broken) {
 			t.Errorf("%s: error %v", s.Noise, err)
 		}
 	}

@@ -42,7 +42,7 @@ func TestExtremes(t *testing.T) {
 					if last < 3 && len(sample[0]) > 1 || len(sample[0]) == 3 && s.Trim.Cmp(dec("0.4")) > 0 {
 						continue
 					}
-					index, err := m.Draw(sample[0], upTo(sample[1]), random)
+					index, err := m.Draw(NewValues(sample[0], upTo(sample[1])), random)
 					if err != nil || index < 0 || index > last {
 						t.Fatalf("%s %s, ε = %s, N = %d: drew %d, %v", s.Noise, s.Statistic, epsilon, last, index, err)
 					}
@@ -73,7 +73,7 @@ func TestStatisticIsReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		index, err := m.Draw(values, upTo(counts), random)
+		index, err := m.Draw(NewValues(values, upTo(counts)), random)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestDrawIsAFunctionOfTheSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	draw := func(seed byte, values, counts []int64) int64 {
-		index, err := m.Draw(values, upTo(counts), rand.NewChaCha8([32]byte{seed}))
+		index, err := m.Draw(NewValues(values, upTo(counts)), rand.NewChaCha8([32]byte{seed}))
 		if err != nil {
 			t.Fatal(err)
 		}

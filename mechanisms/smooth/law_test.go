@@ -227,7 +227,7 @@ func TestDrawsFollowTheLaw(t *testing.T) {
 		m := mechanismOf(t, s, len(sample), 0)
 		x := ranksOf(sample)
 		counts := dptest.Counts(15000, len(sample), func() int {
-			index, err := m.Draw(x.values, x.upTo, random)
+			index, err := m.Draw(x.Values, random)
 			if err != nil {
 				t.Fatal(err)
 			}

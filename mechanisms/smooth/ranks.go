@@ -7,20 +7,21 @@ import (
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
-// ranks returns X(r), the r-th smallest value, and X(1) + … + X(r), for every whole r. Ranks below 1 hold the lower end
-// of the grid and ranks above n the upper end, since edits may add those values. It is built in one pass over the
-// distinct values and stores the sum of the values before every 32nd of them.
-type ranks struct {
+// Values are a sample that has been added up, in one pass over the distinct values, for any number of draws. They store
+// the sum of the values before every 32nd of them. They are immutable and safe for concurrent use.
+type Values struct {
 	values, upTo []int64 // upTo[j] users hold values[:j+1]
 	sums         []wide  // sums of the values before each block of distinct ones
-	n, last      int64
+	n            int64
 	total        wide
 }
 
 const blockSize = 32
 
-func newRanks(values, upTo []int64, last int64) *ranks {
-	x := &ranks{values: values, upTo: upTo, last: last, sums: make([]wide, 0, len(values)/blockSize+1)}
+// NewValues adds up a sample. values holds distinct whole numbers from 0 to 2^53 in ascending order. upTo holds, for
+// each, how many users hold it or an earlier one, 2^28 at most. Both may be empty. They must not change afterwards.
+func NewValues(values, upTo []int64) *Values {
+	x := &Values{values: values, upTo: upTo, sums: make([]wide, 0, len(values)/blockSize+1)}
 	for from := 0; from < len(values); from += blockSize {
 		x.sums = append(x.sums, x.total)
 		block, ends := values[from:min(from+blockSize, len(values))], upTo[from:]
@@ -29,7 +30,7 @@ func newRanks(values, upTo []int64, last int64) *ranks {
 			sum += uint64(v) * uint64(ends[j]-before)
 			before = ends[j]
 		}
-		if bits.Len64(uint64(last))+bits.Len64(uint64(before-x.n)) <= 64 { // no overflow
+		if bits.Len64(uint64(block[len(block)-1]))+bits.Len64(uint64(before-x.n)) <= 64 { // no overflow
 			x.total, x.n = x.total.Plus(uint128.Of(sum)), before
 			continue
 		}
@@ -40,38 +41,36 @@ func newRanks(values, upTo []int64, last int64) *ranks {
 	return x
 }
 
+// Sum returns the sum of the values cut to low..high, as distances from low.
+func (x *Values) Sum(low, high int64) uint128.Int { return x.within(low, high, 1).sum(x.n) }
+
 // find returns the position of the distinct value of rank r, 1 ≤ r ≤ n.
-func (x *ranks) find(r int64) int {
+func (x *Values) find(r int64) int {
 	j, _ := slices.BinarySearch(x.upTo, r)
 	return j
 }
 
 // before returns how many users hold a smaller value than the j-th distinct one.
-func (x *ranks) before(j int) int64 {
+func (x *Values) before(j int) int64 {
 	if j == 0 {
 		return 0
 	}
 	return x.upTo[j-1]
 }
 
-// at returns X(r).
-func (x *ranks) at(r int64) int64 {
-	if r < 1 {
-		return 0
-	}
-	if r > x.n {
-		return x.last
-	}
-	return x.values[x.find(r)]
+// below returns how many users hold a value less than v.
+func (x *Values) below(v int64) int64 {
+	j, _ := slices.BinarySearch(x.values, v)
+	return x.before(j)
 }
 
-// sum returns X(1) + … + X(r).
-func (x *ranks) sum(r int64) wide {
-	if r < 1 {
+// least returns the sum of the r smallest values, 0 ≤ r ≤ n.
+func (x *Values) least(r int64) wide {
+	switch r {
+	case 0:
 		return wide{}
-	}
-	if r > x.n {
-		return x.total.Plus(times(r-x.n, x.last))
+	case x.n:
+		return x.total
 	}
 	j := x.find(r)
 	sum := x.sums[j/blockSize]
@@ -79,6 +78,47 @@ func (x *ranks) sum(r int64) wide {
 		sum = sum.Plus(times(x.values[i], x.upTo[i]-x.before(i)))
 	}
 	return sum.Plus(times(x.values[j], r-x.before(j)))
+}
+
+// ranks returns X(r), the r-th smallest of values that are cut to low..high, and X(1) + … + X(r), for every whole r.
+// The X are distances from low, each step of the grid divided into parts. Ranks below 1 hold the lower end of the grid,
+// 0, and ranks above n the upper end, since edits may add those values.
+type ranks struct {
+	*Values
+	low, parts, last  int64
+	atLow, beforeHigh int64 // how many are cut to low, or lie there; and those together with all below high
+	cut               wide  // what the least atLow values sum up to
+}
+
+// within cuts the values to low..high, low ≤ high.
+func (x *Values) within(low, high, parts int64) *ranks {
+	atLow := x.below(low + 1)
+	return &ranks{Values: x, low: low, parts: parts, last: (high - low) * parts, atLow: atLow,
+		beforeHigh: max(atLow, x.below(high)), cut: x.least(atLow)}
+}
+
+// at returns X(r).
+func (x *ranks) at(r int64) int64 {
+	switch {
+	case r <= x.atLow:
+		return 0
+	case r > x.beforeHigh:
+		return x.last
+	}
+	return (x.values[x.find(r)] - x.low) * x.parts
+}
+
+// sum returns X(1) + … + X(r).
+func (x *ranks) sum(r int64) wide {
+	inner := min(r, x.beforeHigh)
+	sum := wide{}
+	if inner > x.atLow {
+		sum = x.least(inner).Minus(x.cut).Minus(times(inner-x.atLow, x.low)).Multiple(uint64(x.parts))
+	}
+	if r > x.beforeHigh {
+		sum = sum.Plus(times(r-x.beforeHigh, x.last))
+	}
+	return sum
 }
 
 // order is a view of the values: as they are, or with both ends of the grid swapped.

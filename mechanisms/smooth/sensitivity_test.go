@@ -178,7 +178,7 @@ func TestSearchAgreesWithEveryPoint(t *testing.T) {
 					}
 				}
 				values, counts := gather(x)
-				ranks := newRanks(values, upTo(counts), last)
+				ranks := NewValues(values, upTo(counts)).within(0, last, 1)
 				for _, beta := range []float64{1e-6, 0.01, 0.05, 0.3, 1} {
 					got := newLargest(beta)
 					s.smooth(ranks, &got)
@@ -213,7 +213,7 @@ func TestBoundsCoverTheirBoxes(t *testing.T) {
 				x[i] = rng.Int64N(last + 1)
 			}
 			values, counts := gather(x)
-			ranks := newRanks(values, upTo(counts), last)
+			ranks := NewValues(values, upTo(counts)).within(0, last, 1)
 			all := boxes(s.statistic, ranks)
 			switch s := s.statistic.(type) {
 			case trimmed:
@@ -268,7 +268,7 @@ func TestRanks(t *testing.T) {
 			}
 		}
 		values, counts := gather(x)
-		r := newRanks(values, upTo(counts), last)
+		r := NewValues(values, upTo(counts)).within(0, last, 1)
 		for _, o := range []order{{r, false}, {r, true}} {
 			at := func(i int64) int64 {
 				switch {

@@ -196,27 +196,28 @@ func errNotPublished(name string) error {
 	return wrong("calibration", "published", "tight: there is no published calibration of %s", name)
 }
 
-// On returns the same mechanism on a grid with another last index N, in 0..2^53.
-func (m *Mechanism) On(last int64) *Mechanism {
-	other := *m
-	other.last = last
-	return &other
-}
-
 // Promise returns the cost of every draw.
 func (m *Mechanism) Promise() privacy.Promise { return m.promise }
 
-// Draw makes one private draw and returns a grid index. values holds distinct indices in 0..N in ascending order. upTo
-// holds, for each, how many users hold it or an earlier one. Both may be empty; Draw neither changes nor keeps them.
-// random must be a cryptographic source that nothing else reads meanwhile. Draw fails only if random does.
-func (m *Mechanism) Draw(values, upTo []int64, random io.Reader) (int64, error) {
-	index, _, err := m.draw(values, upTo, random)
+// Draw makes one private draw of grid indices in 0..N and returns one. random must be a cryptographic source that
+// nothing else reads meanwhile. Draw fails only if random does.
+func (m *Mechanism) Draw(x *Values, random io.Reader) (int64, error) {
+	index, _, err := m.draw(x.within(0, m.last, 1), random)
+	return index, err
+}
+
+// DrawWithin makes one private draw of the values cut to low..high, low ≤ high. Each step from low on is divided into
+// parts: N is (high − low)·parts, at most 2^53, and so is what it returns at most.
+func (m *Mechanism) DrawWithin(x *Values, low, high, parts int64, random io.Reader) (int64, error) {
+	on := *m
+	on.last = (high - low) * parts
+	index, _, err := on.draw(x.within(low, high, parts), random)
 	return index, err
 }
 
 // draw also returns the number of refinements.
-func (m *Mechanism) draw(values, upTo []int64, random io.Reader) (index int64, refined int, err error) {
-	d := m.prepare(newRanks(values, upTo, m.last))
+func (m *Mechanism) draw(x *ranks, random io.Reader) (index int64, refined int, err error) {
+	d := m.prepare(x)
 	source := exact.NewSource(random)
 	d.negative = source.Coin(1, 2)
 	m.noise.draw(source, &d.variates)

@@ -60,6 +60,12 @@ func (x Int) Times(y uint64) [3]uint64 {
 	return [3]uint64{high + carry, mid, low}
 }
 
+// Multiple returns x·y, which must be less than 2^128.
+func (x Int) Multiple(y uint64) Int {
+	hi, lo := bits.Mul64(x.lo, y)
+	return Int{x.hi*y + hi, lo}
+}
+
 // Float returns x with a relative error below 2^−51.
 func (x Int) Float() float64 { return float64(x.hi)*0x1p64 + float64(x.lo) }
 
