@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -208,6 +209,7 @@ func (p *partition) close() {
 	for _, r := range p.routes {
 		p.hold(r.stream.Name, p.at, held{})
 	}
+	p.Metrics.CutWait.DeleteLabelValues(p.at.Topic, strconv.Itoa(p.at.Number))
 	p.Monitor.Episodes.Forget(p.report.hungKey())
 }
 

@@ -16,6 +16,7 @@ type Operator struct {
 	OpenWindows    *prometheus.GaugeVec   // stream
 	BagBytes       *prometheus.GaugeVec   // stream
 	Lag            *prometheus.GaugeVec   // consumer_group, topic, partition
+	LagSeconds     *prometheus.GaugeVec   // consumer_group, topic, partition
 	Lost           *prometheus.CounterVec // topic
 	CutWait        *prometheus.GaugeVec   // topic, partition
 	ReleaseDelay   *prometheus.HistogramVec
@@ -85,6 +86,9 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		BagBytes:    gauge("louver_bag_bytes", "Estimated memory of open windows.", "stream"),
 		Lag: gauge("louver_consumer_lag_records", "Records of the partition that have not been read yet.",
 			"consumer_group", "topic", "partition"),
+		LagSeconds: gauge("louver_consumer_lag_seconds",
+			"Age of the newest record of the partition that has been read, by its timestamp, while others have not been read "+
+				"yet. 0 if all have been.", "consumer_group", "topic", "partition"),
 		Lost: counter("louver_input_lost_records_total",
 			"Records that were deleted before they were read, or that are damaged.", "topic"),
 		CutWait: gauge("louver_cut_wait_seconds",

@@ -62,10 +62,22 @@ func (e Env) Transactions(topic string) func(error) {
 		"Kafka accepts transactions for "+topic+" again")
 }
 
-// Lag records how far a reader is behind its partition's end.
+// Lag records how far a reader is behind its partition's end, in records and in time, until the partition is gone.
 func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
-	e.Metrics.Lag.WithLabelValues(group, at.Topic,
-		strconv.Itoa(at.Number)).Set(float64(max(0, r.HighWatermark()-r.Position())))
+	records, seconds := max(0, r.HighWatermark()-r.Position()), 0.
+	if newest := r.Newest(); records > 0 && newest >= 0 {
+		seconds = max(0, time.Since(time.UnixMilli(newest)).Seconds())
+	}
+	labels := []string{group, at.Topic, strconv.Itoa(at.Number)}
+	e.Metrics.Lag.WithLabelValues(labels...).Set(float64(records))
+	e.Metrics.LagSeconds.WithLabelValues(labels...).Set(seconds)
+}
+
+// noLag forgets how far behind a partition was that another process reads from now on.
+func (e Env) noLag(group string, at Partition) {
+	labels := []string{group, at.Topic, strconv.Itoa(at.Number)}
+	e.Metrics.Lag.DeleteLabelValues(labels...)
+	e.Metrics.LagSeconds.DeleteLabelValues(labels...)
 }
 
 // Partition is one assigned partition.
@@ -129,7 +141,7 @@ func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 	if err != nil {
 		return err
 	}
-	r := &running{env: env, work: work, workers: map[Partition]*worker{}, fail: cancel}
+	r := &running{env: env, group: config.GroupID, work: work, workers: map[Partition]*worker{}, fail: cancel}
 	defer func() {
 		r.keep(nil)
 		_ = member.Close()
@@ -174,6 +186,7 @@ func Run(ctx context.Context, env Env, config group.Config, work Worker) error {
 // running is the set of workers of a stage.
 type running struct {
 	env        Env
+	group      string
 	work       Worker
 	membership Membership
 	workers    map[Partition]*worker
@@ -197,6 +210,7 @@ func (r *running) keep(assigned map[Partition]bool) {
 	}
 	for p, w := range leaving {
 		w.done.Wait()
+		r.env.noLag(r.group, p)
 		r.env.Health.Gone(p)
 	}
 }

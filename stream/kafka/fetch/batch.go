@@ -84,6 +84,8 @@ func (b *batch) tellsNext() bool {
 	return count > 0 && count <= b.next-b.base
 }
 
+func (b *batch) maxTimestamp() int64 { return int64(binary.BigEndian.Uint64(b.raw[atMaxTimestamp:])) }
+
 func (b *batch) producer() int64 { return int64(binary.BigEndian.Uint64(b.raw[atProducerID:])) }
 
 // Record is one record of a page. It and its slices are valid until the

@@ -25,6 +25,7 @@ type Reader struct {
 	wait      time.Duration // of the next Poll for a first record
 
 	highWatermark, lastStable, logStart int64
+	newest                              int64
 
 	buffer  []byte // holds the current page; the next page reuses it
 	unpack  unpacker
@@ -37,7 +38,7 @@ type Reader struct {
 func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	return &Reader{
 		client: c, topic: topic, partition: partition, position: offset,
-		highWatermark: -1, lastStable: -1, logStart: -1,
+		highWatermark: -1, lastStable: -1, logStart: -1, newest: -1,
 		wait:    c.options.MaxWait,
 		unpack:  unpacker{zstd: c.zstd},
 		skipped: make(map[int64]struct{}),
@@ -61,6 +62,10 @@ func (r *Reader) HighWatermark() int64 { return r.highWatermark }
 // LastStable is the lowest offset of an open transaction, or else the high watermark, as of the last Poll. It is −1
 // before the first Poll. Under read committed the position stops there.
 func (r *Reader) LastStable() int64 { return r.lastStable }
+
+// Newest is the latest timestamp in the last batch that was fetched, in milliseconds since 1970: the producer's, or the
+// broker's if the topic uses LogAppendTime. It is −1 before the first batch, and if the batch has none.
+func (r *Reader) Newest() int64 { return r.newest }
 
 // Retried reports whether an attempt of the last Poll failed and was made again.
 func (r *Reader) Retried() bool { return r.retried }
@@ -204,6 +209,7 @@ func (r *Reader) page(res *response) (Page, error) {
 		rest = behind
 		p.set = res.records[:len(res.records)-len(rest)]
 		r.position = max(r.position, b.next)
+		r.newest = b.maxTimestamp()
 	}
 	p.Lost, r.lost = r.lost, 0
 	return p, nil
