@@ -369,3 +369,13 @@ func TestTableKeepsTheWindowInSight(t *testing.T) {
 		t.Errorf("the window stands %.0f px from the left; want it there", left)
 	}
 }
+
+// Values have the digits that their error allows, before and behind the point, and errors are rounded up.
+func TestFiguresAreRounded(t *testing.T) {
+	b := open(t, newAct(t, 1, "{epsilon: 400, per: 24h}", recent(3)), "#/")
+	var got []string
+	b.run(chromedp.Evaluate(`import("./format.js").then(({ rounded, roundedUp }) => [
+		rounded(23.73795, 1.298), roundedUp(1.298), rounded(23.73795, 0.5), rounded(0.004321, 0.0004), roundedUp(0.0412),
+		rounded(1234567, 4200), roundedUp(1298), rounded(143.634), rounded(-0.004, 3), rounded(-12.5, 1)])`, &got, awaited))
+	want(t, "figures", got, []string{"23.7", "1.3", "23.7", "0.0043", "0.05", "1,235,000", "1,300", "143.6", "0", "−12.5"})
+}

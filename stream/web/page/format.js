@@ -16,8 +16,8 @@ const formats = new Map();
 function decimal(value, place) {
   const digits = Math.min(12, Math.max(0, -place));
   if (!formats.has(digits)) formats.set(digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-  const unit = 10 ** Math.max(0, place);
-  return formats.get(digits).format(Math.round(value / unit) * unit).replace("-", "−");
+  const unit = 10 ** Math.max(0, place); // what is behind the point, the format rounds
+  return formats.get(digits).format(place > 0 ? Math.round(value / unit) * unit : value).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 }
 
 /** A value with the digits that its error allows; without a known error, with four. */
