@@ -58,7 +58,7 @@ func newAboveThreshold(q *Query) (Mechanism, error) {
 }
 
 func (m *aboveThreshold) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)
@@ -91,10 +91,10 @@ func (m *aboveThreshold) endsAtZero(g *Grid) bool { return g.anchor == m.end() }
 func (m *aboveThreshold) candidate(s *Sample, i int) (x, passed int64) {
 	if m.mirrored {
 		x = m.borders[len(m.borders)-1-i] - 1
-		return x, s.n - s.atMost(x)
+		return x, s.n - s.AtMost(x)
 	}
 	x = m.borders[i]
-	return x, s.below(x)
+	return x, s.Below(x)
 }
 
 // reaches says that f + ν ≥ ρ for f = level/q and a new ν. With ρ = −ln(u)/ε_ρ and ε_ν/ε_ρ = p/q that has probability

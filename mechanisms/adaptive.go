@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // Filter learns from published values where the next quantile of a stream probably lies. Its [Measure] is the base
@@ -46,7 +48,8 @@ func (q Query) Adaptive() bool {
 // NewFilter returns the filter of one series (stream, group and quantile) of a query that is [Query.Adaptive].
 func NewFilter(q Query) (*Filter, error) {
 	if !q.Adaptive() {
-		return nil, wrong("prior", quoted(q.Prior), "adaptive, for a median or quantile by the mechanism margin or duff")
+		return nil, parameter.Wrong("prior", parameter.Quoted(q.Prior),
+			"adaptive, for a median or quantile by the mechanism margin or duff")
 	}
 	m, err := New(q)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // law is the exact joint law of the bit and the value at f times ε; the values of above_threshold come first.
@@ -29,7 +30,7 @@ func (m *byUsers) law(s *Sample, f float64) []float64 {
 // too.
 func byUsersAt(t testing.TB, g *Grid, p string, epsilon float64, limit, few int64) *byUsers {
 	t.Helper()
-	if num, den, _ := fraction(dec(p)); 2*num < den {
+	if num, den, _ := parameter.Probability(dec(p)); 2*num < den {
 		g.anchor = g.last
 	}
 	m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*byUsers)

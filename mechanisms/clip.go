@@ -7,6 +7,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // clipping privately finds an interval, and values are cut to it before they are added up. The noise of a sum grows
@@ -79,7 +80,7 @@ const (
 
 // newClipping returns the clipping of a query whose release is ε-DP.
 func newClipping(q *Query) (*clipping, error) {
-	num, den, err := positive(q.Epsilon)
+	num, den, err := parameter.Epsilon(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func newClipping(q *Query) (*clipping, error) {
 // its own takes ρ/32, which is σ² = 16/ρ; 8 are taken off I for its noise, ε·√2·σ. The interval takes ρ/4 if I < 64,
 // which is ε_t = √(2ρ) = ε, and otherwise ρ/8, ε_t = √ρ rounded down to a fraction.
 func newConcentrated(q *Query) (*clipping, error) {
-	if _, _, err := positive(q.Epsilon); err != nil {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return nil, err
 	}
 	rho := func(part *big.Rat) *big.Rat {
@@ -229,7 +230,7 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 func (c *clipping) drawWith(
 	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
 ) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	k := c.scratch.take(random)
@@ -269,7 +270,7 @@ func (c *clipping) law(s *Sample, p plan) *intervals {
 	x.below, x.left, x.right = make([]int64, len(c.borders)), make([]float64, len(c.borders)),
 		make([]float64, len(c.borders))
 	for i, b := range c.borders {
-		x.below[i] = s.below(b)
+		x.below[i] = s.Below(b)
 		x.left[i], x.right[i] = likely(x.rate.Weight(x.below[i])), likely(x.rate.Weight(s.n-x.below[i]))
 	}
 	return x

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 func testSource(seed byte) *exact.Source { return exact.NewSource(rand.NewChaCha8([32]byte{seed})) }
@@ -46,7 +47,7 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 	}
 	for _, u := range all {
 		for _, p := range []string{"0.8", "0.9", "0.99", "0.1", "0.5", "0.75", "0.4"} {
-			if num, den, _ := fraction(dec(p)); !isTail(num, den) && u.name != "margin [1 1]" {
+			if num, den, _ := parameter.Probability(dec(p)); !isTail(num, den) && u.name != "margin [1 1]" {
 				continue
 			}
 			sizes := []struct {
@@ -88,7 +89,7 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 // With a wider range the tail's utility would be unsafe: R is no larger than necessary.
 func TestTailRangeIsTight(t *testing.T) {
 	for _, p := range []string{"0.8", "0.9", "0.1"} { // 0.99 would need a hundred users
-		num, den, _ := fraction(dec(p))
+		num, den, _ := parameter.Probability(dec(p))
 		u := tail{num, den, 3}
 		widest := int64(0)
 		g := smallGrid(t, 4)
@@ -125,7 +126,7 @@ func levelsOf(g *Grid, u rankUtility, h []int64) []int64 {
 func TestTail(t *testing.T) {
 	g := smallGrid(t, 6)
 	for _, p := range []string{"0.8", "0.95", "0.1", "0.24"} {
-		num, den, _ := fraction(dec(p))
+		num, den, _ := parameter.Probability(dec(p))
 		for _, few := range []int64{0, 3, 100} {
 			u := tail{num, den, few}
 			m := &ranks{grid: g, p: num, q: den, utility: u}
@@ -137,7 +138,7 @@ func TestTail(t *testing.T) {
 					best = min(best, l)
 				}
 				for x, level := range all {
-					l, r := num*s.n-den*s.atMost(int64(x)), den*s.below(int64(x))-num*s.n
+					l, r := num*s.n-den*s.AtMost(int64(x)), den*s.Below(int64(x))-num*s.n
 					inner, outer := l, r
 					if 2*num < den {
 						inner, outer = r, l
@@ -151,7 +152,7 @@ func TestTail(t *testing.T) {
 	}
 	for c, want := range map[[3]string]int64{{"0.9", "1", ""}: 300, {"0.99", "0.1", ""}: 30000, {"0.1", "0.7", ""}: 429,
 		{"0.999999999", "0.0001", ""}: 1e8} {
-		num, den, _ := fraction(dec(c[0]))
+		num, den, _ := parameter.Probability(dec(c[0]))
 		if u := newTail(num, den, rat(t, c[1])); u.few != want {
 			t.Errorf("p %s, ε %s: few %d, want %d", c[0], c[1], u.few, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // newGaussianCount returns a count with discrete Gaussian noise of variance parameter σ² = 1/ε², P(z) ∝ e^{−z²ε²/2}.
@@ -14,7 +15,7 @@ import (
 //
 // Source: Canonne, Kamath, Steinke (2020), Theorem 14 and Algorithm 3.
 func newGaussianCount(q *Query) (Mechanism, error) {
-	if _, _, err := positive(q.Epsilon); err != nil {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return nil, err
 	}
 	rho := q.Epsilon.Rat()

@@ -4,10 +4,9 @@ import (
 	"io"
 	"math/big"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // counting counts users and adds noise. Counts below 0 become 0, and those beyond 2^62 become 2^62, which is
@@ -25,7 +24,7 @@ type counting struct {
 //
 // Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
 func newGeometric(q *Query) (Mechanism, error) {
-	num, den, err := positive(q.Epsilon)
+	num, den, err := parameter.Epsilon(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -46,42 +45,11 @@ func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 	if q.Statistic == Outside {
 		return func(s *Sample) int64 { return s.outside }, nil
 	}
-	// Strictly above and strictly below, in indices: greater than first and less than end.
-	g := q.Grid
-	first, end := int64(-1), g.last+1
-	if q.Above != nil {
-		if first, err = g.floor("above", *q.Above); err != nil {
-			return nil, err
-		}
+	first, end, err := q.Grid.Between(q.Above, q.Below)
+	if err != nil {
+		return nil, err
 	}
-	if q.Below != nil {
-		floor, err := g.floor("below", *q.Below)
-		if err != nil {
-			return nil, err
-		}
-		if end = floor; g.Value(floor).LessThan(*q.Below) {
-			end++
-		}
-	}
-	switch {
-	case first+1 < end:
-	case q.Below == nil:
-		return nil, wrong("above", shown(*q.Above), "less than %s, the highest value: nobody is above that", shown(g.upper))
-	case q.Above == nil:
-		return nil, wrong("below", shown(*q.Below), "more than %s, the lowest value: nobody is below that", shown(g.lower))
-	default:
-		return nil, wrong("above", shown(*q.Above), "a point of the grid between it and below, which is %s", shown(*q.Below))
-	}
-	return func(s *Sample) int64 { return s.below(end) - s.atMost(first) }, nil
-}
-
-// floor returns the index of the last grid point at or below a threshold, which must lie within the bounds.
-func (g *Grid) floor(name string, d decimal.Decimal) (int64, error) {
-	if d.Cmp(g.lower) < 0 || d.Cmp(g.upper) > 0 {
-		return 0, wrong(name, shown(d), "a number within the bounds, %s to %s", g.lower, g.upper)
-	}
-	steps, _ := d.Sub(g.lower).QuoRem(g.step, 0)
-	return steps.IntPart(), nil
+	return func(s *Sample) int64 { return s.Below(end) - s.Below(first) }, nil
 }
 
 // Counts reports whether the values are numbers of users.

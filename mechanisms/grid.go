@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // MaxPoints is the largest number of steps of a grid: every index is exact as a float64.
@@ -33,7 +35,7 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 		value decimal.Decimal
 	}{{"lower", lower}, {"upper", upper}, {"step", step}} {
 		if d := x.value; d.Exponent() > 18 || d.Exponent() < -1000 || d.NumDigits() > 1000 {
-			return nil, wrong(x.name, shown(d), "at most 17 digits at the precision of the step")
+			return nil, parameter.Wrong(x.name, parameter.Shown(d), "at most 17 digits at the precision of the step")
 		}
 	}
 	for _, d := range []decimal.Decimal{lower, upper, step} {
@@ -46,21 +48,22 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	}{{"lower", lower, &g.lo}, {"upper", upper, &g.hi}, {"step", step, &g.width}} {
 		units := f.value.Shift(int32(g.digits)).BigInt()
 		if units.CmpAbs(big.NewInt(1<<60)) > 0 {
-			return nil, wrong(f.name, f.value, "at most 17 digits in all, of which %d are decimal places", g.digits-1)
+			return nil, parameter.Wrong(f.name, f.value, "at most 17 digits in all, of which %d are decimal places", g.digits-1)
 		}
 		*f.units = units.Int64()
 	}
 	switch {
 	case g.lo >= g.hi:
-		return nil, wrong("upper", upper, "more than lower, which is %s", lower)
+		return nil, parameter.Wrong("upper", upper, "more than lower, which is %s", lower)
 	case g.width <= 0:
-		return nil, wrong("step", step, "a number greater than 0")
+		return nil, parameter.Wrong("step", step, "a number greater than 0")
 	case (g.hi-g.lo)%g.width != 0:
 		fitting := g.decimalOf(g.hi - (g.hi-g.lo)%g.width)
-		return nil, wrong("upper", upper, "lower plus a multiple of the step, %s, for example %s or %s", step, fitting,
+		return nil, parameter.Wrong("upper", upper,
+			"lower plus a multiple of the step, %s, for example %s or %s", step, fitting,
 			fitting.Add(step))
 	case (g.hi-g.lo)/g.width > MaxPoints:
-		return nil, wrong("step", step, "a step of which at most 2^53 lie between the bounds")
+		return nil, parameter.Wrong("step", step, "a step of which at most 2^53 lie between the bounds")
 	}
 	g.last = (g.hi - g.lo) / g.width
 	g.anchor = min(max(g.nearest(0), 0), g.last)
@@ -208,3 +211,45 @@ func (g *Grid) Value(i int64) decimal.Decimal { return g.decimalOf(g.lo + i*g.wi
 
 // decimalOf returns a number of units as a decimal.
 func (g *Grid) decimalOf(units int64) decimal.Decimal { return decimal.New(units, int32(-g.digits)) }
+
+// Between returns the indices first ≤ i < end of the points strictly above and strictly below thresholds, which
+// must lie within the bounds; nil is no threshold. There is one such point at least. The error is an [Error].
+func (g *Grid) Between(above, below *decimal.Decimal) (first, end int64, err error) {
+	end = g.last + 1
+	if above != nil {
+		if first, err = g.floor("above", *above); err != nil {
+			return 0, 0, err
+		}
+		first++
+	}
+	if below != nil {
+		floor, err := g.floor("below", *below)
+		if err != nil {
+			return 0, 0, err
+		}
+		if end = floor; g.Value(floor).LessThan(*below) {
+			end++
+		}
+	}
+	switch {
+	case first < end:
+		return first, end, nil
+	case below == nil:
+		return 0, 0, parameter.Wrong("above", parameter.Shown(*above),
+			"less than %s, the highest value: nobody is above that", parameter.Shown(g.upper))
+	case above == nil:
+		return 0, 0, parameter.Wrong("below", parameter.Shown(*below),
+			"more than %s, the lowest value: nobody is below that", parameter.Shown(g.lower))
+	}
+	return 0, 0, parameter.Wrong("above", parameter.Shown(*above),
+		"a point of the grid between it and below, which is %s", parameter.Shown(*below))
+}
+
+// floor returns the index of the last grid point at or below a threshold, which must lie within the bounds.
+func (g *Grid) floor(name string, d decimal.Decimal) (int64, error) {
+	if d.Cmp(g.lower) < 0 || d.Cmp(g.upper) > 0 {
+		return 0, parameter.Wrong(name, parameter.Shown(d), "a number within the bounds, %s to %s", g.lower, g.upper)
+	}
+	steps, _ := d.Sub(g.lower).QuoRem(g.step, 0)
+	return steps.IntPart(), nil
+}

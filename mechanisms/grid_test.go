@@ -181,7 +181,7 @@ func TestSample(t *testing.T) {
 
 	s := NewSample(g, []Point{{1, 2}, {3, 3}})
 	for x, want := range [][2]int64{{0, 0}, {0, 2}, {2, 2}, {2, 5}, {5, 5}} {
-		if got := [2]int64{s.below(int64(x)), s.atMost(int64(x))}; got != want {
+		if got := [2]int64{s.Below(int64(x)), s.AtMost(int64(x))}; got != want {
 			t.Errorf("below, atMost %d = %v, want %v", x, got, want)
 		}
 	}

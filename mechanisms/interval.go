@@ -7,6 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // interval is a quantile with a paid interval of values around it. Half of ε goes to the quantile, and a quarter each
@@ -23,11 +24,11 @@ type interval struct {
 
 func newInterval(q *Query) (Mechanism, error) {
 	if q.Interval.Sign() <= 0 || q.Interval.Cmp(decimal.NewFromInt(1)) >= 0 {
-		return nil, wrong("interval", shown(*q.Interval), "a number greater than 0 and less than 1")
+		return nil, parameter.Wrong("interval", parameter.Shown(*q.Interval), "a number greater than 0 and less than 1")
 	}
 	m := &interval{eta: (1 - q.Interval.InexactFloat64()) / 2}
 	if !(m.eta > 0) {
-		return nil, wrong("interval", shown(*q.Interval), "a number less close to 1")
+		return nil, parameter.Wrong("interval", parameter.Shown(*q.Interval), "a number less close to 1")
 	}
 	var err error
 	if m.estimate, err = q.margin(2); err != nil {
@@ -38,7 +39,7 @@ func newInterval(q *Query) (Mechanism, error) {
 	}
 	m.side.measure = Uniform(q.Grid)
 	if u := m.side.utility.(margin); max(u.a, u.b)*u.q > 1e9 {
-		return nil, wrong("p", listed(q.P),
+		return nil, parameter.Wrong("p", listed(q.P),
 			"fewer digits with an interval: the denominator %d times the tilt [%d, %d] may be at most 10^9", u.q, u.a, u.b)
 	}
 	e := q.Epsilon.InexactFloat64()
@@ -91,7 +92,7 @@ func (s *Sample) padded(g *Grid) *Sample {
 // shifted returns the mechanism for a target by ranks further right, rounded outward, on padded samples. More than 2^28
 // ranks are beyond every sample.
 func (m *ranks) shifted(by float64) *ranks {
-	by = min(max(by, -maxUsers), maxUsers)
+	by = min(max(by, -MaxUsers), MaxUsers)
 	shift := int64(math.Ceil(math.Abs(by) * float64(m.q)))
 	if by < 0 {
 		shift = -shift

@@ -12,6 +12,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // joint draws several quantiles p_1 < … < p_m at once (JointExp: Gillenwater, Joseph, Kulesza 2021). For places
@@ -82,7 +83,7 @@ func (m *joint) affordable(q *Query) error {
 	}
 	least := q.Epsilon.Mul(decimal.NewFromFloat(bytes / mostMemory))
 	least = least.RoundUp(1 - int32(least.NumDigits()) - least.Exponent())
-	return wrong("epsilon", shown(q.Epsilon),
+	return parameter.Wrong("epsilon", parameter.Shown(q.Epsilon),
 		"at least about %s: %d quantiles by joint might take %.0f GiB for this one. Fewer quantiles and the mechanism "+
 			"split take less",
 		least, len(m.p), math.Ceil(bytes/(1<<30)))
@@ -99,24 +100,26 @@ func (m *joint) cut(rate exact.Rate) exact.Rate {
 // probabilities returns ascending p_j as numerators of one denominator.
 func (q *Query) probabilities() (p []int64, den int64, err error) {
 	if len(q.P) == 0 {
-		return nil, 0, wrong("p", "missing", "at least one number greater than 0 and less than 1")
+		return nil, 0, parameter.Wrong("p", "missing", "at least one number greater than 0 and less than 1")
 	}
 	if len(q.P) > 100 {
-		return nil, 0, wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "at most 100 numbers")
+		return nil, 0, parameter.Wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "at most 100 numbers")
 	}
 	common := big.NewInt(1)
 	for i, d := range q.P {
-		if _, _, err := fraction(d); err != nil {
+		if _, _, err := parameter.Probability(d); err != nil {
 			return nil, 0, err
 		}
 		if i > 0 && d.Cmp(q.P[i-1]) <= 0 {
-			return nil, 0, wrong("p", listed(q.P), "ascending numbers, each once: %s follows %s", d, q.P[i-1])
+			return nil, 0, parameter.Wrong("p", listed(q.P),
+				"ascending numbers, each once: %s follows %s", d, q.P[i-1])
 		}
 		f := d.Rat().Denom()
 		common.Div(common, new(big.Int).GCD(nil, nil, common, f)).Mul(common, f)
 	}
 	if common.Cmp(big.NewInt(1e9)) > 0 {
-		return nil, 0, wrong("p", listed(q.P), "fewer digits: the common denominator is %s, and may be at most 10^9", common)
+		return nil, 0, parameter.Wrong("p", listed(q.P),
+			"fewer digits: the common denominator is %s, and may be at most 10^9", common)
 	}
 	for _, d := range q.P {
 		p = append(p, new(big.Int).Quo(new(big.Int).Mul(d.Rat().Num(), common), d.Rat().Denom()).Int64())
@@ -125,7 +128,7 @@ func (q *Query) probabilities() (p []int64, den int64, err error) {
 }
 
 func (m *joint) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	k := m.scratch.take(random)

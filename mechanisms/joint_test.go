@@ -282,7 +282,7 @@ func TestJointRefusesWhatTakesTooMuchMemory(t *testing.T) {
 			t.Errorf("%d quantiles, ε = %s, %d users: %v; want %q", len(c.p), c.epsilon, c.expected, err, c.want)
 		}
 	}
-	if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), ExpectedUsers: maxUsers + 1, Grid: smallGrid(t, 10)}); err == nil {
+	if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), ExpectedUsers: MaxUsers + 1, Grid: smallGrid(t, 10)}); err == nil {
 		t.Error("more users are expected than a mechanism takes")
 	}
 }
@@ -306,7 +306,7 @@ func TestQuantilesErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, x := range d.Values {
-				n, below, upTo := float64(s.n), float64(s.below(x.Number)), float64(s.atMost(x.Number))
+				n, below, upTo := float64(s.n), float64(s.Below(x.Number)), float64(s.AtMost(x.Number))
 				want := dec(p[j]).InexactFloat64() * n
 				if want-upTo > x.RankError95 || below-want > x.RankError95 {
 					far[j]++

@@ -1,6 +1,10 @@
 package mechanisms
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
+)
 
 // margin is the default utility of quantiles. With c users below x, C users at or below x and side weights A, B it is
 //
@@ -58,7 +62,7 @@ func (q *Query) margin(share int64) (*ranks, error) {
 		return nil, err
 	}
 	if min(u.a, u.b) < 1 || max(u.a, u.b) > 1000 || max(u.a, u.b)*u.q > 1e10 {
-		return nil, wrong("tilt", fmt.Sprintf("[%d, %d]", u.a, u.b),
+		return nil, parameter.Wrong("tilt", fmt.Sprintf("[%d, %d]", u.a, u.b),
 			"two whole numbers from 1 to 1000, times the denominator %d of p at most 10^10", u.q)
 	}
 	m.share = share

@@ -7,6 +7,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
@@ -70,7 +71,7 @@ func newClippedMeanGaussian(q *Query) (Mechanism, error) {
 func (q *Query) twoSums() twoSums { return twoSums{q.Grid, q.Grid.parts()} }
 
 func newTwoSums(q *Query) (Mechanism, error) {
-	num, den, err := positive(q.Epsilon)
+	num, den, err := parameter.Epsilon(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, er
 func (m *clippedMean) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeMean) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)

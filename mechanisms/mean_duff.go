@@ -29,7 +29,7 @@ func newMeanDuff(q *Query) (Mechanism, error) {
 }
 
 func (m *meanDuff) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	k := m.scratch.take(random)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
@@ -25,7 +26,7 @@ type meanLaplace struct {
 }
 
 func newMeanLaplace(q *Query) (Mechanism, error) {
-	num, den, err := positive(q.Epsilon)
+	num, den, err := parameter.Epsilon(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func newMeanLaplace(q *Query) (Mechanism, error) {
 }
 
 func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)

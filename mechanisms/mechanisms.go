@@ -12,7 +12,7 @@
 // query. Each mechanism has a file of its own with its statement, its proof and its source. Means and quantiles by
 // smooth sensitivity are in package smooth. A new statistic needs one such file and one row of the catalogue.
 //
-// A [Watch] is an alarm that looks at one window after another and costs ε once, until it fires.
+// Package watch has alarms, which look at one window after another and cost ε once, until they fire.
 //
 // A [Measure] favours some points of the grid over others before any data is seen ([Tapered] by default). A [Filter]
 // learns a measure from published values.

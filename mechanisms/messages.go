@@ -73,7 +73,7 @@ func (x *messages) begin(m *ranksLaw, s *Sample, count *NoisyCount, places *spre
 	x.ranksLaw, x.spread, x.rate, x.n, x.users, x.excess, x.err = m, places, m.alone, s.n, s.n, -1, nil
 	if count != nil {
 		x.rate = m.counted
-		x.users = min(max(0, count.Value), 2*maxUsers)
+		x.users = min(max(0, count.Value), 2*MaxUsers)
 		if x.n < x.users {
 			x.excess = 1
 		}

@@ -39,7 +39,7 @@ func newMode(q *Query) (Mechanism, error) {
 // Draw surveys the values of almost as many users as the best. A point of the rest is found by trying points of the
 // whole grid; it is asked for with a probability proportional to the rest, so that few tries are needed.
 func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	k := m.scratch.take(random)
@@ -77,4 +77,4 @@ func Lead95(epsilon float64, others int64) int64 {
 // popularity has the levels n_best − n_x.
 type popularity struct{ *Sample }
 
-func (s popularity) level(x int64) int64 { return s.most - (s.atMost(x) - s.below(x)) }
+func (s popularity) level(x int64) int64 { return s.most - (s.AtMost(x) - s.Below(x)) }

@@ -1,15 +1,19 @@
 package mechanisms
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
+)
 
 // New checks a query and returns its mechanism. What is wrong with the query is an [Error].
 func New(q Query) (Mechanism, error) {
 	r, ok := q.Statistic.find()
 	if !ok {
-		return nil, wrong("statistic", quoted(string(q.Statistic)), "%s", oneOf(Statistics()))
+		return nil, parameter.Wrong("statistic", parameter.Quoted(string(q.Statistic)), "%s", oneOf(Statistics()))
 	}
 	if q.Grid == nil {
-		return nil, wrong("bounds", "missing", "lower, upper and step")
+		return nil, parameter.Wrong("bounds", "missing", "lower, upper and step")
 	}
 	chosen := r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return q.ZCDP && o.forRho }))]
 	switch at := slices.IndexFunc(r.offers, func(o offer) bool {
@@ -18,7 +22,8 @@ func New(q Query) (Mechanism, error) {
 	case at >= 0:
 		chosen = r.offers[at]
 	case q.Mechanism != "":
-		return nil, wrong("mechanism", quoted(q.Mechanism), "one of those for statistic %s: %s", q.Statistic,
+		return nil, parameter.Wrong("mechanism", parameter.Quoted(q.Mechanism),
+			"one of those for statistic %s: %s", q.Statistic,
 			oneOf(Available(q.Statistic)))
 	case q.Statistic == Median || q.Statistic == Quantile:
 		chosen = q.byDefault()
@@ -34,7 +39,7 @@ func New(q Query) (Mechanism, error) {
 // check looks at the parameters that several mechanisms share and refuses those that the statistic or the chosen
 // mechanism does not take.
 func (q *Query) check(r row, chosen offer) error {
-	if _, _, err := positive(q.Epsilon); err != nil {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return err
 	}
 	everybody := []string{"p", "trim", "clip", "above", "below"} // of the mechanisms, if the statistic takes it
@@ -42,24 +47,24 @@ func (q *Query) check(r row, chosen offer) error {
 		switch {
 		case !p.given(q):
 		case len(p.Statistics) > 0 && !slices.Contains(r.takes, p.Name):
-			return wrong(p.Name, p.text(q), "none: statistic %s has no such parameter", q.Statistic)
+			return parameter.Wrong(p.Name, p.text(q), "none: statistic %s has no such parameter", q.Statistic)
 		case !slices.Contains(everybody, p.Name) && !slices.Contains(chosen.takes, p.Name):
-			return wrong(p.Name, p.text(q), "none: mechanism %s has no such parameter", chosen.name)
+			return parameter.Wrong(p.Name, p.text(q), "none: mechanism %s has no such parameter", chosen.name)
 		}
 	}
 	switch {
 	case q.ReplaceOne && !slices.Contains(chosen.takes, "replace_one"):
-		return wrong("replace_one", true, "false: mechanism %s has no such parameter", chosen.name)
+		return parameter.Wrong("replace_one", true, "false: mechanism %s has no such parameter", chosen.name)
 	case q.Calibration != "" && q.Calibration != "published":
-		return wrong("calibration", quoted(q.Calibration), "tight or published")
+		return parameter.Wrong("calibration", parameter.Quoted(q.Calibration), "tight or published")
 	case q.Clip != "" && q.Clip != "none":
-		return wrong("clip", quoted(q.Clip), "none, or nothing for an interval that the mechanism finds")
+		return parameter.Wrong("clip", parameter.Quoted(q.Clip), "none, or nothing for an interval that the mechanism finds")
 	case q.Clip == "none" && clips(chosen.name):
-		return wrong("clip", "none", "another mechanism than %s, which finds an interval", chosen.name)
+		return parameter.Wrong("clip", "none", "another mechanism than %s, which finds an interval", chosen.name)
 	case !slices.Contains([]string{"", "tapered", "cells", "uniform", "adaptive"}, q.Prior):
-		return wrong("prior", quoted(q.Prior), "adaptive, tapered, cells or uniform")
-	case q.ExpectedUsers < 0 || q.ExpectedUsers > maxUsers:
-		return wrong("expected_users", q.ExpectedUsers, "a whole number from 1 to %d", maxUsers)
+		return parameter.Wrong("prior", parameter.Quoted(q.Prior), "adaptive, tapered, cells or uniform")
+	case q.ExpectedUsers < 0 || q.ExpectedUsers > MaxUsers:
+		return parameter.Wrong("expected_users", q.ExpectedUsers, "a whole number from 1 to %d", MaxUsers)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // Form is how a parameter is written.
@@ -74,14 +76,14 @@ type Setting struct {
 func (p Parameter) Set(q *Query, v Setting) error {
 	for _, n := range v.Numbers {
 		if !p.Span.Holds(n) {
-			return wrong(p.Name, shown(n), "%s", p.Span.Want())
+			return parameter.Wrong(p.Name, parameter.Shown(n), "%s", p.Span.Want())
 		}
 	}
 	if p.Form == Word && !slices.Contains(p.Words, v.Word) {
-		return wrong(p.Name, v.Word, "%s", strings.Join(p.Words, " or "))
+		return parameter.Wrong(p.Name, v.Word, "%s", strings.Join(p.Words, " or "))
 	}
 	if p.Form == Pair && len(v.Numbers) != 2 {
-		return wrong(p.Name, listed(v.Numbers), "two whole numbers, for example %s", p.Example)
+		return parameter.Wrong(p.Name, listed(v.Numbers), "two whole numbers, for example %s", p.Example)
 	}
 	p.set(q, v)
 	return nil
@@ -94,7 +96,7 @@ func Parameters() []Parameter {
 			Meaning: "the δ of the draw, for the mechanisms `smooth_laplace` and `smooth_gaussian`",
 			set:     func(q *Query, v Setting) { q.Delta = v.Numbers[0] },
 			given:   func(q *Query) bool { return !q.Delta.IsZero() },
-			text:    func(q *Query) string { return shown(q.Delta) }},
+			text:    func(q *Query) string { return parameter.Shown(q.Delta) }},
 		{Name: "p", Required: true, Span: Span{Over: "0", Under: "1"}, Example: "0.99",
 			Meaning: "which quantile: 0.99 is the value that 99 % of the users do not exceed",
 			set:     func(q *Query, v Setting) { q.P = v.Numbers },
@@ -109,7 +111,7 @@ func Parameters() []Parameter {
 			Meaning: "the fraction of the users that is left out at each end",
 			set:     func(q *Query, v Setting) { q.Trim = v.Numbers[0] },
 			given:   func(q *Query) bool { return !q.Trim.IsZero() },
-			text:    func(q *Query) string { return shown(q.Trim) }},
+			text:    func(q *Query) string { return parameter.Shown(q.Trim) }},
 		{Name: "clip", Form: Word, Words: []string{"none"}, Absent: "the mechanism finds an interval", Example: "none",
 			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to the range " +
 				"of the data, where a few users make up much of the sum, and for fewer than about 40/ε users. Otherwise a part " +
@@ -120,11 +122,11 @@ func Parameters() []Parameter {
 		{Name: "above", Absent: "no limit", Example: "800", Meaning: "count only users whose value is greater than this",
 			set:   func(q *Query, v Setting) { q.Above = &v.Numbers[0] },
 			given: func(q *Query) bool { return q.Above != nil },
-			text:  func(q *Query) string { return shown(*q.Above) }},
+			text:  func(q *Query) string { return parameter.Shown(*q.Above) }},
 		{Name: "below", Absent: "no limit", Example: "100", Meaning: "count only users whose value is less than this",
 			set:   func(q *Query, v Setting) { q.Below = &v.Numbers[0] },
 			given: func(q *Query) bool { return q.Below != nil },
-			text:  func(q *Query) string { return shown(*q.Below) }},
+			text:  func(q *Query) string { return parameter.Shown(*q.Below) }},
 		{Name: "tilt", Form: Pair, Span: Span{Least: "1"}, Absent: "by `p`", Example: "[1, 3]",
 			Meaning: "how much the users below and above weigh, for the mechanism `margin`",
 			set: func(q *Query, v Setting) {
@@ -142,17 +144,17 @@ func Parameters() []Parameter {
 			Meaning: "how fast the smooth sensitivity of `smooth_*` falls as samples differ more",
 			set:     func(q *Query, v Setting) { q.Beta = v.Numbers[0] },
 			given:   func(q *Query) bool { return !q.Beta.IsZero() },
-			text:    func(q *Query) string { return shown(q.Beta) }},
+			text:    func(q *Query) string { return parameter.Shown(q.Beta) }},
 		{Name: "gamma", Span: Span{Over: "1"}, Absent: "2", Example: "3",
 			Meaning: "the exponent of the noise of `smooth_cauchy`",
 			set:     func(q *Query, v Setting) { q.Gamma = v.Numbers[0] },
 			given:   func(q *Query) bool { return !q.Gamma.IsZero() },
-			text:    func(q *Query) string { return shown(q.Gamma) }},
+			text:    func(q *Query) string { return parameter.Shown(q.Gamma) }},
 		{Name: "interval", Span: Span{Over: "0", Under: "1"}, Absent: "no interval", Example: "0.95",
 			Meaning: "the level of a confidence interval that is published with the value. It costs half of the ε",
 			set:     func(q *Query, v Setting) { q.Interval = &v.Numbers[0] },
 			given:   func(q *Query) bool { return q.Interval != nil },
-			text:    func(q *Query) string { return shown(*q.Interval) }},
+			text:    func(q *Query) string { return parameter.Shown(*q.Interval) }},
 	}
 	for i := range list {
 		for _, r := range catalogue() {

@@ -7,6 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // Piecewise Laplace (Durfee 2025, arXiv 2505.02798) on the distance of a quantile: instead of steps, a level that grows
@@ -24,7 +25,7 @@ import (
 
 func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	if q.Epsilon.Cmp(decimal.New(1, 6)) > 0 {
-		return nil, wrong("epsilon", shown(q.Epsilon), "at most 10^6 for mechanism piecewise_laplace")
+		return nil, parameter.Wrong("epsilon", parameter.Shown(q.Epsilon), "at most 10^6 for mechanism piecewise_laplace")
 	}
 	epsilon := q.Epsilon.InexactFloat64()
 	steps := int64(min(math.Ceil(epsilon/2), 512)) // times 2^53 points it fits into 62 bits

@@ -1,7 +1,6 @@
 package mechanisms
 
 import (
-	"fmt"
 	"math/big"
 	"strings"
 
@@ -64,34 +63,6 @@ func (q Query) Probabilities() []decimal.Decimal {
 // CountsUsers reports whether the query is for the number of all users, which other releases of the window may use.
 func (q Query) CountsUsers() bool { return q.Statistic == Count && q.Above == nil && q.Below == nil }
 
-// positive returns an ε > 0 as num/den in lowest terms, each at most 10^18.
-func positive(epsilon decimal.Decimal) (num, den uint64, err error) {
-	if epsilon.Sign() <= 0 {
-		return 0, 0, wrong("epsilon", shown(epsilon), "a number greater than 0")
-	}
-	limit := big.NewInt(1e18)
-	if epsilon.Exponent() >= -200 && epsilon.Exponent() <= 18 {
-		r := epsilon.Rat()
-		if r.Num().Cmp(limit) <= 0 && r.Denom().Cmp(limit) <= 0 {
-			return r.Num().Uint64(), r.Denom().Uint64(), nil
-		}
-	}
-	return 0, 0, wrong("epsilon", shown(epsilon), "at most 18 digits before and after the point together")
-}
-
-// fraction returns a probability in (0, 1) as p/q in lowest terms, q ≤ 10^9.
-func fraction(d decimal.Decimal) (p, q int64, err error) {
-	if d.Sign() <= 0 || d.Cmp(decimal.NewFromInt(1)) >= 0 {
-		return 0, 0, wrong("p", shown(d), "a number greater than 0 and less than 1")
-	}
-	if d.Exponent() >= -200 {
-		if r := d.Rat(); r.Denom().Cmp(big.NewInt(1e9)) <= 0 {
-			return r.Num().Int64(), r.Denom().Int64(), nil
-		}
-	}
-	return 0, 0, wrong("p", shown(d), "at most 9 digits after the point")
-}
-
 // measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
 // measure begins as the tapered one.
 func (q *Query) measure(digits int) *Measure {
@@ -136,15 +107,3 @@ func (h header) Counts() bool             { return false }
 
 // Errors is for a mechanism whose errors all depend on the data.
 func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
-
-// maxUsers is the largest sample: below it, the utilities fit into 62 bits. [New] refuses a query that expects more
-// users. A draw from a larger sample fails. That reveals that the sample is larger, but nothing else can be done.
-const maxUsers = 1 << 28
-
-func (s *Sample) check() error {
-	if s.n > maxUsers {
-		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: divide the "+
-			"users into more groups", maxUsers)
-	}
-	return nil
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // rankUtility is a utility of a point that depends on its rank alone: on how many users hold less, the same and more.
@@ -45,10 +46,10 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 	p, den := int64(1), int64(2)
 	if q.Statistic == Quantile {
 		if len(q.P) != 1 {
-			return nil, wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "one number greater than 0 and less than 1")
+			return nil, parameter.Wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "one number greater than 0 and less than 1")
 		}
 		var err error
-		if p, den, err = fraction(q.P[0]); err != nil {
+		if p, den, err = parameter.Probability(q.P[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +98,7 @@ func (m *ranks) base(public Public) *Measure {
 
 // measureOf checks what is drawn from and returns the base measure of the draw.
 func (m *ranks) measureOf(s *Sample, public Public) (*Measure, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	measure := m.base(public)
@@ -200,7 +201,7 @@ func (t *tour) next() (lo, hi, level int64) {
 func (t *tour) floor() int64 { return min(t.up.floor(), t.down.floor()) }
 
 func (t *tour) level(x int64) int64 {
-	below, upTo := t.sample.below(x), t.sample.atMost(x)
+	below, upTo := t.sample.Below(x), t.sample.AtMost(x)
 	return t.utility.level(below, upTo-below, t.sample.n-upTo)
 }
 

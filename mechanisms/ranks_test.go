@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/dptest"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // smallGrid returns a grid with the given number of points.
@@ -230,7 +231,7 @@ func TestRanksSampler(t *testing.T) {
 func TestMarginIsBestAtTheQuantile(t *testing.T) {
 	g := smallGrid(t, 5)
 	for _, p := range probabilities {
-		num, den, _ := fraction(dec(p))
+		num, den, _ := parameter.Probability(dec(p))
 		for _, sides := range [][2]int64{{1, 1}, {1, 3}, {2, 1}} {
 			u := margin{p: num, q: den, a: sides[0], b: sides[1]}
 			dptest.Samples(5, 7, func(h []int64) {
@@ -256,7 +257,7 @@ func TestDuffIsTheDistance(t *testing.T) {
 	const points, users, room = 3, 5, 22
 	g := smallGrid(t, points)
 	for _, p := range []string{"0.5", "0.25", "0.75", "0.4", "0.6"} {
-		num, den, _ := fraction(dec(p))
+		num, den, _ := parameter.Probability(dec(p))
 		distances := dptest.Distances(points, room, func(h []int64) int {
 			n := h[0] + h[1] + h[2]
 			rank := max(1, ceilDiv(num*n, den))
@@ -337,7 +338,7 @@ func TestRankErrors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				below, upTo := float64(s.below(d.Values[0].Number)), float64(s.atMost(d.Values[0].Number))
+				below, upTo := float64(s.Below(d.Values[0].Number)), float64(s.AtMost(d.Values[0].Number))
 				if n := float64(s.n); alpha*n-upTo > d.Values[0].RankError95 || below-alpha*n > d.Values[0].RankError95 {
 					far++
 				}

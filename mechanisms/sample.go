@@ -2,11 +2,16 @@ package mechanisms
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/louver/louver/mechanisms/smooth"
 )
+
+// MaxUsers is the largest sample: below it, the utilities fit into 62 bits. [New] refuses a query that expects more
+// users. A draw from a larger sample fails. That reveals that the sample is larger, but nothing else can be done.
+const MaxUsers = 1 << 28
 
 // Point is a grid index and how many users hold it. Index −1 is a value below the grid, N+1 one above.
 type Point struct{ Index, Count int64 }
@@ -68,8 +73,17 @@ func byIndex[P ~struct{ Index, Count int64 }](a, b P) int {
 // Users returns the exact number of users. It is private.
 func (s *Sample) Users() int64 { return s.n }
 
-// below returns how many users hold a value less than x.
-func (s *Sample) below(x int64) int64 { return s.before(s.position(x)) }
+// Check returns an error if there are more than [MaxUsers].
+func (s *Sample) Check() error {
+	if s.n > MaxUsers {
+		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: divide the "+
+			"users into more groups", MaxUsers)
+	}
+	return nil
+}
+
+// Below returns how many users hold a value less than the index x. It is private.
+func (s *Sample) Below(x int64) int64 { return s.before(s.position(x)) }
 
 // position returns that of the first distinct value of at least x.
 func (s *Sample) position(x int64) int {
@@ -77,8 +91,8 @@ func (s *Sample) position(x int64) int {
 	return j
 }
 
-// atMost returns how many users hold a value of at most x.
-func (s *Sample) atMost(x int64) int64 { return s.below(x + 1) }
+// AtMost returns how many users hold a value of at most the index x. It is private.
+func (s *Sample) AtMost(x int64) int64 { return s.Below(x + 1) }
 
 // before returns how many users hold the j smallest distinct values.
 func (s *Sample) before(j int) int64 {

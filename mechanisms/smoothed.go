@@ -55,7 +55,7 @@ func newSmoothed(name string) func(*Query) (Mechanism, error) {
 }
 
 func (m *smoothed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	x, err := m.inner.DrawWithin(s.added(), 0, m.grid.last, m.parts, random)

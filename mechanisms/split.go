@@ -41,7 +41,7 @@ func newSplit(q *Query) (Mechanism, error) {
 }
 
 func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	k := m.scratch.take(random)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
@@ -75,7 +76,7 @@ func newClippedSumGaussian(q *Query) (Mechanism, error) {
 }
 
 func newWholeSum(q *Query) (Mechanism, error) {
-	num, den, err := positive(q.Epsilon)
+	num, den, err := parameter.Epsilon(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, err
 func (m *clippedSum) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)
@@ -177,5 +178,5 @@ func (m *sums) beyond(s *Sample, c int64) int64 {
 	g := m.grid
 	upTo := floorDiv(c*m.unit-g.lo, g.width)  // the last point with v ≤ c
 	from := -floorDiv(c*m.unit+g.lo, g.width) // the first point with v ≥ −c
-	return s.n - s.atMost(min(upTo, g.last)) + s.below(min(max(from, 0), g.last+1))
+	return s.n - s.AtMost(min(upTo, g.last)) + s.Below(min(max(from, 0), g.last+1))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
@@ -62,7 +63,8 @@ const mostVarianceSteps = 1 << 28
 
 func newThreeSums(q *Query) (threeSums, error) {
 	if q.Grid.last > mostVarianceSteps {
-		return threeSums{}, wrong("step", q.Grid.step, "a step of which at most 2^28 lie between the bounds, for a %s",
+		return threeSums{}, parameter.Wrong("step", q.Grid.step,
+			"a step of which at most 2^28 lie between the bounds, for a %s",
 			q.Statistic)
 	}
 	x := threeSums{grid: q.Grid, root: q.Statistic == StdDev, shift: 3}
@@ -89,7 +91,7 @@ func newWholeVariance(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	num, den, err := positive(q.Epsilon)
+	num, den, err := parameter.Epsilon(q.Epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw
 func (m *clippedVariance) Errors(public Public) []Bound { return m.errors(math.NaN(), public.Users) }
 
 func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return Draw{}, err
 	}
 	source := exact.NewSource(random)

@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // arsinh is the noise sinh(σN)/σ, N standard normal ("arsinh-normal"); it gives ½ε²-zCDP for
@@ -41,7 +42,7 @@ func newArsinh(c calibration) (noise, *big.Rat, error) {
 		}
 	}
 	if math.IsInf(best, 1) || n.alpha(firstPrec).Lo.Sign() <= 0 {
-		return nil, nil, wrong("beta", text(beta),
+		return nil, nil, parameter.Wrong("beta", text(beta),
 			"√(beta(beta/sigma² + 1/sigma + 2)) < epsilon = %s, so a beta well below epsilon²/2", text(c.epsilon))
 	}
 	return n, beta, nil

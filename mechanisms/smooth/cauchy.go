@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // cauchy is the noise of density proportional to 1/(1+|z|^γ), γ > 1; γ = 2 is the Cauchy law.
@@ -38,13 +39,14 @@ func newCauchy(c calibration) (noise, *big.Rat, error) {
 		gamma = big.NewRat(2, 1)
 	}
 	if gamma.Cmp(one) <= 0 {
-		return nil, nil, wrong("gamma", text(gamma), "more than 1, or the density 1/(1+|z|^gamma) has no finite mass")
+		return nil, nil, parameter.Wrong("gamma", text(gamma),
+			"more than 1, or the density 1/(1+|z|^gamma) has no finite mass")
 	}
 	less := new(big.Rat).Sub(gamma, one)
 	beta := c.eighth()
 	if c.published {
 		if c.beta != nil {
-			return nil, nil, wrong("beta", text(c.beta), "none: the published calibration of cauchy sets beta itself")
+			return nil, nil, parameter.Wrong("beta", text(c.beta), "none: the published calibration of cauchy sets beta itself")
 		}
 		beta = new(big.Rat).Add(gamma, one)
 		beta.Quo(c.epsilon, beta.Mul(beta, big.NewRat(2, 1)))

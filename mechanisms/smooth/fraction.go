@@ -5,6 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // fraction is a number num/den in [0, 1) with at most 18 decimals.
@@ -13,7 +15,7 @@ type fraction struct{ num, den uint64 }
 func newFraction(name string, x decimal.Decimal) (fraction, error) {
 	r := x.Rat()
 	if r.Sign() < 0 || r.Cmp(big.NewRat(1, 1)) >= 0 || !r.Denom().IsUint64() || r.Denom().Uint64() > 1e18 {
-		return fraction{}, wrong(name, x, "a number of at least 0 and less than 1, of at most 18 decimals")
+		return fraction{}, parameter.Wrong(name, x, "a number of at least 0 and less than 1, of at most 18 decimals")
 	}
 	return fraction{r.Num().Uint64(), r.Denom().Uint64()}, nil
 }

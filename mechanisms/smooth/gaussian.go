@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // gaussian is the standard normal noise; it gives (ε, δ).
@@ -26,7 +27,7 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 	square := reach.Mul(reach)
 	half := alpha.Mul(alpha).Quo(whole(2, firstPrec))
 	byShift := reach.Mul(alpha).Add(half)
-	tooLarge := wrong("epsilon", text(c.epsilon),
+	tooLarge := parameter.Wrong("epsilon", text(c.epsilon),
 		"less: the calibration of gaussian holds up to roughly 70 ln(2/delta) only")
 	if !byShift.Before(epsilon) {
 		return nil, nil, tooLarge
@@ -36,7 +37,7 @@ func newGaussian(c calibration) (noise, *big.Rat, error) {
 	limit := roundDown(least(published, root.Sub(alpha).Quo(reach).Log()))
 	beta := c.betaOr(limit)
 	if beta.Cmp(limit) > 0 {
-		return nil, nil, wrong("beta", text(beta), "at most epsilon/(4(1 + ln(2/delta))) = %s", text(limit))
+		return nil, nil, parameter.Wrong("beta", text(beta), "at most epsilon/(4(1 + ln(2/delta))) = %s", text(limit))
 	}
 	if !byShift.Add(rational(beta, firstPrec)).Before(epsilon) {
 		return nil, nil, tooLarge

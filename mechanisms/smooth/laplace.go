@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // laplace is the noise of density ½e^−|z|; it gives (ε, δ).
@@ -38,15 +39,15 @@ func newLaplace(c calibration) (noise, *big.Rat, error) {
 	beta := c.betaOr(limit)
 	n := &laplace{c.epsilon, beta, c.delta, c.published}
 	if c.published && beta.Cmp(limit) > 0 {
-		return nil, nil, wrong("beta", text(beta), "at most epsilon/(2 ln(2/delta)) = %s", text(limit))
+		return nil, nil, parameter.Wrong("beta", text(beta), "at most epsilon/(2 ln(2/delta)) = %s", text(limit))
 	}
 	largest := n.largestAlpha(firstPrec).Lo
 	if largest.Sign() <= 0 {
-		return nil, nil, wrong("beta", text(beta),
+		return nil, nil, parameter.Wrong("beta", text(beta),
 			"a number so small that epsilon - (e^beta - 1)·ln(1/delta) + beta and epsilon - beta are more than 0")
 	}
 	if c.published && largest.Cmp(n.alpha(firstPrec).Hi) < 0 {
-		return nil, nil, wrong("epsilon", text(c.epsilon),
+		return nil, nil, parameter.Wrong("epsilon", text(c.epsilon),
 			"less, or calibration tight: the published one holds for small epsilon only")
 	}
 	return n, beta, nil

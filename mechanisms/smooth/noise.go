@@ -7,6 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // noise is the law of Z, symmetric about 0, with its calibrated α. |Z| is a formula in a few uniform numbers, so it can
@@ -55,7 +56,7 @@ func (c calibration) eighth() *big.Rat { return new(big.Rat).Mul(c.epsilon, big.
 // betaBelow checks β < limit, which rule describes.
 func betaBelow(beta, limit *big.Rat, rule string) error {
 	if beta.Cmp(limit) >= 0 {
-		return wrong("beta", text(beta), "less than %s = %s", rule, text(limit))
+		return parameter.Wrong("beta", text(beta), "less than %s = %s", rule, text(limit))
 	}
 	return nil
 }

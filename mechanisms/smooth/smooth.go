@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // Spec defines a release. Numbers are exact decimals: draws follow the law of their text.
@@ -74,7 +75,7 @@ var (
 // New checks a spec. Its errors give the parameter, its value and the valid values.
 func New(s Spec) (*Mechanism, error) {
 	if s.Last < 0 || s.Last > 1<<53 {
-		return nil, wrong("grid", s.Last, "a last index in 0..2^53")
+		return nil, parameter.Wrong("grid", s.Last, "a last index in 0..2^53")
 	}
 	if err := checkExponents(s); err != nil {
 		return nil, err
@@ -84,29 +85,31 @@ func New(s Spec) (*Mechanism, error) {
 		return nil, err
 	}
 	if s.Epsilon.Cmp(leastEpsilon) < 0 || s.Epsilon.Cmp(mostEpsilon) > 0 {
-		return nil, wrong("epsilon", s.Epsilon, "a number from %s to %s", leastEpsilon, mostEpsilon)
+		return nil, parameter.Wrong("epsilon", s.Epsilon, "a number from %s to %s", leastEpsilon, mostEpsilon)
 	}
 	if !s.Beta.IsZero() && s.Beta.Cmp(leastBeta) < 0 {
-		return nil, wrong("beta", s.Beta, "at least %s, or none", leastBeta)
+		return nil, parameter.Wrong("beta", s.Beta, "at least %s, or none", leastBeta)
 	}
 	if s.Gamma.Sign() < 0 || s.Gamma.Cmp(mostGamma) > 0 {
-		return nil, wrong("gamma", s.Gamma, "more than 1 and at most %s", mostGamma)
+		return nil, parameter.Wrong("gamma", s.Gamma, "more than 1 and at most %s", mostGamma)
 	}
 	if !s.Gamma.IsZero() && s.Noise != "cauchy" {
-		return nil, wrong("gamma", s.Gamma, "none: it is the exponent of cauchy, and %s has no such parameter", s.Noise)
+		return nil, parameter.Wrong("gamma", s.Gamma,
+			"none: it is the exponent of cauchy, and %s has no such parameter", s.Noise)
 	}
 	known := makers()
 	entry, ok := known[s.Noise]
 	if !ok {
-		return nil, wrong("noise", s.Noise, "one of %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		return nil, parameter.Wrong("noise", s.Noise, "one of %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	switch {
 	case entry.kind == privacy.Approximate && (s.Delta.Sign() <= 0 || s.Delta.Cmp(mostDelta) >= 0):
-		return nil, wrong("delta", s.Delta, "a number greater than 0 and less than %s: %s needs a delta", mostDelta, s.Noise)
+		return nil, parameter.Wrong("delta", s.Delta,
+			"a number greater than 0 and less than %s: %s needs a delta", mostDelta, s.Noise)
 	case entry.kind == privacy.Approximate && s.Delta.Cmp(leastDelta) < 0:
-		return nil, wrong("delta", s.Delta, "at least %s", leastDelta)
+		return nil, parameter.Wrong("delta", s.Delta, "at least %s", leastDelta)
 	case entry.kind != privacy.Approximate && !s.Delta.IsZero():
-		return nil, wrong("delta", s.Delta, "0: %s needs no delta", s.Noise)
+		return nil, parameter.Wrong("delta", s.Delta, "0: %s needs no delta", s.Noise)
 	}
 
 	c := calibration{epsilon: s.Epsilon.Rat(), delta: s.Delta.Rat(), published: s.Published}
@@ -118,8 +121,8 @@ func New(s Spec) (*Mechanism, error) {
 	}
 	m := &Mechanism{statistic: stat, last: s.Last}
 	if m.noise, m.beta, err = entry.make(c); err != nil {
-		if e := (*Error)(nil); errors.As(err, &e) {
-			err = wrong(e.Parameter, e.Value, "%s, for %s", e.Want, s.Noise)
+		if e := (*parameter.Error)(nil); errors.As(err, &e) {
+			err = parameter.Wrong(e.Parameter, e.Value, "%s, for %s", e.Want, s.Noise)
 		}
 		return nil, err
 	}
@@ -144,7 +147,7 @@ func checkExponents(s Spec) error {
 		value decimal.Decimal
 	}{{"p", s.P}, {"trim", s.Trim}, {"gamma", s.Gamma}, {"epsilon", s.Epsilon}, {"delta", s.Delta}, {"beta", s.Beta}} {
 		if e := x.value.Exponent(); e > most || e < -most {
-			return wrong(x.name, fmt.Sprintf("%se%d", x.value.Coefficient(), e), "a decimal exponent within ±%d", most)
+			return parameter.Wrong(x.name, fmt.Sprintf("%se%d", x.value.Coefficient(), e), "a decimal exponent within ±%d", most)
 		}
 	}
 	return nil
@@ -152,13 +155,13 @@ func checkExponents(s Spec) error {
 
 func newStatistic(s Spec) (statistic, error) {
 	if !slices.Contains([]string{"mean", "trimmed_mean", "median", "quantile"}, s.Statistic) {
-		return nil, wrong("statistic", s.Statistic, "mean, trimmed_mean, median or quantile")
+		return nil, parameter.Wrong("statistic", s.Statistic, "mean, trimmed_mean, median or quantile")
 	}
 	if s.Statistic != "quantile" && !s.P.IsZero() {
-		return nil, wrong("p", s.P, "none: a %s has no such parameter", s.Statistic)
+		return nil, parameter.Wrong("p", s.P, "none: a %s has no such parameter", s.Statistic)
 	}
 	if s.Statistic != "trimmed_mean" && !s.Trim.IsZero() {
-		return nil, wrong("trim", s.Trim, "none: a %s has no such parameter", s.Statistic)
+		return nil, parameter.Wrong("trim", s.Trim, "none: a %s has no such parameter", s.Statistic)
 	}
 	switch s.Statistic {
 	case "mean", "trimmed_mean":
@@ -167,7 +170,7 @@ func newStatistic(s Spec) (statistic, error) {
 			return nil, err
 		}
 		if s.Trim.Cmp(decimal.New(5, -1)) >= 0 {
-			return nil, wrong("trim", s.Trim, "at least 0 and less than 0.5, so that something is left")
+			return nil, parameter.Wrong("trim", s.Trim, "at least 0 and less than 0.5, so that something is left")
 		}
 		if s.ReplaceOne {
 			return replaceTrimmed{trimmed{trim}}, nil
@@ -184,7 +187,7 @@ func newStatistic(s Spec) (statistic, error) {
 		return nil, err
 	}
 	if s.P.IsZero() {
-		return nil, wrong("p", 0, "a number greater than 0 and less than 1")
+		return nil, parameter.Wrong("p", 0, "a number greater than 0 and less than 1")
 	}
 	if s.ReplaceOne {
 		return replaceQuantile{quantile{p}}, nil
@@ -193,7 +196,7 @@ func newStatistic(s Spec) (statistic, error) {
 }
 
 func errNotPublished(name string) error {
-	return wrong("calibration", "published", "tight: there is no published calibration of %s", name)
+	return parameter.Wrong("calibration", "published", "tight: there is no published calibration of %s", name)
 }
 
 // Promise returns the cost of every draw.

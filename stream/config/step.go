@@ -6,7 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 )
 
 // Lasting is what an alarm and a figure on change have in common. Each has instances: an instance is charged once,
@@ -14,8 +14,8 @@ import (
 type Lasting struct {
 	Name string
 	// Mechanism decides when an instance fires.
-	Mechanism *mechanisms.Watch
-	Query     mechanisms.WatchQuery
+	Mechanism *watch.Watch
+	Query     watch.Query
 	// FalseAlarmsPer is the time that the probability of a false alarm is for.
 	FalseAlarmsPer time.Duration
 	// AtMost limits the instances that count in a period of the budget.
@@ -26,7 +26,7 @@ type Lasting struct {
 	Where string
 }
 
-// Price returns what the test of one instance costs a user, over all windows and groups: see mechanisms.Watch.
+// Price returns what the test of one instance costs a user, over all windows and groups: see watch.Watch.
 func (l *Lasting) Price() []budget.Item {
 	return []budget.Item{{Promise: l.Mechanism.Promise(), Times: 1}}
 }
@@ -51,7 +51,7 @@ type OnChange struct {
 // Price returns what one instance costs a user, with what is drawn anew when it fires.
 //
 // Adaptive composition: given all that was published before, the outcomes of the test, over all windows and groups, are
-// ε_test-DP (mechanisms.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP.
+// ε_test-DP (watch.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP.
 // So everything that an instance publishes is (ε_test + ε_draw)-DP.
 func (c *OnChange) Price() []budget.Item { return append(c.Lasting.Price(), c.Redraw()...) }
 

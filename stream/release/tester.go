@@ -4,22 +4,23 @@ import (
 	"io"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 )
 
-// tester makes the instances of a step. [mechanisms.Watch] does, by way of testerOf; tests have others.
+// tester makes the instances of a step. [watch.Watch] does, by way of testerOf; tests have others.
 type tester interface {
 	Arm(random io.Reader) (armed, error)
 	Resume(secret []byte) (armed, error)
 }
 
-// armed is an armed instance, as [mechanisms.Armed] is.
+// armed is an armed instance, as [watch.Armed] is.
 type armed interface {
 	Look(groups []*mechanisms.Sample, random io.Reader) (group int, err error)
 	LookFrom(groups []*mechanisms.Sample, last []int64, random io.Reader) (group int, err error)
 	MarshalText() ([]byte, error)
 }
 
-type testerOf struct{ watch *mechanisms.Watch }
+type testerOf struct{ watch *watch.Watch }
 
 func (a testerOf) Arm(random io.Reader) (armed, error) { return a.watch.Arm(random) }
 func (a testerOf) Resume(secret []byte) (armed, error) { return a.watch.Resume(secret) }

@@ -6,6 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
@@ -77,18 +78,18 @@ func (r *releaseNode) checkChange() {
 // change makes the watch of a sound release on change.
 func (r *releaseNode) change(s *config.Stream) config.OnChange {
 	const day = 24 * time.Hour
-	q := mechanisms.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
+	q := watch.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
 		Windows: int64((day-1)/s.Window.Every) + 1, Groups: int64(len(s.Groups))}
 	w := config.OnChange{Release: &r.Release, Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups),
 		Lasting: config.Lasting{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where,
-			Query: mechanisms.WatchQuery{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Groups: q.Groups,
+			Query: watch.Query{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Groups: q.Groups,
 				Windows: q.Windows, Grid: s.Grid}}}
 	if r.Mechanism == nil { // it was refused before
 		return w
 	}
 	q.P = r.Query.Probabilities()[0]
 	var err error
-	if w.Mechanism, err = mechanisms.NewChangeWatch(q); err != nil {
+	if w.Mechanism, err = watch.NewChange(q); err != nil {
 		refuse(r.Mapping, err)
 		return w
 	}

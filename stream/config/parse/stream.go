@@ -83,7 +83,7 @@ var streamForm = form.Form{
 		Meaning: "alarms that look at every group of every window. Each costs its `epsilon` once from arming to " +
 			"firing, however many windows it looks at. It counts everybody, and its records are published with the " +
 			"figures",
-		Value: form.Into(form.ListOf(watch(), "watches, for example "+aWatch, 1, 100),
+		Value: form.Into(form.ListOf(alarm(), "watches, for example "+aWatch, 1, 100),
 			func(s *streamNode, v []watchNode) { s.watches = v })},
 	{Name: "min_users", Absent: "nothing is withheld", Example: "{count: 50, release: users}",
 		Meaning: "withhold the other releases of a window and group when a released count is low. They are charged " +

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
@@ -16,7 +17,7 @@ import (
 // watchNode is a watch and its place. Its mechanism is made later.
 type watchNode struct {
 	config.Alarm
-	condition mechanisms.Condition
+	condition watch.Condition
 	form.Mapping
 	sound bool // it has no faults of its own
 }
@@ -88,7 +89,7 @@ var falseAlarmsForm = form.Form{
 		Value: form.Into(form.Duration(time.Second), func(f *falseAlarms, v time.Duration) { f.per = v })},
 }
 
-func watch() form.Kind[watchNode] {
+func alarm() form.Kind[watchNode] {
 	return form.MappingOf(watchForm, func(m form.Mapping, w *watchNode, ok bool) {
 		w.Lasting.Where, w.Mapping, w.sound = m.Where(), m, ok
 		if v, given := m.Values["hold"]; given && w.Hold > farthestHold {
@@ -101,10 +102,10 @@ func watch() form.Kind[watchNode] {
 // watch makes the mechanism of a sound watch.
 func (w *watchNode) watch(s *config.Stream) {
 	q := &w.Query
-	q.Conditions, q.Grid, q.Groups = []mechanisms.Condition{w.condition}, s.Grid, int64(len(s.Groups))
+	q.Conditions, q.Grid, q.Groups = []watch.Condition{w.condition}, s.Grid, int64(len(s.Groups))
 	q.Windows = max(1, int64((w.FalseAlarmsPer+s.Window.Every-1)/s.Window.Every))
 	var err error
-	if w.Mechanism, err = mechanisms.NewWatch(*q); err != nil {
+	if w.Mechanism, err = watch.New(*q); err != nil {
 		refuse(w.Mapping, err)
 		return
 	}

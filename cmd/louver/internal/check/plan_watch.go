@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -40,7 +41,7 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least "+
 			"--every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
 	}
-	q := mechanisms.WatchQuery{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1,
+	q := watch.Query{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1,
 		Groups: c.WatchGroups}
 	if c.Lower != nil && c.Upper != nil && c.Step != nil {
 		var err error

@@ -8,6 +8,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 )
@@ -35,7 +36,7 @@ type sight struct {
 }
 
 // sees says what a watch sees among so many users; 0 if unknown.
-func sees(w *mechanisms.Watch, users int64) sight {
+func sees(w *watch.Watch, users int64) sight {
 	s := sight{Margin: w.Margin(), Excess: w.Excess95()}
 	if users > 0 {
 		most := w.Most(users)

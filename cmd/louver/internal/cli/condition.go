@@ -6,16 +6,17 @@ import (
 	"strings"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 )
 
 // NewWatch makes a watch for the condition of --watch.
-func NewWatch(text string, q mechanisms.WatchQuery) (*mechanisms.Watch, error) {
-	condition, err := mechanisms.ParseCondition(text)
+func NewWatch(text string, q watch.Query) (*watch.Watch, error) {
+	condition, err := watch.ParseCondition(text)
 	if err != nil {
 		return nil, inCondition(err)
 	}
-	q.Conditions = []mechanisms.Condition{condition}
-	w, err := mechanisms.NewWatch(q)
+	q.Conditions = []watch.Condition{condition}
+	w, err := watch.New(q)
 	return w, inCondition(err)
 }
 

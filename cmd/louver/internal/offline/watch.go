@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/replay"
@@ -73,7 +74,7 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 }
 
 // watching checks the flags.
-func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error) {
+func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	var s windows.Schedule
 	for _, f := range []struct{ flag, value, want string }{
 		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
@@ -118,7 +119,7 @@ func (c *ReleaseCommand) watching() (*mechanisms.Watch, windows.Schedule, error)
 	if err != nil {
 		return nil, s, err
 	}
-	w, err := cli.NewWatch(c.Watch, mechanisms.WatchQuery{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
+	w, err := cli.NewWatch(c.Watch, watch.Query{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
 		Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
 	return w, s, err
 }

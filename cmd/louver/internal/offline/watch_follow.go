@@ -9,11 +9,12 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/windows"
 )
 
 // follow looks at one window after another, arms the watch again where that is allowed, and prints what it says.
-func (c *ReleaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Schedule,
+func (c *ReleaseCommand) follow(out io.Writer, w *watch.Watch, s windows.Schedule,
 	samples map[int64]*mechanisms.Sample) error {
 	f := &followed{ReleaseCommand: c, out: out, watch: w, samples: samples}
 	var last windows.Window
@@ -42,9 +43,9 @@ func (c *ReleaseCommand) follow(out io.Writer, w *mechanisms.Watch, s windows.Sc
 type followed struct {
 	*ReleaseCommand
 	out      io.Writer
-	watch    *mechanisms.Watch
+	watch    *watch.Watch
 	samples  map[int64]*mechanisms.Sample
-	armed    *mechanisms.Armed
+	armed    *watch.Armed
 	instance int
 	fired    int64 // end of the window in which the last instance did
 	over     bool  // it is said that there is no other instance

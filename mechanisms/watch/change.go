@@ -1,10 +1,13 @@
-package mechanisms
+package watch
 
 import (
 	"errors"
 	"io"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // ChangeQuery asks whether quantiles that were published still hold: of each group, whether the last value lies between
@@ -18,11 +21,12 @@ type ChangeQuery struct {
 	// FalseAlarms in (0, 1) bounds the probability of any change being found in Windows windows of Groups groups where
 	// there is none. Required.
 	FalseAlarms decimal.Decimal
-	// Windows ≥ 1 and Groups ≥ 1 are as in WatchQuery.
+	// Windows ≥ 1 and Groups ≥ 1 are as in Query.
 	Windows, Groups int64
 }
 
-// NewChangeWatch returns the [Watch] of a query. Its instances look with [Armed.LookFrom]. The error is an [Error].
+// NewChange returns the [Watch] of a query. Its instances look with [Armed.LookFrom]. The error is a
+// [mechanisms.Error].
 //
 // Of a group whose last value is x it has two conditions, of which one fires if x is too high now and one if it is too
 // low:
@@ -33,30 +37,33 @@ type ChangeQuery struct {
 // they are the same for neighbours. For m = max(p, 1−p), both a* = m + t and the sum of the opposite ranges, 2m, enter:
 // ε = (m + t)·r_ρ + 2m·r_ν. One instance serves all groups of a figure, since a user may be in another group in every
 // window. What is drawn anew after it has fired is charged beside.
-func NewChangeWatch(q ChangeQuery) (*Watch, error) {
-	w, err := newWatch("watch_epsilon",
-		WatchQuery{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Windows: q.Windows, Groups: q.Groups}, 2)
+func NewChange(q ChangeQuery) (*Watch, error) {
+	w, err := prepare("watch_epsilon",
+		Query{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Windows: q.Windows, Groups: q.Groups}, 2)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := fraction(q.P); err != nil {
+	if _, _, err := parameter.Probability(q.P); err != nil {
 		return nil, err
 	}
 	if q.Tolerance.Sign() <= 0 || q.Tolerance.Exponent() < -9 {
-		return nil, wrong("tolerance", shown(q.Tolerance), "a number greater than 0 with at most 9 digits after the point")
+		return nil, parameter.Wrong("tolerance", parameter.Shown(q.Tolerance),
+			"a number greater than 0 with at most 9 digits after the point")
 	}
-	lowNum, lowDen, err := fraction(q.P.Sub(q.Tolerance))
+	lowNum, lowDen, err := parameter.Probability(q.P.Sub(q.Tolerance))
 	if err != nil {
-		return nil, wrong("tolerance", shown(q.Tolerance), "less than p and less than 1 − p, for p = %s", shown(q.P))
+		return nil, parameter.Wrong("tolerance", parameter.Shown(q.Tolerance),
+			"less than p and less than 1 − p, for p = %s", parameter.Shown(q.P))
 	}
-	highNum, highDen, err := fraction(q.P.Add(q.Tolerance))
+	highNum, highDen, err := parameter.Probability(q.P.Add(q.Tolerance))
 	if err != nil {
-		return nil, wrong("tolerance", shown(q.Tolerance), "less than p and less than 1 − p, for p = %s", shown(q.P))
+		return nil, parameter.Wrong("tolerance", parameter.Shown(q.Tolerance),
+			"less than p and less than 1 − p, for p = %s", parameter.Shown(q.P))
 	}
 	w.follows, w.den = true, leastCommonMultiple(lowDen, highDen)
 	w.tests = []test{
-		{counted: func(s *Sample, x int64) int64 { return s.below(x) }, hit: highDen - highNum, miss: -highNum, den: highDen},
-		{counted: func(s *Sample, x int64) int64 { return s.atMost(x) }, hit: lowNum - lowDen, miss: lowNum, den: lowDen},
+		{counted: (*mechanisms.Sample).Below, hit: highDen - highNum, miss: -highNum, den: highDen},
+		{counted: (*mechanisms.Sample).AtMost, hit: lowNum - lowDen, miss: lowNum, den: lowDen},
 	}
 	for i := range w.tests {
 		w.tests[i].refine(w.den)
@@ -66,7 +73,7 @@ func NewChangeWatch(q ChangeQuery) (*Watch, error) {
 
 // LookFrom is [Armed.Look] for a watch for changes: last are the groups' last values, as grid indices. They must be
 // public.
-func (a *Armed) LookFrom(groups []*Sample, last []int64, random io.Reader) (group int, err error) {
+func (a *Armed) LookFrom(groups []*mechanisms.Sample, last []int64, random io.Reader) (group int, err error) {
 	if !a.watch.follows || len(last) != len(groups) {
 		return -1, errors.New("the last value of each group is wanted, and a watch for changes")
 	}

@@ -1,4 +1,10 @@
-package mechanisms
+// Package watch looks at one window after another until a condition holds, and costs its ε once, however many windows
+// that takes.
+//
+// A [Watch] waits for a [Condition] on the users of a group ([New]), or for a published quantile to hold no longer
+// ([NewChange]). Its public figures say beforehand how far beyond the condition it fires ([Watch.Margin]) and what it
+// sees ([Watch.Excess95]). [Watch.Arm] makes an instance with its secret.
+package watch
 
 import (
 	"errors"
@@ -9,11 +15,13 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// WatchQuery is an alarm as it is asked for.
-type WatchQuery struct {
+// Query is an alarm as it is asked for.
+type Query struct {
 	// Conditions are what the watch waits for, in every group of every window. At least one; mostly there is one.
 	Conditions []Condition
 	// Epsilon > 0 is what a user loses from arming to firing, over all windows and groups together. Required.
@@ -27,10 +35,10 @@ type WatchQuery struct {
 	// Groups ≥ 1 is how many groups a window has; 0 is 1.
 	Groups int64
 	// Grid is that of the values. Required.
-	Grid *Grid
+	Grid *mechanisms.Grid
 }
 
-// Watch is a checked WatchQuery with its public figures. Watch.Arm makes an [Armed] watch, which looks at one window
+// Watch is a checked Query with its public figures. Watch.Arm makes an [Armed] watch, which looks at one window
 // after another until it fires. This costs ε once, however many windows it looks at.
 //
 // A condition sums up q = Σ_users φ(v), where φ lies in [−a, b] and is 0 for who is absent. With a secret ρ ≥ 0, drawn
@@ -58,21 +66,21 @@ type WatchQuery struct {
 // One ρ serves one instance: with a fresh ρ in every window, step (1) would be paid in each.
 //
 // Source: AboveThreshold of Dwork & Roth 2014, section 3.6, and Lyu, Su & Li 2017 on what is sound of its variants. The
-// noise is one-sided here, as in [aboveThreshold].
+// noise is one-sided here, as in the mechanism above_threshold.
 type Watch struct {
 	tests       []test
 	epsilon     *big.Rat
 	promise     privacy.Promise
 	den         int64 // units in a user
-	plan        watchPlan
+	plan        plan
 	comparisons float64 // that the false alarms are shared among
 	falseAlarms float64
 	follows     bool // its conditions compare with the last values
 }
 
-// watchPlan holds the choices of a watch that do not change its ε: how ε is divided, and how far beyond the target to
+// plan holds the choices of a watch that do not change its ε: how ε is divided, and how far beyond the target to
 // fire.
-type watchPlan struct {
+type plan struct {
 	share  int64      // of shares of the weight is on r_ρ
 	margin int64      // c, in units
 	rho    exact.Rate // r_ρ a unit
@@ -82,12 +90,12 @@ type watchPlan struct {
 // shares is the number of parts that ε is divided into between ρ and ν.
 const shares = 100
 
-// NewWatch checks a query and chooses the margin and the split of ε. The error is an [Error].
-func NewWatch(q WatchQuery) (*Watch, error) {
+// New checks a query and chooses the margin and the split of ε. The error is a [mechanisms.Error].
+func New(q Query) (*Watch, error) {
 	if len(q.Conditions) == 0 {
-		return nil, wrong("conditions", "(none)", "what to watch for, such as above: 2000, more_than: 0.01")
+		return nil, parameter.Wrong("conditions", "(none)", "what to watch for, such as above: 2000, more_than: 0.01")
 	}
-	w, err := newWatch("epsilon", q, len(q.Conditions))
+	w, err := prepare("epsilon", q, len(q.Conditions))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +106,7 @@ func NewWatch(q WatchQuery) (*Watch, error) {
 		}
 		w.tests = append(w.tests, t)
 		if w.den = leastCommonMultiple(w.den, t.den); w.den > 1e9 {
-			return nil, wrong("more_than", "(several)", "shares that have a common denominator of at most 10^9")
+			return nil, parameter.Wrong("more_than", "(several)", "shares that have a common denominator of at most 10^9")
 		}
 	}
 	for i := range w.tests {
@@ -107,34 +115,35 @@ func NewWatch(q WatchQuery) (*Watch, error) {
 	return w, w.choose()
 }
 
-// newWatch checks what all watches have in common. It has no tests yet.
-func newWatch(epsilon string, q WatchQuery, tests int) (*Watch, error) {
-	if _, _, err := positive(q.Epsilon); err != nil {
+// prepare checks what all watches have in common. It has no tests yet.
+func prepare(epsilon string, q Query, tests int) (*Watch, error) {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return nil, renamed(err, epsilon)
 	}
 	if q.FalseAlarms.Sign() <= 0 || q.FalseAlarms.Cmp(decimal.NewFromInt(1)) >= 0 {
-		return nil, wrong("false_alarms", shown(q.FalseAlarms), "a probability greater than 0 and less than 1")
+		return nil, parameter.Wrong("false_alarms", parameter.Shown(q.FalseAlarms),
+			"a probability greater than 0 and less than 1")
 	}
 	if q.Windows < 1 {
-		return nil, wrong("windows", q.Windows, "at least 1 window in the time that false_alarms is for")
+		return nil, parameter.Wrong("windows", q.Windows, "at least 1 window in the time that false_alarms is for")
 	}
 	if q.Groups < 0 {
-		return nil, wrong("groups", q.Groups, "at least 1 group")
+		return nil, parameter.Wrong("groups", q.Groups, "at least 1 group")
 	}
 	return &Watch{epsilon: q.Epsilon.Rat(), promise: privacy.NewPure(q.Epsilon), den: 1,
 		falseAlarms: q.FalseAlarms.InexactFloat64(),
 		comparisons: float64(q.Windows) * float64(max(q.Groups, 1)) * float64(tests)}, nil
 }
 
-// renamed is an [Error] about a parameter that has another name here.
-func renamed(err error, parameter string) error {
-	if e := (*Error)(nil); errors.As(err, &e) {
-		return &Error{Parameter: parameter, Value: e.Value, Want: e.Want}
+// renamed is a [parameter.Error] about a parameter that has another name here.
+func renamed(err error, name string) error {
+	if e := (*parameter.Error)(nil); errors.As(err, &e) {
+		return &parameter.Error{Parameter: name, Value: e.Value, Want: e.Want}
 	}
 	return err
 }
 
-// span is ε divided by the unit of the rates when share parts of them are ρ's: see Watch. It is in units and shares.
+// span is ε divided by the unit of the rates when share parts of them are ρ's: see [Watch]. It is in units and shares.
 func (w *Watch) span(share int64) int64 {
 	var a, b int64 // a* and b*
 	for _, t := range w.tests {
@@ -149,12 +158,12 @@ func (w *Watch) span(share int64) int64 {
 }
 
 // divide returns the plan in which share parts are ρ's. Its margin is 0.
-func (w *Watch) divide(share int64) watchPlan {
+func (w *Watch) divide(share int64) plan {
 	part := new(big.Rat).Quo(w.epsilon, new(big.Rat).SetInt64(w.span(share)))
 	rate := func(parts int64) exact.Rate {
 		return exact.NewRate(new(big.Rat).Mul(part, new(big.Rat).SetInt64(parts)))
 	}
-	return watchPlan{share: share, rho: rate(share), nu: rate(shares - share)}
+	return plan{share: share, rho: rate(share), nu: rate(shares - share)}
 }
 
 // Promise returns the cost of an instance, from arming to firing.
@@ -172,7 +181,7 @@ func (w *Watch) Arm(random io.Reader) (*Armed, error) {
 // it shows nothing of ρ.
 type Armed struct {
 	watch *Watch
-	plan  watchPlan
+	plan  plan
 	rho   *big.Int // in units
 	fired bool
 }
@@ -186,7 +195,7 @@ var errFired = errors.New("the watch has fired: arm it again, which costs ε aga
 //
 // A window is looked at once. A caller that repeats it, for example after a crash, has to be sure that nobody saw the
 // first outcome.
-func (a *Armed) Look(groups []*Sample, random io.Reader) (group int, err error) {
+func (a *Armed) Look(groups []*mechanisms.Sample, random io.Reader) (group int, err error) {
 	if a.watch.follows {
 		return -1, errors.New("a watch for a change needs the last values: ask LookFrom")
 	}
@@ -194,12 +203,12 @@ func (a *Armed) Look(groups []*Sample, random io.Reader) (group int, err error) 
 }
 
 // look looks at the groups; last holds what the conditions compare with, if they compare with anything.
-func (a *Armed) look(groups []*Sample, last []int64, random io.Reader) (group int, err error) {
+func (a *Armed) look(groups []*mechanisms.Sample, last []int64, random io.Reader) (group int, err error) {
 	if a.fired {
 		return -1, errFired
 	}
 	for _, s := range groups {
-		if err := s.check(); err != nil {
+		if err := s.Check(); err != nil {
 			return -1, err
 		}
 	}
@@ -213,7 +222,7 @@ func (a *Armed) look(groups []*Sample, last []int64, random io.Reader) (group in
 }
 
 // first returns the first group in which a condition fires, or −1.
-func (a *Armed) first(groups []*Sample, last []int64, source *exact.Source) int {
+func (a *Armed) first(groups []*mechanisms.Sample, last []int64, source *exact.Source) int {
 	for g, s := range groups {
 		for _, t := range a.watch.tests {
 			if source.ExpCoinOf(a.plan.nu, a.short(t.level(s, last[g])-t.target)) {

@@ -1,16 +1,18 @@
-package mechanisms
+package watch
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/louver/louver/mechanisms"
 )
 
 // slow is the alarm "more than 1 % of the users above 2000" over a month of minutes, at most one false alarm in 20
 // months.
 func slow(t testing.TB, epsilon string, groups int64) *Watch {
 	t.Helper()
-	w, err := NewWatch(WatchQuery{Conditions: []Condition{{Above: new(dec("2000")), MoreThan: new(dec("0.01"))}},
+	w, err := New(Query{Conditions: []Condition{{Above: new(dec("2000")), MoreThan: new(dec("0.01"))}},
 		Epsilon:     dec(epsilon),
 		FalseAlarms: dec("0.05"), Windows: 43_200, Groups: groups, Grid: grid(t, "0", "60000", "1")})
 	if err != nil {
@@ -108,13 +110,13 @@ func TestWatchFalseAlarms(t *testing.T) {
 func TestWatchFalseAlarmsTossed(t *testing.T) {
 	const n, windows, promised = 20_000, 30, 0.1
 	g := smallGrid(t, 2)
-	w, err := NewWatch(WatchQuery{Conditions: []Condition{{Above: new(dec("0")), MoreThan: new(dec("0.25"))}},
+	w, err := New(Query{Conditions: []Condition{{Above: new(dec("0")), MoreThan: new(dec("0.25"))}},
 		Epsilon:     dec("1"),
 		FalseAlarms: dec("0.1"), Windows: windows, Groups: 2, Grid: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := []*Sample{sampleOf(g, []int64{75, 25}), sampleOf(g, []int64{75, 25})}
+	quiet := []*mechanisms.Sample{sampleOf(g, []int64{75, 25}), sampleOf(g, []int64{75, 25})}
 	random := rand.NewChaCha8([32]byte{43})
 	alarms := 0
 	for range n {

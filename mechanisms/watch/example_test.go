@@ -1,11 +1,16 @@
-package mechanisms_test
+package watch_test
 
 import (
 	"crypto/rand"
 	"fmt"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/watch"
 )
+
+func dec(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
 // An alarm on slow answers: more than 1 % of the users above 2 s, at most one false alarm in twenty months of minutes.
 // Its figures are public and known before there are any data. It is armed once, and checks every minute until it fires.
@@ -16,8 +21,8 @@ func ExampleWatch() {
 		return
 	}
 	limit, share := dec("2000"), dec("0.01")
-	watch, err := mechanisms.NewWatch(mechanisms.WatchQuery{
-		Conditions:  []mechanisms.Condition{{Above: &limit, MoreThan: &share}},
+	w, err := watch.New(watch.Query{
+		Conditions:  []watch.Condition{{Above: &limit, MoreThan: &share}},
 		Epsilon:     dec("1"),
 		FalseAlarms: dec("0.05"), Windows: 30 * 24 * 60,
 		Grid: grid,
@@ -26,10 +31,10 @@ func ExampleWatch() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("costs ε %s once; sees %.0f users too many at once, 19 times in 20\n", watch.Promise().Epsilon,
-		watch.Excess95())
+	fmt.Printf("costs ε %s once; sees %.0f users too many at once, 19 times in 20\n", w.Promise().Epsilon,
+		w.Excess95())
 
-	armed, err := watch.Arm(rand.Reader)
+	armed, err := w.Arm(rand.Reader)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -58,19 +63,19 @@ func ExampleWatch() {
 
 // Draws a median again only after it has changed. A watch compares every window with the last value, and costs ε once
 // until that value no longer holds.
-func ExampleNewChangeWatch() {
+func ExampleNewChange() {
 	grid, err := mechanisms.NewGrid(dec("0"), dec("1000"), dec("1"))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	watch, err := mechanisms.NewChangeWatch(mechanisms.ChangeQuery{P: dec("0.5"), Tolerance: dec("0.05"),
+	w, err := watch.NewChange(watch.ChangeQuery{P: dec("0.5"), Tolerance: dec("0.05"),
 		Epsilon: dec("1"), FalseAlarms: dec("0.0001"), Windows: 1440})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	armed, err := watch.Arm(rand.Reader)
+	armed, err := w.Arm(rand.Reader)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,8 +1,11 @@
-package mechanisms
+package watch
 
 import (
 	"math"
 	"sort"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // What a watch will see, from public figures alone: how far beyond the target it fires, how often it fires without
@@ -24,7 +27,7 @@ func (w *Watch) choose() error {
 		}
 	}
 	if math.IsInf(least, 1) {
-		return wrong("epsilon", w.promise.Epsilon, "an ε with which fewer than 2^28 users too many are seen")
+		return parameter.Wrong("epsilon", w.promise.Epsilon, "an ε with which fewer than 2^28 users too many are seen")
 	}
 	return nil
 }
@@ -34,21 +37,21 @@ func (w *Watch) choose() error {
 // While q ≤ target, a comparison fires with probability at most E[e^{−r_ν(c+ρ)}] = e^{−r_ν·c}·quiet. That holds for the
 // first one after arming, and later ones are asked only of a ρ that was silent until then, which is a larger one. So
 // the probability of any of them is at most their number times this, however often the watch is armed anew.
-func (w *Watch) margin(p watchPlan) (units int64, ok bool) {
+func (w *Watch) margin(p plan) (units int64, ok bool) {
 	c := math.Log(w.comparisons*p.quiet()/w.falseAlarms) / p.nu.Float()
 	c = math.Ceil(c * (1 + 1e-12))
-	return int64(max(c, 0)), c <= float64(maxUsers*w.den)
+	return int64(max(c, 0)), c <= float64(mechanisms.MaxUsers*w.den)
 }
 
 // quiet is E[e^{−r_ν·ρ}] = (1 − e^{−r_ρ})/(1 − e^{−r_ρ−r_ν}), the rates by the unit.
-func (p watchPlan) quiet() float64 {
+func (p plan) quiet() float64 {
 	return math.Expm1(-p.rho.Float()) / math.Expm1(-p.rho.Float()-p.nu.Float())
 }
 
 // miss is the probability that a new instance is silent where q lies so many units beyond target + c.
 //
 // For x ≥ 0 it is P(ρ > x)·(1 − E[e^{−r_ν(ρ−x)} | ρ > x]), for x < 0 it is 1 − e^{r_ν·x}·E[e^{−r_ν·ρ}].
-func (p watchPlan) miss(x float64) float64 {
+func (p plan) miss(x float64) float64 {
 	rho, nu := p.rho.Float(), p.nu.Float()
 	if x < 0 {
 		return 1 - math.Exp(nu*x)*p.quiet()
@@ -58,8 +61,8 @@ func (p watchPlan) miss(x float64) float64 {
 
 // seen is the least excess over the target, in units, that a new instance misses with probability at most 5 %. +Inf:
 // there is none up to 2^29 users.
-func (w *Watch) seen(p watchPlan) float64 {
-	most := int(2 * maxUsers * w.den)
+func (w *Watch) seen(p plan) float64 {
+	most := int(2 * mechanisms.MaxUsers * w.den)
 	excess := sort.Search(most, func(i int) bool { return p.miss(float64(i)-float64(p.margin)) <= 0.05 })
 	if excess == most {
 		return math.Inf(1)

@@ -1,4 +1,4 @@
-package mechanisms
+package watch
 
 import (
 	"slices"
@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // Condition describes what a watch waits for in one group of one window: that more or less than a share of the users,
@@ -29,7 +32,7 @@ func (c Condition) String() string {
 	for _, f := range c.fields() {
 		switch {
 		case f.number != nil && *f.number != nil:
-			parts = append(parts, f.name+": "+shown(**f.number))
+			parts = append(parts, f.name+": "+parameter.Shown(**f.number))
 		case f.whole != nil && *f.whole != nil:
 			parts = append(parts, f.name+": "+strconv.FormatInt(**f.whole, 10))
 		}
@@ -50,8 +53,8 @@ func (c *Condition) fields() []conditionField {
 		{"users", nil, &c.Users}, {"users_below", nil, &c.UsersBelow}}
 }
 
-// ParseCondition reads what [Condition.String] writes, and the same in braces. [NewWatch] checks whether it makes
-// sense. The error is an [Error].
+// ParseCondition reads what [Condition.String] writes, and the same in braces. [New] checks whether it makes
+// sense. The error is a [mechanisms.Error].
 func ParseCondition(text string) (c Condition, err error) {
 	inner := strings.TrimSpace(text)
 	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") {
@@ -63,22 +66,22 @@ func ParseCondition(text string) (c Condition, err error) {
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		i := slices.IndexFunc(fields, func(f conditionField) bool { return f.name == name })
 		if i < 0 {
-			return c, wrong("condition", quoted(text),
+			return c, parameter.Wrong("condition", parameter.Quoted(text),
 				"such as above: 2000, more_than: 0.01, of above, below, more_than, less_than, users and users_below")
 		}
 		switch f := fields[i]; {
 		case f.number != nil && *f.number != nil || f.whole != nil && *f.whole != nil:
-			return c, wrong(name, quoted(value), "it once")
+			return c, parameter.Wrong(name, parameter.Quoted(value), "it once")
 		case f.number != nil:
 			d, err := decimal.NewFromString(value)
 			if err != nil || d.Exponent() > 100 || d.Exponent() < -100 || len(value) > 100 {
-				return c, wrong(name, quoted(value), "a number")
+				return c, parameter.Wrong(name, parameter.Quoted(value), "a number")
 			}
 			*f.number = &d
 		default:
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
-				return c, wrong(name, quoted(value), "a whole number of users")
+				return c, parameter.Wrong(name, parameter.Quoted(value), "a whole number of users")
 			}
 			*f.whole = &n
 		}
@@ -89,18 +92,18 @@ func ParseCondition(text string) (c Condition, err error) {
 // test is a condition in whole numbers: φ is hit for the users that it counts and miss for the others, in units of
 // 1/den of a user. It is false where Σφ ≤ target.
 type test struct {
-	counted           func(s *Sample, last int64) int64 // nil: nobody
+	counted           func(s *mechanisms.Sample, last int64) int64 // nil: nobody
 	hit, miss, target int64
 	den               int64
 }
 
 // level is q = Σφ of a group whose last value is the index last.
-func (t test) level(s *Sample, last int64) int64 {
+func (t test) level(s *mechanisms.Sample, last int64) int64 {
 	if t.counted == nil {
-		return s.n * t.miss
+		return s.Users() * t.miss
 	}
 	n := t.counted(s, last)
-	return n*t.hit + (s.n-n)*t.miss
+	return n*t.hit + (s.Users()-n)*t.miss
 }
 
 // falls is a: one user more lowers q by at most so much.
@@ -116,31 +119,32 @@ func (t *test) refine(den int64) {
 }
 
 // test checks the condition.
-func (c Condition) test(g *Grid) (test, error) {
+func (c Condition) test(g *mechanisms.Grid) (test, error) {
 	thresholds := given(c.Above) + given(c.Below)
 	amounts := given(c.MoreThan) + given(c.LessThan) + given(c.Users)
 	if c.UsersBelow != nil {
 		if thresholds+amounts > 0 {
-			return test{}, wrong("users_below", *c.UsersBelow, "it alone, without above, below, more_than, less_than and users")
+			return test{}, parameter.Wrong("users_below", *c.UsersBelow,
+				"it alone, without above, below, more_than, less_than and users")
 		}
 		return usersBelow(*c.UsersBelow)
 	}
 	if thresholds != 1 || amounts != 1 {
-		found := quoted(c.String())
+		found := parameter.Quoted(c.String())
 		if thresholds+amounts == 0 {
 			found = "missing"
 		}
-		return test{}, wrong("condition", found,
+		return test{}, parameter.Wrong("condition", found,
 			"above or below with one of more_than, less_than and users; or users_below alone")
 	}
 	if g == nil {
-		return test{}, wrong("grid", "(none)", "the grid of the values")
+		return test{}, parameter.Wrong("grid", "(none)", "the grid of the values")
 	}
-	beyond, err := newCounting(&Query{Statistic: Count, Above: c.Above, Below: c.Below, Grid: g})
+	first, end, err := g.Between(c.Above, c.Below)
 	if err != nil {
 		return test{}, err
 	}
-	counted := func(s *Sample, _ int64) int64 { return beyond(s) }
+	counted := func(s *mechanisms.Sample, _ int64) int64 { return s.Below(end) - s.Below(first) }
 	switch {
 	case c.MoreThan != nil:
 		num, den, err := shareOf("more_than", *c.MoreThan)
@@ -149,24 +153,24 @@ func (c Condition) test(g *Grid) (test, error) {
 		num, den, err := shareOf("less_than", *c.LessThan)
 		return test{counted: counted, hit: num - den, miss: num, den: den}, err
 	}
-	if *c.Users < 0 || *c.Users > maxUsers {
-		return test{}, wrong("users", *c.Users, "a number of users from 0 to 2^28")
+	if *c.Users < 0 || *c.Users > mechanisms.MaxUsers {
+		return test{}, parameter.Wrong("users", *c.Users, "a number of users from 0 to 2^28")
 	}
 	return test{counted: counted, hit: 1, miss: 0, target: *c.Users, den: 1}, nil
 }
 
 // usersBelow counts every user as −1.
 func usersBelow(m int64) (test, error) {
-	if m < 1 || m > maxUsers {
-		return test{}, wrong("users_below", m, "a number of users from 1 to 2^28")
+	if m < 1 || m > mechanisms.MaxUsers {
+		return test{}, parameter.Wrong("users_below", m, "a number of users from 1 to 2^28")
 	}
 	return test{hit: -1, miss: -1, target: -m, den: 1}, nil
 }
 
 // shareOf returns a share as num/den.
 func shareOf(name string, d decimal.Decimal) (num, den int64, err error) {
-	if num, den, err = fraction(d); err != nil {
-		return 0, 1, wrong(name, shown(d),
+	if num, den, err = parameter.Probability(d); err != nil {
+		return 0, 1, parameter.Wrong(name, parameter.Shown(d),
 			"a share of the users greater than 0 and less than 1, with at most 9 digits after the point")
 	}
 	return num, den, nil

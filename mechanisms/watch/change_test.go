@@ -1,4 +1,4 @@
-package mechanisms
+package watch
 
 import (
 	"errors"
@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
 )
 
 func changeWatch(t testing.TB, p, tolerance, epsilon, falseAlarms string, windows int64) *Watch {
 	t.Helper()
-	w, err := NewChangeWatch(ChangeQuery{P: dec(p), Tolerance: dec(tolerance), Epsilon: dec(epsilon),
+	w, err := NewChange(ChangeQuery{P: dec(p), Tolerance: dec(tolerance), Epsilon: dec(epsilon),
 		FalseAlarms: dec(falseAlarms), Windows: windows})
 	if err != nil {
 		t.Fatal(err)
@@ -61,9 +63,10 @@ func TestChangeIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		still := NewSample(g, []Point{{5, 10}})
-		now := NewSample(g, []Point{{2, c.below}, {4, c.equal}, {7, c.above}})
-		group, err := a.LookFrom([]*Sample{still, now}, []int64{5, 4}, random)
+		still := mechanisms.NewSample(g, []mechanisms.Point{{Index: 5, Count: 10}})
+		now := mechanisms.NewSample(g,
+			[]mechanisms.Point{{Index: 2, Count: c.below}, {Index: 4, Count: c.equal}, {Index: 7, Count: c.above}})
+		group, err := a.LookFrom([]*mechanisms.Sample{still, now}, []int64{5, 4}, random)
 		if err != nil || (group == 1) != c.changed || group == 0 {
 			t.Errorf("%+v: group %d, %v", c, group, err)
 		}
@@ -72,7 +75,7 @@ func TestChangeIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups := []*Sample{NewSample(g, []Point{{5, 10}})}
+	groups := []*mechanisms.Sample{mechanisms.NewSample(g, []mechanisms.Point{{Index: 5, Count: 10}})}
 	if _, err := a.Look(groups, random); err == nil {
 		t.Error("it looks without last values")
 	}
@@ -108,8 +111,8 @@ func TestChangeMistakes(t *testing.T) {
 	} {
 		q := right
 		c.change(&q)
-		_, err := NewChangeWatch(q)
-		var wrong *Error
+		_, err := NewChange(q)
+		var wrong *mechanisms.Error
 		if !errors.As(err, &wrong) || wrong.Parameter != c.parameter {
 			t.Errorf("%+v: %v, want an error about %s", q, err, c.parameter)
 		}
@@ -127,18 +130,21 @@ func TestChangeOverADay(t *testing.T) {
 		people[i] = 1200 * math.Exp(0.8*rng.NormFloat64())
 	}
 	slices.Sort(people)
-	minute := func(i int) *Sample {
+	minute := func(i int) *mechanisms.Sample {
 		factor := 1 + 0.25*math.Sin(2*math.Pi*float64(i)/minutes)
 		if i >= begins && i < ends {
 			factor *= 3
 		}
-		points := make([]Point, n)
+		points := make([]mechanisms.Point, n)
 		for j, x := range people {
-			points[j] = Point{int64(min(x*factor, 60000)), 1}
+			points[j] = mechanisms.Point{Index: int64(min(x*factor, 60000)), Count: 1}
 		}
-		return NewSample(g, points)
+		return mechanisms.NewSample(g, points)
 	}
-	median := build(t, Query{Statistic: Median, Epsilon: dec("0.05"), Grid: g})
+	median, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("0.05"), Grid: g})
+	if err != nil {
+		t.Fatal(err)
+	}
 	watch := changeWatch(t, "0.5", "0.03", "0.1", "0.05", minutes)
 	var (
 		armed *Armed
@@ -146,8 +152,8 @@ func TestChangeOverADay(t *testing.T) {
 		draws int
 		off   float64
 	)
-	draw := func(s *Sample) {
-		d, err := median.Draw(s, Public{}, random)
+	draw := func(s *mechanisms.Sample) {
+		d, err := median.Draw(s, mechanisms.Public{}, random)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +166,7 @@ func TestChangeOverADay(t *testing.T) {
 	draw(minute(0))
 	for i := range minutes {
 		s := minute(i)
-		group, err := armed.LookFrom([]*Sample{s}, []int64{last}, random)
+		group, err := armed.LookFrom([]*mechanisms.Sample{s}, []int64{last}, random)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +176,7 @@ func TestChangeOverADay(t *testing.T) {
 		if group >= 0 {
 			draw(s)
 		}
-		off += math.Abs(float64(s.below(last)+s.atMost(last))/2/n-0.5) / minutes
+		off += math.Abs(float64(s.Below(last)+s.AtMost(last))/2/n-0.5) / minutes
 	}
 	t.Logf("%d draws, ε %.2f, mean error %.2f percentile points", draws, 0.15*float64(draws), 100*off)
 	if draws < 5 || draws > 60 || off > 0.025 {

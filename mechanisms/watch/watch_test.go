@@ -1,10 +1,14 @@
-package mechanisms
+package watch
 
 import (
 	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
+	random "math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -12,32 +16,62 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms"
 )
+
+func dec(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+
+func grid(t testing.TB, lower, upper, step string) *mechanisms.Grid {
+	t.Helper()
+	g, err := mechanisms.NewGrid(dec(lower), dec(upper), dec(step))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// smallGrid has the whole numbers from 0 to points − 1.
+func smallGrid(t testing.TB, points int) *mechanisms.Grid {
+	t.Helper()
+	return grid(t, "0", strconv.Itoa(points-1), "1")
+}
+
+// sampleOf makes a sample from a histogram.
+func sampleOf(g *mechanisms.Grid, h []int64) *mechanisms.Sample {
+	var points []mechanisms.Point
+	for i, c := range h {
+		points = append(points, mechanisms.Point{Index: int64(i), Count: c})
+	}
+	return mechanisms.NewSample(g, points)
+}
 
 // With such a large ε a watch follows its condition exactly.
 func TestWatchConditions(t *testing.T) {
 	g := grid(t, "0", "100", "0.5")
 	at := func(d string) *decimal.Decimal { return new(dec(d)) }
 	users := func(n int64) *int64 { return &n }
-	held := func(low, high int64) *Sample { return NewSample(g, []Point{{10, low}, {150, high}}) } // the values 5 and 75
+	type groups = []*mechanisms.Sample
+	held := func(low, high int64) *mechanisms.Sample { // low hold 5, high hold 75
+		return mechanisms.NewSample(g, []mechanisms.Point{{Index: 10, Count: low}, {Index: 150, Count: high}})
+	}
 	for _, c := range []struct {
 		condition     Condition
-		fires, silent []*Sample
+		fires, silent groups
 	}{
-		{Condition{Above: at("50"), MoreThan: at("0.2")}, []*Sample{held(79, 21), held(0, 3)},
-			[]*Sample{held(80, 20), held(9, 0), held(0, 0)}},
-		{Condition{Above: at("5"), MoreThan: at("0.2")}, []*Sample{held(79, 21)}, []*Sample{held(80, 20)}},
-		{Condition{Above: at("50"), LessThan: at("0.2")}, []*Sample{held(81, 19), held(9, 0)},
-			[]*Sample{held(80, 20), held(0, 0)}},
-		{Condition{Below: at("50"), MoreThan: at("0.2")}, []*Sample{held(21, 79)}, []*Sample{held(20, 80), held(0, 9)}},
-		{Condition{Below: at("5.5"), MoreThan: at("0.2")}, []*Sample{held(21, 79)}, []*Sample{held(20, 80)}},
-		{Condition{Below: at("50"), LessThan: at("0.2")}, []*Sample{held(19, 81)}, []*Sample{held(20, 80)}},
-		{Condition{Above: at("50"), Users: users(7)}, []*Sample{held(0, 8), held(100, 8)},
-			[]*Sample{held(100, 7), held(0, 0)}},
-		{Condition{Below: at("50"), Users: users(0)}, []*Sample{held(1, 0)}, []*Sample{held(0, 100)}},
-		{Condition{UsersBelow: users(5)}, []*Sample{held(2, 2), held(0, 0)}, []*Sample{held(2, 3), held(100, 0)}},
+		{Condition{Above: at("50"), MoreThan: at("0.2")}, groups{held(79, 21), held(0, 3)},
+			groups{held(80, 20), held(9, 0), held(0, 0)}},
+		{Condition{Above: at("5"), MoreThan: at("0.2")}, groups{held(79, 21)}, groups{held(80, 20)}},
+		{Condition{Above: at("50"), LessThan: at("0.2")}, groups{held(81, 19), held(9, 0)},
+			groups{held(80, 20), held(0, 0)}},
+		{Condition{Below: at("50"), MoreThan: at("0.2")}, groups{held(21, 79)}, groups{held(20, 80), held(0, 9)}},
+		{Condition{Below: at("5.5"), MoreThan: at("0.2")}, groups{held(21, 79)}, groups{held(20, 80)}},
+		{Condition{Below: at("50"), LessThan: at("0.2")}, groups{held(19, 81)}, groups{held(20, 80)}},
+		{Condition{Above: at("50"), Users: users(7)}, groups{held(0, 8), held(100, 8)},
+			groups{held(100, 7), held(0, 0)}},
+		{Condition{Below: at("50"), Users: users(0)}, groups{held(1, 0)}, groups{held(0, 100)}},
+		{Condition{UsersBelow: users(5)}, groups{held(2, 2), held(0, 0)}, groups{held(2, 3), held(100, 0)}},
 	} {
-		w, err := NewWatch(WatchQuery{Conditions: []Condition{c.condition}, Epsilon: dec("2000"), FalseAlarms: dec("0.01"),
+		w, err := New(Query{Conditions: []Condition{c.condition}, Epsilon: dec("2000"), FalseAlarms: dec("0.01"),
 			Windows: 1000, Grid: g})
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +85,7 @@ func TestWatchConditions(t *testing.T) {
 		}
 		for i, s := range c.fires {
 			a := arm(t, w)
-			if group := look(t, a, append(append([]*Sample(nil), c.silent...), s)); group != len(c.silent) || !a.Fired() {
+			if group := look(t, a, append(slices.Clip(c.silent), s)); group != len(c.silent) || !a.Fired() {
 				t.Errorf("%s: group %d fires in place of sample %d", c.condition, group, i)
 			}
 			if _, err := a.Look(c.silent, rand.Reader); err == nil {
@@ -70,7 +104,7 @@ func arm(t *testing.T, w *Watch) *Armed {
 	return a
 }
 
-func look(t *testing.T, a *Armed, groups []*Sample) int {
+func look(t *testing.T, a *Armed, groups []*mechanisms.Sample) int {
 	t.Helper()
 	group, err := a.Look(groups, rand.Reader)
 	if err != nil {
@@ -82,40 +116,40 @@ func look(t *testing.T, a *Armed, groups []*Sample) int {
 func TestWatchMistakes(t *testing.T) {
 	g := grid(t, "0", "100", "1")
 	n, zero, threshold, share := int64(5), int64(0), dec("50"), dec("0.1")
-	right := func() WatchQuery {
-		return WatchQuery{Conditions: []Condition{{Above: &threshold, MoreThan: &share}}, Epsilon: dec("1"),
+	right := func() Query {
+		return Query{Conditions: []Condition{{Above: &threshold, MoreThan: &share}}, Epsilon: dec("1"),
 			FalseAlarms: dec("0.05"), Windows: 10, Grid: g}
 	}
-	if _, err := NewWatch(right()); err != nil {
+	if _, err := New(right()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		change    func(q *WatchQuery)
+		change    func(q *Query)
 		parameter string
 	}{
-		{func(q *WatchQuery) { q.Epsilon = dec("0") }, "epsilon"},
-		{func(q *WatchQuery) { q.Epsilon = dec("0.000000000001") }, "epsilon"},
-		{func(q *WatchQuery) { q.FalseAlarms = dec("0") }, "false_alarms"},
-		{func(q *WatchQuery) { q.FalseAlarms = dec("1") }, "false_alarms"},
-		{func(q *WatchQuery) { q.Windows = 0 }, "windows"},
-		{func(q *WatchQuery) { q.Groups = -1 }, "groups"},
-		{func(q *WatchQuery) { q.Conditions = nil }, "conditions"},
-		{func(q *WatchQuery) { q.Conditions = []Condition{{}} }, "condition"},
-		{func(q *WatchQuery) { q.Conditions[0].Below = &threshold }, "condition"},
-		{func(q *WatchQuery) { q.Conditions[0].Users = &n }, "condition"},
-		{func(q *WatchQuery) { q.Conditions[0].Above = nil }, "condition"},
-		{func(q *WatchQuery) { q.Conditions[0].UsersBelow = &n }, "users_below"},
-		{func(q *WatchQuery) { q.Conditions = []Condition{{UsersBelow: &zero}} }, "users_below"},
-		{func(q *WatchQuery) { q.Conditions[0].Above = new(dec("101")) }, "above"},
-		{func(q *WatchQuery) { q.Conditions[0].Above = new(dec("100")) }, "above"},
-		{func(q *WatchQuery) { q.Conditions[0].MoreThan = new(dec("1")) }, "more_than"},
-		{func(q *WatchQuery) { q.Conditions[0].MoreThan = new(dec("0.0123456789")) }, "more_than"},
-		{func(q *WatchQuery) { q.Grid = nil }, "grid"},
+		{func(q *Query) { q.Epsilon = dec("0") }, "epsilon"},
+		{func(q *Query) { q.Epsilon = dec("0.000000000001") }, "epsilon"},
+		{func(q *Query) { q.FalseAlarms = dec("0") }, "false_alarms"},
+		{func(q *Query) { q.FalseAlarms = dec("1") }, "false_alarms"},
+		{func(q *Query) { q.Windows = 0 }, "windows"},
+		{func(q *Query) { q.Groups = -1 }, "groups"},
+		{func(q *Query) { q.Conditions = nil }, "conditions"},
+		{func(q *Query) { q.Conditions = []Condition{{}} }, "condition"},
+		{func(q *Query) { q.Conditions[0].Below = &threshold }, "condition"},
+		{func(q *Query) { q.Conditions[0].Users = &n }, "condition"},
+		{func(q *Query) { q.Conditions[0].Above = nil }, "condition"},
+		{func(q *Query) { q.Conditions[0].UsersBelow = &n }, "users_below"},
+		{func(q *Query) { q.Conditions = []Condition{{UsersBelow: &zero}} }, "users_below"},
+		{func(q *Query) { q.Conditions[0].Above = new(dec("101")) }, "above"},
+		{func(q *Query) { q.Conditions[0].Above = new(dec("100")) }, "above"},
+		{func(q *Query) { q.Conditions[0].MoreThan = new(dec("1")) }, "more_than"},
+		{func(q *Query) { q.Conditions[0].MoreThan = new(dec("0.0123456789")) }, "more_than"},
+		{func(q *Query) { q.Grid = nil }, "grid"},
 	} {
 		q := right()
 		c.change(&q)
-		_, err := NewWatch(q)
-		var wrong *Error
+		_, err := New(q)
+		var wrong *mechanisms.Error
 		if !errors.As(err, &wrong) || wrong.Parameter != c.parameter {
 			t.Errorf("%+v: %v, want an error about %s", q, err, c.parameter)
 		}
@@ -137,7 +171,7 @@ func TestParseCondition(t *testing.T) {
 		"above: x": "above", "above: 1, above: 2": "above",
 		"users: 1.5": "users", "under: 3": "condition", "above: 1e999999": "above", "users_below: -": "users_below"} {
 		_, err := ParseCondition(text)
-		var wrong *Error
+		var wrong *mechanisms.Error
 		if !errors.As(err, &wrong) || wrong.Parameter != parameter {
 			t.Errorf("%q: %v, want an error about %s", text, err, parameter)
 		}
@@ -201,13 +235,14 @@ func TestWatchWithoutRandom(t *testing.T) {
 		t.Errorf("arming without random bits: %v", err)
 	}
 	a := arm(t, w)
-	full := []*Sample{sampleOf(g, []int64{5, 5})} // far from firing, so that it needs a coin
+	full := []*mechanisms.Sample{sampleOf(g, []int64{5, 5})} // far from firing, so that it needs a coin
 	for range 100 {
 		if _, err := a.Look(full, iotest.ErrReader(broken)); !errors.Is(err, broken) || a.Fired() {
 			t.Fatalf("looking without random bits: %v, fired %t", err, a.Fired())
 		}
 	}
-	if _, err := a.Look([]*Sample{NewSample(g, []Point{{0, maxUsers + 1}})}, bytes.NewReader(nil)); err == nil {
+	tooMany := mechanisms.NewSample(g, []mechanisms.Point{{Index: 0, Count: mechanisms.MaxUsers + 1}})
+	if _, err := a.Look([]*mechanisms.Sample{tooMany}, bytes.NewReader(nil)); err == nil {
 		t.Error("a sample of more users than a mechanism takes is looked at")
 	}
 }
@@ -215,9 +250,14 @@ func TestWatchWithoutRandom(t *testing.T) {
 func BenchmarkWatch(b *testing.B) {
 	w := slow(b, "1", 10)
 	g := grid(b, "0", "60000", "1")
-	groups := make([]*Sample, 10)
+	groups := make([]*mechanisms.Sample, 10)
 	for i := range groups {
-		groups[i] = latencies(g, 10_000)
+		rng := random.New(random.NewPCG(7, uint64(i)))
+		points := make([]mechanisms.Point, 10_000)
+		for j := range points {
+			points[j] = mechanisms.Point{Index: int64(min(120*math.Exp(0.8*rng.NormFloat64()), 60_000)), Count: 1}
+		}
+		groups[i] = mechanisms.NewSample(g, points)
 	}
 	b.Run("arm", func(b *testing.B) {
 		for b.Loop() {

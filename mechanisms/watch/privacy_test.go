@@ -1,4 +1,4 @@
-package mechanisms
+package watch
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
@@ -36,10 +37,10 @@ func (w *Watch) law(beyond []int64) []float64 {
 }
 
 // lookedAt returns what an instance compares in several windows of several groups, until it fires.
-func (w *Watch) lookedAt(windows [][]*Sample) []int64 { return w.lookedFrom(0, windows) }
+func (w *Watch) lookedAt(windows [][]*mechanisms.Sample) []int64 { return w.lookedFrom(0, windows) }
 
 // lookedFrom is lookedAt with a last value.
-func (w *Watch) lookedFrom(last int64, windows [][]*Sample) (beyond []int64) {
+func (w *Watch) lookedFrom(last int64, windows [][]*mechanisms.Sample) (beyond []int64) {
 	for _, groups := range windows {
 		for _, s := range groups {
 			for _, t := range w.tests {
@@ -51,16 +52,16 @@ func (w *Watch) lookedFrom(last int64, windows [][]*Sample) (beyond []int64) {
 }
 
 // worstLoss is worstLossFrom without last values.
-func (w *Watch) worstLoss(g *Grid, cells, users int) float64 {
+func (w *Watch) worstLoss(g *mechanisms.Grid, cells, users int) float64 {
 	return w.worstLossFrom(make([]int64, cells), g, cells, users)
 }
 
 // worstLossFrom goes through all values that up to a number of users can send to each group of one or more windows, and
 // all that one more user can send. It returns the largest |ln(P(outcome)/P'(outcome))|.
-func (w *Watch) worstLossFrom(last []int64, g *Grid, cells, users int) float64 {
-	points := int(g.last) + 1
-	var samples []*Sample           // all samples of one group
-	more := make([][]int, points+1) // the sample that results if one more user is absent, or holds each point
+func (w *Watch) worstLossFrom(last []int64, g *mechanisms.Grid, cells, users int) float64 {
+	points := int(g.Last()) + 1
+	var samples []*mechanisms.Sample // all samples of one group
+	more := make([][]int, points+1)  // the sample that results if one more user is absent, or holds each point
 	at := map[string]int{}
 	dptest.Samples(points, users+1, func(h []int64) {
 		at[fmt.Sprint(h)] = len(samples)
@@ -83,7 +84,7 @@ func (w *Watch) worstLossFrom(last []int64, g *Grid, cells, users int) float64 {
 	for c := range compared {
 		compared[c] = make([][]int64, len(samples))
 		for i, s := range samples {
-			compared[c][i] = w.lookedFrom(last[c], [][]*Sample{{s}})
+			compared[c][i] = w.lookedFrom(last[c], [][]*mechanisms.Sample{{s}})
 		}
 	}
 	laws := map[[8]int64][]float64{} // by what the instance compares
@@ -154,9 +155,9 @@ func kinds() map[string]Condition {
 	}
 }
 
-func watchOf(t testing.TB, g *Grid, epsilon string, conditions ...Condition) *Watch {
+func watchOf(t testing.TB, g *mechanisms.Grid, epsilon string, conditions ...Condition) *Watch {
 	t.Helper()
-	w, err := NewWatch(WatchQuery{Conditions: conditions, Epsilon: dec(epsilon), FalseAlarms: dec("0.5"), Windows: 1,
+	w, err := New(Query{Conditions: conditions, Epsilon: dec(epsilon), FalseAlarms: dec("0.5"), Windows: 1,
 		Grid: g})
 	if err != nil {
 		t.Fatal(err)
@@ -237,8 +238,8 @@ func TestWatchWithFreshRhoLosesMore(t *testing.T) {
 	g := smallGrid(t, 2)
 	w := watchOf(t, g, "1.5", kinds()["above, more_than"])
 	const epsilon = 1.5
-	before := w.lookedAt([][]*Sample{{sampleOf(g, []int64{0, 3})}})[0]
-	after := w.lookedAt([][]*Sample{{sampleOf(g, []int64{0, 4})}})[0]
+	before := w.lookedAt([][]*mechanisms.Sample{{sampleOf(g, []int64{0, 3})}})[0]
+	after := w.lookedAt([][]*mechanisms.Sample{{sampleOf(g, []int64{0, 4})}})[0]
 	silent := func(beyond int64, windows int) float64 {
 		all := make([]int64, windows)
 		for i := range all {
@@ -268,9 +269,9 @@ func TestWatchSampler(t *testing.T) {
 	g := smallGrid(t, 2)
 	for name, c := range kinds() {
 		w := watchOf(t, g, "1.5", c)
-		var windows [][]*Sample
+		var windows [][]*mechanisms.Sample
 		for _, h := range [][2][]int64{{{3, 0}, {2, 1}}, {{0, 1}, {2, 2}}, {{1, 3}, {4, 0}}} {
-			windows = append(windows, []*Sample{sampleOf(g, h[0]), sampleOf(g, h[1])})
+			windows = append(windows, []*mechanisms.Sample{sampleOf(g, h[0]), sampleOf(g, h[1])})
 		}
 		counts := dptest.Counts(60_000, 7, func() int {
 			a, err := w.Arm(random)
