@@ -24,6 +24,8 @@ type Reader struct {
 	// Begins, if not nil, is told the offset at which Follow begins a partition, and the end of the records that were
 	// there before. In a topic that did not exist, all records are new.
 	Begins func(topic string, partition int, from, end int64)
+	// Ends, if not nil, is told each time that Follow has read all that a partition has.
+	Ends func(topic string, partition int)
 	// Schemas has the schemas of figures in Avro; nil: there is no registry, and such figures end Follow and All with
 	// ErrNoRegistry.
 	Schemas codec.Registry
@@ -82,6 +84,9 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 			}
 			if err != nil {
 				return err
+			}
+			if r.Ends != nil && reader.Position() >= reader.LastStable() {
+				r.Ends(topic, partition)
 			}
 		}
 	})

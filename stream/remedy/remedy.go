@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -20,28 +21,34 @@ type Remedy struct {
 	// Users is the least number of users in the window and group, of two digits, with the ε of today. nil: none is known.
 	Users *int64 `json:"users"`
 	// Epsilon is the least ε of the release, of two digits and at most 1, with the users of this window. nil: none is
-	// known.
+	// known, or the budget could not pay for all windows with it.
 	Epsilon *json.Number `json:"epsilon"`
 	// Sentence says both, such as "about 900 users or ε 0.4 would do".
 	Sentence string `json:"sentence"`
 }
 
-// Of returns the remedy of a figure of a stream; false if it is not noise or nothing is known that helps. It follows
-// from public figures alone: the definition, and the count that was released with the figure or else expected_users.
-// The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or a larger ε.
-func Of(s *config.Stream, f record.Figure) (Remedy, bool) {
+// Of returns the remedy of a figure of one of the streams; false if it is not noise or nothing is known that helps. It
+// follows from public figures alone: the definitions, and the count that was released with the figure or else
+// expected_users. The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or a
+// larger ε.
+func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
+	at := slices.IndexFunc(all, func(s *config.Stream) bool { return s.Name == f.Stream })
+	if at < 0 {
+		return Remedy{}, false
+	}
+	s := all[at]
 	if f.Quality != record.Quality(mechanisms.Noise) || f.Value == nil || f.Held() {
 		return Remedy{}, false
 	}
 	var c figure
-	found := false
-	for _, r := range s.Releases {
+	found, release := false, 0
+	for k, r := range s.Releases {
 		if r.Query.CountsUsers() {
 			c.count = &r.Query
 		}
 		for i, name := range r.Names() {
 			if name == f.Release {
-				c.query, c.i, found = r.Query, i, true
+				c.query, c.i, found, release = r.Query, i, true, k
 			}
 		}
 	}
@@ -56,6 +63,14 @@ func Of(s *config.Stream, f record.Figure) (Remedy, bool) {
 	if f.Users != nil {
 		c.users = max(0, *f.Users)
 	}
+	c.pays = func(m mechanisms.Mechanism) bool {
+		dearer := *s
+		dearer.Releases = slices.Clone(s.Releases)
+		dearer.Releases[release].Mechanism = m
+		file := config.File{Streams: slices.Clone(all)}
+		file.Streams[at] = &dearer
+		return file.Payer(s.Budget, f.WindowEnd).Runway().Pays
+	}
 	return c.remedy()
 }
 
@@ -67,6 +82,8 @@ type figure struct {
 	off   float64           // the published error of 95 %; 0: there is none
 	users int64             // in its window and group; 0: unknown
 	count *mechanisms.Query // of the users of a window and group; nil: there is none
+	// pays says whether the budget could pay for all windows if this mechanism drew the figure.
+	pays func(mechanisms.Mechanism) bool
 }
 
 func (f figure) remedy() (r Remedy, ok bool) {
@@ -76,17 +93,31 @@ func (f figure) remedy() (r Remedy, ok bool) {
 		r.Users = &n
 		words = append(words, fmt.Sprintf("about %d users", n))
 	}
-	epsilon, ok := least(-4, 4, func(epsilon decimal.Decimal) bool {
-		q := f.query
-		q.Epsilon = epsilon
-		return f.readable(q, f.users)
-	})
-	if ok && f.users > 0 && epsilon.GreaterThan(f.query.Epsilon) {
+	if epsilon, ok := f.epsilon(); ok {
 		r.Epsilon = new(json.Number(epsilon.String()))
 		words = append(words, "ε "+epsilon.String())
 	}
 	r.Sentence = strings.Join(words, " or ") + " would do"
 	return r, len(words) > 0
+}
+
+// epsilon returns a larger ε that is enough. A count of users that is noise has none: nobody knows for how many users it
+// would have to be enough.
+func (f figure) epsilon() (decimal.Decimal, bool) {
+	if f.users <= 0 || f.query.CountsUsers() {
+		return decimal.Decimal{}, false
+	}
+	with := func(epsilon decimal.Decimal) mechanisms.Query {
+		q := f.query
+		q.Epsilon = epsilon
+		return q
+	}
+	epsilon, ok := least(-4, 4, func(epsilon decimal.Decimal) bool { return f.readable(with(epsilon), f.users) })
+	if !ok || !epsilon.GreaterThan(f.query.Epsilon) {
+		return epsilon, false
+	}
+	m, err := mechanisms.New(with(epsilon))
+	return epsilon, err == nil && f.pays(m)
 }
 
 // readable reports whether the figure would be more than noise in a window of n users, if a query drew it.

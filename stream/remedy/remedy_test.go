@@ -47,7 +47,7 @@ streams:
 
 // noise is a figure that is noise. The error of a mean falls with the users.
 func noise(release, value string, users int64) record.Figure {
-	f := record.Figure{Release: release, Users: &users, Value: new(json.Number(value)),
+	f := record.Figure{Stream: "s", Release: release, Users: &users, Value: new(json.Number(value)),
 		Quality: record.Quality(mechanisms.Noise)}
 	if release == "plain" {
 		f.Error95 = new(json.Number(strconv.FormatFloat(300*100/float64(users), 'f', -1, 64)))
@@ -61,7 +61,7 @@ func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 	for _, name := range []string{"p50", "tail.p50", "average", "plain", "top", "slow"} {
 		s := stream(t, "0.02")
 		const users = 200
-		r, ok := remedy.Of(s, noise(name, "20", users))
+		r, ok := remedy.Of([]*config.Stream{s}, noise(name, "20", users))
 		if !ok || r.Users == nil || r.Epsilon == nil {
 			t.Errorf("%s: %+v; want a number of users and an ε", name, r)
 			continue
@@ -77,7 +77,7 @@ func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 				f.Error95 = new(json.Number(decimal.RequireFromString(f.Error95.String()).
 					Mul(decimal.RequireFromString("0.02")).Div(decimal.RequireFromString(epsilon)).String()))
 			}
-			again, ok := remedy.Of(of, f)
+			again, ok := remedy.Of([]*config.Stream{of}, f)
 			return !ok || again.Users == nil
 		}
 		least := decimal.RequireFromString(r.Epsilon.String())
@@ -94,22 +94,31 @@ func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 // The released count itself is noise: no ε of another release helps. What is no noise needs nothing.
 func TestWhatCannotBeHelped(t *testing.T) {
 	s := stream(t, "0.02")
-	if r, ok := remedy.Of(s, noise("p50", "20", 3)); !ok || r.Epsilon != nil || !strings.HasPrefix(r.Sentence, "about ") ||
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("p50", "20", 3)); !ok || r.Epsilon != nil || !strings.HasPrefix(r.Sentence, "about ") ||
 		strings.Contains(r.Sentence, "ε") {
 		t.Errorf("%+v; want users alone", r)
 	}
-	if r, ok := remedy.Of(s, noise("tail.p99", "20", 100)); !ok || r.Epsilon != nil || r.Users == nil {
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("tail.p99", "20", 100)); !ok || r.Epsilon != nil || r.Users == nil {
 		t.Errorf("%+v; want users alone: ε would have to be larger than 1", r)
 	}
-	if r, ok := remedy.Of(s, noise("users", "3", 3)); !ok || *r.Users != 10 { // ± 6
-		t.Errorf("%+v; want 10 users", r)
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("users", "3", 3)); !ok || *r.Users != 10 || r.Epsilon != nil { // ± 6
+		t.Errorf("%+v; want 10 users, and no ε for as many users as nobody knows", r)
+	}
+	s.Budget.Epsilon = decimal.NewFromInt(1440) // 1 for a window of a minute, which costs 0.62
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("p50", "20", 200)); !ok || r.Epsilon == nil {
+		t.Errorf("%+v; want an ε that the budget can pay", r)
+	}
+	other := *s // of the same budget, which cannot pay more than both of them
+	s.Budget.Epsilon = decimal.RequireFromString("1785.6")
+	if r, ok := remedy.Of([]*config.Stream{s, &other}, noise("p50", "20", 200)); !ok || r.Epsilon != nil || r.Users == nil {
+		t.Errorf("%+v; want users alone: the budget could not pay for a larger ε", r)
 	}
 	useful := noise("p50", "20", 100)
 	useful.Quality = record.Quality(mechanisms.Useful)
-	if r, ok := remedy.Of(s, useful); ok {
+	if r, ok := remedy.Of([]*config.Stream{s}, useful); ok {
 		t.Errorf("%+v for a useful figure", r)
 	}
-	if r, ok := remedy.Of(s, noise("unknown", "20", 100)); ok {
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("unknown", "20", 100)); ok {
 		t.Errorf("%+v for a release that is not defined", r)
 	}
 }

@@ -130,7 +130,7 @@ func (l listing) infos() []streamInfo {
 		all[i].Oldest = oldest[f.series.stream]
 		all[i].learn(f)
 		if i < len(l.streams) && f.noise {
-			all[i].help(l.streams[i], f)
+			all[i].help(l.streams, f)
 		}
 	}
 	for i, s := range l.streams {
@@ -242,12 +242,12 @@ func (s *streamInfo) learn(f *figure) {
 }
 
 // help adds the remedy of a figure that is only noise.
-func (s *streamInfo) help(of *config.Stream, f *figure) {
+func (s *streamInfo) help(all []*config.Stream, f *figure) {
 	r, err := f.decode()
 	if err != nil {
 		return // cannot happen: it was decoded before
 	}
-	if found, ok := remedy.Of(of, r); ok {
+	if found, ok := remedy.Of(all, r); ok {
 		s.Remedies = append(s.Remedies, remedyInfo{r.Group, r.Release, found})
 	}
 }

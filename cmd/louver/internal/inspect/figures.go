@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
 )
@@ -65,22 +67,53 @@ func (c *WatchCommand) Run(app *cli.App) error {
 	if c.Since > 0 {
 		from = time.Now().Add(-c.Since)
 	}
+	names := cli.OutputTopics(streams)
 	lines := newWatchLines(app, streams)
-	err = cluster.Follower(conn, schemas, tellOnce(app.Err)).Follow(ctx, cli.OutputTopics(streams), from,
-		func(m outputs.Message, r outputs.Record) error {
-			if c.Stream != "" && r.Stream != c.Stream {
-				return nil
-			}
-			if c.JSON {
-				_, err := fmt.Fprintf(app.Out, "%s\n", m.Value)
-				return err
-			}
-			return lines.print(r)
-		})
-	if ctx.Err() != nil {
-		return nil
+	lines.all = file.Streams
+	shown := newInOrder(streams, func(f shownFigure) error {
+		if c.JSON {
+			_, err := fmt.Fprintf(app.Out, "%s\n", f.text)
+			return err
+		}
+		return lines.print(f.Record)
+	})
+	reader := cluster.Follower(conn, schemas, tellOnce(app.Err))
+	if c.Since > 0 {
+		past, err := partitionsOf(ctx, conn, names)
+		if err != nil {
+			return cluster.WithExitCode(err)
+		}
+		shown.after(past)
+		reader.Ends = shown.ended
 	}
-	return cluster.WithExitCode(err)
+	err = reader.Follow(ctx, names, from, func(m outputs.Message, r outputs.Record) error {
+		switch {
+		case c.Stream != "" && r.Stream != c.Stream, r.WindowEnd.Before(from):
+			return nil
+		case c.JSON:
+			return shown.add(shownFigure{r, slices.Clone(m.Value)})
+		}
+		return shown.add(shownFigure{Record: r})
+	})
+	if ctx.Err() != nil {
+		return shown.flush()
+	}
+	return cluster.WithExitCode(errors.Join(shown.flush(), err))
+}
+
+// partitionsOf returns the partitions of the topics that exist.
+func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, names []string) (map[partition]bool, error) {
+	all := map[partition]bool{}
+	for _, name := range names {
+		counts, err := topics.Counts(ctx, conn.Client, []topics.Topic{{Name: name}})
+		if err != nil && !errors.Is(err, topics.ErrMissing) {
+			return nil, err
+		}
+		for n := range counts[name] {
+			all[partition{name, n}] = true
+		}
+	}
+	return all, nil
 }
 
 // tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -50,31 +51,31 @@ func TestWatchLines(t *testing.T) {
 		width int
 		want  string
 	}{
-		{false, 0, `2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          p40–p60           useful  ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no public error   -       ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/ap/p50    withheld        budget_exhausted          ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/eu/users  10412 users     ± 150             useful  ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          p0–p100           noise   ε 12.5 of 24  about 880 users or ε 0.085 would do
+		{false, 0, `2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          40th–60th percentile     useful  ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no public error          -       ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/ap/p50    withheld        budget_exhausted                 ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/users  10410 users     ± 150                    useful  ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          0th–100th percentile     noise   ε 12.5 of 24  about 880 users or ε 0.085 would do
 `},
 		{true, 80, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
-  eu/p50    812 ms          p40–p60           useful
-  eu/average  95.5 ms         no public error   -
+  eu/p50    812 ms          40th–60th percentile     useful
+  eu/average  95.5 ms         no public error          -
   ap/p50    withheld        budget_exhausted
-  eu/users  10412 users     ± 150             useful
+  eu/users  10410 users     ± 150                    useful
   eu/p50
-      812 ms          p0–p100           noise  about 880 users or ε 0.085 would do
+      812 ms          0th–100th percentile     noise  about 880 users or ε 0.085 would do
 `},
 		{true, 40, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50
-      812 ms          p40–p60           useful
+      812 ms          40th–60th percentile     useful
   eu/average
-      95.5 ms         no public error   -
+      95.5 ms         no public error          -
   ap/p50
       withheld        budget_exhausted
   eu/users
-      10412 users     ± 150             useful
+      10410 users     ± 150                    useful
   eu/p50
-      812 ms          p0–p100           noise  about 880 users or ε 0.085 would do
+      812 ms          0th–100th percentile     noise  about 880 users or ε 0.085 would do
 `},
 	} {
 		var out bytes.Buffer
@@ -135,6 +136,43 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 	}
 	if got := read(out); !strings.HasPrefix(got, "2026-11-20T08:15:00Z  checkout/eu/p50") {
 		t.Errorf("%q", got)
+	}
+	cancel()
+	if got := <-code; got != cli.ExitDone {
+		t.Errorf("exit code %d", got)
+	}
+}
+
+// What was published before comes by window and then as in the streams file, however it lies in the topic.
+func TestWatchSince(t *testing.T) {
+	b := kafkatest.Fake(t)
+	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
+	b.CreateTopic(t, "checkout.private", 3, nil)
+	first := watched(t)[0]
+	later := strings.NewReplacer("08:00:00Z", "08:15:00Z", "08:15:00Z", "08:30:00Z", "08:15:30Z", "08:30:30Z").Replace(first)
+	old := strings.ReplaceAll(first, "2026-11-20T", "1926-11-20T")
+	users := func(of string) string { return strings.ReplaceAll(of, "p50", "users") }
+	b.Produce(t, "checkout.private", 2, kafkatest.Values(old, users(first), users(later))...)
+	b.Produce(t, "checkout.private", 0, kafkatest.Values(later)...)
+	b.Produce(t, "checkout.private", 1, kafkatest.Values("{}", first)...)
+	ctx, cancel := context.WithCancel(kafkatest.Context(t))
+	out, writesOut := io.Pipe()
+	program := cli.Program{Commands: func() any {
+		return &struct {
+			Watch WatchCommand `cmd:""`
+		}{}
+	}}
+	code := make(chan int, 1)
+	go func() {
+		code <- program.Execute(ctx, []string{"watch", "--streams", path, "--since", "36500d", "--kafka-brokers",
+			strings.Join(b.Conn.Brokers, ",")}, strings.NewReader(""), writesOut, io.Discard)
+	}()
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"2026-11-20T08:15:00Z  checkout/eu/p50 ", "2026-11-20T08:15:00Z  checkout/eu/users ",
+		"2026-11-20T08:30:00Z  checkout/eu/p50 ", "2026-11-20T08:30:00Z  checkout/eu/users "} {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), want) {
+			t.Errorf("%q, want %q", lines.Text(), want)
+		}
 	}
 	cancel()
 	if got := <-code; got != cli.ExitDone {

@@ -24,25 +24,19 @@ type watchLines struct {
 	width  func() int // of the terminal
 	series int        // width of the column of names
 	window string     // the last one that was written
-	// streams are the definitions, by name.
-	streams map[string]*config.Stream
+	// all are the streams of all budgets, also where one stream is shown.
+	all []*config.Stream
 }
 
 func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
-	l := &watchLines{out: app.Out, width: app.Width, streams: map[string]*config.Stream{}}
+	l := &watchLines{out: app.Out, width: app.Width, all: streams}
 	if f, ok := app.Out.(*os.File); ok {
 		l.live = cli.IsScreen(f)
 	}
 	for _, s := range streams {
-		l.streams[s.Name] = s
 		for _, g := range s.Groups {
-			for _, r := range s.Releases {
-				for _, name := range r.Names() {
-					l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
-				}
-			}
-			for _, w := range s.Steps() {
-				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: w.Name})))
+			for _, name := range namesOf(s) {
+				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
 			}
 		}
 	}
@@ -83,10 +77,8 @@ func (l *watchLines) print(r outputs.Record) error {
 
 // remedy says what would make a figure readable that is only noise.
 func (l *watchLines) remedy(r outputs.Record) string {
-	if s := l.streams[r.Stream]; s != nil {
-		if found, ok := remedy.Of(s, r); ok {
-			return "  " + found.Sentence
-		}
+	if found, ok := remedy.Of(l.all, r); ok {
+		return "  " + found.Sentence
 	}
 	return ""
 }
@@ -101,8 +93,8 @@ func figureColumns(r outputs.Record) string {
 			value, off = "firing", "since "+r.Since.Format("15:04:05")
 		}
 	case r.Value != nil:
-		value = cli.WithUnit(r.Value.String(), r.Unit)
-		if off = cli.Bound(r); off == "" {
+		value = cli.Value(r)
+		if off = cli.BoundInWords(r); off == "" {
 			off = "no public error"
 		}
 		if quality = string(r.Quality); quality == "" {
@@ -114,7 +106,7 @@ func figureColumns(r outputs.Record) string {
 	case r.Reason != nil:
 		off = *r.Reason
 	}
-	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 16, ' '), text.Pad(quality, 6, ' '))
+	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 23, ' '), text.Pad(quality, 6, ' '))
 }
 
 // spending writes the ε that counts against the budget's limit.

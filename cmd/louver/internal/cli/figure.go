@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// Value writes a figure's value with the digits that its error allows, as the page does, and its unit.
+func Value(r outputs.Record) string {
+	if r.Value == nil {
+		return ""
+	}
+	value, err := r.Value.Float64()
+	if err != nil {
+		return WithUnit(r.Value.String(), r.Unit)
+	}
+	off := 0.
+	if band, ok := bandOf(r); ok && !r.Held() {
+		off = (band.High - band.Low) / 2
+		if band.Of == record.OfNoise {
+			off = band.High - value // the lower end may be cut at 0
+		}
+	}
+	return WithUnit(Rounded(value, off), r.Unit)
+}
+
+// Bound writes what is known about the value's error: in its unit where anything public gives that, as the page does,
+// else as percentiles. It is empty if nothing is known.
+func Bound(r outputs.Record) string {
+	band, ok := bandOf(r)
+	half := (band.High - band.Low) / 2
+	switch {
+	case r.Value == nil:
+		return ""
+	case ok && band.Of == record.OfNoise:
+		off, _ := r.Error95.Float64() // the band says that it is a number
+		return "± " + roundedUp(off)
+	case ok:
+		return Rounded(band.Low, half) + "–" + Rounded(band.High, half)
+	case r.PLow != nil && r.PHigh != nil:
+		return fmt.Sprintf("p%s–p%s", percentile(*r.PLow), percentile(*r.PHigh))
+	case r.RankError95 != nil:
+		return "± " + WithUnit(r.RankError95.String(), "ranks")
+	}
+	return ""
+}
+
+// BoundInWords is Bound, but says percentiles as the page does, in words.
+func BoundInWords(r outputs.Record) string {
+	_, ok := r.Band()
+	switch {
+	case ok || r.Value == nil:
+	case r.PLow != nil && r.PHigh != nil:
+		return ordinal(percentile(*r.PLow)) + "–" + ordinal(percentile(*r.PHigh)) + " percentile"
+	case r.RankError95 != nil:
+		return WithUnit(r.RankError95.String(), "users") + " above or below"
+	}
+	return Bound(r)
+}
+
+// bandOf returns the figure's band, widened to hold the value, as on the page.
+func bandOf(r outputs.Record) (record.Band, bool) {
+	band, ok := r.Band()
+	if ok && band.Of == record.OfSmoothed {
+		if value, err := r.Value.Float64(); err == nil {
+			band.Low, band.High = min(band.Low, value), max(band.High, value)
+		}
+	}
+	return band, ok
+}
+
+// placeOf is the place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One
+// digit of the error is shown, two if it begins with 1 or 2.
+func placeOf(off float64) int {
+	place := int(math.Floor(math.Log10(off) + 1e-9))
+	if off/math.Pow10(place) < 3-1e-9 {
+		place--
+	}
+	return place
+}
+
+// Rounded writes a value with the digits that its error allows. Without a known error, off is 0: it then has four
+// digits, or those before the point.
+func Rounded(value, off float64) string {
+	switch {
+	case off > 0:
+		return places(value, placeOf(off))
+	case value == 0:
+		return "0"
+	case math.Abs(value) >= 1000:
+		return places(value, 0)
+	}
+	text := places(value, int(math.Floor(math.Log10(math.Abs(value))))-3)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// roundedUp writes an error, rounded up.
+func roundedUp(off float64) string {
+	if off <= 0 {
+		return "0"
+	}
+	place := placeOf(off)
+	unit := math.Pow10(place)
+	return places(math.Ceil(off/unit-1e-9)*unit, place)
+}
+
+// places writes a value down to a place, and no further than the twelfth digit behind the point.
+func places(value float64, place int) string {
+	if place > 0 {
+		unit := math.Pow10(place)
+		value = math.Round(value/unit) * unit
+	}
+	text := strconv.FormatFloat(value, 'f', min(12, max(0, -place)), 64)
+	if strings.Trim(text, "-0.") == "" {
+		text = strings.TrimPrefix(text, "-")
+	}
+	return text
+}
+
+// percentile writes a probability in percent, in the tails with one digit behind the point.
+func percentile(p json.Number) string {
+	d, err := decimal.NewFromString(p.String())
+	if err != nil {
+		return p.String()
+	}
+	digits := int32(0)
+	if p := d.Shift(2); p.LessThan(decimal.NewFromInt(10)) || p.GreaterThan(decimal.NewFromInt(90)) {
+		digits = 1
+	}
+	return d.Shift(2).Round(digits).String()
+}
+
+// ordinal writes a number as a place: 42nd.
+func ordinal(number string) string {
+	n, err := strconv.Atoi(number)
+	if err != nil { // 90.5
+		return number + "th"
+	}
+	return humanize.Ordinal(n)
+}
