@@ -47,20 +47,26 @@ func Bound(r outputs.Record) string {
 	case ok:
 		return Rounded(band.Low, half) + "–" + Rounded(band.High, half)
 	case r.PLow != nil && r.PHigh != nil:
-		return fmt.Sprintf("p%s–p%s", percentile(*r.PLow), percentile(*r.PHigh))
+		return fmt.Sprintf("p%s–p%s", percent(*r.PLow, 1), percent(*r.PHigh, 1))
 	case r.RankError95 != nil:
 		return "± " + WithUnit(r.RankError95.String(), "ranks")
 	}
 	return ""
 }
 
-// BoundInWords is Bound, but says percentiles as the page does, in words.
+// BoundInWords is Bound as the page writes it: a band in brackets, percentiles in words, and beside values that were cut
+// that the error is that of the noise alone.
 func BoundInWords(r outputs.Record) string {
-	_, ok := r.Band()
+	band, ok := r.Band()
 	switch {
-	case ok || r.Value == nil:
+	case r.Value == nil:
+	case ok && band.Of != record.OfNoise:
+		return "(" + Bound(r) + ")"
+	case ok && r.Clip != nil:
+		return "noise " + Bound(r)
+	case ok:
 	case r.PLow != nil && r.PHigh != nil:
-		return ordinal(percentile(*r.PLow)) + "–" + ordinal(percentile(*r.PHigh)) + " percentile"
+		return ordinal(*r.PLow) + "–" + ordinal(*r.PHigh) + " percentile"
 	case r.RankError95 != nil:
 		return WithUnit(r.RankError95.String(), "users") + " above or below"
 	}
@@ -129,23 +135,24 @@ func places(value float64, place int) string {
 	return text
 }
 
-// percentile writes a probability in percent, in the tails with one digit behind the point.
-func percentile(p json.Number) string {
+// percent writes a probability in percent, with so many digits behind the point at most.
+func percent(p json.Number, digits int32) string {
 	d, err := decimal.NewFromString(p.String())
 	if err != nil {
 		return p.String()
 	}
-	digits := int32(0)
-	if p := d.Shift(2); p.LessThan(decimal.NewFromInt(10)) || p.GreaterThan(decimal.NewFromInt(90)) {
-		digits = 1
-	}
 	return d.Shift(2).Round(digits).String()
 }
 
-// ordinal writes a number as a place: 42nd.
-func ordinal(number string) string {
+// ordinal writes a probability as the place of a percentile, such as 42nd, and in the tails with one digit more: 99.5th.
+func ordinal(p json.Number) string {
+	digits := int32(0)
+	if x, err := p.Float64(); err == nil && (x < 0.1 || x > 0.9) {
+		digits = 1
+	}
+	number := percent(p, digits)
 	n, err := strconv.Atoi(number)
-	if err != nil { // 90.5
+	if err != nil { // 99.5
 		return number + "th"
 	}
 	return humanize.Ordinal(n)

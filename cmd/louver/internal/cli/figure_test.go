@@ -25,12 +25,13 @@ func TestRounded(t *testing.T) {
 // The error of a figure is in its unit where anything public gives that; else it is told by percentiles.
 func TestFigureInWords(t *testing.T) {
 	for text, want := range map[string][3]string{
-		`{"value":120,"unit":"ms","interval":{"level":0.9,"low":100.4,"high":130.2}}`:                      {"120 ms", "100–130", "100–130"},
-		`{"value":109.7,"unit":"ms","smoothed":{"value":118,"low":110.12,"high":128}}`:                     {"110 ms", "110–128", "110–128"},
+		`{"value":120,"unit":"ms","interval":{"level":0.9,"low":100.4,"high":130.2}}`:                      {"120 ms", "100–130", "(100–130)"},
+		`{"value":109.7,"unit":"ms","smoothed":{"value":118,"low":110.12,"high":128}}`:                     {"110 ms", "110–128", "(110–128)"},
 		`{"value":23.73795,"unit":"EUR","error_95":1.298}`:                                                 {"23.7 EUR", "± 1.3", "± 1.3"},
+		`{"value":23.73795,"unit":"EUR","error_95":1.298,"clip":[0,100]}`:                                  {"23.7 EUR", "± 1.3", "noise ± 1.3"},
 		`{"value":3,"unit":"users","statistic":"count","error_95":15}`:                                     {"3 users", "± 15", "± 15"},
 		`{"value":1,"unit":"users","statistic":"count","error_95":15}`:                                     {"1 user", "± 15", "± 15"},
-		`{"value":812,"unit":"ms","p_low":0.421,"p_high":0.55}`:                                            {"812 ms", "p42–p55", "42nd–55th percentile"},
+		`{"value":812,"unit":"ms","p_low":0.421,"p_high":0.55}`:                                            {"812 ms", "p42.1–p55", "42nd–55th percentile"},
 		`{"value":812.123,"unit":"ms","p_low":0.906,"p_high":1}`:                                           {"812.1 ms", "p90.6–p100", "90.6th–100th percentile"},
 		`{"value":812,"unit":"ms","rank_error_95":39}`:                                                     {"812 ms", "± 39 ranks", "39 users above or below"},
 		`{"value":812,"unit":"ms"}`:                                                                        {"812 ms", "", ""},
