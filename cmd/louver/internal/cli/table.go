@@ -44,7 +44,7 @@ func WriteTable(w io.Writer, width int, head []string, rows [][]string) error {
 	for _, r := range rows {
 		t.AppendRow(cells(r))
 	}
-	_, err := io.WriteString(w, t.Render()+"\n")
+	_, err := io.WriteString(w, strings.ReplaceAll(t.Render(), tie, " ")+"\n")
 	return err
 }
 
@@ -55,17 +55,35 @@ func cells(row []string) (r table.Row) {
 	return r
 }
 
-// folded gives each column a width. Columns that can wrap shrink, the widest first.
+// folded gives each column a width. Columns that can wrap shrink, the widest first: at first those whose head alone is
+// wide. The first row is the head.
 func folded(width int, rows [][]string) []table.ColumnConfig {
-	wide, least := make([]int, len(rows[0])), make([]int, len(rows[0]))
-	for _, r := range rows {
+	wide, least, cells := make([]int, len(rows[0])), make([]int, len(rows[0])), make([]int, len(rows[0]))
+	for k, r := range rows {
 		for i, c := range r {
 			wide[i] = max(wide[i], text.StringWidth(c))
+			if k > 0 {
+				cells[i] = max(cells[i], text.StringWidth(c))
+			}
 			for word := range strings.FieldsSeq(c) {
 				least[i] = max(least[i], text.StringWidth(word))
 			}
 		}
 	}
+	for i := range cells {
+		cells[i] = max(cells[i], least[i])
+	}
+	shrink(wide, cells, width)
+	shrink(wide, least, width)
+	var configs []table.ColumnConfig
+	for i, n := range wide {
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: n, WidthMaxEnforcer: text.WrapSoft})
+	}
+	return configs
+}
+
+// shrink makes columns narrower until they fit, the widest first, and none narrower than its least width.
+func shrink(wide, least []int, width int) {
 	total := 1
 	for _, n := range wide {
 		total += n + 3 // spaces and a line
@@ -78,13 +96,8 @@ func folded(width int, rows [][]string) []table.ColumnConfig {
 			}
 		}
 		if widest < 0 {
-			break
+			return
 		}
 		wide[widest]--
 	}
-	var configs []table.ColumnConfig
-	for i, n := range wide {
-		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: n, WidthMaxEnforcer: text.WrapSoft})
-	}
-	return configs
 }

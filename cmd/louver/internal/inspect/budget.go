@@ -67,7 +67,7 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 		return cli.WriteJSON(app.Out, report)
 	}
 	var out strings.Builder
-	if err := printBudgets(&out, app.Width(), report); err != nil {
+	if err := printBudgets(&out, app.Width(), report, now); err != nil {
 		return err
 	}
 	_, err = io.WriteString(app.Out, app.Fold(out.String()))

@@ -96,7 +96,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	var out strings.Builder
-	if err := printBudgets(&out, 80, both); err != nil ||
+	if err := printBudgets(&out, 80, both, now); err != nil ||
 		!strings.HasSuffix(out.String(), "\n"+strings.Join(both.lines(), "\n")+"\n") {
 		t.Errorf("%v, %s", err, out.String())
 	}

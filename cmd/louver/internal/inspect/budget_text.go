@@ -3,7 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
-	"strings"
+	"time"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -11,22 +11,26 @@ import (
 )
 
 // printBudgets writes tables of what streams and budgets have spent, and what one person loses at most.
-func printBudgets(w io.Writer, width int, r budgetReport) error {
+func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
+	if len(r.Streams) == 0 && len(r.Budgets) == 0 && len(r.Watches) == 0 {
+		_, err := fmt.Fprintln(w, "nothing is spent yet: no window has closed")
+		return err
+	}
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
 		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal),
-			left(s.WindowsLeft), nextReturn(s.Figures)})
+			left(s.WindowsLeft), nextReturn(s.Figures, now)})
 	}
 	for _, b := range r.Budgets {
 		exhausted := "never"
 		switch {
 		case b.ExhaustedSince != nil:
-			exhausted = "since " + moment(b.ExhaustedSince)
+			exhausted = "since " + cli.Stamp(b.ExhaustedSince.Time, now)
 		case b.ExhaustedAt != nil:
-			exhausted = "at " + moment(b.ExhaustedAt)
+			exhausted = "at " + cli.Stamp(b.ExhaustedAt.Time, now)
 		}
 		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
-			left(b.WindowsLeft), exhausted, nextReturn(b.Figures)})
+			left(b.WindowsLeft), exhausted, nextReturn(b.Figures, now)})
 	}
 	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"},
 		streams); err != nil {
@@ -38,7 +42,7 @@ func printBudgets(w io.Writer, width int, r budgetReport) error {
 	}
 	if len(r.Watches) > 0 {
 		if err := cli.WriteTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε",
-			"total ε"}, watches(r.Watches)); err != nil {
+			"total ε"}, watches(r.Watches, now)); err != nil {
 			return err
 		}
 	}
@@ -50,10 +54,10 @@ func printBudgets(w io.Writer, width int, r budgetReport) error {
 	return nil
 }
 
-func watches(all []ledger.WatchFigures) (rows [][]string) {
+func watches(all []ledger.WatchFigures, now time.Time) (rows [][]string) {
 	for _, x := range all {
 		rows = append(rows, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State,
-			moment(x.From) + " to " + moment(x.To), x.Epsilon.String(), x.EpsilonTotal.String()})
+			cli.Stamp(x.From.Time, now) + " to " + cli.Stamp(x.To.Time, now), x.Epsilon.String(), x.EpsilonTotal.String()})
 	}
 	return rows
 }
@@ -83,12 +87,9 @@ func left(windows int64) string {
 	return fmt.Sprint(windows)
 }
 
-func nextReturn(f ledger.Figures) string {
+func nextReturn(f ledger.Figures, now time.Time) string {
 	if len(f.Returns) == 0 {
 		return "never"
 	}
-	return fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, moment(f.Returns[0].At))
+	return fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, cli.Stamp(f.Returns[0].At.Time, now))
 }
-
-// moment writes a time that may wrap between date and time of day.
-func moment(at fmt.Stringer) string { return strings.Replace(at.String(), "T", " ", 1) }

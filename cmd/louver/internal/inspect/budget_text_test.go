@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestBudgetTable(t *testing.T) {
@@ -16,29 +17,37 @@ func TestBudgetTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	now := time.Date(2026, 11, 20, 8, 5, 0, 0, time.UTC)
 	var wide, narrow strings.Builder
-	if err := printBudgets(&wide, 200, r); err != nil {
+	if err := printBudgets(&wide, 200, r, now); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"│ checkout-latency │ shoppers │ 0.2     │ 1.4     │ 4            │ 0.2 at 2026-11-20 08:06:00Z │",
-		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ at 2026-11-21 08:15:00Z    │ 0.2 at " +
-			"2026-11-20 08:06:00Z │",
-		"│ spare    │ no bound of 10 in total │ 0    │ no bound │ 0            │ never                      │ never       " +
-			"                │",
-		"│ gone     │ 5 of 5 in total         │ 0    │ 5        │ 0            │ since 2026-11-20 09:00:00Z │ never       " +
-			"                │",
+		"│ checkout-latency │ shoppers │ 0.2     │ 1.4     │ 4            │ 0.2 at 08:06:00Z │",
+		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ at 21 Nov 08:15Z │ 0.2 at 08:06:00Z │",
+		"│ spare    │ no bound of 10 in total │ 0    │ no bound │ 0            │ never            │ never            │",
+		"│ gone     │ 5 of 5 in total         │ 0    │ 5        │ 0            │ since 09:00:00Z  │ never            │",
 	} {
 		if !strings.Contains(wide.String(), want) {
 			t.Errorf("%s is not in\n%s", want, wide.String())
 		}
 	}
-	if err := printBudgets(&narrow, 80, r); err != nil {
+	if err := printBudgets(&narrow, 80, r, now); err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(narrow.String(), " 21 Nov 08:15Z ") {
+		t.Errorf("a date is folded:\n%s", narrow.String())
 	}
 	for line := range strings.Lines(narrow.String()) {
 		if n := len([]rune(strings.TrimSpace(line))); n > 80 {
 			t.Errorf("%d characters: %s", n, line)
 		}
+	}
+	var before strings.Builder
+	if err := printBudgets(&before, 80, budgetReport{}, now); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := before.String(), "nothing is spent yet: no window has closed\n"; got != want {
+		t.Errorf("before the first window: %q, want %q", got, want)
 	}
 }

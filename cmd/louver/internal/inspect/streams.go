@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
@@ -59,7 +60,7 @@ func (c *StreamsCommand) Run(app *cli.App) error {
 	if c.JSON {
 		return printHistoryJSON(app, agreed, history, file)
 	}
-	if err := printHistory(app, c.AppID, history); err != nil || file == nil {
+	if err := printHistory(app, c.AppID, history, time.Now()); err != nil || file == nil {
 		return err
 	}
 	return PrintPreview(app, agreed, file)
@@ -82,7 +83,7 @@ func printHistoryJSON(app *cli.App, agreed cluster.Control, history control.Hist
 }
 
 // printHistory writes the definitions as a table, and below it what each of them has changed.
-func printHistory(app *cli.App, id string, h control.History) error {
+func printHistory(app *cli.App, id string, h control.History, now time.Time) error {
 	if h.Epoch == 0 {
 		_, err := fmt.Fprintf(app.Out, "app %s has no streams yet\n", id)
 		return err
@@ -97,8 +98,9 @@ func printHistory(app *cli.App, id string, h control.History) error {
 		return err
 	}
 	var rows [][]string
+	stamp := func(t time.Time) string { return cli.Stamp(t, now) }
 	for _, d := range h.Definitions {
-		rows = append(rows, []string{d.Stream, strconv.Itoa(int(d.Number)), cli.Folding(d.From), lastOf(d, cli.Folding),
+		rows = append(rows, []string{d.Stream, strconv.Itoa(int(d.Number)), stamp(d.From), lastOf(d, stamp),
 			windowsOf(d), d.Budget, d.Fingerprint})
 	}
 	if err := cli.WriteTable(app.Out, app.Width(), []string{"stream", "no.", "first window starts", "last window ends",

@@ -63,7 +63,7 @@ func (c *WindowsCommand) Run(app *cli.App) error {
 			Windows []timeline.Run `json:"windows"`
 		}{now.UTC().Truncate(time.Second), orEmpty(runs)})
 	}
-	return printWindows(app, runs)
+	return printWindows(app, runs, now)
 }
 
 // facts reads the input of the timeline.
@@ -110,18 +110,18 @@ func (c *WindowsCommand) facts(app *cli.App, agreed cluster.Control, state *cont
 const listed = 2000
 
 // printWindows writes the table.
-func printWindows(app *cli.App, runs []timeline.Run) error {
+func printWindows(app *cli.App, runs []timeline.Run, now time.Time) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(app.Out, "no window has begun yet")
 		return err
 	}
 	var rows [][]string
 	for _, r := range runs {
-		ends := cli.Folding(r.First)
+		ends := cli.Stamp(r.First, now)
 		if r.Windows > 1 {
-			ends += " to " + cli.Folding(r.Last)
+			ends += " to " + cli.Stamp(r.Last, now)
 		}
-		rows = append(rows, []string{r.Stream, ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r)})
+		rows = append(rows, []string{r.Stream, ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r, now)})
 	}
 	return cli.WriteTable(app.Out, app.Width(), []string{"stream", "ends", "windows", "state", "note"}, rows)
 }
@@ -139,13 +139,13 @@ func stateOf(r timeline.Run) string {
 
 // noteOf says since when and for what a run of windows waits, or why it is in
 // its state.
-func noteOf(r timeline.Run) string {
+func noteOf(r timeline.Run, now time.Time) string {
 	why := strings.Join(r.Why, "; ")
 	switch r.State {
 	case timeline.Open:
-		return "due " + cli.Folding(r.Due)
+		return "due " + cli.Stamp(r.Due, now)
 	case timeline.Waiting, timeline.Cut:
-		return fmt.Sprintf("due %s: %s", cli.Folding(r.Due), why)
+		return fmt.Sprintf("due %s: %s", cli.Stamp(r.Due, now), why)
 	default:
 		return why
 	}
