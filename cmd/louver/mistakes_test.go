@@ -51,8 +51,10 @@ func TestMistakes(t *testing.T) {
 		{"a misspelt flag", []string{"check", "--jsn", csv}, cli.ExitUsage, `unknown flag --jsn, did you mean "--json"?`},
 		{"a missing argument", []string{"completion"}, cli.ExitUsage,
 			"<shell> is missing; louver help completion explains it"},
-		{"a streams file without its flag", []string{"run", "s.yaml"}, cli.ExitUsage,
-			"unexpected argument s.yaml; want --streams s.yaml"},
+		{"several streams files", []string{"run", "s.yaml", "t.yaml"}, cli.ExitUsage,
+			"unexpected argument t.yaml; want one streams file, a directory of them, or a glob in quotes"},
+		{"a streams file without its flag", []string{"run", "none.yaml"}, cli.ExitInvalid,
+			"none.yaml: no such streams file; want a file, a directory or a glob"},
 		{"a flag without its text", []string{"demo", "--csv"}, cli.ExitUsage, "--csv without a value; want --csv=FILE"},
 		{"a flag without its number", []string{"plan", "--users"}, cli.ExitUsage, "--users without a value; want --users=N"},
 		{"a demo of a file that is missing", []string{"demo", "--csv", missing}, cli.ExitInvalid,
@@ -70,7 +72,7 @@ func TestMistakes(t *testing.T) {
 			"--above web/p50; want STREAM/RELEASE=VALUE"},
 		{"a port that is none", []string{"budget", "--kafka-brokers", "a:99999"}, cli.ExitInvalid,
 			`LOUVER_KAFKA_BROKERS: broker address "a:99999": 99999 is not a port; want one from 1 to 65535, such as 9092`},
-		{"no streams", []string{"run"}, cli.ExitUsage, "no streams file: give --streams or LOUVER_STREAMS"},
+		{"no streams", []string{"run"}, cli.ExitUsage, "no streams file: name one, or set LOUVER_STREAMS"},
 		{"a streams file that is empty", []string{"run", "--streams", empty}, cli.ExitInvalid, empty +
 			":1: the file is empty; want a streams file in YAML"},
 		{"a streams file that is missing", []string{"run", "--streams", dir + "/none.yaml"}, cli.ExitInvalid, dir +

@@ -33,11 +33,11 @@ func TestRulesCommand(t *testing.T) {
 		!strings.Contains(got.out, "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE") {
 		t.Errorf("without thresholds: %+v", got)
 	}
-	commandLine(t, "", "rules").wants(t, cli.ExitUsage, "louver: <file> ... is missing; louver help rules explains it")
+	commandLine(t, "", "rules").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency=3").wants(t, cli.ExitUsage,
 		"louver: checkout-latency=3 names no release; want STREAM/RELEASE=VALUE")
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=fast").wants(t, cli.ExitUsage,
-		`louver: --above: invalid map value "fast"`)
+		`louver: --above: "fast" is not a number; want STREAM/RELEASE=VALUE`)
 	commandLine(t, "", "rules", streams, "--windows", "-1").wants(t, cli.ExitUsage, "louver: --windows -1; want 1 or more")
 	commandLine(t, "", "rules", "nowhere.yaml").wants(t, cli.ExitInvalid, "nowhere.yaml: ")
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p5=3").wants(t, cli.ExitInvalid,

@@ -59,6 +59,9 @@ func withRelease(name string, document []byte) (json.RawMessage, error) {
 // describe answers with the description of the API.
 func describe(w http.ResponseWriter, r *http.Request) error {
 	document, err := OpenAPI()
+	if err == nil {
+		document, err = servedAt(document, pathOf(r))
+	}
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -45,12 +44,9 @@ func (c *Command) Run(app *cli.App) error {
 	if c.JSON {
 		c.Format = "json"
 	}
-	patterns := c.Files
-	if len(patterns) == 0 {
-		if c.Streams == "" {
-			return cli.UsageError(errors.New("no streams file: name one, or set LOUVER_STREAMS"))
-		}
-		patterns = []string{c.Streams}
+	patterns, err := cli.Patterns(c.Files, c.Streams)
+	if err != nil {
+		return err
 	}
 	if err := topics.CheckApp(c.AppID); err != nil {
 		return err
@@ -116,11 +112,11 @@ func (c *Command) onCluster(app *cli.App, file *config.File, found *examination)
 	}
 	agreed := cluster.ControlOf(conn, app.Log, c.AppID)
 	if c.Format == "text" {
-		return inspect.PrintPreview(app, agreed, file)
+		return inspect.PrintPreview(app, agreed, file, "")
 	}
 	preview, err := agreed.Foresee(app.Context, file)
 	if err == nil {
-		found.Preview = inspect.NewPreview(preview)
+		found.Preview = inspect.NewPreview(preview, "")
 	}
 	return err
 }

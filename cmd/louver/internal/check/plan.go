@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,7 +22,8 @@ import (
 // PlanCommand forecasts the errors of a streams file, or of what the flags describe. Make its QueryFlags with
 // [cli.NewQueryFlags].
 type PlanCommand struct {
-	File string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
+	File    string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
+	Streams string `placeholder:"FILE" help:"The same as that argument."` // LOUVER_STREAMS must not hide the flags
 
 	cli.QueryFlags
 	Lower     *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one."`
@@ -57,7 +59,7 @@ typical error.`
 
 // Run forecasts and prints.
 func (c *PlanCommand) Run(app *cli.App) error {
-	if c.Watch != "" {
+	if c.File = cmp.Or(c.File, c.Streams); c.Watch != "" {
 		return c.planWatch(app)
 	}
 	file, err := c.file(app)

@@ -59,7 +59,7 @@ type TopicSettings struct {
 // HTTPSettings are the public address: page, API and public metrics.
 type HTTPSettings struct {
 	HTTPAddr          string   `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of the page, the API and the public metrics; empty: none."`
-	HTTPBasePath      string   `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" help:"Path under which a proxy shows that address, for example /louver."`
+	HTTPBasePath      string   `envconfig:"LOUVER_HTTP_BASE_PATH" name:"http-base-path" group:"http" placeholder:"PATH" help:"Path under which a proxy shows that address, for example /louver. Not needed if the proxy removes the path and says so in X-Forwarded-Prefix."`
 	HTTPCORSOrigins   []string `envconfig:"LOUVER_HTTP_CORS_ORIGINS" name:"http-cors-origins" group:"http" placeholder:"ORIGIN" help:"Sites whose pages may use the API, for example https://status.example.com, or *. Absent: none but its own page."`
 	HTTPWebConfigFile string   `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
 }

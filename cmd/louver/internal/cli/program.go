@@ -107,7 +107,7 @@ func lineError(err error) error {
 		return fmt.Errorf("%s is not a command; %s", name, hint)
 	}
 	if argument, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && takesStreams(command) {
-		return fmt.Errorf("unexpected argument %s; want --streams %s", argument, argument)
+		return fmt.Errorf("unexpected argument %s; want one streams file, a directory of them, or a glob in quotes", argument)
 	}
 	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
 		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
@@ -117,6 +117,10 @@ func lineError(err error) error {
 	}
 	if flag, got, found := strings.Cut(err.Error(), `: expected "<key>=<value>" but got `); found {
 		return fmt.Errorf("%s %s; want %s", flag, strings.Trim(got, `"`), placeholder(command, flag))
+	}
+	if flag, got, found := strings.Cut(err.Error(), `: invalid map value "`); found {
+		value, _, _ := strings.Cut(got, `"`)
+		return fmt.Errorf("%s: %q is not a number; want %s", flag, value, placeholder(command, flag))
 	}
 	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
 		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,10 +13,29 @@ import (
 	"github.com/louver/louver/stream/config/parse"
 )
 
+// StreamsArgument is a streams file without its flag. It is apart from the flag, which has a variable.
+type StreamsArgument struct {
+	File string `arg:"" optional:"" help:"The same as --streams."`
+}
+
+// Or returns the argument or, without one, what the flag says.
+func (a StreamsArgument) Or(streams string) string { return cmp.Or(a.File, streams) }
+
+// Patterns returns the streams files of a command that takes several, or what its flag says.
+func Patterns(files []string, streams string) ([]string, error) {
+	switch {
+	case len(files) > 0:
+		return files, nil
+	case streams != "":
+		return []string{streams}, nil
+	}
+	return nil, UsageError(errors.New("no streams file: name one, or set LOUVER_STREAMS"))
+}
+
 // LoadStreams reads the streams files of a pattern.
 func LoadStreams(pattern string) (*config.File, error) {
 	if pattern == "" {
-		return nil, UsageError(errors.New("no streams file: give --streams or LOUVER_STREAMS"))
+		return nil, UsageError(errors.New("no streams file: name one, or set LOUVER_STREAMS"))
 	}
 	return parse.Load(pattern, os.LookupEnv)
 }

@@ -17,7 +17,8 @@ import (
 
 // RulesCommand writes alert rules for Prometheus.
 type RulesCommand struct {
-	Files   []string                   `arg:"" name:"file" help:"Streams files, directories of them, or globs."`
+	Streams string                     `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
+	Files   []string                   `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
 	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
 	Windows int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
@@ -47,7 +48,11 @@ func (c *RulesCommand) Run(app *cli.App) error {
 	if c.Windows < 0 {
 		return cli.UsageError(fmt.Errorf("--windows %d; want 1 or more", c.Windows))
 	}
-	file, err := parse.LoadAll(c.Files, os.LookupEnv)
+	patterns, err := cli.Patterns(c.Files, c.Streams)
+	if err != nil {
+		return err
+	}
+	file, err := parse.LoadAll(patterns, os.LookupEnv)
 	if err != nil {
 		return cli.Refuse(app, err, "text")
 	}

@@ -21,6 +21,7 @@ import (
 type WatchCommand struct {
 	cli.KafkaSettings
 	cli.RegistrySettings
+	cli.StreamsArgument
 	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
 	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago. Absent: print new figures only."`
@@ -41,6 +42,7 @@ Into a pipe every figure is one line, beginning with the window's end. Ctrl-C en
 
 // Run implements the command.
 func (c *WatchCommand) Run(app *cli.App) error {
+	c.Streams = c.Or(c.Streams)
 	file, err := cli.LoadStreams(c.Streams)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,10 +23,18 @@ type Preview struct {
 	Notes    []string        `json:"notes"`
 }
 
-// NewPreview makes the JSON of a preview.
-func NewPreview(p control.Preview) *Preview {
-	return &Preview{p.After.Epoch, p.Older, orEmpty(p.Begins()), orEmpty(p.Ends()), orEmpty(p.Replaces()),
-		orEmpty(p.Notes)}
+// NewPreview makes the JSON of a preview, of one stream or, for "", of all.
+func NewPreview(p control.Preview, stream string) *Preview {
+	return &Preview{p.After.Epoch, p.Older, orEmpty(ofStream(p.Begins(), stream)), orEmpty(ofStream(p.Ends(), stream)),
+		orEmpty(ofStream(p.Replaces(), stream)), orEmpty(p.Notes)}
+}
+
+// ofStream keeps the definitions of one stream; "" stands for all.
+func ofStream(all []control.Dated, stream string) []control.Dated {
+	if stream == "" {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d control.Dated) bool { return d.Stream != stream })
 }
 
 func orEmpty[T any](s []T) []T {
@@ -35,8 +44,8 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// PrintPreview writes what a file would change.
-func PrintPreview(app *cli.App, agreed cluster.Control, file *config.File) error {
+// PrintPreview writes what a file would change of one stream or, for "", of all.
+func PrintPreview(app *cli.App, agreed cluster.Control, file *config.File, stream string) error {
 	p, err := agreed.Foresee(app.Context, file)
 	if err != nil {
 		return err
@@ -51,14 +60,14 @@ func PrintPreview(app *cli.App, agreed cluster.Control, file *config.File) error
 	default:
 		fmt.Fprintf(&b, "louver run with this file would begin epoch %d if it started now:\n", p.After.Epoch)
 	}
-	for _, d := range p.Replaces() {
+	for _, d := range ofStream(p.Replaces(), stream) {
 		fmt.Fprintf(&b, "stream %s: definition %d, from %s, is replaced before it begins\n", d.Stream, d.Number,
 			cli.Instant(d.From))
 	}
-	for _, d := range p.Ends() {
+	for _, d := range ofStream(p.Ends(), stream) {
 		fmt.Fprintf(&b, "stream %s: the last window of definition %d ends %s\n", d.Stream, d.Number, lastOf(d, cli.Instant))
 	}
-	for _, d := range p.Begins() {
+	for _, d := range ofStream(p.Begins(), stream) {
 		fmt.Fprintf(&b, "stream %s: definition %d applies from the window that starts %s: %s, budget %s\n", d.Stream,
 			d.Number, cli.Instant(d.From), windowsOf(d), d.Budget)
 		if err := printChanges(&b, d); err != nil {

@@ -18,7 +18,9 @@ import (
 type StreamsCommand struct {
 	cli.KafkaSettings
 	cli.AppSettings
-	JSON bool `name:"json" help:"Print JSON."`
+	cli.StreamsArgument
+	Stream string `placeholder:"NAME" help:"Only this stream."`
+	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is the long help.
@@ -33,6 +35,7 @@ what that file would change and from which window on. Nothing is written.`
 
 // Run prints the definitions, and what a file would change.
 func (c *StreamsCommand) Run(app *cli.App) error {
+	c.Streams = c.Or(c.Streams)
 	var file *config.File
 	if c.Streams != "" {
 		var err error
@@ -57,17 +60,22 @@ func (c *StreamsCommand) Run(app *cli.App) error {
 	if history.Epoch == 0 && file == nil {
 		return agreed.NoStreams()
 	}
+	history.Definitions = ofStream(history.Definitions, c.Stream)
+	if c.Stream != "" && len(history.Definitions) == 0 && (file == nil || file.Stream(c.Stream) == nil) {
+		return fmt.Errorf("--stream=%s: app %s has no such stream; louver streams lists them", c.Stream, c.AppID)
+	}
 	if c.JSON {
-		return printHistoryJSON(app, agreed, history, file)
+		return printHistoryJSON(app, agreed, history, file, c.Stream)
 	}
 	if err := printHistory(app, c.AppID, history, time.Now()); err != nil || file == nil {
 		return err
 	}
-	return PrintPreview(app, agreed, file)
+	return PrintPreview(app, agreed, file, c.Stream)
 }
 
 // printHistoryJSON writes the definitions, and with a file those that it would begin and end.
-func printHistoryJSON(app *cli.App, agreed cluster.Control, history control.History, file *config.File) error {
+func printHistoryJSON(app *cli.App, agreed cluster.Control, history control.History, file *config.File,
+	stream string) error {
 	listed := struct {
 		control.History
 		Preview *Preview `json:"preview,omitempty"`
@@ -77,7 +85,7 @@ func printHistoryJSON(app *cli.App, agreed cluster.Control, history control.Hist
 		if err != nil {
 			return err
 		}
-		listed.Preview = NewPreview(p)
+		listed.Preview = NewPreview(p, stream)
 	}
 	return cli.WriteJSON(app.Out, listed)
 }

@@ -16,9 +16,9 @@ import (
 // TopicsCommand lists, and creates, what the streams need on the cluster.
 type TopicsCommand struct {
 	cli.KafkaSettings
+	cli.StreamsArgument
 	AppID             string `envconfig:"LOUVER_APP_ID" name:"app-id" default:"louver" placeholder:"NAME" help:"Prefix of the internal topics and groups."`
 	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
-	File              string `arg:"" optional:"" help:"The same as --streams."`
 	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 	Create            bool   `help:"Create missing topics and check all of them. Say which were created, which existed and which are yours to create."`
 	Format            string `enum:"table,acls,strimzi" default:"table" placeholder:"FORMAT" help:"table; acls: the arguments of kafka-acls.sh, one line for each right; strimzi: KafkaTopic and KafkaUser resources for Kubernetes."`
@@ -28,9 +28,7 @@ type TopicsCommand struct {
 
 // Run implements the command.
 func (c *TopicsCommand) Run(app *cli.App) error {
-	if c.File != "" {
-		c.Streams = c.File
-	}
+	c.Streams = c.Or(c.Streams)
 	if err := topics.CheckApp(c.AppID); err != nil {
 		return err
 	}

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -30,7 +32,7 @@ func publicServer(s cli.HTTPSettings, shown *published, report func() health.Rep
 	probes(mux, report, false)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", web.New(shown.config()))
-	return []server{{s.HTTPAddr, shared(s, based(s, mux)), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
+	return []server{{s.HTTPAddr, shared(s, forwarded(based(s, mux))), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
 }
 
 // pageAt is the page's address for a browser. Whether it is HTTPS is for the web config file to say.
@@ -64,10 +66,55 @@ func based(s cli.HTTPSettings, next http.Handler) http.Handler {
 	if s.HTTPBasePath == "" {
 		return next
 	}
+	below := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, web.Below(r, (&url.URL{Path: s.HTTPBasePath}).EscapedPath()))
+	})
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
-	mux.Handle(s.HTTPBasePath+"/", http.StripPrefix(s.HTTPBasePath, next))
+	mux.Handle(s.HTTPBasePath+"/", http.StripPrefix(s.HTTPBasePath, below))
 	return mux
+}
+
+// forwarded honours X-Forwarded-Prefix, by which a proxy says what it has removed from the path. Addresses in answers
+// are relative, so only redirects, messages and the description of the API need it. Anybody can send the header: what is
+// not plainly a path of this host is ignored.
+func forwarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		prefix, ok := removed(r.Header.Get("X-Forwarded-Prefix"))
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Add("Vary", "X-Forwarded-Prefix")
+		if clean := cleaned(r.URL.Path); clean != r.URL.Path { // a mux would redirect to it without the prefix
+			to := url.URL{Path: clean, RawQuery: r.URL.RawQuery}
+			http.Redirect(w, r, prefix+to.String(), http.StatusTemporaryRedirect)
+			return
+		}
+		next.ServeHTTP(w, web.Below(r, prefix))
+	})
+}
+
+// removed returns what a proxy has removed from the path, escaped and without a / at its end. ok is false if that is no
+// path.
+func removed(header string) (prefix string, ok bool) {
+	text, err := url.PathUnescape(strings.TrimSuffix(header, "/"))
+	if err != nil || len(text) < 2 || len(text) > 200 || path.Clean(text) != text || text[0] != '/' ||
+		strings.HasPrefix(text, "//") || strings.ContainsFunc(text, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/-._~", c)
+	}) {
+		return "", false
+	}
+	return (&url.URL{Path: text}).EscapedPath(), true
+}
+
+// cleaned is a path without empty or dotted parts, as [http.ServeMux] wants it.
+func cleaned(p string) string {
+	clean := path.Clean("/" + p)
+	if strings.HasSuffix(p, "/") && clean != "/" {
+		clean += "/"
+	}
+	return clean
 }
 
 // shared lets pages of other sites read the answers. No answer depends on who asks.
@@ -88,7 +135,7 @@ func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report
 	if s.MetricsAddr == "" {
 		return nil, nil
 	}
-	page, err := landing(s.DebugEndpoints)
+	page, err := landing(s.DebugEndpoints, level != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +157,18 @@ func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report
 }
 
 // landing is a page with links to what the operators' address has.
-func landing(debug bool) (http.Handler, error) {
+func landing(debug, level bool) (http.Handler, error) {
+	links := []exporter.LandingLinks{
+		{Address: "metrics", Text: "Metrics", Description: "for Prometheus"},
+		{Address: "readyz?verbose", Text: "Ready", Description: "whether the process works, and what it waits for"},
+		{Address: "livez", Text: "Live", Description: "whether the process answers"},
+		{Address: "startupz", Text: "Started", Description: "whether the process has ever worked"},
+	}
+	if level {
+		links = append(links, exporter.LandingLinks{Address: "loglevel", Text: "Log level",
+			Description: "which PUT changes while the process runs"})
+	}
 	return exporter.NewLandingPage(exporter.LandingConfig{Name: "Louver", HeaderColor: "#0067a3",
 		Description: "For operators: exact counts of events, and whether this process works.",
-		Profiling:   strconv.FormatBool(debug), Links: []exporter.LandingLinks{
-			{Address: "metrics", Text: "Metrics", Description: "for Prometheus"},
-			{Address: "readyz?verbose", Text: "Ready", Description: "whether the process works, and what it waits for"},
-			{Address: "livez", Text: "Live", Description: "whether the process answers"},
-		}})
+		Profiling:   strconv.FormatBool(debug), Links: links})
 }

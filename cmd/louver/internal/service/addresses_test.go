@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
@@ -45,6 +46,36 @@ func TestBasePath(t *testing.T) {
 		h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, path, nil))
 		if a.Code != status {
 			t.Errorf("%s: %d; want %d", path, a.Code, status)
+		}
+	}
+}
+
+// A proxy that removes a path may say so. Only a path is believed.
+func TestForwardedPrefix(t *testing.T) {
+	h := public(t, cli.HTTPSettings{})
+	ask := func(path, prefix string) *httptest.ResponseRecorder {
+		a := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("X-Forwarded-Prefix", prefix)
+		h.ServeHTTP(a, r)
+		return a
+	}
+	for prefix, base := range map[string]string{"/tools/louver": "/tools/louver", "/tools/": "/tools", "/größe": "/gr%C3%B6%C3%9Fe",
+		"/gr%C3%B6%C3%9Fe": "/gr%C3%B6%C3%9Fe", "": "", "/": "", "louver": "", "//evil.example": "", "/a//b": "", "/../x": "",
+		"/a/../b": "", "/%2e%2e/x": "", "/%2f/evil.example": "", "https://evil.example": "", "/a?b": "", "/a#b": "", "/a b": "", "/\\evil.example": "",
+		`/"><script>`: "", "/a\r\nSet-Cookie: x=y": "", "/%0d%0aSet-Cookie:x": "", "/" + strings.Repeat("x", 300): ""} {
+		if got, want := ask("//api/v1/streams?stream=a", prefix).Header().Get("Location"), base+"/api/v1/streams?stream=a"; got != want {
+			t.Errorf("%q: redirect to %q, want %q", prefix, got, want)
+		}
+		if a := ask("/nope", prefix); a.Code != 404 || !strings.Contains(a.Body.String(), `the page is at `+base+`/"`) {
+			t.Errorf("%q: %d, %s", prefix, a.Code, a.Body)
+		}
+		url := `"url":"` + base + `/"`
+		if a := ask("/api/v1/openapi.json", prefix); a.Code != 200 || !strings.Contains(a.Body.String(), url) {
+			t.Errorf("%q: %d; %s is not in the description", prefix, a.Code, url)
+		}
+		if a := ask("/", prefix); a.Code != 200 {
+			t.Errorf("%q: %d", prefix, a.Code)
 		}
 	}
 }
@@ -181,7 +212,8 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 
 // The operators' address has a page with links, and each of them leads somewhere.
 func TestOperatorsLandingPage(t *testing.T) {
-	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready, nil)
+	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready,
+		logLevel(zap.NewAtomicLevel()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +224,8 @@ func TestOperatorsLandingPage(t *testing.T) {
 	}
 	_, page := get("/")
 	links := regexp.MustCompile(`href="/([^"]+)"`).FindAllStringSubmatch(page, -1)
-	if len(links) != 3 {
-		t.Errorf("%d links, want 3: %s", len(links), page)
+	if len(links) != 5 {
+		t.Errorf("%d links, want 5: %s", len(links), page)
 	}
 	for _, link := range links {
 		if code, _ := get("/" + link[1]); code != http.StatusOK {
@@ -206,21 +238,31 @@ func TestOperatorsLandingPage(t *testing.T) {
 func TestLogLevel(t *testing.T) {
 	level := zap.NewAtomicLevel()
 	servers, err := operatorsServer(cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"}, prometheus.NewRegistry(), ready,
-		level)
+		logLevel(level))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := httptest.NewRecorder()
-	servers[0].handler.ServeHTTP(a,
-		httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"debug"}`)))
-	if a.Code != http.StatusOK || level.Level() != zap.DebugLevel {
-		t.Errorf("%d, %s; the level is %s", a.Code, a.Body, level.Level())
+	for _, c := range []struct {
+		kind, body string
+		status     int
+		want       zapcore.Level
+	}{{"application/json", `{"level":"debug"}`, 200, zap.DebugLevel},
+		{"application/x-www-form-urlencoded", "level=warn", 200, zap.WarnLevel},
+		{"application/json", `{"level":"loud"}`, 400, zap.WarnLevel}, {"application/json", `{"level":"fatal"}`, 400, zap.WarnLevel},
+		{"application/json", "", 400, zap.WarnLevel}, {"application/x-www-form-urlencoded", "debug", 400, zap.WarnLevel}} {
+		a := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(c.body))
+		r.Header.Set("Content-Type", c.kind)
+		servers[0].handler.ServeHTTP(a, r)
+		if a.Code != c.status || level.Level() != c.want ||
+			c.status == 400 && !strings.Contains(a.Body.String(), "want debug, info, warn or error") {
+			t.Errorf("%s: %d, %s; the level is %s", c.body, a.Code, a.Body, level.Level())
+		}
 	}
-	a = httptest.NewRecorder()
-	servers[0].handler.ServeHTTP(a,
-		httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(`{"level":"loud"}`)))
-	if a.Code != http.StatusBadRequest || level.Level() != zap.DebugLevel {
-		t.Errorf("%d, %s; the level is %s", a.Code, a.Body, level.Level())
+	a := httptest.NewRecorder()
+	servers[0].handler.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/loglevel", nil))
+	if got := strings.TrimSpace(a.Body.String()); got != `{"level":"warn"}` {
+		t.Errorf("the level is %s", got)
 	}
 }
 

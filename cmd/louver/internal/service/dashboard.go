@@ -21,6 +21,7 @@ type DashboardCommand struct {
 	cli.KafkaSettings
 	cli.RegistrySettings
 	cli.HTTPSettings
+	cli.StreamsArgument
 	Streams string   `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob. It says what the figures are and what they cost."`
 	Topic   []string `placeholder:"TOPIC" help:"Output topic to show, besides those of the streams file."`
 }
@@ -38,6 +39,7 @@ name the topics:
 
 // Run implements the command.
 func (c *DashboardCommand) Run(app *cli.App) error {
+	c.Streams = c.Or(c.Streams)
 	var streams []*config.Stream
 	if c.Streams != "" {
 		file, err := cli.LoadStreams(c.Streams)
