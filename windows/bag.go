@@ -1,7 +1,5 @@
 package windows
 
-import "slices"
-
 // BagSpec says what a [Bag] or [Merger] holds.
 type BagSpec struct {
 	Groups    []string // public list of names, each once; groups are given by their index in it
@@ -28,8 +26,10 @@ type Bag struct {
 	random   bool        // policy random
 	greatest bool        // policy last or max
 
-	rows  table
-	users int
+	rows       table
+	users      int
+	waiting    []row // put and not added yet
+	superseded int   // by those that were
 }
 
 // NewBag returns an empty bag.
@@ -55,36 +55,83 @@ func NewBag(spec BagSpec) *Bag {
 // index on the grid (−1 and N+1 are beyond the bounds, and compare as integers). superseded says that the user already
 // had a contribution here, and one of the two, old or new, no longer counts.
 func (b *Bag) Add(u UserHash, group int, time, value int64) (superseded bool) {
-	var order int64
-	switch {
-	case b.timed:
-		order = time
-	case b.random:
-		order = b.spec.Hasher.pick(u, time, value)
-	}
-	return b.add(u, int32(group), order, value)
+	added := row{user: u, order: b.order(u, time, value), value: value, group: int32(group)}
+	return b.addAt(b.rows.place(u), &added)
 }
 
-func (b *Bag) add(u UserHash, group int32, order, value int64) (superseded bool) {
+// Put adds a record as Add does, but later, together with others: it is faster to look for several users at once. All
+// methods behave as if the record had been added, and [Bag.Superseded] tells what Add would have returned.
+func (b *Bag) Put(u UserHash, group int, time, value int64) {
+	b.waiting = append(b.waiting, row{user: u, order: b.order(u, time, value), value: value, group: int32(group)})
+	if len(b.waiting) == ahead {
+		b.settle()
+	}
+}
+
+// Superseded returns how many contributions no longer count because of records that were put since the last call.
+func (b *Bag) Superseded() (n int) {
+	b.settle()
+	n, b.superseded = b.superseded, 0
+	return n
+}
+
+// settle adds the records that were put.
+func (b *Bag) settle() {
+	if len(b.waiting) > 0 {
+		b.superseded += b.addAll(b.waiting)
+		b.waiting = b.waiting[:0]
+	}
+}
+
+// order is what the policy compares before the value.
+func (b *Bag) order(u UserHash, time, value int64) int64 {
+	switch {
+	case b.timed:
+		return time
+	case b.random:
+		return b.spec.Hasher.pick(u, time, value)
+	}
+	return 0
+}
+
+// addAll adds as many rows as are looked for at once, or fewer.
+func (b *Bag) addAll(rows []row) (superseded int) {
+	var slots [ahead]uint32
+	b.rows.find(rows, &slots)
+	bits := b.rows.bits
+	for i := range rows {
+		r := &rows[i]
+		if bits != b.rows.bits { // it has grown
+			slots[i] = b.rows.place(r.user)
+		}
+		if b.addAt(slots[i], r) {
+			superseded++
+		}
+	}
+	return superseded
+}
+
+// addAt adds a row for whose user the search begins at this slot.
+func (b *Bag) addAt(slot uint32, added *row) (superseded bool) {
 	groups := 0
-	for r, slot := b.rows.next(u, b.rows.place(u)); r != nil; r, slot = b.rows.next(u, b.rows.after(slot)) {
-		if r.group == group {
-			if b.wins(order, value, r) {
-				r.order, r.value = order, value
+	r, slot := b.rows.next(added.user, slot)
+	for ; r != nil; r, slot = b.rows.next(added.user, b.rows.after(slot)) {
+		if r.group == added.group {
+			if b.wins(added.order, added.value, r) {
+				r.order, r.value = added.order, added.value
 			}
 			return true
 		}
 		groups++
 	}
-	added := row{user: u, order: order, value: value, group: group}
 	if groups < b.spec.MaxGroups {
 		if groups == 0 {
 			b.users++
 		}
-		b.rows.insert(added)
+		b.rows.insertAt(slot, added)
 		return false
 	}
-	b.displace(added)
+	b.displace(*added)
 	return true
 }
 
@@ -138,6 +185,7 @@ func upper(rank uint64) uint32 { return uint32(rank >> 32) }
 
 // Sample returns the values of a group, ascending, with the number of users that have each. The slice is the caller's.
 func (b *Bag) Sample(group int) []Point {
+	b.settle()
 	samples := newMultisets(len(b.spec.Groups))
 	b.tally(samples)
 	return samples[group].points()
@@ -148,28 +196,26 @@ const leftOut int32 = -1
 
 // tally adds the values that count to the multisets of their groups.
 func (b *Bag) tally(samples []multiset) {
-	counts := make([]int, len(samples))
+	runs := make([]run, len(samples))
 	for _, block := range b.rows.blocks {
 		for i := range block {
-			if g := block[i].group; g != leftOut {
-				counts[g]++
+			if r := &block[i]; r.group != leftOut {
+				runs[r.group].expect(r.value)
 			}
 		}
 	}
-	values := make([][]int64, len(samples))
-	for g, n := range counts {
-		values[g] = make([]int64, 0, n)
+	for g := range runs {
+		runs[g].begin()
 	}
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; r.group != leftOut {
-				values[r.group] = append(values[r.group], r.value)
+				runs[r.group].add(r.value)
 			}
 		}
 	}
-	for g, values := range values {
-		slices.Sort(values)
-		samples[g].addSorted(values)
+	for g := range runs {
+		runs[g].each(samples[g].add)
 	}
 }
 
@@ -196,7 +242,7 @@ func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; keep(r.user) {
-				some.add(r.user, r.group, r.order, r.value)
+				some.addAt(some.rows.place(r.user), r)
 			}
 		}
 	}
@@ -204,10 +250,13 @@ func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 }
 
 // Users returns how many users have a contribution in the bag. The number is personal: it must not be released.
-func (b *Bag) Users() int { return b.users }
+func (b *Bag) Users() int {
+	b.settle()
+	return b.users
+}
 
 // Bytes estimates the memory held, in bytes, from a few lengths.
 func (b *Bag) Bytes() int64 {
 	const perBag = 256
-	return perBag + 16*int64(len(b.names)) + b.rows.bytes()
+	return perBag + 16*int64(len(b.names)) + rowBytes*int64(cap(b.waiting)) + b.rows.bytes()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestPolicies(t *testing.T) {
@@ -158,4 +159,43 @@ func TestBytesMatchesHeap(t *testing.T) {
 	f(100_000, 60_000)
 	f(70_000, 10)
 	f(3_000, 3_000)
+}
+
+// Records that are put make the same bag as records that are added, whenever somebody looks at it in between.
+func TestPutMatchesAdd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		users := rapid.IntRange(1, 200).Draw(t, "users")
+		put, added := NewBag(spec), NewBag(spec)
+		superseded, want := 0, 0
+		for i := range rapid.IntRange(0, 400).Draw(t, "records") {
+			u := spec.Hasher.User([]byte{byte(i * i % users)})
+			group, time, value := i/3%len(spec.Groups), spec.Window.Start+int64(i*7%5), int64(i*11%6)
+			put.Put(u, group, time, value)
+			if added.Add(u, group, time, value) {
+				want++
+			}
+			switch rapid.IntRange(0, 20).Draw(t, "look") {
+			case 0:
+				superseded += put.Superseded()
+			case 1:
+				if got, want := put.Users(), added.Users(); got != want {
+					t.Fatalf("%d users, want %d", got, want)
+				}
+			case 2:
+				if d := cmp.Diff(added.Seal(), put.Seal()); d != "" {
+					t.Fatalf("payload (-want +got)\n%s", d)
+				}
+			}
+		}
+		if superseded += put.Superseded(); superseded != want {
+			t.Fatalf("%d superseded, want %d", superseded, want)
+		}
+		if d := cmp.Diff(samples(spec.Groups, added.Sample), samples(spec.Groups, put.Sample)); d != "" {
+			t.Fatalf("samples (-want +got)\n%s", d)
+		}
+		if d := cmp.Diff(added.Seal(), put.Seal()); d != "" {
+			t.Fatalf("payload (-want +got)\n%s", d)
+		}
+	})
 }

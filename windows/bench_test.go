@@ -41,7 +41,7 @@ func (t traffic) record(i int) (id []byte, time, value int64) {
 func (t traffic) fill(b *Bag, groups int) {
 	for i := range benchUsers {
 		id, time, value := t.record(i)
-		b.Add(b.spec.Hasher.User(id), i%groups, time, value)
+		b.Put(b.spec.Hasher.User(id), i%groups, time, value)
 	}
 }
 
@@ -73,7 +73,7 @@ func BenchmarkBagAdd(b *testing.B) {
 			i := warm
 			for b.Loop() {
 				id, time, value := t.record(i)
-				bag.Add(h.User(id), i%c.groups, time, value)
+				bag.Put(h.User(id), i%c.groups, time, value)
 				i++
 			}
 		})

@@ -6,7 +6,7 @@
 //
 //  1. [Schedule.Containing] says which windows its time falls in.
 //  2. [Hasher.User] turns the user's id into a keyed hash. From here on there are no names.
-//  3. [Bag.Add] puts it into the bag of its (stream, slice, partition). A slice is as long as the step from one window
+//  3. [Bag.Put] puts it into the bag of its (stream, slice, partition). A slice is as long as the step from one window
 //     to the next: a tumbling window has one slice, a hopping window several. A bag is a hash table of users: while
 //     events come in, nobody needs an order.
 //  4. From time to time [Bag.Seal] makes payloads of the bags, and [Part.Messages] splits them into messages. A [Mark]

@@ -86,22 +86,42 @@ func (m *Merger) Add(data []byte, slice Window) error {
 	if p.policy != m.spec.Policy {
 		return fmt.Errorf("payload has contribution policy %q; want %q", p.policy, m.spec.Policy)
 	}
+	m.expect(p)
 	for _, g := range p.groups {
 		group, known := m.groups[g.name]
 		if !known {
 			continue
 		}
-		for r := g.rows(); r.next(); {
-			if r.user[1] < m.first || r.user[1] > m.last {
-				continue
+		var some [ahead]row
+		for r, more := g.rows(), true; more; {
+			n := 0
+			for n < ahead {
+				if more = r.next(); !more {
+					break
+				}
+				if r.user[1] >= m.first && r.user[1] <= m.last {
+					some[n] = r.row
+					some[n].group = group
+					n++
+				}
 			}
-			m.bag.add(r.user, group, r.order, r.value)
+			m.bag.addAll(some[:n])
 			for m.bag.Bytes() > m.limit && m.bag.Users() > 1 && m.first < m.last {
 				m.narrow()
 			}
 		}
 	}
 	return nil
+}
+
+// expect makes room for the users of a payload that are in the pass's range, as far as the limit allows.
+func (m *Merger) expect(p payload) {
+	n := 0
+	for _, g := range p.groups {
+		n += g.n
+	}
+	share := float64(m.last-m.first) / math.MaxUint64
+	m.bag.rows.reserve(min(m.bag.rows.n+int(share*float64(n)), int(m.limit/(rowBytes+8))))
 }
 
 // narrow leaves the upper half of the pass's range to later passes. Hashes are keyed and so spread evenly. So about

@@ -49,6 +49,7 @@ type column struct {
 
 // Seal returns the bag's payload for a [Part]. It does not change the bag.
 func (b *Bag) Seal() []byte {
+	b.settle()
 	rows := b.byGroup()
 	unit := b.unit()
 	data := make([]byte, 0, 64+28*b.rows.n)
@@ -62,40 +63,38 @@ func (b *Bag) Seal() []byte {
 	}
 	slices.SortFunc(groups, func(x, y int) int { return strings.Compare(b.spec.Groups[x], b.spec.Groups[y]) })
 	data = binary.AppendUvarint(data, uint64(len(groups)))
-	before := ""
+	before, c := "", columns{}
 	for _, g := range groups {
 		name := b.spec.Groups[g]
 		shared := sharedPrefix(before, name)
 		data = binary.AppendUvarint(data, uint64(shared))
 		data = binary.AppendUvarint(data, uint64(len(name)-shared))
 		data = append(data, name[shared:]...)
-		data = b.appendRows(data, rows[g], units[unit])
+		data = b.appendRows(data, rows[g], units[unit], &c)
 		before = name
 	}
 	return binary.BigEndian.AppendUint32(data, castagnoli(data))
 }
 
-func (b *Bag) appendRows(data []byte, rows []uint32, unit int64) []byte {
+// columns are those of a group that is being written. The next group uses their memory again.
+type columns struct{ values, orders []byte }
+
+func (b *Bag) appendRows(data []byte, rows []uint32, unit int64, c *columns) []byte {
 	data = binary.AppendUvarint(data, uint64(len(rows)))
-	for _, i := range rows {
-		u := b.rows.row(i).user
-		data = binary.BigEndian.AppendUint64(data, u[0])
-		data = binary.BigEndian.AppendUint64(data, u[1])
-	}
-	for _, i := range rows {
-		data = binary.AppendVarint(data, b.rows.row(i).value)
-	}
-	switch {
-	case b.timed:
-		for _, i := range rows {
-			data = binary.AppendVarint(data, (b.rows.row(i).order-b.spec.Window.Start)/unit)
-		}
-	case b.random:
-		for _, i := range rows {
-			data = binary.BigEndian.AppendUint64(data, uint64(b.rows.row(i).order))
+	c.values, c.orders = slices.Grow(c.values[:0], 2*len(rows)), slices.Grow(c.orders[:0], 3*len(rows))
+	for _, i := range rows { // each row is looked at once: it is seldom in the processor's cache
+		r := b.rows.row(i)
+		data = binary.BigEndian.AppendUint64(data, r.user[0])
+		data = binary.BigEndian.AppendUint64(data, r.user[1])
+		c.values = binary.AppendVarint(c.values, r.value)
+		switch {
+		case b.timed:
+			c.orders = binary.AppendVarint(c.orders, (r.order-b.spec.Window.Start)/unit)
+		case b.random:
+			c.orders = binary.BigEndian.AppendUint64(c.orders, uint64(r.order))
 		}
 	}
-	return data
+	return append(append(data, c.values...), c.orders...)
 }
 
 // byGroup returns the numbers of the rows of each group, by user.

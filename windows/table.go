@@ -1,9 +1,6 @@
 package windows
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 // row is a user's contribution to a group.
 type row struct {
@@ -27,6 +24,8 @@ type table struct {
 	bits   int      // of that number
 	blocks [][]row
 	n      int
+
+	touched uint64 // what find has read, so that it must read it
 }
 
 const (
@@ -59,12 +58,68 @@ func (t *table) next(u UserHash, slot uint32) (*row, uint32) {
 	return nil, slot
 }
 
+// ahead is how many users are looked for at once.
+const ahead = 32
+
+// find writes for each user the slot at which a search may begin: it holds the user's first row, or is free, or tells
+// the user apart from another one by luck. It stays right while rows are inserted, until the table grows. The memory of
+// these slots, and of the rows that they name, is in the processor's cache then. Most of the time of a search is spent
+// waiting for that memory, and the waits for several users overlap.
+func (t *table) find(rows []row, slots *[ahead]uint32) {
+	mask, shift := uint32(len(t.slots)-1), uint(64-t.bits)&63
+	for i := range rows {
+		slots[i] = t.slots[rows[i].user[0]>>shift]
+	}
+	for i := range rows {
+		first := rows[i].user[0]
+		slot, s, tag := uint32(first>>shift), slots[i], uint32(first)&^mask
+		for s != 0 && s&^mask != tag {
+			slot = (slot + 1) & mask
+			s = t.slots[slot]
+		}
+		slots[i] = slot
+	}
+	if t.n == 0 {
+		return
+	}
+	for _, slot := range slots[:len(rows)] {
+		// a free slot stands for the first row: that is faster than to ask
+		t.touched ^= t.row(max(t.slots[slot]&mask, 1) - 1).user[0]
+	}
+}
+
 // insert adds a row. Memory ends long before the numbers of rows do.
 func (t *table) insert(r row) {
 	if t.n == len(t.slots)/4*3 {
-		t.grow()
+		t.grow(t.bits + 1)
 	}
 	t.enter(r.user, uint32(t.n))
+	t.add(&r)
+}
+
+// insertAt adds a row for whose user a search has ended at this slot.
+func (t *table) insertAt(slot uint32, r *row) {
+	if t.n == len(t.slots)/4*3 {
+		t.insert(*r)
+		return
+	}
+	t.slots[slot] = uint32(r.user[0])&^uint32(len(t.slots)-1) | uint32(t.n+1)
+	t.add(r)
+}
+
+// reserve makes room for n rows in all, except for the rows themselves.
+func (t *table) reserve(n int) {
+	bits := t.bits
+	for n > 1<<bits/4*3 {
+		bits++
+	}
+	if bits > t.bits {
+		t.grow(bits)
+	}
+}
+
+// add appends a row that has a slot already.
+func (t *table) add(r *row) {
 	last := t.n >> blockBits
 	if last == len(t.blocks) {
 		var block []row
@@ -73,7 +128,7 @@ func (t *table) insert(r row) {
 		}
 		t.blocks = append(t.blocks, block)
 	}
-	t.blocks[last] = append(t.blocks[last], r)
+	t.blocks[last] = append(t.blocks[last], *r)
 	t.n++
 }
 
@@ -87,8 +142,8 @@ func (t *table) enter(u UserHash, number uint32) {
 	t.slots[slot] = uint32(u[0])&^mask | (number + 1)
 }
 
-func (t *table) grow() {
-	t.bits++
+func (t *table) grow(bits int) {
+	t.bits = bits
 	t.slots = make([]uint32, 1<<t.bits)
 	number := uint32(0)
 	for _, block := range t.blocks {
@@ -100,29 +155,55 @@ func (t *table) grow() {
 }
 
 // ascending returns the numbers of all rows, by user. The slots are almost in this order: places ascend with the hash,
-// so only rows that stand in slots next to each other have to be sorted.
+// so a row has to pass only rows that stand in slots next to each other.
 func (t *table) ascending() []uint32 {
-	rows, run := make([]uint32, 0, t.n), 0
-	end := func() {
-		slices.SortFunc(rows[run:], func(i, j uint32) int { return compareUsers(t.row(i).user, t.row(j).user) })
-		run = len(rows)
+	mask := uint32(len(t.slots) - 1)
+	rows, n := make([]uint32, t.n+1), 0
+	for _, s := range t.slots {
+		rows[n] = s&mask - 1
+		if s != 0 {
+			n++
+		}
 	}
-	var wrapped []uint32 // those that found no slot until the last, and began anew at the first
-	for slot, s := range t.slots {
-		if s == 0 {
-			end()
+	rows = rows[:n]
+	users := make([]uint64, n) // the first words of their hashes, which almost always decide
+	for i, r := range rows {
+		users[i] = t.row(r).user[0]
+	}
+	t.unwrap(rows, users)
+	for i := 1; i < n; i++ {
+		r, u := rows[i], users[i]
+		j := i
+		for j > 0 && (u < users[j-1] || u == users[j-1] && t.row(r).user[1] < t.row(rows[j-1]).user[1]) {
+			rows[j], users[j] = rows[j-1], users[j-1]
+			j--
+		}
+		rows[j], users[j] = r, u
+	}
+	return rows
+}
+
+// unwrap moves rows to the end that found no slot until the last, and began anew at the first. Only rows of the first
+// slots may have, up to the first that is free.
+func (t *table) unwrap(rows []uint32, users []uint64) {
+	var wrapped []uint32
+	var theirs []uint64
+	i, kept := 0, 0
+	for ; i < len(rows) && t.slots[i] != 0; i++ {
+		if t.place(UserHash{users[i]}) > uint32(i) {
+			wrapped, theirs = append(wrapped, rows[i]), append(theirs, users[i])
 			continue
 		}
-		i := s&uint32(len(t.slots)-1) - 1
-		if t.place(t.row(i).user) > uint32(slot) {
-			wrapped = append(wrapped, i)
-		} else {
-			rows = append(rows, i)
-		}
+		rows[kept], users[kept] = rows[i], users[i]
+		kept++
 	}
-	rows = append(rows, wrapped...)
-	end()
-	return rows
+	if len(wrapped) == 0 {
+		return
+	}
+	copy(rows[kept:], rows[i:])
+	copy(users[kept:], users[i:])
+	copy(rows[len(rows)-len(wrapped):], wrapped)
+	copy(users[len(users)-len(wrapped):], theirs)
 }
 
 func compareUsers(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }

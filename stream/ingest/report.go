@@ -24,7 +24,7 @@ type report struct {
 func (p *report) page() {
 	m := p.Metrics
 	for _, r := range p.routes {
-		name, c := r.stream.Name, &r.counts
+		name, c := r.stream.Name, r.counted()
 		m.Events.WithLabelValues(name).Add(float64(c.events))
 		m.Late.WithLabelValues(name).Add(float64(c.late))
 		m.Superseded.WithLabelValues(name).Add(float64(c.superseded))
@@ -34,7 +34,6 @@ func (p *report) page() {
 				m.Rejected.WithLabelValues(name, codec.Reason(reason).String()).Add(float64(n))
 			}
 		}
-		*c = counts{}
 		r.traffic.add(r.fresh)
 		r.fresh = tally{}
 	}

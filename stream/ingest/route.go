@@ -117,9 +117,7 @@ func (r *route) add(offset int64, rec codec.Record) verdict {
 		}
 		r.last = s
 	}
-	if s.bag.Add(r.decoding.user, event.Group, event.Time, event.Value) {
-		r.counts.superseded++
-	}
+	s.bag.Put(r.decoding.user, event.Group, event.Time, event.Value)
 	return v
 }
 
@@ -207,7 +205,9 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int,
 	}
 	slices.Sort(mark.Slices)
 	for _, start := range mark.Slices {
-		part := windows.Part{Origin: origin, Slice: r.bags[start].slice, Payload: r.bags[start].bag.Seal()}
+		s := r.bags[start]
+		part := windows.Part{Origin: origin, Slice: s.slice, Payload: s.bag.Seal()}
+		r.counts.superseded += s.bag.Superseded()
 		delete(r.bags, start) // as early as possible: a backlog's bags are large
 		if err := write(part); err != nil {
 			return mark, err
@@ -220,6 +220,16 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int,
 // quiet reports whether a mark would say nothing new.
 func (r *route) quiet(position int64, now time.Time) bool {
 	return (position <= r.from || r.finished()) && r.lost == 0 && now.Sub(r.marked) < sayAgain
+}
+
+// counted returns what has happened since the last call.
+func (r *route) counted() counts {
+	for _, s := range r.bags {
+		r.counts.superseded += s.bag.Superseded()
+	}
+	c := r.counts
+	r.counts = counts{}
+	return c
 }
 
 // lose counts records that were deleted before they were read.
