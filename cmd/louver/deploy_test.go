@@ -59,6 +59,41 @@ func TestDeployedMetricsExist(t *testing.T) {
 	}
 }
 
+// Where one Prometheus scrapes several apps, a board shows those that are chosen: each metric is of the chosen jobs and
+// instances.
+func TestBoardsAreOfAnApp(t *testing.T) {
+	metric := regexp.MustCompile(`\blouver_[a-z_]+(\{job=~"\$job", instance=~"\$instance"|\{job=~"\$job"}, instance\)|, job\))?`)
+	for _, name := range []string{"grafana/louver.json", "grafana/operators.json"} {
+		var board struct {
+			Templating struct {
+				List []struct{ Query json.RawMessage }
+			}
+			Panels []struct{ Targets []struct{ Expr string } }
+		}
+		if err := json.Unmarshal([]byte(clitest.DeployedText(t, name)), &board); err != nil {
+			t.Fatal(err)
+		}
+		var queries []string
+		for _, v := range board.Templating.List {
+			var q struct{ Query string }
+			if json.Unmarshal(v.Query, &q) == nil { // that of the data source is a text
+				queries = append(queries, q.Query)
+			}
+		}
+		for _, p := range board.Panels {
+			for _, target := range p.Targets {
+				queries = append(queries, target.Expr)
+			}
+		}
+		for _, q := range queries {
+			found := metric.FindAllStringSubmatch(q, -1)
+			if len(found) == 0 || slices.ContainsFunc(found, func(m []string) bool { return m[1] == "" }) {
+				t.Errorf("%s: %s; want job and instance at every metric", name, q)
+			}
+		}
+	}
+}
+
 // Every alert has what an operator needs, and a section of the runbook.
 func TestRunbookHasEveryAlert(t *testing.T) {
 	var rules struct {

@@ -298,8 +298,9 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 // boards runs every query of the boards.
 func boards(t *testing.T, m monitoring) {
 	t.Helper()
-	fill := strings.NewReplacer("$__rate_interval", "1m", "$stream", ".*", "$group", ".*", "$release", ".*")
-	values := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	fill := strings.NewReplacer("$__rate_interval", "1m", "$stream", ".*", "$group", ".*", "$release", ".*",
+		"$job", ".*", "$instance", ".*", "${series:raw}", `stream=~".*"`)
+	values := regexp.MustCompile(`^(?:label_values\((.*), (\w+)\)|query_result\((.*)\))$`)
 	for _, name := range []string{"louver.json", "operators.json"} {
 		var board struct {
 			Templating struct {
@@ -329,7 +330,9 @@ func boards(t *testing.T, m monitoring) {
 			if parts == nil {
 				t.Fatalf("%s: variable %s: %s", name, v.Name, q.Query)
 			}
-			queries["variable "+v.Name] = fmt.Sprintf("count by (%s) (%s)", parts[2], parts[1])
+			if queries["variable "+v.Name] = parts[3]; parts[3] == "" {
+				queries["variable "+v.Name] = fmt.Sprintf("count by (%s) (%s)", parts[2], parts[1])
+			}
 		}
 		for _, p := range board.Panels {
 			for i, target := range p.Targets {
