@@ -56,6 +56,14 @@ type TopicSettings struct {
 	TopicsReplication int  `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 }
 
+// Check refuses a replication factor that is none.
+func (s TopicSettings) Check() error {
+	if n := s.TopicsReplication; n < 1 && n != -1 {
+		return fmt.Errorf("LOUVER_TOPICS_REPLICATION=%d; want the number of brokers that keep each record, or -1 for the broker's default", n)
+	}
+	return nil
+}
+
 // HTTPSettings are the public address: page, API and public metrics.
 type HTTPSettings struct {
 	HTTPAddr          string   `envconfig:"LOUVER_HTTP_ADDR" name:"http-addr" default:"127.0.0.1:8080" group:"http" placeholder:"ADDR" help:"Address of the page, the API and the public metrics; empty: none."`

@@ -106,11 +106,21 @@ func lineError(err error) error {
 		}
 		return fmt.Errorf("%s is not a command; %s", name, hint)
 	}
-	if argument, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && takesStreams(command) {
-		return fmt.Errorf("unexpected argument %s; want one streams file, a directory of them, or a glob in quotes", argument)
+	if argument, found := strings.CutPrefix(err.Error(), "unexpected argument "); found {
+		want := "louver help " + command.Name + " says what it takes"
+		if takesStreams(command) {
+			want = "want one streams file, a directory of them, or a glob in quotes"
+		}
+		return fmt.Errorf("unexpected argument %s; %s", argument, want)
+	}
+	if flag, found := strings.CutPrefix(err.Error(), "unknown flag "); found {
+		return unknownFlag(flag, command)
 	}
 	if argument, found := strings.CutPrefix(err.Error(), "expected "); found && command != nil {
 		return fmt.Errorf("%s is missing; louver help %s explains it", strings.Trim(argument, `"`), command.Name)
+	}
+	if strings.HasSuffix(err.Error(), `" is not a number`) {
+		return fmt.Errorf("%w; want one such as 0.5", err)
 	}
 	if flag, got, found := strings.Cut(err.Error(), ": expected a valid 64 bit int but got "); found {
 		return fmt.Errorf("%s %s; want a whole number", flag, strings.Trim(got, `"`))
@@ -133,6 +143,23 @@ func lineError(err error) error {
 		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))
 	}
 	return err
+}
+
+// unknownFlag explains a flag that the command does not have. The parser may have added what it guesses.
+func unknownFlag(text string, command *kong.Node) error {
+	flag, _, _ := strings.Cut(text, ", ")
+	switch {
+	case command == nil && flag == "-v":
+		return errors.New("unknown flag -v; want --version, or louver COMMAND --log-level debug")
+	case command == nil && strings.HasPrefix(flag, "--") && !strings.Contains(text, ", "):
+		return fmt.Errorf("unknown flag %s; flags of a command come behind its name, as in louver run %s", flag, flag)
+	case command != nil && flag == "--streams":
+		return fmt.Errorf("unknown flag --streams: louver %s reads no streams file, and knows the streams from Kafka",
+			command.Name)
+	case command != nil && !strings.Contains(text, ", "):
+		return fmt.Errorf("unknown flag %s; louver help %s lists them", flag, command.Name)
+	}
+	return errors.New("unknown flag " + text)
 }
 
 // unfinished refuses a command line that ends with a flag whose value is missing. The parser reads an empty text there.

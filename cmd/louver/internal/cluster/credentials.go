@@ -36,7 +36,7 @@ func configuration(s cli.KafkaSettings) (kafkaconn.Config, error) {
 		case errors.Is(err, login.ErrNoCertificate):
 			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE=%q holds no certificate; want certificates in PEM", s.KafkaTLSCAFile)
 		case err != nil:
-			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE: %w", err)
+			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE: %w; want a file of certificates in PEM", err)
 		}
 		c.Authorities = authorities.Pool
 	}
@@ -68,7 +68,7 @@ func (s credentials) tls() (*tls.Config, error) {
 	if s.KafkaTLSCertFile != "" {
 		certificate, err := login.NewCertificate(s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q: %w", s.KafkaTLSCertFile, err)
+			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q: %w; want a certificate and its key in PEM", s.KafkaTLSCertFile, err)
 		}
 		c.GetClientCertificate = certificate.Get
 	}

@@ -76,7 +76,7 @@ func registryOf(s cli.RegistrySettings) (*registry.Client, error) {
 func secretIn(setting, path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", setting, err)
+		return "", fmt.Errorf("%s: %w; want a file that holds the password", setting, err)
 	}
 	secret := strings.TrimRight(string(b), "\r\n")
 	if secret == "" {

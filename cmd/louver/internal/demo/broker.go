@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 
@@ -32,6 +33,11 @@ func (c *BrokerCommand) Run(app *cli.App) error {
 	if err != nil {
 		return cli.UsageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092",
 			c.Listen))
+	}
+	if c.DataDir != "" {
+		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+			return fmt.Errorf("--data-dir=%s: %w; want a directory that you may write to", c.DataDir, err)
+		}
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()

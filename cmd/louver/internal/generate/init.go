@@ -73,7 +73,7 @@ func (c *InitCommand) write(text []byte) error {
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s already exists; choose another name, or replace it with --force", c.File)
 	} else if err != nil {
-		return err
+		return fmt.Errorf("%w; want a file in a directory that exists and that you may write to", err)
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())

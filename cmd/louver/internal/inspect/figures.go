@@ -97,10 +97,10 @@ func (c *WatchCommand) Run(app *cli.App) error {
 		}
 		return shown.add(shownFigure{Record: r})
 	})
-	if ctx.Err() != nil {
-		return shown.flush()
+	if unprinted := shown.flush(); unprinted != nil || ctx.Err() != nil {
+		return unprinted
 	}
-	return cluster.WithExitCode(errors.Join(shown.flush(), err))
+	return cluster.WithExitCode(err)
 }
 
 // partitionsOf returns the partitions of the topics that exist.

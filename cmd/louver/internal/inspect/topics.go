@@ -32,6 +32,9 @@ func (c *TopicsCommand) Run(app *cli.App) error {
 	if err := topics.CheckApp(c.AppID); err != nil {
 		return err
 	}
+	if err := (cli.TopicSettings{TopicsReplication: c.TopicsReplication}).Check(); err != nil {
+		return err
+	}
 	file, err := cli.LoadStreams(c.Streams)
 	if err != nil {
 		return err

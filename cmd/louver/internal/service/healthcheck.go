@@ -31,6 +31,9 @@ func (HealthcheckCommand) Help() string {
 
 // Run asks once.
 func (c *HealthcheckCommand) Run(app *cli.App) error {
+	if c.Timeout <= 0 {
+		return cli.UsageError(fmt.Errorf("--timeout=%s; want more than 0s", c.Timeout))
+	}
 	ctx, cancel := context.WithTimeout(app.Context, c.Timeout)
 	defer cancel()
 	at, err := c.address()

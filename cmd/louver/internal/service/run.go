@@ -29,6 +29,9 @@ type RunCommand struct {
 
 // Run implements the command.
 func (c *RunCommand) Run(app *cli.App) error {
+	if len(c.Stages) == 0 {
+		return cli.UsageError(fmt.Errorf("--stages is empty; want one or more of %s", strings.Join(stream.Stages, ",")))
+	}
 	for _, s := range c.Stages {
 		if !slices.Contains(stream.Stages, s) {
 			return cli.UsageError(fmt.Errorf("--stages: %q is not a stage; want one or more of %s", s,
@@ -49,6 +52,7 @@ func (c *RunCommand) Run(app *cli.App) error {
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
+	defer context.AfterFunc(ctx, func() { app.Log.Info("louver stops; a second signal ends it at once") })()
 	conn, err := cluster.Open(c.KafkaSettings)
 	if err != nil {
 		return err
@@ -70,5 +74,5 @@ func (c *RunCommand) notYet() error {
 	if c.KafkaIsolation != "read_committed" && c.KafkaIsolation != "read_uncommitted" {
 		return fmt.Errorf("LOUVER_KAFKA_ISOLATION=%q; want read_committed or read_uncommitted", c.KafkaIsolation)
 	}
-	return nil
+	return c.Check()
 }
