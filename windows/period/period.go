@@ -1,4 +1,4 @@
-// Package period writes lengths of time as people do.
+// Package period writes lengths of time as people do, and divides time as calendars do.
 package period
 
 import (

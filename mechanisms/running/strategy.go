@@ -1,0 +1,65 @@
+package running
+
+import (
+	"io"
+	"math/big"
+
+	"github.com/louver/louver/budget/privacy"
+)
+
+// Open holds exact sums of what one group has added to stretches that are not finished. They are personal, like the
+// records themselves, and leave only with noise.
+type Open []int64
+
+// Known holds what totals are computed from: everything in it follows from draws, and is public.
+type Known []*big.Int
+
+// MostTotal is the largest c. Then no exact sum leaves 64 bits, with as many persons as memory can hold.
+const MostTotal = 1 << 30
+
+// Strategy says what is drawn at the end of each leaf, and what the total is then. Leaves have numbers from 1. It is
+// immutable, and safe for concurrent use.
+type Strategy interface {
+	// Name is the name of the mechanism.
+	Name() string
+	// Promise is what all draws of a period together cost one person in one group.
+	Promise() privacy.Promise
+	// Longest is the most leaves of a period; 0 if there is no limit.
+	Longest() int64
+	// Add adds an amount to a leaf that is not finished, which is the last one. It may change open. The amounts of one
+	// person in all leaves of a period must add up to c at most, in absolute terms.
+	Add(open Open, leaf, amount int64) Open
+	// Draw finishes a leaf: it draws the noisy sums of the stretches that end with it, and begins them anew in open. Each
+	// leaf must be finished once, in order.
+	Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, error)
+	// Draws is how many sums are drawn at the end of a leaf.
+	Draws(leaf int64) int
+	// Fold computes the total up to a leaf from what was known before it and its draws. It changes nothing.
+	Fold(known Known, leaf int64, draws []*big.Int) (after Known, total *big.Int)
+	// Error95 is a number of which a total up to a leaf is not further from the truth with a probability of at least 95
+	// %.
+	Error95(leaf int64) int64
+}
+
+// Period describes the leaves of a period. Nothing in it depends on data.
+type Period struct {
+	// Leaves is how many leaves a period usually has.
+	Leaves int64
+	// Longest is the most leaves that a period may have, at least Leaves.
+	Longest int64
+}
+
+// at returns k[i], or 0.
+func (k Known) at(i int) *big.Int {
+	if i < len(k) {
+		return k[i]
+	}
+	return new(big.Int)
+}
+
+// nearest returns x/y, y > 0, to the nearest whole number, and halves up.
+func nearest(x, y *big.Int) *big.Int {
+	twice := new(big.Int).Lsh(x, 1)
+	twice.Add(twice, y)
+	return twice.Div(twice, new(big.Int).Lsh(y, 1)) // Div rounds down, for y > 0
+}

@@ -1,0 +1,140 @@
+package period
+
+import (
+	"fmt"
+	"time"
+	_ "time/tzdata" // periods must not depend on what a machine has installed
+)
+
+// Unit is a length of time on a calendar.
+type Unit string
+
+// The units, by the moment at which they begin.
+const (
+	Hour     Unit = "hour"
+	Midnight Unit = "midnight"
+	Monday   Unit = "monday"
+	Month    Unit = "month"
+)
+
+// Units lists all of them, the shortest first.
+func Units() []Unit { return []Unit{Hour, Midnight, Monday, Month} }
+
+// Nominal is how long the unit usually is, or at most: 24 h, 7 d, 31 d.
+func (u Unit) Nominal() time.Duration {
+	const day = 24 * time.Hour
+	switch u {
+	case Midnight:
+		return day
+	case Monday:
+		return 7 * day
+	case Month:
+		return 31 * day
+	}
+	return time.Hour
+}
+
+// Longest is the longest that the unit is where clocks are put back by an hour. It may be more where a country changes
+// its zone.
+func (u Unit) Longest() time.Duration {
+	if u == Hour {
+		return time.Hour
+	}
+	return u.Nominal() + time.Hour
+}
+
+// Calendar divides all time into periods of a unit. The zero value is none. A Calendar is safe for concurrent use.
+type Calendar struct {
+	Unit Unit
+	Zone *time.Location
+}
+
+// NewCalendar returns the calendar of a unit in a zone of the IANA database, such as Europe/Berlin; "" is UTC.
+func NewCalendar(u Unit, zone string) (Calendar, error) {
+	l, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" { // which is another one on every machine
+		return Calendar{}, fmt.Errorf("%q is no time zone; want a name of the IANA database, such as Europe/Berlin or UTC", zone)
+	}
+	return Calendar{u, l}, nil
+}
+
+// Of returns the period that holds a moment: its first moment, and that of the next one. All times are Unix nanoseconds.
+// Days and hours may be longer or shorter than usual, and a day need not begin at 00:00.
+func (c Calendar) Of(t int64) (begin, next int64) {
+	at := time.Unix(0, t).In(c.Zone)
+	if c.Unit == Hour {
+		return c.hour(at)
+	}
+	// The date may run back for an hour: so begin with one that is certainly after t.
+	date := c.first(at.AddDate(0, 0, 2))
+	date = c.step(date, 1)
+	next = c.begins(date)
+	for {
+		date = c.step(date, -1)
+		if begin = c.begins(date); begin <= t {
+			return begin, next
+		}
+		next = begin
+	}
+}
+
+// date is a day without a zone.
+type date = time.Time
+
+// first returns the first day of the period that holds a local time.
+func (c Calendar) first(local time.Time) date {
+	year, month, day := local.Date()
+	d := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	switch c.Unit {
+	case Monday:
+		return d.AddDate(0, 0, -int(d.Weekday()+6)%7)
+	case Month:
+		return d.AddDate(0, 0, 1-day)
+	}
+	return d
+}
+
+// step returns the first day of a later or earlier period.
+func (c Calendar) step(d date, n int) date {
+	switch c.Unit {
+	case Monday:
+		return d.AddDate(0, 0, 7*n)
+	case Month:
+		return d.AddDate(0, n, 0)
+	}
+	return d.AddDate(0, 0, n)
+}
+
+// begins returns the first moment at which the local date is d, or a later one if there is no such day.
+func (c Calendar) begins(d date) int64 {
+	for at := d.Add(-48 * time.Hour).In(c.Zone); ; {
+		_, offset := at.Zone()
+		_, end := at.ZoneBounds()
+		if midnight := d.Add(-time.Duration(offset) * time.Second); end.IsZero() || midnight.Before(end) {
+			if at.After(midnight) {
+				midnight = at
+			}
+			return midnight.UnixNano()
+		}
+		at = end
+	}
+}
+
+// hour returns the local hour of a moment.
+func (c Calendar) hour(at time.Time) (begin, next int64) {
+	_, offset := at.Zone()
+	from, end := at.ZoneBounds()
+	into := (at.UnixNano() + int64(offset)*int64(time.Second)) % int64(time.Hour)
+	if into < 0 {
+		into += int64(time.Hour)
+	}
+	begin = at.UnixNano() - into
+	next = begin + int64(time.Hour)
+	if !from.IsZero() {
+		begin = max(begin, from.UnixNano())
+	}
+	if !end.IsZero() {
+		next = min(next, end.UnixNano())
+	}
+	return begin, next
+}
