@@ -236,6 +236,47 @@ func (b *Bag) leaveOut(counts func(u UserHash) bool) {
 	}
 }
 
+// visit passes each user once to a function, with what they have, in the order in which groups are chosen.
+func (b *Bag) visit(visit func(u UserHash, seen []Seen)) {
+	var of []*row
+	var seen []Seen
+	pass := func() {
+		if len(of) == 0 {
+			return
+		}
+		if len(of) > 1 && b.spec.limited() {
+			slices.SortFunc(of, b.compare)
+		}
+		seen = seen[:0]
+		for _, r := range of {
+			seen = append(seen, Seen{int(r.group), r.value})
+		}
+		visit(of[0].user, seen)
+		of = of[:0]
+	}
+	for _, i := range b.rows.ascending() {
+		r := b.rows.row(i)
+		if len(of) > 0 && of[0].user != r.user {
+			pass()
+		}
+		if of = append(of, r); b.spec.limited() && r.rank == 0 {
+			r.rank = upper(b.rank(r))
+		}
+	}
+	pass()
+}
+
+// compare sorts the rows of a user in the order in which their groups are chosen.
+func (b *Bag) compare(x, y *row) int {
+	switch {
+	case x == y:
+		return 0
+	case b.before(x, y):
+		return -1
+	}
+	return 1
+}
+
 // only returns a bag of the users for whom keep is true.
 func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	some := NewBag(b.spec)

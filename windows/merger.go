@@ -24,6 +24,7 @@ type Merger struct {
 	groups map[string]int32
 	limit  int64                 // of the bag's bytes
 	counts func(u UserHash) bool // nil: everybody does
+	visits []func(u UserHash, seen []Seen)
 
 	bag         *Bag       // the users of this pass
 	first, last uint64     // the second words of their hashes: tables look at the first
@@ -53,6 +54,11 @@ func (m *Merger) Restrict(counts func(u UserHash) bool) {
 	}
 }
 
+// Visit has everybody who has something in the window passed to a function, once, with what they have: also users whom
+// Restrict leaves out. The groups are in the order in which they are chosen. seen is valid during the call. Call it
+// before the first Pass. Several functions may be there.
+func (m *Merger) Visit(visit func(u UserHash, seen []Seen)) { m.visits = append(m.visits, visit) }
+
 // Pass ends a pass and begins the next. It returns false when the passes have covered all users.
 func (m *Merger) Pass() bool {
 	if m.bag != nil {
@@ -68,6 +74,13 @@ func (m *Merger) Pass() bool {
 
 // collect adds what the users of this pass have to what those before had.
 func (m *Merger) collect() {
+	if len(m.visits) > 0 {
+		m.bag.visit(func(u UserHash, seen []Seen) {
+			for _, visit := range m.visits {
+				visit(u, seen)
+			}
+		})
+	}
 	if m.counts != nil {
 		m.bag.tally(m.all)
 		m.bag.leaveOut(m.counts)

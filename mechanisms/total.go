@@ -1,0 +1,139 @@
+package mechanisms
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/parameter"
+	"github.com/louver/louver/mechanisms/running"
+)
+
+// TotalQuery asks for a running total, such as the users so far today.
+type TotalQuery struct {
+	// Statistic is [Count] or [Sum]. Above and Below restrict a count to values strictly above and below them.
+	Statistic    Statistic
+	Above, Below *decimal.Decimal
+	// MaxTotal is what one user adds in a period in all, in one group: for a count, in how many windows they count, nil
+	// for one; for a sum, an amount in the unit of the values.
+	MaxTotal *decimal.Decimal
+	// Epsilon > 0 is the ε of a period, for one user in one group.
+	Epsilon decimal.Decimal
+	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP and tree otherwise. ZCDP says that the budget sums
+	// up ρ.
+	Mechanism string
+	ZCDP      bool
+	Grid      *Grid
+	running.Period
+}
+
+// MostWindows is in how many windows of a period one user counts at most. Beyond it, noise hides all.
+const MostWindows = 1000
+
+// The mechanisms of totals.
+const (
+	treeTotal       = "tree"
+	squareRootTotal = "square_root"
+)
+
+// TotalMechanisms lists the mechanisms of totals, that of budgets without a δ first.
+func TotalMechanisms() []string { return []string{treeTotal, squareRootTotal} }
+
+// TotalStatistics lists the statistics that have totals.
+func TotalStatistics() []Statistic { return []Statistic{Count, Sum} }
+
+// Total is a running total: what one value of a user adds, and the strategy by which the sums are published.
+//
+// Privacy: [running.Strategy] promises its ε or ρ for persons who add Most in all, in absolute amounts. It is for the
+// caller that nobody adds more in a group: see windows.Allowance.
+type Total struct {
+	running.Strategy
+	// Most is c, what one user adds at most, in steps of Scale.
+	Most int64
+	// Scale is that of totals and of their errors.
+	Scale Scale
+	grid  *Grid
+	sums  *sums // nil for a count
+	first int64 // a count is of the points from first …
+	end   int64 // … and below end
+}
+
+// NewTotal checks a query and returns its total. What is wrong with the query is an [Error].
+func NewTotal(q TotalQuery) (*Total, error) {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
+		return nil, err
+	}
+	if q.Grid == nil {
+		return nil, parameter.Wrong("bounds", "missing", "lower, upper and step")
+	}
+	t := &Total{Most: 1, grid: q.Grid, Scale: Scale{step: decimal.NewFromInt(1)}}
+	var err error
+	switch {
+	case !slices.Contains(TotalStatistics(), q.Statistic):
+		return nil, parameter.Wrong("since", "given", "it with statistic %s only: other statistics have no running total",
+			oneOf(TotalStatistics()))
+	case q.Statistic == Sum && (q.Above != nil || q.Below != nil):
+		return nil, parameter.Wrong("above", "given", "it with statistic count")
+	case q.Statistic == Count:
+		t.first, t.end, err = q.Grid.Between(q.Above, q.Below)
+		if err == nil && q.MaxTotal != nil {
+			if t.Most = q.MaxTotal.IntPart(); !q.MaxTotal.IsInteger() || t.Most < 1 || t.Most > MostWindows {
+				err = parameter.Wrong("max_total", *q.MaxTotal, "a whole number of windows from 1 to %d", MostWindows)
+			}
+		}
+	case q.MaxTotal == nil:
+		return nil, parameter.Wrong("max_total", "missing", "the amount that one user adds at most, for example %s", q.Grid.upper)
+	default:
+		all := newSums(q.Grid, 0, q.Grid.last)
+		t.sums, t.Scale = &all, all.scale()
+		if q.MaxTotal.Sign() <= 0 || !q.MaxTotal.Mod(t.Scale.step).IsZero() ||
+			q.MaxTotal.GreaterThan(t.Scale.Length(running.MostTotal)) {
+			return nil, parameter.Wrong("max_total", *q.MaxTotal, "a multiple of %s, the unit of sums, from that to %s", t.Scale.step,
+				t.Scale.Length(running.MostTotal))
+		}
+		t.Most = q.MaxTotal.Div(t.Scale.step).IntPart()
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := q.Mechanism
+	if name == "" {
+		name = treeTotal
+		if q.ZCDP {
+			name = squareRootTotal
+		}
+	}
+	if t.Strategy, err = NewStrategy(name, q.Period, q.Epsilon, t.Most); err != nil {
+		var of *Error
+		if errors.As(err, &of) {
+			return nil, err
+		}
+		return nil, parameter.Wrong("since", "given", "another period, update, epsilon or mechanism: %s", err)
+	}
+	return t, nil
+}
+
+// NewStrategy returns the strategy of a mechanism of totals.
+func NewStrategy(mechanism string, p running.Period, epsilon decimal.Decimal, most int64) (running.Strategy, error) {
+	switch mechanism {
+	case treeTotal:
+		return running.NewTree(p, epsilon, most)
+	case squareRootTotal:
+		return running.NewSquareRoot(p, epsilon, most)
+	}
+	return nil, parameter.Wrong("mechanism", parameter.Quoted(mechanism), "one of those of totals: %s", oneOf(TotalMechanisms()))
+}
+
+// Adds is what a value of a window adds, if nothing of Most is used up: an index on the grid, −1 and N+1 for values
+// beyond it. It depends on the value and on public figures only.
+func (t *Total) Adds(index int64) int64 {
+	index = min(max(index, 0), t.grid.last)
+	if t.sums != nil {
+		return t.sums.value(index)
+	}
+	if t.first <= index && index < t.end {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,85 @@
+package mechanisms
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/running"
+)
+
+func some(text string) *decimal.Decimal { return new(decimal.RequireFromString(text)) }
+
+// today is a total of values from −5 to 20 in steps of 0.5, over a day of hours.
+func today(t testing.TB, change func(q *TotalQuery)) TotalQuery {
+	t.Helper()
+	g, err := NewGrid(*some("-5"), *some("20"), *some("0.5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := TotalQuery{Statistic: Count, Epsilon: *some("1"), Grid: g, Period: running.Period{Leaves: 24, Longest: 25}}
+	change(&q)
+	return q
+}
+
+func TestWhatAValueAdds(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(q *TotalQuery)
+		most   int64
+		adds   map[int64]int64 // by index: −1 is below −5, 51 above 20
+		step   string
+	}{
+		"users":    {func(*TotalQuery) {}, 1, map[int64]int64{-1: 1, 0: 1, 50: 1, 51: 1}, "1"},
+		"visits":   {func(q *TotalQuery) { q.MaxTotal = some("5") }, 5, map[int64]int64{7: 1}, "1"},
+		"above 3":  {func(q *TotalQuery) { q.Above = some("3") }, 1, map[int64]int64{-1: 0, 16: 0, 17: 1, 51: 1}, "1"},
+		"below -4": {func(q *TotalQuery) { q.Below = some("-4") }, 1, map[int64]int64{-1: 1, 1: 1, 2: 0, 51: 0}, "1"},
+		"sum": {func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("30.5") }, 61,
+			map[int64]int64{-1: -10, 0: -10, 10: 0, 11: 1, 50: 40, 51: 40}, "0.5"},
+	} {
+		total, err := NewTotal(today(t, c.change))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if total.Most != c.most || total.Scale.Length(1).String() != c.step {
+			t.Errorf("%s: at most %d steps of %s, want %d of %s", name, total.Most, total.Scale.Length(1), c.most, c.step)
+		}
+		for index, want := range c.adds {
+			if got := total.Adds(index); got != want {
+				t.Errorf("%s: index %d adds %d, want %d", name, index, got, want)
+			}
+		}
+	}
+}
+
+func TestDefaultsOfTotals(t *testing.T) {
+	for _, zcdp := range []bool{false, true} {
+		total, err := NewTotal(today(t, func(q *TotalQuery) { q.ZCDP = zcdp }))
+		if want := map[bool]string{false: "tree", true: "square_root"}[zcdp]; err != nil || total.Name() != want {
+			t.Errorf("with ρ %v: %v, want %s", zcdp, err, want)
+		}
+	}
+}
+
+func TestWrongTotals(t *testing.T) {
+	for want, change := range map[string]func(q *TotalQuery){
+		"epsilon 0;":          func(q *TotalQuery) { q.Epsilon = decimal.Zero },
+		"bounds missing":      func(q *TotalQuery) { q.Grid = nil },
+		"count or sum only":   func(q *TotalQuery) { q.Statistic = Mean },
+		"max_total missing":   func(q *TotalQuery) { q.Statistic = Sum },
+		"a multiple of 0.5":   func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("0.25") },
+		"to 536870912":        func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
+		"from 1 to 1000":      func(q *TotalQuery) { q.MaxTotal = some("1001") },
+		"max_total 1.5":       func(q *TotalQuery) { q.MaxTotal = some("1.5") },
+		"within the bounds":   func(q *TotalQuery) { q.Above = some("21") },
+		"it with statistic":   func(q *TotalQuery) { q.Statistic, q.Above = Sum, some("2") },
+		"tree or square_root": func(q *TotalQuery) { q.Mechanism = "geometric" },
+		"at most 10000": func(q *TotalQuery) {
+			q.Mechanism, q.Period = "square_root", running.Period{Leaves: 44640, Longest: 44700}
+		},
+	} {
+		if total, err := NewTotal(today(t, change)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, %v; want %q", total, err, want)
+		}
+	}
+}

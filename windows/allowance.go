@@ -1,0 +1,85 @@
+package windows
+
+// Seen is what a user has in a window: a value in one group. Value is as in [Bag.Add].
+type Seen struct {
+	Group int
+	Value int64
+}
+
+// AllowanceRule says what a user adds to running totals of groups, such as the users so far today.
+type AllowanceRule struct {
+	// MaxGroups is in how many groups of a period one user counts, at least 1.
+	MaxGroups int
+	// Most is how much one user adds in each of these at most, in absolute amounts.
+	Most int64
+	// Adds is what a value of a window adds as long as there is enough left of Most. It must depend on public figures
+	// only, beside the value. 0: the user does not count there.
+	Adds func(value int64) int64
+}
+
+// Allowance applies an AllowanceRule to the windows of a period, in their order. It remembers of each user in which
+// groups they have counted, and how much of Most is used up there.
+//
+// A user counts in the first MaxGroups groups of the period in which a value adds something. Inside a window these are
+// taken in the order in which a bag chooses groups: by a keyed hash. In each, a value adds what is left of Most at
+// most; the last one perhaps a part.
+//
+// So all that one user ever sent changes the totals of at most MaxGroups groups of a period, and in each the leaves by
+// Most together, Σ|Δ| ≤ Most. What a user adds depends on that user's own records, the schedule and the key alone:
+// nobody is ever left out for what others do. An Allowance is not safe for concurrent use.
+type Allowance struct {
+	rule AllowanceRule
+	// users has a row for each user and group: value is how much is used up there.
+	users table
+}
+
+// NewAllowance returns the allowance of users of whom nothing is known: that of a period that begins.
+func NewAllowance(rule AllowanceRule) *Allowance { return &Allowance{rule: rule, users: newTable()} }
+
+// Visit adds what a user adds in a window to the amounts of the groups. seen is what they have there, in the order in
+// which groups are chosen. Call it once for each user of a window.
+func (a *Allowance) Visit(u UserHash, seen []Seen, amounts []int64) {
+	for _, s := range seen {
+		if adds := a.rule.Adds(s.Value); adds != 0 {
+			amounts[s.Group] += a.use(u, int32(s.Group), adds)
+		}
+	}
+}
+
+// use takes an amount off what a user has left in a group, and returns what there was of it.
+func (a *Allowance) use(u UserHash, group int32, adds int64) int64 {
+	var of *row
+	groups := 0
+	for r, slot := a.users.next(u, a.users.place(u)); r != nil; r, slot = a.users.next(u, a.users.after(slot)) {
+		if r.group == group {
+			of = r
+			break
+		}
+		groups++
+	}
+	switch size := min(max(adds, -adds), a.rule.Most); {
+	case of != nil:
+		size = min(size, a.rule.Most-of.value)
+		of.value += size
+		return signed(size, adds)
+	case groups < a.rule.MaxGroups:
+		a.users.insert(row{user: u, group: group, value: size})
+		return signed(size, adds)
+	}
+	return 0
+}
+
+// signed returns a size with the sign of x.
+func signed(size, x int64) int64 {
+	if x < 0 {
+		return -size
+	}
+	return size
+}
+
+// Bytes is how much memory the allowance takes: about 50 bytes for each user and group. It tells how many there are, so
+// it is private.
+func (a *Allowance) Bytes() int64 { return a.users.bytes() }
+
+// Users is how many users and groups have counted. It is private.
+func (a *Allowance) Users() int { return a.users.n }
