@@ -15,7 +15,8 @@ type Held struct {
 	// ID tells it apart from every other one of the account, such as "latency/slow/3": stream, watch and instance.
 	ID     string
 	Stream string
-	// From and To are the stretch [From, To), in Unix nanoseconds. To is Open as long as it goes on.
+	// From and To are the stretch [From, To), in Unix nanoseconds. To is Open as long as it goes on and its end is not
+	// known.
 	From, To int64
 	// Items are the costs in canonical order.
 	Items []Item
@@ -51,11 +52,11 @@ func (a *Account) Hold(h Held) error {
 	return nil
 }
 
-// Let ends a held charge. It fails where there is none of that ID that is open.
+// Let ends a held charge: one that is open, or that would end later. It fails where there is none of that ID.
 func (a *Account) Let(id string, to int64) error {
 	h := a.byID[id]
-	if h == nil || h.To != Open {
-		return fmt.Errorf("held charge %q: it is not open, and cannot end", id)
+	if h == nil || h.To < to {
+		return fmt.Errorf("held charge %q: it does not go on, and cannot end", id)
 	}
 	if to < h.From {
 		return fmt.Errorf("held charge %q: it ends at %d, before it begins at %d", id, to, h.From)

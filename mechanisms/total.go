@@ -2,6 +2,7 @@ package mechanisms
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/shopspring/decimal"
@@ -137,3 +138,6 @@ func (t *Total) Adds(index int64) int64 {
 	}
 	return 0
 }
+
+// JudgeTotal returns the quality of a total, as [Query.Judge] does of an amount: it compares the error with the total.
+func JudgeTotal(value, error95 float64) Quality { return compare(error95, math.Abs(value)) }

@@ -37,6 +37,7 @@ func loss(t *testing.T, depth int, epsilon string, most int64, amounts []int64) 
 		if err != nil {
 			t.Fatal(err)
 		}
+		exact.Close(open, leaf)
 		for l, y := range draws {
 			d := new(big.Rat).SetInt(new(big.Int).Abs(y))
 			d.Mul(d, p.levels[l].rate)
@@ -182,8 +183,9 @@ func TestTotals(t *testing.T) {
 			if err != nil || len(draws) != s.Draws(leaf) {
 				t.Fatalf("%d draws, %v", len(draws), err)
 			}
-			var total *big.Int
-			if known, total = s.Fold(known, leaf, draws); total.Int64() != sum {
+			s.Close(open, leaf)
+			known = s.Fold(known, leaf, draws)
+			if total := s.Total(known, leaf); total.Int64() != sum {
 				t.Fatalf("%s: the total up to leaf %d is %d, want %d", s.Name(), leaf, total, sum)
 			}
 		}

@@ -96,7 +96,6 @@ func (s *squareRoot) Longest() int64 { return int64(len(s.coefficients)) }
 
 func (s *squareRoot) Draws(int64) int { return 1 }
 
-// Add keeps every leaf: later sums need all of them.
 func (s *squareRoot) Add(open Open, leaf, amount int64) Open {
 	for int64(len(open)) < leaf {
 		open = append(open, 0)
@@ -114,6 +113,9 @@ func (s *squareRoot) Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, 
 	return []*big.Int{y.Add(y, s.weighted(open, leaf))}, source.Err()
 }
 
+// Close forgets nothing: later sums need all leaves.
+func (s *squareRoot) Close(Open, int64) {}
+
 // weighted is y_t without noise.
 func (s *squareRoot) weighted(open Open, leaf int64) *big.Int {
 	sum, term := new(big.Int), new(big.Int)
@@ -126,15 +128,19 @@ func (s *squareRoot) weighted(open Open, leaf int64) *big.Int {
 }
 
 // Fold keeps all draws of the period.
-func (s *squareRoot) Fold(known Known, leaf int64, draws []*big.Int) (after Known, total *big.Int) {
-	after = append(append(make(Known, 0, len(known)+1), known...), draws...)
+func (s *squareRoot) Fold(known Known, _ int64, draws []*big.Int) Known {
+	return append(append(make(Known, 0, len(known)+1), known...), draws...)
+}
+
+// Total squares the power series, which sums up.
+func (s *squareRoot) Total(known Known, leaf int64) *big.Int {
 	total, term := new(big.Int), new(big.Int)
-	for i, y := range after {
+	for i, y := range known {
 		if k := leaf - 1 - int64(i); k >= 0 && k < s.Longest() {
 			total.Add(total, term.Mul(s.coefficients[k], y))
 		}
 	}
-	return after, nearest(total, new(big.Int).Lsh(big.NewInt(1), 2*scaleBits))
+	return nearest(total, new(big.Int).Lsh(big.NewInt(1), 2*scaleBits))
 }
 
 // Error95 is ⌈1.96σ + ½⌉.

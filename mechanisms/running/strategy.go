@@ -29,13 +29,16 @@ type Strategy interface {
 	// Add adds an amount to a leaf that is not finished, which is the last one. It may change open. The amounts of one
 	// person in all leaves of a period must add up to c at most, in absolute terms.
 	Add(open Open, leaf, amount int64) Open
-	// Draw finishes a leaf: it draws the noisy sums of the stretches that end with it, and begins them anew in open. Each
-	// leaf must be finished once, in order.
+	// Draw draws the noisy sums of the stretches that end with a leaf. It changes nothing: each must be drawn once.
 	Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, error)
+	// Close forgets the stretches in open that end with a leaf.
+	Close(open Open, leaf int64)
 	// Draws is how many sums are drawn at the end of a leaf.
 	Draws(leaf int64) int
-	// Fold computes the total up to a leaf from what was known before it and its draws. It changes nothing.
-	Fold(known Known, leaf int64, draws []*big.Int) (after Known, total *big.Int)
+	// Fold returns what is known after a leaf, from what was known before it and its draws. It changes neither.
+	Fold(known Known, leaf int64, draws []*big.Int) Known
+	// Total returns the total up to a leaf from what is known after it.
+	Total(known Known, leaf int64) *big.Int
 	// Error95 is a number of which a total up to a leaf is not further from the truth with a probability of at least 95
 	// %.
 	Error95(leaf int64) int64

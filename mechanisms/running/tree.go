@@ -150,26 +150,25 @@ func (t *tree) Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, error)
 		z := source.DiscreteLaplace(rate.Num().Uint64(), rate.Denom().Uint64(), t.most)
 		if l < len(open) {
 			z.Add(z, big.NewInt(open[l]))
-			open[l] = 0
 		}
 		draws[l] = z
 	}
 	return draws, source.Err()
 }
 
+// Close forgets the nodes that the leaf completes.
+func (t *tree) Close(open Open, leaf int64) { clear(open[:min(len(open), t.Draws(leaf))]) }
+
 // pointBits are those of estimates behind the point.
 const pointBits = 16
 
-// Fold keeps one sum a level: the estimates of its finished nodes that are in no finished node above. The total is their
-// sum: those are the fewest nodes that cover the leaves so far.
-//
-// The estimate of a node is a·y + (1−a)·Σ of the estimates below, which is the best linear one.
-func (t *tree) Fold(known Known, leaf int64, draws []*big.Int) (after Known, total *big.Int) {
-	after = make(Known, len(t.levels))
+// Fold keeps one sum a level: the estimates of its finished nodes that are in no finished node above. The estimate of a
+// node is a·y + (1−a)·Σ of the estimates below, which is the best linear one.
+func (t *tree) Fold(known Known, _ int64, draws []*big.Int) Known {
+	after := make(Known, len(t.levels))
 	for l := range after {
 		after[l] = new(big.Int).Set(known.at(l))
 	}
-	total = new(big.Int)
 	for l, y := range draws {
 		estimate := new(big.Int).Lsh(y, pointBits)
 		if l > 0 {
@@ -182,10 +181,16 @@ func (t *tree) Fold(known Known, leaf int64, draws []*big.Int) (after Known, tot
 		}
 		after[l].Add(after[l], estimate)
 	}
-	for _, sum := range after {
+	return after
+}
+
+// Total adds up the estimates: those of the fewest nodes that cover the leaves so far.
+func (t *tree) Total(known Known, _ int64) *big.Int {
+	total := new(big.Int)
+	for _, sum := range known {
 		total.Add(total, sum)
 	}
-	return after, nearest(total, new(big.Int).Lsh(big.NewInt(1), pointBits))
+	return nearest(total, new(big.Int).Lsh(big.NewInt(1), pointBits))
 }
 
 // Error95 is ⌈2.12σ + ½⌉. 2.12 is the 95 % point of a single Laplace number in units of σ, and sums of several have

@@ -114,9 +114,8 @@ func TestEstimates(t *testing.T) {
 				draws = append(draws, big.NewInt(v.Draws[l][next[l]]))
 				next[l]++
 			}
-			var total *big.Int
-			known, total = p.Fold(known, leaf, draws)
-			totals = append(totals, max(0, total.Int64())) // the vectors are counts
+			known = p.Fold(known, leaf, draws)
+			totals = append(totals, max(0, p.Total(known, leaf).Int64())) // the vectors are counts
 		}
 		for l := range v.Draws {
 			if next[l] != len(v.Draws[l]) {
@@ -163,8 +162,8 @@ func TestSquareRootVectors(t *testing.T) {
 			if y.Int64() != want.Y[i] {
 				t.Errorf("%s: y_%d is %d, want %d", name, leaf, y, want.Y[i])
 			}
-			var total *big.Int
-			if known, total = s.Fold(known, leaf, []*big.Int{y}); total.Int64() != want.Values[i] {
+			known = s.Fold(known, leaf, []*big.Int{y})
+			if total := s.Total(known, leaf); total.Int64() != want.Values[i] {
 				t.Errorf("%s: total %d is %d, want %d", name, leaf, total, want.Values[i])
 			}
 		}

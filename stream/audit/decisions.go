@@ -34,10 +34,10 @@ func (d *decisions) add(at Position, e ledger.Entry) {
 	d.book(booking{e, at})
 }
 
-// names returns the groups without what was drawn. It is nil unless some figure is published on change: nothing else
-// needs them here.
+// names returns the groups without what was drawn. It is nil unless a step publishes figures: nothing else needs them
+// here.
 func names(e ledger.Entry) (all []ledger.Group) {
-	if !e.OnChange() {
+	if !e.Publishes() {
 		return nil
 	}
 	for _, g := range e.Groups {
@@ -105,7 +105,7 @@ func (d *decisions) compareSteps(b booking, want []ledger.Step) {
 	for i, s := range b.entry.Steps {
 		if unlike := s.Unlike(want[i], b.entry); unlike != "" {
 			what := "watch"
-			if s.OnChange != nil {
+			if s.Alarm == nil {
 				what = "release"
 			}
 			d.found.fault(WatchDiffers, b.at, "%s: %s %q %s", b.entry.Name(), what, s.Name, unlike)

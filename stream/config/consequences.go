@@ -51,6 +51,8 @@ func (s Step) beginsAnew(b *Budget, same bool) string {
 	switch {
 	case !same:
 		return text + " of budget " + b.Name
+	case s.What == "total":
+		return text + ". It begins with the first window of the new definition"
 	case s.AtMost > 1 && b.Per == 0:
 		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, s.AtMost)
 	case s.AtMost > 1:

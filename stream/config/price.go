@@ -17,7 +17,7 @@ func (s *Stream) Price() []budget.Item {
 	return items
 }
 
-// StepPrice returns what a period of the budget counts for the stream's alarms and releases on change at most.
+// StepPrice returns what a period of the budget counts for what the stream has beside its windows at most.
 func (s *Stream) StepPrice() (items []budget.Item) {
 	for _, x := range s.Steps() {
 		items = append(items, x.Most()...)

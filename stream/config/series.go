@@ -13,8 +13,13 @@ func (s *Stream) Series() (all []record.Series) {
 	return all
 }
 
-// StepSeries describes the records of a stream's alarms and releases on change, each with the ε of an instance.
+// StepSeries describes the records of a stream's totals, alarms and releases on change, each with the ε of an instance.
 func (s *Stream) StepSeries() (all []record.Series) {
+	for _, t := range s.Totals {
+		one, lost := t.Series(s.Unit), cost.Of(s.Budget.Limit, t.Price())
+		one.Epsilon, one.Delta = lost.Epsilon, lost.Delta
+		all = append(all, one)
+	}
 	for _, w := range s.Alarms {
 		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
 			Epsilon: w.Mechanism.Promise().Epsilon})

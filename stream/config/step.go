@@ -64,11 +64,16 @@ func (c *OnChange) Redraw() []budget.Item {
 // in several.
 func (c *OnChange) First() []budget.Item { return budget.Times(c.Redraw(), c.MaxGroups) }
 
-// Step is one of a stream's alarms and releases on change, with what its instances cost one user.
+// Step is something of a stream that lives longer than a window: an alarm, a release on change or a running total. Each
+// has instances, and this says what they cost one user.
 type Step struct {
-	*Lasting
-	// What is its kind as users call it: "watch" or "release".
+	Name string
+	// What is its kind as users call it: "watch", "release" or "total".
 	What string
+	// Definition is a fingerprint of everything that an instance depends on.
+	Definition string
+	// AtMost is how many instances count in a period of the budget at most.
+	AtMost int64
 	// Price is what each instance costs, and First what the first one costs beside it.
 	Price, First []budget.Item
 }
@@ -76,14 +81,21 @@ type Step struct {
 // Most returns what a period of the budget counts at most.
 func (s Step) Most() []budget.Item { return append(budget.Times(s.Price, s.AtMost), s.First...) }
 
+func (l *Lasting) step(what string, price, first []budget.Item) Step {
+	return Step{l.Name, what, l.Definition, l.AtMost, price, first}
+}
+
 // Step returns the alarm with its costs.
-func (a *Alarm) Step() Step { return Step{&a.Lasting, "watch", a.Price(), nil} }
+func (a *Alarm) Step() Step { return a.step("watch", a.Price(), nil) }
 
 // Step returns the release on change with its costs.
-func (c *OnChange) Step() Step { return Step{&c.Lasting, "release", c.Price(), c.First()} }
+func (c *OnChange) Step() Step { return c.step("release", c.Price(), c.First()) }
 
-// Steps lists the alarms, and then the releases on change.
+// Steps lists the totals, then the alarms, and then the releases on change. In this order they are charged.
 func (s *Stream) Steps() (all []Step) {
+	for i := range s.Totals {
+		all = append(all, s.Totals[i].Step())
+	}
 	for i := range s.Alarms {
 		all = append(all, s.Alarms[i].Step())
 	}

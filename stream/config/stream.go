@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/windows"
@@ -29,12 +31,13 @@ type Stream struct {
 	Window        Window
 	// Contribution says which of a user's values counts.
 	Contribution windows.Policy
-	// Releases are drawn in every window; names are unique. There may be none if there are releases on change.
+	// Releases are drawn in every window; names are unique. There may be none if there are releases on change or totals.
 	Releases []Release
-	// Alarms are the stream's watches, and OnChange the releases that are published on change. Names are unique among all
-	// releases and alarms.
+	// Alarms are the stream's watches, OnChange the releases that are published on change, and Totals the running totals.
+	// Names are unique among all releases and alarms.
 	Alarms   []Alarm
 	OnChange []OnChange
+	Totals   []Total
 	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers
 	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
@@ -89,15 +92,18 @@ const (
 
 // Besides names what streams pay for beside their windows; "" for nothing.
 func Besides(streams ...*Stream) string {
-	alarms := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.Alarms) > 0 })
-	onChange := slices.ContainsFunc(streams, func(s *Stream) bool { return len(s.OnChange) > 0 })
-	switch {
-	case alarms && onChange:
-		return "watches and releases on change"
-	case alarms:
-		return "watches"
-	case onChange:
-		return "releases on change"
+	var all []string
+	for _, of := range []struct {
+		what string
+		have func(s *Stream) bool
+	}{
+		{"watches", func(s *Stream) bool { return len(s.Alarms) > 0 }},
+		{"releases on change", func(s *Stream) bool { return len(s.OnChange) > 0 }},
+		{"running totals", func(s *Stream) bool { return len(s.Totals) > 0 }},
+	} {
+		if slices.ContainsFunc(streams, of.have) {
+			all = append(all, of.what)
+		}
 	}
-	return ""
+	return english.WordSeries(all, "and")
 }

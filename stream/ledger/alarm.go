@@ -57,10 +57,12 @@ func (a *Alarm) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
 
 func (a *Alarm) more() []budget.Item { return nil }
 
-func (a *Alarm) fold(of *instance, _ iter.Seq[*instance]) (over bool) {
+func (a *Alarm) fold(_ Step, _ Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
 	of.Fired = a.Fired
-	return a.Fired != nil
+	return a.Fired != nil, nil
 }
+
+func (a *Alarm) until() int64 { return budget.Open }
 
 func (a *Alarm) fired() *string { return a.Fired }
 

@@ -14,8 +14,8 @@ func (e Entry) check() error {
 		return err
 	}
 	fail := e.fail
-	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.OnChange() || len(e.Groups) == 0 {
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change",
+	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.Publishes() || len(e.Groups) == 0 {
+		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a total",
 			len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := e.checkSteps(); err != nil {

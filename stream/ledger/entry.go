@@ -151,7 +151,8 @@ func (e Entry) group(name string) int {
 // Looks reports whether any instance looks at the window.
 func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
 
-// OnChange reports whether the entry has a figure that is published on change.
-func (e Entry) OnChange() bool {
-	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.OnChange != nil })
+// Publishes reports whether the entry has a step that publishes a figure of its own, and not only an alarm. A stream of
+// such figures needs no other ones.
+func (e Entry) Publishes() bool {
+	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.OnChange != nil || s.Total != nil })
 }

@@ -10,6 +10,8 @@ type instance struct {
 	// counts as if it had looked at that window, which it did not: so the sums in the entry hold after it too.
 	From   int64 `json:"from"`
 	Looked int64 `json:"looked"`
+	// Until is when it ends at the latest; 0 if that is not known.
+	Until int64 `json:"until,omitempty"`
 	// Over says that it looks at no more windows. Until then it has its secret.
 	Over   bool   `json:"over,omitempty"`
 	Sealed []byte `json:"sealed,omitempty"`
@@ -19,4 +21,11 @@ type instance struct {
 	Fired  *string `json:"fired,omitempty"`
 	Begins bool    `json:"begins,omitempty"`
 	Values []Drawn `json:"values,omitempty"`
+	// Total is what the next totals of a [Total] follow from, until it is over.
+	Total *totalBook `json:"total,omitempty"`
+}
+
+// reaches reports whether the instance may look at a window with this end, or could if that did not come late.
+func (a *instance) reaches(end int64) bool {
+	return a != nil && !a.Over && (a.Until == 0 || end <= a.Until)
 }

@@ -38,8 +38,11 @@ func (n stepName) instance(number int64) Instance { return Instance{n.stream, n.
 // held is the instance's charge.
 func (a *instance) held(name stepName, number int64) budget.Held {
 	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open, Items: a.Cost}
-	if a.Over {
+	switch {
+	case a.Over:
 		h.To = a.Looked
+	case a.Until != 0:
+		h.To = a.Until
 	}
 	return h
 }
@@ -92,22 +95,22 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 	for i := range e.Steps {
 		s, name := &e.Steps[i], stepName{e.Budget, e.Stream, e.Steps[i].Name}
 		s.forget()
+		blank := s.kind().fresh()
 		s.Instance = int64(len(in.of[name]))
 		number := in.last(name, s.Definition, e.Ended)
-		last := in.get(name, number)
+		last, end := in.get(name, number), e.WindowEnd.UnixNano()
 		allowed := s.kind().may(in.past(name, s.Definition), last, *e)
-		switch end := e.WindowEnd.UnixNano(); {
-		case last != nil && !last.Over && last.Looked <= end:
+		switch {
+		case last.reaches(end) && last.Looked <= end && allowed:
 			s.Instance = number
 			continue
-		case last != nil && (!last.Over || !allowed): // if it is not over, the window comes late, from an older definition
+		case last.reaches(end) || last != nil && !allowed: // if it is not over, the window comes late, from an older definition
 			s.Instance, s.Reason = number, record.NotArmed
 			continue
 		}
-		if in.counted(name, e.Limit, e.WindowEnd.UnixNano()) >= s.AtMost || !account.FitsHeld(budget.Held{
-			Stream: e.Stream, From: e.WindowEnd.UnixNano(), To: budget.Open,
-			Items: slices.Concat(arming, s.price())}, window) {
-			s.forget()
+		if !s.mayCount(in.counted(name, e.Limit, end)) || !account.FitsHeld(budget.Held{
+			Stream: e.Stream, From: end, To: s.kind().until(), Items: slices.Concat(arming, s.price())}, window) {
+			s.take(blank)
 			s.Reason = record.BudgetExhausted
 			continue
 		}
@@ -159,8 +162,17 @@ func (in instances) add(e Entry, account *budget.Account) error {
 			if n := int64(len(in.of[name])); s.Instance != n+1 {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
 			}
+			before := in.last(name, s.Definition, nil)
+			if a := in.get(name, before); a != nil && !a.Over { // its time was over, and no window came
+				if err := in.end(account, name, before); err != nil {
+					return err
+				}
+			}
 			a := &instance{Definition: s.Definition, Cost: s.price(), From: end, Looked: end, Sealed: s.Sealed,
 				Begins: s.begins()}
+			if until := s.kind().until(); until != budget.Open {
+				a.Until = until
+			}
 			if err := in.arm(account, name, a); err != nil {
 				return err
 			}
@@ -170,7 +182,11 @@ func (in instances) add(e Entry, account *budget.Account) error {
 			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(), name.instance(s.Instance))
 		}
 		a.Looked = end
-		if over := s.kind().fold(a, in.past(name, s.Definition)); over || s.Last {
+		over, err := s.kind().fold(s, e, a, in.past(name, s.Definition))
+		if err != nil {
+			return err
+		}
+		if over || s.Last {
 			if err := in.end(account, name, s.Instance); err != nil {
 				return err
 			}
@@ -197,7 +213,7 @@ func (in instances) end(account *budget.Account, name stepName, number int64) er
 	if a == nil || a.Over {
 		return fmt.Errorf("instance %s ends, but it is not armed", name.instance(number))
 	}
-	a.Over, a.Sealed = true, nil
+	a.Over, a.Sealed, a.Total = true, nil, nil
 	if at, found := slices.BinarySearchFunc(in.going[name.budget], name.instance(number), Open.compare); found {
 		if in.going[name.budget] = slices.Delete(in.going[name.budget], at, at+1); len(in.going[name.budget]) == 0 {
 			delete(in.going, name.budget)

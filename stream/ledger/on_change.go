@@ -97,13 +97,15 @@ func (c *OnChange) more() []budget.Item {
 }
 
 // fold keeps the values with the instance that looked, and with no earlier one.
-func (c *OnChange) fold(of *instance, past iter.Seq[*instance]) (over bool) {
+func (c *OnChange) fold(_ Step, _ Entry, of *instance, past iter.Seq[*instance]) (over bool, err error) {
 	for a := range past {
 		a.Values = nil
 	}
 	of.Fired, of.Values = c.Fired, c.Values
-	return c.Fired != nil
+	return c.Fired != nil, nil
 }
+
+func (c *OnChange) until() int64 { return budget.Open }
 
 func (c *OnChange) fired() *string { return c.Fired }
 

@@ -56,11 +56,11 @@ func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 	s.forget()
 	s.kind().may(b.lasting.past(name, s.Definition), nil, e) // as when it was settled: the first instance may cost more
 	a, now := b.account(e), e.WindowEnd.UnixNano()
-	p := Pause{AtMost: b.lasting.counted(name, e.Limit, now) >= s.AtMost}
+	p := Pause{AtMost: !s.mayCount(b.lasting.counted(name, e.Limit, now))}
 	for _, at := range b.leaves(name, a, now) {
 		end := e.endFrom(at)
 		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: s.price()}
-		if b.lasting.counted(name, e.Limit, end) < s.AtMost && a.FitsHeld(another) {
+		if s.mayCount(b.lasting.counted(name, e.Limit, end)) && a.FitsHeld(another) {
 			p.Until = new(time.Unix(0, end).UTC())
 			break
 		}

@@ -7,7 +7,15 @@ import (
 )
 
 // Size is how many records the entry has.
-func (e Entry) Size() int { return len(e.Groups) * (len(e.Releases) + len(e.Steps)) }
+func (e Entry) Size() int {
+	series := len(e.Releases)
+	for _, s := range e.Steps {
+		if s.Publishes(e) {
+			series++
+		}
+	}
+	return len(e.Groups) * series
+}
 
 // Records expands the entry into its output records, group by group, in the order of the releases and the steps. The
 // same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro] converts them with
@@ -26,6 +34,9 @@ func (e Entry) Records() ([]record.Record, error) {
 			out = append(out, r)
 		}
 		for _, s := range e.Steps {
+			if !s.Publishes(e) {
+				continue
+			}
 			r, err := e.record(e.stepFigure(s, g))
 			if err != nil {
 				return nil, err

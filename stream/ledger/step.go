@@ -14,22 +14,22 @@ import (
 // it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an instance
 // looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// There are kinds of steps: an [Alarm] and a [OnChange]. Exactly one of them is there.
+// There are kinds of steps: an [Alarm], an [OnChange] and a [Total]. Exactly one of them is there.
 type Step struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
 	Definition string `json:"definition"`
 	// Cost is what an instance costs one user. It covers all windows and groups.
 	Cost []budget.Item `json:"cost"`
-	// AtMost limits the instances that count in a period of the budget.
-	AtMost int64 `json:"at_most"`
+	// AtMost limits the instances that count in a period of the budget; 0: the calendar does.
+	AtMost int64 `json:"at_most,omitempty"`
 	// Last says that the stream's definition ends with this window, and so does the instance.
 	Last bool `json:"last,omitempty"`
 
 	// Instance is the number of the instance that looks, or else of the one before, from 1. 0: there was none.
 	Instance int64 `json:"instance,omitempty"`
-	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, which only holders of
-	// the app's key can open.
+	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, if it has one, which
+	// only holders of the app's key can open.
 	Arms   bool   `json:"arms,omitempty"`
 	Sealed []byte `json:"sealed,omitempty"`
 	// Reason is "" if an instance looks at the window. It is NotArmed if the kind does not allow another one yet, or if
@@ -39,6 +39,7 @@ type Step struct {
 
 	Alarm    *Alarm    `json:"alarm,omitempty"`
 	OnChange *OnChange `json:"on_change,omitempty"`
+	Total    *Total    `json:"total,omitempty"`
 }
 
 // kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they
@@ -47,62 +48,94 @@ type kind interface {
 	// check returns an error for a step that nobody writes.
 	check(s Step, e Entry) error
 	// may fills in what the window repeats of the past instances of the definition, of which last is the last one that the
-	// entry does not end; nil for none. It reports whether another one may be armed for the window, if that one is over.
+	// entry does not end; nil for none. It reports whether an instance may look at the window: that one, or another one if
+	// that one is over.
 	may(past iter.Seq[*instance], last *instance, e Entry) bool
 	// more is what the instance costs beside Cost.
 	more() []budget.Item
+	// until is when an instance that is armed ends at the latest, in Unix nanoseconds, or [budget.Open].
+	until() int64
 	// fold keeps with the instance that looks what later windows repeat, and reports whether it is over. past are all
 	// instances of the definition.
-	fold(of *instance, past iter.Seq[*instance]) (over bool)
+	fold(s Step, e Entry, of *instance, past iter.Seq[*instance]) (over bool, err error)
 	// series describes the output records, and figure fills in what the one about a group says.
 	series(s Step) record.Series
 	figure(f *record.Figure, s Step, e Entry, g Group)
 	// unlike says how the step differs from what follows from earlier entries, beside whether it looks and is armed; "" if
 	// it does not. want is of the same kind.
 	unlike(want kind, s Step, e Entry) string
-	// fired is the group that has ended the instance in this window; nil if none has.
-	fired() *string
-	// fire records that a group of the window ends the instance.
-	fire(e Entry, group string)
 	// fresh returns what the definition says, and nothing about a window.
 	fresh() kind
 }
 
+// test is a kind whose instances have a secret, and end when they fire.
+type test interface {
+	kind
+	// fired is the group that has ended the instance in this window; nil if none has.
+	fired() *string
+	// fire records that a group of the window ends the instance.
+	fire(e Entry, group string)
+}
+
 // kind returns the kind of the step, or nil for an entry that nobody writes.
 func (s Step) kind() kind {
-	switch {
-	case s.Alarm != nil && s.OnChange == nil:
-		return s.Alarm
-	case s.OnChange != nil && s.Alarm == nil:
-		return s.OnChange
+	var all []kind
+	if s.Alarm != nil {
+		all = append(all, s.Alarm)
 	}
-	return nil
+	if s.OnChange != nil {
+		all = append(all, s.OnChange)
+	}
+	if s.Total != nil {
+		all = append(all, s.Total)
+	}
+	if len(all) != 1 {
+		return nil
+	}
+	return all[0]
 }
 
 // forget leaves what the definition says. It keeps nothing of a copy of the step.
 func (s *Step) forget() {
 	s.Arms, s.Reason = false, ""
-	switch k := s.kind().fresh().(type) {
+	s.take(s.kind().fresh())
+}
+
+// take replaces what the step says of its kind.
+func (s *Step) take(of kind) {
+	switch k := of.(type) {
 	case *Alarm:
 		s.Alarm = k
 	case *OnChange:
 		s.OnChange = k
+	case *Total:
+		s.Total = k
 	}
 }
+
+// Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
+func (s Step) Publishes(e Entry) bool { return s.Total == nil || s.Total.Finishes(s, e) }
 
 // Looks reports whether an instance looks at the window.
 func (s Step) Looks() bool { return s.Reason == "" }
 
 // Fire records that the instance fires in a group of the window, and so ends.
-func (s Step) Fire(e Entry, group string) { s.kind().fire(e, group) }
+func (s Step) Fire(e Entry, group string) {
+	if t, ok := s.kind().(test); ok {
+		t.fire(e, group)
+	}
+}
 
 // Fires returns the group in which the instance that looks fires; nil if it does not.
 func (s Step) Fires() *string {
-	if !s.Looks() {
-		return nil
+	if t, ok := s.kind().(test); ok && s.Looks() {
+		return t.fired()
 	}
-	return s.kind().fired()
+	return nil
 }
+
+// mayCount reports whether another instance may count beside n others.
+func (s Step) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
 
 // begins reports whether the instance costs more than Cost.
 func (s Step) begins() bool { return len(s.kind().more()) > 0 }
@@ -113,15 +146,16 @@ func (s Step) price() []budget.Item { return slices.Concat(s.Cost, s.kind().more
 // check returns an error for a step that contradicts itself, or that nobody writes.
 func (s Step) check(e Entry) error {
 	k := s.kind()
+	_, tests := k.(test)
 	switch {
 	case k == nil:
 		return errors.New("it is of no known kind, or of several: it was written by another release of louver")
-	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || s.AtMost < 1:
-		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and at least "+
-			"one instance", s.Definition, len(s.Cost), s.AtMost)
+	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || tests != (s.AtMost > 0) || s.AtMost < 0:
+		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, where it "+
+			"is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)
 	case s.Reason != "" && s.Reason != record.NotArmed && s.Reason != record.BudgetExhausted:
 		return fmt.Errorf("reason %q; want none, %q or %q", s.Reason, record.NotArmed, record.BudgetExhausted)
-	case s.Arms != (len(s.Sealed) > 0):
+	case (s.Arms && tests) != (len(s.Sealed) > 0):
 		return errors.New("an instance is armed without a secret, or has one without being armed")
 	case s.Looks() && s.Instance < 1 || !s.Looks() && s.Arms:
 		return fmt.Errorf("instance %d with reason %q; want an instance that looks, or none that is armed",

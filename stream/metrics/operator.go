@@ -30,6 +30,8 @@ type Operator struct {
 	ForwardFailure *prometheus.CounterVec // topic
 	Incomplete     *prometheus.CounterVec // stream
 	Recounts       *prometheus.CounterVec // stream
+	TotalRestarts  *prometheus.CounterVec // stream
+	TotalUsers     *prometheus.GaugeVec   // stream, release
 	PartBytes      *prometheus.CounterVec // stream
 	MergePasses    *prometheus.CounterVec // stream
 	Overdue        *prometheus.GaugeVec   // stream
@@ -107,6 +109,10 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 			"topic"),
 		Recounts: counter("louver_max_windows_recounts_total",
 			"Times that counting for max_windows began anew, because parts or snapshots were lost.", "stream"),
+		TotalRestarts: counter("louver_totals_restarts_total",
+			"Times that a running total began anew within its period, because parts or snapshots were lost.", "stream"),
+		TotalUsers: gauge("louver_totals_state_users",
+			"How many users have counted in a running total so far, once for each of their groups.", "stream", "release"),
 		Incomplete: counter("louver_incomplete_windows_total", "Windows released although part of their input was lost.",
 			"stream"),
 		PartBytes: counter("louver_part_bytes_total",
@@ -134,7 +140,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 	r.MustRegister(m.ClockDoubted, m.Rebalances, m.AbortedTxns)
 	for _, s := range streams {
 		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete,
-			m.Recounts, m.PartBytes, m.MergePasses} {
+			m.Recounts, m.TotalRestarts, m.PartBytes, m.MergePasses} {
 			v.WithLabelValues(s.Name)
 		}
 		for _, reason := range reasons {

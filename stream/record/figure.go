@@ -71,11 +71,14 @@ type Figure struct {
 	BudgetSpent *json.Number    `json:"budget_epsilon_spent"`
 	BudgetLimit json.Number     `json:"budget_epsilon_limit"`
 	BudgetLeft  int64           `json:"budget_windows_left"`
-	// Only watches and figures that are published on change have these.
+	// Only watches, figures that are published on change and running totals have these.
 	Since    *time.Time   `json:"since,omitempty"`
 	Changed  *bool        `json:"changed,omitempty"` // only figures on change, even where they are withheld
 	Instance int64        `json:"instance,omitempty"`
 	Excess95 *json.Number `json:"excess_95,omitempty"`
+	// Only running totals have these.
+	MaxTotal *json.Number `json:"max_total,omitempty"`
+	Final    *bool        `json:"final,omitempty"` // even where they are withheld
 }
 
 // Interval is a paid interval.
@@ -103,9 +106,11 @@ func (q Quality) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(q))
 }
 
-// Held says that the record is that of a watch or of a figure on change: its ε is that of an instance and not of a
-// window.
-func (f Figure) Held() bool { return f.Statistic == StatisticWatch || f.Changed != nil }
+// Held says that the record is that of a watch, of a figure on change or of a running total: its ε is that of an
+// instance and not of a window.
+func (f Figure) Held() bool {
+	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil
+}
 
 // Key is the series that the figure belongs to.
 func (f Figure) Key() string { return f.Stream + "/" + f.Group + "/" + f.Release }

@@ -126,7 +126,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}
 	d.read(c)
 	d.draws(3)
-	text, decided, every := d.caps.states[0].snapshot(), d.charges.decided(p), int64(time.Hour)
+	text, decided, every := d.walks.caps[0].snapshot(), d.charges.decided(p), int64(time.Hour)
 	for name, row := range map[string]struct {
 		text    []byte
 		decided int64
@@ -144,8 +144,8 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 			text[snapshotHead+10:]), decided, false},
 	} {
 		fresh := &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By),
-			at: p.schedule.Start}
-		err := fresh.restore(row.text, row.decided)
+			course: course{at: p.schedule.Start}}
+		err := fresh.restoreUpTo(row.text, row.decided)
 		if (err == nil) != row.fits || row.fits != (fresh.at == decided) || !row.fits &&
 			(fresh.at != p.schedule.Start || fresh.saved != 0) {
 			t.Errorf("%s: error %v, and the windows up to %d are known; want a fit: %v", name, err, fresh.at, row.fits)
@@ -164,17 +164,17 @@ func FuzzSnapshot(f *testing.F) {
 		d.read(c)
 		d.draws(1)
 		if slice > 0 {
-			f.Add(d.caps.states[0].snapshot())
+			f.Add(d.walks.caps[0].snapshot())
 		}
 	}
 	decided := d.charges.decided(p)
 	newCapState := func() *capState {
 		return &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By),
-			at: p.schedule.Start}
+			course: course{at: p.schedule.Start}}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		turns := newCapState()
-		err := turns.restore(text, decided)
+		err := turns.restoreUpTo(text, decided)
 		if err != nil || turns.at == p.schedule.Start {
 			if fresh := newCapState(); turns.at != fresh.at || turns.saved != fresh.saved || turns.cap.Bytes() != 0 {
 				t.Fatalf("%v, and the windows up to %d are known", err, turns.at)
@@ -187,7 +187,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		turns.at = w.End
 		written, back := turns.snapshot(), newCapState()
-		if err := back.restore(written, w.End); err != nil || !bytes.Equal(back.snapshot(), written) {
+		if err := back.restoreUpTo(written, w.End); err != nil || !bytes.Equal(back.snapshot(), written) {
 			t.Fatalf("what was restored does not come back (%v)", err)
 		}
 	})

@@ -53,6 +53,8 @@ type capWorld struct {
 	deleted int64  // messages below are gone
 	lost    bool   // some of them were still needed, or the snapshot was
 	saved   []byte // the last snapshot
+	// savedTotals are the last snapshots of totals, by their keys.
+	savedTotals map[string][]byte
 	// kept are the windows on which the deletion of messages relied.
 	kept    map[string]int64
 	ledger  [][]byte // committed entries
@@ -108,13 +110,16 @@ func (c *capWorld) session(t testing.TB) *decider {
 			t.Fatal(err)
 		}
 	}
-	d.caps.states = nil
+	d.walks.caps, d.walks.totals, d.walks.passed = nil, nil, nil
 	d.parts.gather = windows.NewGathering(1 << 30)
 	snapshots := map[string]progress.Text{}
 	if c.saved != nil {
 		snapshots[snapshotKey(c.p)] = progress.Text{Text: c.saved}
 	}
-	d.caps.begin(snapshots, c.kept)
+	for key, text := range c.savedTotals {
+		snapshots[key] = progress.Text{Text: text, Pieces: 1}
+	}
+	d.walks.begin(snapshots, c.kept)
 	d.offset = c.deleted
 	if c.lost {
 		d.parts.gather.Lose(0, time.Unix(0, c.slice.Start))
@@ -144,7 +149,7 @@ func (d *decider) read(c *capWorld) {
 func (d *decider) draws(n int) (values [][]byte) {
 	d.t.Helper()
 	p := d.programs[0]
-	if err := d.caps.rebuild(d.t.Context()); err != nil {
+	if err := d.walks.rebuild(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 	for range n {
@@ -259,7 +264,7 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 				d.draws(2)
 				d = c.session(t)
 			case "save":
-				if turns := d.caps.states[0]; turns.due(d.charges.decided(p)) {
+				if turns := d.walks.caps[0]; turns.due() {
 					before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
 					snapshots++
 				}
@@ -280,14 +285,14 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 					c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
 				}
 			case "keep":
-				if needs := min(d.parts.gather.Needs(d.offset), d.caps.needs()); needs > c.deleted {
-					c.deleted, c.kept = needs, d.caps.saved()
+				if needs := min(d.parts.gather.Needs(d.offset), d.walks.needs()); needs > c.deleted {
+					c.deleted, c.kept = needs, d.walks.saved()
 				}
 			case "stop":
 				d = c.session(t)
 			case "lose":
 				d.read(c)
-				if loses && d.caps.states[0].at == d.charges.decided(p) { // all that decided windows need
+				if loses && d.walks.caps[0].at == d.charges.decided(p) { // all that decided windows need
 					losses++
 					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
 					d = c.session(t)
@@ -321,11 +326,11 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	for slice := range 8 {
 		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
 		d.read(c)
-		if c.ledger = append(c.ledger, d.draws(1)...); d.caps.states[0].due(d.charges.decided(p)) {
-			before, c.saved, d.caps.states[0].saved = c.saved, d.caps.states[0].snapshot(), d.caps.states[0].at
+		if c.ledger = append(c.ledger, d.draws(1)...); d.walks.caps[0].due() {
+			before, c.saved, d.walks.caps[0].saved = c.saved, d.walks.caps[0].snapshot(), d.walks.caps[0].at
 		}
 	}
-	c.deleted, c.kept = min(d.parts.gather.Needs(d.offset), d.caps.needs()), d.caps.saved()
+	c.deleted, c.kept = min(d.parts.gather.Needs(d.offset), d.walks.needs()), d.walks.saved()
 	last := c.saved
 	for _, row := range []struct {
 		name     string

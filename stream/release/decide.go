@@ -1,8 +1,11 @@
 package release
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,7 +28,7 @@ type decisions struct {
 	producer *txn.Producer
 	charges  *charges
 	parts    *parts
-	caps     *caps
+	walks    *walks
 	lookout  *lookout
 	priors   []*prior // of the programs
 }
@@ -33,18 +36,18 @@ type decisions struct {
 // newDecisions knows nothing yet of what was charged.
 func newDecisions(w *worker) (*decisions, error) {
 	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
-	d.caps = &caps{worker: w, charges: d.charges, parts: d.parts}
+	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
 	for _, p := range w.programs {
 		d.priors = append(d.priors, newPrior(p))
 	}
 	var err error
-	d.lookout, err = newLookout(w, d.charges)
+	d.lookout, err = newLookout(w, d.charges, d.walks)
 	return d, err
 }
 
 // decide releases each complete window that is its budget's next one by due time. Budgets take turns.
 func (d *decisions) decide(ctx context.Context) error {
-	if err := d.caps.rebuild(ctx); err != nil {
+	if err := d.walks.rebuild(ctx); err != nil {
 		return err
 	}
 	budgets := d.budgets()
@@ -105,7 +108,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if err := d.charges.learn(entry, value); err != nil {
 			return false, err
 		}
-		d.parts.gather.Decide(p.stream.Name, p.epoch, window)
+		d.walks.decided(i, window)
 		entries = append(entries, entry)
 		size += len(value)
 	}
@@ -149,14 +152,14 @@ func (d *decisions) next(budget string) (program int, window windows.Window) {
 // entry settles a window with its budget and draws it. before is what other budgets had paid for the stream.
 func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
-	d.caps.caught(program)
+	d.walks.caught(program)
 	p, learned := d.programs[program], d.priors[program]
 	e := p.entry(d.Names.App, window)
 	if line := d.Lineage(p.stream.Budget.Name); len(line) > 1 {
 		e.Continues = line[1:]
 	}
 	e.Before = before
-	if t := d.caps.states[program]; t != nil {
+	if t := d.walks.caps[program]; t != nil {
 		e.Cap = t.of
 	}
 	e.Steps = d.lookout.steps(p, window)
@@ -173,10 +176,10 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 			zap.String("stream", p.stream.Name),
 			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
 	}
-	if e.Reason != "" && d.caps.states[program] == nil && !e.Looks() {
+	if e.Reason != "" && d.walks.caps[program] == nil && !e.Looks() {
 		return e, nil
 	}
-	merged, lost, err := d.caps.counting(ctx, program, window)
+	merged, err := d.merge(ctx, program, window, &e)
 	if err != nil {
 		return e, err
 	}
@@ -184,10 +187,8 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 		return e, err
 	}
 	if e.Reason != "" {
-		e.Incomplete = e.Incomplete || lost && e.Looks()
 		return e, nil
 	}
-	e.Incomplete = e.Incomplete || lost
 	if e.Prior, err = learned.before(window, d.charges.recent(e.Stream)); err != nil {
 		return e, err
 	}
@@ -196,6 +197,34 @@ func (d *decisions) entry(ctx context.Context, program int, window windows.Windo
 	}
 	learned.smooth(&e)
 	return e, nil
+}
+
+// merge merges the parts of a settled window, takes the window through the walks, and draws what totals publish. An
+// entry that is not withheld is incomplete if some of the parts are lost.
+func (d *decisions) merge(ctx context.Context, program int, w windows.Window, e *ledger.Entry) (*windows.Merger, error) {
+	totals, err := d.walks.totalsOf(e, program)
+	if err != nil {
+		return nil, err
+	}
+	var through []walk
+	if t := d.walks.caps[program]; t != nil {
+		through = append(through, t)
+	}
+	for _, i := range slices.Sorted(maps.Keys(totals)) {
+		through = append(through, totals[i])
+	}
+	merged, lost, err := d.walks.merge(ctx, program, w, through)
+	if err != nil {
+		return nil, err
+	}
+	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
+	random := bufio.NewReader(d.programs[program].random)
+	for _, i := range slices.Sorted(maps.Keys(totals)) {
+		if err := totals[i].publish(e, &e.Steps[i], random); err != nil {
+			return nil, err
+		}
+	}
+	return merged, nil
 }
 
 // committed records the offset of the entries that were learnt.

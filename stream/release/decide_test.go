@@ -62,7 +62,7 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 		t.Fatal(err)
 	}
 	s.charges.own.fold = ledger.NewFold("app", 0)
-	s.caps.begin(nil)
+	s.walks.begin(nil)
 	return &decider{decisions: s, t: t}
 }
 
@@ -115,7 +115,7 @@ func (d *decider) learnt(w windows.Window, e ledger.Entry) {
 	if err := d.charges.learn(e, value); err != nil {
 		d.t.Fatal(err)
 	}
-	d.parts.gather.Decide(e.Stream, e.Epoch, w)
+	d.walks.decided(0, w)
 }
 
 // spread stands for the hash of a user. Tables need hashes that are spread as keyed ones are.

@@ -166,7 +166,7 @@ func TestNothingGetsPast(t *testing.T) {
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
 	typePaths(reflect.TypeFor[record.Figure](), "record", all)
 	for path := range all {
-		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 &&
+		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && totalFields[path] == 0 &&
 			!neverFilled[strings.TrimPrefix(path, "record.")] {
 			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
 		}
@@ -188,6 +188,7 @@ func TestNothingGetsPast(t *testing.T) {
 		"the watches": {watched, 6, watchFields, watchNeverFilled, []string{"entry.Steps.Alarm.Fired"}},
 		"figures on change": {redrawn, 6, changeFields, changeNeverFilled,
 			[]string{"record.Changed", "entry.Steps.OnChange.Fired"}},
+		"running totals": {totalled, 4, totalFields, totalNeverFilled, []string{"entry.Steps.Total.Groups.Draws."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scripts := play(t, c.yaml, c.scripts)
@@ -279,8 +280,14 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
+		for i := range p.stream.Totals {
+			m := p.stream.Totals[i].Mechanism
+			m.Strategy = scriptedTotal{m.Strategy, random, leaks}
+		}
 		for i := range p.steps {
-			p.steps[i].tester = scriptedTester{random, leaks}
+			if p.steps[i].tester != nil {
+				p.steps[i].tester = scriptedTester{random, leaks}
+			}
 			if f, ok := p.steps[i].kind.(*onChange); ok {
 				f.mechanism = scripted{f.mechanism, f.query, random}
 			}
@@ -352,6 +359,9 @@ func (s *transcript) note(path string, v reflect.Value) {
 		s.note(path, v.Elem())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() { // nobody writes it
+				continue
+			}
 			s.note(path+"."+v.Type().Field(i).Name, v.Field(i))
 		}
 	default: // a slice or an array
@@ -371,6 +381,9 @@ func typePaths(t reflect.Type, path string, all map[string]bool) {
 		typePaths(t.Elem(), path, all)
 	case t.Kind() == reflect.Struct:
 		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				continue
+			}
 			typePaths(t.Field(i).Type, path+"."+t.Field(i).Name, all)
 		}
 	default:

@@ -28,12 +28,15 @@ import (
 type lookout struct {
 	*worker
 	charges *charges
-	seal    sealer // nil without steps
+	walks   *walks
+	seal    sealer // nil without tests
 }
 
-func newLookout(w *worker, c *charges) (*lookout, error) {
-	l := &lookout{worker: w, charges: c}
-	if !slices.ContainsFunc(w.programs, func(p *program) bool { return len(p.steps) > 0 }) {
+func newLookout(w *worker, c *charges, ws *walks) (*lookout, error) {
+	l := &lookout{worker: w, charges: c, walks: ws}
+	if !slices.ContainsFunc(w.programs, func(p *program) bool {
+		return slices.ContainsFunc(p.steps, func(s step) bool { return s.tester != nil })
+	}) {
 		return l, nil
 	}
 	var err error
@@ -50,15 +53,15 @@ func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
 		s.Last = !more && !slices.ContainsFunc(l.editions[p.stream.Name], func(o *program) bool {
 			return o != p && l.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 		})
-		of.kind.describe(&s)
+		of.kind.describe(&s, w)
 		all = append(all, s)
 	}
 	return all
 }
 
 // resume opens the instances of a program that are armed. ended are instances of the budget that look at no more
-// windows: those that cannot be opened, and those of definitions that are over. open has a place for each step of the
-// program.
+// windows: those that cannot be opened, totals that are lost, and those of definitions that are over. open has a place
+// for each step of the program.
 func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) {
 	open = make([]instance, len(p.steps))
 	for _, o := range l.charges.own.fold.Books.Open(p.stream.Budget.Name) {
@@ -68,8 +71,12 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 			}
 			continue
 		}
+		if l.walks.lost[o.Instance] {
+			ended = append(ended, o.Instance)
+			continue
+		}
 		for i, of := range p.steps {
-			if o.Stream != p.stream.Name || o.Step != of.Name || o.Definition != of.Definition {
+			if of.tester == nil || o.Stream != p.stream.Name || o.Step != of.Name || o.Definition != of.Definition {
 				continue
 			}
 			secret, err := l.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
@@ -103,9 +110,9 @@ func (l *lookout) watching(p *program, budget, name, definition string) bool {
 	return more
 }
 
-// look has the steps of a settled entry look at everybody in its window, in the order of the groups.
+// look has the tests of a settled entry look at everybody in its window, in the order of the groups.
 func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
-	if !e.Looks() {
+	if !slices.ContainsFunc(e.Steps, func(s ledger.Step) bool { return s.Total == nil && s.Looks() }) {
 		return nil
 	}
 	random := bufio.NewReader(p.random)
@@ -114,7 +121,7 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.Everybody(g))
 	}
 	for i := range e.Steps {
-		if s := &e.Steps[i]; s.Looks() {
+		if s := &e.Steps[i]; s.Total == nil && s.Looks() {
 			if err := l.lookOnce(p.steps[i], e, s, open[i], samples, random); err != nil {
 				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].What, s.Name, e.Stream, err)
 			}
@@ -144,5 +151,5 @@ func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Step, open instan
 	if open.armed == nil || open.number != s.Instance {
 		return fmt.Errorf("instance %d is to look, but instance %d is open", s.Instance, open.number)
 	}
-	return of.kind.look(e, s, open, samples, random, l.Metrics)
+	return of.kind.(looker).look(e, s, open, samples, random, l.Metrics)
 }

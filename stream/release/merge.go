@@ -13,13 +13,13 @@ import (
 
 // merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
 // reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
-// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. counts,
-// if it is not nil, says which users of the window count.
+// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join has
+// walks look at them.
 func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
-	counts func(windows.UserHash) bool) (merged *windows.Merger, lost bool, err error) {
+	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
 	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
 		Policy: p.stream.Contribution, Window: w, Hasher: ps.Hasher}, ps.MergeBytes)
-	merged.Restrict(counts)
+	join(merged)
 	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {

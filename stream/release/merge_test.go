@@ -74,7 +74,7 @@ func TestMergeReadsAgain(t *testing.T) {
 				if state := d.parts.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
 					t.Fatalf("the window stands at %+v", state)
 				}
-				merged, lost, err := d.parts.merge(t.Context(), p, w, nil)
+				merged, lost, err := d.parts.merge(t.Context(), p, w, func(*windows.Merger) {})
 				if err != nil {
 					t.Fatal(err)
 				}

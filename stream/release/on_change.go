@@ -9,6 +9,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/windows"
 )
 
 // onChange draws a figure that is published on change.
@@ -26,7 +27,7 @@ func newOnChange(s *config.Stream, of *config.OnChange) *onChange {
 	return &onChange{newDraw(*of.Release, 0), of, s.Grid, s.Unit}
 }
 
-func (c *onChange) describe(s *ledger.Step) {
+func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
 	s.OnChange = &ledger.OnChange{Release: c.of.Release.Series(c.unit)[0], First: c.of.First()}
 }
 

@@ -214,11 +214,11 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 func TestWatchesNeedAKey(t *testing.T) {
 	w := &worker{Release: &Release{}}
 	w.takes(alarmedProgram(t, "1000000", "1"))
-	if _, err := newLookout(w, newCharges(w)); err == nil {
+	if _, err := newLookout(w, newCharges(w), nil); err == nil {
 		t.Error("there is a seal without a key")
 	}
 	w.WatchKey = make([]byte, 32)
-	if l, err := newLookout(w, newCharges(w)); err != nil || l.seal == nil {
+	if l, err := newLookout(w, newCharges(w), nil); err != nil || l.seal == nil {
 		t.Errorf("%v, %v", l, err)
 	}
 }

@@ -77,10 +77,10 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.decide(ctx); err != nil {
 			return err
 		}
-		if err := s.caps.save(ctx, s.producer); err != nil {
+		if err := s.walks.save(ctx, s.producer); err != nil {
 			return err
 		}
-		s.remembers(s.caps.bytes())
+		s.remembers(s.walks.bytes())
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
@@ -107,11 +107,11 @@ func (s *session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshots, err := s.caps.snapshots(ctx)
+	snapshots, err := s.walks.snapshots(ctx)
 	if err != nil {
 		return err
 	}
-	s.caps.begin(snapshots, before.Saved, deleted.Saved)
+	s.walks.begin(snapshots, before.Saved, deleted.Saved)
 	if err := s.parts.identify(ctx); err != nil {
 		return err
 	}
@@ -135,12 +135,12 @@ func (s *session) open(ctx context.Context) error {
 // needs returns the offset at which the next session has to begin, so that it knows as much about undecided windows as
 // this one, and as much about who still counts in them.
 func (s *session) needs() int64 {
-	return min(s.parts.needs(), s.caps.needs())
+	return min(s.parts.needs(), s.walks.needs())
 }
 
 // record is what the next session has to know.
 func (s *session) record() progressRecord {
-	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.caps.saved()}
+	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.walks.saved()}
 	if r.Offset == 0 && !s.parts.lostAt.IsZero() {
 		r.LostAt = &s.parts.lostAt
 	}

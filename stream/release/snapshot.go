@@ -36,19 +36,19 @@ const snapshotEvery = 10 * time.Minute
 // in Unix nanoseconds, big-endian.
 const snapshotHead = 8
 
-// due says that it is time for a snapshot, when the windows up to an end are decided.
-func (t *capState) due(decided int64) bool {
+func (t *capState) due() bool {
 	reach := t.rule.Reach() * int64(t.rule.Every())
-	return reach > 0 && t.at == decided && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
+	return reach > 0 && t.at == t.target(t.program) && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
 }
 
-// snapshot writes down who has counted.
 func (t *capState) snapshot() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(t.at)), t.cap.Snapshot()...)
 }
 
-// restore goes on after the window of a snapshot, if that says more than the parts of the windows in reach would.
-func (t *capState) restore(text []byte, decided int64) error {
+// restore compares with what the parts of the windows in reach would say.
+func (t *capState) restore(text []byte) error { return t.restoreUpTo(text, t.target(t.program)) }
+
+func (t *capState) restoreUpTo(text []byte, decided int64) error {
 	if len(text) < snapshotHead {
 		return fmt.Errorf("it has %d bytes; want %d or more", len(text), snapshotHead)
 	}
@@ -74,23 +74,26 @@ func (t *capState) restore(text []byte, decided int64) error {
 // snapshotKey is the key of the snapshots of a program's cap.
 func snapshotKey(p *program) string { return progress.StreamKey(p.stream.Name, p.epoch) }
 
-// snapshots reads the last snapshot of each program.
-func (c *caps) snapshots(ctx context.Context) (map[string]progress.Text, error) {
+// snapshots reads the last snapshots of all walks.
+func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error) {
 	keys := map[string]bool{}
-	for _, p := range c.programs {
+	for _, p := range ws.programs {
 		if p.stream.MaxWindows != nil {
 			keys[snapshotKey(p)] = true
+		}
+		for i := range p.stream.Totals {
+			keys[totalKey(p.stream, &p.stream.Totals[i])] = true
 		}
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
 	damaged := func(err error) {
-		c.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", c.at.Number),
+		ws.Log.Error("a snapshot of who has counted is damaged and left out", zap.Int("partition", ws.at.Number),
 			zap.Error(err))
 	}
 	for {
-		texts, err := c.State.ReadTexts(ctx, c.at.Number, func(key string) bool { return keys[key] }, damaged)
+		texts, err := ws.State.ReadTexts(ctx, ws.at.Number, func(key string) bool { return keys[key] }, damaged)
 		var lost *fetch.LostError
 		if errors.As(err, &lost) && ctx.Err() == nil {
 			continue // the broker has just deleted old ones
@@ -99,32 +102,44 @@ func (c *caps) snapshots(ctx context.Context) (map[string]progress.Text, error) 
 	}
 }
 
-// begin makes the caps of all programs, each from its snapshot if there is one that fits, and follows their parts from
+// begin makes the walks of all programs, each from its snapshot if there is one that fits, and follows their parts from
 // there. saved are the ends of windows that earlier sessions relied on.
-func (c *caps) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
-	for i, p := range c.programs {
-		t, key := c.newCapState(p), snapshotKey(p)
-		c.states = append(c.states, t)
-		if snapshot, found := snapshots[key]; t != nil && found {
-			t.pieces = snapshot.Pieces
-			if err := t.restore(snapshot.Text, c.charges.decided(p)); err != nil {
-				c.Log.Warn("a snapshot of who has counted is left out: the parts of the last windows are read instead",
-					zap.String("stream", p.stream.Name), zap.Error(err))
+func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
+	for i := range ws.programs {
+		ws.caps = append(ws.caps, ws.newCapState(i))
+		ws.addTotals(i)
+	}
+	for _, t := range ws.all() {
+		if snapshot, found := snapshots[t.way().key]; found {
+			t.way().pieces = snapshot.Pieces
+			if err := t.restore(snapshot.Text); err != nil {
+				ws.Log.Warn("a snapshot of who has counted is left out: the parts of the last windows are read instead",
+					zap.String("snapshot", t.way().key), zap.Error(err))
 			}
 		}
-		c.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, c.follows(i))
-		if t != nil && slices.ContainsFunc(saved, func(ends map[string]int64) bool { return ends[key] > t.at }) {
-			c.anew(i)
+	}
+	for i, p := range ws.programs {
+		ws.passed = append(ws.passed, ws.follows(i))
+		ws.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, ws.passed[i])
+	}
+	for _, t := range ws.all() {
+		if _, ok := t.relies(); ok && slices.ContainsFunc(saved, func(ends map[string]int64) bool {
+			return ends[t.way().key] > t.way().at
+		}) {
+			t.lose()
 		}
+	}
+	for i := range ws.programs {
+		ws.pass(i)
 	}
 }
 
-// saved are the ends of the windows up to which the next session needs no parts for the caps.
-func (c *caps) saved() map[string]int64 {
+// saved are the ends of the windows up to which the next session needs no parts for the walks.
+func (ws *walks) saved() map[string]int64 {
 	ends := map[string]int64{}
-	for i, t := range c.states {
-		if t != nil {
-			ends[snapshotKey(c.programs[i])] = t.saved
+	for _, t := range ws.all() {
+		if _, ok := t.relies(); ok {
+			ends[t.way().key] = t.way().saved
 		}
 	}
 	return ends
@@ -133,13 +148,13 @@ func (c *caps) saved() map[string]int64 {
 // saveBytes is from how many bytes on snapshots are committed before the next ones are made.
 const saveBytes = 8 << 20
 
-// save commits the snapshots that are due.
-func (c *caps) save(ctx context.Context, producer *txn.Producer) error {
+// save commits the snapshots that are due, and deletes those of totals that are over.
+func (ws *walks) save(ctx context.Context, producer *txn.Producer) error {
 	var tx txn.Transaction
 	var bytes int
-	var made []*capState
+	var made []*course
 	commit := func() error {
-		if len(made) == 0 {
+		if len(tx.Records) == 0 {
 			return nil
 		}
 		if err := producer.Commit(ctx, tx); err != nil {
@@ -151,15 +166,18 @@ func (c *caps) save(ctx context.Context, producer *txn.Producer) error {
 		tx, bytes, made = txn.Transaction{}, 0, nil
 		return nil
 	}
-	for i, t := range c.states {
-		p := c.programs[i]
-		if t == nil || !t.due(c.charges.decided(p)) {
-			continue
-		}
-		text := t.snapshot()
+	for _, t := range ws.all() {
+		way := t.way()
 		var records []txn.Record
-		records, t.pieces = c.State.TextRecordsIn(c.at.Number, snapshotKey(p), text, t.pieces)
-		tx.Records, bytes, made = append(tx.Records, records...), bytes+len(text), append(made, t)
+		switch _, goes := t.relies(); {
+		case !goes && way.pieces > 0:
+			records, way.pieces = ws.State.TextRecordsIn(ws.at.Number, way.key, nil, way.pieces)
+		case goes && t.due():
+			text := t.snapshot()
+			records, way.pieces = ws.State.TextRecordsIn(ws.at.Number, way.key, text, way.pieces)
+			bytes, made = bytes+len(text), append(made, way)
+		}
+		tx.Records = append(tx.Records, records...)
 		if bytes >= saveBytes {
 			if err := commit(); err != nil {
 				return err

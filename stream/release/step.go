@@ -7,25 +7,35 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/windows"
 )
 
-// step is one of a stream's alarms and figures on change: what arms its instances, and what differs by its kind.
+// step is one of a stream's alarms, figures on change and totals: what arms its instances, and what differs by its kind.
 type step struct {
 	config.Step
-	tester
-	kind kind
+	tester // nil for a total
+	kind   kind
 }
 
-// kind is an [alarm] or an [onChange].
+// kind is an [alarm], an [onChange] or a [total].
 type kind interface {
-	// describe fills in what the definition says of the kind.
-	describe(s *ledger.Step)
+	// describe fills in what the definition says of the kind, and of a window before it is settled.
+	describe(s *ledger.Step, w windows.Window)
+}
+
+// looker is an [alarm] or an [onChange].
+type looker interface {
+	kind
 	// look has an open instance look at the samples of a settled entry's groups, and records what it finds.
 	look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
 		m *metrics.Operator) error
 }
 
+// newSteps makes the steps of a stream, in the order of [config.Stream.Steps].
 func newSteps(s *config.Stream) (all []step) {
+	for i := range s.Totals {
+		all = append(all, step{s.Totals[i].Step(), nil, total{s, &s.Totals[i]}})
+	}
 	for i := range s.Alarms {
 		all = append(all, step{s.Alarms[i].Step(), testerOf{s.Alarms[i].Mechanism}, alarm{&s.Alarms[i]}})
 	}
@@ -38,7 +48,7 @@ func newSteps(s *config.Stream) (all []step) {
 // alarm records the group in which the instance fires.
 type alarm struct{ of *config.Alarm }
 
-func (a alarm) describe(s *ledger.Step) {
+func (a alarm) describe(s *ledger.Step, _ windows.Window) {
 	s.Alarm = &ledger.Alarm{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds())}
 }
 

@@ -16,6 +16,7 @@ type releaseNode struct {
 	config.Release
 	form.Mapping
 	changeKeys
+	totalKeys
 	sound bool // it has no faults of its own
 }
 
@@ -39,7 +40,7 @@ var releaseForm = append(form.Form{
 			"But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of δ. " +
 			"A budget without δ refuses it",
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
-}, append(parameters(), changeForm...)...)
+}, slices.Concat(parameters(), changeForm, totalForm)...)
 
 func figureName() form.Kind[string] {
 	return form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200)
@@ -115,6 +116,7 @@ func release() form.Kind[releaseNode] {
 			}
 		}
 		r.checkChange()
+		r.checkTotal()
 	})
 }
 
@@ -141,6 +143,7 @@ func mechanism() form.Kind[string] {
 	for _, s := range mechanisms.Statistics() {
 		names = append(names, mechanisms.Available(s)...)
 	}
+	names = append(names, mechanisms.TotalMechanisms()...)
 	slices.Sort(names)
 	s := form.Spec{Name: "name", Want: "the name of a mechanism",
 		Schema: form.Schema{"type": "string", "enum": slices.Compact(names)}}

@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"slices"
+
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/windows"
@@ -13,6 +15,7 @@ type streamNode struct {
 	sound    bool // it has no faults of its own
 	releases []releaseNode
 	changes  []releaseNode // those of them that are published on change
+	totals   []releaseNode // those that are running totals
 	watches  []watchNode
 	payer    payer
 	// maxWindows and minUsers are nil without those keys.
@@ -160,6 +163,10 @@ func (s *streamNode) drawReleases() {
 		}
 		seen[r.Name] = true
 		r.Query.ZCDP = s.Budget != nil && s.Budget.Delta.IsPositive()
+		if r.since != "" {
+			s.totals = append(s.totals, r)
+			continue
+		}
 		if r.sound && s.Grid != nil {
 			r.draw(&s.Stream)
 		}
@@ -197,7 +204,7 @@ func (s *streamNode) makeWatches() {
 			taken[name] = "a release"
 		}
 	}
-	for _, r := range s.changes {
+	for _, r := range slices.Concat(s.changes, s.totals) {
 		taken[r.Name] = "a release"
 	}
 	for _, w := range s.watches {
@@ -217,6 +224,11 @@ func (s *streamNode) makeWatches() {
 	for i := range s.changes {
 		if r := &s.changes[i]; r.sound {
 			s.OnChange = append(s.OnChange, r.change(&s.Stream))
+		}
+	}
+	for i := range s.totals {
+		if r := &s.totals[i]; r.sound {
+			s.Totals = append(s.Totals, r.total(&s.Stream))
 		}
 	}
 }

@@ -1,0 +1,156 @@
+package parse
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/windows"
+	"github.com/louver/louver/windows/period"
+)
+
+// A release with `since` is a running total. It is no part of a window's price: a period of it costs epsilon once, for
+// each of the max_groups, however many windows it has.
+
+// totalKeys are the keys of a release that make it a running total.
+type totalKeys struct {
+	since, zone string
+	update      time.Duration
+	maxTotal    *decimal.Decimal
+}
+
+var (
+	totalled = form.When{Key: "statistic", Is: texts(mechanisms.TotalStatistics())}
+	since    = form.When{Key: "since", Is: units()}
+)
+
+func units() (all []string) {
+	for _, u := range period.Units() {
+		all = append(all, string(u))
+	}
+	return all
+}
+
+var totalForm = form.Form{
+	{Name: "since", Absent: "figures of single windows", Only: totalled, Example: "midnight",
+		Meaning: "makes it a running total: of users, or of what they add, so far in the `hour`, since `midnight` or " +
+			"`monday`, or in the `month`. Each window has a new value, and all of them together cost `epsilon` once a " +
+			"period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",
+		Value: form.Into(form.OneOf(units()...), func(r *releaseNode, v string) { r.since = v })},
+	{Name: "zone", Fallback: "UTC", Only: since, Example: "Europe/Berlin",
+		Meaning: "the time zone of the periods, by its name in the IANA database",
+		Value:   form.Into(form.Prose(), func(r *releaseNode, v string) { r.zone = v })},
+	{Name: "update", Absent: "as `window.every`", Only: since, Example: "15m",
+		Meaning: "the time from one value to the next, a multiple of `window.every`. Fewer values are more exact",
+		Value:   form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
+	{Name: "max_total", Absent: "1 for a count; a sum needs it", Only: since, Example: "5",
+		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count. Of a " +
+			"sum: an amount, of either sign. The noise is proportional to it",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
+			func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
+}
+
+// checkTotal refuses keys of a total that do not go together.
+func (r *releaseNode) checkTotal() {
+	for _, key := range []string{"clip", "interval"} {
+		if v, given := r.Values[key]; given && r.since != "" {
+			v.Refuse("given, but since is %s; want one of the two", r.since)
+			r.sound = false
+		}
+	}
+}
+
+// total makes the mechanism of a sound running total.
+func (r *releaseNode) total(s *config.Stream) config.Total {
+	unit, every := period.Unit(r.since), s.Window.Every
+	t := config.Total{Name: r.Name, Zone: r.zone, Update: r.update, MaxGroups: int64(s.MaxGroups), Where: r.Where,
+		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
+			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP, Grid: s.Grid}}
+	if t.Update == 0 {
+		t.Update = every
+	}
+	refused := func(key, problem string, args ...any) config.Total {
+		v, given := r.Values[key]
+		if !given {
+			v = r.Values["since"]
+		}
+		v.Refuse(problem, args...)
+		return t
+	}
+	var err error
+	if t.Calendar, err = period.NewCalendar(unit, r.zone); err != nil {
+		return refused("zone", "%s", err)
+	}
+	switch {
+	case s.Grid == nil || every <= 0: // it was refused before
+		return t
+	case s.Window.Size != every:
+		return refused("since", "%s, but windows overlap, and nobody may count in a total twice; want windows whose every is "+
+			"their size, %s", r.since, config.Duration(s.Window.Size))
+	case every > unit.Nominal():
+		return refused("since", "%s, but a window lasts %s; want shorter windows or a longer period", r.since,
+			config.Duration(every))
+	case t.Update%every != 0 || t.Update > unit.Nominal():
+		return refused("update", "%s; want a multiple of window.every, %s, up to %s", config.Duration(t.Update),
+			config.Duration(every), config.Duration(unit.Nominal()))
+	case s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0 && !s.Withhold:
+		return refused("since", "%s, but a budget for ever cannot pay for periods without end; want window.end, a budget for a "+
+			"rolling period, or on_exhausted: withhold", r.since)
+	}
+	up := func(d time.Duration) int64 { return int64((d + t.Update - 1) / t.Update) }
+	t.Query.Period = running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}
+	if t.Mechanism, err = mechanisms.NewTotal(t.Query); err != nil {
+		refuse(r.Mapping, err)
+		return t
+	}
+	t.AtMost = mostPeriods(t, s, time.Now())
+	name := ""
+	if s.Budget != nil {
+		name = s.Budget.Name
+	}
+	var most string
+	if r.maxTotal != nil {
+		most = r.maxTotal.String()
+	}
+	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s", t.Query.Statistic, t.Query.Above,
+		t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every, s.Groups, s.MaxGroups,
+		s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, name)
+	return t
+}
+
+// endless is how many periods are counted where a budget for ever pays for periods without end. It cannot pay for them.
+const endless = 1 << 20
+
+// mostPeriods returns how many periods of a total any period of the budget touches, by the calendar of two years from
+// now. Days of 23 hours count: 24 hours around one of them touch three days.
+func mostPeriods(t config.Total, s *config.Stream, now time.Time) int64 {
+	per, every := int64(0), int64(s.Window.Every)
+	first, until := t.Period(windows.Window{Start: now.UnixNano(), End: now.UnixNano() + every})
+	end := now.AddDate(2, 0, 0).UnixNano()
+	if s.Budget != nil {
+		per = int64(s.Budget.Per)
+	}
+	if per == 0 {
+		if end = s.Window.End; end == 0 {
+			return endless
+		}
+		first, until = t.Period(windows.Window{Start: s.Window.FirstStart(now), End: s.Window.FirstStart(now) + every})
+	}
+	var most int64
+	var ends []int64 // of periods that a stretch may hold beside the last one
+	for begin := first; begin < end; {
+		// The stretch that holds the first window of this period, and as much before it as possible.
+		for per > 0 && len(ends) > 0 && ends[0] <= begin+every-per {
+			ends = ends[1:]
+		}
+		ends = append(ends, until)
+		most = max(most, int64(len(ends)))
+		begin = until
+		_, until = t.Period(windows.Window{Start: begin, End: begin + every})
+	}
+	return most
+}

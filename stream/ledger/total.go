@@ -1,0 +1,237 @@
+package ledger
+
+import (
+	"fmt"
+	"iter"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
+	"github.com/louver/louver/stream/record"
+)
+
+// Total is a step that publishes a running total, such as the users so far today. An instance is a period, or what is
+// left of one. It draws noisy sums of stretches that are finished, and these are in the entries: totals follow from
+// them. So nothing of it is secret, and anyone can compute a total again.
+//
+// The windows of a period are divided into leaves. At the end of each leaf there is a record. See package running.
+type Total struct {
+	// Release describes the figure, with the ε of a period for one user in one group.
+	Release record.Series `json:"release"`
+	// Leaves is how many a period usually has, and Longest the most, 0 if there is no limit. Update is the length of one
+	// in seconds.
+	Leaves  int64 `json:"leaves"`
+	Longest int64 `json:"longest,omitempty"`
+	Update  int64 `json:"update"`
+	// Most is what one user adds to a group in a period at most, in multiples of Unit. MaxTotal is the same as configured.
+	Most     int64            `json:"most"`
+	Unit     decimal.Decimal  `json:"unit"`
+	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`
+
+	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms an
+	// instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
+	Since record.Second `json:"since"`
+	Until record.Second `json:"until"`
+	// Leaf is the number of the leaf that holds the window, from 1. It is 0 if no instance looks.
+	Leaf int64 `json:"leaf,omitempty"`
+	// Incomplete says that a window of the instance has lost part of its input.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// Groups are the totals of the groups, in order, and Error95 their 95 % error, if the leaf ends with the window.
+	Groups  []GroupTotal     `json:"groups,omitempty"`
+	Error95 *decimal.Decimal `json:"error_95,omitempty"`
+
+	before *totalBook // of the instance that looks, before the window; nil unless the step was settled
+}
+
+// GroupTotal is the total of a group after a leaf.
+type GroupTotal struct {
+	// Draws are the noisy sums that end with the leaf, the shortest first.
+	Draws []decimal.Decimal `json:"draws"`
+	// Value is the total. Smoothed is the largest of the instance so far: a line that never falls.
+	Value    decimal.Decimal `json:"value"`
+	Smoothed decimal.Decimal `json:"smoothed"`
+	// Quality is as in [Value].
+	Quality string `json:"quality,omitempty"`
+}
+
+// Strategy returns the strategy by which sums are drawn.
+func (c *Total) Strategy() (running.Strategy, error) {
+	return mechanisms.NewStrategy(c.Release.Mechanism, running.Period{Leaves: c.Leaves, Longest: c.Longest},
+		c.Release.Epsilon, c.Most)
+}
+
+// Finishes says that the leaf ends with the window of the step, so that there is a record.
+func (c *Total) Finishes(s Step, e Entry) bool {
+	return c.ends(s, e) || e.WindowEnd.Sub(c.Since.Time)%(time.Duration(c.Update)*time.Second) == 0
+}
+
+// ends says that the period ends with the window, or what the stream has of it.
+func (c *Total) ends(s Step, e Entry) bool { return s.Last || !e.WindowEnd.Before(c.Until.Time) }
+
+// final says that the instance ends with the window.
+func (c *Total) final(s Step, e Entry) bool {
+	return c.ends(s, e) || c.Longest > 0 && c.Leaf >= c.Longest && c.Finishes(s, e)
+}
+
+// Publish records what is drawn for each group at the end of a leaf of a settled step, and the totals that follow. judge
+// returns the quality of a total.
+func (c *Total) Publish(draws [][]*big.Int, judge func(value, error95 float64) string) error {
+	strategy, err := c.Strategy()
+	if err != nil {
+		return err
+	}
+	c.Error95 = c.error95(strategy)
+	c.Groups = make([]GroupTotal, len(draws))
+	for g, all := range draws {
+		of := &c.Groups[g]
+		for _, y := range all {
+			of.Draws = append(of.Draws, decimal.NewFromBigInt(y, 0))
+		}
+		*of = c.total(strategy, c.before, g, of.Draws)
+		of.Quality = judge(of.Value.InexactFloat64(), c.Error95.InexactFloat64())
+	}
+	return nil
+}
+
+func (c *Total) error95(strategy running.Strategy) *decimal.Decimal {
+	return new(c.Unit.Mul(decimal.NewFromInt(strategy.Error95(c.Leaf))))
+}
+
+// total computes the total of a group from its draws and what was known before.
+func (c *Total) total(strategy running.Strategy, before *totalBook, g int, draws []decimal.Decimal) GroupTotal {
+	of := before.group(g)
+	known := strategy.Fold(of.Known, c.Leaf, whole(draws))
+	t := GroupTotal{Draws: draws, Value: decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)}
+	if c.Release.Statistic == string(mechanisms.Count) {
+		t.Value = decimal.Max(t.Value, decimal.Zero)
+	}
+	t.Smoothed = t.Value
+	if of.Smoothed != nil {
+		t.Smoothed = decimal.Max(t.Value, *of.Smoothed)
+	}
+	return t
+}
+
+// whole returns draws as whole numbers.
+func whole(draws []decimal.Decimal) []*big.Int {
+	all := make([]*big.Int, len(draws))
+	for i, y := range draws {
+		all[i] = y.BigInt()
+	}
+	return all
+}
+
+func (c *Total) fresh() kind {
+	f := *c
+	f.Leaf, f.Incomplete, f.Groups, f.Error95, f.before = 0, false, nil, nil, nil
+	return &f
+}
+
+func (c *Total) check(s Step, e Entry) error {
+	groups := 0
+	if s.Looks() && c.Update > 0 && c.Finishes(s, e) {
+		groups = len(e.Groups)
+	}
+	switch {
+	case c.Release.Name != s.Name || !slices.Contains(mechanisms.TotalMechanisms(), c.Release.Mechanism) ||
+		len(s.Cost) != 1 || !s.Cost[0].Promise.Epsilon.Equal(c.Release.Epsilon):
+		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost", c.Release.Name,
+			c.Release.Mechanism, c.Release.Epsilon)
+	case c.Leaves < 1 || c.Longest < 0 || c.Update < 1 || c.Update > mostHold || c.Most < 1 || c.Most > running.MostTotal ||
+		c.Unit.Sign() <= 0:
+		return fmt.Errorf("%d leaves of %d s, and one user adds %d times %s; want positive numbers", c.Leaves, c.Update, c.Most,
+			c.Unit)
+	case !c.Until.After(c.Since.Time) || s.Looks() && (c.Since.After(e.WindowStart) || e.WindowEnd.After(c.Until.Time)):
+		return fmt.Errorf("a period from %s to %s does not hold the window", c.Since, c.Until)
+	case s.Looks() != (c.Leaf > 0) || c.Leaf < 0 || !s.Looks() && c.Incomplete:
+		return fmt.Errorf("leaf %d with reason %q", c.Leaf, s.Reason)
+	case len(c.Groups) != groups || (c.Error95 != nil) != (groups > 0):
+		return fmt.Errorf("totals of %d groups; want %d", len(c.Groups), groups)
+	}
+	for g, of := range c.Groups {
+		if len(of.Draws) == 0 || slices.ContainsFunc(of.Draws, func(y decimal.Decimal) bool { return !y.IsInteger() }) {
+			return fmt.Errorf("group %q has the draws %v; want whole numbers", e.Groups[g].Name, of.Draws)
+		}
+	}
+	return nil
+}
+
+// may goes on with the period of the instance, or begins one with the window. A window that comes late is in no total:
+// its users may have counted in a later one.
+func (c *Total) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
+	switch end := e.WindowEnd.UnixNano(); {
+	case last != nil && last.Looked >= end:
+		return false
+	case last.reaches(end):
+		c.before, c.Until = last.Total, record.Whole(time.Unix(0, last.Until))
+	default:
+		c.before = &totalBook{Since: e.WindowStart.UnixNano()}
+	}
+	c.Since, c.Leaf, c.Incomplete = record.Whole(time.Unix(0, c.before.Since)), c.before.Leaf+1, c.before.Incomplete
+	return true
+}
+
+func (c *Total) more() []budget.Item { return nil }
+
+func (c *Total) until() int64 { return c.Until.UnixNano() }
+
+func (c *Total) fold(s Step, e Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
+	if of.Total == nil {
+		of.Total = &totalBook{Since: c.Since.UnixNano()}
+	}
+	if c.Leaf != of.Total.Leaf+1 {
+		return false, fmt.Errorf("%s: leaf %d of %q follows leaf %d", e.Name(), c.Leaf, s.Name, of.Total.Leaf)
+	}
+	of.Total.Incomplete = c.Incomplete
+	return c.final(s, e), of.Total.add(c)
+}
+
+func (c *Total) series(Step) record.Series { return c.Release }
+
+func (c *Total) figure(f *record.Figure, s Step, e Entry, g Group) {
+	f.Since, f.Final, f.MaxTotal = new(c.Since.Time), new(c.final(s, e)), optionalDigits(c.MaxTotal)
+	f.Incomplete = c.Incomplete
+	if !s.Looks() {
+		withhold(f, s.Reason)
+		return
+	}
+	of := c.Groups[e.group(g.Name)]
+	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
+	f.Smoothed = &record.Smoothed{Value: digits(of.Smoothed)}
+}
+
+// unlike computes the totals of an entry again.
+func (c *Total) unlike(want kind, s Step, e Entry) string {
+	of := want.(*Total)
+	switch {
+	case !c.Since.Equal(of.Since.Time) || !c.Until.Equal(of.Until.Time) || c.Leaf != of.Leaf:
+		return fmt.Sprintf("has leaf %d of the period from %s to %s; the entries before it give leaf %d from %s to %s",
+			c.Leaf, c.Since, c.Until, of.Leaf, of.Since, of.Until)
+	case of.Incomplete && !c.Incomplete:
+		return "is complete, although a window of its period was not"
+	case len(c.Groups) == 0:
+		return ""
+	}
+	strategy, err := c.Strategy()
+	if err != nil {
+		return err.Error()
+	}
+	if want := c.error95(strategy); !c.Error95.Equal(*want) {
+		return fmt.Sprintf("has error_95 %s; the definition gives %s", c.Error95, want)
+	}
+	for g, is := range c.Groups {
+		if n := strategy.Draws(c.Leaf); len(is.Draws) != n {
+			return fmt.Sprintf("has %d draws for group %q; leaf %d has %d", len(is.Draws), e.Groups[g].Name, c.Leaf, n)
+		}
+		if want := c.total(strategy, of.before, g, is.Draws); !is.Value.Equal(want.Value) || !is.Smoothed.Equal(want.Smoothed) {
+			return fmt.Sprintf("has the total %s (%s) for group %q; its draws give %s (%s)", is.Value, is.Smoothed,
+				e.Groups[g].Name, want.Value, want.Smoothed)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,295 @@
+package release
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"pgregory.net/rapid"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/windows"
+)
+
+const totals = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: user}
+    groups: [u0, u1, u2, u3, u4, u5]
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 10s, start: 2026-01-01T12:00:00Z}
+    contribution: last
+    releases:
+      - {name: users, statistic: count, epsilon: 0.001}
+      - {name: today, statistic: count, since: midnight, update: UPDATE, epsilon: 1000000}
+      - {name: visits, statistic: count, since: monday, max_total: 3, epsilon: 1000000}
+      - {name: amount, statistic: sum, since: midnight, update: UPDATE, max_total: 12, epsilon: 1000000}
+    output: {topic: out}
+    budget: {epsilon: LIMIT, per: 24h}
+    on_exhausted: withhold
+`
+
+// checkTotals compares all totals in the ledger with the users who came since they began. It returns how many instances
+// began within a period, beside the first.
+func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
+	armed := map[string]int64{}
+	for _, value := range c.ledger {
+		e := c.decode(real, value)
+		for _, s := range e.Steps {
+			if s.Arms {
+				if s.Instance != armed[s.Name]+1 {
+					t.Fatalf("%s: instance %d follows %d", s.Name, s.Instance, armed[s.Name])
+				}
+				if armed[s.Name]++; armed[s.Name] > 1 && !s.Total.Since.Equal(periodOf(c.p, s.Name, e)) {
+					restarts++
+				}
+			}
+			if !s.Looks() || len(s.Total.Groups) == 0 {
+				continue
+			}
+			for u := range capUsers {
+				n := int64(0)
+				for start := s.Total.Since.UnixNano(); start < e.WindowEnd.UnixNano(); start += int64(c.p.schedule.Every) {
+					if c.came[start][u] {
+						n++
+					}
+				}
+				want := map[string]int64{"today": min(n, 1), "visits": min(n, 3), "amount": min(5*n, 12)}[s.Name]
+				if got := s.Total.Groups[u].Value; got.IntPart() != want {
+					t.Fatalf("%s at %s, since %s: user %d counts %s, want %d", s.Name, e.WindowEnd, s.Total.Since, u, got, want)
+				}
+			}
+		}
+	}
+	return restarts
+}
+
+// periodOf is the start of the calendar's period that holds the window of an entry.
+func periodOf(p *program, name string, e ledger.Entry) time.Time {
+	since, _ := p.total(name).Period(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()})
+	return time.Unix(0, since)
+}
+
+// TestTheSameUsersAreInTotals stops sessions at any moment, as TestTheSameUsersCountWhateverHappens does. With an ε of a
+// million the totals are exact: seen from outside, each user counts once since the total began, whatever is killed.
+// Where that cannot be known, another instance begins and is charged.
+func TestTheSameUsersAreInTotals(t *testing.T) {
+	losses, renewals, snapshots, withheld := 0, 0, 0, 0
+	history := func(r *rapid.T) {
+		p := programOf(t, strings.NewReplacer("UPDATE", rapid.SampledFrom([]string{"1h", "5h"}).Draw(r, "update"),
+			"LIMIT", rapid.SampledFrom([]string{"1000000000", "4000000"}).Draw(r, "limit")).Replace(totals))
+		c := &capWorld{p: p, came: map[int64][capUsers]bool{}, savedTotals: map[string][]byte{}}
+		loses := rapid.Bool().Draw(r, "parts are lost")
+		d := c.session(t)
+		for range rapid.IntRange(10, 80).Draw(r, "steps") {
+			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
+				"lose", "save", "spoil"}).Draw(r, "step") {
+			case "slice":
+				var came [capUsers]bool
+				for u := range came {
+					came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > 1
+				}
+				c.next(came, max(0, rapid.Int64Range(-9, 1).Draw(r, "lost of the input")))
+			case "commit":
+				d.read(c)
+				c.ledger = append(c.ledger, d.draws(rapid.IntRange(1, 8).Draw(r, "windows"))...)
+			case "abort":
+				d.read(c)
+				c.aborted = d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))
+				d = c.session(t)
+			case "nothing":
+				d.read(c)
+				d.draws(2)
+				d = c.session(t)
+			case "save":
+				for _, s := range d.walks.totals {
+					switch _, ok := s.relies(); {
+					case !ok:
+						delete(c.savedTotals, s.key)
+					case s.due():
+						c.savedTotals[s.key], s.saved = s.snapshot(), s.at
+						snapshots++
+					}
+				}
+			case "spoil":
+				if loses {
+					c.lost = true
+					for key, text := range c.savedTotals {
+						if rapid.Bool().Draw(r, "no more") {
+							delete(c.savedTotals, key)
+							continue
+						}
+						c.savedTotals[key] = slices.Clone(text)
+						c.savedTotals[key][len(text)-rapid.IntRange(1, min(60, len(text)-snapshotHead)).Draw(r, "byte")] ^= 1
+					}
+				}
+			case "keep":
+				if needs := min(d.parts.gather.Needs(d.offset), d.walks.needs()); needs > c.deleted {
+					c.deleted, c.kept = needs, d.walks.saved()
+				}
+			case "stop":
+				d = c.session(t)
+			case "lose":
+				d.read(c)
+				if loses && !slices.ContainsFunc(d.walks.totals, func(s *totalState) bool { return s.at < s.target(0) }) {
+					losses++
+					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
+					d = c.session(t)
+				}
+			}
+		}
+		c.aborted = nil
+		for _, value := range c.ledger {
+			if bytes.Contains(value, []byte("budget_exhausted")) {
+				withheld++
+			}
+		}
+		restarts := c.checkTotals(r, t)
+		if restarts > 0 && !c.lost && p.stream.Budget.Epsilon.IntPart() > 1e8 {
+			r.Fatalf("%d totals began anew although nothing was lost", restarts)
+		}
+		if c.lost {
+			renewals += restarts
+		}
+	}
+	for range 3 {
+		rapid.Check(t, history)
+	}
+	if losses == 0 || renewals == 0 || snapshots == 0 || withheld == 0 {
+		t.Errorf("parts were lost %d times, %d snapshots were made, %d totals began anew and %d entries withheld some: the test "+
+			"tests nothing", losses, snapshots, renewals, withheld)
+	}
+}
+
+// TestTotalsOfADay takes a stream through a day and a half without disturbance: a total begins in the middle of a day,
+// ends with it, and costs its ε once for each of the max_groups.
+func TestTotalsOfADay(t *testing.T) {
+	p := programOf(t, strings.NewReplacer("UPDATE", "5h", "LIMIT", "1000000000").Replace(totals))
+	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
+	d := c.session(t)
+	for i := range 36 {
+		c.next([capUsers]bool{true, i%2 == 0, i%7 == 0, i > 20}, 0)
+	}
+	d.read(c)
+	c.ledger = d.draws(36)
+	if c.checkTotals(t, t); len(c.ledger) != 36 {
+		t.Fatalf("%d windows", len(c.ledger))
+	}
+	var ends []string
+	for _, value := range c.ledger {
+		e := c.decode(t, value)
+		for _, s := range e.Steps {
+			if s.Name == "today" && s.Publishes(e) {
+				ends = append(ends, fmt.Sprintf("%d %s", s.Instance, e.WindowEnd.Format("15:04")))
+			}
+		}
+	}
+	want := "1 17:00,1 22:00,1 00:00,2 05:00,2 10:00,2 15:00,2 20:00,2 00:00"
+	if got := strings.Join(ends, ","); got != want {
+		t.Errorf("records at %s, want %s", got, want)
+	}
+	last := c.decode(t, c.ledger[35])
+	// Two days of two totals and a week, and 36 windows.
+	if spent := last.Standing.StreamSpent.String(); spent != "5000000.036" {
+		t.Errorf("ε %s in all, want 5000000.036", spent)
+	}
+	records, err := last.Records()
+	if err != nil || len(records) != 6*4 || last.Size() != len(records) {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+	if d.walks.needs() != math.MaxInt64 && d.walks.totals[0].number != 0 {
+		t.Errorf("a total that is over needs parts from %d on", d.walks.needs())
+	}
+}
+
+// TestATotalGoesOnUnderANewDefinition: another definition of the stream with the same total goes on with its instance,
+// and a session that begins after the change reads the windows of both again.
+func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
+	text := strings.NewReplacer("UPDATE", "1h", "LIMIT", "1000000000").Replace(totals)
+	first := programOf(t, text)
+	second := programOf(t, strings.Replace(text, "0.001", "0.002", 1))
+	if first.total("today").Definition != second.total("today").Definition {
+		t.Fatal("another release changes the fingerprint of a total")
+	}
+	for _, change := range [][2]string{{"max_total: 3", "max_total: 2"}, {"u5", "u6"}, {"upper: 10", "upper: 11"},
+		{"grace: 10s", "grace: 11s"}, {"contribution: last", "contribution: max"}, {"since: monday", "since: month"}} {
+		other := programOf(t, strings.Replace(text, change[0], change[1], 1))
+		if first.total("visits").Definition == other.total("visits").Definition {
+			t.Errorf("%s leaves the fingerprint of a total as it is", change[1])
+		}
+	}
+
+	boundary := first.schedule.Start + 10*int64(time.Hour)
+	first.schedule.End, second.schedule.Start, second.epoch = boundary, boundary, 2
+	c := &capWorld{p: first, came: map[int64][capUsers]bool{}, savedTotals: map[string][]byte{}}
+	var all [][]byte
+	session := func() *decider {
+		d := newDecider(t, first, zap.NewNop())
+		d.takes(first, second)
+		d.priors = []*prior{newPrior(first), newPrior(second)}
+		for _, value := range all {
+			if err := d.charges.learn(c.decode(t, value), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.walks.caps, d.walks.totals, d.walks.passed = nil, nil, nil
+		d.parts.gather = windows.NewGathering(1 << 30)
+		snapshots := map[string]progress.Text{}
+		for key, text := range c.savedTotals {
+			snapshots[key] = progress.Text{Text: text}
+		}
+		d.walks.begin(snapshots, c.kept)
+		d.offset = c.deleted
+		return d
+	}
+	for i := range 20 {
+		if i == 10 {
+			c.p = second
+		}
+		c.next([capUsers]bool{true, i%2 == 0, i%7 == 0, i > 14}, 0)
+		d := session() // anew for each window
+		d.read(c)
+		if err := d.walks.rebuild(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		program, w := d.decisions.next("s")
+		if program != i/10 {
+			t.Fatalf("window %d is of program %d", i, program)
+		}
+		p := d.programs[program]
+		e, err := d.entry(t.Context(), program, w, d.parts.gather.State(p.stream.Name, p.epoch, w), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := e.Encode()
+		if err == nil {
+			err = d.charges.learn(e, value)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.walks.decided(program, w)
+		all = append(all, value)
+		if i%4 == 3 { // once before the change, and again after it
+			for _, s := range d.walks.totals {
+				c.savedTotals[s.key], s.saved = s.snapshot(), s.at
+			}
+		}
+		c.deleted, c.kept = max(c.deleted, min(d.parts.gather.Needs(d.offset), d.walks.needs())), d.walks.saved()
+	}
+	c.ledger = all
+	c.checkTotals(t, t)
+	last := c.decode(t, all[19])
+	for i, want := range map[int]int64{0: 2, 1: 1, 2: 2} { // days, a week, days
+		if s := last.Steps[i]; s.Instance != want || !s.Looks() {
+			t.Errorf("%s has instance %d (%s), want %d", s.Name, s.Instance, s.Reason, want)
+		}
+	}
+}
