@@ -149,7 +149,7 @@ func (f Form) refuseMisplaced(m Mapping, k Key, v Node) {
 	}
 	on, word := k.Only.Key, f.word(m, k.Only.Key)
 	switch _, written := m.Values[on]; {
-	case !slices.Contains(f.key(on).Value.Words, word):
+	case !slices.Contains(f.key(on).Value.Words, word) && (written || f.key(on).Required):
 	case !written:
 		v.Refuse("it means nothing without %s: %s; add that, or remove it", on, List(others, "or"))
 	default:

@@ -122,7 +122,7 @@ func rightFiles(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{"right": right, "full": full, "least": least, "rest": rest,
-		"watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady),
+		"watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady), "totals": withTotals(today, revenue),
 		"deploy/streams.yaml": string(deployed)}
 }
 

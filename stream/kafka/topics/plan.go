@@ -59,10 +59,10 @@ func Plan(app string, streams []*config.Stream) []Topic {
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
 			Operations: ownRights},
 	}
-	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.MaxWindows != nil }) {
-		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows", Partitions: Partitions,
-			Cleanup:      "compact,delete",
-			MinRetention: max(stateRetention, partialsRetention(streams)), Personal: true, Erased: true, Operations: ownRights})
+	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.MaxWindows != nil || len(s.Totals) > 0 }) {
+		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows and totals", Partitions: Partitions,
+			Cleanup: "compact,delete", MinRetention: max(stateRetention(streams), partialsRetention(streams)), Personal: true,
+			Erased: true, Operations: ownRights})
 	}
 	seen := map[string]int{}
 	for i, t := range plan {
@@ -97,9 +97,17 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	return plan
 }
 
-// stateRetention is how long a release stage may be off and go on counting as before. The last snapshots of streams
-// that are removed stay as long.
-const stateRetention = 30 * 24 * time.Hour
+// stateRetention is how long a release stage may be off and go on counting as before, and at least twice the longest
+// period of a total. The last snapshots of streams that are removed stay as long.
+func stateRetention(streams []*config.Stream) time.Duration {
+	keep := 30 * 24 * time.Hour
+	for _, s := range streams {
+		for _, t := range s.Totals {
+			keep = max(keep, 2*t.Calendar.Unit.Nominal())
+		}
+	}
+	return keep
+}
 
 // partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
 // long as the longest window and the windows before it that decide who counts in it.

@@ -1,0 +1,147 @@
+package parse
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/windows"
+)
+
+// today counts the users of a day, and revenue adds up a week.
+const (
+	today   = "{name: today, statistic: count, since: midnight, zone: Europe/Berlin, epsilon: 1}"
+	revenue = "{name: revenue, statistic: sum, max_total: 500, since: monday, update: 1h, epsilon: 0.5}"
+)
+
+// withTotals is right with some totals in place of the median, and two groups of a user.
+func withTotals(totals ...string) string {
+	return strings.NewReplacer(p50, strings.Join(totals, "\n      - "), "max_groups: 1", "max_groups: 2", "epsilon: 24,",
+		"epsilon: 60,").Replace(right)
+}
+
+func TestTotals(t *testing.T) {
+	f := parse(t, withTotals(today, revenue))
+	s := f.Streams[0]
+	if len(s.Releases) != 3 || len(s.Totals) != 2 || len(s.Steps()) != 2 {
+		t.Fatalf("%d releases, %d totals and %d steps", len(s.Releases), len(s.Totals), len(s.Steps()))
+	}
+	day, week := s.Totals[0], s.Totals[1]
+	if day.Query.Leaves != 96 || day.Query.Longest != 100 || day.Update != 15*time.Minute || week.Query.Leaves != 168 ||
+		week.Query.Longest != 169 || week.Mechanism.Most != 500 || day.Mechanism.Name() != "tree" {
+		t.Errorf("%+v and %+v", day.Query.Period, week.Query.Period)
+	}
+	// A day around one of 23 hours touches three, and a user counts in two groups. A week is two at most.
+	if a, b := day.Step(), week.Step(); a.AtMost != 3 || b.AtMost != 2 ||
+		f.Budgets[0].Compose(a.Price).Epsilon.String() != "2" || f.Budgets[0].Compose(b.Price).Epsilon.String() != "1" {
+		t.Errorf("at most %d and %d, for %v and %v each", a.AtMost, b.AtMost, a.Price, b.Price)
+	}
+	// 96 windows of 2 · 0.08, three days of 2 and two weeks of 1
+	if lost := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); lost.Epsilon.String() != "23.36" {
+		t.Errorf("ε %s in any day, want 23.36", lost.Epsilon)
+	}
+	for text, want := range map[string][2]string{
+		"2026-03-29T12:00:00Z": {"2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
+		"2026-03-28T23:00:00Z": {"2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
+		"2026-03-28T22:45:00Z": {"2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z"},
+	} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		since, until := day.Period(windows.Window{Start: at.UnixNano(), End: at.Add(15 * time.Minute).UnixNano()})
+		if got := [2]string{time.Unix(0, since).UTC().Format(time.RFC3339), time.Unix(0, until).UTC().Format(time.RFC3339)}; got != want {
+			t.Errorf("%s is in %s, want %s", text, got, want)
+		}
+	}
+	again, err := Definition(s.Definition)
+	if err != nil || len(again.Totals) != 2 || again.Totals[0].Definition != day.Definition {
+		t.Errorf("%v, %v, want the same from the stream's definition", again, err)
+	}
+	budgeted := parse(t, strings.Replace(withTotals(today), "per: 24h", "per: 24h, delta: 0.000001", 1))
+	if name := budgeted.Streams[0].Totals[0].Mechanism.Name(); name != "square_root" {
+		t.Errorf("with a δ it is drawn by %s", name)
+	}
+}
+
+// In UTC a day has 24 hours, so that 24 hours touch two. A stream may have nothing but totals.
+func TestOnlyTotals(t *testing.T) {
+	text := strings.NewReplacer("      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}\n", "",
+		"      - {name: users, statistic: count, epsilon: 0.02}\n", "",
+		"      - {name: slow, statistic: count, above: 800, epsilon: 0.01}\n", "",
+		"    min_users: {count: 50, release: users}\n", "", "epsilon: 60,", "epsilon: 4,",
+		"zone: Europe/Berlin, ", "").Replace(withTotals(today))
+	f := parse(t, text)
+	if s := f.Streams[0]; len(s.Price()) != 0 || s.Totals[0].AtMost != 2 || !f.Payer(f.Budgets[0], time.Now()).Runway().Pays {
+		t.Errorf("%+v", s.Totals)
+	}
+	_, err := File("s.yaml", []byte(strings.Replace(text, "epsilon: 4,", "epsilon: 3.99,", 1)), noVariables)
+	if err == nil || !strings.Contains(err.Error(), "at least 4") {
+		t.Errorf("%v, want an error that asks for 4", err)
+	}
+}
+
+// A period goes on while what the total depends on is the same.
+func TestDefinitionsOfTotals(t *testing.T) {
+	before := parse(t, withTotals(today)).Streams[0].Totals[0].Definition
+	for _, edit := range []struct {
+		old, new string
+		same     bool
+	}{
+		{"since: midnight", "since: monday", false},
+		{"zone: Europe/Berlin", "zone: Europe/Paris", false},
+		{"zone: Europe/Berlin", "zone: Europe/Berlin, update: 30m", false},
+		{"zone: Europe/Berlin", "zone: Europe/Berlin, update: 15m", true},
+		{"zone: Europe/Berlin", "zone: Europe/Berlin, max_total: 2", false},
+		{"zone: Europe/Berlin", "zone: Europe/Berlin, above: 800", false},
+		{"zone: Europe/Berlin, epsilon: 1}", "zone: Europe/Berlin, epsilon: 0.9}", false},
+		{"max_groups: 2", "max_groups: 1", false},
+		{"groups: [eu, us, ap]", "groups: [eu, ap, us]", false},
+		{"upper: 60000", "upper: 70000", false},
+		{"contribution: last", "contribution: max", false},
+		{"grace: 30s", "grace: 40s", false},
+		{"per: 24h", "per: 24h, delta: 0.000001", false},
+		{"size: 15m, every: 15m", "size: 5m, every: 5m", false},
+		{"epsilon: 0.02", "epsilon: 0.03", true},
+		{"description: time", "description: the time", true},
+	} {
+		text := strings.Replace(withTotals(today), edit.old, edit.new, 1)
+		if text = strings.Replace(text, "on_exhausted: refuse", "on_exhausted: withhold", 1); !strings.Contains(text, edit.new) {
+			t.Fatalf("%s is not there", edit.old)
+		}
+		if after := parse(t, text).Streams[0].Totals[0].Definition; (after == before) != edit.same {
+			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
+		}
+	}
+}
+
+func TestWrongTotals(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"statistic: count, since", "statistic: median, since", "releases[today].since: median has no since; remove it, or use " +
+			"statistic: count or sum"},
+		{"since: midnight", "since: noon", `releases[today].since: "noon"; want hour, midnight, monday or month`},
+		{"since: midnight, ", "", "releases[today].zone: it means nothing without since: hour, midnight, monday or month"},
+		{"Europe/Berlin", "Europe/Munich", `releases[today].zone: "Europe/Munich" is no time zone; want a name of the IANA`},
+		{"zone: Europe/Berlin", "update: 20m", "releases[today].update: 20m; want a multiple of window.every, 15m, up to 24h"},
+		{"zone: Europe/Berlin", "update: 2d", "releases[today].update: 2d; want a multiple of window.every, 15m, up to 24h"},
+		{"size: 15m, every: 15m", "size: 30m, every: 15m", "releases[today].since: midnight, but windows overlap"},
+		{"since: midnight, zone: Europe/Berlin", "since: hour, update: 15m, max_total: 1001",
+			"releases[today].max_total: 1001; want a whole number of windows from 1 to 1000"},
+		{"statistic: count, since", "statistic: sum, since", "releases[today]: max_total missing; want the amount that one user"},
+		{"statistic: count, since", "statistic: sum, max_total: 0.5, since",
+			"releases[today].max_total: 0.5; want a multiple of 1, the unit of sums"},
+		{"statistic: count, since", "statistic: sum, max_total: 5, clip: none, since", "releases[today].clip: given, but since is"},
+		{"statistic: count, since", "statistic: sum, max_total: 5, above: 3, since", "releases[today].above: sum has no above"},
+		{"statistic: count, since", "statistic: count, mechanism: geometric, since",
+			"releases[today].mechanism: \"geometric\"; want one of those of totals: tree or square_root"},
+		{"statistic: count, since: midnight", "statistic: count, mechanism: square_root, since: midnight",
+			"budget \"shoppers\" (ε 60) cannot pay"},
+		{"name: today", "name: users", `the name "users" is taken by another release`},
+		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods without end"},
+	} {
+		text := strings.Replace(withTotals(today), c.old, c.new, 1)
+		if _, err := File("s.yaml", []byte(text), noVariables); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s → %s:\n%v\nwant %q", c.old, c.new, err, c.want)
+		}
+	}
+}
