@@ -74,7 +74,9 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms) > 0 }) {
 			cheaper += " or watches"
 		}
-		cheaper += ", a smaller at_most"
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms)+len(s.OnChange) > 0 }) {
+			cheaper += ", a smaller at_most"
+		}
 		watches := pays.Watching()
 		most := fmt.Sprintf("%s, which cost %s in a period at most", besides, watches)
 		lasts += " beside the " + most
