@@ -25,7 +25,7 @@ var columns = []string{"stream", "group", "release", "window_start", "window_end
 	"clip_high",
 	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at",
 	"id", "since", "instance", "excess_95",
-	"max_windows_count", "max_windows_per", "changed"}
+	"max_windows_count", "max_windows_per", "changed", "max_total", "final"}
 
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
@@ -94,7 +94,7 @@ func cellsOf(r outputs.Record) []string {
 	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent),
 		r.BudgetLimit.String(),
 		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
-		cell(r.Changed))
+		cell(r.Changed), cell(r.MaxTotal), cell(r.Final))
 }
 
 func cell[T any](v *T) string {

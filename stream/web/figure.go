@@ -55,16 +55,22 @@ func oneLine(value []byte) []byte {
 	return b.Bytes()
 }
 
-// glance is what the record of a watch, or of a figure on change, says of the instance: nothing if its number is 0.
+// glance is what the record of a watch, a figure on change or a total says of the instance: nothing if its number is 0.
 type glance struct {
 	instance     int64
 	looks, fires bool
+	since        int64 // of a total: when its instance began, Unix seconds
 }
 
 func glanceOf(r outputs.Record) glance {
 	g := glance{instance: r.Instance}
 	switch {
 	case r.Value == nil:
+	case r.Final != nil:
+		g.looks = true
+		if r.Since != nil {
+			g.since = r.Since.Unix()
+		}
 	case r.Changed != nil: // whether it ends the instance, the next record says: one with another number
 		g.looks = true
 	case r.Since == nil:

@@ -21,7 +21,7 @@ type statement struct {
 
 // loss is the most that one person can lose through some windows.
 type loss struct {
-	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those that one
+	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a period of a `total`, those that one
 	// `event` falls into, those of the stream's budget that end in a `day`, those that the `budget` pays in its period,
 	// those that overlap a `stretch` of time as long as that period, or those in a day of all budgets that pay for one
 	// `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts
@@ -160,9 +160,16 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	return all
 }
 
-// ofWatches says what an instance of each watch and release on change costs.
+// ofWatches says what an instance of each total, watch and release on change costs.
 func ofWatches(s *config.Stream) (all []loss) {
 	limit := s.Budget.Limit
+	for i := range s.Totals {
+		t := &s.Totals[i]
+		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Price()),
+			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period of the budget "+
+				"touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
+			"that person is in any of the windows of that "+t.Calendar.Unit.Noun()))
+	}
 	for _, w := range s.OnChange {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
 			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a period "+

@@ -56,6 +56,16 @@ type releaseInfo struct {
 	OnChange bool `json:"on_change"`
 	// Hold is how long a watch looks at nothing after it has fired, in seconds; null for everything else, or if unknown.
 	Hold *int64 `json:"hold_seconds"`
+	// Total says of what periods a running total is; null for everything else, or if unknown.
+	Total *totalInfo `json:"total"`
+}
+
+// totalInfo says when a running total begins anew, and how often it has a new value.
+type totalInfo struct {
+	Since    string       `json:"since"`
+	Zone     string       `json:"zone"`
+	Update   int64        `json:"update_seconds"`
+	MaxTotal *json.Number `json:"max_total"`
 }
 
 // windowInfo holds the public times of the windows, in seconds; null if unknown.
@@ -179,7 +189,7 @@ func declared(s *config.Stream) streamInfo {
 }
 
 // releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for
-// each watch and release on change.
+// each total, watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	series := s.Series()
 	for _, r := range s.Releases {
@@ -190,13 +200,23 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
 	}
-	for i, x := range s.StepSeries() {
-		info := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism, Unit: x.Unit,
-			Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta), OnChange: x.Statistic != record.StatisticWatch}
-		if i < len(s.Alarms) { // they come first
-			info.Hold = new(int64(s.Alarms[i].Hold / time.Second))
-		}
-		all = append(all, info)
+	for _, x := range s.StepSeries() {
+		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism,
+			Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
+	}
+	named := func(name string) *releaseInfo {
+		return &all[slices.IndexFunc(all, func(x releaseInfo) bool { return x.Release == name })]
+	}
+	for _, t := range s.Totals {
+		x := named(t.Name)
+		x.Above, x.Below = optional(t.Query.Above), optional(t.Query.Below)
+		x.Total = &totalInfo{string(t.Calendar.Unit), t.Zone, int64(t.Update / time.Second), optional(t.Query.MaxTotal)}
+	}
+	for _, w := range s.Alarms {
+		named(w.Name).Hold = new(int64(w.Hold / time.Second))
+	}
+	for _, c := range s.OnChange {
+		named(c.Name).OnChange = true
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// seen returns the instances of a watch whose records are in memory, by number.
+// seen returns the instances of a watch, a figure on change or a total whose records are in memory, by number.
 func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -37,6 +37,9 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 				}
 				one = &ledger.Seen{Number: f.glance.instance, Cost: cost, From: end, To: end}
 				found[one.Number] = one
+			}
+			if f.glance.since != 0 { // a total has no records of some windows
+				one.From = min(one.From, f.glance.since*int64(time.Second)+int64(of.Window.Every))
 			}
 			one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
 		}

@@ -43,6 +43,17 @@ func (u Unit) Longest() time.Duration {
 	return u.Nominal() + time.Hour
 }
 
+// Noun is what the unit is called: hour, day, week or month.
+func (u Unit) Noun() string {
+	switch u {
+	case Midnight:
+		return "day"
+	case Monday:
+		return "week"
+	}
+	return string(u)
+}
+
 // Calendar divides all time into periods of a unit. The zero value is none. A Calendar is safe for concurrent use.
 type Calendar struct {
 	Unit Unit

@@ -149,7 +149,7 @@ function strip({ returns, exhausted_at: at, exhausted_since: since }) {
 function losses({ stream, losses: all }, known, shared) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
   const amount = ({ epsilon, delta, epsilon_sum: sum }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}${sum ? ` (ε ${sum} without δ)` : ""}`;
-  const [window, watch, day] = [of("window"), of("watch"), of("day")];
+  const [window, watch, day] = [of("window"), of("watch") ?? of("total"), of("day")];
   const cap = known?.max_windows;
   // Under a cap, who does not count in a window counts in a later one instead: its ε is that of both.
   const within = cap ? " by what they do in one window, " : watch ? " in the figures of a window, " : " in a window, ";
@@ -163,11 +163,11 @@ function losses({ stream, losses: all }, known, shared) {
 }
 
 /** What of a stream costs ε an instance, and not a window. */
-const instancesOf = (stream) => [["watches", (r) => isWatch(r.statistic)], ["figures on change", (r) => r.on_change]]
+const instancesOf = (stream) => [["watches", (r) => isWatch(r.statistic)], ["figures on change", (r) => r.on_change], ["running totals", (r) => r.total]]
   .filter(([, is]) => stream?.releases.some(is)).map(([name]) => name).join(" and ") || "watches";
 
 /** The limits that are shown unfolded. */
-const short = ["window", "watch", "event", "day"];
+const short = ["window", "watch", "total", "event", "day"];
 
 function choices(stream) {
   const { bounds, window, contribution, groups, max_groups: most, max_windows: cap, expected_users: users, min_users: least } = stream;

@@ -175,7 +175,7 @@ export const several = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 
 /** Whom the figures describe if not everybody counts in every window, or "". */
 export function capText({ max_windows: cap, releases }) {
   if (!cap) return "";
-  const others = releases.some((r) => r.on_change || isWatch(r.statistic)) ? "; watches and figures on change are about everybody" : "";
+  const others = releases.some((r) => r.on_change || r.total || isWatch(r.statistic)) ? "; watches, figures on change and running totals are about everybody" : "";
   return `about the users who still count: one person counts in at most ${several(cap.count, "window")} of any ${cap.per}${others}`;
 }
 

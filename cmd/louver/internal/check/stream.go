@@ -44,10 +44,11 @@ type streamReport struct {
 	Releases     []releaseReport `json:"releases"`
 	Watches      []watchReport   `json:"watches,omitempty"`
 	OnChange     []changeReport  `json:"on_change,omitempty"`
+	Totals       []totalReport   `json:"totals,omitempty"`
 	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
 	Backlog      *backlogReport  `json:"backlog"`
 
-	besides                string // names the watches and the releases on change
+	besides                string // names what it has beside its windows
 	changed                int64  // how many windows an event changes
 	window, event, watches cost.Loss
 }
@@ -97,6 +98,9 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		}
 		x.OnChange = append(x.OnChange, described)
 	}
+	for i := range s.Totals {
+		x.Totals = append(x.Totals, describeTotal(s, &s.Totals[i], public.Users))
+	}
 	if len(s.Steps()) > 0 {
 		x.watches = cost.Of(pays.Limit, of.Watches)
 		x.WatchEpsilon = inspect.EpsilonOf(x.watches)
@@ -141,6 +145,10 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 		if r.Needs != nil {
 			fmt.Fprintf(w, "  %s: an error of %s.\n", r.Release, r.Needs.text(r.Epsilon, s.Users))
 		}
+	}
+	for _, x := range s.Totals {
+		fmt.Fprintln(w)
+		x.print(w, s.Users)
 	}
 	for _, x := range s.OnChange {
 		fmt.Fprintln(w)

@@ -1,0 +1,154 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/windows/period"
+)
+
+// totalReport describes a running total before it is drawn, from public figures only.
+type totalReport struct {
+	Release   string       `json:"release"`
+	Statistic string       `json:"statistic"`
+	Mechanism string       `json:"mechanism"`
+	Since     string       `json:"since"`
+	Zone      string       `json:"zone"`
+	Update    string       `json:"update"`
+	Leaves    int64        `json:"values_in_a_period"`
+	MaxTotal  *cli.Figure  `json:"max_total"`
+	Epsilon   cli.Figure   `json:"epsilon"`
+	AtMost    int64        `json:"at_most"`
+	Worst     cli.Figure   `json:"epsilon_at_most"`
+	Errors    totalErrors  `json:"error_95"`
+	Memory    *totalMemory `json:"memory"`
+
+	each, worst cost.Loss // of a period, and of all that a period of the budget touches
+	per         string    // of the budget
+	nominal     int64     // how many periods that touches if none is shorter than usual
+	what, unit  string    // what is counted, and in what unit
+}
+
+// totalErrors are the 95 % errors of a total over its period, in the value's unit.
+type totalErrors struct {
+	Quarter cli.Figure `json:"after_a_quarter"`
+	Half    cli.Figure `json:"after_half"`
+	End     cli.Figure `json:"at_the_end"`
+	Most    cli.Figure `json:"most"`
+}
+
+// totalMemory is what it takes, in bytes, to remember who has counted: if the same users come again and again, and if
+// each window has others.
+type totalMemory struct {
+	Least int64 `json:"least"`
+	Most  int64 `json:"most"`
+}
+
+// bytesOfUser is what an allowance takes for a user and group.
+const bytesOfUser = 50
+
+func describeTotal(s *config.Stream, t *config.Total, expected int64) totalReport {
+	limit, m := s.Budget.Limit, t.Mechanism
+	x := totalReport{Release: t.Name, Statistic: string(t.Query.Statistic), Mechanism: m.Name(),
+		Since: string(t.Calendar.Unit), Zone: t.Zone, Update: config.Duration(t.Update), Leaves: t.Query.Leaves,
+		AtMost: t.AtMost, Errors: errorsOf(t.Query.Leaves, m), each: cost.Of(limit, t.Price()),
+		worst: cost.Of(limit, t.Step().Most()), per: config.Period(limit.Per), what: totalText(t, s.Unit),
+		unit: t.Query.Statistic.Unit(s.Unit)}
+	if t.Query.MaxTotal != nil {
+		x.MaxTotal = new(cli.NewFigure(*t.Query.MaxTotal))
+	}
+	if limit.Per > 0 {
+		x.nominal = int64((limit.Per-1)/t.Calendar.Unit.Nominal()) + 2
+	}
+	x.Epsilon, x.Worst = cli.NewFigure(x.each.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	if expected > 0 {
+		least := expected * int64(len(s.Groups)) * bytesOfUser
+		x.Memory = &totalMemory{least, least * max(1, int64(t.Calendar.Unit.Nominal()/s.Window.Every))}
+	}
+	return x
+}
+
+// errorsOf forecasts the errors of a total whose period has so many leaves.
+func errorsOf(leaves int64, m *mechanisms.Total) totalErrors {
+	after := func(leaf int64) int64 { return m.Error95(max(1, leaf)) }
+	most := int64(0)
+	for leaf := range leaves {
+		most = max(most, after(leaf+1))
+	}
+	figure := func(n int64) cli.Figure { return cli.NewFigure(m.Scale.Length(n)) }
+	return totalErrors{figure(after(leaves / 4)), figure(after(leaves / 2)), figure(after(leaves)), figure(most)}
+}
+
+// text writes the errors.
+func (e totalErrors) text(unit string) string {
+	return fmt.Sprintf("± %s after a quarter of the time, ± %s after half, ± %s at the end; never more than ± %s",
+		cli.WithUnit(e.Quarter.String(), unit), cli.WithUnit(e.Half.String(), unit), cli.WithUnit(e.End.String(), unit),
+		cli.WithUnit(e.Most.String(), unit))
+}
+
+// totalText says what a total counts.
+func totalText(t *config.Total, unit string) string {
+	most := "each once"
+	if m := t.Query.MaxTotal; m != nil {
+		most = fmt.Sprintf("each in at most %s", cli.Plural(m.IntPart(), "window"))
+	}
+	q := t.Query
+	switch {
+	case q.Statistic == mechanisms.Sum:
+		return fmt.Sprintf("adds up values, of one user at most %s", cli.WithUnit(q.MaxTotal.String(), unit))
+	case q.Above == nil && q.Below == nil:
+		return "counts users, " + most
+	case q.Below == nil:
+		return fmt.Sprintf("counts users with a value above %s, %s", q.Above, most)
+	case q.Above == nil:
+		return fmt.Sprintf("counts users with a value below %s, %s", q.Below, most)
+	}
+	return fmt.Sprintf("counts users with a value between %s and %s, %s", q.Above, q.Below, most)
+}
+
+// sinceText says since when a total counts.
+func sinceText(u period.Unit, zone string) string {
+	since := map[period.Unit]string{period.Hour: "in each hour", period.Midnight: "since midnight",
+		period.Monday: "since Monday", period.Month: "in each month"}[u]
+	return fmt.Sprintf("%s (%s)", since, zone)
+}
+
+// print writes what the total costs and how exact it is.
+func (x totalReport) print(w *bytes.Buffer, expected int64) {
+	fmt.Fprintf(w, "  total %s %s, %s\n", x.Release, x.what, sinceText(period.Unit(x.Since), x.Zone))
+	fmt.Fprintf(w, "    a value every %s, usually %d each %s, drawn by %s\n", x.Update, x.Leaves,
+		period.Unit(x.Since).Noun(), x.Mechanism)
+	fmt.Fprintf(w, "    error, 95 %%: %s\n", x.Errors.text(x.unit))
+	noun := period.Unit(x.Since).Noun()
+	fmt.Fprintf(w, "    costs one user %s in each %s, however many values it has", x.each, noun)
+	switch {
+	case x.nominal == 0:
+		fmt.Fprintf(w, "; the budget never gets it back\n")
+	case x.AtMost > x.nominal:
+		fmt.Fprintf(w, "; any %s touches up to %s, or %d where one is shorter because clocks go forward: at most %s\n",
+			x.per, cli.Plural(x.nominal, noun), x.AtMost, x.worst)
+	default:
+		fmt.Fprintf(w, "; any %s touches up to %s: at most %s\n", x.per, cli.Plural(x.AtMost, noun), x.worst)
+	}
+	if m := x.Memory; m != nil {
+		fmt.Fprintf(w, "    remembers who has counted: %s if the same %s of a window and group come all the time, "+
+			"up to %s if each window has others\n", bytesText(m.Least), users(expected), bytesText(m.Most))
+	}
+}
+
+// bytesText writes an amount of memory.
+func bytesText(n int64) string {
+	for _, of := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= of.size {
+			return cli.Tenths(float64(n)/float64(of.size)) + " " + of.name
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
