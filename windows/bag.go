@@ -1,5 +1,7 @@
 package windows
 
+import "slices"
+
 // BagSpec says what a [Bag] or [Merger] holds.
 type BagSpec struct {
 	Groups    []string // public list of names, each once; groups are given by their index in it

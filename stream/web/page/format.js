@@ -175,8 +175,9 @@ export const several = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 
 /** Whom the figures describe if not everybody counts in every window, or "". */
 export function capText({ max_windows: cap, releases }) {
   if (!cap) return "";
-  const others = releases.some((r) => r.on_change || r.total || isWatch(r.statistic)) ? "; watches, figures on change and running totals are about everybody" : "";
-  return `about the users who still count: one person counts in at most ${several(cap.count, "window")} of any ${cap.per}${others}`;
+  const others = [["watches and figures on change", (r) => r.on_change || isWatch(r.statistic)], ["running totals", (r) => r.total]]
+    .filter(([, is]) => releases.some(is)).map(([name]) => name).join(", and ");
+  return `about the users who still count: one person counts in at most ${several(cap.count, "window")} of any ${cap.per}${others && `; ${others} are about everybody`}`;
 }
 
 /** The name of a group; a stream without groups has one without a name. */
