@@ -29,3 +29,11 @@ type instance struct {
 func (a *instance) reaches(end int64) bool {
 	return a != nil && !a.Over && (a.Until == 0 || end <= a.Until)
 }
+
+// passes says that the instance is not over before a window with this end, unless it ends before that.
+func (a *instance) passes(end int64) {
+	if a.Until != 0 {
+		end = min(end, a.Until)
+	}
+	a.Looked = max(a.Looked, end)
+}

@@ -146,7 +146,7 @@ func (in instances) add(e Entry, account *budget.Account) error {
 	for _, i := range e.Ended {
 		name := stepName{e.Budget, i.Stream, i.Step}
 		if a := in.get(name, i.Number); a != nil && !a.Over {
-			a.Looked = max(a.Looked, end)
+			a.passes(end)
 		}
 		if err := in.end(account, name, i.Number); err != nil {
 			return err
@@ -163,7 +163,8 @@ func (in instances) add(e Entry, account *budget.Account) error {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
 			}
 			before := in.last(name, s.Definition, nil)
-			if a := in.get(name, before); a != nil && !a.Over { // its time was over, and no window came
+			if a := in.get(name, before); a != nil && !a.Over { // its time is over, and its last windows did not come
+				a.passes(end)
 				if err := in.end(account, name, before); err != nil {
 					return err
 				}

@@ -163,7 +163,7 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 	if err := b.Settle(&free); err != nil {
 		t.Fatal(err)
 	}
-	ledgertest.Look(&free, func(ledger.Step) bool { return false })
+	ledgertest.Look(t, &free, func(ledger.Step) bool { return false })
 	if free.Standing.WindowsLeft != budget.MostWindows {
 		t.Errorf("its record says %d, want no end", free.Standing.WindowsLeft)
 	}

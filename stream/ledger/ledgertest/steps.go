@@ -35,9 +35,16 @@ func OnChange(definition, test, draw string, atMost int64) ledger.Step {
 }
 
 // Look fills in what a session would: secrets, and who fires.
-func Look(e *ledger.Entry, fires func(s ledger.Step) bool) {
+func Look(t T, e *ledger.Entry, fires func(s ledger.Step) bool) {
+	t.Helper()
 	for i := range e.Steps {
 		s := &e.Steps[i]
+		if s.Total != nil {
+			if s.Looks() && s.Total.Finishes(*s, *e) {
+				publish(t, e, s)
+			}
+			continue
+		}
 		if s.Arms {
 			s.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, s.Name, s.Instance)
 		}
@@ -60,7 +67,7 @@ func Decide(t T, b *ledger.Books, e *ledger.Entry, fires func(s ledger.Step) boo
 	if err := b.Settle(e); err != nil {
 		t.Fatal(err)
 	}
-	Look(e, fires)
+	Look(t, e, fires)
 	if err := b.Add(*e); err != nil {
 		t.Fatal(err)
 	}
@@ -118,13 +125,16 @@ func Watchful(t *rapid.T, n int) *Partition {
 		if stream == "s" {
 			e.Steps = append(e.Steps, Alarm("gone", "d", "0.5", 3, 0), OnChange("d", "0.3", "0.2", 2))
 		}
+		if stream == "u" {
+			e.Steps = append(e.Steps, Total(t, e, definition, "tree", "0.25"))
+		}
 		if stream == "c" { // its windows cost nothing
 			e.Price, e.Releases = nil, nil
 			e.Steps = append(e.Steps, OnChange(definition, "0.2", "0.1", 3))
 		}
 		e.Steps[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
 		for _, o := range live.Open("b") {
-			stale := o.Stream == stream && (o.Step == "slow" || stream == "c") && o.Definition != definition
+			stale := o.Stream == stream && (o.Step == "slow" || o.Step == "today" || stream == "c") && o.Definition != definition
 			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {
 				e.Ended = append(e.Ended, o.Instance)
 			}
@@ -132,7 +142,7 @@ func Watchful(t *rapid.T, n int) *Partition {
 		if err := live.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		Look(&e, func(ledger.Step) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
+		Look(t, &e, func(ledger.Step) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
 		if e.Reason == "" && len(e.Releases) > 0 {
 			for g := range e.Groups {
 				e.Groups[g].Values = []ledger.Value{{Value: Some("12.5")}}

@@ -1,0 +1,195 @@
+package ledger_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/record"
+)
+
+// TestTotals follows a total over several periods: it begins within one, is charged once for each, is withheld where the
+// budget cannot pay, and has a record at the end of each leaf. Every value follows from the draws.
+func TestTotals(t *testing.T) {
+	for _, mechanism := range []string{"tree", "square_root"} {
+		books := ledger.NewBooks()
+		var said []string
+		for _, e := range ledgertest.Totalled(t, 40, mechanism) {
+			value := ledgertest.Encode(t, e)
+			back, err := ledger.Decode(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := back
+			again.Steps = []ledger.Step{back.Steps[0]}
+			if err := books.Settle(&again); err != nil {
+				t.Fatal(err)
+			}
+			if unlike := back.Steps[0].Unlike(again.Steps[0], back); unlike != "" {
+				t.Errorf("%s: %s", e.Name(), unlike)
+			}
+			if err := books.Add(back); err != nil {
+				t.Fatal(err)
+			}
+			records := ledgertest.Records(t, back)
+			if len(records) != back.Size() {
+				t.Fatalf("%d records, want %d", len(records), back.Size())
+			}
+			if len(records) == 0 {
+				continue
+			}
+			f := map[string]string{}
+			for name, text := range fields(t, records[0]) {
+				f[name] = strings.Trim(text, `"`)
+			}
+			said = append(said, fmt.Sprintf("%s %s %s %s %s", e.WindowEnd.Format("04"), f["instance"], f["since"][14:16],
+				f["status"], f["final"]))
+			if want := fmt.Sprintf("s/eu/%s/today", record.Whole(e.WindowStart)); f["id"] != want || f["users"] != "null" ||
+				f["max_total"] != "3" {
+				t.Errorf("%v", f)
+			}
+			if f["status"] == "ok" && (f["epsilon"] != "2" || f["error_95"] == "null" ||
+				!strings.Contains(f["smoothed"], `"low":null`)) {
+				t.Errorf("%v", f)
+			}
+		}
+		// The budget pays for two periods in any 15 minutes. The third begins 15 minutes after the first one has ended.
+		want := "06 1 04 ok false|08 1 04 ok false|10 1 04 ok true|12 2 10 ok false|14 2 10 ok false|16 2 10 ok false|" +
+			"18 2 10 ok false|20 2 10 ok true|22 2 20 withheld false|24 2 20 withheld false|26 3 24 ok false"
+		if got := strings.Join(said[:11], "|"); got != want {
+			t.Errorf("%s: got  %s\nwant %s", mechanism, got, want)
+		}
+	}
+}
+
+// TestTotalsThatAreWrong: the audit sees each value that does not follow from the draws, and books refuse what
+// contradicts them.
+func TestTotalsThatAreWrong(t *testing.T) {
+	type change func(e *ledger.Entry, of *ledger.Total)
+	for name, c := range map[string]struct {
+		change
+		audited, refused bool // by the audit, and by the books or already when it is read
+	}{
+		"nothing":        {func(*ledger.Entry, *ledger.Total) {}, false, false},
+		"a value":        {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Value = ledgertest.Dec("7") }, true, false},
+		"a smoothed one": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Smoothed = ledgertest.Dec("77") }, true, false},
+		"an error":       {func(_ *ledger.Entry, of *ledger.Total) { of.Error95 = ledgertest.Some("1") }, true, false},
+		"another draw":   {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("900") }, true, false},
+		"a fraction":     {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("1.5") }, true, true},
+		"a draw too many": {func(_ *ledger.Entry, of *ledger.Total) {
+			of.Groups[0].Draws = append(of.Groups[0].Draws, ledgertest.Dec("1"))
+		}, true, true},
+		"no group":     {func(_ *ledger.Entry, of *ledger.Total) { of.Groups = of.Groups[:1] }, false, true},
+		"another leaf": {func(_ *ledger.Entry, of *ledger.Total) { of.Leaf++ }, true, true},
+		"a later end": {func(_ *ledger.Entry, of *ledger.Total) { of.Until = record.Whole(of.Until.Add(time.Minute)) }, true,
+			false},
+		"another start": {func(_ *ledger.Entry, of *ledger.Total) { of.Since = record.Whole(of.Since.Add(-2 * time.Minute)) }, true,
+			false},
+		"a cheaper one": {func(e *ledger.Entry, _ *ledger.Total) { e.Steps[0].Cost[0].Promise.Epsilon = ledgertest.Dec("0.5") }, false,
+			true},
+		"a secret": {func(e *ledger.Entry, _ *ledger.Total) { e.Steps[0].Sealed = []byte("x") }, false, true},
+	} {
+		all := ledgertest.Totalled(t, 6, "tree")
+		e := all[5]
+		books := ledger.NewBooks()
+		for _, before := range all[:5] {
+			if err := books.Add(before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := e
+		again.Steps = []ledger.Step{e.Steps[0]}
+		if err := books.Settle(&again); err != nil {
+			t.Fatal(err)
+		}
+		of := *e.Steps[0].Total
+		of.Groups = nil
+		for _, g := range e.Steps[0].Total.Groups {
+			g.Draws = append([]decimal.Decimal(nil), g.Draws...)
+			of.Groups = append(of.Groups, g)
+		}
+		e.Steps[0].Total = &of
+		e.Steps[0].Cost = append(e.Steps[0].Cost[:0:0], e.Steps[0].Cost...)
+		c.change(&e, &of)
+		if _, err := e.Encode(); (err != nil) != c.refused {
+			if err == nil {
+				err = books.Add(e)
+			}
+			if (err != nil) != c.refused {
+				t.Errorf("%s: %v, want it refused: %v", name, err, c.refused)
+			}
+		}
+		if unlike := e.Steps[0].Unlike(again.Steps[0], e); (unlike != "") != c.audited {
+			t.Errorf("%s: the audit says %q, want something: %v", name, unlike, c.audited)
+		}
+	}
+}
+
+// TestTotalsAreHeld: a period is counted from the end of its first window to that of its last one, which is known when
+// it begins.
+func TestTotalsAreHeld(t *testing.T) {
+	books := ledger.NewBooks()
+	all := ledgertest.Totalled(t, 7, "tree")
+	for _, e := range all[:2] {
+		if err := books.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := all[5].WindowEnd
+	for minutes, want := range map[int]string{0: "2", 14: "2", 15: "0"} { // a period of 15 minutes after the last window
+		e := all[6]
+		e.WindowEnd = end.Add(time.Duration(minutes) * time.Minute)
+		e.WindowStart, e.Steps = e.WindowEnd.Add(-time.Minute), nil
+		if s, err := books.Standing(e); err != nil || s.BudgetSpent.String() != want {
+			t.Errorf("%d minutes after the period ε %s counts, want %s (%v)", minutes, s.BudgetSpent, want, err)
+		}
+	}
+}
+
+// TestALostTotalIsChargedAgain: an entry ends the instance, and arms another one in the middle of the period.
+func TestALostTotalIsChargedAgain(t *testing.T) {
+	books := ledger.NewBooks()
+	all := ledgertest.Totalled(t, 3, "tree")
+	for _, e := range all[:2] {
+		if err := books.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := all[2]
+	e.Ended = []ledger.Instance{{Stream: "s", Step: "today", Number: 1}}
+	ledgertest.Decide(t, books, &e, nil)
+	s := e.Steps[0]
+	if !s.Arms || s.Instance != 2 || !s.Total.Since.Equal(e.WindowStart) || s.Total.Leaf != 1 ||
+		e.Standing.BudgetSpent.String() != "4" {
+		t.Errorf("%+v %+v, ε %s", s, s.Total, e.Standing.BudgetSpent)
+	}
+	open, ok := books.OpenTotal("b", "s", "today", "d")
+	want := ledger.OpenTotal{Number: 2, Since: e.WindowStart.UnixNano(), Until: s.Total.Until.UnixNano(),
+		From: e.WindowEnd.UnixNano(), Looked: e.WindowEnd.UnixNano()}
+	if d := cmp.Diff(want, open); !ok || d != "" {
+		t.Error(d)
+	}
+}
+
+// TestAPeriodThatWasMissed: a total whose period is over begins anew, although no entry ended it.
+func TestAPeriodThatWasMissed(t *testing.T) {
+	books := ledger.NewBooks()
+	if err := books.Add(ledgertest.Totalled(t, 1, "tree")[0]); err != nil {
+		t.Fatal(err)
+	}
+	e := ledgertest.Totalled(t, 20, "tree")[19]
+	e.Steps = []ledger.Step{ledgertest.Total(t, e, "d", "tree", "1")}
+	ledgertest.Decide(t, books, &e, nil)
+	if s := e.Steps[0]; !s.Arms || s.Instance != 2 || s.Total.Leaf != 1 {
+		t.Errorf("%+v", s)
+	}
+	if open := books.Open("b"); len(open) != 1 || open[0].Number != 2 {
+		t.Errorf("%+v are open", open)
+	}
+}
