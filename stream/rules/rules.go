@@ -239,6 +239,12 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 					"in the streams file", t, t.Release)
 		}
 	}
+	for _, of := range s.Totals {
+		if of.Name == t.Release {
+			return config.Release{}, fmt.Errorf("%s: release %s is a running total, and alerts cannot watch it yet; want a "+
+				"release of every window, or a watch in the streams file", t, t.Release)
+		}
+	}
 	return config.Release{},
 		fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))
 }
