@@ -40,7 +40,7 @@ type figure struct {
 
 func main() {
 	if len(os.Args) != 3 {
-		log.Fatal("want the brokers and an output topic")
+		log.Fatal("want the brokers and an output topic, such as localhost:9092 checkout.private")
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(os.Args[1], ",")...), kgo.ConsumeTopics(os.Args[2]),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()))

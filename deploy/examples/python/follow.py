@@ -5,9 +5,14 @@
 """
 
 import json
+import os
+import signal
 import sys
 
-from confluent_kafka import Consumer
+try:
+    from confluent_kafka import Consumer
+except ImportError:
+    sys.exit("there is no package confluent_kafka; want it: pip install confluent-kafka")
 
 
 def text(f):
@@ -35,20 +40,31 @@ def text(f):
 
 
 def main(brokers, topic):
+    told = set()
+
+    def tell(error):  # once: the client tries again by itself
+        if error.code() not in told:
+            told.add(error.code())
+            print(error.str(), file=sys.stderr)
+
     consumer = Consumer({
         "bootstrap.servers": brokers,
         "group.id": "louver-example",
         "auto.offset.reset": "earliest",
         "isolation.level": "read_committed",
+        "error_cb": tell,
+        "log_level": 2,  # tell says what matters
     })
     consumer.subscribe([topic])
+    stopped = []
+    signal.signal(signal.SIGINT, lambda *_: stopped.append(True))  # Ctrl-C
     newest = {}  # the last window of each series: they come in order, and a key is a series
-    while True:
+    while not stopped:
         message = consumer.poll(1)
         if message is None:
             continue
         if message.error():
-            print(message.error(), file=sys.stderr)
+            tell(message.error())
             continue
         try:
             f = json.loads(message.value(), parse_float=str, parse_int=str)  # every digit as it was written
@@ -64,8 +80,8 @@ def main(brokers, topic):
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit("want the brokers and an output topic")
+        sys.exit("want the brokers and an output topic, such as localhost:9092 checkout.private")
     try:
         main(*sys.argv[1:])
-    except KeyboardInterrupt:
-        pass
+    except BrokenPipeError:  # nobody reads any more, as with | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
