@@ -62,8 +62,7 @@ func TestWatchLines(t *testing.T) {
   eu/average  95.5 ms         no public error          -
   ap/p50    withheld        budget_exhausted
   eu/users  10410 users     ± 150                    useful
-  eu/p50
-      812 ms          0th–100th percentile     noise  about 880 users or ε 0.085 would do
+  eu/p50    too noisy to read: about 880 users or ε 0.085 would do
 `},
 		{true, 40, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50
@@ -75,7 +74,7 @@ func TestWatchLines(t *testing.T) {
   eu/users
       10410 users     ± 150                    useful
   eu/p50
-      812 ms          0th–100th percentile     noise  about 880 users or ε 0.085 would do
+      too noisy to read: about 880 users or ε 0.085 would do
 `},
 	} {
 		var out bytes.Buffer

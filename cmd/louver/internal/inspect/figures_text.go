@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -63,9 +64,15 @@ func (l *watchLines) print(r outputs.Record) error {
 	if r.Incomplete {
 		window += "  incomplete: part of the input was lost"
 	}
-	line := "  " + name + "  " + strings.TrimRight(figureColumns(r), " ") + l.remedy(r)
+	columns := strings.TrimRight(figureColumns(r), " ")
+	if r.Value != nil && r.Quality == record.Quality(mechanisms.Noise) { // the value would only mislead
+		if columns = "too noisy to read"; l.remedy(r) != "" {
+			columns += ":" + l.remedy(r)[1:]
+		}
+	}
+	line := "  " + name + "  " + columns
 	if text.StringWidth(line) > l.width() {
-		line = "  " + l.name(r) + "\n      " + strings.TrimRight(figureColumns(r), " ") + l.remedy(r)
+		line = "  " + l.name(r) + "\n      " + columns
 	}
 	if window != l.window {
 		line = window + "\n" + line
