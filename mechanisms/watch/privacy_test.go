@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -13,28 +14,59 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// law returns the law of an instance that compares several levels in turn, each for the condition beside it: the
+// laws computes laws of the instances of a watch, and keeps what they have in common.
+type laws struct {
+	watch *Watch
+	rho   []float64           // the probability of each ρ
+	fires map[int64][]float64 // by level: the probability to fire for each ρ
+}
+
+func (w *Watch) laws() *laws { return &laws{watch: w, fires: map[int64][]float64{}} }
+
+// upTo returns the probabilities of so many ρ, and those to fire at a level.
+func (x *laws) upTo(most int64, level int64) (rho, fires []float64) {
+	rate := x.watch.plan.rho.Float()
+	for k := int64(len(x.rho)); k < most; k++ {
+		x.rho = append(x.rho, -math.Expm1(-rate)*math.Exp(-rate*float64(k)))
+	}
+	fires = x.fires[level]
+	for k := int64(len(fires)); k < most; k++ {
+		a := &Armed{watch: x.watch, plan: x.watch.plan, rho: big.NewInt(k)}
+		fires = append(fires, x.watch.plan.nu.Weight(a.short(level).Int64()))
+	}
+	x.fires[level] = fires
+	return x.rho[:most], fires[:most]
+}
+
+// of returns the law of an instance that compares several levels in turn, each for the condition beside it: the
 // probability that it fires at each of them, and last the probability that it never fires. It sums over ρ; what is left
 // out is less than e^−45 of any outcome's probability.
-func (w *Watch) law(beyond []int64) []float64 {
+func (x *laws) of(beyond []int64) []float64 {
 	law := make([]float64, len(beyond)+1)
-	most := w.plan.margin
+	most := x.watch.plan.margin
 	for _, b := range beyond {
 		most = max(most, b)
 	}
-	rate := w.plan.rho.Float()
-	for rho := range most + int64(45/rate) + 1 {
-		a := &Armed{watch: w, plan: w.plan, rho: big.NewInt(rho)}
-		p := -math.Expm1(-rate) * math.Exp(-rate*float64(rho))
-		for i, b := range beyond {
-			fires := w.plan.nu.Weight(a.short(b).Int64())
-			law[i] += p * fires
-			p *= 1 - fires
+	most += int64(45/x.watch.plan.rho.Float()) + 1
+	var silent []float64 // with each ρ, so far
+	for i, b := range beyond {
+		rho, fires := x.upTo(most, b)
+		if silent == nil {
+			silent = slices.Clone(rho)
 		}
+		for k, p := range silent {
+			law[i] += p * fires[k]
+			silent[k] = p * (1 - fires[k])
+		}
+	}
+	for _, p := range silent {
 		law[len(beyond)] += p
 	}
 	return law
 }
+
+// law is [laws.of] once.
+func (w *Watch) law(beyond []int64) []float64 { return w.laws().of(beyond) }
 
 // lookedAt returns what an instance compares in several windows of several groups, until it fires.
 func (w *Watch) lookedAt(windows [][]*mechanisms.Sample) []int64 { return w.lookedFrom(0, windows) }
@@ -87,17 +119,17 @@ func (w *Watch) worstLossFrom(last []int64, g *mechanisms.Grid, cells, users int
 			compared[c][i] = w.lookedFrom(last[c], [][]*mechanisms.Sample{{s}})
 		}
 	}
-	laws := map[[8]int64][]float64{} // by what the instance compares
+	all, known := w.laws(), map[[8]int64][]float64{} // by what the instance compares
 	law := func(choice []int) []float64 {
 		var key [8]int64
 		beyond := key[:0]
 		for c, s := range choice {
 			beyond = append(beyond, compared[c][s]...)
 		}
-		p, ok := laws[key]
+		p, ok := known[key]
 		if !ok {
-			p = w.law(beyond)
-			laws[key] = p
+			p = all.of(beyond)
+			known[key] = p
 		}
 		return p
 	}
