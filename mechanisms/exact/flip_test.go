@@ -133,7 +133,7 @@ func TestFlipEnclosure(t *testing.T) {
 		}
 		for _, x := range all {
 			keep, slack := f.near(x)
-			p := f.keep(x, 256)
+			p := f.keep(x, 128)
 			lo, _ := p.Lo.Float64()
 			hi, _ := p.Hi.Float64()
 			if hi < keep-slack || lo > keep+slack || hi > 1+1e-15 || hi-lo > 1e-15 {

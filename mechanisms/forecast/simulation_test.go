@@ -18,7 +18,7 @@ import (
 func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64, n, times int) []float64 {
 	t.Helper()
 	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Value(0).InexactFloat64()
-	scale := q.Scale(m)
+	scale, lower := q.Scale(m), from
 	if q.Statistic == mechanisms.Sum {
 		from = 0
 	}
@@ -28,11 +28,8 @@ func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64,
 	values, points := make([]int64, n), make([]mechanisms.Point, n)
 	for range times {
 		for i := range values {
-			index, err := q.Grid.Index(value(random))
-			if err != nil {
-				t.Fatal(err)
-			}
-			values[i] = min(max(index, 0), q.Grid.Last())
+			index := math.Round((value(random) - lower) / step)
+			values[i] = int64(min(max(index, 0), float64(q.Grid.Last())))
 		}
 		slices.Sort(values)
 		for i, v := range values {
