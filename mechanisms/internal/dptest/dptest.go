@@ -5,9 +5,8 @@
 package dptest
 
 import (
-	"fmt"
+	"encoding/binary"
 	"math"
-	"math/big"
 	"slices"
 	"testing"
 
@@ -70,12 +69,16 @@ func MaxRange(points, users int, law Law) float64 {
 // Neighbours calls f with the laws of every sample of at most users users and of every sample of one user more.
 func Neighbours(points, users int, law Law, f func(p, q []float64)) {
 	known := map[string][]float64{}
+	key := make([]byte, 0, 2*points)
 	lookUp := func(h []int64) []float64 {
-		key := fmt.Sprint(h)
-		p, ok := known[key]
+		key = key[:0]
+		for _, users := range h {
+			key = binary.AppendUvarint(key, uint64(users))
+		}
+		p, ok := known[string(key)]
 		if !ok {
 			p = law(h)
-			known[key] = p
+			known[string(key)] = p
 		}
 		return p
 	}
@@ -238,31 +241,41 @@ func FlipLaw(mass []int, level []float64) []float64 {
 // FirstLaw returns the law of permute-and-flip over candidates of the given weights, by its second form: candidate x
 // comes at a uniform time in [0, 1/w_x], and the first one wins. With coins c = w/max w
 //
-//	P(x) = c_x·∫₀¹ Π_{y≠x} (1 − c_y·t) dt,
+//	P(x) = c_x·∫₀¹ Π_{y≠x} (1 − c_y·t) dt.
 //
-// the integral of a polynomial: by products of linear factors and their coefficients, in numbers of 400 bits.
+// Gauss and Legendre's rule is exact for such a polynomial, and all that it adds up is positive: no digits cancel.
 func FirstLaw(weights []float64) []float64 {
-	number := func(x float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(x) }
-	most := number(slices.Max(weights))
-	coins := make([]*big.Float, len(weights))
-	all := []*big.Float{number(1)} // coefficients of the product over all
-	for i, w := range weights {
-		c := new(big.Float).Quo(number(w), most)
-		coins[i] = c
-		all = append(all, number(0))
-		for k := len(all) - 1; k > 0; k-- {
-			all[k].Sub(all[k], new(big.Float).Mul(c, all[k-1]))
-		}
-	}
+	times, shares := legendre(len(weights)/2 + 1)
+	most := slices.Max(weights)
 	law := make([]float64, len(weights))
-	for i, c := range coins {
-		// all/(1 − c·t), coefficient by coefficient from the lowest, integrated on the way.
-		sum, b := number(0), number(0)
-		for k, a := range all[:len(all)-1] {
-			b = new(big.Float).Add(a, new(big.Float).Mul(c, b))
-			sum.Add(sum, new(big.Float).Quo(b, number(float64(k+1))))
+	for i, t := range times {
+		nobody := 1.
+		for _, w := range weights {
+			nobody *= 1 - w/most*t
 		}
-		law[i], _ = sum.Mul(sum, c).Float64()
+		for x, w := range weights {
+			c := w / most
+			law[x] += shares[i] * c * nobody / (1 - c*t)
+		}
 	}
 	return law
+}
+
+// legendre returns the n points in (0, 1) and the weights by which Σ w_i·f(t_i) is the integral over [0, 1] of every
+// polynomial f of a degree below 2n: the zeros of Legendre's polynomial, by Newton's method.
+func legendre(n int) (points, weights []float64) {
+	points, weights = make([]float64, n), make([]float64, n)
+	for i := range points {
+		x, slope := math.Cos(math.Pi*(float64(i)+0.75)/(float64(n)+0.5)), 0.
+		for range 6 {
+			value, before := 1., 0.
+			for k := 1.; k <= float64(n); k++ {
+				value, before = ((2*k-1)*x*value-(k-1)*before)/k, value
+			}
+			slope = float64(n) * (x*value - before) / (x*x - 1)
+			x -= value / slope
+		}
+		points[i], weights[i] = (1+x)/2, 1/((1-x*x)*slope*slope)
+	}
+	return points, weights
 }
