@@ -106,17 +106,16 @@ func (e *events) wants(texts ...string) {
 
 // It needs the right Read on the output topic, and nothing else.
 func TestDashboardNeedsReadAlone(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Guarded(t, "reader", "stranger")
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"))...)
 	g := &guarded{t: t, broker: b, user: "reader", missing: -1,
 		lines: []string{"--allow-principal User:reader --operation Read --topic " + topic}}
 	g.grant()
-	t.Setenv("LOUVER_KAFKA_SASL_MECHANISM", "PLAIN")
 	start := func(user string) *clitest.Process {
-		t.Setenv("LOUVER_KAFKA_SASL_USERNAME", user)
-		t.Setenv("LOUVER_KAFKA_SASL_PASSWORD", user)
-		return clitest.Louver(t, b, "dashboard", "--topic", topic)
+		return clitest.Louver(t, b, "dashboard", "--topic", topic, "--kafka-sasl-mechanism", "PLAIN",
+			"--kafka-sasl-username", user, "--kafka-sasl-password-file", clitest.File(t, "password", user))
 	}
 	shows(t, start("reader").Address(t), "812")
 	stranger := start("stranger")

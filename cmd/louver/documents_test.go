@@ -63,6 +63,7 @@ func reference(t *testing.T, of string) string {
 
 // Every field of the JSON of check and plan is in its reference.
 func TestReferenceOfCheckIsComplete(t *testing.T) {
+	t.Parallel()
 	const besides = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, " +
 		"watch_epsilon: 0.1, at_most: 4}\n" +
 		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, " +

@@ -18,6 +18,7 @@ import (
 // TestLedgerThatGoesBackEndsTheProcess cuts the ledger below what was published from it: each process ends with the
 // code of a privacy stop and says why, whichever stage notices first.
 func TestLedgerThatGoesBackEndsTheProcess(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	l := newLive(t, b, 100)
 	p := l.run()

@@ -102,6 +102,7 @@ func TestPlanWithAShape(t *testing.T) {
 
 // What plan finds for a wanted error has that error when it is planned.
 func TestPlanFromAnError(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args  []string
 		error func(p planned) float64

@@ -16,6 +16,7 @@ import (
 
 // TestProbes follows a process from before it connects to its end: it is alive all the time, and ready while it works.
 func TestProbes(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	input := kafkatest.Name(t)
 	path := clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("web",

@@ -185,6 +185,7 @@ func (s asleep) begin(_ context.Context, conn *kafkaconn.Conn, _ func(string)) e
 // Events of windows that closed while the machine was asleep are not sent late, and these windows are not shown as
 // data.
 func TestDemoAfterSleep(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	a := watch(t, asleep{newSimulation()}, func(p []picture) bool { return !p[len(p)-1].sim.torn })
 	torn := 0
 	for _, p := range a.pictures {
