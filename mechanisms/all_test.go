@@ -28,6 +28,8 @@ func everyQuery(g *Grid) []Query {
 				q.P = ps("0.5", "0.9")
 			case TrimmedMean:
 				q.Trim = dec("0.1")
+			case Histogram:
+				q.Buckets = &Bucketing{Native: true, Scale: 2}
 			}
 			if name == "smooth_laplace" || name == "smooth_gaussian" {
 				q.Delta = dec("0.000001")
@@ -88,7 +90,7 @@ func TestEveryMechanism(t *testing.T) {
 		if p.Kind == privacy.BoundedRange && p.Rho.Cmp(dec("0.03125")) > 0 {
 			t.Errorf("%s: ρ = %v", name, p.Rho)
 		}
-		if m.Counts() != (q.Statistic == Count || q.Statistic == Outside) {
+		if m.Counts() != (q.Statistic.Family() == OfUsers) {
 			t.Errorf("%s: counts %v", name, m.Counts())
 		}
 		var wait sync.WaitGroup

@@ -20,6 +20,8 @@ const (
 	OfAmounts
 	// OfUsers: in users; the value is a number of them.
 	OfUsers
+	// OfShares: in parts of all users; the value is such a part.
+	OfShares
 )
 
 // row is the catalogue's entry for one statistic.
@@ -101,6 +103,11 @@ func table() []row {
 		{statistic: StdDev, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, offers: variances},
 		{statistic: Count, family: OfUsers, takes: []string{"above", "below"}, truth: trueCount, offers: counts},
 		{statistic: Outside, family: OfUsers, truth: trueCount, offers: counts},
+		{statistic: Histogram, family: OfUsers, takes: []string{"buckets", "levels"}, truth: trueCount, offers: []offer{
+			{name: "histogram", build: newHistogram},
+			{name: gaussianHistogram, build: newGaussianHistogram, forRho: true},
+		}},
+		{statistic: Share, family: OfShares, takes: []string{"above"}, truth: trueShare, unit: func(string) string { return "" }},
 	}
 }
 
@@ -149,7 +156,7 @@ func (s Statistic) Each() Statistic {
 }
 
 // Available returns the names of the mechanisms that serve a statistic, the default first; none if there is no such
-// statistic.
+// statistic, or if it is only computed from a histogram.
 func Available(s Statistic) []string {
 	r, _ := s.find()
 	var names []string

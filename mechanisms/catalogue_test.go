@@ -15,7 +15,7 @@ func TestNewRefuses(t *testing.T) {
 		query Query
 		want  string
 	}{
-		{Query{}, `statistic ""; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, count or outside`},
+		{Query{}, `statistic ""; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, count, outside, histogram or share`},
 		{Query{Statistic: "average", Grid: g, Epsilon: one}, `statistic "average"; want median`},
 		{Query{Statistic: Median, Epsilon: one}, "bounds missing; want lower, upper and step"},
 		{Query{Statistic: Median, Grid: g}, "epsilon 0; want a number greater than 0"},

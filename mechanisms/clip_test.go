@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-func histogram(last int64, data []int64) []int64 {
+func histogramOf(last int64, data []int64) []int64 {
 	h := make([]int64, last+1)
 	for _, x := range data {
 		h[x]++

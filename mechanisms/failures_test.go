@@ -34,6 +34,8 @@ func pointsOff(g *Grid, q Query, x int64) int64 {
 		return 7 // if the variance is 0; √40 < 7
 	case q.Statistic == Count || q.Statistic == Outside:
 		return 20 // geometric noise with ε = ½ exceeds this with probability e^{−10}
+	case q.Statistic == Histogram:
+		return 60 // more than four standard deviations of the sum over all buckets
 	}
 	return 0
 }
@@ -51,16 +53,16 @@ func TestManyDuplicates(t *testing.T) {
 	}{
 		{"all equal", []Point{{400, users}}, map[Statistic][]int64{
 			Median: {400}, Quantile: {400}, Quantiles: {400, 400}, Mode: {400}, Mean: {400}, Sum: {400 * users},
-			TrimmedMean: {400}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
+			TrimmedMean: {400}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}, Histogram: {users}}},
 		{"all at an end", []Point{{1000, users}}, map[Statistic][]int64{
 			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, Sum: {1000 * users},
-			TrimmedMean: {1000}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
+			TrimmedMean: {1000}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}, Histogram: {users}}},
 		{"two heaps", []Point{{200, 600_000}, {900, 400_000}}, map[Statistic][]int64{ // trimmed: 500,000 and 300,000 are left
 			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, Sum: {480 * users},
-			TrimmedMean: {462}, Variance: {117_600}, StdDev: {343}, Count: {users}, Outside: {0}}},
+			TrimmedMean: {462}, Variance: {117_600}, StdDev: {343}, Count: {users}, Outside: {0}, Histogram: {users}}},
 		{"two heaps side by side", []Point{{500, 600_000}, {501, 400_000}}, map[Statistic][]int64{
 			Median: {500}, Quantile: {501}, Quantiles: {500, 501}, Mode: {500}, Mean: {500}, Sum: {500_400_000},
-			TrimmedMean: {500}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}}},
+			TrimmedMean: {500}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}, Histogram: {users}}},
 	} {
 		s := NewSample(g, c.points)
 		for _, q := range everyQuery(g) {

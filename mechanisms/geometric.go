@@ -43,7 +43,7 @@ func (q *Query) counting(h header, z noise) (Mechanism, error) {
 // newCounting returns a function that counts the users of a sample whom the query counts.
 func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 	if q.Statistic == Outside {
-		return func(s *Sample) int64 { return s.outside }, nil
+		return func(s *Sample) int64 { return s.outside() }, nil
 	}
 	first, end, err := q.Grid.Between(q.Above, q.Below)
 	if err != nil {

@@ -171,8 +171,8 @@ func TestSample(t *testing.T) {
 	f := func(points []Point, values, upTo []int64, outside int64) {
 		t.Helper()
 		s := NewSample(g, points)
-		if fmt.Sprint(s.values, s.upTo, s.outside) != fmt.Sprint(values, upTo, outside) {
-			t.Errorf("NewSample(%v) = %v %v outside %d", points, s.values, s.upTo, s.outside)
+		if fmt.Sprint(s.values, s.upTo, s.outside()) != fmt.Sprint(values, upTo, outside) {
+			t.Errorf("NewSample(%v) = %v %v outside %d", points, s.values, s.upTo, s.outside())
 		}
 	}
 	f(nil, nil, nil, 0)

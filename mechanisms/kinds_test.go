@@ -15,7 +15,7 @@ func TestKindOfEveryPromise(t *testing.T) {
 	others := map[string]privacy.Kind{
 		"smooth_laplace": privacy.Approximate, "smooth_gaussian": privacy.Approximate,
 		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP,
-		"clipped_gaussian": privacy.ZCDP, "gaussian": privacy.ZCDP,
+		"clipped_gaussian": privacy.ZCDP, "gaussian": privacy.ZCDP, "gaussian_histogram": privacy.ZCDP,
 	}
 	for _, q := range everyQuery(smallGrid(t, 1000)) {
 		want := others[q.Mechanism] // default: pure

@@ -114,7 +114,7 @@ func TestClipIntervalVectors(t *testing.T) {
 			t.Errorf("information %d: %v, ε_t %v; want %v, %v", v.Information, c.division(p), p.interval.Float(), v.division,
 				v.EpsilonT)
 		}
-		h := histogram(v.N, v.Data)
+		h := histogramOf(v.N, v.Data)
 		law := intervalLaw(c, h, p, 1)
 		if len(law) != v.HowMany || len(law) != c.law(sampleOf(g, h), p).size() {
 			t.Errorf("%d intervals, want %d", len(law), v.HowMany)
@@ -159,11 +159,11 @@ func TestMeanVectors(t *testing.T) {
 	for _, x := range v.Laws {
 		c := clippingOf(t, anchored(t, x.N, x.Anchor), x.Epsilon)
 		near(t, fmt.Sprint("law ", x.Data),
-			meanLawOf(c, histogram(x.N, x.Data), c.planFor(big.NewRat(x.Information, 1), 0), 1), x.P)
+			meanLawOf(c, histogramOf(x.N, x.Data), c.planFor(big.NewRat(x.Information, 1), 0), 1), x.P)
 	}
 	for _, x := range v.Own {
 		c := clippingOf(t, anchored(t, x.N, x.Anchor), x.Epsilon)
-		hist := histogram(x.N, x.Data)
+		hist := histogramOf(x.N, x.Data)
 		branches, plans := ownLaw(c, int64(len(x.Data)), 1)
 		if len(x.Branches) != 18 {
 			t.Errorf("%d branches", len(x.Branches))

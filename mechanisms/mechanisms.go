@@ -43,6 +43,8 @@ const (
 	TrimmedMean Statistic = "trimmed_mean"
 	Count       Statistic = "count"
 	Outside     Statistic = "outside"
+	Histogram   Statistic = "histogram"
+	Share       Statistic = "share"
 )
 
 // Public holds what a draw may use in addition to the sample: figures that have already been released.
@@ -65,6 +67,9 @@ type Draw struct {
 	// Clip is the interval that the mechanism found and cut values to, both ends included, as [Query.ClipScale] says; nil:
 	// it looked for none.
 	Clip []int64
+	// Raw and Coarse are the noisy numbers of a [Histogram]: of users in each bucket, and in each group of buckets. They
+	// may be negative. All other figures follow from them.
+	Raw, Coarse []int64
 }
 
 // Mechanism is a checked query. It is immutable and safe for concurrent use.

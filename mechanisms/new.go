@@ -15,6 +15,10 @@ func New(q Query) (Mechanism, error) {
 	if q.Grid == nil {
 		return nil, parameter.Wrong("bounds", "missing", "lower, upper and step")
 	}
+	if len(r.offers) == 0 {
+		return nil, parameter.Wrong("statistic", parameter.Quoted(string(q.Statistic)),
+			"from: with the name of a histogram, which it is computed from")
+	}
 	chosen := r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return q.ZCDP && o.forRho }))]
 	switch at := slices.IndexFunc(r.offers, func(o offer) bool {
 		return q.Mechanism != "" && (o.name == q.Mechanism || o.former == q.Mechanism)
@@ -42,7 +46,8 @@ func (q *Query) check(r row, chosen offer) error {
 	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return err
 	}
-	everybody := []string{"p", "trim", "clip", "above", "below"} // of the mechanisms, if the statistic takes it
+	// Those that all mechanisms take if the statistic does.
+	everybody := []string{"p", "trim", "clip", "above", "below", "buckets", "levels"}
 	for _, p := range Parameters() {
 		switch {
 		case !p.given(q):

@@ -3,6 +3,7 @@ package mechanisms
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -19,6 +20,8 @@ const (
 	Numbers             // a list of decimal numbers, one at least
 	Pair                // a list of two whole numbers of at least 1
 	Word                // one of the parameter's words
+	Whole               // a whole number from 1 to Most
+	Ends                // a list of decimal numbers, or a mapping with a scale
 )
 
 // Span limits a number: it is greater than Over, at least Least and less than Under; "" is no limit.
@@ -54,6 +57,7 @@ type Parameter struct {
 	Required bool
 	Form     Form
 	Span     Span     // of its numbers
+	Most     int64    // of a whole number
 	Words    []string // its possible values
 	// Default is the default, as written in a file. If it is "", Absent says what happens without the parameter.
 	Default, Absent string
@@ -66,10 +70,11 @@ type Parameter struct {
 	text    func(q *Query) string
 }
 
-// Setting is the value of a parameter: numbers, or a word.
+// Setting is the value of a parameter: numbers, or a word, or buckets.
 type Setting struct {
 	Numbers []decimal.Decimal
 	Word    string
+	Buckets *Bucketing
 }
 
 // Set puts a value into a query. The error is an [Error].
@@ -81,6 +86,9 @@ func (p Parameter) Set(q *Query, v Setting) error {
 	}
 	if p.Form == Word && !slices.Contains(p.Words, v.Word) {
 		return parameter.Wrong(p.Name, v.Word, "%s", strings.Join(p.Words, " or "))
+	}
+	if n := v.Numbers; p.Form == Whole && (!n[0].IsInteger() || n[0].Sign() <= 0 || n[0].Cmp(decimal.NewFromInt(p.Most)) > 0) {
+		return parameter.Wrong(p.Name, parameter.Shown(n[0]), "a whole number from 1 to %d", p.Most)
 	}
 	if p.Form == Pair && len(v.Numbers) != 2 {
 		return parameter.Wrong(p.Name, listed(v.Numbers), "two whole numbers, for example %s", p.Example)
@@ -127,6 +135,20 @@ func Parameters() []Parameter {
 			set:   func(q *Query, v Setting) { q.Below = &v.Numbers[0] },
 			given: func(q *Query) bool { return q.Below != nil },
 			text:  func(q *Query) string { return parameter.Shown(*q.Below) }},
+		{Name: "buckets", Required: true, Form: Ends, Example: "{scale: 3}",
+			Meaning: "where the buckets of a histogram end: a list such as `[100, 250, 800]`, or `{scale: 3}` for the buckets " +
+				"of Prometheus' native histograms, of which 2^scale are in each doubling. Finer ones have no more noise in " +
+				"quantiles of many users. Scale 2 is better below 500/ε users, 3 above. A bucket for the values above `upper` " +
+				"is added, and one for each limit of a figure that is computed from it",
+			set:   func(q *Query, v Setting) { q.Buckets = v.Buckets },
+			given: func(q *Query) bool { return q.Buckets != nil },
+			text:  func(q *Query) string { return q.Buckets.String() }},
+		{Name: "levels", Form: Whole, Most: 2, Absent: "2 from 40 buckets on", Example: "1",
+			Meaning: "`2`: groups of neighbouring buckets are counted too, each with half of the ε. With many buckets this " +
+				"makes sums of them more exact",
+			set:   func(q *Query, v Setting) { q.Levels = int(v.Numbers[0].IntPart()) },
+			given: func(q *Query) bool { return q.Levels != 0 },
+			text:  func(q *Query) string { return strconv.Itoa(q.Levels) }},
 		{Name: "tilt", Form: Pair, Span: Span{Least: "1"}, Absent: "by `p`", Example: "[1, 3]",
 			Meaning: "how much the users below and above weigh, for the mechanism `margin`",
 			set: func(q *Query, v Setting) {

@@ -57,7 +57,7 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	}
 	reference := math.Abs(value)
 	switch {
-	case of.family == OfUsers && !q.CountsUsers():
+	case of.family == OfUsers && !q.OfEverybody():
 		reference = max(reference, n/10)
 	case of.width != nil:
 		reference = max(reference, of.width(q.Grid, n)/10)

@@ -19,6 +19,11 @@ type Query struct {
 	Trim decimal.Decimal
 	// Above and Below restrict [Count] to values strictly above and strictly below them. nil means no restriction.
 	Above, Below *decimal.Decimal
+	// Buckets are those of a [Histogram], and Cuts further grid indices at which one of them has to end: those from
+	// which [Free] figures count. Levels is 1 or 2; 0: by the number of buckets.
+	Buckets *Bucketing
+	Cuts    []int64
+	Levels  int
 	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. With ZCDP that of a count is
 	// gaussian. That of a median or quantile depends on the other fields too: with Tilt or Interval it is margin; with
 	// ZCDP or the "adaptive" Prior it is a margin whose tilt follows the number of users; in a tail with few users it may
@@ -62,6 +67,10 @@ func (q Query) Probabilities() []decimal.Decimal {
 
 // CountsUsers reports whether the query is for the number of all users, which other releases of the window may use.
 func (q Query) CountsUsers() bool { return q.Statistic == Count && q.Above == nil && q.Below == nil }
+
+// OfEverybody reports whether the value is the number of all users: that of a histogram is too, but is too noisy for
+// other releases.
+func (q Query) OfEverybody() bool { return q.CountsUsers() || q.Statistic == Histogram }
 
 // measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
 // measure begins as the tapered one.

@@ -19,11 +19,12 @@ type Point struct{ Index, Count int64 }
 // Sample is the multiset of one window's values, with one value for each user. Values beyond the grid count at its
 // ends, and also for [Outside]. It is immutable and safe for concurrent use.
 type Sample struct {
-	values  []int64 // distinct indices in 0..N, ascending
-	upTo    []int64 // upTo[j] users hold values[:j+1]
-	n       int64
-	most    int64 // users at the value that most of them hold
-	outside int64
+	values []int64 // distinct indices in 0..N, ascending
+	upTo   []int64 // upTo[j] users hold values[:j+1]
+	n      int64
+	most   int64 // users at the value that most of them hold
+	under  int64 // users below the grid …
+	over   int64 // … and above it
 
 	once sync.Once
 	sums *smooth.Values // for draws that need sums
@@ -42,8 +43,11 @@ func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 		if p.Count <= 0 {
 			continue
 		}
-		if p.Index < 0 || p.Index > g.last {
-			s.outside += min(p.Count, 1<<40)
+		switch {
+		case p.Index < 0:
+			s.under += min(p.Count, 1<<40)
+		case p.Index > g.last:
+			s.over += min(p.Count, 1<<40)
 		}
 		s.n += min(p.Count, 1<<40) // more than any mechanism accepts, and their sums do not overflow
 		value := min(max(p.Index, 0), g.last)
@@ -69,6 +73,9 @@ func (s *Sample) added() *smooth.Values {
 func byIndex[P ~struct{ Index, Count int64 }](a, b P) int {
 	return cmp.Compare(Point(a).Index, Point(b).Index)
 }
+
+// outside returns how many users hold a value beyond the grid.
+func (s *Sample) outside() int64 { return s.under + s.over }
 
 // Users returns the exact number of users. It is private.
 func (s *Sample) Users() int64 { return s.n }

@@ -63,6 +63,15 @@ func trueCount(q *Query, s *Sample) [][]decimal.Decimal {
 	return [][]decimal.Decimal{{decimal.NewFromInt(count(s))}}
 }
 
+// trueShare has 20 decimals, and is 0 if there are no users.
+func trueShare(q *Query, s *Sample) [][]decimal.Decimal {
+	count, err := newCounting(q)
+	if err != nil || s.n == 0 {
+		return nil
+	}
+	return [][]decimal.Decimal{{decimal.NewFromInt(count(s)).DivRound(decimal.NewFromInt(s.n), 20)}}
+}
+
 // widthOfMean is that of the bounds.
 func widthOfMean(g *Grid, _ float64) float64 {
 	if !g.lower.IsNegative() || !g.upper.IsPositive() {

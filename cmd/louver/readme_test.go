@@ -62,6 +62,10 @@ func mechanismTable(t *testing.T) string {
 				same, seen[string(other)] = append(same, "`"+string(other)+"`"), true
 			}
 		}
+		if len(mechanisms.Available(s)) == 0 {
+			w.AppendRow(table.Row{strings.Join(same, ", "), "none: it is computed `from:` a `histogram`"})
+			continue
+		}
 		some := []string{}
 		for _, name := range mechanisms.Available(s) {
 			marked := "`" + name + "`" + promiseMark(t, s, name)
@@ -92,7 +96,8 @@ func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
 	q := mechanisms.Query{Statistic: s, Mechanism: name, Epsilon: decimal.New(1, -1), Grid: grid}
 	for _, p := range mechanisms.Parameters() {
 		if p.Required && p.Takes(s) {
-			if err := p.Set(&q, mechanisms.Setting{Numbers: []decimal.Decimal{decimal.New(1, -1)}}); err != nil {
+			tenth := mechanisms.Setting{Numbers: []decimal.Decimal{decimal.New(1, -1)}, Buckets: &mechanisms.Bucketing{Native: true}}
+			if err := p.Set(&q, tenth); err != nil {
 				t.Fatal(err)
 			}
 		}

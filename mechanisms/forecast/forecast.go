@@ -117,7 +117,7 @@ func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i i
 	switch {
 	case !m.Counts():
 		b.Error95 = math.NaN() // it is compared with the value, which is unknown here
-	case q.CountsUsers():
+	case q.OfEverybody():
 		value = float64(public.Users)
 	}
 	q.ExpectedUsers = public.Users

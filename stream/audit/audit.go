@@ -70,6 +70,9 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 		a.found.fault(EntryUnreadable, at, "%v", err)
 		return
 	}
+	if unlike := e.Uncomputed(); unlike != "" {
+		a.found.fault(FigureDiffers, at, "%s: %s", e.Name(), unlike)
+	}
 	a.outputs.expect(e, records)
 	a.checkpoints.prove(at, e, value)
 	if a.Learner != nil {

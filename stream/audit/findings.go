@@ -37,6 +37,8 @@ const (
 	WatchDiffers = "watch_differs" // another instance looked or was armed than follows from the earlier entries
 
 	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
+
+	FigureDiffers = "figure_differs" // a figure does not follow from the numbers of the histogram that it is computed from
 )
 
 // Fault is one discrepancy.

@@ -1,14 +1,19 @@
 package config
 
 import (
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
 )
 
-// Series describes the values that a stream releases for each group, in the order of the configuration.
+// Series describes the values that a stream releases for each group: those of its releases, and then those that are
+// computed from them, both in the order of the configuration.
 func (s *Stream) Series() (all []record.Series) {
 	for _, r := range s.Releases {
 		all = append(all, r.Series(s.Unit)...)
+	}
+	for _, f := range s.Free {
+		all = append(all, f.Series(s.Unit))
 	}
 	return all
 }
@@ -38,6 +43,9 @@ func (r Release) Series(unit string) (all []record.Series) {
 	one := record.Series{Statistic: string(r.Query.Statistic.Each()), Mechanism: r.Mechanism.Name(),
 		Unit:    r.Query.Statistic.Unit(unit),
 		Epsilon: promise.Epsilon, Delta: promise.Delta}
+	if b := mechanisms.Buckets(r.Mechanism); b != nil {
+		one.Buckets = record.NewBuckets(r.Query.Grid, b)
+	}
 	p := r.Query.Probabilities()
 	for i, name := range r.Names() {
 		one.Name = name

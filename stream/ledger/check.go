@@ -18,7 +18,7 @@ func (e Entry) check() error {
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a total",
 			len(e.Price), len(e.Releases), len(e.Groups))
 	}
-	if err := e.checkSteps(); err != nil {
+	if err := errors.Join(e.checkSteps(), e.checkHistograms()); err != nil {
 		return fail("%w", err)
 	}
 	for _, g := range e.Groups {
@@ -62,8 +62,9 @@ func (e Entry) checkWindow() error {
 		return fail("%w", err)
 	}
 	for _, r := range e.Releases {
-		if r.Name == "" || r.Epsilon.Sign() <= 0 {
-			return fail("release %q has epsilon %s; want a name and more than 0", r.Name, r.Epsilon)
+		if r.Name == "" || r.Epsilon.Sign() <= 0 && r.From == "" || r.From != "" && !r.Epsilon.IsZero() {
+			return fail("release %q has epsilon %s; want a name and more than 0, or 0 if it is computed from another one",
+				r.Name, r.Epsilon)
 		}
 	}
 	return nil

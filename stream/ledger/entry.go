@@ -121,8 +121,8 @@ func (e Entry) Charge() (budget.Charge, error) {
 	return c, err
 }
 
-// WithholdBelow withholds, in every group whose value of the release `count` is below minimum, all values but that one.
-// The withheld values are dropped, but remain charged.
+// WithholdBelow withholds, in every group whose value of the release `count` is below minimum, all values but that one,
+// and histograms with the figures from them: roll-ups add those up. The withheld values are dropped, but remain charged.
 func (e *Entry) WithholdBelow(count string, minimum int64) {
 	for c, r := range e.Releases {
 		if r.Name != count {
@@ -135,7 +135,7 @@ func (e *Entry) WithholdBelow(count string, minimum int64) {
 			}
 			group.Reason = record.TooFewUsers
 			for i := range group.Values {
-				if i != c {
+				if of := e.Releases[i]; i != c && of.Buckets == nil && of.From == "" {
 					group.Values[i] = Value{}
 				}
 			}

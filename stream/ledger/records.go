@@ -24,10 +24,18 @@ func (e Entry) Records() ([]record.Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
+	histograms, err := e.histograms()
+	if err != nil {
+		return nil, err
+	}
 	out := make([]record.Record, 0, e.Size())
 	for _, g := range e.Groups {
 		for i := range e.Releases {
-			r, err := e.record(e.figure(g, i))
+			f := e.figure(g, i)
+			if h := histograms[i]; h != nil && f.Value != nil {
+				f.Buckets = h.distribution(e.Releases[i].Buckets.Ends, *g.Values[i].Numbers)
+			}
+			r, err := e.record(f)
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +87,7 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 		Stream: e.Stream, Group: g.Name, Release: r.Name,
 		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
 		DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
-		Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
+		From: r.From, Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
 		Status: record.OK, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
 		StreamSpent: optionalDigits(e.Standing.StreamSpent),
 		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),

@@ -38,13 +38,22 @@ type Value struct {
 	// Clip is the interval that values were cut to before they were added up, both ends included. It is nil if none was
 	// found.
 	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
-	// Interval is the paid value interval, Smoothed the free estimate from this and earlier releases. Each is nil if
+	// Interval is the paid value interval, or that of a figure from a histogram, Smoothed the free estimate from this and earlier releases. Each is nil if
 	// there is none.
 	Interval *Interval `json:"interval,omitempty"`
 	Smoothed *Smoothed `json:"smoothed,omitempty"`
+	// Numbers are those of a histogram; nil for all else.
+	Numbers *Numbers `json:"numbers,omitempty"`
 }
 
-// Interval is a paid interval that holds the true statistic with probability Level.
+// Numbers are the noisy numbers of a histogram: of users in each bucket, and in each group of buckets. The counts that
+// are shown follow from them.
+type Numbers struct {
+	Raw    []int64 `json:"raw"`
+	Coarse []int64 `json:"coarse,omitempty"`
+}
+
+// Interval is an interval that holds the true statistic with probability Level.
 type Interval struct {
 	Level decimal.Decimal `json:"level"`
 	Low   decimal.Decimal `json:"low"`

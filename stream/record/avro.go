@@ -57,7 +57,8 @@ func avroObject(name, namespace string, fields []field) avroRecord {
 	r := avroRecord{Type: "record", Name: name, Namespace: namespace}
 	types := map[kind]any{ofText: "string", ofTime: map[string]string{"type": "long", "logicalType": "timestamp-millis"},
 		ofNumber:  "double",
-		ofInteger: "long", ofBoolean: "boolean", ofList: map[string]string{"type": "array", "items": "double"}}
+		ofInteger: "long", ofBoolean: "boolean", ofList: map[string]string{"type": "array", "items": "double"},
+		ofWholes: map[string]string{"type": "array", "items": "long"}}
 	for _, f := range fields {
 		t := types[f.kind]
 		if f.kind == ofObject {
@@ -82,8 +83,21 @@ func EncodeAvro(record []byte) ([]byte, error) {
 	if err := decodeNumbers(record, &v); err != nil {
 		return nil, err
 	}
+	if ends := endsIn(v); len(ends) > 0 {
+		setEnds(v, ends[:len(ends)-1])
+	}
 	return schema.Encode(v)
 }
+
+// endsIn returns the ends of a histogram's buckets, or nil. In JSON the last one is null, because that bucket has no
+// end. Avro leaves it out, so that items are numbers.
+func endsIn(v map[string]any) []any {
+	buckets, _ := v["buckets"].(map[string]any)
+	ends, _ := buckets["le"].([]any)
+	return ends
+}
+
+func setEnds(v map[string]any, ends []any) { v["buckets"].(map[string]any)["le"] = ends }
 
 // AvroReader reads the output records of one writer's schema.
 type AvroReader struct {
@@ -129,6 +143,9 @@ func (r *AvroReader) JSON(datum []byte) ([]byte, error) {
 	}
 	if len(rest) > 0 {
 		return nil, fmt.Errorf("%d bytes follow the record", len(rest))
+	}
+	if ends := endsIn(v); ends != nil {
+		setEnds(v, append(ends, nil))
 	}
 	for _, name := range r.optional {
 		if v[name] == nil {

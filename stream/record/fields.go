@@ -17,6 +17,7 @@ const (
 	ofInteger kind = "integer"
 	ofBoolean kind = "boolean"
 	ofList    kind = "list" // of numbers
+	ofWholes  kind = "list of integers"
 	ofObject  kind = "object"
 )
 
@@ -58,6 +59,9 @@ func objectFields(object *yaml.Node) (fields []field, err error) {
 		err := node.Decode(&p)
 		if err == nil {
 			f.kind, f.nullable, err = p.kind()
+		}
+		if err == nil && f.kind == ofList && p.Items.Type == "integer" {
+			f.kind = ofWholes
 		}
 		if err == nil && f.kind == ofObject {
 			f.fields, err = objectFields(node)

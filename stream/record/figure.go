@@ -71,6 +71,9 @@ type Figure struct {
 	BudgetSpent *json.Number    `json:"budget_epsilon_spent"`
 	BudgetLimit json.Number     `json:"budget_epsilon_limit"`
 	BudgetLeft  int64           `json:"budget_windows_left"`
+	// Only histograms have buckets, and only figures that are computed from one say from which.
+	Buckets *Distribution `json:"buckets,omitempty"`
+	From    string        `json:"from,omitempty"`
 	// Only watches, figures that are published on change and running totals have these.
 	Since    *time.Time   `json:"since,omitempty"`
 	Changed  *bool        `json:"changed,omitempty"` // only figures on change, even where they are withheld
@@ -81,7 +84,7 @@ type Figure struct {
 	Final    *bool        `json:"final,omitempty"` // even where they are withheld
 }
 
-// Interval is a paid interval.
+// Interval is an interval that was paid for, or that of a figure from a histogram.
 type Interval struct {
 	Level json.Number `json:"level"`
 	Low   json.Number `json:"low"`

@@ -48,6 +48,7 @@ type property struct {
 	Enum        []any
 	Const       any
 	Ref         string `yaml:"$ref"`
+	Items       struct{ Type any }
 }
 
 // describe appends a row for each property of an object's schema.

@@ -14,4 +14,11 @@ type Series struct {
 	// the draw.
 	Epsilon decimal.Decimal `json:"epsilon"`
 	Delta   decimal.Decimal `json:"delta,omitzero"`
+	// Buckets are those of a histogram; nil for all else.
+	Buckets *Buckets `json:"buckets,omitempty"`
+	// From is the histogram of the same window that the values are computed from, at no cost; "" if they are drawn. Above
+	// and Below are the limits of such a share or count.
+	From  string           `json:"from,omitempty"`
+	Above *decimal.Decimal `json:"above,omitempty"`
+	Below *decimal.Decimal `json:"below,omitempty"`
 }

@@ -40,6 +40,9 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 			v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(drawn.Low),
 				High: d.scale.Decimal(drawn.High)}
 		}
+		if drawn.Raw != nil {
+			v.Numbers = &ledger.Numbers{Raw: drawn.Raw, Coarse: drawn.Coarse}
+		}
 		if c := drawn.Clip; c != nil {
 			v.Clip = &[2]decimal.Decimal{d.clips.Decimal(c[0]), d.clips.Decimal(c[1])}
 		}

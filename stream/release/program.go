@@ -24,7 +24,7 @@ type program struct {
 	schedule windows.Schedule
 	draws    []draw
 	steps    []step          // the stream's alarms and figures on change
-	releases []record.Series // what the draws release, in the order of the configuration
+	releases []record.Series // what the draws release, in the order of the configuration, and what is computed from it
 	price    []budget.Item
 	random   io.Reader // the source of all noise: crypto/rand, except in tests
 }
@@ -36,6 +36,9 @@ func newProgram(e control.Edition) *program {
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, newDraw(r, len(p.releases)))
 		p.releases = append(p.releases, r.Series(s.Unit)...)
+	}
+	for _, f := range s.Free {
+		p.releases = append(p.releases, f.Series(s.Unit))
 	}
 	return p
 }
@@ -95,5 +98,5 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 	if least := p.stream.MinUsers; least != nil {
 		e.WithholdBelow(least.Release, least.Count)
 	}
-	return nil
+	return e.Compute()
 }

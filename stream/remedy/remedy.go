@@ -104,7 +104,7 @@ func (f figure) remedy() (r Remedy, ok bool) {
 // epsilon returns a larger ε that is enough. A count of users that is noise has none: nobody knows for how many users it
 // would have to be enough.
 func (f figure) epsilon() (decimal.Decimal, bool) {
-	if f.users <= 0 || f.query.CountsUsers() {
+	if f.users <= 0 || f.query.OfEverybody() {
 		return decimal.Decimal{}, false
 	}
 	with := func(epsilon decimal.Decimal) mechanisms.Query {
@@ -144,7 +144,7 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	}
 	value := f.value
 	switch {
-	case q.CountsUsers():
+	case q.OfEverybody():
 		value = float64(n)
 	case (m.Counts() || q.Statistic == mechanisms.Sum) && f.users > 0: // it grows with the users
 		value *= float64(n) / float64(f.users)

@@ -232,6 +232,12 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			names = append(names, name)
 		}
 	}
+	for _, f := range s.Free {
+		if f.Name == t.Release {
+			return config.Release{}, fmt.Errorf("%s: release %s is computed from a histogram, and no alert is written for "+
+				"those; want a release with an epsilon, or a watch in the streams file", t, t.Release)
+		}
+	}
 	for _, w := range s.OnChange {
 		if w.Name == t.Release {
 			return config.Release{},

@@ -43,6 +43,9 @@ func (s source) known(want selection) error {
 					add(of.Name, g, name)
 				}
 			}
+			for _, f := range of.Free {
+				add(of.Name, g, f.Name)
+			}
 			for _, w := range of.Steps() {
 				add(of.Name, g, w.Name)
 			}

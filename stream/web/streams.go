@@ -58,6 +58,8 @@ type releaseInfo struct {
 	Hold *int64 `json:"hold_seconds"`
 	// Total says of what periods a running total is; null for everything else, or if unknown.
 	Total *totalInfo `json:"total"`
+	// From is the histogram that the figure is computed from, or "".
+	From string `json:"from,omitempty"`
 }
 
 // totalInfo says when a running total begins anew, and how often it has a new value.
@@ -189,7 +191,7 @@ func declared(s *config.Stream) streamInfo {
 }
 
 // releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for
-// each total, watch and release on change.
+// each figure from a histogram, total, watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	series := s.Series()
 	for _, r := range s.Releases {
@@ -199,6 +201,12 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 				Above: optional(r.Query.Above), Below: optional(r.Query.Below),
 				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
 		}
+	}
+	for _, f := range s.Free {
+		x := f.Series(s.Unit)
+		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(x.Above),
+			Below: optional(x.Below), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
+			Delta: exactly(x.Delta), From: x.From})
 	}
 	for _, x := range s.StepSeries() {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism,
@@ -249,7 +257,8 @@ func (s *streamInfo) learn(f *figure) {
 	}
 	if !known {
 		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P,
-			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil})
+			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil,
+			From: r.From})
 	}
 	if !s.Declared && r.MaxWindows != nil { // watches and figures on change look at everybody, and have none
 		s.MaxWindows = r.MaxWindows

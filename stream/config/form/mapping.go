@@ -43,6 +43,10 @@ func (f Form) read(n Node, to any) (m Mapping, ok bool) {
 				_, written := m.Values[k.Only.Key]
 				told[k.Only.Key] = !written
 			}
+		case m.has(k.Unless):
+			if given {
+				v.Refuse("it has no place beside %s; remove it", k.Unless)
+			}
 		case given:
 			k.Value.read(v, to)
 		case k.Required && !m.bad:
@@ -54,6 +58,12 @@ func (f Form) read(n Node, to any) (m Mapping, ok bool) {
 		}
 	}
 	return m, n.source.refused == before
+}
+
+// has reports whether a key is given.
+func (m Mapping) has(key string) bool {
+	_, given := m.Values[key]
+	return given
 }
 
 // places finds the places of a mapping's keys.
@@ -130,8 +140,11 @@ func (f Form) belongs(m Mapping, name string) bool {
 	return slices.ContainsFunc(f, func(k Key) bool { return k.Name == name && f.applies(m, k) })
 }
 
-// word returns the value of another key of the mapping, or its default.
+// word returns the value of another key of the mapping, or its default; "" if a key takes its place.
 func (f Form) word(m Mapping, name string) string {
+	if m.has(f.key(name).Unless) {
+		return ""
+	}
 	if v, ok := m.Values[name]; ok {
 		text, _ := v.Text()
 		return text

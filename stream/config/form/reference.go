@@ -41,6 +41,8 @@ func (f Form) reference(b *strings.Builder, path, title string) {
 // otherwise says what happens without the key.
 func (k Key) otherwise() string {
 	switch {
+	case k.Required && k.Unless != "":
+		return "required without " + code(k.Unless)
 	case k.Required:
 		return "required"
 	case k.Fallback != "":
@@ -51,6 +53,9 @@ func (k Key) otherwise() string {
 
 func (k Key) told() string {
 	text := sentence(k.Meaning)
+	if k.Unless != "" && !k.Required {
+		text = fmt.Sprintf("Not with %s. %s", code(k.Unless), text)
+	}
 	if k.Only.Key != "" {
 		var words []string
 		for _, w := range k.Only.Is {

@@ -31,6 +31,8 @@ func (f Form) schema() Schema {
 			}
 			conditions = append(conditions, Schema{"if": k.Only.schema(), "then": then})
 			continue
+		case k.Unless != "":
+			conditions = append(conditions, k.instead())
 		case k.Required:
 			required = append(required, k.Name)
 		}
@@ -44,6 +46,15 @@ func (f Form) schema() Schema {
 	s := Schema{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 	if len(conditions) > 0 {
 		s["allOf"] = conditions
+	}
+	return s
+}
+
+// instead says that a mapping has the key or the one in place of it.
+func (k Key) instead() Schema {
+	s := Schema{"if": Schema{"required": []string{k.Unless}}, "then": Schema{"properties": Schema{k.Name: false}}}
+	if k.Required {
+		s["else"] = Schema{"required": []string{k.Name}}
 	}
 	return s
 }

@@ -25,7 +25,7 @@ var minUsersForm = form.Form{
 }
 
 // check checks that the release counts users, among those that are drawn in every window.
-func (m *minUsersNode) check(releases []config.Release) {
+func (m *minUsersNode) check(releases []config.Release, free []config.Free) {
 	const want = "want the name of a count release without above and below"
 	v := m.Values["release"]
 	for _, r := range releases {
@@ -36,6 +36,13 @@ func (m *minUsersNode) check(releases []config.Release) {
 			v.Refuse("%q does not count all users of a window; %s", r.Name, want)
 		}
 		return
+	}
+	for _, f := range free {
+		if f.Name == m.Release {
+			v.Refuse("%q is computed from a histogram, and its noise is that of many buckets; %s that has an epsilon of its own",
+				f.Name, want)
+			return
+		}
 	}
 	var names []string
 	for _, r := range releases {

@@ -35,7 +35,7 @@ var (
 )
 
 var changeForm = form.Form{
-	{Name: "publish", Fallback: everyWindow, Only: quantiles, Example: onChange,
+	{Name: "publish", Fallback: everyWindow, Only: quantiles, Unless: "from", Example: onChange,
 		Meaning: "when the figure is drawn. `on_change`: a test looks at every window, and a group's value is drawn " +
 			"anew once it has changed by more than `tolerance`. Until then its records repeat the last value. It is " +
 			"not part of the cost of a window, and counts everybody",

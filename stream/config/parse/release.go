@@ -17,6 +17,7 @@ type releaseNode struct {
 	form.Mapping
 	changeKeys
 	totalKeys
+	histogramKeys
 	sound bool // it has no faults of its own
 }
 
@@ -26,15 +27,21 @@ var releaseForm = append(form.Form{
 		Value:   form.Into(figureName(), func(r *releaseNode, v string) { r.Name = v })},
 	{Name: "statistic", Required: true, Example: "median",
 		Meaning: "what is computed from the users' values. `count`: the number of users. `outside`: the number of " +
-			"users whose value lies beyond the bounds",
+			"users whose value lies beyond the bounds. `histogram`: the numbers of users in `buckets`. `share`: the share of " +
+			"the users above a limit, `from` a histogram",
 		Value: form.Into(statistic(),
 			func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
-	{Name: "epsilon", Required: true, Example: "0.05",
+	{Name: "from", Absent: "drawn for itself", Example: "latency",
+		Meaning: "the name of a histogram of this stream. The figure is computed from it and costs nothing. It is a " +
+			"`quantile`, `median`, `share`, `count`, `outside` or `mode`, has an honest interval or error, and is withheld " +
+			"with the histogram",
+		Value: form.Into(form.Prose(), func(r *releaseNode, v string) { r.from = v })},
+	{Name: "epsilon", Required: true, Unless: "from", Example: "0.05",
 		Meaning: "what one draw costs a user, in ε. A window costs this once for each of the `max_groups`. There is " +
 			"no default",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
 			func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
-	{Name: "mechanism", Absent: "the statistic's own", Example: "margin",
+	{Name: "mechanism", Absent: "the statistic's own", Unless: "from", Example: "margin",
 		Meaning: "how the figure is drawn. `deploy/STATISTICS.md` says which mechanisms each statistic has. A count is " +
 			"drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more exact. " +
 			"But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of δ. " +
@@ -54,9 +61,19 @@ func parameters() (keys form.Form) {
 		if len(p.Statistics) > 0 {
 			k.Only = form.When{Key: "statistic", Is: texts(p.Statistics)}
 		}
+		if drawn := !slices.Contains([]string{"p", "above", "below"}, p.Name); drawn && mayBeFree(p.Statistics) {
+			k.Unless = "from"
+		}
 		keys = append(keys, k)
 	}
 	return keys
+}
+
+// mayBeFree reports whether any of the statistics that take a parameter may be computed from a histogram.
+func mayBeFree(statistics []mechanisms.Statistic) bool {
+	return len(statistics) == 0 || slices.ContainsFunc(statistics, func(s mechanisms.Statistic) bool {
+		return slices.Contains(mechanisms.FreeStatistics(), s)
+	})
 }
 
 // parameter reads the value of a parameter.
@@ -81,6 +98,14 @@ func parameter(p mechanisms.Parameter) form.Value {
 	case mechanisms.Word:
 		return form.Into(form.OneOf(p.Words...),
 			func(r *releaseNode, v string) { set(r, mechanisms.Setting{Word: v}) })
+	case mechanisms.Whole:
+		return form.Into(form.WholeUpTo("", p.Most), func(r *releaseNode, v int64) {
+			set(r, mechanisms.Setting{Numbers: []decimal.Decimal{decimal.NewFromInt(v)}})
+		})
+	case mechanisms.Ends:
+		return form.Into(ends(p), func(r *releaseNode, v mechanisms.Bucketing) {
+			set(r, mechanisms.Setting{Buckets: &v})
+		})
 	}
 	return form.Into(single(p), func(r *releaseNode, v decimal.Decimal) {
 		set(r, mechanisms.Setting{Numbers: []decimal.Decimal{v}})
@@ -118,6 +143,12 @@ func release() form.Kind[releaseNode] {
 		r.checkChange()
 		r.checkTotal()
 	})
+}
+
+// free reports whether the release is computed from a histogram.
+func (r *releaseNode) free() bool {
+	_, given := r.Values["from"]
+	return given
 }
 
 // draw makes the mechanism of a sound release, on the stream's grid.

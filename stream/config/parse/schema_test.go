@@ -123,6 +123,7 @@ func rightFiles(t *testing.T) map[string]string {
 	}
 	return map[string]string{"right": right, "full": full, "least": least, "rest": rest,
 		"watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady), "totals": withTotals(today, revenue),
+		"histogram": withHistogram(shape, ofShape...), "levels": withHistogram(listed),
 		"deploy/streams.yaml": string(deployed)}
 }
 

@@ -137,9 +137,10 @@ func (s *streamNode) complete() {
 		return
 	}
 	s.checkGroups()
+	checkSize(&s.Stream, s.Values["releases"])
 	s.makeWatches()
 	if s.minUsers != nil {
-		s.minUsers.check(s.Releases)
+		s.minUsers.check(s.Releases, s.Free)
 	}
 	if s.maxWindows != nil {
 		s.maxWindows.makeRule(s.Window)
@@ -156,18 +157,22 @@ func streamName() form.Kind[string] {
 // drawReleases makes the mechanisms of the releases, and sets those apart that are published on change. Where the
 // budget adds up ρ, other mechanisms are better by default.
 func (s *streamNode) drawReleases() {
-	seen := map[string]bool{}
+	seen, from := map[string]bool{}, histograms{&s.Stream, s.releases}
 	for _, r := range s.releases {
 		if seen[r.Name] && r.Name != "" {
 			r.Refuse("the name %q is taken by another release; choose another name", r.Name)
 		}
 		seen[r.Name] = true
+		if r.free() {
+			continue
+		}
 		r.Query.ZCDP = s.Budget != nil && s.Budget.Delta.IsPositive()
 		if r.since != "" {
 			s.totals = append(s.totals, r)
 			continue
 		}
 		if r.sound && s.Grid != nil {
+			r.Query.Cuts = from.cuts(r.Name)
 			r.draw(&s.Stream)
 		}
 		if r.publish == onChange {
@@ -176,6 +181,7 @@ func (s *streamNode) drawReleases() {
 			s.Releases = append(s.Releases, r.Release)
 		}
 	}
+	from.compute()
 }
 
 func (s *streamNode) checkGroups() {
@@ -206,6 +212,9 @@ func (s *streamNode) makeWatches() {
 	}
 	for _, r := range slices.Concat(s.changes, s.totals) {
 		taken[r.Name] = "a release"
+	}
+	for _, f := range s.Free {
+		taken[f.Name] = "a release"
 	}
 	for _, w := range s.watches {
 		if by := taken[w.Name]; by != "" && w.Name != "" {

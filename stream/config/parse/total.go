@@ -36,7 +36,7 @@ func units() (all []string) {
 }
 
 var totalForm = form.Form{
-	{Name: "since", Absent: "figures of single windows", Only: totalled, Example: "midnight",
+	{Name: "since", Absent: "figures of single windows", Only: totalled, Unless: "from", Example: "midnight",
 		Meaning: "makes it a running total: of users, or of what they add, so far in the `hour`, since `midnight` or " +
 			"`monday`, or in the `month`. Each window has a new value, and all of them together cost `epsilon` once a " +
 			"period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",

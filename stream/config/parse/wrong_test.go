@@ -272,7 +272,7 @@ var wrongEdits = []struct{ old, new, want string }{
 		`24: streams[checkout].releases[p90]: the name "p90" is taken by another release; choose another name`},
 	{p50, `{name: p50, epsilon: 0.05}`,
 		`23: streams[checkout].releases[p50].statistic: missing; want median, quantile, quantiles, mode, mean, sum, ` +
-			`trimmed_mean, variance, stddev, count or outside`},
+			`trimmed_mean, variance, stddev, count, outside, histogram or share`},
 	{p50, `{name: p50, statistic: median}`,
 		`23: streams[checkout].releases[p50].epsilon: missing; add it, for example epsilon: 0.05 (what one draw costs a ` +
 			`user, in ε)`},
@@ -287,7 +287,7 @@ var wrongEdits = []struct{ old, new, want string }{
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, trim: 0.1}`,
 		`23: streams[checkout].releases[p50].trim: median has no trim; remove it, or use statistic: trimmed_mean`},
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, above: 3}`,
-		`23: streams[checkout].releases[p50].above: median has no above; remove it, or use statistic: count`},
+		`23: streams[checkout].releases[p50].above: median has no above; remove it, or use statistic: count or share`},
 	{p50, `{name: p50, statistic: mode, epsilon: 0.05, tilt: [1, 2]}`,
 		`23: streams[checkout].releases[p50].tilt: mode has no tilt; remove it, or use statistic: median or quantile`},
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, delta: 0.001}`,
@@ -301,8 +301,9 @@ var wrongEdits = []struct{ old, new, want string }{
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, calibration: loose}`,
 		`23: streams[checkout].releases[p50].calibration: "loose"; want tight or published`},
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, colour: red}`,
-		`23: streams[checkout].releases[p50].colour: unknown key; want name, statistic, epsilon, mechanism, delta, p, ` +
-			`trim, clip, above, below, tilt, calibration, beta, gamma, interval, publish, tolerance, watch_epsilon, at_most, since, zone, update or max_total`},
+		`23: streams[checkout].releases[p50].colour: unknown key; want name, statistic, from, epsilon, mechanism, delta, p, ` +
+			`trim, clip, above, below, buckets, levels, tilt, calibration, beta, gamma, interval, publish, tolerance, ` +
+			`watch_epsilon, at_most, since, zone, update or max_total`},
 	{`p: 0.9, epsilon: 0.05`, `epsilon: 0.05`,
 		`24: streams[checkout].releases[p90].p: missing; add it, for example p: 0.99 (which quantile)`},
 	{`p: 0.9, epsilon: 0.05`, `p: 90, epsilon: 0.05`,

@@ -42,6 +42,7 @@ type streamReport struct {
 	Day          *lossReport     `json:"day"`            // nil if windows are further apart
 	Advanced     *lossReport     `json:"day_with_delta"` // nil if the budget has a δ, or if one saves nothing
 	Releases     []releaseReport `json:"releases"`
+	Free         []freeReport    `json:"free,omitempty"`
 	Watches      []watchReport   `json:"watches,omitempty"`
 	OnChange     []changeReport  `json:"on_change,omitempty"`
 	Totals       []totalReport   `json:"totals,omitempty"`
@@ -88,6 +89,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		}
 		x.Releases = append(x.Releases, described)
 	}
+	x.Free = describeFree(s)
 	for _, w := range s.Alarms {
 		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
 	}
@@ -138,6 +140,7 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 			return err
 		}
 	}
+	printFree(w, s.Free)
 	if s.Shape != "" && s.Users > 0 {
 		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the shape.")
 	}

@@ -41,7 +41,9 @@ func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, 
 	app := &App{Context: ctx, In: in, Out: out, Err: errOut, Build: build(p.Version)}
 	helped := false
 	var line everyCommand
-	statistics := statisticNames(mechanisms.Statistics())
+	statistics := statisticNames(slices.DeleteFunc(mechanisms.Statistics(), func(s mechanisms.Statistic) bool {
+		return len(mechanisms.Available(s)) == 0 // it is computed, and not drawn
+	}))
 	parser, err := kong.New(&line,
 		kong.Embed(p.Commands()),
 		kong.Name("louver"),
@@ -137,7 +139,9 @@ func lineError(err error) error {
 		if strings.HasPrefix(what, "<") && command != nil {
 			what = command.Name
 		}
-		if meant := parse.MeantStatistic(got); what == "--statistic" && meant != "" {
+		if meant := parse.MeantStatistic(got); what == "--statistic" && meant == got {
+			return fmt.Errorf("%s %s is only computed from a histogram; want --statistic histogram with --buckets", what, got)
+		} else if what == "--statistic" && meant != "" {
 			return fmt.Errorf("%s %s is not a statistic; did you mean %s?", what, got, meant)
 		}
 		return fmt.Errorf("%s %s; want %s", what, got, english.WordSeries(strings.Split(words, ","), "or"))

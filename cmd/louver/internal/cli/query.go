@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -50,6 +51,8 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 		kind, placeholder = []Number(nil), "X,X"
 	case mechanisms.Word:
 		kind, placeholder = "", strings.Join(p.Words, "|")
+	case mechanisms.Ends:
+		kind, placeholder = (*Buckets)(nil), "X,X|scale:N"
 	}
 	help := p.Meaning
 	if !strings.HasPrefix(help, "`") { // a value begins in lower case
@@ -58,6 +61,14 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
 	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind),
 		Tag: reflect.StructTag(tag)}
+}
+
+// exampleOf is a value of a parameter's flag.
+func exampleOf(p mechanisms.Parameter) string {
+	if p.Form == mechanisms.Ends {
+		return "scale:3"
+	}
+	return strings.Trim(p.Example, "[]")
 }
 
 // FlagOf returns the name of a parameter's flag.
@@ -77,8 +88,33 @@ func (f QueryFlags) Given(p mechanisms.Parameter) (v mechanisms.Setting, given b
 		}
 	case string:
 		v.Word = x
+	case *Buckets:
+		v.Buckets = (*mechanisms.Bucketing)(x)
 	}
-	return v, v.Numbers != nil || v.Word != ""
+	return v, v.Numbers != nil || v.Word != "" || v.Buckets != nil
+}
+
+// Buckets are those of a histogram on the command line: 100,250,800 or scale:3.
+type Buckets mechanisms.Bucketing
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (b *Buckets) UnmarshalText(text []byte) error {
+	if scale, native := strings.CutPrefix(string(text), "scale:"); native {
+		n, err := strconv.Atoi(scale)
+		if err != nil {
+			return fmt.Errorf("%q; want scale:3, or ends such as 100,250,800", text)
+		}
+		b.Native, b.Scale = true, n
+		return nil
+	}
+	for end := range strings.SplitSeq(string(text), ",") {
+		d, err := form.ParseNumber(end)
+		if err != nil {
+			return err
+		}
+		b.Ends = append(b.Ends, d)
+	}
+	return nil
 }
 
 // Number is an exact decimal on the command line.
@@ -100,7 +136,7 @@ func (f QueryFlags) Query() (mechanisms.Query, error) {
 		switch {
 		case !given && p.Required && p.Takes(q.Statistic):
 			return q, fmt.Errorf("--statistic %s without --%s; want --%s, such as --%s %s", q.Statistic, FlagOf(p.Name),
-				FlagOf(p.Name), FlagOf(p.Name), strings.Trim(p.Example, "[]"))
+				FlagOf(p.Name), FlagOf(p.Name), exampleOf(p))
 		case !given || set[p.Name]:
 			continue
 		}

@@ -66,6 +66,9 @@ func namesOf(s *config.Stream) (names []string) {
 	for _, r := range s.Releases {
 		names = append(names, r.Names()...)
 	}
+	for _, f := range s.Free {
+		names = append(names, f.Name)
+	}
 	for _, x := range s.Steps() {
 		names = append(names, x.Name)
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
 )
 
 // draws makes draws from one sample as text. It is safe for concurrent use.
@@ -98,6 +100,9 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 		line, err := json.Marshal(d.object(drawn))
 		return append(append(lines, line...), '\n'), err
 	}
+	if drawn.Raw != nil {
+		return d.buckets(lines, drawn), nil
+	}
 	for i, v := range drawn.Values {
 		if d.names != nil {
 			lines = append(append(lines, d.names[i]...), '=')
@@ -112,6 +117,27 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 	return lines, nil
 }
 
+// buckets appends a line for each bucket of a histogram: its end, and the number of users that is shown.
+func (d *draws) buckets(lines []byte, drawn mechanisms.Draw) []byte {
+	x := d.distribution(drawn)
+	for i, n := range x.Count {
+		end := "+Inf"
+		if x.Ends[i] != nil {
+			end = x.Ends[i].String()
+		}
+		lines = fmt.Appendf(lines, "le=%s %d\n", end, n)
+	}
+	return lines
+}
+
+// distribution returns what a record would say of the buckets.
+func (d *draws) distribution(drawn mechanisms.Draw) *record.Distribution {
+	b := mechanisms.Buckets(d.mechanism)
+	noise := mechanisms.HistogramNoise(d.mechanism.Name(), d.query.Epsilon.InexactFloat64(), b.Levels())
+	counts := b.Estimate(drawn.Raw, drawn.Coarse, noise, 1).Counts()
+	return record.NewDistribution(record.NewBuckets(d.query.Grid, b).Ends, drawn.Raw, drawn.Coarse, counts)
+}
+
 // text writes a value.
 func (d *draws) text(value int64) string { return d.scale.Text(value) }
 
@@ -122,9 +148,10 @@ type drawn struct {
 	Epsilon   json.Number `json:"epsilon"`
 	Delta     json.Number `json:"delta"`
 	*drawnValue
-	Values   []drawnValue   `json:"values,omitempty"` // of quantiles
-	Interval *drawnInterval `json:"interval,omitempty"`
-	Clip     []json.Number  `json:"clip,omitempty"`
+	Values   []drawnValue         `json:"values,omitempty"` // of quantiles
+	Interval *drawnInterval       `json:"interval,omitempty"`
+	Clip     []json.Number        `json:"clip,omitempty"`
+	Buckets  *record.Distribution `json:"buckets,omitempty"`
 }
 
 type drawnValue struct {
@@ -158,6 +185,9 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		out.Values = values
 	} else {
 		out.drawnValue = &values[0]
+	}
+	if from.Raw != nil {
+		out.Buckets = d.distribution(from)
 	}
 	if q.Interval != nil {
 		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)),

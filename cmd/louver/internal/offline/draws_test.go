@@ -47,6 +47,21 @@ func TestRepeatCounts(t *testing.T) {
 	}
 }
 
+// A histogram has a line for each bucket; the last one holds what is above the bounds.
+func TestHistogram(t *testing.T) {
+	args := []string{"--lower", "0", "--upper", "100", "--step", "1", "--epsilon", "1000", "--statistic", "histogram"}
+	got := release(t, "1 2 3 40 70 170", append(args, "--buckets", "2,50")...)
+	if want := "le=2 2\nle=50 2\nle=100 1\nle=+Inf 1\n"; got != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+	got = release(t, "1 2 3 40 70 170", append(args, "--buckets", "scale:0", "--json")...)
+	const want = `"buckets":{"le":[0,1,2,4,8,16,32,64,100,null],"raw":[0,1,1,1,0,0,0,1,1,1],"coarse":[],"groups":0,` +
+		`"count":[0,1,1,1,0,0,0,1,1,1]}}`
+	if !strings.Contains(got, want) {
+		t.Errorf("got %s; want %s", got, want)
+	}
+}
+
 type closedPipe struct{}
 
 var errPipe = errors.New("broken pipe")

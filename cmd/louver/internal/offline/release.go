@@ -36,7 +36,7 @@ func (ReleaseCommand) Help() string {
 be compressed with gzip.
 
 Prints one line for each draw: the value; with --interval the value and the ends of the interval. Several quantiles have
-a line each, such as p99=812.
+a line each, such as p99=812, and so have the buckets of a histogram, such as "le=250 41".
 
   louver release --statistic median --epsilon 0.5 \
     --lower 0 --upper 100 --step 1 <ages.txt

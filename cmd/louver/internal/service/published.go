@@ -86,7 +86,7 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 func (p *published) begin(topic string, since time.Time) time.Time {
 	series := 0
 	for _, s := range p.streams {
-		series += len(s.Groups) * (len(s.Releases) + len(s.OnChange))
+		series += len(s.Groups) * (len(s.Releases) + len(s.Free) + len(s.OnChange))
 	}
 	windows := time.Duration(web.Windows(historyBytes, series))
 	now := time.Now()

@@ -1,0 +1,9 @@
+// Package histogram computes what a private histogram says. It knows the public buckets, and the noisy numbers that
+// were drawn for them. Everything here is post-processing of public figures and costs nothing.
+//
+// buckets.go and native.go divide a grid into buckets. estimate.go turns the drawn numbers into the least-variance
+// estimate of each bucket, and project.go into counts that are never negative. band.go says how far a figure may be
+// off. evidence.go says how many users too many noise alone does not make.
+//
+// Package mechanisms draws the numbers.
+package histogram

@@ -1,0 +1,123 @@
+package parse
+
+import (
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// A histogram is drawn like any release. Figures from it are computed, so they have no ε. They decide where its buckets
+// must end.
+
+// histograms are those among the releases of a stream, and what is computed from them.
+type histograms struct {
+	of       *config.Stream
+	releases []releaseNode
+}
+
+// cuts returns where the buckets of a histogram must end for the figures that are computed from it.
+func (h histograms) cuts(histogram string) (all []int64) {
+	for i := range h.releases {
+		r := &h.releases[i]
+		if !r.sound || !r.free() || r.from != histogram {
+			continue
+		}
+		r.Query.Grid = h.of.Grid
+		cuts, err := r.Query.FreeCuts()
+		if err != nil {
+			refuse(r.Mapping, err)
+			r.sound = false
+		}
+		all = append(all, cuts...)
+	}
+	return all
+}
+
+// compute makes the figures that are computed from histograms.
+func (h histograms) compute() {
+	for i := range h.releases {
+		r := &h.releases[i]
+		if !r.sound || !r.free() || h.of.Grid == nil {
+			continue
+		}
+		of := h.source(r)
+		if of == nil || of.Mechanism == nil { // it was refused
+			continue
+		}
+		r.Query.Grid = h.of.Grid
+		figure, err := mechanisms.NewFree(r.Query, mechanisms.Buckets(of.Mechanism))
+		if err != nil {
+			refuse(r.Mapping, err)
+			continue
+		}
+		h.of.Free = append(h.of.Free, config.Free{Name: r.Name, From: of, Query: r.Query, Figure: figure,
+			Where: r.Where})
+	}
+}
+
+// source returns the histogram that a release is computed from, or refuses it.
+func (h histograms) source(r *releaseNode) *config.Release {
+	v := r.Values["from"]
+	var names []string
+	for i := range h.releases {
+		of := &h.releases[i]
+		switch {
+		case of.Query.Statistic == mechanisms.Histogram:
+			names = append(names, of.Name)
+		case of.Name == r.from && of.free():
+			v.Refuse("%q is itself computed from %q; want the name of a histogram", r.from, of.from)
+			return nil
+		case of.Name == r.from:
+			v.Refuse("%q is a %s; want the name of a histogram", r.from, of.Query.Statistic)
+			return nil
+		}
+	}
+	for i := range h.of.Releases {
+		if h.of.Releases[i].Name == r.from {
+			return &h.of.Releases[i]
+		}
+	}
+	switch near := form.Nearest(r.from, names); {
+	case near != "":
+		v.Refuse("%q is not a release of this stream; did you mean %q?", r.from, near)
+	case len(names) == 0:
+		v.Refuse("%q is not a release of this stream; add a release of statistic: histogram", r.from)
+	default:
+		v.Refuse("%q is not a release of this stream; want %s", r.from, form.List(names, "or"))
+	}
+	return nil
+}
+
+// An entry of the ledger holds the numbers of all groups of a window. At most half of what a broker takes in a record is
+// used, because numbers may be longer than they usually are.
+const (
+	mostEntry   = 512 << 10
+	numberBytes = 6
+	figureBytes = 160
+)
+
+// checkSize refuses histograms whose windows do not fit into an entry of the ledger.
+func checkSize(s *config.Stream, at form.Node) {
+	numbers := 0
+	var largest *config.Release
+	for i := range s.Releases {
+		r := &s.Releases[i]
+		b := mechanisms.Buckets(r.Mechanism)
+		if b == nil {
+			continue
+		}
+		numbers += b.Len() + b.Groups()
+		if largest == nil || b.Len() > mechanisms.Buckets(largest.Mechanism).Len() {
+			largest = r
+		}
+	}
+	if largest == nil {
+		return
+	}
+	figures := len(s.Releases) + len(s.Free)
+	if size := len(s.Groups) * (numbers*numberBytes + figures*figureBytes); size > mostEntry {
+		at.Refuse("%d buckets of %q in %s make an entry of about %d kB in the ledger for each window; "+
+			"want at most %d kB: fewer buckets or groups", mechanisms.Buckets(largest.Mechanism).Len(), largest.Name,
+			form.Plural(len(s.Groups), "group"), size>>10, mostEntry>>10)
+	}
+}

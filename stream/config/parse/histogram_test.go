@@ -1,0 +1,133 @@
+package parse
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/mechanisms"
+)
+
+// shape and listed are histograms without mistakes, and ofShape are figures from the first.
+const (
+	shape  = "{name: shape, statistic: histogram, buckets: {scale: 3}, epsilon: 0.05}"
+	listed = "{name: shape, statistic: histogram, buckets: [100, 250, 800], levels: 2, epsilon: 0.05}"
+)
+
+var ofShape = []string{"{name: tail, statistic: quantile, p: 0.99, from: shape}",
+	"{name: slower, statistic: share, above: 800.5, from: shape}", "{name: peak, statistic: mode, from: shape}",
+	"{name: quick, statistic: count, below: 90, from: shape}", "{name: mid, statistic: median, from: shape}"}
+
+// withHistogram is right with a histogram, and figures from it, in place of the median.
+func withHistogram(histogram string, figures ...string) string {
+	return strings.Replace(right, p50, strings.Join(append([]string{histogram}, figures...), "\n      - "), 1)
+}
+
+func TestHistogram(t *testing.T) {
+	f := parse(t, withHistogram(shape, ofShape...))
+	s := f.Streams[0]
+	if len(s.Releases) != 4 || len(s.Free) != 5 {
+		t.Fatalf("%d releases and %d figures from a histogram; want 4 and 5", len(s.Releases), len(s.Free))
+	}
+	b := mechanisms.Buckets(s.Releases[0].Mechanism)
+	if b.Len() != 114 || b.Groups() != 11 { // 112, and those that end at 800 and 89
+		t.Errorf("%d buckets in %d groups; want 114 in 11", b.Len(), b.Groups())
+	}
+	for _, end := range []int64{800, 89} {
+		if _, found := b.EndAt(end); !found {
+			t.Errorf("no bucket ends at %d", end)
+		}
+	}
+	// 0.05 for the histogram as for the median before: figures from it are free.
+	now := time.Now()
+	if got, want := f.Payer(f.Budgets[0], now).InAnyDay(), parse(t, right); got.Epsilon.Cmp(
+		want.Payer(want.Budgets[0], now).InAnyDay().Epsilon) != 0 {
+		t.Errorf("ε %s in any day; want that of the file with a median", got.Epsilon)
+	}
+	var names []string
+	for _, one := range s.Series() {
+		if one.From != "" && (one.From != "shape" || !one.Epsilon.IsZero()) {
+			t.Errorf("%s is from %q, for ε %s", one.Name, one.From, one.Epsilon)
+		}
+		names = append(names, one.Name)
+	}
+	if got := strings.Join(names, " "); got != "shape p90 users slow tail slower peak quick mid" {
+		t.Errorf("the figures are %s", got)
+	}
+	again, err := Definition(s.Definition)
+	if err != nil || len(again.Free) != 5 || mechanisms.Buckets(again.Releases[0].Mechanism).Len() != 114 {
+		t.Errorf("%+v, %v; want the same from the stream's definition", again, err)
+	}
+}
+
+func TestHistogramWithDelta(t *testing.T) {
+	text := strings.Replace(withHistogram(shape, ofShape...), "epsilon: 24,", "epsilon: 24, delta: 0.000001,", 1)
+	s := parse(t, text).Streams[0]
+	if got := s.Releases[0].Mechanism.Name(); got != "gaussian_histogram" || s.Free[0].Series("ms").Mechanism != got {
+		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got, s.Free[0].Series("ms").Mechanism)
+	}
+}
+
+func TestWrongHistograms(t *testing.T) {
+	const name = "streams[checkout].releases"
+	for _, c := range []struct{ old, new, want string }{
+		{"buckets: {scale: 3}", "buckets: {scale: 6}", name + "[shape].buckets.scale: 6; want a whole number from 0 to 5"},
+		{"buckets: {scale: 3}", "buckets: 800", name + "[shape].buckets: 800; want a list such as [100, 250, 800], or {scale: 3}"},
+		{"buckets: {scale: 3}", "buckets: [100, 0.5]",
+			name + "[shape].buckets: 0.5; want a point of the grid, for example 0 or 1"},
+		{"buckets: {scale: 3}", "buckets: [100, 50]", name + "[shape].buckets: 50; want ends that ascend: 100 is before it"},
+		{"buckets: {scale: 3}", "buckets: [100, 90000]",
+			name + "[shape].buckets: 90000; want a number within the bounds, 0 to 60000"},
+		{"buckets: {scale: 3}, ", "", name + "[shape].buckets: missing; add it, for example buckets: {scale: 3} (where the " +
+			"buckets of a histogram end)"},
+		{"buckets: {scale: 3}, ", "buckets: {scale: 3}, levels: 3, ", name + "[shape].levels: 3 is too many; want at most 2"},
+		{"from: shape}\n      - {name: slower", "from: shap}\n      - {name: slower",
+			name + `[tail].from: "shap" is not a release of this stream; did you mean "shape"?`},
+		{"from: shape}\n      - {name: slower", "from: p90}\n      - {name: slower",
+			name + `[tail].from: "p90" is a quantile; want the name of a histogram`},
+		{"from: shape}\n      - {name: slower", "from: mid}\n      - {name: slower",
+			name + `[tail].from: "mid" is itself computed from "shape"; want the name of a histogram`},
+		{"p: 0.99, from: shape", "p: 0.99, from: shape, epsilon: 0.1",
+			name + "[tail].epsilon: it has no place beside from; remove it"},
+		{"p: 0.99, from: shape", "p: 0.99, from: shape, interval: 0.9",
+			name + "[tail].interval: it has no place beside from; remove it"},
+		{"p: 0.99, from: shape", "p: 0.99, from: shape, publish: on_change",
+			name + "[tail].publish: it has no place beside from; remove it"},
+		{"statistic: quantile, p: 0.99, from", "statistic: mean, from",
+			name + `[tail].statistic: "mean"; want one that a histogram answers: quantile, median, share, count, outside or mode`},
+		{"statistic: mode, from: shape", "statistic: share, above: 5, epsilon: 0.01",
+			name + `[peak].statistic: "share"; want from: with the name of a histogram, which it is computed from`},
+		{"statistic: share, above: 800.5,", "statistic: share,",
+			name + "[slower]: above missing; want the value above which users count"},
+		{"above: 800.5", "above: 60000", name + "[slower].above: 60000; want less than 60000, the highest value: nobody is above that"},
+		{"statistic: histogram,", "statistic: histogram, publish: on_change,",
+			name + "[shape].publish: histogram has no publish; remove it, or use statistic: median or quantile"},
+		{"release: users", "release: quick", `min_users.release: "quick" is computed from a histogram, and its noise is that ` +
+			"of many buckets; want the name of a count release without above and below that has an epsilon of its own"},
+		{"{name: peak,", "{name: users,", `the name "users" is taken by another release; choose another name`},
+	} {
+		text := withHistogram(shape, ofShape...)
+		if n := strings.Count(text, c.old); n != 1 {
+			t.Fatalf("%q occurs %d times", c.old, n)
+		}
+		_, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
+		}
+	}
+}
+
+func TestHistogramTooLarge(t *testing.T) {
+	var groups []string
+	for i := range 900 {
+		groups = append(groups, fmt.Sprint("g", i))
+	}
+	text := strings.Replace(withHistogram(shape), "groups: [eu, us, ap]", "groups: ["+strings.Join(groups, ", ")+"]", 1)
+	_, err := File("s.yaml", []byte(text), noVariables)
+	const want = `releases: 112 buckets of "shape" in 900 groups make an entry of about 1211 kB in the ledger for each ` +
+		"window; want at most 512 kB: fewer buckets or groups"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v; want %s", err, want)
+	}
+}

@@ -1,0 +1,197 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/histogram"
+	"github.com/louver/louver/stream/record"
+)
+
+// Histogram is a histogram of an entry, as far as it is the same in all groups.
+type Histogram struct {
+	Name    string
+	Grid    *mechanisms.Grid
+	Buckets *histogram.Buckets
+	Noise   histogram.Noise
+	free    []freeFigure
+}
+
+// freeFigure is a figure that is computed from it, and its place among the releases.
+type freeFigure struct {
+	at     int
+	figure *mechanisms.Free
+}
+
+// histogramAt returns the histogram that the i-th release describes, with the figures that are computed from it. It is
+// nil if that is none.
+func (e Entry) histogramAt(i int) (*Histogram, error) {
+	r := e.Releases[i]
+	if r.Buckets == nil {
+		return nil, nil
+	}
+	g, buckets, err := r.Buckets.Open()
+	if err != nil {
+		return nil, fmt.Errorf("release %q: %w", r.Name, err)
+	}
+	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets,
+		Noise: mechanisms.HistogramNoise(r.Mechanism, r.Epsilon.InexactFloat64(), buckets.Levels())}
+	for at, f := range e.Releases {
+		if f.From != r.Name {
+			continue
+		}
+		q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Above: f.Above, Below: f.Below, Grid: g}
+		if f.P != nil && q.Statistic != mechanisms.Median {
+			q.P = []decimal.Decimal{*f.P}
+		}
+		figure, err := mechanisms.NewFree(q, buckets)
+		if err != nil {
+			return nil, fmt.Errorf("release %q: %w", f.Name, err)
+		}
+		h.free = append(h.free, freeFigure{at, figure})
+	}
+	return h, nil
+}
+
+// histograms returns those of an entry, each at the place of its release, and nil at all other places.
+func (e Entry) histograms() ([]*Histogram, error) {
+	all := make([]*Histogram, len(e.Releases))
+	for i := range e.Releases {
+		var err error
+		if all[i], err = e.histogramAt(i); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Compute fills in the figures that follow from the histograms of an entry, in every group. A quantile or a mode is
+// withheld where the histogram shows nobody. The same entry gives the same figures.
+func (e *Entry) Compute() error {
+	all, err := e.histograms()
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name(), err)
+	}
+	for i, h := range all {
+		if h == nil {
+			continue
+		}
+		for g := range e.Groups {
+			group := &e.Groups[g]
+			if len(group.Values) == 0 {
+				continue
+			}
+			n := group.Values[i].Numbers
+			if err := h.fits(n); err != nil {
+				return fmt.Errorf("%s: release %q: %w", e.Name(), h.Name, err)
+			}
+			if h.compute(h.estimate(*n), group.Values) {
+				group.Reason = record.TooFewUsers
+			}
+		}
+	}
+	return nil
+}
+
+// compute fills in the figures that an estimate gives. withheld says that one of them is.
+func (h *Histogram) compute(e *histogram.Estimate, values []Value) (withheld bool) {
+	for _, f := range h.free {
+		v, ok := f.figure.Of(e)
+		if !ok {
+			values[f.at], withheld = Value{}, true
+			continue
+		}
+		values[f.at] = Value{Value: &v.Value, Error95: v.Error95, Quality: string(v.Quality)}
+		if v.Low != nil {
+			values[f.at].Interval = &Interval{Level: mechanisms.FreeLevel, Low: *v.Low, High: *v.High}
+		}
+	}
+	return withheld
+}
+
+func (h *Histogram) estimate(n Numbers) *histogram.Estimate {
+	return h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, 1)
+}
+
+// fits checks that there is a number for each bucket and each group of buckets.
+func (h *Histogram) fits(n *Numbers) error {
+	if n == nil {
+		return errors.New("it has no numbers")
+	}
+	if len(n.Raw) != h.Buckets.Len() || len(n.Coarse) != h.Buckets.Groups() {
+		return fmt.Errorf("%d numbers and %d of groups; want %d and %d", len(n.Raw), len(n.Coarse), h.Buckets.Len(),
+			h.Buckets.Groups())
+	}
+	return nil
+}
+
+// checkHistograms checks what the releases say of histograms, and that each has its numbers.
+func (e Entry) checkHistograms() error {
+	for _, r := range e.Releases {
+		if r.From != "" && !slices.ContainsFunc(e.Releases, func(of record.Series) bool {
+			return of.Name == r.From && of.Buckets != nil
+		}) {
+			return fmt.Errorf("release %q is computed from %q, which is no histogram of the entry", r.Name, r.From)
+		}
+	}
+	all, err := e.histograms()
+	if err != nil {
+		return err
+	}
+	for i, h := range all {
+		if h == nil {
+			continue
+		}
+		for _, g := range e.Groups {
+			if len(g.Values) == 0 {
+				continue
+			}
+			if g.Values[i].Value == nil {
+				return errors.New("a histogram is withheld; only whole windows are")
+			}
+			if err := h.fits(g.Values[i].Numbers); err != nil {
+				return fmt.Errorf("release %q of group %q: %w", h.Name, g.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Uncomputed says which figure of an entry does not follow from the numbers of its histogram; "" for none.
+func (e Entry) Uncomputed() string {
+	again := e
+	again.Groups = slices.Clone(e.Groups)
+	for g := range again.Groups {
+		again.Groups[g].Values = slices.Clone(e.Groups[g].Values)
+	}
+	all, err := e.histograms()
+	if err == nil {
+		err = again.Compute()
+	}
+	if err != nil {
+		return err.Error()
+	}
+	for g, group := range e.Groups {
+		for i, v := range group.Values {
+			want := again.Groups[g].Values[i]
+			if h := all[i]; h != nil {
+				n, off := h.estimate(*v.Numbers).Users()
+				want.Value, want.Error95 = new(decimal.NewFromInt(n)), Error(off)
+			}
+			if (Drawn{Figure: v}).Equal(Drawn{Figure: want}) {
+				continue
+			}
+			return fmt.Sprintf("%q of group %q is not what the numbers of the histogram give", e.Releases[i].Name, group.Name)
+		}
+	}
+	return ""
+}
+
+// distribution returns what a record says of the buckets.
+func (h *Histogram) distribution(ends []decimal.Decimal, n Numbers) *record.Distribution {
+	return record.NewDistribution(ends, n.Raw, n.Coarse, h.estimate(n).Counts())
+}
