@@ -60,7 +60,7 @@ func TestWatchLines(t *testing.T) {
 		{true, 80, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50    812 ms          40th–60th percentile     useful
   eu/average  95.5 ms         no public error          -
-  ap/p50    withheld        budget_exhausted
+  ap/p50    withheld        the budget is exhausted
   eu/users  10410 users     ± 150                    useful
   eu/p50    too noisy to read: about 880 users or ε 0.085 would do
 `},
@@ -70,7 +70,7 @@ func TestWatchLines(t *testing.T) {
   eu/average
       95.5 ms         no public error          -
   ap/p50
-      withheld        budget_exhausted
+      withheld        the budget is exhausted
   eu/users
       10410 users     ± 150                    useful
   eu/p50

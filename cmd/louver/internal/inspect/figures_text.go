@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -65,7 +66,10 @@ func (l *watchLines) print(r outputs.Record) error {
 		window += "  incomplete: part of the input was lost"
 	}
 	columns := strings.TrimRight(figureColumns(r), " ")
-	if r.Value != nil && r.Quality == record.Quality(mechanisms.Noise) { // the value would only mislead
+	switch {
+	case r.Value == nil && r.Reason != nil:
+		columns = text.Pad("withheld", 14, ' ') + "  " + cmp.Or(reasons[*r.Reason], *r.Reason)
+	case r.Value != nil && r.Quality == record.Quality(mechanisms.Noise): // the value would only mislead
 		if columns = "too noisy to read"; l.remedy(r) != "" {
 			columns += ":" + l.remedy(r)[1:]
 		}
@@ -81,6 +85,10 @@ func (l *watchLines) print(r outputs.Record) error {
 	_, err := fmt.Fprintln(l.out, line)
 	return err
 }
+
+// reasons say in words why a figure is withheld.
+var reasons = map[string]string{record.BudgetExhausted: "the budget is exhausted", record.TooFewUsers: "too few users",
+	record.NotArmed: "not armed again yet"}
 
 // remedy says what would make a figure readable that is only noise.
 func (l *watchLines) remedy(r outputs.Record) string {
