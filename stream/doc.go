@@ -38,9 +38,11 @@
 //  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part]
 //     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts and
 //     marks go to the partition of the partials that belongs to the stream's budget.
+//     Streams of one topic that differ only behind the bags, in releases and outputs, share them; what is written is
+//     written for each.
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
 //     the window's parts together; a user who is in several of them counts as if all records had been in one. Its Sample
-//     holds values and how many users have each, and no hashes.
+//     holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.

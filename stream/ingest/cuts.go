@@ -175,6 +175,9 @@ func (p *cuts) cut(ctx context.Context) error {
 	}
 	end := int64(-1)
 	for _, r := range p.routes {
+		if r.follows != nil {
+			continue
+		}
 		through, ok := r.due(now.UnixNano())
 		if !ok {
 			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // so that the answer is there in time

@@ -24,7 +24,7 @@ type output struct {
 	flushAt time.Time
 	queue   []txn.Record // parts and marks not sent yet
 	bytes   int
-	unseen  int // records added since the last check of the bags' size
+	unseen  int // records that may be added until the next check of the bags' size
 }
 
 // flushEvery is the time between two writes of parts. A restart rereads about that much.
@@ -37,6 +37,9 @@ func (p *output) flush(ctx context.Context) error {
 	all := now.After(p.flushAt) || p.crowded()
 	flushed := false
 	for _, r := range p.routes {
+		if r.follows != nil {
+			continue
+		}
 		for r.reached(position) {
 			if err := p.mark(ctx, r, r.cuts[0].offset); err != nil {
 				return err
@@ -73,7 +76,13 @@ const (
 
 // unchecked is how many records may be added to the bags before their size is checked.
 func (p *output) unchecked() int {
-	return max(1, min(relieveEvery, relieveBags/max(1, len(p.routes))))
+	bags := 0
+	for _, r := range p.routes {
+		if r.follows == nil {
+			bags++
+		}
+	}
+	return max(1, min(relieveEvery, relieveBags/max(1, bags)))
 }
 
 // relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may
@@ -84,6 +93,9 @@ func (p *output) relieve(ctx context.Context, to int64) error {
 		return nil
 	}
 	for _, r := range p.routes {
+		if r.follows != nil {
+			continue
+		}
 		if err := p.mark(ctx, r, to); err != nil {
 			return err
 		}
@@ -102,23 +114,33 @@ func (p *output) crowded() bool {
 	return all > p.BagBytes && own*int64(partitions) >= all
 }
 
-// mark queues what a route has collected below to, followed by its mark. It sends along the way.
+// mark queues what a route and those that follow it have collected below to, followed by their marks. It sends along the
+// way.
 func (p *output) mark(ctx context.Context, r *route, to int64) error {
-	origin := windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: p.at.Number}
+	origin := windows.Origin{Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
 	mark, err := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64), func(part windows.Part) error {
-		for _, message := range part.Messages(messageBytes) {
-			p.put(r, message)
-			p.Metrics.PartBytes.WithLabelValues(r.stream.Name).Add(float64(len(message)))
+		for _, r := range r.all() {
+			part.Stream, part.Epoch = r.stream.Name, r.edition
+			for _, message := range part.Messages(messageBytes) {
+				p.put(r, message)
+				p.Metrics.PartBytes.WithLabelValues(r.stream.Name).Add(float64(len(message)))
+			}
+			if err := p.sendIfMuch(ctx); err != nil {
+				return err
+			}
 		}
-		return p.sendIfMuch(ctx)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	p.put(r, mark.Message())
+	for _, r := range r.all() {
+		mark.Stream, mark.Epoch = r.stream.Name, r.edition
+		p.put(r, mark.Message())
+	}
 	if r.finished() {
-		p.lanes = lanes(p.routes)
+		p.sort()
 	}
 	return p.sendIfMuch(ctx)
 }
@@ -157,8 +179,9 @@ func (p *output) holds() {
 	for _, l := range p.lanes {
 		var h held
 		for _, r := range l {
-			h.windows += len(r.bags)
-			h.bytes += r.bytes()
+			of := heldOf(r)
+			h.windows += of.windows
+			h.bytes += of.bytes
 		}
 		p.hold(l[0].stream.Name, p.at, h)
 	}

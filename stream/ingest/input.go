@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,10 +22,17 @@ type input struct {
 	reader   *fetch.Reader
 	routes   []*route
 	lanes    []lane // the routes that take events
+	leading  []lane // without those that follow others
 	base     int64
 	id       string // the topic's id; "" if unknown
 	former   string // the id of the previous topic of this name
 	reported int64  // records below were already seen before a restart
+}
+
+// sort finds the lanes.
+func (p *input) sort() {
+	p.lanes = lanes(p.routes)
+	p.leading = leading(p.lanes)
 }
 
 // position is the reader's position plus the base.
@@ -49,10 +57,12 @@ func (p *input) routeAt(r *route) at {
 	return at{p.at, progress.StreamKey(r.stream.Name, r.edition)}
 }
 
-// held reports whether a route's windows wait because the broker was away.
+// held reports whether a route's windows wait because the broker was away, or those of one that follows it.
 func (p *input) held(r *route) bool {
-	_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
-	return time.Now().Before(until)
+	return slices.ContainsFunc(r.all(), func(r *route) bool {
+		_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
+		return time.Now().Before(until)
+	})
 }
 
 // again says for what a route's windows wait; nil if they do not.

@@ -161,7 +161,7 @@ func (p *partition) open(ctx context.Context) error {
 			begin, known = first, true
 		}
 	}
-	p.lanes = lanes(p.routes)
+	p.sort()
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
 	if _, err := p.renewed(ctx, 0); err != nil {
 		return err
@@ -178,6 +178,8 @@ func (p *partition) open(ctx context.Context) error {
 			return err
 		}
 	}
+	follow(p.lanes)
+	p.sort()
 	p.cuts.vanished()
 	p.progressed()
 	p.Health.Opened(p.at)
@@ -217,13 +219,13 @@ func (p *partition) close() {
 // the bags first. A page can unpack to any size, so bags and copies are also written in the middle of it.
 func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	offset := rec.Offset + p.base
-	if p.out.unseen++; p.out.unseen >= p.out.unchecked() {
-		p.out.unseen = 0
+	if p.out.unseen--; p.out.unseen < 0 {
+		p.out.unseen = p.out.unchecked()
 		if err := p.out.relieve(ctx, offset); err != nil {
 			return err
 		}
 	}
-	for _, l := range p.lanes {
+	for _, l := range p.leading {
 		for _, r := range l {
 			for r.reached(offset) {
 				if err := p.out.mark(ctx, r, r.cuts[0].offset); err != nil {
@@ -241,6 +243,19 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			continue
 		}
 		r.fresh.count(v)
+		if v.rejected != 0 || v.late {
+			p.copy(r, rec, v)
+		}
+	}
+	if p.copies.bytes >= queueBytes {
+		return p.copies.send(ctx)
+	}
+	return nil
+}
+
+// copy queues copies of a bad or late record for the streams that want one.
+func (p *partition) copy(leader *route, rec *fetch.Record, v verdict) {
+	for _, r := range leader.all() {
 		switch {
 		case v.rejected != 0 && r.stream.Rejects != "":
 			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String())
@@ -248,10 +263,6 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			p.copies.add(r.stream.Late, rec, r.stream.Name, "late")
 		}
 	}
-	if p.copies.bytes >= queueBytes {
-		return p.copies.send(ctx)
-	}
-	return nil
 }
 
 // keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.

@@ -24,7 +24,14 @@ type report struct {
 func (p *report) page() {
 	m := p.Metrics
 	for _, r := range p.routes {
-		name, c := r.stream.Name, r.counted()
+		if r.follows == nil {
+			r.page = page{r.counted(), r.fresh}
+			r.fresh = tally{}
+		}
+	}
+	for _, r := range p.routes {
+		name, of := r.stream.Name, &r.leader().page
+		c := of.counts
 		m.Events.WithLabelValues(name).Add(float64(c.events))
 		m.Late.WithLabelValues(name).Add(float64(c.late))
 		m.Superseded.WithLabelValues(name).Add(float64(c.superseded))
@@ -34,8 +41,7 @@ func (p *report) page() {
 				m.Rejected.WithLabelValues(name, codec.Reason(reason).String()).Add(float64(n))
 			}
 		}
-		r.traffic.add(r.fresh)
-		r.fresh = tally{}
+		r.traffic.add(of.fresh)
 	}
 	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())

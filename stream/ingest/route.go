@@ -21,6 +21,10 @@ type route struct {
 	hasher   *windows.Hasher
 	decoding *decoding // other routes of the partition may share it
 
+	// Routes that would have the same bags have them once: see follow.go.
+	follows   *route   // whose bags these are too; nil: the route has its own
+	followers []*route // whose bags are those of this route
+
 	bags map[int64]*slot // by the start of their slice
 	last *slot           // the slot of the previous event: most events need no look-up
 
@@ -35,6 +39,7 @@ type route struct {
 	counts  counts
 	traffic *traffic
 	fresh   tally // of this page, for traffic
+	page    page  // what followers have had too
 }
 
 // sayAgain is how often an idle route repeats its mark, in case the log has lost it.
@@ -191,6 +196,7 @@ func (r *route) reached(position int64) bool { return len(r.cuts) > 0 && positio
 // records below to. flush returns the mark that follows them. If to is the next cut, the mark cuts its windows.
 func (r *route) flush(to int64, origin windows.Origin, partitions int,
 	write func(windows.Part) error) (mark windows.Mark, err error) {
+	now := time.Now()
 	origin.From, origin.To = r.from, max(r.from, to)
 	mark = windows.Mark{Origin: origin, Partitions: partitions, Lost: r.lost, After: r.through, Through: r.through}
 	if !r.marked.IsZero() {
@@ -213,7 +219,10 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int,
 			return mark, err
 		}
 	}
-	r.from, r.through, r.lost, r.last, r.marked = origin.To, mark.Through, 0, nil, time.Now()
+	r.last = nil
+	for _, f := range r.all() {
+		f.from, f.through, f.lost, f.marked = origin.To, mark.Through, 0, now
+	}
 	return mark, nil
 }
 

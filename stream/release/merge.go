@@ -13,14 +13,21 @@ import (
 
 // merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
 // reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
-// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join has
-// walks look at them.
+// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join, if it
+// is not nil, has walks look at them.
 func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
-	merged = windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
-		Policy: p.stream.Contribution, Window: w, Hasher: ps.Hasher}, ps.MergeBytes)
-	join(merged)
+	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w,
+		Hasher: ps.Hasher}
 	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
+	if join == nil && ps.last.of(spec, held) {
+		return ps.last.merged, false, nil
+	}
+	ps.last = mergedParts{}
+	merged = windows.NewMerger(spec, ps.MergeBytes)
+	if join != nil {
+		join(merged)
+	}
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {
 		// This window loses what the partition sent. But it is still released: the schedule is public.
@@ -66,7 +73,54 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 		}
 		lost = lost || slices.ContainsFunc(missing, own)
 	}
-	return merged, lost || len(bad) > 0, nil
+	lost = lost || len(bad) > 0
+	if !lost && join == nil && len(ps.programs) > 1 {
+		ps.last = mergedParts{spec, written(held), merged}
+	}
+	return merged, lost, nil
+}
+
+// mergedParts are the last parts that were merged. Streams of one topic that differ in their releases alone write the
+// same parts. Then their windows have the same sample, which is made once. Each stream still draws its own noise from it
+// and is charged for itself.
+type mergedParts struct {
+	spec   windows.BagSpec
+	parts  []writtenPart // in any order
+	merged *windows.Merger
+}
+
+// writtenPart names what a part holds, whichever stream it is for: 16 random bytes name each writing of parts, which has
+// one for each slice.
+type writtenPart struct {
+	attempt   [16]byte
+	partition int
+	slice     int64
+}
+
+func written(held []*windows.Held) []writtenPart {
+	parts := make([]writtenPart, len(held))
+	for i, h := range held {
+		parts[i] = writtenPart{h.Attempt, h.Partition, h.Slice.Start}
+	}
+	return parts
+}
+
+// of reports whether these are the parts, merged in this way.
+func (m *mergedParts) of(spec windows.BagSpec, held []*windows.Held) bool {
+	if m.merged == nil || len(held) != len(m.parts) || spec.Window != m.spec.Window || spec.Policy != m.spec.Policy ||
+		spec.MaxGroups != m.spec.MaxGroups || spec.Hasher != m.spec.Hasher || !slices.Equal(spec.Groups, m.spec.Groups) {
+		return false
+	}
+	have := map[writtenPart]bool{}
+	for _, p := range m.parts {
+		have[p] = true
+	}
+	for _, p := range written(held) {
+		if !have[p] {
+			return false
+		}
+	}
+	return true
 }
 
 // load reads the messages of parts from the log and passes each part's payload to take, or the error that makes it

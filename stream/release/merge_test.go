@@ -3,6 +3,7 @@ package release
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +75,7 @@ func TestMergeReadsAgain(t *testing.T) {
 				if state := d.parts.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
 					t.Fatalf("the window stands at %+v", state)
 				}
-				merged, lost, err := d.parts.merge(t.Context(), p, w, func(*windows.Merger) {})
+				merged, lost, err := d.parts.merge(t.Context(), p, w, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -96,4 +97,57 @@ func TestMergeReadsAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Two streams whose parts were written together have one sample. It is made anew if a part is another one, or if not
+// everybody counts.
+func TestTheSamePartsAreMergedOnce(t *testing.T) {
+	p, q := programOf(t, tumbling), programOf(t, strings.Replace(tumbling, "- name: s", "- name: t", 1))
+	d := newDecider(t, p, zap.NewNop())
+	d.takes(p, q)
+	d.parts.gather.Follow(q.stream.Name, q.epoch, q.schedule, q.stream.Input.MaxFuture, d.charges.decided(q))
+	at := int64(0)
+	give := func(p *program, w windows.Window, attempt byte, users int) {
+		bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, Policy: p.stream.Contribution, Window: w,
+			Hasher: d.Hasher})
+		for user := range users {
+			bag.Add(d.Hasher.User(fmt.Append(nil, user)), 0, w.Start, 5)
+		}
+		o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, To: 1, Attempt: [16]byte{attempt}}
+		part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
+		mark := windows.Mark{Origin: o, Partitions: 1, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
+		for _, message := range append(part.Messages(1<<20), mark.Message()) {
+			if err := d.parts.gather.Add(message, at, time.Unix(0, w.End)); err != nil {
+				t.Fatal(err)
+			}
+			at++
+		}
+	}
+	merge := func(p *program, w windows.Window, join func(*windows.Merger), users int64, anew bool) {
+		t.Helper()
+		before := d.parts.last.merged
+		merged, lost, err := d.parts.merge(t.Context(), p, w, join)
+		if err != nil || lost {
+			t.Fatal(lost, err)
+		}
+		got := int64(0)
+		for _, point := range merged.Sample(0) {
+			got += point.Count
+		}
+		if got != users || (merged != before) != anew {
+			t.Errorf("%d users, merged anew: %v; want %d, %v", got, merged != before, users, anew)
+		}
+	}
+	first := p.schedule.First()
+	second, _ := p.schedule.Next(first)
+	give(p, first, 1, 10)
+	give(q, first, 1, 10)
+	give(p, second, 1, 20)
+	give(q, second, 2, 30)
+	merge(p, first, nil, 10, true)
+	merge(q, first, nil, 10, false)
+	merge(q, first, func(m *windows.Merger) { m.Restrict(func(windows.UserHash) bool { return false }) }, 0, true)
+	merge(q, first, nil, 10, true)
+	merge(p, second, nil, 20, true)
+	merge(q, second, nil, 30, true)
 }

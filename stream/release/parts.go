@@ -25,6 +25,7 @@ type parts struct {
 	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a session
 	// that begins then has to know of that, too.
 	lostAt time.Time
+	last   mergedParts
 }
 
 // identify asks for the topic's id.

@@ -210,11 +210,15 @@ func (ws *walks) merge(ctx context.Context, program int, w windows.Window, throu
 			return nil, false, err
 		}
 	}
-	merged, lost, err := ws.parts.merge(ctx, p, w, func(m *windows.Merger) {
-		for _, t := range through {
-			t.join(m)
+	var join func(*windows.Merger)
+	if len(through) > 0 {
+		join = func(m *windows.Merger) {
+			for _, t := range through {
+				t.join(m)
+			}
 		}
-	})
+	}
+	merged, lost, err := ws.parts.merge(ctx, p, w, join)
 	if err != nil || len(through) == 0 {
 		return merged, lost, err
 	}

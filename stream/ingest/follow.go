@@ -1,0 +1,66 @@
+package ingest
+
+import "slices"
+
+// Many streams of one topic differ in their releases alone: they would gather the same bags and write them at the same
+// offsets. So a route may follow another one. The leader takes the events, and has the bags and the cuts. What it writes
+// is written for each follower too, as parts and marks of the follower's stream. So nobody who reads the parts sees a
+// difference, and streams that share bags may end up in different partitions of the partials, or stop to share when a
+// worker begins anew.
+//
+// A follower agrees with its leader in everything that decides what is in a bag and when it is written: how records are
+// decoded, windows with their grace, policy and max_groups, and the position. Nothing changes one of them and not the
+// other, as long as the worker lives. Counts, copies, progress and outages are those of each stream.
+
+// page is what the events of a page were.
+type page struct {
+	counts counts
+	fresh  tally
+}
+
+// all returns the route and its followers.
+func (r *route) all() []*route { return append([]*route{r}, r.followers...) }
+
+// leader returns the route that has the bags.
+func (r *route) leader() *route {
+	if r.follows != nil {
+		return r.follows
+	}
+	return r
+}
+
+// alike reports whether two routes that hold nothing will gather the same bags.
+func (r *route) alike(o *route) bool {
+	return r.decoding == o.decoding && r.schedule == o.schedule && r.stream.Contribution == o.stream.Contribution &&
+		r.stream.MaxGroups == o.stream.MaxGroups && r.from == o.from && r.through == o.through && r.lost == o.lost &&
+		len(r.bags)+len(o.bags)+len(r.cuts)+len(o.cuts) == 0
+}
+
+// follow lets routes follow others that are alike. A stream that takes events under two definitions follows none, and
+// neither does a route that takes none any more.
+func follow(all []lane) {
+	var leaders []*route
+	for _, l := range all {
+		r := l[0]
+		if len(l) > 1 || r.finished() {
+			continue
+		}
+		if i := slices.IndexFunc(leaders, r.alike); i >= 0 {
+			r.follows = leaders[i]
+			leaders[i].followers = append(leaders[i].followers, r)
+		} else {
+			leaders = append(leaders, r)
+		}
+	}
+}
+
+// leading are the lanes to which events are offered.
+func leading(all []lane) []lane {
+	return slices.DeleteFunc(slices.Clone(all), func(l lane) bool { return l[0].follows != nil })
+}
+
+// heldOf returns what the bags of a route hold, of which each of those that share them has a part.
+func heldOf(r *route) held {
+	leader := r.leader()
+	return held{windows: len(leader.bags), bytes: leader.bytes() / int64(1+len(leader.followers))}
+}
