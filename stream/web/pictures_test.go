@@ -78,6 +78,7 @@ func crowd(t *testing.T) http.Handler {
 	a.change = func(window int, e *ledger.Entry) {
 		for g := range e.Groups {
 			if few := g >= 2; few && (e.Stream == "search-latency" || e.Stream == "login-time" || e.Stream == "upload-size") {
+				e.Groups[g].Users = new(int64(100 * g))
 				for i := range 2 {
 					e.Groups[g].Values[i].Quality = "noise"
 					e.Groups[g].Values[i].Value = new(decimal.NewFromInt(int64((window*7919 + g*104729) % 60000)))
@@ -130,6 +131,38 @@ func troubles(t *testing.T) http.Handler {
 		told = append(told, w)
 	}
 	return New(Config{Store: a.store, Streams: a.streams, Demo: func() any { return map[string]any{"windows": told} }})
+}
+
+// mixed serves a service whose figures are all noise, one whose newest windows are withheld, one whose figures are rough
+// at times, and one that has just begun. Another one has not published anything.
+func mixed(t *testing.T) http.Handler {
+	a := newAct(t, 5, "{epsilon: 400, per: 24h}", recent(120))
+	a.change = func(window int, e *ledger.Entry) {
+		for g := range e.Groups {
+			values := e.Groups[g].Values
+			switch {
+			case e.Stream == "search-latency":
+				e.Groups[g].Users = new(int64(200))
+				for i := range values {
+					values[i].Quality = "noise"
+				}
+			case e.Stream == "basket-size" && window >= 110:
+				values[3].Value = new(decimal.NewFromInt(12))
+			case e.Stream == "login-time" && (window/7)%2 == 0:
+				values[0].Quality = "rough"
+			}
+		}
+		if e.Stream == "basket-size" && window >= 110 {
+			e.WithholdBelow("users", 50)
+		}
+	}
+	a.streams = a.streams[:4]
+	a.play(0, 117)
+	young := newAct(t, 5, "{epsilon: 400, per: 24h}", a.first)
+	young.world, young.streams = a.world, young.streams[4:]
+	a.play(117, 120)
+	young.play(117, 120)
+	return New(Config{Store: a.store, Streams: parsed(t, services(6, "{epsilon: 400, per: 24h}"))})
 }
 
 // twoWatches are the watches of a service, in the streams file.
@@ -253,6 +286,7 @@ var pictures = []picture{
 	{name: "statement", serve: steady, view: "api/v1/statement",
 		ready: `document.querySelectorAll("section").length === 2`},
 	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
+	{name: "overview-mixed", serve: mixed, view: "#/", ready: card},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/",
 		ready: `document.querySelector(".empty h2")`},

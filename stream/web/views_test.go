@@ -101,7 +101,7 @@ func TestNoiseSaysWhatHelps(t *testing.T) {
 	}
 	a.play(0, 5)
 	b := open(t, a, "#/")
-	b.shows(".fold", "2 of 3 groups: too noisy to read: eu (about 880 users would do), us (about")
+	b.shows(".fold", "2 of 3 groups: too noisy to read (about 880 users would do): eu, us")
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.shows(".readout tr.noise .number", "too noisy to read")
 	b.shows(".readout tr.noise td", "about 880 users would do")

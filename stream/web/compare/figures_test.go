@@ -284,17 +284,17 @@ func TestCompared(t *testing.T) {
 		verdict  string
 		sentence string
 	}{
-		{"counts", count("812"), count("822"), "noise", "812 → 822 users: noise alone does this in 57 of 100 cases."},
+		{"counts", count("812"), count("822"), "noise", "810 → 820 users: noise alone does this in 57 of 100 cases."},
 		{"counts far apart", count("812"), count("400"), "change",
-			"812 → 400 users: noise alone does this in fewer than 1 of 1,000 cases."},
+			"810 → 400 users: noise alone does this in fewer than 1 of 1,000 cases."},
 		{"counts with Gaussian noise", gaussians("812"), gaussians("822"), "noise",
 			"812 → 822 users: noise alone does this in 50 of 100 cases."},
 		{"counts of different laws", count("812"), gaussians("822"), "unknown",
 			"812 → 822 users: nothing public says how often noise alone makes such a difference."},
 		{"counts some way apart", count("812"), count("870"), "change",
-			"812 → 870 users: noise alone does this in 1 of 100 cases."},
+			"810 → 870 users: noise alone does this in 1 of 100 cases."},
 		{"the same", count("812"), count("812"), "noise",
-			"812 → 812 users: the two figures are the same. The noise may still hide a difference."},
+			"810 → 810 users: the two figures are the same. The noise may still hide a difference."},
 		{"withheld", count("812"), record(`"value":null,"reason":"too_few_users"`), "unknown",
 			"Nothing can be compared: the figure of the window that ends at 2026-11-20T08:15:00Z is withheld (too_few_users)."},
 		{"means", record(`"mechanism":"clipped","value":100,"error_95":10`),

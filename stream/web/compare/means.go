@@ -52,6 +52,9 @@ func AverageOf(records []outputs.Record) Average {
 	return m
 }
 
+// off is how far the mean may be from the truth, by the errors of its first figure.
+func (a Average) off() float64 { return off(a.figures[0]) / math.Sqrt(float64(a.Windows)) }
+
 // Shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not
 // independent.
 func (a Average) Shares(b Average) bool {
@@ -75,7 +78,7 @@ func Means(a, b Average) Comparison {
 	}
 	d := b.mean.Sub(a.mean)
 	c.Difference = new(exactly(d.Round(6)))
-	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(numberOf(*a.Value), numberOf(*b.Value)), y.Unit)) +
+	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(numberOf(*a.Value), numberOf(*b.Value), min(a.off(), b.off())), y.Unit)) +
 		fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {

@@ -67,14 +67,18 @@ func TestChanceOfMeans(t *testing.T) {
 	}
 }
 
-// Two numbers of a sentence have equally many digits behind the point.
+// Two numbers of a sentence have equally many digits: those that the error allows, or as many as tell them apart.
 func TestNumbersAreRoundedAlike(t *testing.T) {
 	number := func(text string) decimal.Decimal { return decimal.RequireFromString(text) }
-	for got, want := range map[string]string{both(number("12"), number("12.25")): "12.00 → 12.25",
-		both(number("812"), number("860")): "812 → 860",
-		both(number("1e3"), number("860")): "1000 → 860"} {
-		if got != want {
-			t.Errorf("%s; want %s", got, want)
+	for _, c := range []struct {
+		x, y string
+		off  float64
+		want string
+	}{{"12", "12.25", 0, "12.00 → 12.25"}, {"812", "860", 0, "812 → 860"}, {"1e3", "860", 0, "1000 → 860"},
+		{"812", "860", 30, "810 → 860"}, {"812", "860", 29, "812 → 860"}, {"4000.1", "2600", 30, "4000 → 2600"},
+		{"812", "814", 300, "812 → 814"}, {"812", "848", 300, "810 → 850"}, {"812", "812", 300, "800 → 800"}} {
+		if got := both(number(c.x), number(c.y), c.off); got != c.want {
+			t.Errorf("%s and %s, ± %g: %s; want %s", c.x, c.y, c.off, got, c.want)
 		}
 	}
 }

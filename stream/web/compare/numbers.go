@@ -3,9 +3,12 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/outputs"
 )
 
 // numberOf reads a number of a record. Decoding has checked that it is one.
@@ -19,10 +22,28 @@ func numberOf(n json.Number) decimal.Decimal {
 
 func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
 
-// both writes two numbers with equally many digits behind the point.
-func both(x, y decimal.Decimal) string {
-	places := max(0, -x.Exponent(), -y.Exponent())
+// both writes two numbers with equally many digits: those that an error allows, as the page does. One digit of the error
+// counts, two if it begins with 1 or 2. Numbers that differ are written so that they do. off is 0 if no error is known.
+func both(x, y decimal.Decimal, off float64) string {
+	finest := max(0, -x.Exponent(), -y.Exponent())
+	places := finest
+	if off > 0 {
+		place := int32(math.Floor(math.Log10(off) + 1e-9))
+		if off/math.Pow(10, float64(place)) < 3-1e-9 {
+			place--
+		}
+		places = min(finest, -place)
+	}
+	for places < finest && x.Round(places).Equal(y.Round(places)) && !x.Equal(y) {
+		places++
+	}
 	return x.StringFixed(places) + " → " + y.StringFixed(places)
+}
+
+// off is how far a figure may be from the truth, on either side; 0 if nothing public says it.
+func off(r outputs.Record) float64 {
+	band, _ := r.Band()
+	return (band.High - band.Low) / 2
 }
 
 // alike writes a number with as many digits behind the point as another one has, and one more if it is a mean of such.

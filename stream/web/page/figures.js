@@ -25,11 +25,12 @@
  * @property {{value: number, low: number|null, high: number|null}|null} smoothed
  * @property {string|null} since of a watch that fires; of a figure on change: the end of the window that it was drawn in
  * @property {boolean} [changed] only of a figure on change: whether it was drawn in this window
+ * @property {[number, number]|null} [clip] what the mechanism cut values to
  * @property {number|null} excess_95 only of a watch
  */
 
 const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
-  "stream_epsilon_spent", "mechanism", "rank_error_95", "users", "clip"];
+  "stream_epsilon_spent", "mechanism", "rank_error_95", "users"];
 
 /** How many windows of a series are kept, unless a view holds more. */
 export const kept = 60;

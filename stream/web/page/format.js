@@ -57,10 +57,10 @@ export function figureText(figure) {
   const unit = figure.unit;
   if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
   const around = band(figure);
-  if (around?.even) return { value: rounded(value, error), unit, error: `± ${roundedUp(error)}`, exact };
+  if (around?.even) return { value: rounded(value, error), unit, error: `${figure.clip ? "noise " : ""}± ${roundedUp(error)}`, exact };
   if (around) {
     const half = (around.high - around.low) / 2;
-    return { value: rounded(value, half), unit, error: `${rounded(around.low, half)}–${rounded(around.high, half)}`, exact };
+    return { value: rounded(value, half), unit, error: `(${rounded(around.low, half)}–${rounded(around.high, half)})`, exact };
   }
   return { value: rounded(value), unit, error: low !== null && high !== null ? percentiles(figure) : "no bound", exact };
 }
@@ -81,7 +81,7 @@ const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 export const errorShort = (figure) => figure.status === "ok" ? figureText(figure).error : reasonText(figure.reason);
 
 /** What is known of a figure's error: in its unit where anything public gives that, else as a sentence. */
-export const boundText = (figure) => figure.status === "ok" && band(figure) && !isHeld(figure) ? `${figureText(figure).error} ${figure.unit}` : errorText(figure);
+export const boundText = (figure) => figure.status === "ok" && band(figure) && !isHeld(figure) ? figureText(figure).error : errorText(figure);
 
 /** What is known of a figure's error, as a sentence. */
 export function errorText(figure) {
@@ -91,7 +91,10 @@ export function errorText(figure) {
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   const around = band(figure);
-  if (around?.even) return `± ${roundedUp(error)} ${figure.unit}`;
+  if (around?.even) {
+    const noise = `± ${roundedUp(error)} ${figure.unit}`, [from, to] = figure.clip ?? [];
+    return figure.clip ? `noise ${noise}; values were cut to ${rounded(from)}–${rounded(to)} ${figure.unit}, and nothing public bounds what that moved` : noise;
+  }
   const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
   if (!around) return ranks || "nothing public bounds the error";
   const half = (around.high - around.low) / 2;
@@ -115,8 +118,11 @@ const daysOfYear = date({ day: "numeric", month: "short" }), daysOfAll = date({ 
 const days = { format: (when) => (when.getFullYear() === new Date().getFullYear() ? daysOfYear : daysOfAll).format(when) };
 const zones = date({ timeZoneName: "short" });
 
+/** Whether all times have seconds: some stream has windows of less than whole minutes. */
+export const times = { exact: false };
+
 /** A time of day, with the day if it is not today's. `at` is in seconds since 1970. */
-export function clock(at, exact = at % 60 !== 0) {
+export function clock(at, exact = times.exact) {
   const when = new Date(1000 * at);
   const day = days.format(when);
   const time = (exact ? seconds : minutes).format(when);
@@ -133,8 +139,7 @@ export function mark(at, step) {
 
 /** From when to when a window goes; the day stands there once. */
 export function windowText({ start, end }) {
-  const exact = start % 60 !== 0 || end % 60 !== 0;
-  const [first, last] = [clock(start, exact), clock(end, exact)];
+  const [first, last] = [clock(start), clock(end)];
   const day = days.format(new Date(1000 * end));
   return `${first}–${first.startsWith(day) ? last.replace(day, "").trim() : last}`;
 }

@@ -7,17 +7,17 @@ import { alarmed, fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { everyOf, mainRelease, needs, remedyText, watchText } from "./streams.js";
+import { everyOf, mainRelease, needs, remedyOf, remedyText, watchText } from "./streams.js";
 import { detailAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
 const many = 24, few = 6;
 
-/** How high plots are at least and at most, in pixels: they fill the room that the window has. */
-const low = { dense: 40, roomy: 96, "": 64 }, high = { dense: 260, roomy: 420, "": 260 };
+/** How high plots are at least, in pixels: they fill the room that the window has. How high at most, in their widths. */
+const low = { dense: 40, roomy: 96, "": 64 }, high = 1.4;
 
-/** How wide a stream is at least where several stand side by side, in pixels. */
-const wide = 560;
+/** How wide a card is at least where several streams stand side by side, in pixels, and how many count of those of a stream. */
+const wide = { dense: 185, roomy: 260, "": 260 }, abreast = 3;
 
 /** On a phone the plots keep the height that the style sheet gives them. */
 const phone = window.matchMedia("(max-width: 560px)");
@@ -56,7 +56,7 @@ export class Overview {
       row.stream = stream;
       row.needs = needs(stream, this.#app.figures);
     }
-    const order = [...this.#rows.values()].sort((a, b) => a.needs.rank - b.needs.rank || a.stream.stream.localeCompare(b.stream.stream));
+    const order = [...this.#rows.values()].sort((a, b) => a.needs.rank - b.needs.rank || a.stream.stream.localeCompare(b.stream.stream, "en", { numeric: true }));
     order.forEach((row, i) => {
       if (this.#list.children[i] !== row.element) this.#list.insertBefore(row.element, this.#list.children[i] ?? null);
       row.update();
@@ -77,19 +77,23 @@ export class Overview {
     const key = [this.#size, window.innerWidth, window.innerHeight, cards.length, this.#rows.size, this.#list.offsetTop, phone.matches].join();
     if (cards.length === 0 || key === this.#fitted) return;
     this.#fitted = key;
-    this.#list.style.removeProperty("--plot");
-    const room = Math.max(1, Math.min(this.#rows.size, Math.floor(this.#list.clientWidth / wide)));
-    this.#list.style.setProperty("--across", String(Math.ceil(this.#rows.size / Math.ceil(this.#rows.size / room)))); // lines of equal length
-    if (phone.matches) return;
+    const set = (name, value) => this.#list.style.setProperty(name, value);
+    const rows = this.#rows.size, most = Math.min(abreast, Math.max(...[...this.#rows.values()].map((row) => row.cards)));
+    const room = Math.max(1, Math.min(rows, Math.floor(this.#list.clientWidth / (most * wide[this.#size]))));
+    const free = () => window.innerHeight - this.#list.getBoundingClientRect().bottom - window.scrollY - 16;
+    set("--plot", `${low[this.#size]}px`);
+    for (let across = 1; across === 1 || across <= room && free() < 0; across++) { // as few side by side as fit
+      set("--across", String(Math.ceil(rows / Math.ceil(rows / across)))); // lines of equal length
+    }
+    if (phone.matches) return this.#list.style.removeProperty("--plot");
     const lines = new Map(); // how many lines of cards lie below each other, by the top of their stream
     for (const row of this.#rows.values()) {
       const top = row.element.offsetTop;
       lines.set(top, Math.max(lines.get(top) ?? 0, new Set([...row.element.querySelectorAll(".card:not([hidden])")].map((card) => card.offsetTop)).size));
     }
     const all = [...lines.values()].reduce((a, b) => a + b, 0);
-    const free = window.innerHeight - this.#list.getBoundingClientRect().bottom - window.scrollY - 16;
-    const height = cards[0].querySelector(".plot").clientHeight + free / all;
-    this.#list.style.setProperty("--plot", `${Math.floor(Math.min(high[this.#size], Math.max(low[this.#size], height)))}px`);
+    const { clientWidth: width, clientHeight: height } = cards[0].querySelector(".plot");
+    set("--plot", `${Math.floor(Math.max(low[this.#size], Math.min(high * width, height + free() / all)))}px`);
   }
 
   /** Ages go on. */
@@ -170,15 +174,17 @@ class Row {
     this.#name.href = detailAddress(stream.stream);
     say(this.#name, stream.stream);
     say(this.#text, [stream.description, `every ${length(every)}`, stream.max_windows ? "about the users who still count" : ""].filter(Boolean).join(" · "));
-    say(this.#need, this.needs.text);
-    this.#need.className = `pill ${this.needs.kind}`;
     if (!stream.releases.some((r) => r.release === this.#release)) this.#release = mainRelease(stream);
     this.#choose();
     this.#plots(every);
     this.tick();
   }
 
+  /** Time alone makes a stream late. */
   tick() {
+    const { kind, text } = needs(this.stream, this.#app.figures);
+    say(this.#need, text);
+    this.#need.className = `pill ${kind}`;
     for (const card of this.#cards.values()) card.tick();
   }
 
@@ -240,15 +246,14 @@ class Row {
     if (folded.length < 2) folded = [];
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group) || !groups.includes(group);
     this.cards = groups.length - folded.length;
-    const helps = (group) => remedyText(this.stream, { group, release: this.#release });
-    const key = [this.#release, ...folded.map((group) => group + helps(group))].join("/");
+    const helps = remedyText(...folded.map((group) => remedyOf(this.stream, { group, release: this.#release })));
+    const key = [this.#release, helps, ...folded].join("/");
     if (this.#fold.dataset.key === key) return;
     this.#fold.dataset.key = key;
     this.#fold.hidden = folded.length === 0;
     this.#grid.hidden = this.cards === 0;
-    this.#fold.replaceChildren(`${folded.length} of ${groups.length} groups: too noisy to read: `,
-      ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group),
-        helps(group) ? ` (${helps(group)})` : ""]));
+    this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${groups.length} groups: too noisy to read`), helps ? ` (${helps}): ` : ": ",
+      ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group)]));
   }
 }
 
@@ -269,7 +274,7 @@ class Card {
   #least = h("span", { class: "scale least" });
   #place = h("div", { class: "plot", "aria-hidden": "true" }, this.#most, this.#least);
   element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#quality), h("span", { class: "figure" }, this.#value, this.#unit, this.#error, this.#signal),
-    this.#place, h("span", { class: "line foot" }, this.#begin, this.#age), this.#alarm);
+    this.#alarm, this.#place, h("span", { class: "line foot" }, this.#begin, this.#age));
   /** Whether a watch has fired for this group. */
   alarmed = false;
   plot = new Plot(this.#place, { small: true });
@@ -287,8 +292,11 @@ class Card {
     this.#alarm.hidden = !this.alarmed;
     const drawn = line.figures.some((f) => f.status === "ok" && f.quality !== "noise");
     const room = (axis[1] - axis[0]) / 20;
-    say(this.#most, drawn ? rounded(axis[1], room) : "");
-    say(this.#least, drawn ? rounded(axis[0], room) : "");
+    const [least, most] = drawn ? axis.map((value) => rounded(value, room)) : ["", ""];
+    say(this.#most, most);
+    say(this.#least, least);
+    this.plot.gutter = least ? 7 * Math.max(least.length, most.length) + 5 : 0;
+    this.element.style.setProperty("--gutter", `${this.plot.gutter}px`);
     say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
     this.plot.show([line], start, end, axis, { ...app.truth.extras(), signals: app.figures.signals });
     const signal = figure && app.figures.signals.get(figure.id);
@@ -305,11 +313,11 @@ class Card {
     if (kind === "noise") {
       say(this.#value, "too noisy to read", text.exact);
       say(this.#unit, "");
-      say(this.#error, remedyText(stream, figure) || `${text.value} ${text.unit}`, `${text.value} ${text.unit}, ${errorText(figure)}`);
+      say(this.#error, remedyText(remedyOf(stream, figure)) || `${text.value} ${text.unit}`, `${text.value} ${text.unit}, ${errorText(figure)}`);
     } else {
       say(this.#value, text.value, text.exact);
       say(this.#unit, text.unit);
-      say(this.#error, text.error && /^\d.*–/.test(text.error) ? `(${text.error})` : text.error, errorText(figure));
+      say(this.#error, text.error, errorText(figure));
     }
     say(this.#quality, [figure.incomplete ? "incomplete" : "", figure.status === "ok" && kind !== "noise" ? qualityText(figure.quality) : ""].filter(Boolean).join(", "));
     this.tick();

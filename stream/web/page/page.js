@@ -5,12 +5,12 @@ import { Budget } from "./budget.js";
 import { Detail } from "./detail.js";
 import { say } from "./dom.js";
 import { Figures, kept } from "./figures.js";
-import { clock, several, span, utc, zone } from "./format.js";
+import { clock, several, span, times, utc, zone } from "./format.js";
 import { control } from "./keys.js";
 import { listen } from "./live.js";
 import { Overview } from "./overview.js";
 import { route } from "./router.js";
-import { mainRelease, needs, seconds } from "./streams.js";
+import { everyOf, mainRelease, needs, seconds } from "./streams.js";
 import { Truth } from "./truth.js";
 
 const element = (id) => document.getElementById(id);
@@ -97,6 +97,7 @@ async function loadStreams() {
   const { streams, reading, demo } = await ask("streams");
   app.streams = streams;
   app.reading = reading;
+  times.exact = streams.some((s) => everyOf(s) % 60 !== 0 || s.window.size_seconds % 60 !== 0);
   element("truth-label").hidden = !demo;
 }
 

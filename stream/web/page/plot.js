@@ -83,6 +83,8 @@ export class Plot {
   start = 0;
   end = 1;
   axis = [0, 1];
+  /** How much room the ends of the axis take beside a small plot, in pixels. */
+  gutter = 0;
   /** What else is painted: picked windows [[from, to], …]; in a demo the truth of a figure, and whether it is of an incident. smoothed: with smoothed lines. */
   extras = {};
 
@@ -182,7 +184,7 @@ export class Plot {
     }
     this.#u = new window.uPlot({
       width, height, series,
-      padding: small ? [2, 0, 2, 0] : [this.rows ? 0 : 14, () => this.#narrow ? 52 : 76, 0, 0],
+      padding: small ? [2, 0, 2, () => this.gutter] : [this.rows ? 0 : 14, () => this.#narrow ? 52 : 76, 0, 0],
       legend: { show: false },
       cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" } },
       scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis } },

@@ -3,7 +3,7 @@
 import { h, say } from "./dom.js";
 import { alarmed, fires, isHeld, isWatch } from "./figures.js";
 import { boundText, errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
-import { remedyText, watchText } from "./streams.js";
+import { remedyOf, remedyText, watchText } from "./streams.js";
 
 /** Watches and figures on change cost their ε once, until they fire or are drawn anew. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure));
@@ -38,7 +38,7 @@ export class Readout {
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
       const text = figureText(figure), noise = figure.quality === "noise";
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
-        noise && !pointed ? remedyText(stream, figure) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
+        noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
       const kind = fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
       const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];

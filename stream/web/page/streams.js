@@ -1,7 +1,7 @@
 // What is public of the streams, and which of them need a look.
 
 import { now } from "./api.js";
-import { clock, figureText, reasonText, span } from "./format.js";
+import { clock, figureText, plain, reasonText, span } from "./format.js";
 import { alarmed, counts, fires, isWatch, sinceOf } from "./figures.js";
 
 /** How long after the time that is due a figure is late, in seconds. */
@@ -16,8 +16,16 @@ export const everyOf = (stream) => stream.window.every_seconds ?? stream.window.
 /** Parses a time of the API into seconds; null stays null. */
 export const seconds = (time) => time === null || time === undefined ? null : Date.parse(time) / 1000;
 
-/** What would make a figure of the newest window readable that is only noise, or "". */
-export const remedyText = (stream, { group, release }) => stream.remedies.find((r) => r.group === group && r.release === release)?.sentence ?? "";
+/** What would make a figure of the newest window readable that is only noise, if anything is known. */
+export const remedyOf = (stream, { group, release }) => stream.remedies.find((r) => r.group === group && r.release === release);
+
+/** What helps everywhere where these remedies would help, or "". */
+export function remedyText(...remedies) {
+  const most = (name) => Math.max(...remedies.map((r) => r?.[name] ?? Infinity));
+  const [users, epsilon] = [most("users"), most("epsilon")];
+  const ways = [Number.isFinite(users) ? `about ${plain(users)} users` : "", Number.isFinite(epsilon) ? `ε ${epsilon}` : ""].filter(Boolean);
+  return ways.length > 0 ? `${ways.join(" or ")} would do` : "";
+}
 
 /** What a watch says of a window: since it fired it waits, and looks again at the first window that begins after its hold. */
 export function watchText(stream, figure) {
@@ -50,7 +58,7 @@ export function needs(stream, figures, group) {
     const part = withheld.length < current.length ? "some figures are withheld" : "withheld";
     return { rank: 2, kind: "warn", what: "withheld", text: `${part}: ${reasonText(withheld[0].reason)}` };
   }
-  if (due !== null && now() > due + patience) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due)}, ${span(now() - due)} ago` };
-  if (newest.length === 0) return { rank: 4, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due)}` };
+  if (due !== null && now() > due + patience) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
+  if (newest.length === 0) return { rank: 4, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
   return { rank: 5, kind: "good", text: due === null ? "no further window is due" : "on time" };
 }
