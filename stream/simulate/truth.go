@@ -48,18 +48,19 @@ func (t *Truth) Add(e Event) {
 	bag.Add(t.hasher.User([]byte(e.User)), t.groups[e.Region], at, e.Latency)
 }
 
-// Take returns the figures of the window that ends then, under "group/release", and forgets the window. A window
-// without events has no figures, and a group without users has only counts and sums. If several values are right, Take
-// returns the least.
-func (t *Truth) Take(end time.Time) map[string]decimal.Decimal {
+// Take returns the figures of the window that ends then, under "group/release", and the users' values, by group. It
+// forgets the window. A window without events has no figures, and a group without users has only counts and sums. If
+// several values are right, Take returns the least.
+func (t *Truth) Take(end time.Time) (figures map[string]decimal.Decimal, samples []*mechanisms.Sample) {
 	bag := t.bags[end.UnixNano()]
 	if bag == nil {
-		return nil
+		return nil, nil
 	}
 	delete(t.bags, end.UnixNano())
-	figures := map[string]decimal.Decimal{}
+	figures = map[string]decimal.Decimal{}
 	for g, name := range t.stream.Groups {
 		sample := mechanisms.NewSample(t.stream.Grid, bag.Sample(g))
+		samples = append(samples, sample)
 		for _, r := range t.releases {
 			truth, names := r.Query.Truth(sample), r.Names()
 			for i, right := range truth {
@@ -67,5 +68,5 @@ func (t *Truth) Take(end time.Time) map[string]decimal.Decimal {
 			}
 		}
 	}
-	return figures
+	return figures, samples
 }

@@ -33,8 +33,11 @@ func TestTruth(t *testing.T) {
 			last[e.Region][e.User] = e
 		}
 	}
-	got := truth.Take(noon.Add(s.Window.Size))
-	for _, region := range simulate.Regions() {
+	got, samples := truth.Take(noon.Add(s.Window.Size))
+	for g, region := range simulate.Regions() {
+		if users := samples[g].Users(); users != int64(len(last[region])) {
+			t.Errorf("%s: %d users, want %d", region, users, len(last[region]))
+		}
 		var values []int64
 		slow := 0
 		for _, e := range last[region] {
@@ -55,10 +58,10 @@ func TestTruth(t *testing.T) {
 	if len(got) != len(s.Groups)*(len(s.Releases)+len(s.OnChange)) {
 		t.Errorf("%d figures, want %d", len(got), len(s.Groups)*(len(s.Releases)+len(s.OnChange)))
 	}
-	if again := truth.Take(noon.Add(s.Window.Size)); again != nil {
+	if again, _ := truth.Take(noon.Add(s.Window.Size)); again != nil {
 		t.Error("a window that was taken is still there")
 	}
-	if empty := truth.Take(noon.Add(time.Hour)); empty != nil {
+	if empty, _ := truth.Take(noon.Add(time.Hour)); empty != nil {
 		t.Errorf("a window without events: %v", empty)
 	}
 }

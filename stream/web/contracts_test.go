@@ -78,7 +78,7 @@ func TestOpenAPI(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	w.ledgerOf(streams, 15, 0)
 	w.publish(0, text("foreign", "x", "users", 1, "1"))
-	h := New(Config{Store: w.store, Streams: streams, Demo: func() any { return map[string]any{"windows": []int{}} }})
+	h := New(Config{Store: w.store, Streams: streams, Demo: rehearsal{}})
 	ids := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z/users"}, "b": {"fast/us/2026-11-20T08:01:00Z/users"}}.Encode()
 	ranges := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"},
 		"b": {"fast/us/2026-11-20T08:02:00Z..2026-11-20T08:15:00Z/users"}}.Encode()
@@ -101,7 +101,9 @@ func TestOpenAPI(t *testing.T) {
 		{"/api/v1/signals?last=0", "*/*", 400},
 		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement", "text/html", 200},
 		{"/api/v1/statement?stream=foreign", "*/*", 404},
-		{"/api/v1/demo", "*/*", 200}, {"/api/v1/openapi.json", "*/*", 200}, {"/api/v1/releases/live?stream=zz", "*/*", 404},
+		{"/api/v1/demo", "*/*", 200}, {"/api/v1/demo/redraw?release=p50&epsilon=0.1", "*/*", 200},
+		{"/api/v1/demo/redraw?release=p50&epsilon=0", "*/*", 400},
+		{"/api/v1/openapi.json", "*/*", 200}, {"/api/v1/releases/live?stream=zz", "*/*", 404},
 	} {
 		path, _, _ := strings.Cut(c.path, "?")
 		asked[path] = true
@@ -114,7 +116,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("nobody asks for %s", path)
 		}
 	}
-	for path := range endpoints(source{}, nil) {
+	for path := range endpoints(source{}, rehearsal{}) {
 		if document.Paths.Find("/api/v1/"+path) == nil {
 			t.Errorf("%s is not in the document", path)
 		}

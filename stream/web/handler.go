@@ -16,9 +16,18 @@ type Config struct {
 	Store *Store
 	// Streams are the definitions in the streams files. If nil, the handler knows only the records.
 	Streams []*config.Stream
-	// Demo, if not nil, returns the answer of api/v1/demo: what a demo knows beyond the figures. It may tell, because
-	// there are no people behind them.
-	Demo func() any
+	// Demo, if not nil, answers below api/v1/demo, and the page has a view of it. Without one these do not exist.
+	Demo Demo
+}
+
+// Demo is what only a simulated service knows: the truth, and what its figures would be with another ε. It may tell,
+// because there are no people behind them. It is safe for concurrent use.
+type Demo interface {
+	// Known returns the answer of api/v1/demo.
+	Known() any
+	// Redraw returns the answer of api/v1/demo/redraw: figures of the newest windows, drawn again with another ε. Its error
+	// is about the request.
+	Redraw(release, epsilon string) (any, error)
 }
 
 // New makes the handler of the page and of the API, whose paths begin with /api/v1/. It is safe for concurrent use.
@@ -33,14 +42,17 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	// not compressed: each event goes out at once
 	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer))
 	mux.Handle("/", answering(nothing(mux)))
-	addPage(mux)
+	addFiles(mux, page, "page")
+	if c.Demo != nil {
+		addFiles(mux, demonstration, "demo")
+	}
 	return protected(mux)
 }
 
 // endpoints returns the endpoints below /api/v1/, apart from the live one.
-func endpoints(from source, demo func() any) map[string]func(http.ResponseWriter, *http.Request) error {
+func endpoints(from source, demo Demo) map[string]func(http.ResponseWriter, *http.Request) error {
 	budgets := &reports{source: from}
-	return map[string]func(http.ResponseWriter, *http.Request) error{
+	all := map[string]func(http.ResponseWriter, *http.Request) error{
 		"streams":         listing{from, demo != nil}.answer,
 		"releases":        records{from}.page,
 		"releases/latest": records{from}.newest,
@@ -48,18 +60,27 @@ func endpoints(from source, demo func() any) map[string]func(http.ResponseWriter
 		"compare":         comparisons{from.store}.answer,
 		"signals":         signals{from}.answer,
 		"statement":       statements{from, budgets}.answer,
-		"demo":            told(demo),
 		"openapi.json":    describe,
 	}
+	if demo != nil {
+		all["demo"] = func(w http.ResponseWriter, r *http.Request) error { return answerJSON(w, r, demo.Known()) }
+		all["demo/redraw"] = redrawn(demo)
+	}
+	return all
 }
 
-// told answers with what a demo knows beyond the figures.
-func told(demo func() any) func(http.ResponseWriter, *http.Request) error {
+// redrawn answers with what a demo draws again.
+func redrawn(demo Demo) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if demo == nil {
-			return &problem{http.StatusNotFound, "this is no demo: nobody knows the truth without noise"}
+		p := parameters{values: r.URL.Query()}
+		if p.allowed("release", "epsilon"); p.err != nil {
+			return invalid(p.err)
 		}
-		return answerJSON(w, r, demo())
+		again, err := demo.Redraw(p.values.Get("release"), p.values.Get("epsilon"))
+		if err != nil {
+			return invalid(err)
+		}
+		return answerJSON(w, r, again)
 	}
 }
 

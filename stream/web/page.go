@@ -10,20 +10,24 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-//go:embed page
-var page embed.FS
+var (
+	//go:embed page
+	page embed.FS
+	//go:embed demo
+	demonstration embed.FS // what only a demo has
+)
 
-// addPage adds the files of the page; index.html is at /.
-func addPage(mux *http.ServeMux) {
-	_ = fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error { // embedded files can be read
+// addFiles adds the files of a folder; index.html is at /.
+func addFiles(mux *http.ServeMux, files embed.FS, folder string) {
+	_ = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error { // embedded files can be read
 		if err != nil || d.IsDir() {
 			return err
 		}
-		body, err := page.ReadFile(name)
+		body, err := files.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		at := name[len("page"):]
+		at := name[len(folder):]
 		if at == "/index.html" {
 			at = "/{$}"
 		}

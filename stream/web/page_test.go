@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -26,19 +27,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The page with all that belongs to it is small.
+// The page with all that belongs to it is small, and so is what a demo adds.
 func TestPageWeight(t *testing.T) {
-	sum := 0
-	err := fs.WalkDir(page, "page", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	for folder, c := range map[string]struct {
+		files embed.FS
+		most  int
+	}{"page": {page, 200 << 10}, "demo": {demonstration, 10 << 10}} {
+		sum := 0
+		err := fs.WalkDir(c.files, folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			body, err := c.files.ReadFile(name)
+			sum += len(body)
 			return err
+		})
+		if err != nil || sum > c.most {
+			t.Errorf("%s: %d bytes, %v; want at most %d", folder, sum, err, c.most)
 		}
-		body, err := page.ReadFile(name)
-		sum += len(body)
-		return err
-	})
-	if err != nil || sum > 200<<10 {
-		t.Errorf("%d bytes, %v; want at most 200 KiB", sum, err)
 	}
 }
 

@@ -130,7 +130,7 @@ func troubles(t *testing.T) http.Handler {
 		}
 		told = append(told, w)
 	}
-	return New(Config{Store: a.store, Streams: a.streams, Demo: func() any { return map[string]any{"windows": told} }})
+	return New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{windows: told}})
 }
 
 // mixed serves a service whose figures are all noise, one whose newest windows are withheld, one whose figures are rough

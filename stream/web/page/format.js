@@ -20,10 +20,10 @@ function decimal(value, place) {
   return formats.get(digits).format(place > 0 ? Math.round(value / unit) * unit : value).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
 }
 
-/** A value with the digits that its error allows; without a known error, with four. */
-export function rounded(value, error) {
+/** A value with the digits that its error allows, but no more than there are behind the point; without a known error, with four. */
+export function rounded(value, error, digits = Infinity) {
   if (value === 0 && !error) return "0";
-  const place = error > 0 ? placeOf(error) : Math.floor(Math.log10(Math.abs(value))) - 3;
+  const place = error > 0 ? Math.max(placeOf(error), -digits) : Math.floor(Math.log10(Math.abs(value))) - 3;
   return error > 0 || Math.abs(value) < 1000 ? decimal(value, trimmed(value, place, error)) : decimal(value, 0);
 }
 
@@ -33,6 +33,9 @@ function trimmed(value, place, error) {
   while (place < 0 && Math.abs(value / 10 ** (place + 1) - Math.round(value / 10 ** (place + 1))) < 1e-9) place++;
   return place;
 }
+
+/** How many digits numbers have behind the point. */
+const digits = (...numbers) => Math.max(...numbers.map((number) => (String(number).split(".")[1] ?? "").length));
 
 /** An error, rounded up. */
 export function roundedUp(error) {
@@ -57,13 +60,13 @@ export function figureText(figure) {
   const unit = figure.unit;
   if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
   const around = band(figure);
-  if (around?.even) return { value: rounded(value, error), unit, error: `${figure.clip ? "noise " : ""}± ${roundedUp(error)}`, exact };
-  if (around) {
-    const half = (around.high - around.low) / 2;
-    return { value: rounded(value, half), unit, error: `(${rounded(around.low, half)}–${rounded(around.high, half)})`, exact };
-  }
+  if (around?.even) return { value: rounded(value, error, digits(value, error)), unit, error: `${figure.clip ? "noise " : ""}± ${roundedUp(error)}`, exact };
+  if (around) return { value: within(value, around, value), unit, error: `(${within(around.low, around, value)}–${within(around.high, around, value)})`, exact };
   return { value: rounded(value), unit, error: low !== null && high !== null ? percentiles(figure) : "no bound", exact };
 }
+
+/** The value of a figure or an end of its band, with the digits that the band allows. */
+const within = (number, { low, high }, value) => rounded(number, (high - low) / 2, digits(value, low, high));
 
 /** Between which percentiles a quantile lies. */
 const percentiles = ({ p_low: low, p_high: high }) => `${ordinal(place(low))}–${ordinal(place(high))} percentile`;
@@ -97,8 +100,8 @@ export function errorText(figure) {
   }
   const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
   if (!around) return ranks || "nothing public bounds the error";
-  const half = (around.high - around.low) / 2;
-  return [`between ${rounded(around.low, half)} and ${rounded(around.high, half)} ${figure.unit} (${around.what})`, ranks].filter(Boolean).join("; ");
+  const [from, to] = [around.low, around.high].map((end) => within(end, around, figure.value));
+  return [`between ${from} and ${to} ${figure.unit} (${around.what})`, ranks].filter(Boolean).join("; ");
 }
 
 /** Why a figure is withheld. */

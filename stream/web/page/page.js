@@ -31,11 +31,12 @@ let view = null, shown = "";
 /** Shows the view that the address asks for. */
 function go() {
   const to = route();
-  const Kind = views[to.view] ?? Overview;
+  if (!views[to.view]) to.view = "overview";
+  const Kind = views[to.view];
   if (!(view instanceof Kind)) {
     view?.remove();
     view = new Kind(app, element("main"));
-    for (const [id, name] of [["to-overview", "overview"], ["to-budget", "budget"]]) {
+    for (const [id, name] of [["to-overview", "overview"], ["to-budget", "budget"], ["to-demo", "demo"]]) {
       if (to.view === name) element(id).setAttribute("aria-current", "page");
       else element(id).removeAttribute("aria-current");
     }
@@ -78,6 +79,7 @@ async function load() {
     if (!app.loaded) {
       await Promise.all([loadStreams(), newest((records) => app.figures.merge(records))]);
       app.loaded = true;
+      if (!element("to-demo").hidden) await demonstrate();
       update();
       const main = [...new Set(app.streams.map(mainRelease))];
       await Promise.all([view.load?.(), main.length > 0 ? releases({ last: kept, release: main }, take) : null]);
@@ -98,7 +100,13 @@ async function loadStreams() {
   app.streams = streams;
   app.reading = reading;
   times.exact = streams.some((s) => everyOf(s) % 60 !== 0 || s.window.size_seconds % 60 !== 0);
-  element("truth-label").hidden = !demo;
+  element("truth-label").hidden = element("to-demo").hidden = !demo;
+}
+
+/** Adds the view that only a demo has. */
+async function demonstrate() {
+  views.demo = (await import("./demo.js")).Demo;
+  if (route().view === "demo") go();
 }
 
 let soon = null;

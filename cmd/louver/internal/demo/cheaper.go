@@ -86,6 +86,9 @@ func instancesOf(w config.OnChange, instances int64) []budget.Item {
 	return append(budget.Times(w.Price(), instances), w.First()...)
 }
 
+// loss is what the window can cost one user.
+func (p picture) loss() cost.Loss { return cost.Of(p.stream.Budget.Limit, p.price()) }
+
 // price is what the window can cost one user, in all streams: its figures, and one instance of each watch.
 func (p picture) price() (items []budget.Item) {
 	items = p.stream.Price()

@@ -116,7 +116,7 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings,
 		Stages:  stream.Stages,
 		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add,
-		Listening: d.listening, Demo: s.known()}
+		Listening: d.listening, Demo: s.demo()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving.Run(ctx) })
 	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })

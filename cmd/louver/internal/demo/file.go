@@ -20,6 +20,7 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/stream/web"
 )
 
 // fileFlags choose the file that a demo shows, and how.
@@ -153,7 +154,7 @@ func (s *fileScene) feed(context.Context) error { return nil }
 
 func (s *fileScene) tell(*picture) {}
 
-func (s *fileScene) known() func() any { return nil }
+func (s *fileScene) demo() web.Demo { return nil }
 
 // open opens the file and shows the progress of reading it.
 func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Closer, error) {

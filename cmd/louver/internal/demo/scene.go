@@ -9,6 +9,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/web"
 )
 
 // scene is the subject of a demo: where its events come from, and what may be said about them.
@@ -22,8 +23,8 @@ type scene interface {
 	feed(ctx context.Context) error
 	// tell adds what the scene knows to a window's figures.
 	tell(p *picture)
-	// known returns what the API tells beyond the figures, or nil for nothing.
-	known() func() any
+	// demo returns what the API tells beyond the figures, or nil for nothing.
+	demo() web.Demo
 	// text returns what the screen says besides the figures.
 	text() sceneText
 }

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/simulate"
+	"github.com/louver/louver/stream/web"
 	"github.com/louver/louver/windows"
 )
 
@@ -31,6 +33,9 @@ type simulation struct {
 	sent  time.Time      // all events before this are sent; only the feeding goroutine changes it
 	torn  map[int64]bool // ends of windows that were due before all of their events were sent
 	told  []toldWindow   // the newest windows
+	price cost.Loss      // of the newest window
+
+	again redraws
 }
 
 // toldWindow is the API's answer about a window of a demo beyond its figures. Its JSON names are public.
@@ -43,6 +48,8 @@ type toldWindow struct {
 	Incident *string `json:"incident"`
 	// Torn says that the process was delayed and did not send all simulated events, so the figures lack them.
 	Torn bool `json:"torn"`
+	// Robin says whether Robin called.
+	Robin bool `json:"robin"`
 }
 
 // mostTold is how many windows the API tells about.
@@ -86,6 +93,7 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 	}
 	s.service = simulate.New(simulate.Config{Seed: binary.NativeEndian.Uint64(seed[:])})
 	s.truth = simulate.NewTruth(s.stream)
+	s.again.stream = s.stream
 	return file.Streams, nil
 }
 
@@ -179,8 +187,12 @@ func (s *simulation) tear(w windows.Window) {
 func (s *simulation) tell(p *picture) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.sim = &simulated{figures: s.truth.Take(p.end), robin: s.service.RobinCalls(p.start),
+	figures, samples := s.truth.Take(p.end)
+	p.sim = &simulated{figures: figures, robin: s.service.RobinCalls(p.start),
 		torn: s.torn[p.end.UnixNano()] || s.sent.Before(p.end)}
+	if samples != nil && !p.sim.torn {
+		s.again.add(p.start, p.end, samples, figures)
+	}
 	delete(s.torn, p.end.UnixNano())
 	for _, i := range []simulate.Incident{s.service.Incident(p.start), s.service.Incident(p.end)} {
 		if i.Start.Before(p.end) && p.start.Before(i.End) {
@@ -191,7 +203,8 @@ func (s *simulation) tell(p *picture) {
 }
 
 func (s *simulation) tellAPI(p *picture) {
-	w := toldWindow{Stream: p.stream.Name, WindowEnd: p.end, Truth: map[string]json.Number{}, Torn: p.sim.torn}
+	w := toldWindow{Stream: p.stream.Name, WindowEnd: p.end, Truth: map[string]json.Number{}, Torn: p.sim.torn,
+		Robin: p.sim.robin}
 	for _, r := range slices.Concat(p.records, p.watches) {
 		if text := p.sim.truth(r); text != "" {
 			w.Truth[r.Group+"/"+r.Release] = json.Number(text)
@@ -201,14 +214,23 @@ func (s *simulation) tellAPI(p *picture) {
 		w.Incident = &p.sim.incident
 	}
 	s.told = append(s.told[max(0, len(s.told)-mostTold+1):], w)
+	s.price = p.loss()
 }
 
-func (s *simulation) known() func() any {
-	return func() any {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return map[string]any{"windows": slices.Clone(s.told)}
-	}
+func (s *simulation) demo() web.Demo { return s }
+
+// Known implements [web.Demo].
+func (s *simulation) Known() any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return map[string]any{"windows": slices.Clone(s.told), "stream": s.stream.Name, "releases": s.again.releases(),
+		"epsilons": epsilons, "window_epsilon": json.Number(s.price.Epsilon.String()),
+		"window_right_of_100": json.Number(hundredths(s.price.Guess()))}
+}
+
+// Redraw implements [web.Demo].
+func (s *simulation) Redraw(release, epsilon string) (any, error) {
+	return s.again.answer(release, epsilon)
 }
 
 func (s *simulation) text() sceneText {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/config/cost"
 )
 
 // view is the content of the screen, drawn by String.
@@ -160,7 +159,7 @@ func (v *view) foot() (lines []string) {
 			lines = append(lines, l)
 		}
 	}
-	one := cost.Of(p.stream.Budget.Limit, p.price())
+	one := p.loss()
 	odds := "A guess whether somebody took part is right at most %s times in 100 (%s)."
 	if v.text.guess {
 		lines = append(lines, v.wrapped(v.question())...)

@@ -25,7 +25,7 @@ type published struct {
 	// released, if not nil, is called with every figure.
 	released func(outputs.Record)
 	// demo, if not nil, tells what only a demo knows.
-	demo func() any
+	demo web.Demo
 }
 
 const (

@@ -25,6 +25,7 @@ import (
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/publish"
+	"github.com/louver/louver/stream/web"
 )
 
 // Service is the stages with their HTTP addresses.
@@ -59,7 +60,7 @@ type Service struct {
 	Released  func(outputs.Record)
 	Listening func(addresses []string)
 	// Demo, if not nil, tells what only a demo knows.
-	Demo func() any
+	Demo web.Demo
 }
 
 // Run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// rehearsal is a demo that knows these windows, and makes up what it draws again.
+type rehearsal struct{ windows []map[string]any }
+
+func (r rehearsal) Known() any {
+	return map[string]any{"windows": r.windows, "stream": "checkout-latency", "releases": []string{"p50", "users"},
+		"epsilons": []float64{0.01, 0.1, 1, 10}, "window_epsilon": 0.15, "window_right_of_100": 54}
+}
+
+// Redraw returns figures of ten windows around 100, the closer the larger ε is.
+func (r rehearsal) Redraw(release, epsilon string) (any, error) {
+	e, err := strconv.ParseFloat(epsilon, 64)
+	if err != nil || e <= 0 {
+		return nil, errors.New("epsilon=0; want more")
+	}
+	figures := []map[string]any{}
+	for i := range 10 {
+		for g, group := range []string{"eu", "us", "ap"} {
+			truth, off := 100*float64(g+1), 2/e
+			end := recent(10).Add(time.Duration(i+1) * time.Minute)
+			quality := "useful"
+			if off > truth {
+				quality = "noise"
+			}
+			figures = append(figures, map[string]any{"group": group, "window_start": end.Add(-time.Minute), "window_end": end,
+				"value": math.Round(truth + off*math.Sin(float64(7*i+g))), "low": max(0, truth-off), "high": truth + off,
+				"truth": truth, "quality": quality})
+		}
+	}
+	return map[string]any{"stream": "checkout-latency", "release": release, "unit": "ms", "epsilon": e,
+		"right_of_100": math.Ceil(100 / (1 + math.Exp(-e))), "figures": figures}, nil
+}
+
+// status returns the status of an answer.
+func status(h http.Handler, path string) int {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code
+}
+
+// Outside of a demo nobody draws the same windows twice, and nobody knows the truth: these addresses do not exist, and
+// the page has no view of them.
+func TestOnlyADemoKnowsTheTruth(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 30)
+	ordinary := New(Config{Store: a.store, Streams: a.streams})
+	demo := New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{}})
+	for _, path := range []string{"/api/v1/demo", "/api/v1/demo/redraw?release=p50&epsilon=0.1",
+		"/demo.js", "/demo.css"} {
+		if code := status(ordinary, path); code != http.StatusNotFound {
+			t.Errorf("%s without a demo: %d", path, code)
+		}
+		if code := status(demo, path); code != http.StatusOK {
+			t.Errorf("%s of a demo: %d", path, code)
+		}
+	}
+	for path := range endpoints(source{}, nil) {
+		if len(path) >= 4 && path[:4] == "demo" {
+			t.Errorf("%s is an endpoint without a demo", path)
+		}
+	}
+	b := open(t, a, "#/demo") // an address that somebody kept from a demo
+	b.until(`document.getElementById("to-demo").hidden && document.querySelector(".card .value")`)
+}
+
+// The slider draws bands and values for its ε, with what a guesser gets right; the same windows ask for guesses.
+func TestEpsilonSlider(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 30)
+	told := []map[string]any{}
+	for i, robin := range []bool{false, true} {
+		told = append(told, map[string]any{"stream": "checkout-latency", "window_end": a.end(28 + i),
+			"truth": map[string]any{}, "incident": nil, "torn": false, "robin": robin})
+	}
+	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{told}})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/"))
+	b.complete()
+	b.run(chromedp.Click("#to-demo"))
+	b.shows(".odds", "at most 53 are right")
+	b.shows(".tried .error", "(80–120)")
+	slide := func(key string) { b.run(chromedp.Focus("#epsilon"), chromedp.KeyEvent(key)) }
+	slide(kb.End)
+	b.shows(".odds", "at most 100 are right")
+	b.shows(".tried .error", "(99.8–100.2)")
+	slide(kb.Home)
+	b.shows(".odds", "at most 51 are right")
+	b.shows(".tried .value", "too noisy to read")
+	b.run(chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
+	b.until(`document.querySelector(".tried .plot").plot.lines[0].name === "users"`)
+
+	b.run(chromedp.Click(`//button[text()="No"]`, chromedp.BySearch))
+	b.shows(".guess", "Wrong: Robin called. 0 of 1 guesses are right.")
+	b.until(`[...document.querySelectorAll(".guess button")].every((e) => e.disabled)`)
+	b.clean()
+}
