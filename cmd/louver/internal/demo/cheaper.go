@@ -3,10 +3,7 @@ package demo
 import (
 	"fmt"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/outputs"
@@ -19,52 +16,19 @@ func (p picture) cheaper() []string {
 		return nil
 	}
 	calm, limited := p.stream.OnChange[0], p.beside[0]
-	names := [2]string{calm.Name, limited.stream.Name}
-	values := aligned(shortly(p.watches, calm.Name), shortly(limited.records, limited.stream.Releases[0].Name))
-	width := max(len(names[0]), len(names[1]))
-	for i := range names {
-		names[i] = text.Pad(names[i], width, ' ') + values[i] + " " + p.stream.Unit
-	}
-	draws := instances(p.watches, calm.Name)
 	of := limited.stream.MaxWindows
-	count, per := of.By.AtMost(), config.Duration(of.Per)
+	per := config.Duration(of.Per)
 	windows := int64((of.Per-1)/limited.stream.Window.Every) + 1
 	lost := func(n int64) cost.Loss {
 		return cost.Of(limited.stream.Budget.Limit, budget.Times(limited.stream.Price(), n))
 	}
 	drawn := func(items []budget.Item) cost.Loss { return cost.Of(p.stream.Budget.Limit, items) }
 	return []string{
-		fmt.Sprintf("Less ε: %s is drawn when it moves; %s counts a user %d times in any %s.", calm.Name, limited.stream.Name,
-			count, per),
-		fmt.Sprintf("%s  (%s: %s; %s: %s)", names[0], cli.Plural(draws, "draw"), drawn(instancesOf(calm, draws)),
-			cli.Plural(p.count, "window"), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
-		fmt.Sprintf("%s  (%s in any %s; unlimited: %s)", names[1], lost(count), per, lost(windows)),
+		fmt.Sprintf("Less ε: %s is drawn when it moves: %s so far; in every window: %s.", calm.Name,
+			drawn(instancesOf(calm, instances(p.watches, calm.Name))), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
+		fmt.Sprintf("        %s counts a user %d times in any %s: at most %s; without it: %s.", limited.stream.Name, of.By.AtMost(),
+			per, lost(of.By.AtMost()), lost(windows)),
 	}
-}
-
-// shortly writes the values of a release in all groups, without a unit.
-func shortly(records []outputs.Record, release string) (values []string) {
-	for _, r := range records {
-		if r.Release != release {
-			continue
-		}
-		value := "–"
-		if r.Unit = ""; r.Value != nil {
-			value = measured(r)
-		}
-		values = append(values, text.Faint.Sprint(r.Group)+" "+text.Bold.Sprint(value))
-	}
-	return values
-}
-
-// aligned writes two lines of values in columns.
-func aligned(above, below []string) (lines [2]string) {
-	for i := range min(len(above), len(below)) {
-		width := max(text.StringWidthWithoutEscSequences(above[i]), text.StringWidthWithoutEscSequences(below[i]))
-		lines[0] += "  " + text.Pad(above[i], width, ' ')
-		lines[1] += "  " + text.Pad(below[i], width, ' ')
-	}
-	return lines
 }
 
 // instances returns how many instances of a watch there were. A figure on change was drawn in as many windows: each

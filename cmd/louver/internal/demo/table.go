@@ -107,14 +107,14 @@ func (v *view) history(lines []string, first int) {
 	room = min(room, len(v.pictures))
 	lines[0] += text.Faint.Sprint("last ", room)
 	for i := 1; i < len(lines); i++ {
-		lines[i] += spark(v.pictures[len(v.pictures)-room:], first+i-1)
+		lines[i] += chart(v.pictures[len(v.pictures)-room:], first+i-1, 1)[0]
 	}
 }
 
-// spark draws a series from 0 on, with usual values below half the height, so that small changes look small. Noise is a
-// dot, whatever its value.
-func spark(pictures []picture, series int) string {
-	blocks := []rune("▁▂▃▄▅▆▇█")
+// chart draws a series in rows from 0 on, with usual values below half the height, so that small changes look small.
+// Noise is a dot, whatever its value.
+func chart(pictures []picture, series, rows int) []string {
+	blocks := []rune(" ▁▂▃▄▅▆▇█")
 	values := make([]float64, len(pictures))
 	for i, p := range pictures {
 		values[i] = math.NaN()
@@ -126,19 +126,29 @@ func spark(pictures []picture, series int) string {
 	}
 	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	slices.Sort(known)
-	var b strings.Builder
+	lines := make([]strings.Builder, rows)
 	for _, x := range values {
-		if math.IsNaN(x) {
-			b.WriteRune('·')
-			continue
+		level, mark := 0, "·"
+		if !math.IsNaN(x) {
+			top := max(known[len(known)-1], 2.2*known[(len(known)-1)/2])
+			if top <= 0 {
+				top = 1
+			}
+			level, mark = 1+min(8*rows-1, max(0, int(x/top*float64(8*rows)))), ""
 		}
-		top := max(known[len(known)-1], 2.2*known[(len(known)-1)/2])
-		if top <= 0 {
-			top = 1
+		for i := range lines {
+			piece := string(blocks[min(8, max(0, level-8*(rows-1-i)))])
+			if mark != "" && i == rows-1 {
+				piece = mark
+			}
+			lines[i].WriteString(piece)
 		}
-		b.WriteRune(blocks[min(len(blocks)-1, max(0, int(x/top*float64(len(blocks)))))])
 	}
-	return b.String()
+	all := make([]string, rows)
+	for i := range lines {
+		all[i] = lines[i].String()
+	}
+	return all
 }
 
 // label names a figure, and says what a count counts.

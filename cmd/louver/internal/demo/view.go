@@ -87,15 +87,24 @@ func (v *view) String() string {
 		return v.fitted(append(v.wrapped("Louver demo: private statistics on an embedded Kafka broker"), "", v.status+" …"))
 	}
 	head, foot := v.head(), v.foot()
-	pages := pagesOf(v.newest().stream, v.height-len(head)-len(foot)-2)
-	v.page = (v.page%len(pages) + len(pages)) % len(pages)
-	rows := strings.Split(v.table(pages[v.page]), "\n")
-	lines := slices.Concat(head, rows)
-	if more := v.newest().cheaper(); v.fits(more, len(lines)+len(foot)+1) && len(pages) == 1 {
-		lines = append(lines, more...)
+	room := v.height - len(head) - len(foot) - 2
+	tables, body := pagesOf(v.newest().stream, room), v.large(room-1)
+	pages, first := len(tables), 0
+	if body != nil {
+		pages, first = pages+1, 1
 	}
-	foot = append(foot, v.keys(len(pages)))
-	for space := v.height - len(lines) - len(foot); space > 0 && (len(pages) > 1 || lines[len(lines)-1] != ""); space-- {
+	v.page = (v.page%pages + pages) % pages
+	if v.page >= first {
+		body = strings.Split(v.table(tables[v.page-first]), "\n")
+	} else {
+		body = append([]string{""}, body...)
+		if more := v.newest().cheaper(); v.fits(more, len(head)+len(body)+len(foot)+2) {
+			body = append(body, append(more, "")...)
+		}
+	}
+	lines := slices.Concat(head, body)
+	foot = append(foot, v.keys(pages))
+	for space := v.height - len(lines) - len(foot); space > 0 && pages > 1; space-- {
 		lines = append(lines, "") // with several pages the foot stays in place
 	}
 	return v.fitted(append(lines, foot...))
@@ -215,11 +224,15 @@ func (v *view) question() string {
 func (v *view) keys(pages int) string {
 	var parts []string
 	if pages > 1 {
-		parts = append(parts, fmt.Sprintf("←→ groups, page %d of %d", v.page+1, pages))
+		parts = append(parts, fmt.Sprintf("←→ page %d of %d", v.page+1, pages))
 	}
-	parts = append(parts, "Ctrl-C to quit")
+	parts = append(parts, "Ctrl-C quits")
 	if len(v.addresses) > 0 {
-		parts = append(parts, "http://"+v.addresses[0])
+		address := "http://" + v.addresses[0]
+		if v.text.guess {
+			address = "other ε: " + address + "/#/demo"
+		}
+		parts = append(parts, address)
 	}
 	return text.Faint.Sprint(strings.Join(parts, " · "))
 }

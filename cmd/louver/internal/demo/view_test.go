@@ -96,34 +96,65 @@ func someNames(n int) string {
 	return strings.Join(all, ", ")
 }
 
-// The simulated service fills 80 × 24 exactly, with all groups on one page.
+// The simulated service fits 80 × 24, with all groups large, also after a guess. Its table is one page.
 func TestView80x24(t *testing.T) {
 	v := viewOf(t, demoStream(t, string(simulate.Streams())), 80, 24, 7)
 	v.add(paintedDemo(t, 7, 5, "100"))
-	plain := text.StripEscape(v.String())
-	want := []string{
-		"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
-		"These users are simulated, so the truth may stand beside the private figures.",
-		"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
-		"group  figure     private        error  truth  off  last 8",
-		"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
-	}
-	lines := strings.Split(plain, "\n")
-	if len(lines) != 24 || strings.Join(lines[:len(want)], "\n") != strings.Join(want, "\n") {
-		t.Errorf("%d lines:\n%s\nwant 24, that begin:\n%s", len(lines), plain, strings.Join(want, "\n"))
-	}
-	for i, want := range []string{
-		"Less ε: calm is drawn when it moves; limited counts a user 8 times in any 10m.",
-		"calm     eu 100  us 100  ap 100 ms  (5 draws: ε 0.85; 8 windows: ε 0.8)",
-		"limited  eu 100  us 300  ap 500 ms  (ε 2 in any 10m; unlimited: ε 15)",
-		"Incident since 08:00:50: us is three times as slow.",
-		"Did Robin from eu call now? A coin decided. Guess: y or n.",
-		"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",
-		"A user in all 8 windows has lost at most ε 4; the limit is ε 26 per 10m.",
-		"Ctrl-C to quit · http://127.0.0.1:8080",
+	for name, c := range map[string]struct {
+		page    int
+		guessed bool
+		want    []string
+	}{
+		"figures": {0, false, []string{
+			"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
+			"These users are simulated, so the truth may stand beside the private figures.",
+			"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
+			"",
+			"group   p50                    truth   last 8",
+			"",
+			"eu      100 ms (p45.2–p54.8)   93      ████████",
+			"",
+			"",
+			"us      500 ms (p45.2–p54.8)   493     ████████",
+			"",
+			"",
+			"ap      900 ms (p45.2–p54.8)   893     ████████",
+			"",
+			"Less ε: calm is drawn when it moves: ε 0.85 so far; in every window: ε 0.8.",
+			"        limited counts a user 8 times in any 10m: at most ε 2; without it: ε 15.",
+			"",
+			"",
+			"Incident since 08:00:50: us is three times as slow.",
+			"Did Robin from eu call now? A coin decided. Guess: y or n.",
+			"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",
+			"A user in all 8 windows has lost at most ε 4; the limit is ε 26 per 10m.",
+			"←→ page 1 of 2 · Ctrl-C quits · other ε: http://127.0.0.1:8080/#/demo",
+		}},
+		"figures after a guess": {0, true, []string{
+			"Less ε: calm is drawn when it moves: ε 0.85 so far; in every window: ε 0.8.",
+			"Wrong: Robin did not call. Right so far: 0 of 1.",
+		}},
+		"table": {1, true, []string{
+			"group  figure     private        error  truth  off  last 8",
+			"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
+			"Wrong: Robin did not call. Right so far: 0 of 1.",
+			"←→ page 2 of 2 · Ctrl-C quits · other ε: http://127.0.0.1:8080/#/demo",
+		}},
 	} {
-		if got := lines[16+i]; got != want {
-			t.Errorf("line %d: %q, want %q", 17+i, got, want)
+		v.guesses = guesses{}
+		if v.page = c.page; c.guessed {
+			v.guess(true)
+		}
+		lines := strings.Split(text.StripEscape(v.String()), "\n")
+		at := 0
+		for _, l := range lines {
+			if at < len(c.want) && strings.TrimRight(l, " ") == c.want[at] {
+				at++
+			}
+		}
+		if len(lines) != 24 || at < len(c.want) {
+			t.Errorf("%s: %d lines:\n%s\nwant 24, with\n%s", name, len(lines), strings.Join(lines, "\n"),
+				strings.Join(c.want[at:], "\n"))
 		}
 	}
 }
@@ -132,21 +163,21 @@ func TestViewPages(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	v := viewOf(t, s, 60, 19, 3)
 	seen := map[string]bool{}
-	for v.page = range 3 {
+	for v.page = range 4 { // the large figures and three tables
 		plain := text.StripEscape(v.String())
 		for _, g := range s.Groups {
-			if strings.Contains(plain, "\n"+g+" ") {
+			if v.page > 0 && strings.Contains(plain, "\n"+g+" ") {
 				seen[g] = true
 			}
 		}
-		if want := fmt.Sprintf("page %d of 3", v.page+1); !strings.Contains(plain, want) {
+		if want := fmt.Sprintf("page %d of 4", v.page+1); !strings.Contains(plain, want) {
 			t.Errorf("no %q in\n%s", want, plain)
 		}
 	}
 	if len(seen) != 3 {
 		t.Errorf("the pages show %v", seen)
 	}
-	for _, c := range []struct{ page, want int }{{3, 0}, {-1, 2}, {7, 1}} {
+	for _, c := range []struct{ page, want int }{{4, 0}, {-1, 3}, {9, 1}} {
 		v.page = c.page
 		if _ = v.String(); v.page != c.want {
 			t.Errorf("page %d became %d, want %d", c.page, v.page, c.want)
@@ -154,7 +185,7 @@ func TestViewPages(t *testing.T) {
 	}
 }
 
-// Noise is a word and dots: its value is not shown.
+// Noise is words and dots: its value is not shown.
 func TestViewNoise(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	v := viewOf(t, s, 80, 24, 0)
@@ -163,6 +194,11 @@ func TestViewNoise(t *testing.T) {
 		p.records[0].Quality = "noise"
 		v.add(p)
 	}
+	large := text.StripEscape(v.String())
+	if !strings.Contains(large, "eu      too noisy to read      93") || strings.Contains(large, " 100 ms") {
+		t.Errorf("got\n%s", large)
+	}
+	v.page = 1
 	if plain := text.StripEscape(v.String()); !strings.Contains(plain,
 		"eu     p50          noise  p45.2–p54.8     93       ···") || strings.Contains(plain, " 100 ms") {
 		t.Errorf("got\n%s", plain)

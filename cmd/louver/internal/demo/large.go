@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// large shows the figure that stands for the stream, in all groups: few lines with a chart. It is nil if lines are too
+// few; all figures are in the table.
+func (v *view) large(lines int) []string {
+	p := v.newest()
+	each := len(p.records) / len(p.stream.Groups)
+	main := mainRelease(p.stream)
+	high := min(3, (lines-1)/len(p.stream.Groups)) // of a group, with the space below
+	if high < 1 {
+		return nil
+	}
+	head := [3]string{"group", p.records[main].Release, "truth"}
+	cells, width := make([][3]string, len(p.stream.Groups)), [3]int{}
+	if p.stream.Groups[0] == "" {
+		head[0] = ""
+	}
+	if p.sim == nil {
+		head[2] = ""
+	}
+	for i := range head {
+		width[i] = len(head[i])
+	}
+	for g, group := range p.stream.Groups {
+		r := p.records[g*each+main]
+		cells[g] = [3]string{text.Snip(group, 20, "…"), withError(r), ""}
+		if p.sim != nil {
+			cells[g][2] = p.sim.truth(r)
+		}
+		for i, cell := range cells[g] {
+			width[i] = max(width[i], text.StringWidthWithoutEscSequences(cell))
+		}
+	}
+	row := func(cells [3]string) (line string) {
+		for i, cell := range cells {
+			if width[i] > 0 {
+				line += text.Pad(cell, width[i], ' ') + "   "
+			}
+		}
+		return line
+	}
+	all := []string{text.Faint.Sprint(row(head))}
+	room := min(len(v.pictures), v.width-text.StringWidthWithoutEscSequences(row(head)))
+	if room >= 8 {
+		all[0] += text.Faint.Sprint("last ", room)
+	}
+	for g := range cells {
+		lines := make([]string, high)
+		charts := max(1, high-1)
+		lines[charts-1] = row(cells[g])
+		for i := range charts - 1 {
+			lines[i] = row([3]string{})
+		}
+		if room >= 8 {
+			for i, line := range chart(v.pictures[len(v.pictures)-room:], g*each+main, charts) {
+				lines[i] += line
+			}
+		}
+		all = append(all, lines...)
+	}
+	return all
+}
+
+// mainRelease is the place of the release that stands for a stream: the first that is no count.
+func mainRelease(s *config.Stream) int {
+	return max(0, slices.IndexFunc(s.Releases, func(r config.Release) bool {
+		return r.Query.Statistic.Family() != mechanisms.OfUsers
+	}))
+}
+
+// withError writes a private value with its error, such as 120 ms (110–128).
+func withError(r outputs.Record) string {
+	switch {
+	case r.Value == nil:
+		return "withheld"
+	case r.Quality == record.Quality(mechanisms.Noise):
+		return text.Faint.Sprint("too noisy to read")
+	}
+	off := shortError(r)
+	if strings.Contains(off, "–") {
+		off = "(" + off + ")"
+	}
+	return fmt.Sprintf("%s %s", text.Bold.Sprint(measured(r)), off)
+}
