@@ -8,11 +8,17 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
 )
 
-// Demo says which streams file `louver demo --csv` runs on. Bounds are public choices and must not be taken from the
-// file. The person who runs the demo sets them.
+// Demo says which streams file `louver demo --csv` runs on, or which one it leaves behind. Bounds are public choices and
+// must not be taken from the file. The person who runs the demo sets them.
 type Demo struct {
+	// Name is that of the first stream and of the budget, and begins those of the topics. Required.
+	Name string
+	// OneTopic says that all stretches are in one topic, as `louver replay` sends a file. If not, each has its own.
+	OneTopic bool
 	// Columns are the columns of the file. Required.
 	Columns Columns
 	// Survey describes the file. Required.
@@ -25,17 +31,20 @@ type Demo struct {
 	Unit string
 }
 
-// demoOutput is the output topic of the streams.
-const demoOutput = "demo.private"
-
 //go:embed streams.yaml.tmpl
 var streamsText string
 
 var streamsTemplate = template.Must(template.New("streams").Funcs(template.FuncMap{"quote": quoteYAML, "indent": indent,
-	"rfc3339": func(t time.Time) string { return t.Format(time.RFC3339) },
-	"name":    func(stretch int) string { return demoName("demo", "-", stretch) },
-	"input":   func(stretch int) string { return demoName("demo.events", ".", stretch) },
+	"rfc3339": func(t time.Time) string { return t.Format(time.RFC3339) }, "numbered": numbered,
 }).Parse(streamsText))
+
+// Topic is the input topic of a stretch.
+func (d Demo) Topic(stretch int) string {
+	if d.OneTopic {
+		stretch = 0
+	}
+	return numbered(d.Name+".events", ".", stretch)
+}
 
 // Share returns the ε of one release of the template. The shares add up to 1.
 func (d Demo) Share(part string) (decimal.Decimal, error) {
@@ -54,18 +63,17 @@ func StreamsFor(d Demo) (string, error) {
 	var b strings.Builder
 	err := streamsTemplate.Execute(&b, struct {
 		Demo
-		Output string
-		Size   string
-		Limit  decimal.Decimal
-	}{d, demoOutput, fmt.Sprintf("%ds", int64(d.Window/time.Second)), d.Epsilon.Mul(decimal.NewFromInt(int64(windows)))})
+		Size  string
+		Limit decimal.Decimal
+	}{d, config.Duration(d.Window), d.Epsilon.Mul(decimal.NewFromInt(int64(windows)))})
 	if err != nil {
 		return "", fmt.Errorf("streams file: %w", err)
 	}
 	return b.String(), nil
 }
 
-// demoName adds the number of a stretch to a name, from the second stretch on.
-func demoName(name, separator string, stretch int) string {
+// numbered adds the number of a stretch to a name, from the second stretch on.
+func numbered(name, separator string, stretch int) string {
 	if stretch == 0 {
 		return name
 	}

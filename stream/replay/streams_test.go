@@ -44,7 +44,7 @@ func surveyed(groups ...string) *replay.Survey {
 }
 
 func demo(s *replay.Survey) replay.Demo {
-	return replay.Demo{Columns: columns, Survey: s,
+	return replay.Demo{Name: "demo", Columns: columns, Survey: s,
 		Upper: decimal.NewFromInt(100000), Step: decimal.NewFromInt(1), Epsilon: decimal.NewFromInt(1)}
 }
 
@@ -102,7 +102,7 @@ func TestStreamsForStretches(t *testing.T) {
 
 func TestStreamsForOptions(t *testing.T) {
 	groups := []string{"a: b", `"`, "${HOME}", "$", "é#", "- x", "null", "7", "{{.}}", "\\n"}
-	s, _ := load(t, replay.Demo{Columns: columns, Survey: surveyed(groups...), Unit: "µs: #",
+	s, _ := load(t, replay.Demo{Name: "demo", Columns: columns, Survey: surveyed(groups...), Unit: "µs: #",
 		Lower: decimal.NewFromInt(-5), Upper: decimal.RequireFromString("0.3"), Step: decimal.RequireFromString("0.1"),
 		Epsilon: decimal.RequireFromString("0.25")})
 	if s.Grid.Last() != 53 || s.Grid.Value(0).String() != "-5" || s.Unit != "µs: #" ||

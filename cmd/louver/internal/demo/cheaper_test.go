@@ -72,7 +72,7 @@ func TestCheaper(t *testing.T) {
 func TestDemoLinesOfAllStreams(t *testing.T) {
 	p := paintedDemo(t, 0, 1, "120")
 	var out, err strings.Builder
-	newLines(&out, &err).show(p)
+	newLines(&out, &err, nil).show(p)
 	if got := out.String(); !strings.Contains(got, "  demo-latency/us/calm") ||
 		strings.Count(got, "\n") != 1+len(p.records)+len(p.watches)+len(p.beside[0].records) {
 		t.Errorf("%s%s", got, err.String())

@@ -38,7 +38,10 @@ them are sent before the first window closes, so none is late. Times in which no
   louver demo --csv requests.csv --user client --value bytes --time time \
     --group section --upper 100000
 
-A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.`
+A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.
+
+The demo of a file ends with a finished streams file for it, and with the commands that run it on Kafka. A pipe does
+not get these: they go to standard error.`
 }
 
 // demoApp names the internal topics of a demo, which live as long as it does.
@@ -78,7 +81,7 @@ func newDisplay(app *cli.App, s scene) (d display, log *zap.Logger, flush func()
 	log = app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
 	out, ok := app.Out.(*os.File)
 	if !ok || !cli.IsScreen(out) {
-		return newLines(app.Out, app.Err), log, func() {}
+		return newLines(app.Out, app.Err, s), log, func() {}
 	}
 	held := &held{to: app.Err}
 	return newScreen(out, s), held.logger(), held.flush

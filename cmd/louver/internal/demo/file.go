@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -101,9 +103,7 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	if !s.Epsilon.IsPositive() {
 		return nil, cli.UsageError(fmt.Errorf("--epsilon %s; want a number greater than 0", s.Epsilon))
 	}
-	text, err := replay.StreamsFor(replay.Demo{Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal,
-		Upper: s.Upper.Decimal, Step: s.Step.Decimal,
-		Epsilon: s.Epsilon.Decimal, Unit: s.Unit})
+	text, err := replay.StreamsFor(s.file(demoApp, false))
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +116,59 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 	}
 	return parsed.Streams, nil
 }
+
+// file says which streams file is for the file.
+func (s *fileScene) file(name string, oneTopic bool) replay.Demo {
+	return replay.Demo{Name: name, OneTopic: oneTopic, Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal,
+		Upper: s.Upper.Decimal, Step: s.Step.Decimal, Epsilon: s.Epsilon.Decimal, Unit: s.Unit}
+}
+
+// next is a finished streams file for the file, and how to run it.
+func (s *fileScene) next() string {
+	if s.survey == nil {
+		return ""
+	}
+	base, _, _ := strings.Cut(filepath.Base(s.CSV), ".")
+	name := strings.Trim(unnamed.ReplaceAllString(strings.ToLower(base), "-"), "-")
+	d := s.file(cmp.Or(name[:min(len(name), 40)], "events"), true)
+	text, err := replay.StreamsFor(d)
+	if err != nil {
+		return ""
+	}
+	flags := ""
+	for _, f := range []struct{ name, value string }{{"user", s.User}, {"value", s.Value}, {"time", s.Time},
+		{"group", s.Group}} {
+		if f.value != "" {
+			flags += fmt.Sprintf(" --%s %s", f.name, quoted(f.value))
+		}
+	}
+	if s.Delimiter != "," {
+		flags += " --delimiter " + quoted(s.Delimiter)
+	}
+	return fmt.Sprintf(`A streams file for these events:
+
+%s
+Saved as streams.yaml, it publishes figures of the same windows to Kafka:
+
+  louver broker & sleep 1
+  louver replay %s --topic %s \
+   %s
+  louver run --streams streams.yaml
+`, text, quoted(s.CSV), d.Topic(0), flags)
+}
+
+// unnamed are the characters that the name of a stream made of a file's does not have.
+var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
+
+// quoted is a word of a command line.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:-]+$`)
 
 // left returns how many lines are left out because a stream cannot use them.
 func (s *fileScene) left() (n int) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 )
@@ -116,7 +118,7 @@ func TestDemoFile(t *testing.T) {
 		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"},
 		strings.NewReader(""), &out, &errOut)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if code != cli.ExitDone || errOut.Len() != 0 || len(lines) != 1+4*len(want) {
+	if code != cli.ExitDone || !strings.HasPrefix(errOut.String(), "A streams file for these events:\n") || len(lines) != 1+4*len(want) {
 		t.Fatalf("exit code %d, standard error %q, %d lines; want %d", code, errOut.String(), len(lines), 1+4*len(want))
 	}
 	for _, line := range lines[1:] {
@@ -135,6 +137,51 @@ func TestDemoFile(t *testing.T) {
 			name == "outside" && value != outside {
 			t.Errorf("%s, want %d users, %d outside, quantiles of %v to %v", line, users, outside, low, high)
 		}
+	}
+}
+
+// What the demo of a file leaves behind is a streams file that is right, with the demo's windows, and commands whose words
+// a shell takes for what they are.
+func TestDemoFileLeavesAStreamsFile(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("who,what (ms),when\n")
+	first := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	for i := range 600 {
+		at := first.Add(time.Duration(i)*10*time.Second).AddDate(i/300*7, 0, 0)
+		fmt.Fprintf(&text, "u%d,%d,%s\n", i%50, i%7, at.Format(time.RFC3339))
+	}
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "It's two.csv", text.String()),
+		FileColumns:   feed.FileColumns{User: "who", Value: "what (ms)", Time: "when"},
+		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"),
+		Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.next(); got != "" {
+		t.Errorf("before the file was read: %s", got)
+	}
+	shown, err := s.streams(t.Context(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(s.next(), "\n\n")
+	file, commands, found := strings.Cut(rest, "\nSaved as")
+	parsed, err := parse.File("streams.yaml", []byte(file), func(string) (string, bool) { return "", false })
+	if err != nil || !found || len(parsed.Streams) != 2 || len(shown) != 2 {
+		t.Fatalf("%v:\n%s", err, rest)
+	}
+	for i, p := range parsed.Streams {
+		if p.Window != shown[i].Window || p.Input.Topic != "it-s-two.events" ||
+			p.Name != []string{"it-s-two", "it-s-two-2"}[i] {
+			t.Errorf("stream %s of %s with windows %+v; want those of the demo, %+v", p.Name, p.Input.Topic, p.Window,
+				shown[i].Window)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c",
+		"louver() { for w; do echo \"[$w]\"; done; }; sleep() { :; }; "+commands[strings.Index(commands, "\n\n"):]).Output()
+	if err != nil || !strings.Contains(string(out), "It's two.csv]\n[--topic]\n[it-s-two.events]\n[--user]\n[who]\n"+
+		"[--value]\n[what (ms)]\n[--time]\n[when]\n") {
+		t.Errorf("%v: the shell has\n%s", err, out)
 	}
 }
 

@@ -18,14 +18,15 @@ import (
 // contain none. "-" is an empty field.
 type lines struct {
 	out, err io.Writer
+	scene    scene
 	ended    chan struct{}
 
 	mu     sync.Mutex
 	headed bool
 }
 
-func newLines(out, err io.Writer) *lines {
-	return &lines{out: out, err: err, ended: make(chan struct{})}
+func newLines(out, err io.Writer, s scene) *lines {
+	return &lines{out: out, err: err, scene: s, ended: make(chan struct{})}
 }
 
 func (l *lines) say(string)         {}
@@ -35,7 +36,8 @@ func (l *lines) over()              { close(l.ended) }
 func (l *lines) run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-	case <-l.ended:
+	case <-l.ended: // that is the end of a file
+		_, _ = io.WriteString(l.err, l.scene.next())
 	}
 	return nil
 }

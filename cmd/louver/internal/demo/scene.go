@@ -27,6 +27,8 @@ type scene interface {
 	demo() web.Demo
 	// text returns what the screen says besides the figures.
 	text() sceneText
+	// next returns what the viewer can do afterwards, in lines. It is "" if nothing was read.
+	next() string
 }
 
 // display shows a demo's figures. It is safe for concurrent use.

@@ -53,7 +53,11 @@ func (s *screen) run(ctx context.Context) error {
 		err = nil
 	}
 	if m, ok := model.(*screenModel); ok && err == nil {
-		_, err = io.WriteString(s.out, m.summary())
+		summary := m.summary()
+		if summary != "" {
+			summary += "\n" + m.scene.next()
+		}
+		_, err = io.WriteString(s.out, summary)
 	}
 	return err
 }

@@ -242,6 +242,14 @@ func (s *simulation) text() sceneText {
 	}
 }
 
+func (s *simulation) next() string {
+	return `Your own Kafka:
+  louver init streams.yaml --topic TOPIC
+  louver check streams.yaml
+  louver run --streams streams.yaml
+`
+}
+
 // news tells of the incident at a time, or of the last one, and of the watch.
 func (s *simulation) news(p picture, now time.Time) (text string, alarm bool) {
 	i := s.service.Incident(now)

@@ -25,11 +25,5 @@ func (v *view) summary() string {
 		fmt.Fprintf(&b, "You guessed %s whether Robin called, %d of them right.\n",
 			cli.Plural(g.total, "time"), g.right)
 	}
-	b.WriteString(`
-Your own Kafka:
-  louver init streams.yaml --topic TOPIC
-  louver check streams.yaml
-  louver run --streams streams.yaml
-`)
 	return b.String()
 }

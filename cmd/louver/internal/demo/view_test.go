@@ -237,7 +237,7 @@ func TestViewTorn(t *testing.T) {
 		t.Errorf("got\n%s", plain)
 	}
 	var out, errOut bytes.Buffer
-	l := newLines(&out, &errOut)
+	l := newLines(&out, &errOut, nil)
 	l.show(p)
 	if out.Len() > 0 || strings.Count(errOut.String(), "\n") != 1 {
 		t.Errorf("standard output %q, standard error %q", out.String(), errOut.String())
@@ -249,7 +249,7 @@ func TestLines(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	for _, sim := range []bool{true, false} {
 		var out, errOut bytes.Buffer
-		l := newLines(&out, &errOut)
+		l := newLines(&out, &errOut, nil)
 		for i := range 2 {
 			p := painted(s, i)
 			reason := "budget_exhausted"

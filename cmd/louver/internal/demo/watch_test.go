@@ -73,7 +73,7 @@ func TestDemoLinesOfWatches(t *testing.T) {
 	p.watches = []outputs.Record{{Stream: s.Name, Group: "us", Release: "outage", Value: new(json.Number("1")),
 		Epsilon: "0.1"}}
 	var out, err strings.Builder
-	newLines(&out, &err).show(p)
+	newLines(&out, &err, nil).show(p)
 	if got := out.String(); !strings.Contains(got, "  demo-latency/us/outage") ||
 		strings.Count(got, "\n") != 1+len(p.records)+1 {
 		t.Errorf("%s%s", got, err.String())
