@@ -1,12 +1,12 @@
 package demo
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
@@ -89,9 +89,5 @@ func withError(r outputs.Record) string {
 	case r.Quality == record.Quality(mechanisms.Noise):
 		return text.Faint.Sprint("too noisy to read")
 	}
-	off := shortError(r)
-	if strings.Contains(off, "–") {
-		off = "(" + off + ")"
-	}
-	return fmt.Sprintf("%s %s", text.Bold.Sprint(measured(r)), off)
+	return strings.TrimSpace(text.Bold.Sprint(cli.Value(r)) + " " + cli.BoundInWords(r))
 }

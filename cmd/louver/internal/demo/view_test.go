@@ -110,15 +110,15 @@ func TestView80x24(t *testing.T) {
 			"These users are simulated, so the truth may stand beside the private figures.",
 			"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
 			"",
-			"group   p50                    truth   last 8",
+			"group   p50                           truth   last 8",
 			"",
-			"eu      100 ms (p45.2–p54.8)   93      ████████",
-			"",
-			"",
-			"us      500 ms (p45.2–p54.8)   493     ████████",
+			"eu      100 ms 45th–55th percentile   93      ████████",
 			"",
 			"",
-			"ap      900 ms (p45.2–p54.8)   893     ████████",
+			"us      500 ms 45th–55th percentile   493     ████████",
+			"",
+			"",
+			"ap      900 ms 45th–55th percentile   893     ████████",
 			"",
 			"Less ε: calm is drawn when it moves: ε 0.85 so far; in every window: ε 0.8.",
 			"        limited counts a user 8 times in any 10m: at most ε 2; without it: ε 15.",
@@ -195,7 +195,7 @@ func TestViewNoise(t *testing.T) {
 		v.add(p)
 	}
 	large := text.StripEscape(v.String())
-	if !strings.Contains(large, "eu      too noisy to read      93") || strings.Contains(large, " 100 ms") {
+	if !strings.Contains(large, "eu      too noisy to read             93") || strings.Contains(large, " 100 ms") {
 		t.Errorf("got\n%s", large)
 	}
 	v.page = 1
