@@ -50,8 +50,10 @@ func TestDashboard(t *testing.T) {
 		`louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
 		t.Errorf("the metrics:\n%s", body)
 	}
-	if code, body := clitest.Get(address, "/api/v1/demo"); code != http.StatusNotFound {
-		t.Errorf("a demo: %d %s", code, body)
+	for _, path := range []string{"/api/v1/demo", "/api/v1/demo/redraw?release=p50&epsilon=0.1", "/demo.js"} {
+		if code, body := clitest.Get(address, path); code != http.StatusNotFound {
+			t.Errorf("%s outside of a demo: %d %s", path, code, body)
+		}
 	}
 	events := listen(t, address)
 	b.Produce(t, topic, 0, kafkatest.Values(figureOf("45", "814"))...)

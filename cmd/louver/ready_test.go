@@ -62,6 +62,11 @@ func TestProbes(t *testing.T) {
 	if _, body := clitest.Get(public, "/readyz?verbose"); body != "ok\n" {
 		t.Errorf("the public is told %s", body)
 	}
+	for _, path := range []string{"/api/v1/demo", "/api/v1/demo/redraw?release=p50&epsilon=0.1", "/demo.js"} {
+		if code, body := clitest.Get(public, path); code != http.StatusNotFound {
+			t.Errorf("%s outside of a demo: %d %s", path, code, body)
+		}
+	}
 	// A process that leaves its groups waits for an answer.
 	leaves := make(chan struct{})
 	b.Fake.ControlKey(int16(kmsg.LeaveGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
