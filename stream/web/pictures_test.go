@@ -124,7 +124,7 @@ func troubles(t *testing.T) http.Handler {
 	told := []map[string]any{}
 	for window := range 120 {
 		w := map[string]any{"stream": "checkout-latency", "window_end": a.first.Add(time.Duration(window+1) * time.Minute),
-			"truth": map[string]any{}, "incident": nil, "torn": false}
+			"truth": map[string]any{}, "incident": nil, "torn": false, "robin": window%2 == 0}
 		if slow(window) {
 			w["incident"] = "eu"
 		}
@@ -133,7 +133,7 @@ func troubles(t *testing.T) http.Handler {
 	return New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{windows: told}})
 }
 
-// mixed serves a service whose figures are all noise, one whose newest windows are withheld, one whose figures are rough
+// mixed serves a service whose figures are all noise, one whose newest windows are withheld for two reasons, one whose figures are rough
 // at times, and one that has just begun. Another one has not published anything.
 func mixed(t *testing.T) http.Handler {
 	a := newAct(t, 5, "{epsilon: 400, per: 24h}", recent(120))
@@ -158,6 +158,13 @@ func mixed(t *testing.T) http.Handler {
 	}
 	a.streams = a.streams[:4]
 	a.play(0, 117)
+	for window := 102; window < 110; window++ { // before the users became too few
+		for _, group := range []string{"eu", "us", "ap"} {
+			a.instance("basket-size", group, "p50", window, func(r map[string]any) {
+				r["value"], r["status"], r["reason"], r["quality"] = nil, "withheld", "budget_exhausted", nil
+			})
+		}
+	}
 	young := newAct(t, 5, "{epsilon: 400, per: 24h}", a.first)
 	young.world, young.streams = a.world, young.streams[4:]
 	a.play(117, 120)
@@ -287,6 +294,10 @@ var pictures = []picture{
 		ready: `document.querySelectorAll("section").length === 2`},
 	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
 	{name: "overview-mixed", serve: mixed, view: "#/", ready: card},
+	{name: "demo", serve: troubles, view: "#/demo", ready: `document.querySelector(".tried .value")`, do: func(b *tab) {
+		b.run(chromedp.Click(`//button[text()="Yes"]`, chromedp.BySearch))
+	}},
+	{name: "detail-reasons", serve: mixed, view: "#/s/basket-size/eu/p50", ready: table},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
 	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/",
 		ready: `document.querySelector(".empty h2")`},
@@ -298,7 +309,7 @@ var pictures = []picture{
 
 // telling names the pictures that differ in what they consist of.
 var telling = []string{"overview-6", "overview-12", "overview-alarm", "detail-gap", "detail-incident", "detail-compare",
-	"detail-alarm", "detail-change", "budget-capped", "budget", "empty", "statement"}
+	"detail-alarm", "detail-change", "budget-capped", "budget", "empty", "statement", "demo", "overview-mixed"}
 
 // Pictures of all views, for people to look at: on a phone, a desk and a wall, in both themes.
 func TestPictures(t *testing.T) {

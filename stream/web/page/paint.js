@@ -163,7 +163,7 @@ export function hatch(ctx, [left, top, width, height], paint) {
 function missing(ctx, [left, top, width, height], reason, all) {
   ctx.save();
   ctx.fillStyle = color("gap");
-  if (all) ctx.fillRect(left, top, width, height);
+  if (all) ctx.fillRect(left, top, Math.max(1, width - pixels()), height); // a seam parts it from the next one
   const arm = 3.5 * pixels(), x = left + width / 2, y = top + height - 2.5 * arm;
   ctx.beginPath();
   ctx.moveTo(x - arm, y - arm);
@@ -178,13 +178,16 @@ function missing(ctx, [left, top, width, height], reason, all) {
   ctx.restore();
 }
 
-/** Writes at the top of a column, if there is room. */
+/** Writes at the top of a column, if there is room for its widest word. */
 function label(ctx, text, left, top, width) {
   ctx.font = `${11 * pixels()}px system-ui, sans-serif`;
   ctx.fillStyle = color("quiet");
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
-  if (ctx.measureText(text).width < width - 6 * pixels()) ctx.fillText(text, left + 4 * pixels(), top + 3 * pixels());
+  const fits = (line) => ctx.measureText(line).width < width - 6 * pixels(), words = text.split(" ");
+  if (!words.every(fits)) return;
+  const lines = words.reduce((lines, word) => fits(`${lines.at(-1)} ${word}`) ? [...lines.slice(0, -1), `${lines.at(-1)} ${word}`] : [...lines, word], [words.shift()]);
+  lines.forEach((line, i) => ctx.fillText(line, left + 4 * pixels(), top + (3 + 13 * i) * pixels()));
 }
 
 /** Windows in which a demo simulates an incident. */
