@@ -7,6 +7,9 @@
 // handler still answers from memory, and says since when it has heard nothing new. It does not serve records that are
 // no longer in memory. For a longer past, read the output topic.
 //
+// The files of the page are in page. A demo adds what only it knows, a [Demo], and the files in demo; nothing else has
+// them.
+//
 // Each kind of answer has a type and a file, made from a source: the Store and the definitions. Only handler.go knows
 // all of them. Package compare says whether figures differ by more than their noise. A signal is a figure that differs
 // so from those of the hour before it.

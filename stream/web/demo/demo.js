@@ -20,8 +20,8 @@ export class Demo {
   #tried = h("div", { class: "cards tried" });
   #cards = new Map();
   #asking = h("p", {});
-  #yes = h("button", { type: "button", onclick: () => this.#guess(true) }, "Yes");
-  #no = h("button", { type: "button", onclick: () => this.#guess(false) }, "No");
+  #yes = h("button", { type: "button", disabled: true, onclick: () => this.#guess(true) }, "Yes");
+  #no = h("button", { type: "button", disabled: true, onclick: () => this.#guess(false) }, "No");
   #answer = h("p", { "aria-live": "polite" });
 
   constructor(app, main) {
@@ -32,7 +32,7 @@ export class Demo {
       h("section", { class: "panel tries" }, h("div", {}, h("div", { class: "head" }, h("label", { for: "epsilon" }, "ε"), this.#epsilon, this.#choice), this.#slider, this.#odds), this.#people),
       this.#tried,
       h("section", { class: "panel guess" }, h("h2", {}, "Was Robin there?"), this.#asking, h("p", {}, this.#yes, " ", this.#no), this.#answer));
-    if (app.loaded) this.load();
+    if (app.loaded) this.load().catch(() => { }); // the header says that the server is away
   }
 
   update() { }
@@ -66,7 +66,11 @@ export class Demo {
     for (const { plot } of this.#cards.values()) plot.remove();
   }
 
-  async #draw() {
+  #draw() {
+    return this.#known && this.#redraw().catch(() => { });
+  }
+
+  async #redraw() {
     const asked = ++this.#asked, epsilon = this.#known.epsilons[this.#slider.value];
     say(this.#epsilon, String(epsilon));
     this.#slider.setAttribute("aria-valuetext", `ε ${epsilon}`);
