@@ -49,7 +49,7 @@ func Bound(r outputs.Record) string {
 	case r.PLow != nil && r.PHigh != nil:
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow, 1), percent(*r.PHigh, 1))
 	case r.RankError95 != nil:
-		return "± " + WithUnit(r.RankError95.String(), "ranks")
+		return WithUnit(r.RankError95.String(), "users") + " above or below"
 	}
 	return ""
 }
@@ -67,8 +67,6 @@ func BoundInWords(r outputs.Record) string {
 	case ok:
 	case r.PLow != nil && r.PHigh != nil:
 		return ordinal(*r.PLow) + "–" + ordinal(*r.PHigh) + " percentile"
-	case r.RankError95 != nil:
-		return WithUnit(r.RankError95.String(), "users") + " above or below"
 	}
 	return Bound(r)
 }

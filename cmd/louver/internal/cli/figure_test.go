@@ -33,7 +33,7 @@ func TestFigureInWords(t *testing.T) {
 		`{"value":1,"unit":"users","statistic":"count","error_95":15}`:                                     {"1 user", "± 15", "± 15"},
 		`{"value":812,"unit":"ms","p_low":0.421,"p_high":0.55}`:                                            {"812 ms", "p42.1–p55", "42nd–55th percentile"},
 		`{"value":812.123,"unit":"ms","p_low":0.906,"p_high":1}`:                                           {"812.1 ms", "p90.6–p100", "90.6th–100th percentile"},
-		`{"value":812,"unit":"ms","rank_error_95":39}`:                                                     {"812 ms", "± 39 ranks", "39 users above or below"},
+		`{"value":812,"unit":"ms","rank_error_95":39}`:                                                     {"812 ms", "39 users above or below", "39 users above or below"},
 		`{"value":812,"unit":"ms"}`:                                                                        {"812 ms", "", ""},
 		`{"value":null,"reason":"too_few_users","unit":"ms","p_low":0.4,"p_high":0.6,"rank_error_95":554}`: {"", "", ""},
 	} {
