@@ -59,7 +59,8 @@ type TopicSettings struct {
 // Check refuses a replication factor that is none.
 func (s TopicSettings) Check() error {
 	if n := s.TopicsReplication; n < 1 && n != -1 {
-		return fmt.Errorf("LOUVER_TOPICS_REPLICATION=%d; want the number of brokers that keep each record, or -1 for the broker's default", n)
+		return fmt.Errorf("LOUVER_TOPICS_REPLICATION=%d; want the number of brokers that keep each record, or -1 for the "+
+			"broker's default", n)
 	}
 	return nil
 }

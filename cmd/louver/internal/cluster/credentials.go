@@ -68,7 +68,8 @@ func (s credentials) tls() (*tls.Config, error) {
 	if s.KafkaTLSCertFile != "" {
 		certificate, err := login.NewCertificate(s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q: %w; want a certificate and its key in PEM", s.KafkaTLSCertFile, err)
+			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q: %w; want a certificate and its key in PEM",
+				s.KafkaTLSCertFile, err)
 		}
 		c.GetClientCertificate = certificate.Get
 	}

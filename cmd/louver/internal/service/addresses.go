@@ -32,7 +32,8 @@ func publicServer(s cli.HTTPSettings, shown *published, report func() health.Rep
 	probes(mux, report, false)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", web.New(shown.config()))
-	return []server{{s.HTTPAddr, shared(s, forwarded(based(s, mux))), s.HTTPWebConfigFile, "LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
+	return []server{{s.HTTPAddr, shared(s, forwarded(based(s, mux))), s.HTTPWebConfigFile,
+		"LOUVER_HTTP_WEB_CONFIG_FILE"}}, nil
 }
 
 // pageAt is the page's address for a browser. Whether it is HTTPS is for the web config file to say.
