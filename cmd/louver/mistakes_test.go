@@ -64,6 +64,8 @@ func TestMistakes(t *testing.T) {
 			"LOUVER_TOPICS_REPLICATION=0; want the number of brokers that keep each record, or -1 for the broker's default"},
 		{"a draft in a directory that is missing", []string{"init", dir + "/none/s.yaml"}, cli.ExitInvalid, "open " + dir +
 			"/none/s.yaml: no such file or directory; want a file in a directory that exists and that you may write to"},
+		{"a draft for a directory", []string{"init", dir}, cli.ExitInvalid, dir +
+			" is a directory; want the name of a file, such as " + dir + "/streams.yaml"},
 		{"data in a file", []string{"broker", "--data-dir", csv}, cli.ExitInvalid, "--data-dir=" + csv + ": mkdir " + csv +
 			": not a directory; want a directory that you may write to"},
 		{"no time for an answer", []string{"healthcheck", "--timeout", "0s"}, cli.ExitUsage, "--timeout=0s; want more than 0s"},

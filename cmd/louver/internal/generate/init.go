@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"text/template"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -70,6 +71,9 @@ func (c *InitCommand) write(text []byte) error {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	file, err := os.OpenFile(c.File, flags, 0o644)
+	if at, e := os.Stat(c.File); err != nil && e == nil && at.IsDir() {
+		return fmt.Errorf("%s is a directory; want the name of a file, such as %s", c.File, filepath.Join(c.File, "streams.yaml"))
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s already exists; choose another name, or replace it with --force", c.File)
 	} else if err != nil {
