@@ -21,13 +21,18 @@ type TotalQuery struct {
 	MaxTotal *decimal.Decimal
 	// Epsilon > 0 is the ε of a period, for one user in one group.
 	Epsilon decimal.Decimal
-	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP and tree otherwise. ZCDP says that the budget sums
-	// up ρ.
+	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP, if the period and Groups are not too many for it,
+	// and tree otherwise. ZCDP says that the budget sums up ρ.
 	Mechanism string
 	ZCDP      bool
 	Grid      *Grid
+	// Groups is for how many groups there are totals; 0 is one.
+	Groups int64
 	running.Period
 }
+
+// mostDraws is how many draws of a period square_root keeps, over all groups.
+const mostDraws = 500_000
 
 // MostWindows is in how many windows of a period one user counts at most. Beyond it, noise hides all.
 const MostWindows = 1000
@@ -43,6 +48,8 @@ func TotalMechanisms() []string { return []string{treeTotal, squareRootTotal} }
 
 // TotalStatistics lists the statistics that have totals.
 func TotalStatistics() []Statistic { return []Statistic{Count, Sum} }
+
+func (q TotalQuery) tooMany() bool { return q.Groups > mostDraws/max(1, q.Longest) }
 
 // Total is a running total: what one value of a user adds, and the strategy by which the sums are published.
 //
@@ -101,9 +108,13 @@ func NewTotal(q TotalQuery) (*Total, error) {
 	name := q.Mechanism
 	if name == "" {
 		name = treeTotal
-		if q.ZCDP {
+		if q.ZCDP && q.Longest <= running.MostLeaves && !q.tooMany() {
 			name = squareRootTotal
 		}
+	}
+	if name == squareRootTotal && q.tooMany() {
+		return nil, parameter.Wrong("mechanism", parameter.Quoted(name), "tree: with %d groups and up to %d values in a period "+
+			"there are more than %d draws to keep", q.Groups, q.Longest, mostDraws)
 	}
 	if t.Strategy, err = NewStrategy(name, q.Period, q.Epsilon, t.Most); err != nil {
 		var of *Error

@@ -59,21 +59,31 @@ func TestDefaultsOfTotals(t *testing.T) {
 			t.Errorf("with ρ %v: %v, want %s", zcdp, err, want)
 		}
 	}
+	for name, change := range map[string]func(q *TotalQuery){
+		"minutes of a month": func(q *TotalQuery) { q.Period = running.Period{Leaves: 44640, Longest: 44700} },
+		"many groups":        func(q *TotalQuery) { q.Groups = 30_000 },
+	} {
+		total, err := NewTotal(today(t, func(q *TotalQuery) { q.ZCDP = true; change(q) }))
+		if err != nil || total.Name() != "tree" {
+			t.Errorf("%s: %v, want tree", name, err)
+		}
+	}
 }
 
 func TestWrongTotals(t *testing.T) {
 	for want, change := range map[string]func(q *TotalQuery){
-		"epsilon 0;":          func(q *TotalQuery) { q.Epsilon = decimal.Zero },
-		"bounds missing":      func(q *TotalQuery) { q.Grid = nil },
-		"count or sum only":   func(q *TotalQuery) { q.Statistic = Mean },
-		"max_total missing":   func(q *TotalQuery) { q.Statistic = Sum },
-		"a multiple of 0.5":   func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("0.25") },
-		"to 536870912":        func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
-		"from 1 to 1000":      func(q *TotalQuery) { q.MaxTotal = some("1001") },
-		"max_total 1.5":       func(q *TotalQuery) { q.MaxTotal = some("1.5") },
-		"within the bounds":   func(q *TotalQuery) { q.Above = some("21") },
-		"it with statistic":   func(q *TotalQuery) { q.Statistic, q.Above = Sum, some("2") },
-		"tree or square_root": func(q *TotalQuery) { q.Mechanism = "geometric" },
+		"epsilon 0;":             func(q *TotalQuery) { q.Epsilon = decimal.Zero },
+		"bounds missing":         func(q *TotalQuery) { q.Grid = nil },
+		"count or sum only":      func(q *TotalQuery) { q.Statistic = Mean },
+		"max_total missing":      func(q *TotalQuery) { q.Statistic = Sum },
+		"a multiple of 0.5":      func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("0.25") },
+		"to 536870912":           func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
+		"from 1 to 1000":         func(q *TotalQuery) { q.MaxTotal = some("1001") },
+		"max_total 1.5":          func(q *TotalQuery) { q.MaxTotal = some("1.5") },
+		"within the bounds":      func(q *TotalQuery) { q.Above = some("21") },
+		"it with statistic":      func(q *TotalQuery) { q.Statistic, q.Above = Sum, some("2") },
+		"tree or square_root":    func(q *TotalQuery) { q.Mechanism = "geometric" },
+		"more than 500000 draws": func(q *TotalQuery) { q.Mechanism, q.Groups = "square_root", 30_000 },
 		"at most 10000": func(q *TotalQuery) {
 			q.Mechanism, q.Period = "square_root", running.Period{Leaves: 44640, Longest: 44700}
 		},

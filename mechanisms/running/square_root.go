@@ -35,14 +35,14 @@ type squareRoot struct {
 	errors       []float64 // σ of a total by its leaves
 }
 
-// mostLeaves bounds the work of a leaf, which grows with the leaves before it.
-const mostLeaves = 10_000
+// MostLeaves is how many leaves a period may have under [NewSquareRoot]: the work of a leaf grows with those before it.
+const MostLeaves = 10_000
 
 // NewSquareRoot returns the strategy for periods of at most p.Longest leaves, with an ε > 0, of which ρ is ½ε², and a c
 // from 1 to [MostTotal].
 func NewSquareRoot(p Period, epsilon decimal.Decimal, most int64) (Strategy, error) {
-	if p.Longest < 1 || p.Longest > mostLeaves {
-		return nil, fmt.Errorf("%d leaves in a period; want at most %d", p.Longest, mostLeaves)
+	if p.Longest < 1 || p.Longest > MostLeaves {
+		return nil, fmt.Errorf("%d leaves in a period; want at most %d", p.Longest, MostLeaves)
 	}
 	if most < 1 || most > MostTotal || epsilon.Sign() <= 0 {
 		return nil, fmt.Errorf("epsilon %s and at most %d of a person; want an epsilon above 0, and from 1 to %d", epsilon,

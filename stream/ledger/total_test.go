@@ -193,3 +193,22 @@ func TestAPeriodThatWasMissed(t *testing.T) {
 		t.Errorf("%+v are open", open)
 	}
 }
+
+// TestALateWindowIsInNoTotal: a window of an older definition that comes after a later one is in no leaf, as its users
+// may have counted in that.
+func TestALateWindowIsInNoTotal(t *testing.T) {
+	books := ledger.NewBooks()
+	all := ledgertest.Totalled(t, 4, "tree")
+	for _, e := range []ledger.Entry{all[0], all[1]} {
+		if err := books.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, late := range []ledger.Entry{all[0], all[1]} {
+		late.Steps = []ledger.Step{ledgertest.Total(t, late, "d", "tree", "1")}
+		ledgertest.Decide(t, books, &late, nil)
+		if s := late.Steps[0]; s.Looks() || s.Reason != record.NotArmed || s.Instance != 1 {
+			t.Errorf("%+v", s)
+		}
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -210,8 +208,8 @@ func (d *decisions) merge(ctx context.Context, program int, w windows.Window, e 
 	if t := d.walks.caps[program]; t != nil {
 		through = append(through, t)
 	}
-	for _, i := range slices.Sorted(maps.Keys(totals)) {
-		through = append(through, totals[i])
+	for _, t := range totals {
+		through = append(through, t.totalState)
 	}
 	merged, lost, err := d.walks.merge(ctx, program, w, through)
 	if err != nil {
@@ -219,8 +217,8 @@ func (d *decisions) merge(ctx context.Context, program int, w windows.Window, e 
 	}
 	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
 	random := bufio.NewReader(d.programs[program].random)
-	for _, i := range slices.Sorted(maps.Keys(totals)) {
-		if err := totals[i].publish(e, &e.Steps[i], random); err != nil {
+	for _, t := range totals {
+		if err := t.publish(e, t.step, random); err != nil {
 			return nil, err
 		}
 	}

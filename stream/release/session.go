@@ -63,6 +63,7 @@ func (w *worker) session(ctx context.Context) error {
 	s.parts.deleter = newDeleter(kept, w)
 	defer func() {
 		s.remembers(0)
+		s.walks.forget()
 		stop()
 		s.kept.Wait()
 		s.parts.deleter.wait()
@@ -81,6 +82,7 @@ func (w *worker) session(ctx context.Context) error {
 			return err
 		}
 		s.remembers(s.walks.bytes())
+		s.walks.gauge()
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)

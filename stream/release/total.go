@@ -251,14 +251,21 @@ func (t *totalState) restore(text []byte) error {
 	return nil
 }
 
-// totalsOf lists the totals that look at the window of a settled entry, by their steps, after it has armed new ones.
-func (ws *walks) totalsOf(e *ledger.Entry, program int) (all map[int]*totalState, err error) {
-	all = map[int]*totalState{}
-	for i, s := range e.Steps {
+// looking is a total that looks at a window, and its step.
+type looking struct {
+	*totalState
+	step *ledger.Step
+}
+
+// totalsOf lists the totals that look at the window of a settled entry, after it has armed new ones.
+func (ws *walks) totalsOf(e *ledger.Entry, program int) (all []looking, err error) {
+	p := ws.programs[program]
+	for i := range e.Steps {
+		s := &e.Steps[i]
 		if s.Total == nil || !s.Looks() {
 			continue
 		}
-		key := totalKey(ws.programs[program].stream, ws.programs[program].total(s.Name))
+		key := totalKey(p.stream, p.total(s.Name))
 		t := ws.totals[slices.IndexFunc(ws.totals, func(t *totalState) bool { return t.key == key })]
 		if s.Arms {
 			t.resume(s.Instance, s.Total.Since.UnixNano(), s.Total.Until.UnixNano())
@@ -268,7 +275,7 @@ func (ws *walks) totalsOf(e *ledger.Entry, program int) (all map[int]*totalState
 			return nil, fmt.Errorf("total %s of stream %s: instance %d is to look, but instance %d is open", s.Name, e.Stream,
 				s.Instance, t.number)
 		}
-		all[i] = t
+		all = append(all, looking{t, s})
 	}
 	return all, nil
 }

@@ -2,6 +2,7 @@ package release
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -290,6 +291,95 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 	for i, want := range map[int]int64{0: 2, 1: 1, 2: 2} { // days, a week, days
 		if s := last.Steps[i]; s.Instance != want || !s.Looks() {
 			t.Errorf("%s has instance %d (%s), want %d", s.Name, s.Instance, s.Reason, want)
+		}
+	}
+}
+
+const totalsOfTwoGroups = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b, c]
+    max_groups: 2
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
+    contribution: last
+    max_windows: {count: 4, per: 24h}
+    releases:
+      - {name: users, statistic: count, epsilon: 1000000}
+      - {name: today, statistic: count, since: midnight, epsilon: 1000000}
+      - {name: high, statistic: count, above: 5, since: midnight, epsilon: 1000000}
+    output: {topic: out}
+    budget: {epsilon: 1000000000, per: 24h}
+    on_exhausted: withhold
+`
+
+// TestTotalsOfTwoGroups: a user counts in the first two groups of the day in which they appear, whatever max_windows
+// leaves out, and costs two groups. With above, a group counts once a value is high enough.
+func TestTotalsOfTwoGroups(t *testing.T) {
+	p := programOf(t, totalsOfTwoGroups)
+	if price := p.stream.Totals[0].Price(); price[0].Times != 2 {
+		t.Fatalf("a period costs %+v", price)
+	}
+	d := newDecider(t, p, zap.NewNop())
+	w := p.schedule.First()
+	for i, c := range []struct {
+		sent        []contribution
+		today, high [3]int64
+	}{
+		{[]contribution{{1, 2, 3}}, [3]int64{0, 0, 1}, [3]int64{}},
+		{[]contribution{{1, 2, 9}, {2, 0, 9}}, [3]int64{1, 0, 1}, [3]int64{1, 0, 1}},
+		{[]contribution{{1, 1, 9}}, [3]int64{1, 1, 1}, [3]int64{1, 1, 1}},
+		{[]contribution{{1, 0, 9}, {2, 0, 9}}, [3]int64{1, 1, 1}, [3]int64{1, 1, 1}}, // the third group of user 1
+		{[]contribution{{1, 1, 9}, {3, 1, 1}}, [3]int64{1, 2, 1}, [3]int64{1, 1, 1}},
+		{[]contribution{{3, 1, 7}}, [3]int64{1, 2, 1}, [3]int64{1, 2, 1}},
+	} {
+		d.give(w, c.sent, 0)
+		e := d.decide(w)
+		d.learnt(w, e)
+		for at, want := range [][3]int64{c.today, c.high} {
+			var got [3]int64
+			for g, of := range e.Steps[at].Total.Groups {
+				got[g] = of.Value.IntPart()
+			}
+			if got != want {
+				t.Errorf("window %d: %s is %d, want %d", i, e.Steps[at].Name, got, want)
+			}
+		}
+		w, _ = p.schedule.Next(w)
+	}
+}
+
+// TestSnapshotsOfTotals: a snapshot of another instance, of a window to come, or that is damaged, is left out.
+func TestSnapshotsOfTotals(t *testing.T) {
+	p := programOf(t, strings.NewReplacer("UPDATE", "1h", "LIMIT", "1000000000").Replace(totals))
+	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
+	d := c.session(t)
+	for range 18 {
+		c.next([capUsers]bool{true, true}, 0)
+	}
+	d.read(c)
+	c.ledger = d.draws(11)
+	former := d.walks.totals[0].snapshot() // of the last window but one of its day
+	c.ledger = append(c.ledger, d.draws(4)...)
+	last := d.walks.totals[0].snapshot()
+	later := slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(d.walks.totals[0].at)+uint64(time.Hour)), last[snapshotHead:])
+	for name, row := range map[string]struct {
+		text []byte
+		fits bool
+		err  bool
+	}{
+		"the last": {last, true, false}, "of a former instance": {former, false, false}, "of a window to come": {later, false, true},
+		"of a former instance with another window": {slices.Concat(last[:snapshotHead], former[snapshotHead:]), false, false},
+		"half of it": {last[:len(last)/2], false, true}, "a header alone": {last[:snapshotHead], false, true}, "nothing": {nil, false, false},
+	} {
+		c.savedTotals = nil
+		fresh := c.session(t).walks.totals[0]
+		before := fresh.at
+		err := fresh.restore(row.text)
+		if (err != nil) != row.err || row.fits != (fresh.at == d.walks.totals[0].at) || !row.fits && fresh.at != before {
+			t.Errorf("%s: %v, and the windows up to %d are known, want a fit: %v", name, err, fresh.at, row.fits)
 		}
 	}
 }

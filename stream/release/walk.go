@@ -248,6 +248,27 @@ func (ws *walks) bytes() (sum int64) {
 	return sum
 }
 
+// gauge says how many users have counted in totals.
+func (ws *walks) gauge() {
+	for _, t := range ws.totals {
+		users := 0
+		if t.allowance != nil {
+			users = t.allowance.Users()
+		}
+		ws.Metrics.TotalUsers.WithLabelValues(t.stream.Name, t.of.Name).Set(float64(users))
+	}
+}
+
+// forget ends with the session: nobody is remembered here any more.
+func (ws *walks) forget() {
+	ws.totals = nil
+	for _, p := range ws.programs {
+		for _, t := range p.stream.Totals {
+			ws.Metrics.TotalUsers.DeleteLabelValues(p.stream.Name, t.Name)
+		}
+	}
+}
+
 // needs returns the lowest offset that the walks of the next session need.
 func (ws *walks) needs() int64 {
 	least := int64(math.MaxInt64)

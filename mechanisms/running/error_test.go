@@ -1,0 +1,122 @@
+package running
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestErrorsOfDays simulates 10⁵ days with noise of the exact law, and compares totals with the truth. At most 5 % of the
+// totals after a leaf may be beyond error_95. With n days and a share of 5 %, more than 5 % + x are seen with a
+// probability below e^{−2nx²} (Hoeffding): for x = 0.0095 and 12 leaves that is 12 · 1.5·10^−8. Errors that are a quarter
+// too small have a share of about 10 % where the noise is large, and are found.
+func TestErrorsOfDays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	const days = 100_000
+	r := rand.New(rand.NewPCG(24, 7))
+	for _, c := range []struct {
+		leaves  int64
+		epsilon string
+		most    int64
+	}{{24, "1", 1}, {96, "1", 1}, {96, "0.1", 3}} {
+		p := newTree(t, c.leaves, c.epsilon, c.most)
+		at := map[int64]int{c.leaves / 4: 0, c.leaves / 2: 0, c.leaves*3/4 - 1: 0, c.leaves: 0}
+		noise := make([]func() int64, len(p.levels))
+		for l, v := range p.levels {
+			rate, _ := v.rate.Float64()
+			noise[l] = laplace(r, rate/float64(c.most))
+		}
+		known := make([]float64, len(p.levels)) // as Fold, without its rounding to 2^−16, which is below 10^−3 here
+		weights := make([]float64, len(p.levels))
+		for l := range weights {
+			weights[l], _ = p.levels[l].weight.Float64()
+		}
+		for range days {
+			clear(known)
+			for leaf := int64(1); leaf <= c.leaves; leaf++ {
+				for l := range p.Draws(leaf) {
+					z := float64(noise[l]())
+					if l > 0 {
+						z = weights[l]*z + (1-weights[l])*known[l-1]
+						known[l-1] = 0
+					}
+					known[l] += z
+				}
+				if _, looks := at[leaf]; looks {
+					total := 0.0
+					for _, x := range known {
+						total += x
+					}
+					if math.Abs(math.Floor(total+0.5)) > float64(p.Error95(leaf)) {
+						at[leaf]++
+					}
+				}
+			}
+		}
+		for leaf, missed := range at {
+			if share := float64(missed) / days; share > 0.05+0.0095 {
+				t.Errorf("%d leaves, ε %s: %.2f %% of the totals after leaf %d are off by more than %d", c.leaves, c.epsilon, 100*share,
+					leaf, p.Error95(leaf))
+			} else {
+				t.Logf("%d leaves, ε %s, leaf %d: %.2f %% are off by more than %d", c.leaves, c.epsilon, leaf, 100*share,
+					p.Error95(leaf))
+			}
+		}
+	}
+}
+
+// laplace draws discrete Laplace noise: the difference of two geometric numbers.
+func laplace(r *rand.Rand, rate float64) func() int64 {
+	geometric := func() int64 { return int64(math.Floor(r.ExpFloat64() / rate)) }
+	return func() int64 { return geometric() - geometric() }
+}
+
+// TestWholeDays has the strategies themselves follow days, with noise from the exact sampler: at most 5 % of the last
+// totals may be beyond error_95. Of n = 2000 days with a share of 5 %, more than 9.5 % are seen with a probability below
+// exp(−n·0.045²/(2·(0.0475 + 0.045/3))) < 10^−14 (Bernstein). Noise twice as large has a share of about 30 %.
+func TestWholeDays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	const days = 2000
+	r := rand.New(rand.NewPCG(24, 8))
+	for _, s := range []Strategy{newTree(t, 48, "0.5", 2), newSquareRoot(t, 24, "0.5", 2)} {
+		missed := 0
+		for range days {
+			var open Open
+			var known Known
+			truth := int64(0)
+			for leaf := int64(1); leaf <= 24; leaf++ {
+				x := r.Int64N(50)
+				truth += x
+				open = s.Add(open, leaf, x)
+				draws, err := s.Draw(open, leaf, reader{r})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Close(open, leaf)
+				known = s.Fold(known, leaf, draws)
+			}
+			off := new(big.Int).Sub(s.Total(known, 24), big.NewInt(truth))
+			if off.CmpAbs(big.NewInt(s.Error95(24))) > 0 {
+				missed++
+			}
+		}
+		if share := float64(missed) / days; share > 0.095 || share < 0.005 {
+			t.Errorf("%s: %.1f %% of the totals of a day are off by more than %d", s.Name(), 100*share, s.Error95(24))
+		}
+	}
+}
+
+// reader gives pseudorandom bytes.
+type reader struct{ *rand.Rand }
+
+func (r reader) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return len(p), nil
+}
