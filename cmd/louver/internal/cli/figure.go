@@ -23,21 +23,35 @@ func Value(r outputs.Record) string {
 	if err != nil {
 		return WithUnit(r.Value.String(), r.Unit)
 	}
-	off := 0.
-	if band, ok := bandOf(r); ok && !r.Held() {
-		off = (band.High - band.Low) / 2
-		if band.Of == record.OfNoise {
-			off = band.High - value // the lower end may be cut at 0
-		}
+	band, ok := bandOf(r)
+	switch {
+	case !ok || r.Held():
+		return WithUnit(Rounded(value, 0), r.Unit)
+	case band.Of == record.OfNoise:
+		return WithUnit(Rounded(value, band.High-value), r.Unit) // the lower end may be cut at 0
 	}
-	return WithUnit(Rounded(value, off), r.Unit)
+	return WithUnit(within(value, band, value), r.Unit)
+}
+
+// within writes a value or an end of its band with the digits that the band allows, but no more than these numbers have
+// behind the point.
+func within(x float64, band record.Band, value float64) string {
+	off := (band.High - band.Low) / 2
+	if off <= 0 {
+		return Rounded(x, 0)
+	}
+	digits := 0
+	for _, number := range []float64{value, band.Low, band.High} {
+		_, behind, _ := strings.Cut(strconv.FormatFloat(number, 'f', -1, 64), ".")
+		digits = max(digits, len(behind))
+	}
+	return places(x, max(placeOf(off), -digits))
 }
 
 // Bound writes what is known about the value's error: in its unit where anything public gives that, as the page does,
 // else as percentiles. It is empty if nothing is known.
 func Bound(r outputs.Record) string {
 	band, ok := bandOf(r)
-	half := (band.High - band.Low) / 2
 	switch {
 	case r.Value == nil:
 		return ""
@@ -45,7 +59,8 @@ func Bound(r outputs.Record) string {
 		off, _ := r.Error95.Float64() // the band says that it is a number
 		return "± " + roundedUp(off)
 	case ok:
-		return Rounded(band.Low, half) + "–" + Rounded(band.High, half)
+		value, _ := r.Value.Float64() // the band says that it is a number
+		return within(band.Low, band, value) + "–" + within(band.High, band, value)
 	case r.PLow != nil && r.PHigh != nil:
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow, 1), percent(*r.PHigh, 1))
 	case r.RankError95 != nil:

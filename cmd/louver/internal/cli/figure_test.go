@@ -27,6 +27,8 @@ func TestFigureInWords(t *testing.T) {
 	for text, want := range map[string][3]string{
 		`{"value":120,"unit":"ms","interval":{"level":0.9,"low":100.4,"high":130.2}}`:                      {"120 ms", "100–130", "(100–130)"},
 		`{"value":109.7,"unit":"ms","smoothed":{"value":118,"low":110.12,"high":128}}`:                     {"110 ms", "110–128", "(110–128)"},
+		`{"value":120,"unit":"ms","smoothed":{"value":120,"low":119,"high":121}}`:                          {"120 ms", "119–121", "(119–121)"},
+		`{"value":120.5,"unit":"ms","smoothed":{"value":120,"low":119,"high":121}}`:                        {"120.5 ms", "119.0–121.0", "(119.0–121.0)"},
 		`{"value":23.73795,"unit":"EUR","error_95":1.298}`:                                                 {"23.7 EUR", "± 1.3", "± 1.3"},
 		`{"value":23.73795,"unit":"EUR","error_95":1.298,"clip":[0,100]}`:                                  {"23.7 EUR", "± 1.3", "noise ± 1.3"},
 		`{"value":3,"unit":"users","statistic":"count","error_95":15}`:                                     {"3 users", "± 15", "± 15"},
