@@ -107,5 +107,17 @@ func TestEpsilonSlider(t *testing.T) {
 	b.run(chromedp.Click(`//button[text()="No"]`, chromedp.BySearch))
 	b.shows(".guess", "Wrong: Robin called. 0 of 1 guesses are right.")
 	b.until(`[...document.querySelectorAll(".guess button")].every((e) => e.disabled)`)
+
+	b.setAway(true) // a slide while the server is away changes nothing, and is no error
+	s.stop()
+	slide(kb.End)
+	b.shows("#trouble", "connection is lost")
+	b.shows(".odds", "at most 51 are right")
+	s.start()
+	b.until(`document.getElementById("trouble").hidden`)
+	slide(kb.Home)
+	slide(kb.End)
+	b.shows(".odds", "at most 100 are right")
+	b.setAway(false)
 	b.clean()
 }
