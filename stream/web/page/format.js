@@ -90,7 +90,7 @@ export const boundText = (figure) => figure.status === "ok" && band(figure) && !
 export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);
   const { error_95: error, interval, p_low: low, p_high: high, excess_95: excess } = figure;
-  if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `${plain(Math.ceil(excess))} users beyond its limit make it fire with a probability of 95 %`);
+  if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `${plain(Math.ceil(excess))} users beyond its limit make it fire in 95 of 100 cases`);
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
   if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   const around = band(figure);
