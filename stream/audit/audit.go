@@ -20,6 +20,7 @@ type Audit struct {
 	decisions   *decisions
 	checkpoints *checkpoints
 	priors      *priors
+	rollups     *rollups
 }
 
 // New begins an audit.
@@ -27,7 +28,7 @@ func New() *Audit {
 	found := &Findings{}
 	return &Audit{
 		found: found, outputs: newOutputs(found), decisions: newDecisions(found),
-		checkpoints: newCheckpoints(found), priors: newPriors(found),
+		checkpoints: newCheckpoints(found), priors: newPriors(found), rollups: newRollups(found),
 	}
 }
 
@@ -40,6 +41,7 @@ func (a *Audit) Begin(folds []*ledger.Fold) {
 	var parts []*ledger.Books
 	for _, f := range folds {
 		parts = append(parts, f.Books)
+		a.rollups.begin(f)
 	}
 	a.decisions.books = ledger.Join(parts)
 	for _, name := range a.decisions.books.Streams() {
@@ -73,6 +75,7 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 	if unlike := e.Uncomputed(); unlike != "" {
 		a.found.fault(FigureDiffers, at, "%s: %s", e.Name(), unlike)
 	}
+	a.rollups.compare(at, e)
 	a.outputs.expect(e, records)
 	a.checkpoints.prove(at, e, value)
 	if a.Learner != nil {

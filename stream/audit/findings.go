@@ -38,6 +38,7 @@ const (
 
 	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
 
+	RollupDiffers = "rollup_differs" // a roll-up is not the sum of the windows before it
 	FigureDiffers = "figure_differs" // a figure does not follow from the numbers of the histogram that it is computed from
 )
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"strings"
+	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -14,6 +15,8 @@ type Release struct {
 	Query mechanisms.Query
 	// Mechanism answers the query.
 	Mechanism mechanisms.Mechanism
+	// Rollups are the lengths of the periods over which a histogram is added up.
+	Rollups []time.Duration
 	// Where says where the release is defined, as "file:line".
 	Where string
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows/period"
 )
 
 // Series describes the values that a stream releases for each group: those of its releases, and then those that are
@@ -45,6 +46,9 @@ func (r Release) Series(unit string) (all []record.Series) {
 		Epsilon: promise.Epsilon, Delta: promise.Delta}
 	if b := mechanisms.Buckets(r.Mechanism); b != nil {
 		one.Buckets = record.NewBuckets(r.Query.Grid, b)
+		for _, d := range r.Rollups {
+			one.Rollups = append(one.Rollups, period.Name(d))
+		}
 	}
 	p := r.Query.Probabilities()
 	for i, name := range r.Names() {

@@ -55,6 +55,8 @@ type storedStream struct {
 	Unpaid *record.Second `json:"unpaid_since,omitempty"`
 	Recent []storedRecent `json:"recent,omitempty"`
 	Every  string         `json:"every,omitempty"` // of the last of Recent
+	// Rollups are the periods of histograms that are not over.
+	Rollups []sums `json:"rollups,omitempty"`
 }
 
 type storedEpoch struct {
@@ -174,6 +176,9 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		if len(s.Recent) > 0 {
 			s.Every = budget.FormatPer(f.lately.streams[name].every)
 		}
+		if open := f.rollups.streams[name]; open != nil {
+			s.Rollups = open.open
+		}
 		c.Streams = append(c.Streams, s)
 	}
 	return json.Marshal(c)
@@ -222,6 +227,7 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 	}
 	f := NewFold(app, partition)
 	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
+	f.rollups.entries = c.Entries
 	f.awaits, f.unproven = true, true
 	// An entry decides one window and charges at most that.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
@@ -286,6 +292,9 @@ func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
 		book.unpaid = s.Unpaid.UTC()
 	}
 	f.Books.streams[s.Stream] = book
+	if len(s.Rollups) > 0 {
+		f.rollups.streams[s.Stream] = &summed{s.Rollups, book.latest.ReleasedAt}
+	}
 	if len(s.Recent) == 0 {
 		return nil
 	}

@@ -58,6 +58,8 @@ type Entry struct {
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group `json:"groups"`
+	// Rollups are those whose periods end with the window.
+	Rollups []Rollup `json:"rollups,omitempty"`
 	// Standing is the state of the books after this entry.
 	Standing Standing `json:"books"`
 	// Prior says which earlier releases the adaptive base measure had learnt from. It is nil if no such measure was

@@ -21,6 +21,7 @@ type Fold struct {
 	app       string
 	partition int
 	lately    *Lately
+	rollups   *Rollups
 	entries   int64
 	offset    int64  // of the last entry; −1 if none or unknown
 	chain     digest // the digest of all entries, as a chain …
@@ -42,7 +43,7 @@ type mark struct {
 
 // NewFold makes a fold that begins with the first entry of a partition.
 func NewFold(app string, partition int) *Fold {
-	return &Fold{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), offset: -1}
+	return &Fold{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(), offset: -1}
 }
 
 // Entries returns the number of entries in the fold.
@@ -50,6 +51,12 @@ func (f *Fold) Entries() int64 { return f.entries }
 
 // Recent lists what a stream has published lately: see [Lately.Of].
 func (f *Fold) Recent(stream string) []Past { return f.lately.Of(stream) }
+
+// Rollups are the sums of histograms over periods that are not over. The caller must not add to it.
+func (f *Fold) Rollups() *Rollups { return f.rollups }
+
+// Partition is the number of the partition.
+func (f *Fold) Partition() int { return f.partition }
 
 // From returns the offset from which to read the partition.
 func (f *Fold) From() int64 { return max(0, f.offset) }
@@ -76,6 +83,9 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 		return err
 	}
 	f.lately.Add(e)
+	if err := f.rollups.Add(e); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
 	f.entries++
 	f.before, f.chain, f.offset = f.chain, link(f.chain, value), offset
 	f.seen = f.seen || f.witness != nil && *f.witness == mark{f.entries, f.chain}

@@ -76,13 +76,6 @@ func (l *Lately) keep(e Entry) {
 // from returns the end of the first window from which the draws of the window with this end learn.
 func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) * int64(r.every) }
 
-// forgetEvery is the number of entries between two searches for streams that have ended.
-const forgetEvery = 1000
-
-// forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made,
-// since windows of streams that catch up may lie far behind those of others.
-const forgetAfter = 30 * 24 * time.Hour
-
 // forget drops what long-ended streams published: nothing learns from it any more.
 func (l *Lately) forget() {
 	var newest time.Time

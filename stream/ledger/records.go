@@ -14,10 +14,14 @@ func (e Entry) Size() int {
 			series++
 		}
 	}
+	for _, up := range e.Rollups {
+		series += len(e.rollupSeries(up))
+	}
 	return len(e.Groups) * series
 }
 
-// Records expands the entry into its output records, group by group, in the order of the releases and the steps. The
+// Records expands the entry into its output records, group by group, in the order of the releases, the
+// roll-ups and the steps. The
 // same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro] converts them with
 // [record.EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
@@ -29,7 +33,7 @@ func (e Entry) Records() ([]record.Record, error) {
 		return nil, err
 	}
 	out := make([]record.Record, 0, e.Size())
-	for _, g := range e.Groups {
+	for at, g := range e.Groups {
 		for i := range e.Releases {
 			f := e.figure(g, i)
 			if h := histograms[i]; h != nil && f.Value != nil {
@@ -40,6 +44,19 @@ func (e Entry) Records() ([]record.Record, error) {
 				return nil, err
 			}
 			out = append(out, r)
+		}
+		for _, up := range e.Rollups {
+			figures, err := e.rollupFigures(up, at)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range figures {
+				r, err := e.record(f)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, r)
+			}
 		}
 		for _, s := range e.Steps {
 			if !s.Publishes(e) {

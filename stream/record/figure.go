@@ -74,6 +74,9 @@ type Figure struct {
 	// Only histograms have buckets, and only figures that are computed from one say from which.
 	Buckets *Distribution `json:"buckets,omitempty"`
 	From    string        `json:"from,omitempty"`
+	// Only roll-ups have these.
+	Windows *Windows `json:"windows,omitempty"`
+	Counts  string   `json:"counts,omitempty"`
 	// Only watches, figures that are published on change and running totals have these.
 	Since    *time.Time   `json:"since,omitempty"`
 	Changed  *bool        `json:"changed,omitempty"` // only figures on change, even where they are withheld
@@ -82,6 +85,18 @@ type Figure struct {
 	// Only running totals have these.
 	MaxTotal *json.Number `json:"max_total,omitempty"`
 	Final    *bool        `json:"final,omitempty"` // even where they are withheld
+}
+
+// UserWindows is what the numbers of a roll-up count: a user who is there in ten windows counts ten times.
+const UserWindows = "user_windows"
+
+// Windows says of how many windows a roll-up is.
+type Windows struct {
+	// Of is how many the period has, Released how many were released and added up, and Incomplete how many of these had
+	// lost part of their input.
+	Of         int64 `json:"of"`
+	Released   int64 `json:"released"`
+	Incomplete int64 `json:"incomplete"`
 }
 
 // Interval is an interval that was paid for, or that of a figure from a histogram.

@@ -147,8 +147,18 @@ func (d *decisions) next(budget string) (program int, window windows.Window) {
 	return program, window
 }
 
-// entry settles a window with its budget and draws it. before is what other budgets had paid for the stream.
+// entry settles a window with its budget and draws it, and adds the roll-ups that end with it. before is what other
+// budgets had paid for the stream.
 func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State,
+	before ledger.Before) (ledger.Entry, error) {
+	e, err := d.window(ctx, program, window, state, before)
+	if err == nil {
+		e.Rollups, err = d.charges.own.fold.Rollups().Next(e)
+	}
+	return e, err
+}
+
+func (d *decisions) window(ctx context.Context, program int, window windows.Window, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
 	d.walks.caught(program)
 	p, learned := d.programs[program], d.priors[program]

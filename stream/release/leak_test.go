@@ -47,6 +47,15 @@ var entryFields = map[string]class{
 	"Releases.Buckets.Lower": public, "Releases.Buckets.Upper": public, "Releases.Buckets.Step": public,
 	"Releases.Buckets.Ends": public, "Releases.Buckets.Ends.": public, "Releases.Buckets.Levels": public,
 	"Releases.From": public, "Releases.Above": public, "Releases.Below": public,
+	"Releases.Rollups": public, "Releases.Rollups.": public,
+	"Rollups": public, "Rollups.Release": public, "Rollups.Period": public, "Rollups.Since.Time": public,
+	"Rollups.Windows.Of": public, "Rollups.Windows.Released": public,
+	"Rollups.Groups": public, "Rollups.Groups.Values": public, "Rollups.Groups.Values.Value": byDraws,
+	"Rollups.Groups.Values.Error95": byDraws, "Rollups.Groups.Values.Quality": byDraws,
+	"Rollups.Groups.Values.Interval.Level": public, "Rollups.Groups.Values.Interval.Low": byDraws,
+	"Rollups.Groups.Values.Interval.High": byDraws,
+	"Rollups.Groups.Values.Numbers.Raw":   public, "Rollups.Groups.Values.Numbers.Raw.": byDraws,
+	"Rollups.Groups.Values.Numbers.Coarse": public, "Rollups.Groups.Values.Numbers.Coarse.": byDraws,
 	"Groups.Values.Numbers.Raw": public, "Groups.Values.Numbers.Raw.": byDraws,
 	"Groups.Values.Numbers.Coarse": public, "Groups.Values.Numbers.Coarse.": byDraws,
 	"Groups": public, "Groups.Name": public, "Groups.Users": byDraws, "Groups.Reason": byDraws,
@@ -76,17 +85,23 @@ var figureFields = map[string]class{
 	"Buckets.Ends": public, "Buckets.Groups": public, "Buckets.Raw": public,
 	"Buckets.Raw.": byDraws, "Buckets.Coarse": public, "Buckets.Coarse.": byDraws, "Buckets.Count": public,
 	"Buckets.Count.": byDraws, "From": public,
+	"Windows.Of": public, "Windows.Released": public, "Counts": public,
 }
 
-// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same, and
-// what a stream decides beside its windows.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true}
+// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same, what
+// a stream decides beside its windows, and how many windows of a roll-up were incomplete.
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
+	"entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
 var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Steps.OnChange.Release.From",
 	"entry.Steps.OnChange.Release.Above", "entry.Steps.OnChange.Release.Below",
 	"entry.Steps.OnChange.Values.Figure.Numbers.", "entry.Steps.Total.Release.Buckets.", "entry.Steps.Total.Release.From",
-	"entry.Steps.Total.Release.Above", "entry.Steps.Total.Release.Below"}
+	"entry.Steps.Total.Release.Above", "entry.Steps.Total.Release.Below", "entry.Steps.OnChange.Release.Rollups",
+	"entry.Steps.Total.Release.Rollups",
+	// A roll-up has no others.
+	"entry.Rollups.Groups.Values.Mechanism", "entry.Rollups.Groups.Values.RankError95",
+	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Smoothed."}
 
 const everything = `
 version: 1
@@ -113,7 +128,7 @@ streams:
       - {name: usual, statistic: mode, epsilon: 1}
       - {name: slow, statistic: count, above: 500, epsilon: 1}
       - {name: beyond, statistic: outside, epsilon: 1}
-      - {name: shape, statistic: histogram, buckets: [100, 200, 700], levels: 2, epsilon: 1}
+      - {name: shape, statistic: histogram, buckets: [100, 200, 700], levels: 2, epsilon: 1, rollup: [2m, 4m]}
       - {name: mid, statistic: median, from: shape}
       - {name: part, statistic: share, above: 500, from: shape}
       - {name: few, statistic: count, below: 50, from: shape}

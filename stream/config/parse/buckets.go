@@ -3,6 +3,7 @@ package parse
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/histogram"
@@ -12,6 +13,16 @@ import (
 // histogramKeys are the keys of a histogram, and of a release that is computed from one.
 type histogramKeys struct {
 	from string
+}
+
+var histogramForm = form.Form{
+	{Name: "rollup", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
+		Example: "[1h, 1d]",
+		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of an hour " +
+			"of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of `window.every`, and begins " +
+			"at multiples of itself since 1970, in UTC. A user who is there in ten windows counts ten times",
+		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
+			func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
 }
 
 // bucketForm has the keys of a mapping in place of a list of ends.

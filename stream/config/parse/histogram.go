@@ -1,6 +1,9 @@
 package parse
 
 import (
+	"slices"
+	"time"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
@@ -31,6 +34,37 @@ func (h histograms) cuts(histogram string) (all []int64) {
 		all = append(all, cuts...)
 	}
 	return all
+}
+
+// longestRollup is the longest period over which a histogram is added up.
+const longestRollup = 366 * 24 * time.Hour
+
+// checkRollups refuses periods that do not consist of whole windows.
+func (h histograms) checkRollups() {
+	w := h.of.Window
+	for i := range h.releases {
+		r := &h.releases[i]
+		v, given := r.Values["rollup"]
+		switch {
+		case !given || w.Every == 0:
+			continue
+		case w.Size != w.Every:
+			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as window.size, so "+
+				"that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
+			continue
+		}
+		for j, d := range r.Rollups {
+			switch at := v.Item(j); {
+			case d%w.Every != 0 || d < 2*w.Every:
+				at.Refuse("%s; want a multiple of window.every, %s, of two windows or more", config.Duration(d),
+					config.Duration(w.Every))
+			case d > longestRollup:
+				at.Refuse("%s; want at most 366d", config.Duration(d))
+			case slices.Contains(r.Rollups[:j], d):
+				at.Refuse("%s is in the list twice; remove one", config.Duration(d))
+			}
+		}
+	}
 }
 
 // compute makes the figures that are computed from histograms.
@@ -106,7 +140,7 @@ func checkSize(s *config.Stream, at form.Node) {
 		if b == nil {
 			continue
 		}
-		numbers += b.Len() + b.Groups()
+		numbers += (b.Len() + b.Groups()) * (1 + len(r.Rollups))
 		if largest == nil || b.Len() > mechanisms.Buckets(largest.Mechanism).Len() {
 			largest = r
 		}
@@ -115,6 +149,9 @@ func checkSize(s *config.Stream, at form.Node) {
 		return
 	}
 	figures := len(s.Releases) + len(s.Free)
+	for i := range s.Releases {
+		figures += len(s.Releases[i].Rollups) * (1 + len(s.Free))
+	}
 	if size := len(s.Groups) * (numbers*numberBytes + figures*figureBytes); size > mostEntry {
 		at.Refuse("%d buckets of %q in %s make an entry of about %d kB in the ledger for each window; "+
 			"want at most %d kB: fewer buckets or groups", mechanisms.Buckets(largest.Mechanism).Len(), largest.Name,

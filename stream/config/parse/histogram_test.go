@@ -11,7 +11,7 @@ import (
 
 // shape and listed are histograms without mistakes, and ofShape are figures from the first.
 const (
-	shape  = "{name: shape, statistic: histogram, buckets: {scale: 3}, epsilon: 0.05}"
+	shape  = "{name: shape, statistic: histogram, buckets: {scale: 3}, epsilon: 0.05, rollup: [1h, 1d]}"
 	listed = "{name: shape, statistic: histogram, buckets: [100, 250, 800], levels: 2, epsilon: 0.05}"
 )
 
@@ -51,6 +51,9 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("%s is from %q, for ε %s", one.Name, one.From, one.Epsilon)
 		}
 		names = append(names, one.Name)
+	}
+	if got := fmt.Sprint(s.Series()[0].Rollups); got != "[1h 1d]" {
+		t.Errorf("it is added up over %s", got)
 	}
 	if got := strings.Join(names, " "); got != "shape p90 users slow tail slower peak quick mid" {
 		t.Errorf("the figures are %s", got)
@@ -105,6 +108,13 @@ func TestWrongHistograms(t *testing.T) {
 			name + "[shape].publish: histogram has no publish; remove it, or use statistic: median or quantile"},
 		{"release: users", "release: quick", `min_users.release: "quick" is computed from a histogram, and its noise is that ` +
 			"of many buckets; want the name of a count release without above and below that has an epsilon of its own"},
+		{"rollup: [1h, 1d]", "rollup: [15m]", name + "[shape].rollup[0]: 15m; want a multiple of window.every, 15m, of two " +
+			"windows or more"},
+		{"rollup: [1h, 1d]", "rollup: [1h, 100m]", name + "[shape].rollup[1]: 1h40m; want a multiple of window.every, 15m"},
+		{"rollup: [1h, 1d]", "rollup: [1h, 60m]", name + "[shape].rollup[1]: 1h is in the list twice; remove one"},
+		{"rollup: [1h, 1d]", "rollup: 1h", name + "[shape].rollup: 1h is not a list; write [1h]"},
+		{"every: 15m", "every: 5m", name + "[shape].rollup: windows overlap: one is 15m long and begins 5m after the one " +
+			"before; want window.every as window.size, so that no event is added up twice"},
 		{"{name: peak,", "{name: users,", `the name "users" is taken by another release; choose another name`},
 	} {
 		text := withHistogram(shape, ofShape...)
@@ -125,7 +135,7 @@ func TestHistogramTooLarge(t *testing.T) {
 	}
 	text := strings.Replace(withHistogram(shape), "groups: [eu, us, ap]", "groups: ["+strings.Join(groups, ", ")+"]", 1)
 	_, err := File("s.yaml", []byte(text), noVariables)
-	const want = `releases: 112 buckets of "shape" in 900 groups make an entry of about 1211 kB in the ledger for each ` +
+	const want = `releases: 112 buckets of "shape" in 900 groups make an entry of about 2789 kB in the ledger for each ` +
 		"window; want at most 512 kB: fewer buckets or groups"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v; want %s", err, want)

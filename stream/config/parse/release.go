@@ -47,7 +47,7 @@ var releaseForm = append(form.Form{
 			"But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of δ. " +
 			"A budget without δ refuses it",
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
-}, slices.Concat(parameters(), changeForm, totalForm)...)
+}, slices.Concat(parameters(), histogramForm, changeForm, totalForm)...)
 
 func figureName() form.Kind[string] {
 	return form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200)

@@ -182,6 +182,7 @@ func (s *streamNode) drawReleases() {
 		}
 	}
 	from.compute()
+	from.checkRollups()
 }
 
 func (s *streamNode) checkGroups() {

@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/louver/louver/stream/record"
+)
+
+// rollupFigures returns the figures of a roll-up about the g-th group.
+func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) {
+	h, err := e.histogramAt(slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == up.Release }))
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range e.rollupSeries(up) {
+		f := e.blank(Group{Name: e.Groups[g].Name}, r)
+		f.Release += "." + up.Period
+		if f.From != "" {
+			f.From += "." + up.Period
+		}
+		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, up.Since, f.Release)
+		f.WindowStart, f.Incomplete = up.Since.Time, up.Windows.Incomplete > 0
+		f.Windows, f.Counts = &up.Windows, record.UserWindows
+		switch {
+		case len(up.Groups) == 0:
+			f.Status, f.Reason = record.Withheld, new(record.BudgetExhausted)
+		case up.Groups[g].Values[i].Value == nil:
+			f.Status, f.Reason = record.Withheld, new(record.TooFewUsers)
+		default:
+			v := up.Groups[g].Values[i]
+			fill(&f, v)
+			if n := v.Numbers; n != nil {
+				counts := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, up.Windows.Released).Counts()
+				f.Buckets = record.NewDistribution(r.Buckets.Ends, n.Raw, n.Coarse, counts)
+			}
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
