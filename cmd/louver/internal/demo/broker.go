@@ -23,6 +23,11 @@ type BrokerCommand struct {
 	DataDir string `placeholder:"DIR" help:"Directory for the data. Absent: data is kept in memory."`
 }
 
+// Help is the long help.
+func (BrokerCommand) Help() string {
+	return `Keeps all records for ever, in memory or in --data-dir: it deletes none by age, and compacts nothing.`
+}
+
 // Run implements the command.
 func (c *BrokerCommand) Run(app *cli.App) error {
 	host, port, err := net.SplitHostPort(c.Listen)
@@ -51,10 +56,18 @@ func (c *BrokerCommand) Run(app *cli.App) error {
 	return nil
 }
 
-// embedded starts a broker in the process. Port 0 means any free one.
+// cleanEvery is the setting that says after how many milliseconds the broker looks for records to delete and to compact
+// again, and never is that for a broker that does neither: 30 years.
+const (
+	cleanEvery = "log.cleaner.backoff.ms"
+	never      = "1000000000000"
+)
+
+// embedded starts a broker in the process. Port 0 means any free one. It does not compact, unless more says so: where
+// kfake has compacted a topic, the topic begins later, and Louver takes that for records that were deleted.
 func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.Cluster, error) {
 	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(),
-		kfake.DefaultNumPartitions(3)}
+		kfake.DefaultNumPartitions(3), kfake.BrokerConfigs(map[string]string{cleanEvery: never})}
 	if host != "" {
 		options = append(options, kfake.ListenFn(func(network, address string) (net.Listener, error) {
 			_, p, err := net.SplitHostPort(address)

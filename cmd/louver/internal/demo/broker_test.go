@@ -7,6 +7,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -56,6 +57,31 @@ func TestEmbeddedBrokerRefusesNames(t *testing.T) {
 	for _, topic := range all.Topics {
 		if strings.Contains(topic.Name, "bad") || strings.Trim(topic.Name, ".") == "" {
 			t.Errorf("there is a topic %q", topic.Name)
+		}
+	}
+}
+
+// The broker keeps what it has: a topic that kfake has compacted begins later, which stops a service that starts again.
+func TestEmbeddedBrokerKeepsRecords(t *testing.T) {
+	for want, more := range map[string][]kfake.Opt{never: nil, "60000": {forgetful()}} {
+		broker, err := embedded("127.0.0.1", 0, "", more...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(broker.Close)
+		conn, err := kafkaconn.New(kafkaconn.Config{Brokers: broker.ListenAddrs()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		answer, err := conn.Client.DescribeConfigs(kafkatest.Context(t), &kafka.DescribeConfigsRequest{
+			Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeBroker, ResourceName: "0",
+				ConfigNames: []string{cleanEvery}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries := answer.Resources[0].ConfigEntries; len(entries) != 1 || entries[0].ConfigValue != want {
+			t.Errorf("%+v, want %s", entries, want)
 		}
 	}
 }

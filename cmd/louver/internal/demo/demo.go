@@ -141,7 +141,7 @@ const inputRetention = 10 * time.Minute
 
 // forgetful makes the broker delete unneeded records every minute, in pieces of a megabyte.
 func forgetful() kfake.Opt {
-	return kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000", "log.segment.bytes": "1048576"})
+	return kfake.BrokerConfigs(map[string]string{cleanEvery: "60000", "log.segment.bytes": "1048576"})
 }
 
 // createInputs makes the input topics. Streams that read the same one have the same kind of window.
