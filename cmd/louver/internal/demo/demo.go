@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -94,7 +93,7 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		return err
 	}
 	d.say("starting a Kafka broker in this process")
-	broker, err := embedded("127.0.0.1", 0, "", forgetful())
+	broker, err := embedded("127.0.0.1", 0, "", inPieces())
 	if err != nil {
 		return err
 	}
@@ -104,7 +103,8 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		return err
 	}
 	defer conn.Close()
-	if err := createInputs(ctx, conn, streams); err != nil {
+	inputs, err := createInputs(ctx, conn, streams)
+	if err != nil {
 		return err
 	}
 	if err := s.begin(ctx, conn, d.say); err != nil {
@@ -123,6 +123,7 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving.Run(ctx) })
 	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })
+	group.Go(func() error { forget(ctx, conn, inputs); return nil })
 	return group.Wait()
 }
 
@@ -135,18 +136,8 @@ func start(streams []*config.Stream) time.Time {
 	return time.Unix(0, first)
 }
 
-// inputRetention is how long the broker at least keeps events of an endless input, in memory. Their windows close long
-// before.
-const inputRetention = 10 * time.Minute
-
-// forgetful makes the broker delete unneeded records every minute, in pieces of a megabyte.
-func forgetful() kfake.Opt {
-	return kfake.BrokerConfigs(map[string]string{cleanEvery: "60000", "log.segment.bytes": "1048576"})
-}
-
 // createInputs makes the input topics. Streams that read the same one have the same kind of window.
-func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) error {
-	var plan []topics.Topic
+func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) (plan []topics.Topic, err error) {
 	for _, s := range streams {
 		if slices.ContainsFunc(plan, func(t topics.Topic) bool { return t.Name == s.Input.Topic }) {
 			continue
@@ -157,8 +148,8 @@ func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.S
 		}
 		plan = append(plan, t)
 	}
-	_, err := topics.Create(ctx, conn.Client, plan, 1)
-	return err
+	_, err = topics.Create(ctx, conn.Client, plan, 1)
+	return plan, err
 }
 
 // unlessCancelled hides an error that is due to ctx's end.
