@@ -152,7 +152,11 @@ func (r registered) table(t *testing.T) string {
 			if m[3] != "" {
 				labels = "`" + strings.ReplaceAll(m[3], ",", "`, `") + "`"
 			}
-			rows[name] = table.Row{"`" + name + "`", kindOf(t, c), labels, strings.ReplaceAll(help, "|", `\|`)}
+			kind := kindOf(t, c)
+			if name == "louver_distribution" { // one of the gauges, which has buckets
+				kind = "histogram"
+			}
+			rows[name] = table.Row{"`" + name + "`", kind, labels, strings.ReplaceAll(help, "|", `\|`)}
 		}
 	}
 	w := table.NewWriter()

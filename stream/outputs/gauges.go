@@ -94,7 +94,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, firing, armed, spent,
-		budgetSpent, budgetLimit, budgetLeft, budgetPays} {
+		distribution, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d
 	}
 }
@@ -201,6 +201,9 @@ func (g *Gauges) collect(to metrics, r Record) {
 		return
 	}
 	to.number(value, r.Value, labels...)
+	if r.Buckets != nil {
+		to.distribution(r)
+	}
 	if band, ok := r.Band(); ok {
 		to.show(low, band.Low, labels...)
 		to.show(high, band.High, labels...)

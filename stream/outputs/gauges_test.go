@@ -102,6 +102,34 @@ louver_release_quality{group="eu",quality="useful",release="users",stream="s"} 0
 	}
 }
 
+// A histogram has the type of one, with the counts that are shown. A roll-up has a label.
+func TestHistogramGauges(t *testing.T) {
+	one := strings.NewReplacer(`"median"`, `"histogram"`, `"p50"`, `"latency"`, "/p50", "/latency", `"budget":`,
+		`"buckets":{"le":[100,800,null],"raw":[7,-3,2],"coarse":[],"groups":0,"count":[5,0,1]},"budget":`).Replace(published)
+	hour := strings.NewReplacer(`"latency"`, `"latency.1h"`, `"buckets":`,
+		`"windows":{"of":4,"released":4,"incomplete":0},"buckets":`).Replace(one)
+	g := gauges(t, "2026-11-20T08:16:00Z", one, hour)
+	const name = "louver_distribution"
+	want := "# HELP " + name + " Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a " +
+		"counter, use no rate().\n# TYPE " + name + " histogram\n"
+	for _, rollup := range []string{"", "1h"} {
+		labels := `group="eu",release="latency",rollup="` + rollup + `",stream="s"`
+		for _, line := range []string{`_bucket{` + labels + `,le="100"} 5`, `_bucket{` + labels + `,le="800"} 5`,
+			`_bucket{` + labels + `,le="+Inf"} 6`, `_sum{` + labels + `} NaN`, `_count{` + labels + `} 6`} {
+			want += name + line + "\n"
+		}
+	}
+	if err := testutil.CollectAndCompare(g, strings.NewReader(want), name); err != nil {
+		t.Error(err)
+	}
+	if n := testutil.CollectAndCount(gauges(t, "2026-11-20T09:01:00Z", one), name); n != 0 {
+		t.Errorf("%d distributions that are stale", n)
+	}
+	if problems, err := testutil.CollectAndLint(g); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+}
+
 // A watch has gauges of its own, and none of a release.
 func TestWatchGauges(t *testing.T) {
 	record := func(group, value, more string) string {

@@ -2,8 +2,12 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/histogram"
 )
 
 // Distribution is what a record says of a histogram's buckets, as arrays with one item for each bucket.
@@ -30,4 +34,25 @@ func NewDistribution(ends []decimal.Decimal, raw, coarse, counts []int64) *Distr
 	}
 	d.Ends = append(d.Ends, nil)
 	return d
+}
+
+// Estimate makes the estimates of what was drawn with this mechanism and ε in so many windows. The points of its buckets
+// are their places: 0 for the first.
+func (d *Distribution) Estimate(mechanism string, epsilon float64, windows int64) (*histogram.Estimate, error) {
+	places := make([]int64, len(d.Ends)-1)
+	for i := range places {
+		places[i] = int64(i)
+	}
+	levels := 1
+	if d.Groups > 0 {
+		levels = 2
+	}
+	b, err := histogram.New(places, int64(len(places)-1), false, levels)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Raw) != b.Len() || len(d.Coarse) != b.Groups() {
+		return nil, fmt.Errorf("%d numbers and %d of groups; want %d and %d", len(d.Raw), len(d.Coarse), b.Len(), b.Groups())
+	}
+	return b.Estimate(d.Raw, d.Coarse, mechanisms.HistogramNoise(mechanism, epsilon, levels), windows), nil
 }

@@ -78,6 +78,7 @@ func TestOpenAPI(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	w.ledgerOf(streams, 15, 0)
 	w.publish(0, text("foreign", "x", "users", 1, "1"))
+	w.publish(0, histogramText("latency", 0, 1))
 	h := New(Config{Store: w.store, Streams: streams, Demo: rehearsal{}})
 	ids := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z/users"}, "b": {"fast/us/2026-11-20T08:01:00Z/users"}}.Encode()
 	ranges := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"},
@@ -97,6 +98,9 @@ func TestOpenAPI(t *testing.T) {
 		{"/api/v1/budget?x=1", "*/*", 400},
 		{"/api/v1/compare?" + ids, "*/*", 200}, {"/api/v1/compare?" + ranges, "*/*", 200},
 		{"/api/v1/compare?a=x&b=y", "*/*", 400},
+		{"/api/v1/distribution?stream=h&release=latency", "*/*", 200},
+		{"/api/v1/distribution?stream=h&release=latency", "text/csv", 200},
+		{"/api/v1/distribution?stream=h", "*/*", 400},
 		{"/api/v1/signals", "*/*", 200}, {"/api/v1/signals?last=2&stream=fast", "*/*", 200},
 		{"/api/v1/signals?last=0", "*/*", 400},
 		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement", "text/html", 200},

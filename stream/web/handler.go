@@ -58,6 +58,7 @@ func endpoints(from source, demo Demo) map[string]func(http.ResponseWriter, *htt
 		"releases/latest": records{from}.newest,
 		"budget":          budgets.answer,
 		"compare":         comparisons{from.store}.answer,
+		"distribution":    distributions{from}.answer,
 		"signals":         signals{from}.answer,
 		"statement":       statements{from, budgets}.answer,
 		"openapi.json":    describe,

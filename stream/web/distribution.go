@@ -1,0 +1,163 @@
+package web
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/munnerz/goautoneg"
+
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// distributions answers with the distribution that a histogram shows.
+type distributions struct{ source }
+
+// distribution says of each end of a bucket how many users there are up to it. The lists are of one length, and the last
+// item of each is about the bucket without an end.
+type distribution struct {
+	Stream      string          `json:"stream"`
+	Group       string          `json:"group"`
+	Release     string          `json:"release"`
+	WindowStart time.Time       `json:"window_start"`
+	WindowEnd   time.Time       `json:"window_end"`
+	Users       *json.Number    `json:"users"`
+	Windows     *record.Windows `json:"windows"`
+	Ends        []*json.Number  `json:"le"`
+	Count       []int64         `json:"count"`
+	// Share is the share of the users up to the end, Low and High its band of 95 %, for each end alone.
+	Share []float64 `json:"share"`
+	Low   []float64 `json:"low"`
+	High  []float64 `json:"high"`
+}
+
+// answer answers with the newest window's histogram, or that of the window that ends at window_end.
+func (s distributions) answer(w http.ResponseWriter, r *http.Request) error {
+	p := parameters{values: r.URL.Query()}
+	p.allowed("stream", "group", "release", "window_end", "format")
+	end, format := p.seconds("window_end"), p.values.Get("format")
+	if format != "" && format != "json" && format != "csv" {
+		p.refuse("format=%q; want json or csv", format)
+	}
+	for _, name := range []string{"stream", "release"} {
+		if p.values.Get(name) == "" {
+			p.refuse("%s is missing; want the stream and the release of a histogram", name)
+		}
+	}
+	if p.err != nil {
+		return invalid(p.err)
+	}
+	want := selection{streams: []string{p.values.Get("stream")}, groups: []string{p.values.Get("group")},
+		releases: []string{p.values.Get("release")}}
+	if err := s.known(want); err != nil {
+		return err
+	}
+	found, err := s.histogram(want, end)
+	if err != nil {
+		return err
+	}
+	d, err := s.describe(found)
+	if err != nil {
+		return err
+	}
+	asked := goautoneg.Negotiate(r.Header.Get("Accept"), []string{"application/json", csvType})
+	w.Header().Add("Vary", "Accept")
+	if format == "csv" || format == "" && asked == csvType {
+		body, err := d.csv()
+		if err != nil {
+			return err
+		}
+		answer(w, r, csvType+"; charset=utf-8; header=present", body)
+		return nil
+	}
+	return answerJSON(w, r, d)
+}
+
+// histogram finds a record of a series: the newest, or the one whose window ends at a time.
+func (s distributions) histogram(want selection, end int64) (outputs.Record, error) {
+	name := fmt.Sprintf("%s/%s/%s", want.streams[0], want.groups[0], want.releases[0])
+	figures := s.store.latest(want)
+	if end != 0 {
+		want.to, want.last = end, 1
+		figures, _, _ = s.store.find(want, nil, 1)
+	}
+	if len(figures) == 0 || end != 0 && figures[0].end != end {
+		return outputs.Record{}, &problem{http.StatusNotFound,
+			name + " has no such window in memory; api/v1/streams says how far back each stream goes"}
+	}
+	r, err := figures[0].decode()
+	switch {
+	case err != nil:
+		return r, err
+	case r.Statistic != "histogram":
+		return r, invalid(fmt.Errorf("%s is a %s; want a histogram", name, r.Statistic))
+	case r.Buckets == nil:
+		return r, &problem{http.StatusNotFound, fmt.Sprintf("%s is withheld in the window that ends at %s", name,
+			clock(r.WindowEnd))}
+	}
+	return r, nil
+}
+
+// describe computes the distribution of a record.
+func (s distributions) describe(r outputs.Record) (distribution, error) {
+	d := distribution{Stream: r.Stream, Group: r.Group, Release: r.Release, WindowStart: r.WindowStart,
+		WindowEnd: r.WindowEnd, Users: r.Value, Windows: r.Windows, Ends: r.Buckets.Ends, Count: r.Buckets.Count}
+	epsilon, windows := r.Epsilon, int64(1)
+	if r.Windows != nil { // its windows have paid
+		windows = r.Windows.Released
+		of, _, _ := strings.Cut(r.Release, ".")
+		newest, err := s.histogram(selection{streams: []string{r.Stream}, groups: []string{r.Group}, releases: []string{of}}, 0)
+		if err != nil {
+			return d, err
+		}
+		epsilon = newest.Epsilon
+	}
+	of, err := epsilon.Float64()
+	if err != nil {
+		return d, err
+	}
+	e, err := r.Buckets.Estimate(r.Mechanism, of, windows)
+	if err != nil {
+		return d, err
+	}
+	sum, all := int64(0), int64(0)
+	for _, n := range d.Count {
+		all += n
+	}
+	for i, n := range d.Count {
+		sum += n
+		above := e.ShareAbove(i)
+		share, low, high := float64(sum)/float64(max(1, all)), 1-above.High, 1-above.Low
+		if i == len(d.Count)-1 {
+			share, low, high = 1, 1, 1
+		}
+		const digits = 1e6
+		d.Share = append(d.Share, math.Round(share*digits)/digits)
+		d.Low = append(d.Low, math.Floor(min(low, share)*digits)/digits)
+		d.High = append(d.High, math.Ceil(max(high, share)*digits)/digits)
+	}
+	return d, nil
+}
+
+func (d distribution) csv() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write([]string{"le", "count", "share", "low", "high"}) // to memory, as below
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	for i, n := range d.Count {
+		end := "+Inf"
+		if d.Ends[i] != nil {
+			end = d.Ends[i].String()
+		}
+		_ = w.Write([]string{end, strconv.FormatInt(n, 10), number(d.Share[i]), number(d.Low[i]), number(d.High[i])})
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
