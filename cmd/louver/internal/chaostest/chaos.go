@@ -110,6 +110,10 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", slowAbove),
 			"p50": "statistic: median"}[r], v.epsilon)
 	}
+	if v.total > 0 {
+		releases += fmt.Sprintf("      - {name: %s, statistic: count, since: hour, max_total: %d, epsilon: 1000000}\n", totalled,
+			v.total)
+	}
 	text := fmt.Sprintf(`  - name: %s
     input: {topic: %s, user: user, value: value, time: time%s, max_future: %s}
 %s    bounds: {lower: 0, upper: %d, step: 1, prior: uniform}

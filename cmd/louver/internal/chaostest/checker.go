@@ -35,6 +35,7 @@ type definition struct {
 	exact            bool   // ε is so large that figures are those of the truth
 	cap              int64  // in how many windows of capPer a user counts; 0: in all
 	alarm            int    // how many users above slowAbove its watch tells of; 0: it has none
+	total            int64  // the max_total of its running total; 0: it has none
 	continues        string // the budget whose spending this one takes over
 	given            time.Time
 }
@@ -65,7 +66,7 @@ func (v definition) fits(e ledger.Entry) bool {
 	}
 	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) &&
 		e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
-		e.Cap.Count == v.cap && slices.Equal(watches, v.watches())
+		e.Cap.Count == v.cap && slices.Equal(watches, v.steps()) && v.total == totalOf(e)
 }
 
 // charges says that an entry has the charge of this definition.
@@ -140,6 +141,7 @@ func (e evidence) check() verdict {
 	c.checkFigures()
 	c.checkCaps()
 	c.checkWatches()
+	c.checkTotals()
 	c.checkBudgets()
 	c.windows = len(c.entries)
 	return c.verdict

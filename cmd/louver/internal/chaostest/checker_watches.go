@@ -23,6 +23,24 @@ func (v definition) watches() []string {
 	return []string{fmt.Sprint("slow-", v.alarm)}
 }
 
+// steps are the names of what the definition has beside its windows.
+func (v definition) steps() []string {
+	if v.total > 0 {
+		return append([]string{totalled}, v.watches()...)
+	}
+	return v.watches()
+}
+
+// totalOf is the max_total of an entry's total; 0 if it has none.
+func totalOf(e ledger.Entry) int64 {
+	for _, s := range e.Steps {
+		if s.Total != nil {
+			return s.Total.Most
+		}
+	}
+	return 0
+}
+
 // checkCaps looks for users who count too often. Groups of streams with caps have one user each, so their counts say
 // who counts where. A user has blocks of windows that begin somewhere, and counts in so many of each. An era begins
 // anew.
@@ -86,6 +104,9 @@ func (c *checker) checkWatches() {
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)
 			for _, w := range e.Steps {
+				if w.Total != nil {
+					continue
+				}
 				if w.Arms {
 					instance := ledger.Instance{Stream: e.Stream, Step: w.Name, Number: w.Instance}
 					if used[instance] || secrets[string(w.Sealed)] {

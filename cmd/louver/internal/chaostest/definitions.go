@@ -29,6 +29,7 @@ var redefinitions = []struct {
 	{"scarce", func(v *definition, _ int) { v.limit.Epsilon = decimal.NewFromInt(5).Sub(v.limit.Epsilon) }},
 	{"capped", func(v *definition, _ int) { v.cap = 12 - v.cap }},
 	{"alarmed", func(v *definition, _ int) { v.alarm = 32 - v.alarm }},
+	{"visits", func(v *definition, _ int) { v.total = 24 - v.total }},
 	{"scarce", func(v *definition, revision int) { v.continues, v.budget = v.budget, fmt.Sprint("scarce-", revision) }},
 }
 

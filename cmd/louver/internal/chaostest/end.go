@@ -52,8 +52,9 @@ func (c *chaos) finish(deeds []deed) {
 			aborted++
 		}
 	}
-	if v.firings == 0 || v.counted == 0 {
-		c.t.Errorf("watches fired %d times, and users under a cap counted %d times; want some of each", v.firings, v.counted)
+	if v.firings == 0 || v.counted == 0 || v.totals == 0 {
+		c.t.Errorf("watches fired %d times, users under a cap counted %d times, and there were %d totals; want some of each",
+			v.firings, v.counted, v.totals)
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a "+
 		"cap counted %d times; %d apps; %d processes; %s",

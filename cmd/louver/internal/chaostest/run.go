@@ -55,6 +55,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	capped, alarmed := figures, figures
 	capped.groups, capped.releases, capped.exact, capped.cap = probes, []string{"users"}, false, 4
 	alarmed.releases, alarmed.alarm = []string{"users"}, 14
+	visits := figures
+	visits.groups, visits.releases, visits.exact, visits.total = probes, []string{"users"}, false, 9
 	c.streams = []promised{
 		{name: "tumbling", account: "plenty", input: input, policy: "last", definitions: []definition{figures}},
 		{name: "hopping", account: "plenty", input: input, policy: "max", definitions: []definition{hopping}},
@@ -64,6 +66,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 				groups: []string{"eu", "us"}, releases: []string{"p50"}, epsilon: decimal.New(2, -1), limit: scarce}}},
 		{name: "capped", account: "plenty", input: third, policy: "last", definitions: []definition{capped}},
 		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
+		{name: "visits", account: "plenty", input: third, policy: "last", definitions: []definition{visits}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
 	c.configure()

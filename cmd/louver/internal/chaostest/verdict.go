@@ -6,8 +6,8 @@ import "fmt"
 type verdict struct {
 	faults, windows, missing, different, double, overspent, incomplete, unexplained int
 	complaints                                                                      []string
-	// of watches, and of users under a cap: without any, nothing was tested
-	firings, counted int
+	// of watches, of users under a cap, and totals of users: without any, nothing was tested
+	firings, counted, totals int
 }
 
 func (v verdict) String() string {
@@ -31,6 +31,7 @@ func (v *verdict) add(o verdict) {
 	v.complaints = append(v.complaints, o.complaints...)
 	v.firings += o.firings
 	v.counted += o.counted
+	v.totals += o.totals
 }
 
 func (v *verdict) complain(counter *int, format string, args ...any) {
