@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -161,6 +162,9 @@ func selector(metric, stream string) string {
 
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.
 func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
+	if i := slices.IndexFunc(s.Totals, func(of config.Total) bool { return of.Name == t.Release }); i >= 0 {
+		return totalAlert(s, &s.Totals[i], t)
+	}
 	r, err := release(s, t)
 	if err != nil {
 		return rule{}, "", err
@@ -174,7 +178,13 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if err := reachable(s, r, t, b); err != nil {
 		return rule{}, "", err
 	}
-	perMonth := math.Floor(month / float64(s.Window.Every))
+	return alertOf(s, t, b, s.Window.Every, withUnit(t.Value, s, r))
+}
+
+// alertOf makes the rule of a threshold for figures with a band, of which there is one in each step of time.
+func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, threshold string) (_ rule, warning string,
+	_ error) {
+	perMonth := math.Floor(month / float64(every))
 	k := t.Windows
 	if k == 0 {
 		k = wait(b, len(s.Groups), perMonth)
@@ -199,7 +209,7 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if k > 1 {
 		// From the first figure to the last are k−1 windows. Add half a window, as figures come a little early or late.
 		// After a pause many windows may be published at once; only windows that were seen count.
-		holds = time.Duration(k)*s.Window.Every - s.Window.Every/2
+		holds = time.Duration(k)*every - every/2
 		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of,
 			promDuration(holds), k-1)
 	}
@@ -212,10 +222,10 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
 		Annotations: map[string]string{
 			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release, s.Name,
-				t.side(), withUnit(t.Value, s, r)),
+				t.side(), threshold),
 			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value "+
 				"}}. %s",
-				t.side(), withUnit(t.Value, s, r), windows, chance(b, alarms, len(s.Groups))),
+				t.side(), threshold, windows, chance(b, alarms, len(s.Groups))),
 			"false_alarms_30d": count(alarms),
 		},
 	}, warning, nil
@@ -232,6 +242,9 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			names = append(names, name)
 		}
 	}
+	for _, of := range s.Totals {
+		names = append(names, of.Name)
+	}
 	for _, f := range s.Free {
 		if f.Name == t.Release {
 			return config.Release{}, fmt.Errorf("%s: release %s is computed from a histogram, and no alert is written for "+
@@ -243,12 +256,6 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			return config.Release{},
 				fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch "+
 					"in the streams file", t, t.Release)
-		}
-	}
-	for _, of := range s.Totals {
-		if of.Name == t.Release {
-			return config.Release{}, fmt.Errorf("%s: release %s is a running total, and alerts cannot watch it yet; want a "+
-				"release of every window, or a watch in the streams file", t, t.Release)
 		}
 	}
 	return config.Release{},
