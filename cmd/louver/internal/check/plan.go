@@ -34,6 +34,7 @@ type PlanCommand struct {
 
 	forecastFlags
 	planWatchFlags
+	planTotalFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -52,6 +53,7 @@ other way round: it says which ε, or how many users, an error needs.
     --lower 0 --upper 60000 --step 1
   louver plan --watch "above: 2000, more_than: 0.01" --every 1m \
     --users 5000 --lower 0 --upper 60000 --step 1
+  louver plan --since midnight --every 15m --error 20
 
 With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
 typical error.`
@@ -59,7 +61,14 @@ typical error.`
 
 // Run forecasts and prints.
 func (c *PlanCommand) Run(app *cli.App) error {
-	if c.File = cmp.Or(c.File, c.Streams); c.Watch != "" {
+	c.File = cmp.Or(c.File, c.Streams)
+	switch {
+	case c.Since != "":
+		return c.planTotal(app)
+	case c.MaxTotal != nil || c.Update != 0:
+		return cli.UsageError(errors.New("--max-total or --update without --since; want --since with the period of a total, " +
+			"such as --since midnight"))
+	case c.Watch != "":
 		return c.planWatch(app)
 	}
 	file, err := c.file(app)

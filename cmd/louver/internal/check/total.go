@@ -114,6 +114,9 @@ func totalText(t *config.Total, unit string) string {
 func sinceText(u period.Unit, zone string) string {
 	since := map[period.Unit]string{period.Hour: "in each hour", period.Midnight: "since midnight",
 		period.Monday: "since Monday", period.Month: "in each month"}[u]
+	if zone == "" {
+		return since
+	}
 	return fmt.Sprintf("%s (%s)", since, zone)
 }
 

@@ -1,0 +1,146 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows/period"
+)
+
+// planTotalFlags say what running total to forecast.
+type planTotalFlags struct {
+	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one that --error needs."`
+	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"What one user adds in a period at most: windows of a count, an amount of a sum."`
+	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --every."`
+}
+
+// plannedTotal is the forecast of a total.
+type plannedTotal struct {
+	Epsilon cli.Figure  `json:"epsilon"`
+	Errors  totalErrors `json:"error_95"`
+}
+
+// planTotal forecasts a running total.
+func (c *PlanCommand) planTotal(app *cli.App) error {
+	q, err := c.totalQuery()
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	var plans []plannedTotal
+	for _, epsilon := range c.totalEpsilons(q) {
+		q.Epsilon = epsilon
+		m, err := mechanisms.NewTotal(q)
+		if err != nil {
+			return cli.UsageError(err)
+		}
+		plans = append(plans, plannedTotal{cli.NewFigure(epsilon), errorsOf(q.Leaves, m)})
+	}
+	if len(plans) == 0 {
+		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller --max-total",
+			c.Error))
+	}
+	if c.JSON {
+		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic, "values_in_a_period": q.Leaves,
+			"plans": plans})
+	}
+	return c.printTotals(app, q, plans)
+}
+
+// totalQuery returns the total that the flags describe, without its ε.
+func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
+	for flag, given := range map[string]bool{"a streams file": c.File != "", "--shape": c.Shape != "", "--watch": c.Watch != ""} {
+		if given {
+			return q, fmt.Errorf("--since with %s; want one of the two", flag)
+		}
+	}
+	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Every)
+	if !slices.Contains(period.Units(), unit) {
+		return q, fmt.Errorf("--since %s; want hour, midnight, monday or month", c.Since)
+	}
+	if c.Every < time.Second || update%c.Every != 0 || update > unit.Nominal() {
+		return q, fmt.Errorf("--every %s, --update %s; want at least 1s, and a multiple of --every up to %s",
+			config.Duration(c.Every), config.Duration(update), config.Duration(unit.Nominal()))
+	}
+	asked, err := c.Query()
+	if err != nil {
+		return q, err
+	}
+	up := func(d time.Duration) int64 { return int64((d + update - 1) / update) }
+	q = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below, Mechanism: c.Mechanism,
+		Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
+	if q.Statistic == mechanisms.Median { // the default of other plans
+		q.Statistic = mechanisms.Count
+	}
+	if c.MaxTotal != nil {
+		q.MaxTotal = &c.MaxTotal.Decimal
+	}
+	bounds := [3]decimal.Decimal{decimal.Zero, decimal.NewFromInt(1), decimal.NewFromInt(1)}
+	switch {
+	case c.Lower != nil && c.Upper != nil && c.Step != nil:
+		bounds = [3]decimal.Decimal{c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal}
+	case q.Statistic != mechanisms.Count || q.Above != nil || q.Below != nil:
+		return q, errors.New("--since without --lower, --upper and --step; want the public bounds of the values (only a count of " +
+			"all users needs none)")
+	}
+	q.Grid, err = mechanisms.NewGrid(bounds[0], bounds[1], bounds[2])
+	return q, err
+}
+
+// totalEpsilons lists the ε to forecast: those of the flags, or several.
+func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery) []decimal.Decimal {
+	switch {
+	case c.Epsilon != nil:
+		return []decimal.Decimal{c.Epsilon.Decimal}
+	case c.Error == "":
+		return []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.NewFromInt(1), decimal.NewFromInt(2)}
+	}
+	wanted, err := decimal.NewFromString(c.Error)
+	if err != nil {
+		return nil
+	}
+	const least, digits = 10, 90 // two digits, from 0.0010 to 99
+	epsilon := func(i int) decimal.Decimal { return decimal.New(int64(least+i%digits), int32(i/digits)-4) }
+	i := sort.Search(5*digits, func(i int) bool {
+		q.Epsilon = epsilon(i)
+		m, err := mechanisms.NewTotal(q)
+		return err == nil && m.Scale.Length(m.Error95(q.Leaves)).LessThanOrEqual(wanted)
+	})
+	if i == 5*digits {
+		return nil
+	}
+	return []decimal.Decimal{epsilon(i)}
+}
+
+func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans []plannedTotal) error {
+	var out bytes.Buffer
+	unit, noun := q.Statistic.Unit(""), period.Unit(c.Since).Noun()
+	of := config.Total{Query: q}
+	fmt.Fprintf(&out, "a total that %s, %s, with a value every %s: usually %d each %s\n", totalText(&of, ""),
+		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Every)), q.Leaves, noun)
+	var rows [][]string
+	for _, p := range plans {
+		row := []string{p.Epsilon.String()}
+		for _, figure := range []cli.Figure{p.Errors.Quarter, p.Errors.Half, p.Errors.End, p.Errors.Most} {
+			row = append(row, "± "+cli.WithUnit(figure.String(), unit))
+		}
+		rows = append(rows, row)
+	}
+	head := []string{"ε in each " + noun, "error after a quarter", "after half", "at the end", "at most"}
+	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(app.Out, app.Fold(out.String()))
+	return err
+}

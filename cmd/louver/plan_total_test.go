@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPlanOfTotals forecasts totals from flags alone: a day of quarters of an hour is off by 24 users at ε 1.
+func TestPlanOfTotals(t *testing.T) {
+	t.Parallel()
+	bounds := []string{"--lower", "0", "--upper", "100", "--step", "1"}
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--every", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight", "usually 96 each day",
+			"± 15 users", "± 21 users", "± 24 users", "± 25 users"}},
+		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.2 ", "± 20 users"}},
+		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"}, []string{"in at most 5 windows",
+			"usually 24 each day"}},
+		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"), []string{"adds up values", "± 7345"}},
+	} {
+		got := commandLine(t, "", append([]string{"plan", "--since", "midnight"}, c.args...)...)
+		for _, want := range c.want {
+			if got.code != 0 || !strings.Contains(got.out, want) {
+				t.Errorf("%s: %q is missing in\n%s%s", c.args, want, got.out, got.err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--since", "noon"}, "--since noon; want hour, midnight, monday or month"},
+		{[]string{"--since", "hour", "--every", "7m", "--update", "15m"}, "want at least 1s, and a multiple of --every up to 1h"},
+		{[]string{"--since", "midnight", "--error", "0.1"}, "--error 0.1 is out of reach"},
+		{[]string{"--since", "midnight", "--statistic", "sum"}, "--since without --lower, --upper and --step"},
+		{[]string{"--since", "midnight", "--watch", "users_below: 5"}, "--since with --watch"},
+		{[]string{"--update", "1h"}, "--max-total or --update without --since"},
+	} {
+		if got := commandLine(t, "", append([]string{"plan"}, c.args...)...); got.code != 2 || !strings.Contains(got.err, c.want) {
+			t.Errorf("%s: code %d, %s; want %q", c.args, got.code, got.err, c.want)
+		}
+	}
+}
+
+// TestCheckOfTotals says of a total what it costs and how exact it is.
+func TestCheckOfTotals(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "streams.yaml")
+	if err := os.WriteFile(file, []byte(`version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 2000
+    window: {size: 15m, grace: 10s}
+    releases: [{name: today, statistic: count, above: 800, since: midnight, zone: Europe/Berlin, epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 3, per: 24h}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := commandLine(t, "", "check", file)
+	for _, want := range []string{"total today counts users with a value above 800, each once, since midnight (Europe/Berlin)",
+		"usually 96 each day, drawn by tree", "± 15 users after a quarter", "± 24 users at the end; never more than ± 25 users",
+		"costs one user ε 1 in each day", "any 24h touches up to 2 days, or 3 where one is shorter", "at most ε 3",
+		"97.7 KiB if the same 2000 users"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in\n%s%s", want, got.out, got.err)
+		}
+	}
+}
