@@ -117,9 +117,13 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	if r.maxTotal != nil {
 		most = r.maxTotal.String()
 	}
-	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s", t.Query.Statistic, t.Query.Above,
-		t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every, s.Groups, s.MaxGroups,
-		s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, name)
+	// Privacy: a person whom another topic or another field calls by another name is not known to have counted. So the
+	// period ends with these, and the next one is charged for itself.
+	in := s.Input
+	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
+		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every, s.Groups,
+		s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, name,
+		append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
 	return t
 }
 

@@ -102,6 +102,10 @@ func TestDefinitionsOfTotals(t *testing.T) {
 		{"grace: 30s", "grace: 40s", false},
 		{"per: 24h", "per: 24h, delta: 0.000001", false},
 		{"size: 15m, every: 15m", "size: 5m, every: 5m", false},
+		{"user: user_id", "user: account_id", false}, // who has counted under one name may count again under the other
+		{"topic: checkout.events", "topic: orders.events", false},
+		{"value: latency_ms", "value: total_ms", false},
+		{"group: region", "group: country", false},
 		{"epsilon: 0.02", "epsilon: 0.03", true},
 		{"description: time", "description: the time", true},
 	} {
