@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
+	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/outputs"
@@ -37,7 +40,24 @@ func both(x, y decimal.Decimal, off float64) string {
 	for places < finest && x.Round(places).Equal(y.Round(places)) && !x.Equal(y) {
 		places++
 	}
-	return x.StringFixed(places) + " → " + y.StringFixed(places)
+	return grouped(x.StringFixed(places)) + " → " + grouped(y.StringFixed(places))
+}
+
+// grouped writes a decimal number with a comma at each thousand, as the page does.
+func grouped(number string) string {
+	whole, behind, fraction := strings.Cut(strings.TrimPrefix(number, "-"), ".")
+	n, ok := new(big.Int).SetString(whole, 10)
+	if !ok {
+		return number
+	}
+	text := humanize.BigComma(n)
+	if fraction {
+		text += "." + behind
+	}
+	if strings.HasPrefix(number, "-") {
+		text = "−" + text
+	}
+	return text
 }
 
 // off is how far a figure may be from the truth, on either side; 0 if nothing public says it.
@@ -47,7 +67,9 @@ func off(r outputs.Record) float64 {
 }
 
 // alike writes a number with as many digits behind the point as another one has, and one more if it is a mean of such.
-func alike(d, other decimal.Decimal) string { return d.StringFixed(max(0, -other.Exponent()) + 1) }
+func alike(d, other decimal.Decimal) string {
+	return grouped(d.StringFixed(max(0, -other.Exponent()) + 1))
+}
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

@@ -120,7 +120,7 @@ func (p *Point) Signal(before []*Point, alpha float64) *Signal {
 	value := numberOf(*p.record.Value)
 	return &Signal{ID: p.record.ID, Probability: chance, Basis: bases[basis].name,
 		Sentence: fmt.Sprintf("%s is %s %s, the mean of the %s before it, by more than noise explains.",
-			strings.TrimSpace(value.String()+" "+p.record.Unit), direction, alike(decimal.NewFromFloat(mean), value),
+			strings.TrimSpace(grouped(value.String())+" "+p.record.Unit), direction, alike(decimal.NewFromFloat(mean), value),
 			several(len(before), "window"))}
 }
 

@@ -95,9 +95,9 @@ func TestChangeIsMarked(t *testing.T) {
 		sentence string
 	}{
 		"a rise": {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1300),
-			"1300 users is above 1000.0" + before},
+			"1,300 users is above 1,000.0" + before},
 		"nobody": {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 0),
-			"0 users is below 1000.0" + before},
+			"0 users is below 1,000.0" + before},
 		// e^{−8} is not rare in a day
 		"noise":                  {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1080), ""},
 		"after a count of 0":     {points(t, aCount, 1000, 0, 1000, 1000, 2000), ""},
