@@ -24,8 +24,11 @@ func ListOf[V any](item Kind[V], what string, least, limit int) Kind[[]V] {
 		case length == 0 && least > 0:
 			n.Refuse("an empty list; want %s", s.Want)
 			return nil, false
-		case length < least || length > limit:
+		case length < least:
 			n.Refuse("a list of %s; want %s", Plural(length, "item"), s.Want)
+			return nil, false
+		case length > limit:
+			n.Refuse("a list of %s; want at most %d", Plural(length, "item"), limit)
 			return nil, false
 		}
 		var values []V

@@ -112,6 +112,7 @@ func TestWrongHistograms(t *testing.T) {
 			"windows or more"},
 		{"rollup: [1h, 1d]", "rollup: [1h, 100m]", name + "[shape].rollup[1]: 1h40m; want a multiple of window.every, 15m"},
 		{"rollup: [1h, 1d]", "rollup: [1h, 60m]", name + "[shape].rollup[1]: 1h is in the list twice; remove one"},
+		{"rollup: [1h, 1d]", "rollup: [1h, 2h, 3h, 4h, 5h, 6h]", name + "[shape].rollup: a list of 6 items; want at most 5"},
 		{"rollup: [1h, 1d]", "rollup: 1h", name + "[shape].rollup: 1h is not a list; write [1h]"},
 		{"every: 15m", "every: 5m", name + "[shape].rollup: windows overlap: one is 15m long and begins 5m after the one " +
 			"before; want window.every as window.size, so that no event is added up twice"},

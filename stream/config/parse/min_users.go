@@ -25,10 +25,10 @@ var minUsersForm = form.Form{
 }
 
 // check checks that the release counts users, among those that are drawn in every window.
-func (m *minUsersNode) check(releases []config.Release, free []config.Free) {
+func (m *minUsersNode) check(s *config.Stream) {
 	const want = "want the name of a count release without above and below"
 	v := m.Values["release"]
-	for _, r := range releases {
+	for _, r := range s.Releases {
 		if r.Name != m.Release {
 			continue
 		}
@@ -37,15 +37,21 @@ func (m *minUsersNode) check(releases []config.Release, free []config.Free) {
 		}
 		return
 	}
-	for _, f := range free {
+	for _, f := range s.Free {
 		if f.Name == m.Release {
 			v.Refuse("%q is computed from a histogram, and its noise is that of many buckets; %s that has an epsilon of its own",
 				f.Name, want)
 			return
 		}
 	}
+	for _, of := range s.Steps() {
+		if of.Name == m.Release && of.What == "total" {
+			v.Refuse("%q is a running total, and counts the users of a whole period; %s", of.Name, want)
+			return
+		}
+	}
 	var names []string
-	for _, r := range releases {
+	for _, r := range s.Releases {
 		names = append(names, r.Name)
 	}
 	if near := form.Nearest(m.Release, names); near != "" {

@@ -140,7 +140,7 @@ func (s *streamNode) complete() {
 	checkSize(&s.Stream, s.Values["releases"])
 	s.makeWatches()
 	if s.minUsers != nil {
-		s.minUsers.check(s.Releases, s.Free)
+		s.minUsers.check(&s.Stream)
 	}
 	if s.maxWindows != nil {
 		s.maxWindows.makeRule(s.Window)

@@ -140,6 +140,8 @@ func TestWrongTotals(t *testing.T) {
 			"releases[today].mechanism: \"geometric\"; want one of those of totals: tree or square_root"},
 		{"statistic: count, since: midnight", "statistic: count, mechanism: square_root, since: midnight",
 			"budget \"shoppers\" (ε 60) cannot pay"},
+		{"release: users", "release: today",
+			`min_users.release: "today" is a running total, and counts the users of a whole period; want the name of a count`},
 		{"name: today", "name: users", `the name "users" is taken by another release`},
 		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods without end"},
 	} {
