@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/shopspring/decimal"
 )
 
 // sorted holds n values on a grid: the distinct ones, how many users hold each, and how many users there are up to
@@ -158,3 +159,5 @@ func (x *sampler) next() *sorted {
 	}
 	return s
 }
+
+func decimalOf(n int64) decimal.Decimal { return decimal.NewFromInt(n) }

@@ -127,5 +127,3 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 
 // maxUsers is the largest number of users in a sample.
 const maxUsers = 1 << 28
-
-func decimalOf(n int64) decimal.Decimal { return decimal.NewFromInt(n) }

@@ -90,17 +90,3 @@ func (a *Alarm) Step() Step { return a.step("watch", a.Price(), nil) }
 
 // Step returns the release on change with its costs.
 func (c *OnChange) Step() Step { return c.step("release", c.Price(), c.First()) }
-
-// Steps lists the totals, then the alarms, and then the releases on change. In this order they are charged.
-func (s *Stream) Steps() (all []Step) {
-	for i := range s.Totals {
-		all = append(all, s.Totals[i].Step())
-	}
-	for i := range s.Alarms {
-		all = append(all, s.Alarms[i].Step())
-	}
-	for i := range s.OnChange {
-		all = append(all, s.OnChange[i].Step())
-	}
-	return all
-}

@@ -109,3 +109,17 @@ func Besides(streams ...*Stream) string {
 	}
 	return english.WordSeries(all, "and")
 }
+
+// Steps lists the totals, then the alarms, and then the releases on change. In this order they are charged.
+func (s *Stream) Steps() (all []Step) {
+	for i := range s.Totals {
+		all = append(all, s.Totals[i].Step())
+	}
+	for i := range s.Alarms {
+		all = append(all, s.Alarms[i].Step())
+	}
+	for i := range s.OnChange {
+		all = append(all, s.OnChange[i].Step())
+	}
+	return all
+}

@@ -8,27 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
-
-// Alarm is a step that fires once in some group, and is armed again after a while.
-type Alarm struct {
-	// Excess95 is a number of users. A new instance fires with a probability of 95 % if so many are too many, or missing.
-	Excess95 *decimal.Decimal `json:"excess_95"`
-	// Hold is how many seconds it waits after firing before it is armed again.
-	Hold int64 `json:"hold"`
-
-	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is the
-	// end of that window. The groups before it were silent, the groups after it were not looked at.
-	Fired *string    `json:"fired,omitempty"`
-	Since *time.Time `json:"since,omitempty"`
-}
-
-// mostHold is the longest hold, in seconds: 31 years.
-const mostHold = 1e9
 
 func (a *Alarm) fresh() kind { return &Alarm{Excess95: a.Excess95, Hold: a.Hold} }
 

@@ -10,23 +10,6 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
-// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this
-// costs.
-type OnChange struct {
-	// Release describes the figure. First is what the first instance costs beside the step's Cost.
-	Release record.Series `json:"release"`
-	First   []budget.Item `json:"first"`
-
-	// Begins says that the instance is the first with values, so that it costs First too. In the window for which it is
-	// armed it draws the value of every group, and looks from the next window on.
-	Begins bool `json:"begins,omitempty"`
-	// Fired is the group whose value is drawn anew in this window; nil for none.
-	Fired *string `json:"fired,omitempty"`
-	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
-	Values []Drawn `json:"values,omitempty"`
-}
-
 // DrawsAll says that the value of every group is drawn in the window of the step.
 func (c *OnChange) DrawsAll(s Step) bool { return s.Arms && c.Begins }
 

@@ -142,12 +142,6 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 	return f
 }
 
-// number is a decimal written as a JSON number, exact.
-type number struct{ decimal.Decimal }
-
-// MarshalJSON writes every digit.
-func (n number) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
-
 func optional(d *decimal.Decimal) *number {
 	if d == nil {
 		return nil

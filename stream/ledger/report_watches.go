@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/record"
+	"github.com/shopspring/decimal"
 )
 
 // WatchFigures are the figures of one watch. Its JSON names are public.
@@ -51,3 +52,9 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 	}
 	return all
 }
+
+// number is a decimal written as a JSON number, exact.
+type number struct{ decimal.Decimal }
+
+// MarshalJSON writes every digit.
+func (n number) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }

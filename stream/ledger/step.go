@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
+	"github.com/shopspring/decimal"
 )
 
 // Step is what something that lives longer than a window did in a window. It has instances. Each is charged once, when
@@ -41,6 +43,83 @@ type Step struct {
 	OnChange *OnChange `json:"on_change,omitempty"`
 	Total    *Total    `json:"total,omitempty"`
 }
+
+// Alarm is a step that fires once in some group, and is armed again after a while.
+type Alarm struct {
+	// Excess95 is a number of users. A new instance fires with a probability of 95 % if so many are too many, or missing.
+	Excess95 *decimal.Decimal `json:"excess_95"`
+	// Hold is how many seconds it waits after firing before it is armed again.
+	Hold int64 `json:"hold"`
+
+	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is the
+	// end of that window. The groups before it were silent, the groups after it were not looked at.
+	Fired *string    `json:"fired,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
+// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this
+// costs.
+type OnChange struct {
+	// Release describes the figure. First is what the first instance costs beside the step's Cost.
+	Release record.Series `json:"release"`
+	First   []budget.Item `json:"first"`
+
+	// Begins says that the instance is the first with values, so that it costs First too. In the window for which it is
+	// armed it draws the value of every group, and looks from the next window on.
+	Begins bool `json:"begins,omitempty"`
+	// Fired is the group whose value is drawn anew in this window; nil for none.
+	Fired *string `json:"fired,omitempty"`
+	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
+	Values []Drawn `json:"values,omitempty"`
+}
+
+// Total is a step that publishes a running total, such as the users so far today. An instance is a period, or what is
+// left of one. It draws noisy sums of stretches that are finished, and these are in the entries: totals follow from
+// them. So nothing of it is secret, and anyone can compute a total again.
+//
+// The windows of a period are divided into leaves. At the end of each leaf there is a record. See package running.
+type Total struct {
+	// Release describes the figure, with the ε of a period for one user in one group.
+	Release record.Series `json:"release"`
+	// Leaves is how many a period usually has, and Longest the most, 0 if there is no limit. Update is the length of one
+	// in seconds.
+	Leaves  int64 `json:"leaves"`
+	Longest int64 `json:"longest,omitempty"`
+	Update  int64 `json:"update"`
+	// Most is what one user adds to a group in a period at most, in multiples of Unit. MaxTotal is the same as configured.
+	Most     int64            `json:"most"`
+	Unit     decimal.Decimal  `json:"unit"`
+	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`
+
+	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms an
+	// instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
+	Since record.Second `json:"since"`
+	Until record.Second `json:"until"`
+	// Leaf is the number of the leaf that holds the window, from 1. It is 0 if no instance looks.
+	Leaf int64 `json:"leaf,omitempty"`
+	// Incomplete says that a window of the instance has lost part of its input.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// Groups are the totals of the groups, in order, and Error95 their 95 % error, if the leaf ends with the window.
+	Groups  []GroupTotal     `json:"groups,omitempty"`
+	Error95 *decimal.Decimal `json:"error_95,omitempty"`
+
+	before *totalBook // of the instance that looks, before the window; nil unless the step was settled
+}
+
+// GroupTotal is the total of a group after a leaf.
+type GroupTotal struct {
+	// Draws are the noisy sums that end with the leaf, the shortest first.
+	Draws []decimal.Decimal `json:"draws"`
+	// Value is the total. Smoothed is the largest of the instance so far: a line that never falls.
+	Value    decimal.Decimal `json:"value"`
+	Smoothed decimal.Decimal `json:"smoothed"`
+	// Quality is as in [Value].
+	Quality string `json:"quality,omitempty"`
+}
+
+// mostHold is the longest hold or stretch, in seconds: 31 years.
+const mostHold = 1e9
 
 // kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they
 // are charged, what is withheld, checkpoints, reports and the audit.
@@ -112,9 +191,6 @@ func (s *Step) take(of kind) {
 		s.Total = k
 	}
 }
-
-// Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
-func (s Step) Publishes(e Entry) bool { return s.Total == nil || s.Total.Finishes(s, e) }
 
 // Looks reports whether an instance looks at the window.
 func (s Step) Looks() bool { return s.Reason == "" }

@@ -15,55 +15,14 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Total is a step that publishes a running total, such as the users so far today. An instance is a period, or what is
-// left of one. It draws noisy sums of stretches that are finished, and these are in the entries: totals follow from
-// them. So nothing of it is secret, and anyone can compute a total again.
-//
-// The windows of a period are divided into leaves. At the end of each leaf there is a record. See package running.
-type Total struct {
-	// Release describes the figure, with the ε of a period for one user in one group.
-	Release record.Series `json:"release"`
-	// Leaves is how many a period usually has, and Longest the most, 0 if there is no limit. Update is the length of one
-	// in seconds.
-	Leaves  int64 `json:"leaves"`
-	Longest int64 `json:"longest,omitempty"`
-	Update  int64 `json:"update"`
-	// Most is what one user adds to a group in a period at most, in multiples of Unit. MaxTotal is the same as configured.
-	Most     int64            `json:"most"`
-	Unit     decimal.Decimal  `json:"unit"`
-	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`
-
-	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms an
-	// instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
-	Since record.Second `json:"since"`
-	Until record.Second `json:"until"`
-	// Leaf is the number of the leaf that holds the window, from 1. It is 0 if no instance looks.
-	Leaf int64 `json:"leaf,omitempty"`
-	// Incomplete says that a window of the instance has lost part of its input.
-	Incomplete bool `json:"incomplete,omitempty"`
-	// Groups are the totals of the groups, in order, and Error95 their 95 % error, if the leaf ends with the window.
-	Groups  []GroupTotal     `json:"groups,omitempty"`
-	Error95 *decimal.Decimal `json:"error_95,omitempty"`
-
-	before *totalBook // of the instance that looks, before the window; nil unless the step was settled
-}
-
-// GroupTotal is the total of a group after a leaf.
-type GroupTotal struct {
-	// Draws are the noisy sums that end with the leaf, the shortest first.
-	Draws []decimal.Decimal `json:"draws"`
-	// Value is the total. Smoothed is the largest of the instance so far: a line that never falls.
-	Value    decimal.Decimal `json:"value"`
-	Smoothed decimal.Decimal `json:"smoothed"`
-	// Quality is as in [Value].
-	Quality string `json:"quality,omitempty"`
-}
-
 // Strategy returns the strategy by which sums are drawn.
 func (c *Total) Strategy() (running.Strategy, error) {
 	return mechanisms.NewStrategy(c.Release.Mechanism, running.Period{Leaves: c.Leaves, Longest: c.Longest},
 		c.Release.Epsilon, c.Most)
 }
+
+// Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
+func (s Step) Publishes(e Entry) bool { return s.Total == nil || s.Total.Finishes(s, e) }
 
 // Finishes says that the leaf ends with the window of the step, so that there is a record.
 func (c *Total) Finishes(s Step, e Entry) bool {
@@ -115,6 +74,32 @@ func (c *Total) total(strategy running.Strategy, before *totalBook, g int, draws
 		t.Smoothed = decimal.Max(t.Value, *of.Smoothed)
 	}
 	return t
+}
+
+// add takes what was drawn at the end of a leaf.
+func (b *totalBook) add(c *Total) (err error) {
+	if len(c.Groups) == 0 {
+		return nil
+	}
+	if b.strategy == nil {
+		if b.strategy, err = c.Strategy(); err != nil {
+			return err
+		}
+	}
+	if len(b.Groups) == 0 {
+		b.Groups = make([]groupBook, len(c.Groups))
+	}
+	if len(b.Groups) != len(c.Groups) {
+		return fmt.Errorf("totals of %d groups after those of %d", len(c.Groups), len(b.Groups))
+	}
+	for g, of := range c.Groups {
+		if want := b.strategy.Draws(c.Leaf); len(of.Draws) != want {
+			return fmt.Errorf("%d draws at the end of leaf %d; want %d", len(of.Draws), c.Leaf, want)
+		}
+		b.Groups[g] = groupBook{b.strategy.Fold(b.Groups[g].Known, c.Leaf, whole(of.Draws)), new(of.Smoothed)}
+	}
+	b.Leaf = c.Leaf
+	return nil
 }
 
 // whole returns draws as whole numbers.

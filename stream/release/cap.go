@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
@@ -87,3 +88,6 @@ func (t *capState) lose() {
 		"lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
 		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
 }
+
+// snapshotKey is the key of the snapshots of a program's cap.
+func snapshotKey(p *program) string { return progress.StreamKey(p.stream.Name, p.epoch) }

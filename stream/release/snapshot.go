@@ -28,14 +28,6 @@ import (
 //     last snapshot is lost, some of the parts of a window may be gone and others not, and the log cannot tell. So a
 //     session that knows less than that record begins a new era.
 
-// snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a
-// block.
-const snapshotEvery = 10 * time.Minute
-
-// snapshotHead is the length of what precedes a snapshot: the end of the window up to which it tells who has counted,
-// in Unix nanoseconds, big-endian.
-const snapshotHead = 8
-
 func (t *capState) due() bool {
 	reach := t.rule.Reach() * int64(t.rule.Every())
 	return reach > 0 && t.at == t.target(t.program) && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
@@ -70,9 +62,6 @@ func (t *capState) restoreUpTo(text []byte, decided int64) error {
 	t.cap, t.at, t.saved = c, end, end
 	return nil
 }
-
-// snapshotKey is the key of the snapshots of a program's cap.
-func snapshotKey(p *program) string { return progress.StreamKey(p.stream.Name, p.epoch) }
 
 // snapshots reads the last snapshots of all walks.
 func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error) {

@@ -2,11 +2,13 @@ package release
 
 import (
 	"io"
+	"time"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -59,4 +61,19 @@ func (a alarm) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mech
 		s.Fire(*e, e.Groups[group].Name)
 	}
 	return err
+}
+
+// total describes a running total.
+type total struct {
+	stream *config.Stream
+	of     *config.Total
+}
+
+func (t total) describe(s *ledger.Step, w windows.Window) {
+	p, m := t.of.Query.Period, t.of.Mechanism
+	since, until := t.of.Period(w)
+	s.AtMost = 0 // the calendar limits the instances
+	s.Total = &ledger.Total{Release: t.of.Series(t.stream.Unit), Leaves: p.Leaves, Longest: m.Longest(),
+		Update: int64(t.of.Update.Seconds()), Most: m.Most, Unit: m.Scale.Length(1), MaxTotal: t.of.Query.MaxTotal,
+		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -26,21 +25,6 @@ import (
 //
 // A total goes on under a new definition of its stream as long as its own definition is the same. If it is lost, its
 // instance ends, and the next window arms another one, which is charged if the budget allows.
-
-// total describes a running total.
-type total struct {
-	stream *config.Stream
-	of     *config.Total
-}
-
-func (t total) describe(s *ledger.Step, w windows.Window) {
-	p, m := t.of.Query.Period, t.of.Mechanism
-	since, until := t.of.Period(w)
-	s.AtMost = 0 // the calendar limits the instances
-	s.Total = &ledger.Total{Release: t.of.Series(t.stream.Unit), Leaves: p.Leaves, Longest: m.Longest(),
-		Update: int64(t.of.Update.Seconds()), Most: m.Most, Unit: m.Scale.Length(1), MaxTotal: t.of.Query.MaxTotal,
-		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
-}
 
 // total returns a total of the program's stream.
 func (p *program) total(name string) *config.Total {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
@@ -38,6 +39,14 @@ type walk interface {
 	lose()
 	bytes() int64
 }
+
+// snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a
+// block.
+const snapshotEvery = 10 * time.Minute
+
+// snapshotHead is the length of what precedes a snapshot: the end of the window up to which it tells who has counted,
+// in Unix nanoseconds, big-endian.
+const snapshotHead = 8
 
 // course is how far a walk has come.
 type course struct {

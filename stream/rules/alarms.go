@@ -5,18 +5,6 @@ import "math"
 // month is the period for which false alarms are counted: 30 days in nanoseconds.
 const month = 30 * 24 * 60 * 60 * 1e9
 
-// knowledge says what is known about how often a window's band misses the truth.
-type knowledge int
-
-const (
-	// exactly: each window misses with this probability, independently of the windows before.
-	exactly knowledge = iota
-	// atMost: each window misses with at most this probability, whatever the windows before did.
-	atMost
-	// nominal: this share of the windows misses if the band keeps its level. Misses may cluster.
-	nominal
-)
-
 // falseAlarms is how many alarms noise alone raises in n windows of one series, on average, if the truth stays at the
 // threshold and an alarm takes k windows in a row whose band is beyond it. A window's band is beyond it with
 // probability q.

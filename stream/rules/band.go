@@ -9,6 +9,18 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
+// knowledge says what is known about how often a window's band misses the truth.
+type knowledge int
+
+const (
+	// exactly: each window misses with this probability, independently of the windows before.
+	exactly knowledge = iota
+	// atMost: each window misses with at most this probability, whatever the windows before did.
+	atMost
+	// nominal: this share of the windows misses if the band keeps its level. Misses may cluster.
+	nominal
+)
+
 // band says what is known about the band of a series, louver_release_low to louver_release_high, from its definition
 // alone.
 type band struct {

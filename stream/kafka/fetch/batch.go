@@ -201,27 +201,6 @@ func (b *batch) each(u *unpacker, from, limit int64, rec *Record, f func(*Record
 	return "", nil
 }
 
-// varint decodes the zigzag number at b[i] and returns the index after it. The index is −1 if there is no number, or if
-// i is −1 already.
-func varint(b []byte, i int) (int64, int) {
-	if uint(i) < uint(len(b)) && b[i] < 0x80 {
-		v := b[i]
-		return int64(v>>1) ^ -int64(v&1), i + 1
-	}
-	return longVarint(b, i)
-}
-
-func longVarint(b []byte, i int) (int64, int) {
-	if i < 0 {
-		return 0, -1
-	}
-	v, n := binary.Varint(b[min(i, len(b)):])
-	if n <= 0 {
-		return 0, -1
-	}
-	return v, i + n
-}
-
 // sized takes a length and that many bytes from b[i] on. The length −1 means nil.
 func sized(b []byte, i int) ([]byte, int) {
 	n, i := varint(b, i)

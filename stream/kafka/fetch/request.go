@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	wire "github.com/segmentio/kafka-go/protocol/fetch"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
 
 // The supported versions of the Fetch API. v4 added transactions. v12 and later
@@ -248,4 +250,41 @@ func grow(buffer []byte, n int) []byte {
 		return buffer[:n]
 	}
 	return make([]byte, n, n+n/4)
+}
+
+// list asks once. With an error it also returns the partitions that answered.
+func (c *Client) list(ctx context.Context, topic string, partitions []int, time int64) (map[int]int64, error) {
+	if len(partitions) == 0 {
+		return nil, nil
+	}
+	q := listoffsets.RequestTopic{Topic: topic}
+	for _, p := range partitions {
+		q.Partitions = append(q.Partitions, listoffsets.RequestPartition{
+			Partition: int32(p), CurrentLeaderEpoch: -1, Timestamp: time,
+		})
+	}
+	m, err := c.transport.RoundTrip(ctx, c.addr, &listoffsets.Request{
+		ReplicaID: -1, IsolationLevel: int8(kafka.ReadUncommitted), Topics: []listoffsets.RequestTopic{q},
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int]int64, len(partitions))
+	for _, t := range m.(*listoffsets.Response).Topics {
+		for _, p := range t.Partitions {
+			switch code := kafka.Error(p.ErrorCode); code {
+			case 0:
+				found[int(p.Partition)] = p.Offset
+			case kafka.Unknown:
+				// kafka-go's answer for a partition whose broker was not reached.
+				err = fmt.Errorf("partition %d: %w", p.Partition, kafka.LeaderNotAvailable)
+			default:
+				err = fmt.Errorf("partition %d: %w", p.Partition, code)
+			}
+		}
+	}
+	if err == nil && len(found) < len(partitions) {
+		err = fmt.Errorf("%d of %d partitions answered: %w", len(found), len(partitions), kafka.LeaderNotAvailable)
+	}
+	return found, err
 }

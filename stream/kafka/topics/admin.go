@@ -15,9 +15,6 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// ErrUnfit means that a topic exists but does not match the plan. Waiting does not help.
-var ErrUnfit = errors.New("topic unsuitable")
-
 // ErrMissing means that a topic does not exist and Louver is not to create it.
 var ErrMissing = errors.New("topic missing")
 

@@ -2,6 +2,7 @@ package topics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,6 +11,9 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/createtopics"
 )
+
+// ErrUnfit means that a topic exists but does not match the plan. Waiting does not help.
+var ErrUnfit = errors.New("topic unsuitable")
 
 // The content of the app's own topics must survive the loss of a broker: if an acknowledged charge were lost, its ε
 // would be spent again. A record is acknowledged when two brokers have it, if there are two replicas. With three, one

@@ -1,6 +1,7 @@
 package chaostest
 
 import (
+	"context"
 	"errors"
 	"os/exec"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
@@ -223,4 +225,24 @@ func (c *chaos) begin(processes int, again bool) {
 		c.start()
 	}
 	c.wait(time.Until(c.from))
+}
+
+// end is the end of a partition, for which the brokers are asked until they answer.
+func (c *chaos) end(topic string, partition int) int64 {
+	ends, err := c.broker.Fetch(fetch.Options{}).Ends(context.Background(), topic, []int{partition})
+	if err != nil {
+		c.t.Errorf("end of %s/%d: %v", topic, partition, err)
+	}
+	return ends[partition]
+}
+
+// open says that a transaction has written to a partition and is not decided.
+func (c *chaos) open(topic string, partition int) bool {
+	res, err := c.broker.Conn.Client.ListOffsets(context.Background(),
+		&kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted,
+			Topics: map[string][]kafka.OffsetRequest{topic: {kafka.LastOffsetOf(partition)}}})
+	if err != nil || len(res.Topics[topic]) == 0 || res.Topics[topic][0].Error != nil {
+		return false
+	}
+	return res.Topics[topic][0].LastOffset < c.end(topic, partition)
 }

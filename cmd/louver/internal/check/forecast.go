@@ -83,20 +83,6 @@ func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecas
 	return public, nil
 }
 
-// needs adds to releases what the wanted error needs.
-func (c *forecastFlags) needs(described []releaseReport, releases []config.Release,
-	public forecast.Public) (err error) {
-	for i, r := range releases {
-		if described[i].Needs = c.found; c.Error == "" || c.found != nil {
-			continue
-		}
-		if described[i].Needs, err = c.needsOf(r.Query, public); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // needsOf finds what the wanted error needs. It leaves out what is unknown or out of reach.
 func (c *forecastFlags) needsOf(q mechanisms.Query, public forecast.Public) (*needsReport, error) {
 	wanted, err := c.wanted(q)
@@ -149,4 +135,12 @@ func (c *forecastFlags) unsolved(err error, users int64) error {
 		return fmt.Errorf("--error %s: %w; want --shape or --spread as well", c.Error, err)
 	}
 	return fmt.Errorf("--error %s: %w; want a greater error", c.Error, err)
+}
+
+// users writes a number of users. Figures of 2⁵³ and more stand for no bound.
+func users(n int64) string {
+	if n >= 1<<53 {
+		return "more users than can be counted"
+	}
+	return cli.Plural(n, "user")
 }

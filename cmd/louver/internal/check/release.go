@@ -125,14 +125,6 @@ func errorText(mechanism string, f forecast.Figure, unit string) string {
 // rankText is how many users lie between a value and the true one, at most.
 func rankText(f forecast.Figure) string { return users(int64(math.Ceil(*f.RankError))) }
 
-// users writes a number of users. Figures of 2⁵³ and more stand for no bound.
-func users(n int64) string {
-	if n >= 1<<53 {
-		return "more users than can be counted"
-	}
-	return cli.Plural(n, "user")
-}
-
 // mechanismText names the mechanism. If the draw chooses one, it names the likely choice or, if that is unknown, all of
 // them.
 func mechanismText(mechanism string, f forecast.Figure) string {
@@ -144,4 +136,18 @@ func valueText(x *float64, unit string) string {
 		return ""
 	}
 	return strings.TrimSpace(cli.Short(*x) + " " + unit)
+}
+
+// needs adds to releases what the wanted error needs.
+func (c *forecastFlags) needs(described []releaseReport, releases []config.Release,
+	public forecast.Public) (err error) {
+	for i, r := range releases {
+		if described[i].Needs = c.found; c.Error == "" || c.found != nil {
+			continue
+		}
+		if described[i].Needs, err = c.needsOf(r.Query, public); err != nil {
+			return err
+		}
+	}
+	return nil
 }
