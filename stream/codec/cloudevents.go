@@ -69,7 +69,7 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	if !ok {
 		return Malformed
 	}
-	return d.event(r, &f, e)
+	return d.event(&r, &f, e)
 }
 
 // structured says whether the value is the whole event, as its content type tells.

@@ -74,7 +74,7 @@ func (d *csvDecoder) Decode(r Record, e *Event) Reason {
 		d.renew() // it may still hold the rest of this record
 		return Malformed
 	}
-	return d.event(r, &f, e)
+	return d.event(&r, &f, e)
 }
 
 func (d *csvDecoder) find(value []byte, f *fields) bool {

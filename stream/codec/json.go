@@ -75,7 +75,7 @@ func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
 	if !d.find(r.Value, &f) {
 		return Malformed
 	}
-	return d.event(r, &f, e)
+	return d.event(&r, &f, e)
 }
 
 // find finds the wanted fields. It returns false unless the value is one object without ambiguous names, or one bare

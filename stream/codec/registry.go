@@ -114,5 +114,5 @@ func (d *registryDecoder) Decode(r Record, e *Event) Reason {
 	if l := d.layouts[string(head)].layout; l == nil || !l.find(datum, &f) {
 		return Malformed
 	}
-	return d.event(r, &f, e)
+	return d.event(&r, &f, e)
 }

@@ -48,7 +48,7 @@ func newRules(s Spec) rules {
 }
 
 // event makes the event of a record.
-func (r *rules) event(rec Record, f *fields, e *Event) Reason {
+func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	var ok bool
 	r.missing = false
 	if e.Value, ok = r.value(f[roleValue]); !ok {

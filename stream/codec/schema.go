@@ -123,7 +123,7 @@ func (d *schemaDecoder) Decode(r Record, e *Event) Reason {
 	if r.Value == nil || !d.layout.find(r.Value, &f) {
 		return Malformed
 	}
-	return d.event(r, &f, e)
+	return d.event(&r, &f, e)
 }
 
 // unfitError reports that a field of the schema can't be what the stream wants. It may be absent altogether.

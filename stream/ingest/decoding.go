@@ -52,12 +52,12 @@ func (r *route) share(others []*route) {
 }
 
 // decode reads the record at an offset, unless that is the one that was read last.
-func (d *decoding) decode(offset int64, rec codec.Record) verdict {
+func (d *decoding) decode(offset int64, rec *codec.Record) verdict {
 	if offset == d.offset {
 		return d.verdict
 	}
 	d.offset, d.verdict = offset, verdict{}
-	if reason := d.decoder.Decode(rec, &d.event); reason != codec.OK {
+	if reason := d.decoder.Decode(*rec, &d.event); reason != codec.OK {
 		d.verdict = verdict{rejected: reason,
 			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
 		return d.verdict

@@ -73,7 +73,7 @@ func TestStreamsThatReadAlikeDecodeOnce(t *testing.T) {
 			value = []byte("no JSON")
 		}
 		for _, r := range routes {
-			if v := r.add(i, codec.Record{Value: value, Time: second}); (v.rejected != codec.OK) != (i == 4) {
+			if v := r.add(i, &codec.Record{Value: value, Time: second}); (v.rejected != codec.OK) != (i == 4) {
 				t.Errorf("record %d: %+v", i, v)
 			}
 		}
@@ -95,7 +95,7 @@ func TestStreamsAtDifferentPositionsShare(t *testing.T) {
 		routes[ahead].from = 3
 		for i := range int64(5) {
 			for k, r := range routes {
-				v := r.add(i, codec.Record{Value: jsonEvent(int(i), 1), Time: second})
+				v := r.add(i, &codec.Record{Value: jsonEvent(int(i), 1), Time: second})
 				if before := k == ahead && i < 3; v != (verdict{before: before}) {
 					t.Errorf("record %d, stream %d: %+v", i, k, v)
 				}
@@ -114,7 +114,7 @@ func TestOnlyTheDecodingIsShared(t *testing.T) {
 	routes[2].through = 100 * second
 	want := []verdict{{}, {rejected: codec.Future}, {late: true}}
 	for i, r := range routes {
-		if v := r.add(0, codec.Record{Value: jsonEvent(1, 1), Time: second}); v != want[i] {
+		if v := r.add(0, &codec.Record{Value: jsonEvent(1, 1), Time: second}); v != want[i] {
 			t.Errorf("stream %d: %+v, want %+v", i, v, want[i])
 		}
 	}

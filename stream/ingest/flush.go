@@ -186,3 +186,9 @@ func (p *output) holds() {
 		p.hold(l[0].stream.Name, p.at, h)
 	}
 }
+
+// heldOf returns what the bags of a route hold, of which each of those that share them has a part.
+func heldOf(r *route) held {
+	leader := r.leader()
+	return held{windows: len(leader.bags), bytes: leader.bytes() / int64(1+len(leader.followers))}
+}

@@ -12,12 +12,6 @@ import "slices"
 // decoded, windows with their grace, policy and max_groups, and the position. Nothing changes one of them and not the
 // other, as long as the worker lives. Counts, copies, progress and outages are those of each stream.
 
-// page is what the events of a page were.
-type page struct {
-	counts counts
-	fresh  tally
-}
-
 // all returns the route and its followers.
 func (r *route) all() []*route { return append([]*route{r}, r.followers...) }
 
@@ -57,10 +51,4 @@ func follow(all []lane) {
 // leading are the lanes to which events are offered.
 func leading(all []lane) []lane {
 	return slices.DeleteFunc(slices.Clone(all), func(l lane) bool { return l[0].follows != nil })
-}
-
-// heldOf returns what the bags of a route hold, of which each of those that share them has a part.
-func heldOf(r *route) held {
-	leader := r.leader()
-	return held{windows: len(leader.bags), bytes: leader.bytes() / int64(1+len(leader.followers))}
 }

@@ -34,9 +34,11 @@ func lanes(routes []*route) []lane {
 // add offers a record to every edition and returns the best verdict: an event is late or rejected only if no edition
 // takes it.
 func (l lane) add(offset, at int64, rec *fetch.Record) verdict {
-	v := l[0].try(offset, at, rec)
+	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: at, Headers: rec}
+	large := rec.TooLarge > 0
+	v := l[0].try(offset, &record, large)
 	for _, r := range l[1:] {
-		if other := r.try(offset, at, rec); other.better(v) {
+		if other := r.try(offset, &record, large); other.better(v) {
 			v = other
 		}
 	}
@@ -44,42 +46,9 @@ func (l lane) add(offset, at int64, rec *fetch.Record) verdict {
 	return v
 }
 
-func (r *route) try(offset, at int64, rec *fetch.Record) verdict {
-	if rec.TooLarge > 0 {
+func (r *route) try(offset int64, rec *codec.Record, large bool) verdict {
+	if large {
 		return verdict{rejected: codec.Malformed, before: offset < r.from}
 	}
-	return r.add(offset, codec.Record{Key: rec.Key, Value: rec.Value, Time: at, Headers: rec})
-}
-
-// better reports whether one verdict is better than another.
-func (v verdict) better(o verdict) bool {
-	rank := func(v verdict) int {
-		switch {
-		case v.before:
-			return 4
-		case v.rejected == codec.OK && !v.late:
-			return 3
-		case v.late && !v.history:
-			return 2
-		case v.late:
-			return 1
-		}
-		return 0
-	}
-	return rank(v) > rank(o)
-}
-
-func (c *counts) count(v verdict) {
-	switch {
-	case v.before:
-		return
-	case v.rejected != codec.OK:
-		c.rejected[v.rejected]++
-	case v.late:
-		c.late++
-	}
-	if v.clamped {
-		c.clamped++
-	}
-	c.events++
+	return r.add(offset, rec)
 }

@@ -59,22 +59,6 @@ type cut struct {
 	partitions int // how many partitions of the input these windows take
 }
 
-// counts holds what has happened since the metrics were last updated.
-type counts struct {
-	events, late, superseded, clamped int
-	rejected                          [codec.NumReasons]int
-}
-
-// verdict is the result of a record in one stream.
-type verdict struct {
-	rejected codec.Reason // 0: not rejected
-	missing  bool         // the field that it was rejected for is missing
-	late     bool
-	history  bool // it is late because it was written before the stream's start
-	before   bool // an earlier worker has counted it
-	clamped  bool // the value is beyond the bounds
-}
-
 func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*route, error) {
 	spec := e.Stream.Codec()
 	spec.Registry = schemas
@@ -100,7 +84,7 @@ func (r *route) resume(p progress.Stream) {
 
 // add decodes a record, if no other route has, and puts it into the bag of its slice. Every cut at or below its offset
 // has been flushed.
-func (r *route) add(offset int64, rec codec.Record) verdict {
+func (r *route) add(offset int64, rec *codec.Record) verdict {
 	if offset < r.from {
 		return verdict{before: true}
 	}

@@ -100,7 +100,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			for r.reached(position) {
 				flush(r.cuts[0].offset)
 			}
-			if v := r.add(position, codec.Record{Value: jsonEvent(int(position), times[position]), Time: times[position]*second +
+			if v := r.add(position, &codec.Record{Value: jsonEvent(int(position), times[position]), Time: times[position]*second +
 				3600*second}); v.rejected != 0 {
 				t.Fatalf("a record was rejected: %v", v.rejected)
 			}
@@ -182,10 +182,10 @@ func TestBeforeTheStartIsLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.add(0, codec.Record{Value: jsonEvent(1, 99), Time: 3600 * second}); !v.late {
+	if v := r.add(0, &codec.Record{Value: jsonEvent(1, 99), Time: 3600 * second}); !v.late {
 		t.Error("an event before the start counts")
 	}
-	if v := r.add(1, codec.Record{Value: jsonEvent(1, 101), Time: 3600 * second}); v.late {
+	if v := r.add(1, &codec.Record{Value: jsonEvent(1, 101), Time: 3600 * second}); v.late {
 		t.Error("an event after the start is late")
 	}
 }

@@ -33,42 +33,6 @@ const (
 
 var badShare = episode.Rule{Every: time.Hour}
 
-// tally counts what became of events. It leaves out events that a restart reads again, and those from before the
-// stream's start.
-type tally struct {
-	events, late, clamped int
-	rejected, missing     [codec.NumReasons]int
-}
-
-func (t *tally) count(v verdict) {
-	if v.history {
-		return
-	}
-	t.events++
-	if v.late {
-		t.late++
-	}
-	if v.clamped {
-		t.clamped++
-	}
-	if v.rejected != codec.OK {
-		t.rejected[v.rejected]++
-		if v.missing {
-			t.missing[v.rejected]++
-		}
-	}
-}
-
-func (t *tally) add(o tally) {
-	t.events += o.events
-	t.late += o.late
-	t.clamped += o.clamped
-	for r := range t.rejected {
-		t.rejected[r] += o.rejected[r]
-		t.missing[r] += o.missing[r]
-	}
-}
-
 // traffic watches a stream's events in all partitions that this process reads, and logs what needs attention. It is
 // safe for concurrent use.
 type traffic struct {

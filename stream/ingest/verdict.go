@@ -1,0 +1,94 @@
+package ingest
+
+import "github.com/louver/louver/stream/codec"
+
+// verdict is the result of a record in one stream.
+type verdict struct {
+	rejected codec.Reason // 0: not rejected
+	missing  bool         // the field that it was rejected for is missing
+	late     bool
+	history  bool // it is late because it was written before the stream's start
+	before   bool // an earlier worker has counted it
+	clamped  bool // the value is beyond the bounds
+}
+
+// better reports whether one verdict is better than another.
+func (v verdict) better(o verdict) bool {
+	rank := func(v verdict) int {
+		switch {
+		case v.before:
+			return 4
+		case v.rejected == codec.OK && !v.late:
+			return 3
+		case v.late && !v.history:
+			return 2
+		case v.late:
+			return 1
+		}
+		return 0
+	}
+	return rank(v) > rank(o)
+}
+
+// counts holds what has happened since the metrics were last updated.
+type counts struct {
+	events, late, superseded, clamped int
+	rejected                          [codec.NumReasons]int
+}
+
+func (c *counts) count(v verdict) {
+	switch {
+	case v.before:
+		return
+	case v.rejected != codec.OK:
+		c.rejected[v.rejected]++
+	case v.late:
+		c.late++
+	}
+	if v.clamped {
+		c.clamped++
+	}
+	c.events++
+}
+
+// tally counts what became of events. It leaves out events that a restart reads again, and those from before the
+// stream's start.
+type tally struct {
+	events, late, clamped int
+	rejected, missing     [codec.NumReasons]int
+}
+
+func (t *tally) count(v verdict) {
+	if v.history {
+		return
+	}
+	t.events++
+	if v.late {
+		t.late++
+	}
+	if v.clamped {
+		t.clamped++
+	}
+	if v.rejected != codec.OK {
+		t.rejected[v.rejected]++
+		if v.missing {
+			t.missing[v.rejected]++
+		}
+	}
+}
+
+func (t *tally) add(o tally) {
+	t.events += o.events
+	t.late += o.late
+	t.clamped += o.clamped
+	for r := range t.rejected {
+		t.rejected[r] += o.rejected[r]
+		t.missing[r] += o.missing[r]
+	}
+}
+
+// page is what the events of a page were.
+type page struct {
+	counts counts
+	fresh  tally
+}
