@@ -43,8 +43,15 @@ type gathered struct {
 // slice holds the parts of one slice.
 type slice struct {
 	parts   []*Held
+	has     map[writing]bool       // parts: there may be a million
 	open    map[[16]byte]*assembly // by attempt; parts that still lack messages
 	missing []int                  // partitions with a part that a mark names and the log lacks
+}
+
+// writing names a part of a slice.
+type writing struct {
+	attempt   [16]byte
+	partition int
 }
 
 // Held is a part with its place in the log.
@@ -169,16 +176,23 @@ func (s *gathered) partitions() int {
 // with it.
 func (s *gathered) over(start int64) bool { return start+int64(s.schedule.Size) <= s.decided }
 
+// slice returns the slice that starts at start, which begins to exist with this.
+func (s *gathered) slice(start int64) *slice {
+	l := s.slices[start]
+	if l == nil {
+		l = &slice{has: map[writing]bool{}}
+		s.slices[start] = l
+	}
+	return l
+}
+
 func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 	if s.over(c.Slice.Start) {
 		return nil
 	}
-	l := s.slices[c.Slice.Start]
-	if l == nil {
-		l = &slice{}
-		s.slices[c.Slice.Start] = l
-	}
-	if slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Attempt == c.Attempt && h.Partition == c.Partition }) {
+	l := s.slice(c.Slice.Start)
+	of := writing{c.Attempt, c.Partition}
+	if l.has[of] {
 		return nil // the log has it twice
 	}
 	a := l.open[c.Attempt]
@@ -201,7 +215,7 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 		return nil
 	}
 	delete(l.open, c.Attempt)
-	l.parts = append(l.parts, g.hold(a))
+	l.parts, l.has[of] = append(l.parts, g.hold(a)), true
 	return nil
 }
 
@@ -300,12 +314,7 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 		if s.over(start) {
 			continue
 		}
-		l := s.slices[start]
-		if l == nil {
-			l = &slice{}
-			s.slices[start] = l
-		}
-		if !slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Attempt == m.Attempt && h.Partition == m.Partition }) {
+		if l := s.slice(start); !l.has[writing{m.Attempt, m.Partition}] {
 			l.missing = append(l.missing, m.Partition)
 		}
 	}
