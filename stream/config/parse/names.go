@@ -38,3 +38,8 @@ func (all names) refuseTwice() {
 		n.at[1].Refuse("the name %q is taken by the %s at %s; choose another name", n.name, n.kind, form.List(others, "and"))
 	}
 }
+
+// figureName is the name of a release or a watch.
+func figureName() form.Kind[string] {
+	return form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200)
+}

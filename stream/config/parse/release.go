@@ -49,10 +49,6 @@ var releaseForm = append(form.Form{
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
 }, slices.Concat(parameters(), histogramForm, changeForm, totalForm)...)
 
-func figureName() form.Kind[string] {
-	return form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200)
-}
-
 // parameters are the keys for the further query parameters in the catalogue of statistics.
 func parameters() (keys form.Form) {
 	for _, p := range mechanisms.Parameters() {
