@@ -25,6 +25,7 @@
  * @property {{value: number, low: number|null, high: number|null}|null} smoothed
  * @property {string|null} since of a watch that fires; of a figure on change: the end of the window that it was drawn in
  * @property {boolean} [changed] only of a figure on change: whether it was drawn in this window
+ * @property {boolean} [final] only of a running total: whether it is the last one of its period
  * @property {[number, number]|null} [clip] what the mechanism cut values to
  * @property {number|null} excess_95 only of a watch
  */
@@ -144,6 +145,9 @@ export const fires = (figure) => alarmed(figure) && sinceOf(figure) === figure.e
 
 /** Whether a figure is drawn only when it has changed, and its value held until then. */
 export const isHeld = (figure) => typeof figure.changed === "boolean";
+
+/** Whether a figure is a running total. */
+export const isTotal = (figure) => typeof figure.final === "boolean";
 
 /** Counts of users have an axis of their own. */
 export const counts = (statistic) => statistic === "count" || statistic === "outside";

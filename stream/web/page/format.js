@@ -76,7 +76,7 @@ function ordinal(n) {
   return `${n}${Number.isInteger(n) && (n % 100 < 11 || n % 100 > 13) && ends[n % 10] || "th"}`;
 }
 
-const sinceText = (figure) => `since ${clock(sinceOf(figure))}`;
+export const sinceText = (figure) => `since ${clock(sinceOf(figure))}`;
 
 const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 

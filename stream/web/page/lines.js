@@ -10,10 +10,11 @@ import { band, isWatch } from "./figures.js";
  * @property {number} color which of the palette
  * @property {import("./figures.js").Figure[]} figures oldest first
  * @property {number|null} every seconds from one window to the next; null: windows do not overlap
+ * @property {number} [update] of a running total: seconds from one value to the next
  */
 
 /** From when to when a figure is drawn: its window, or the newest part of one that overlaps the one before. */
-export const from = (line, figure) => line.every ? Math.max(figure.start, figure.end - line.every) : figure.start;
+export const from = (line, figure) => line.update ? figure.end - line.update : line.every ? Math.max(figure.start, figure.end - line.every) : figure.start;
 
 /** The figures of a line that lie at least partly between two times. */
 export function visible(line, start, end) {

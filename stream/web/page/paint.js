@@ -231,8 +231,8 @@ function picked(u, plot) {
 }
 
 /**
- * A dot in the middle of each window of a mode, which has no line, and of each in which a figure on change was drawn: between those
- * its line repeats the last value. A ring if it is rough. Many modes are smaller.
+ * A dot in the middle of each window of a mode, which has no line, of each in which a figure on change was drawn, because between
+ * those its line repeats the last value, and of the last one of a running total's period. A ring if it is rough. Many modes are smaller.
  */
 function dots(u, plot, line, most) {
   const { ctx } = u, { x, y } = places(u);
@@ -242,7 +242,7 @@ function dots(u, plot, line, most) {
   ctx.lineWidth = 1.5 * pixels();
   ctx.setLineDash([]);
   for (const figure of visible(line, plot.start, plot.end)) {
-    if (figure.status !== "ok" || figure.quality === "noise" || !dotted(line) && !figure.changed) continue;
+    if (figure.status !== "ok" || figure.quality === "noise" || !dotted(line) && !figure.changed && !figure.final) continue;
     ctx.beginPath();
     ctx.arc(x((from(line, figure) + figure.end) / 2), y(figure.value), radius * pixels(), 0, 7);
     if (figure.quality === "rough") ctx.stroke();

@@ -1,12 +1,13 @@
 // What is known of one window: the one below the cursor, or the newest.
 
 import { h, say } from "./dom.js";
-import { alarmed, fires, isHeld, isWatch } from "./figures.js";
-import { boundText, errorShort, errorText, figureText, incompleteText, qualityText, rounded, utc, windowText } from "./format.js";
+import { alarmed, fires, isHeld, isTotal, isWatch } from "./figures.js";
+import { boundText, errorShort, errorText, figureText, incompleteText, qualityText, rounded, sinceText, utc, windowText } from "./format.js";
 import { remedyOf, remedyText, watchText } from "./streams.js";
+import { beforeText } from "./totals.js";
 
-/** Watches and figures on change cost their ε once, until they fire or are drawn anew. */
-const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure));
+/** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
+const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
 
 export class Readout {
   #when = h("caption", {});
@@ -38,7 +39,7 @@ export class Readout {
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
       const text = figureText(figure), noise = figure.quality === "noise";
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
-        noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
+        isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) ? beforeText(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
       const kind = fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
       const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];

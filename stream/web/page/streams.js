@@ -7,8 +7,9 @@ import { alarmed, counts, fires, isWatch, sinceOf } from "./figures.js";
 /** How long after the time that is due a figure is late, in seconds. */
 const patience = 10;
 
-/** The release that stands for a stream: the first that is no count. */
-export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.statistic) && !isWatch(r.statistic)) ?? stream.releases[0])?.release ?? "";
+/** The release that stands for a stream: the first that is no count and no total, else the first total. */
+export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.statistic) && !isWatch(r.statistic) && !r.total) ??
+  stream.releases.find((r) => r.total) ?? stream.releases[0])?.release ?? "";
 
 /** Seconds from one window to the next. */
 export const everyOf = (stream) => stream.window.every_seconds ?? stream.window.size_seconds ?? 60;
