@@ -59,7 +59,11 @@ func (t *Total) Allowance() windows.AllowanceRule {
 // Period returns the period of the calendar that holds a window: the start of its first window and the end of its last
 // one, in Unix nanoseconds. A window is in the period that holds its first moment.
 func (t *Total) Period(w windows.Window) (since, until int64) {
-	every := time.Duration(w.End - w.Start)
-	begin, next := t.Calendar.Of(w.Start)
+	return t.PeriodAt(w.Start, time.Duration(w.End-w.Start))
+}
+
+// PeriodAt is Period for the window that starts at a moment and has this length.
+func (t *Total) PeriodAt(start int64, every time.Duration) (since, until int64) {
+	begin, next := t.Calendar.Of(start)
 	return windows.NextBoundary(begin, every), windows.NextBoundary(next, every)
 }

@@ -12,6 +12,8 @@ type Seen struct {
 	Cost   []budget.Item
 	// From and To are the ends of the first and the last window that it looked at, in Unix nanoseconds.
 	From, To int64
+	// Until is when it ends at the latest; 0 if that is not known.
+	Until int64
 	// Over says that it looks at no more windows, Fired that it has fired. Withheld says that since then none may be
 	// armed.
 	Over, Fired, Withheld bool
@@ -32,7 +34,7 @@ func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
 			b.lasting.of[name] = append(b.lasting.of[name], &instance{Over: true})
 		}
 		b.lasting.withheld[name] = s.Withheld
-		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Over: s.Over}
+		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Until: s.Until, Over: s.Over}
 		if s.Fired {
 			a.Fired = new("")
 		}

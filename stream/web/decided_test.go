@@ -1,6 +1,7 @@
 package web
 
 import (
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 )
 
 const streamsFile = `
@@ -117,7 +119,28 @@ func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
 	return newHandler(Config{Store: w.store, Streams: streams}, func() time.Time { return now })
 }
 
-// watched decides a window of a stream with watches or releases on change, and publishes it.
+// total draws nothing but zeros.
+func (w *world) total(e *ledger.Entry, s *ledger.Step) {
+	w.Helper()
+	strategy, err := s.Total.Strategy()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if !s.Looks() || !s.Total.Finishes(*s, *e) {
+		return
+	}
+	draws := make([][]*big.Int, len(e.Groups))
+	for g := range draws {
+		for range strategy.Draws(s.Total.Leaf) {
+			draws[g] = append(draws[g], new(big.Int))
+		}
+	}
+	if err := s.Total.Publish(draws, func(float64, float64) string { return "noise" }); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// watched decides a window of a stream with totals, watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start,
@@ -130,6 +153,13 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	for _, x := range s.Steps() {
 		e.Steps = append(e.Steps, ledger.Step{Name: x.Name, Definition: x.Definition, Cost: x.Price, AtMost: x.AtMost})
 	}
+	for i := range s.Totals {
+		t := &s.Totals[i]
+		since, until := t.PeriodAt(start.UnixNano(), s.Window.Every)
+		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Series(s.Unit), Leaves: t.Query.Leaves,
+			Update: int64(t.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1), Since: record.Whole(time.Unix(0, since)),
+			Until: record.Whole(time.Unix(0, until))}
+	}
 	for i, x := range s.Alarms {
 		e.Steps[i].Alarm = &ledger.Alarm{Hold: int64(x.Hold.Seconds())}
 	}
@@ -141,6 +171,10 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	}
 	for i := range e.Steps {
 		x := &e.Steps[i]
+		if x.Total != nil {
+			w.total(&e, x)
+			continue
+		}
 		if x.Arms {
 			x.Sealed = []byte("sealed")
 		}

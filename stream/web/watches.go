@@ -39,7 +39,9 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 				found[one.Number] = one
 			}
 			if f.glance.since != 0 { // a total has no records of some windows
-				one.From = min(one.From, f.glance.since*int64(time.Second)+int64(of.Window.Every))
+				since := f.glance.since * int64(time.Second)
+				one.From = min(one.From, since+int64(of.Window.Every))
+				one.Until = until(of, watch, since)
 			}
 			one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
 		}
@@ -54,6 +56,16 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 		all[len(all)-1].Withheld = withheld
 	}
 	return all, nil
+}
+
+// until is when a period of a total ends that began at a moment; 0 if the stream has no such total any more.
+func until(of *config.Stream, name string, since int64) int64 {
+	i := slices.IndexFunc(of.Totals, func(t config.Total) bool { return t.Name == name })
+	if i < 0 {
+		return 0
+	}
+	_, end := of.Totals[i].PeriodAt(since, of.Window.Every)
+	return end
 }
 
 // costOf is what the instance of a record cost.
