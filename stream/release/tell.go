@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// tell logs once that the budget withholds a stream's windows, or that an alarm or a figure on change is paused, and
-// until when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it
+// tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change or a running total is
+// paused, and until when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it
 // does that once too.
 func (cs *charges) tell(e ledger.Entry) {
 	for _, s := range e.Steps {
@@ -35,8 +35,11 @@ func (cs *charges) tell(e ledger.Entry) {
 
 func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {
 	name, happened, again := "watch "+s.Name, "was armed", "looks again"
-	if s.OnChange != nil {
+	switch {
+	case s.OnChange != nil:
 		name, happened, again = "release "+s.Name, "was drawn", "is published again"
+	case s.Total != nil:
+		name, again = "running total "+s.Name, "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
 	if s.Looks() {
@@ -82,7 +85,8 @@ func (w *worker) observe(e ledger.Entry) {
 	}
 	for _, of := range e.Steps {
 		switch {
-		case of.OnChange != nil && of.Looks():
+		case !of.Publishes(e):
+		case of.OnChange != nil && of.Looks(), of.Total != nil && of.Looks():
 			w.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
 		case of.Reason == record.BudgetExhausted:
 			w.Metrics.Withheld.WithLabelValues(e.Stream, of.Reason).Add(float64(len(e.Groups)))

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream/record"
 )
 
 // about are the lines of a log that are about the stream s, with their level.
@@ -18,6 +21,39 @@ func about(logs *observer.ObservedLogs) (all []string) {
 		}
 	}
 	return all
+}
+
+// daily has a running total with ε 1000 a day, and a record every second hour.
+const daily = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups: [a, b, c]
+    max_groups: 1
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
+    contribution: last
+    releases:
+      - {name: today, statistic: count, since: midnight, update: 2h, epsilon: 1000}
+    output: {topic: out}
+    budget: {epsilon: LIMIT, per: 24h}
+    on_exhausted: withhold
+`
+
+// TestTotalsAreObserved: what a total publishes or withholds is counted where there is a record, at the end of a leaf.
+func TestTotalsAreObserved(t *testing.T) {
+	d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", "1500").Replace(daily)), zap.NewNop())
+	for range 28 {
+		d.observe(d.next(nil))
+	}
+	// 12 records of each of 3 groups on the first day, and none can be paid in 4 hours of the next
+	if got := testutil.ToFloat64(d.Metrics.Releases.WithLabelValues("s")); got != 36 {
+		t.Errorf("%v figures were released, want 36", got)
+	}
+	if got := testutil.ToFloat64(d.Metrics.Withheld.WithLabelValues("s", record.BudgetExhausted)); got != 6 {
+		t.Errorf("%v figures were withheld, want 6", got)
+	}
 }
 
 // TestAPauseIsToldOnce: a watch and a release on change are paused, which takes one line, and so does the end of it, in
@@ -57,6 +93,11 @@ func TestAPauseIsToldOnce(t *testing.T) {
 		{"a release, by the budget", change, "6000", "24h", calm, 26, 25, []string{
 			"WARN stream s: budget s cannot pay for another instance of release calm; it is withheld until 2026-01-02 02:00:00",
 			"INFO stream s: release calm is published again"}},
+		// The last window of the first day still counts in the last one of the second.
+		{"a running total, by the budget", daily, "1500", "24h", func(int) []contribution { return slow }, 50, 47, []string{
+			"WARN stream s: budget s cannot pay for another instance of running total today; it is withheld until 2026-01-03 " +
+				"00:00:00",
+			"INFO stream s: running total today is published again"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			core, logs := observer.New(zap.InfoLevel)
