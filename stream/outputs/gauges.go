@@ -15,20 +15,29 @@ import (
 type Gauges struct {
 	mu     sync.Mutex
 	newest map[string]Record // by series
-	pays   map[string]bool   // by budget
-	now    func() time.Time
+	// step is the time between the newest two records of a running total, which has none of some windows.
+	step map[string]time.Duration
+	pays map[string]bool // by budget
+	now  func() time.Time
 }
 
 // NewGauges returns gauges without figures.
-func NewGauges() *Gauges { return &Gauges{newest: map[string]Record{}, now: time.Now} }
+func NewGauges() *Gauges {
+	return &Gauges{newest: map[string]Record{}, step: map[string]time.Duration{}, now: time.Now}
+}
 
 // Update adds a record. A record older than the newest of its series changes nothing.
 func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if old, ok := g.newest[r.Key()]; !ok || !r.WindowEnd.Before(old.WindowEnd) {
-		g.newest[r.Key()] = r
+	old, ok := g.newest[r.Key()]
+	if ok && r.WindowEnd.Before(old.WindowEnd) {
+		return
 	}
+	if r.Final != nil && ok && r.WindowEnd.After(old.WindowEnd) && !old.WindowEnd.IsZero() {
+		g.step[r.Key()] = r.WindowEnd.Sub(old.WindowEnd)
+	}
+	g.newest[r.Key()] = r
 }
 
 // Expect names the series that will be published, by one record each, without value and window. A series without
@@ -65,6 +74,8 @@ var (
 	quality = prometheus.NewDesc("louver_release_quality",
 		"1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or stale, "+
 			"or if no public figure bounds its error.", append(series[:3:3], "quality"), nil)
+	since = prometheus.NewDesc("louver_release_since_timestamp_seconds",
+		"From when on the newest value of a running total counts, in seconds since 1970.", series, nil)
 	ended = prometheus.NewDesc("louver_release_window_end_timestamp_seconds",
 		"End of the newest window, in seconds since 1970.", series, nil)
 	info = prometheus.NewDesc("louver_release_info",
@@ -93,7 +104,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, ended, info, firing, armed, spent,
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing, armed, spent,
 		distribution, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d
 	}
@@ -173,7 +184,7 @@ func (g *Gauges) betterWindowsLeft(r, old Record) bool {
 
 // fresh reports whether a record is not too old to be shown.
 func (g *Gauges) fresh(r Record) bool {
-	return g.now().Sub(r.DueAt) <= staleWindows*r.WindowEnd.Sub(r.WindowStart)
+	return g.now().Sub(r.DueAt) <= staleWindows*max(r.WindowEnd.Sub(r.WindowStart), g.step[r.Key()])
 }
 
 // goesOn reports whether a watch looked at a group and did not fire.
@@ -201,6 +212,9 @@ func (g *Gauges) collect(to metrics, r Record) {
 		return
 	}
 	to.number(value, r.Value, labels...)
+	if r.Final != nil && r.Since != nil {
+		to.show(since, float64(r.Since.Unix()), labels...)
+	}
 	if r.Buckets != nil {
 		to.distribution(r)
 	}
