@@ -73,6 +73,10 @@
 // A release that is published on change is such a watch too. It looks whether the last values still hold, and draws one
 // anew where they do not. The entries repeat all values, so that publish only copies here as well.
 //
+// A running total, such as the users so far today, is charged once a period in the same way. It has no secret: what it
+// draws are noisy sums of finished stretches, which stand in the entries, and totals follow from them
+// (mechanisms/running). Who has counted in the period is remembered as under max_windows.
+//
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
 // [control.Load] decides which budget may pay for a stream. If a stream changes its budget, or a second budget begins
@@ -105,7 +109,8 @@
 // that, reads the parts of the windows since again and takes these windows through the cap, so that the same users
 // count as if it had always been there. Parts are kept for that. If what it needs is lost, a new era of the cap begins,
 // whose charges add to those of the old one ([budget.Cap]). The entries say under which cap and in which era they are
-// charged.
+// charged. Running totals remember in the same way who has counted since they began ([windows.Allowance]); if what is
+// needed is lost, the total ends, and another one begins and is charged. See release/walk.go.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted

@@ -29,7 +29,7 @@
 //     from its first record on. So dropping the others early loses nothing, and merging is exact.
 //
 // A [Cap] chooses the windows in which a user counts by the same principle: only the user's own records and a keyed
-// hash decide.
+// hash decide. So does an [Allowance], which says what a user still adds to the totals of a period.
 //
 // Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition.
 // Without them, a user with records in two parts would count twice, which would break the promise. Adding partitions

@@ -2,7 +2,7 @@
 // each file knows only files before it.
 //
 //   - entry.go: the [Entry], one record of the ledger topic, which says what one window of one stream was charged and
-//     what was drawn. watch.go: what alarms and figures on change did in the window. rounding.go: how drawn figures are
+//     what was drawn. step.go: what lives longer than a window, with alarm.go, on_change.go and total.go for its kinds. rounding.go: how drawn figures are
 //     rounded.
 //   - check.go: which entries nobody writes. encode.go: an entry as the value of its record. records.go: the records
 //     of the output topic that it expands to.

@@ -1,0 +1,50 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/record"
+)
+
+// TestAuditOfTotals: the audit computes each total again from the draws, and sees periods that are not those that the
+// entries before give.
+func TestAuditOfTotals(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(all []ledger.Entry)
+		want   string // "": no fault
+	}{
+		"right": {func([]ledger.Entry) {}, ""},
+		"a total that does not follow": {func(all []ledger.Entry) { all[7].Steps[0].Total.Groups[1].Value = ledgertest.Dec("99") },
+			`release "today" has the total 99`},
+		"a smoothed one": {func(all []ledger.Entry) { all[7].Steps[0].Total.Groups[0].Smoothed = ledgertest.Dec("0.5") },
+			`release "today" has the total`},
+		"an error that is too small": {func(all []ledger.Entry) { all[7].Steps[0].Total.Error95 = ledgertest.Some("2") },
+			"has error_95 2; the definition gives"},
+		"a period that goes on too long": {func(all []ledger.Entry) {
+			of := all[7].Steps[0].Total
+			of.Until = record.Whole(of.Until.Add(time.Hour))
+		}, "the entries before it give leaf"},
+	} {
+		for _, mechanism := range []string{"tree", "square_root"} {
+			all := ledgertest.Totalled(t, 8, mechanism)
+			c.change(all)
+			a := New()
+			for i, e := range all {
+				a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
+			}
+			f := a.Findings()
+			found := slices.ContainsFunc(f.Faults, func(f Fault) bool { return f.Kind == WatchDiffers && strings.Contains(f.What, c.want) })
+			if found != (c.want != "") || c.want == "" && f.FaultCount > 0 {
+				t.Errorf("%s by %s: %+v, want %q", name, mechanism, f.Faults, c.want)
+			}
+			if f.Instances != 2 {
+				t.Errorf("%s: %d instances, want 2", name, f.Instances)
+			}
+		}
+	}
+}
