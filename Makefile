@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench microbench clean
+.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench growth microbench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -77,6 +77,13 @@ BENCH_EVENTS ?= 2000000
 
 bench: ## what an event costs on a real broker, beside clients that only fetch; about a minute a row on two quiet cores
 	cd stream/bench && BENCH=$(BENCH) BENCH_EVENTS=$(BENCH_EVENTS) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 12h .
+
+# Which tables of growth, such as users,groups; all without. And up to how many events or users.
+GROWTH ?=
+GROWTH_MOST ?= 1000000
+
+growth: ## how cost grows with events, users, groups, releases, overlap, streams and processes; several minutes a table
+	cd stream/bench && GROWTH=$(GROWTH) GROWTH_MOST=$(GROWTH_MOST) $(GO) test -count 1 -run '^TestGrowth$$' -v -timeout 24h .
 
 microbench: ## benchmarks of the parts, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...

@@ -125,7 +125,23 @@ func (r row) measure(t *testing.T, b *kafkatest.Broker, binary string, events, u
 		return got
 	}
 	output := b.Topic(t, 1, nil)
+	if r.idle > 0 {
+		b.CreateTopic(t, input+"-idle", partitions, nil)
+	}
 	s := r.start(t, b, binary, input, output, from)
+	var others []*service
+	for range or(r.processes, 1) - 1 {
+		others = append(others, r.startAs(t, b, binary, s.app, input, output, from))
+	}
+	if r.events > 0 { // a growth table says nothing of rates
+		r.published(t, b, output, func(*kgo.Record) {})
+		got := s.end(t, events)
+		for _, o := range others {
+			other := o.end(t, events)
+			got.cpu, got.rss = got.cpu+other.cpu, max(got.rss, other.rss)
+		}
+		return got
+	}
 	all := events * or(r.streams, 1)
 	kafkatest.Await(t, "the first event is read", func() bool { return s.read() > 0 })
 	begin, first := time.Now(), s.read()
@@ -206,16 +222,23 @@ func (r row) published(t *testing.T, b *kafkatest.Broker, output string, show fu
 type service struct {
 	*exec.Cmd
 	log     bytes.Buffer
+	app     string
 	metrics string
 }
 
 func (r row) start(t *testing.T, b *kafkatest.Broker, binary, input, output string, from time.Time) *service {
 	t.Helper()
+	return r.startAs(t, b, binary, kafkatest.Name(t), input, output, from)
+}
+
+// startAs starts a process of an app that may have others.
+func (r row) startAs(t *testing.T, b *kafkatest.Broker, binary, app, input, output string, from time.Time) *service {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "streams.yaml")
 	if err := os.WriteFile(file, []byte(r.yaml(input, output, from)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", kafkatest.Name(t)),
+	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", app), app: app,
 		metrics: kafkatest.Address(t)}
 	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","), "LOUVER_HTTP_ADDR=127.0.0.1:0",
 		"LOUVER_METRICS_ADDR="+s.metrics, "LOUVER_DEBUG_ENDPOINTS=true")

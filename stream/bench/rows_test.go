@@ -16,6 +16,12 @@ type row struct {
 	contribution string // last without
 	groups       int    // 3 without
 	streams      int    // 1 without
+	unlike       bool   // the streams differ in grace, so they share the decoding and no bags
+	idle         int    // streams beside them whose topic has no events
+	releases     int    // 2 without
+	processes    int    // 1 without
+	events       int    // in a growth table; elsewhere all rows have as many
+	users        int    // the same
 	kind         kind
 }
 
@@ -65,11 +71,8 @@ func rows() []row {
 // chosen are the rows whose name contains one of the words, or all.
 func chosen(words string) (some []row) {
 	for _, r := range rows() {
-		for word := range strings.SplitSeq(words, ",") {
-			if strings.Contains(r.name, word) {
-				some = append(some, r)
-				break
-			}
+		if contains(r.name, words) {
+			some = append(some, r)
 		}
 	}
 	return some
@@ -91,32 +94,53 @@ func (r row) yaml(input, output string, from time.Time) string {
 	over := time.Duration(or(r.over, 1))
 	var b strings.Builder
 	b.WriteString("version: 1\nbudgets: [{name: all, epsilon: 1000000000000, per: 24h}]\nstreams:\n")
-	for i := range or(r.streams, 1) {
+	for i := range or(r.streams, 1) + r.idle {
+		topic, grace := input, 1
+		if i >= or(r.streams, 1) {
+			topic = input + "-idle"
+		}
+		if r.unlike {
+			grace += i
+		}
 		fmt.Fprintf(&b, `  - name: bench-%d
     input: {topic: %s, %s}
     groups: [%s]
     bounds: {lower: 0, upper: 1000, step: 1}
-    window: {size: %s, every: %s, grace: 1s, start: %s, end: %s}
+    window: {size: %s, every: %s, grace: %ds, start: %s, end: %s}
     contribution: %s
     releases:
-      - {name: users, statistic: count, epsilon: 1}
-      - {name: p50, statistic: median, epsilon: 0.5}
-    output: {topic: %s}
+%s    output: {topic: %s}
     budget: all
-`, i, input, formats[or(r.format, "json")].input, strings.Join(r.groupNames(), ", "), over*every, every,
+`, i, topic, formats[or(r.format, "json")].input, strings.Join(r.groupNames(), ", "), over*every, every, grace,
 			from.Add(-(over-1)*every).Format(time.RFC3339), end.Add((over-1)*every).Format(time.RFC3339),
-			or(r.contribution, "last"), output)
+			or(r.contribution, "last"), r.released(), output)
 	}
 	return b.String()
 }
 
-// figures is how many records the output has in the end: two for each group of each window.
+// released are the releases: a count, a median, and further quantiles.
+func (r row) released() string {
+	var b strings.Builder
+	for i := range or(r.releases, 2) {
+		switch i {
+		case 0:
+			b.WriteString("      - {name: users, statistic: count, epsilon: 1}\n")
+		case 1:
+			b.WriteString("      - {name: p50, statistic: median, epsilon: 0.5}\n")
+		default:
+			fmt.Fprintf(&b, "      - {name: q%d, statistic: quantile, p: %g, epsilon: 0.5}\n", i, float64(i)/1000)
+		}
+	}
+	return b.String()
+}
+
+// figures is how many records the output has in the end, of the streams that have events and of idle ones.
 func (r row) figures() int {
 	windows := int(history/time.Minute) + or(r.over, 1) - 1
 	if r.kind == live {
 		windows = liveWindows
 	}
-	return 2 * windows * or(r.groups, 3) * or(r.streams, 1)
+	return or(r.releases, 2) * windows * or(r.groups, 3) * (or(r.streams, 1) + r.idle)
 }
 
 func (r row) groupNames() []string {
