@@ -150,4 +150,4 @@ export const isHeld = (figure) => typeof figure.changed === "boolean";
 export const isTotal = (figure) => typeof figure.final === "boolean";
 
 /** Counts of users have an axis of their own. */
-export const counts = (statistic) => statistic === "count" || statistic === "outside";
+export const counts = (statistic) => ["count", "outside", "histogram"].includes(statistic);
