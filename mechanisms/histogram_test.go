@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"bufio"
 	"crypto/rand"
 	"fmt"
 	"math"
@@ -280,6 +281,29 @@ func TestFreeWithoutNoise(t *testing.T) {
 			if !ok || !v.Value.Equal(want.Round(shareDigits)) || v.Quality != Useful && q.Statistic != Outside {
 				t.Errorf("lower %s: %+v is %s, %s; want %s", lower, q, v.Value, v.Quality, want)
 			}
+		}
+	}
+}
+
+// A draw of the buckets of scale 3, and of the largest number of buckets.
+func BenchmarkHistogram(b *testing.B) {
+	g := grid(b, "0", "60000", "1")
+	s := evenly(g, 10000)
+	var ends []decimal.Decimal
+	for i := range int64(998) {
+		ends = append(ends, decimal.NewFromInt(60*(i+1)))
+	}
+	random := bufio.NewReader(rand.Reader) // as in the service
+	for name, of := range map[string]*Bucketing{"scale 3": {Native: true, Scale: 3}, "1000 buckets": {Ends: ends}} {
+		for _, mechanism := range []string{"histogram", gaussianHistogram} {
+			m := build(b, Query{Statistic: Histogram, Mechanism: mechanism, Grid: g, Epsilon: dec("0.1"), Buckets: of})
+			b.Run(name+" by "+mechanism, func(b *testing.B) {
+				for b.Loop() {
+					if _, err := m.Draw(s, Public{}, random); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +30,17 @@ func linesOf(t *testing.T, name string) (all []string) {
 // TestEveryReleaseReadsTheLedger: what this release writes and publishes of an entry, and what it decides, is what the
 // release did that wrote the entry. testdata/README.md says what the lines are.
 func TestEveryReleaseReadsTheLedger(t *testing.T) {
-	books := ledger.NewBooks()
+	for _, files := range [][2]string{{"entries.jsonl", "records.jsonl"},
+		{"histogram_entries.jsonl", "histogram_records.jsonl"}} {
+		t.Run(files[0], func(t *testing.T) { readsTheLedger(t, files[0], files[1]) })
+	}
+}
+
+func readsTheLedger(t *testing.T, entries, published string) {
+	t.Helper()
+	books, sums := ledger.NewBooks(), ledger.NewRollups()
 	var records []string
-	for i, line := range linesOf(t, "entries.jsonl") {
+	for i, line := range linesOf(t, entries) {
 		e, err := ledger.Decode([]byte(line))
 		if err != nil {
 			t.Fatalf("line %d: %v", i+1, err)
@@ -52,7 +61,13 @@ func TestEveryReleaseReadsTheLedger(t *testing.T) {
 				t.Errorf("line %d: %s %s", i+1, s.Name, unlike)
 			}
 		}
-		if err := books.Add(e); err != nil {
+		if unlike := e.Uncomputed(); unlike != "" {
+			t.Errorf("line %d: %s", i+1, unlike)
+		}
+		if rollups, err := sums.Next(e); err != nil || !ledger.SameRollups(rollups, e.Rollups) {
+			t.Errorf("line %d has other roll-ups than the lines before it give: %v", i+1, err)
+		}
+		if err := errors.Join(books.Add(e), sums.Add(e)); err != nil {
 			t.Fatalf("line %d: %v", i+1, err)
 		}
 		stream, spent := e.Standing.Sums()
@@ -63,7 +78,7 @@ func TestEveryReleaseReadsTheLedger(t *testing.T) {
 				stream, spent)
 		}
 	}
-	if diff := cmp.Diff(linesOf(t, "records.jsonl"), records); diff != "" {
+	if diff := cmp.Diff(linesOf(t, published), records); diff != "" {
 		t.Errorf("the entries give other records: %s", diff)
 	}
 }

@@ -1,0 +1,94 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/record"
+)
+
+// bucketed is a run of a stream with a histogram, a quantile from it and roll-ups of three minutes. One window in four is
+// withheld.
+func bucketed(t *testing.T, windows int) *logs {
+	t.Helper()
+	l, b, sums := &logs{}, ledger.NewBooks(), ledger.NewRollups()
+	for n := range windows {
+		e := ledgertest.Plan{Stream: "h", Budget: "h", Epsilon: "0.5",
+			Limit: ledgertest.Limit("1.5", 4*time.Minute)}.Entry(n)
+		e.Releases = []record.Series{{Name: "latency", Statistic: "histogram", Mechanism: "histogram", Unit: "users",
+			Epsilon: ledgertest.Dec("0.5"), Rollups: []string{"3m"}, Buckets: &record.Buckets{Lower: ledgertest.Dec("0"),
+				Upper: ledgertest.Dec("100"), Step: ledgertest.Dec("1"), Levels: 1,
+				Ends: []decimal.Decimal{ledgertest.Dec("20"), ledgertest.Dec("100")}}},
+			{Name: "p50", Statistic: "median", P: ledgertest.Some("0.5"), Mechanism: "histogram", Unit: "ms", From: "latency"}}
+		if err := b.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Reason == "" {
+			e.Groups = []ledger.Group{{Values: []ledger.Value{{Value: new(decimal.NewFromInt(int64(100 + n))),
+				Error95: ledgertest.Some("11"), Numbers: &ledger.Numbers{Raw: []int64{int64(60 + n), 45, -5}}}, {}}}}
+			if err := e.Compute(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		if e.Rollups, err = sums.Next(e); err != nil {
+			t.Fatal(err)
+		}
+		if err := sums.Add(e); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Add(e); err != nil {
+			t.Fatal(err)
+		}
+		l.entries = append(l.entries, e)
+		l.outputs = append(l.outputs, ledgertest.Records(t, e)...)
+	}
+	return l
+}
+
+// auditOf audits a run whose outputs are what the entries say.
+func auditOf(t *testing.T, l *logs) Findings {
+	t.Helper()
+	a := New()
+	for i, e := range l.entries {
+		a.Entry(Position{Topic: "ledger", Offset: int64(i)}, e.Key(), ledgertest.Encode(t, e))
+		for _, r := range ledgertest.Records(t, e) {
+			a.Output(Position{Topic: r.Topic}, r.Key, r.Value)
+		}
+	}
+	return a.Findings()
+}
+
+func TestAuditOfHistograms(t *testing.T) {
+	if found := auditOf(t, bucketed(t, 9)); !found.OK || found.Entries != 9 || found.Outputs != 9*2+3*2 {
+		t.Fatalf("%+v", found)
+	}
+	for kind, change := range map[string]func(e []ledger.Entry){
+		FigureDiffers: func(e []ledger.Entry) { e[1].Groups[0].Values[1].Value = ledgertest.Some("3") },
+		// The window says what its own numbers give, but the roll-up was made of others.
+		RollupDiffers: func(e []ledger.Entry) {
+			e[1].Groups[0].Values[0].Numbers.Raw[0]++
+			e[1].Groups[0].Values[0].Value = new(e[1].Groups[0].Values[0].Value.Add(decimal.NewFromInt(1)))
+			if err := e[1].Compute(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		l := bucketed(t, 9)
+		change(l.entries)
+		found := auditOf(t, l)
+		if found.OK || found.FaultCount != 1 || found.Faults[0].Kind != kind {
+			t.Errorf("%s: %+v", kind, found)
+		}
+	}
+	missing := bucketed(t, 9)
+	missing.entries[2].Rollups = nil
+	if found := auditOf(t, missing); found.OK || !strings.Contains(found.Faults[0].String(), RollupDiffers) {
+		t.Errorf("a roll-up is missing: %+v", found)
+	}
+}
