@@ -43,6 +43,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer))
 	mux.Handle("/", answering(nothing(mux)))
 	addFiles(mux, page, "page")
+	addFiles(mux, histograms, "histogram")
 	if c.Demo != nil {
 		addFiles(mux, demonstration, "demo")
 	}

@@ -15,6 +15,8 @@ var (
 	page embed.FS
 	//go:embed demo
 	demonstration embed.FS // what only a demo has
+	//go:embed histogram
+	histograms embed.FS // what a page loads with its first histogram
 )
 
 // addFiles adds the files of a folder; index.html is at /.

@@ -5,7 +5,6 @@ import { Comparison, ranges } from "./compare.js";
 import { h, say } from "./dom.js";
 import { counts, isWatch } from "./figures.js";
 import { capText, clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
-import { Heatmap } from "./heatmap.js";
 import { axisOf, from } from "./lines.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
@@ -46,7 +45,7 @@ export class Detail {
   #lines = [];
   #on;
   #readout = new Readout();
-  #heatmap = new Heatmap();
+  #heatmap = null; // that of a histogram: loaded with the first one
   #comparison = new Comparison(() => this.#remember());
   #table = new Table((window, shift) => this.#pick(window, shift));
 
@@ -56,7 +55,6 @@ export class Detail {
       h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
       this.#comparison.element,
       this.#panel,
-      this.#heatmap.element,
       this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
     this.#panel.append(this.#readout.element);
@@ -171,7 +169,10 @@ export class Detail {
     this.#panel.style.setProperty("--plots", String(figures.length));
     for (const [name, own] of wanted) this.#draw(name, own, start, end);
     this.#readout.show(stream, lines, this.#window, this.#app.truth, this.#cursor !== null);
-    this.#heat(stream, group, start, end, newest);
+    this.#heat(stream, group, start, end, newest).catch((error) => {
+      this.#problem.hidden = false;
+      say(this.#problem, error.message);
+    });
     this.#table.show(lines, this.#windows, this.#comparison, this.#app.figures.signals);
     this.#tell();
     this.#smoothed.hidden = !this.#route.smoothed && !lines.some((line) => line.figures.some((figure) => figure.smoothed));
@@ -180,13 +181,18 @@ export class Detail {
   }
 
   /** Shows the first histogram among the figures, or the one that the address names. */
-  #heat(stream, group, start, end, newest) {
+  async #heat(stream, group, start, end, newest) {
     const { release } = this.#route;
     const named = stream.releases.find((r) => r.release === release);
     const of = stream.releases.find((r) => r.statistic === "histogram" && (!named || r === named || r.release === named.from));
     const quantiles = stream.releases.filter((r) => of && r.from === of.release && ["median", "quantile"].includes(r.statistic))
       .map((r) => ({ name: r.release, figures: this.#app.figures.of(stream.stream, group, r.release) }));
-    void this.#heatmap.show(stream, group, of, quantiles, start, end, newest);
+    if (of && !this.#heatmap) {
+      const { Heatmap } = await import("./heatmap.js");
+      this.#heatmap ??= new Heatmap();
+      this.#table.element.before(this.#heatmap.element);
+    }
+    await this.#heatmap?.show(stream, group, of, quantiles, start, end, newest);
   }
 
   tick() {
@@ -200,7 +206,7 @@ export class Detail {
 
   redraw() {
     for (const plot of this.#plots.values()) plot.redraw();
-    this.#heatmap.redraw();
+    this.#heatmap?.redraw();
   }
 
   remove() {
