@@ -201,7 +201,8 @@ func printFindings(w io.Writer, found audit.Findings) {
 			cli.Plural(found.Earlier, "output"))
 	}
 	if found.Instances > 0 {
-		_, _ = fmt.Fprintf(w, "watches: %s armed, each charged once; %d of them fired\n",
+		_, _ = fmt.Fprintf(w, "watches, releases on change and running totals: %s armed, each charged once; "+
+			"%d of them fired\n",
 			cli.Plural(found.Instances, "instance"), found.Firings)
 	}
 }

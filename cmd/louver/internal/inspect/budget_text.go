@@ -41,8 +41,8 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 		return err
 	}
 	if len(r.Watches) > 0 {
-		if err := cli.WriteTable(w, width, []string{"stream", "watch", "budget", "instances", "state", "looked at", "ε",
-			"total ε"}, watches(r.Watches, now)); err != nil {
+		if err := cli.WriteTable(w, width, []string{"stream", "watch or total", "budget", "instances", "state", "looked at",
+			"ε", "total ε"}, watches(r.Watches, now)); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/louver/louver/stream/audit"
 )
 
 func TestBudgetTable(t *testing.T) {
@@ -13,7 +15,8 @@ func TestBudgetTable(t *testing.T) {
  "streams": [{"stream":"checkout-latency","budget":"shoppers","epsilon_spent":0.2,"epsilon_total":1.4,"epsilon_limit":1,"epsilon_left":0.8,"per":"24h","windows_left":4,"exhausted_at":null,"returns":[{"at":"2026-11-20T08:06:00Z","epsilon":0.2}]}],
  "budgets": [{"budget":"shoppers","epsilon_spent":0.2,"epsilon_total":1.4,"epsilon_limit":1,"epsilon_left":0.8,"per":"24h","windows_left":4,"exhausted_at":"2026-11-21T08:15:00Z","returns":[{"at":"2026-11-20T08:06:00Z","epsilon":0.2}]},
   {"budget":"spare","epsilon_spent":null,"epsilon_total":null,"epsilon_limit":10,"epsilon_left":0,"per":"forever","windows_left":0,"exhausted_at":null,"returns":[]},
-  {"budget":"gone","epsilon_spent":5,"epsilon_total":5,"epsilon_limit":5,"epsilon_left":0,"per":"forever","windows_left":0,"exhausted_at":"2026-11-20T10:00:00Z","exhausted_since":"2026-11-20T09:00:00Z","returns":[]}]}`), &r)
+  {"budget":"gone","epsilon_spent":5,"epsilon_total":5,"epsilon_limit":5,"epsilon_left":0,"per":"forever","windows_left":0,"exhausted_at":"2026-11-20T10:00:00Z","exhausted_since":"2026-11-20T09:00:00Z","returns":[]}],
+ "watches": [{"stream":"checkout-latency","watch":"today","budget":"shoppers","instances":2,"state":"armed","from":"2026-11-20T00:15:00Z","to":"2026-11-20T08:00:00Z","epsilon":1,"epsilon_total":2}]}`), &r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +26,7 @@ func TestBudgetTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
+		"│ stream           │ watch or total │ budget   │ instances │ state │",
 		"│ checkout-latency │ shoppers │ 0.2     │ 1.4     │ 4            │ 0.2 at 08:06:00Z │",
 		"│ shoppers │ 0.2 of 1 per 24h        │ 0.8  │ 1.4      │ 4            │ at 21 Nov 08:15Z │ 0.2 at 08:06:00Z │",
 		"│ spare    │ no bound of 10 in total │ 0    │ no bound │ 0            │ never            │ never            │",
@@ -49,5 +53,14 @@ func TestBudgetTable(t *testing.T) {
 	}
 	if got, want := before.String(), "nothing is spent yet: no window has closed\n"; got != want {
 		t.Errorf("before the first window: %q, want %q", got, want)
+	}
+}
+
+// Instances are those of everything that lives longer than a window, so they are not called watches.
+func TestInstancesOfTheAudit(t *testing.T) {
+	var w strings.Builder
+	printFindings(&w, audit.Findings{OK: true, Instances: 3})
+	if want := "running totals: 3 instances armed, each charged once; 0 of them fired\n"; !strings.HasSuffix(w.String(), want) {
+		t.Errorf("%q, want %q at the end", w.String(), want)
 	}
 }
