@@ -36,6 +36,7 @@ func TestBudgetTable(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, wide.String())
 		}
 	}
+	r.Watches = nil // their table has more columns than these names leave room for
 	if err := printBudgets(&narrow, 80, r, now); err != nil {
 		t.Fatal(err)
 	}
