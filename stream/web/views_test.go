@@ -170,7 +170,7 @@ func TestSignalIsMarked(t *testing.T) {
 	const says = "by more than noise explains."
 	b.until(fmt.Sprintf(`document.querySelector(".windows .signal")?.title.endsWith(%q) && document.querySelectorAll(".windows .signal").length === 1`, says))
 	b.key("End", false)
-	b.shows(".plot .tip", "8000 users is above ")
+	b.shows(".plot .tip", "8,000 users is above ")
 	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil), chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
 	b.until(fmt.Sprintf(`document.querySelector(".card .signal").title.endsWith(%q)`, says))
 }
