@@ -35,9 +35,9 @@ func TestSignals(t *testing.T) {
 		}
 		return ends
 	}
-	const says = " is above 1002.9, the mean of the 40 windows before it, by more than noise explains."
-	first := "08:41 8000 users" + says
-	second := "09:21 8000 users is above 1003.0, the mean of the 41 windows before it, by more than noise explains."
+	const says = " is above 1,002.9, the mean of the 40 windows before it, by more than noise explains."
+	first := "08:41 8,000 users" + says
+	second := "09:21 8,000 users is above 1,003.0, the mean of the 41 windows before it, by more than noise explains."
 	want(t, "all", asked(""), []string{first, second})
 	want(t, "the newest ten", asked("last=10"), []string{second})
 	want(t, "until 09:00", asked("to=2026-11-20T09:00:00Z"), []string{first})
