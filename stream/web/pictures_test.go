@@ -48,8 +48,9 @@ func (p picture) open(t *testing.T) (b *tab, stop func()) {
 }
 
 const (
-	card  = `document.querySelectorAll(".card .value").length > 0`
-	table = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
+	card    = `document.querySelectorAll(".card .value").length > 0`
+	counted = `document.querySelector(".windows td") && document.querySelector(".plot.counts canvas")`
+	table   = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
 )
 
 // twoFrames waits until what has changed is painted.
@@ -305,6 +306,7 @@ var pictures = []picture{
 		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(0))
 		return New(Config{Store: a.store, Streams: a.streams})
 	}, view: "#/", ready: `document.querySelector(".card")`},
+	{name: "total", serve: hoursOf("useful"), view: "#/s/checkout-latency/eu/today", ready: counted},
 }
 
 // telling names the pictures that differ in what they consist of.

@@ -2,9 +2,12 @@ package web
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/louver/louver/stream/ledger"
 )
@@ -40,4 +43,61 @@ func TestBudgetOfTotals(t *testing.T) {
 			t.Errorf("%s", said)
 		}
 	}
+}
+
+// hoursOf serves a stream with a total of users that grows from 10 to 600 within an hour, twice. All figures have the
+// quality.
+func hoursOf(quality string) func(t *testing.T) http.Handler {
+	return func(t *testing.T) http.Handler { return twoHours(t, quality) }
+}
+
+func twoHours(t *testing.T, quality string) http.Handler {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(120))
+	before, after, _ := strings.Cut(services(1, "{epsilon: 400, per: 24h}"), "    releases:\n")
+	_, after, _ = strings.Cut(after, "    output:")
+	a.streams = parsed(t, before+"    releases: [{name: today, statistic: count, since: hour, epsilon: 0.5}]\n    output:"+after)
+	for window := range 120 {
+		a.instance("checkout-latency", "eu", "today", window, func(r map[string]any) {
+			r["statistic"], r["mechanism"], r["unit"], r["epsilon"], r["quality"] = "count", "tree", "users", 0.5, quality
+			r["value"], r["error_95"] = 10*(window%60+1), 3
+			r["since"], r["final"] = a.end(window/60*60-1), window%60 == 59
+		})
+	}
+	return New(Config{Store: a.store, Streams: a.streams})
+}
+
+// Each period of a total is a line of its own: nothing falls from the last value of one to the first of the next.
+func TestPeriodsOfTotalsInBrowser(t *testing.T) {
+	const view, plot = "#/s/checkout-latency/eu/today", `document.querySelector(".plot.counts").plot.redraw();`
+	t.Run("solid", func(t *testing.T) {
+		b, _ := picture{serve: hoursOf("useful"), view: view, ready: counted}.open(t)
+		t.Cleanup(b.clean)
+		var drew struct{ Flat, Upright int }
+		b.run(chromedp.Evaluate(`(() => {
+			const { rect } = Path2D.prototype;
+			window.drew = { flat: 0, upright: 0 };
+			Path2D.prototype.rect = function (...at) { window.drew.flat += at[3] === 2; window.drew.upright += at[2] === 2 && at[3] > 2; return rect.apply(this, at); };
+			`+plot+`
+		})()`, nil), twoFrames, chromedp.Evaluate(`window.drew`, &drew))
+		// a busy page may draw twice
+		if drew.Flat == 0 || drew.Flat%120 != 0 || drew.Upright*120 != drew.Flat*118 {
+			t.Errorf("%+v, want 120 values, and 59 pieces that join those of an hour", drew)
+		}
+	})
+	t.Run("dashed", func(t *testing.T) {
+		b, _ := picture{serve: hoursOf("rough"), view: view, ready: counted}.open(t)
+		t.Cleanup(b.clean)
+		var drew struct{ MoveTo, LineTo int }
+		b.run(chromedp.Evaluate(`(() => {
+			window.drew = { moveTo: 0, lineTo: 0 };
+			for (const name of ["moveTo", "lineTo"]) {
+				const drawn = Path2D.prototype[name];
+				Path2D.prototype[name] = function (...at) { window.drew[name]++; return drawn.apply(this, at); };
+			}
+			`+plot+`
+		})()`, nil), twoFrames, chromedp.Evaluate(`window.drew`, &drew))
+		if drew.MoveTo == 0 || drew.MoveTo%2 != 0 || drew.LineTo != 119*drew.MoveTo {
+			t.Errorf("%+v, want 2 beginnings, and 119 pieces after each", drew)
+		}
+	})
 }

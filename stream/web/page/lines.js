@@ -1,6 +1,6 @@
 // Series as a plot shows them.
 
-import { band, isWatch } from "./figures.js";
+import { band, isTotal, isWatch } from "./figures.js";
 
 /**
  * A series in a plot.
@@ -23,6 +23,15 @@ export function visible(line, start, end) {
   while (first < last && figures[first].end <= start) first++;
   while (last > first && from(line, figures[last - 1]) >= end) last--;
   return first === 0 && last === figures.length ? figures : figures.slice(first, last);
+}
+
+/**
+ * When a line begins anew, although there is no gap: each period of a running total is a line of its own.
+ * @returns {Set<number>}
+ */
+export function beginnings(line, start, end) {
+  const shown = visible(line, start, end);
+  return new Set(shown.filter((figure, i) => i > 0 && isTotal(figure) && figure.since !== shown[i - 1].since).map((figure) => from(line, figure)));
 }
 
 /**

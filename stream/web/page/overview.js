@@ -220,8 +220,8 @@ class Row {
     const { figures } = this.#app;
     const { stream, groups } = this.stream;
     const at = this.stream.releases.findIndex((r) => r.release === this.#release);
-    const { statistic } = this.stream.releases[at] ?? {};
-    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(-kept), every }));
+    const { statistic, total } = this.stream.releases[at] ?? {};
+    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(-kept), every, update: total?.update_seconds }));
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
     const start = beginning(kept, Math.min(...lines.map((line) => line.figures[0]?.start ?? end)), end, every);
     const axis = axisOf(lines, start, end);

@@ -1,7 +1,7 @@
 // What a plot shows besides lines: uncertainty below them; names, picked windows and the simulated truth above.
 
 import { band } from "./figures.js";
-import { dotted, from, visible } from "./lines.js";
+import { beginnings, dotted, from, visible } from "./lines.js";
 import { reasonText } from "./format.js";
 
 const style = getComputedStyle(document.documentElement);
@@ -48,7 +48,7 @@ export function below(u, plot) {
   }
   const withheld = [], incomplete = [];
   for (const line of plot.lines) {
-    const noise = [], bands = new Bands(ctx, !plot.small);
+    const noise = [], bands = new Bands(ctx, !plot.small), anew = beginnings(line, plot.start, plot.end);
     ctx.fillStyle = color(`line-${line.color}`);
     for (const figure of visible(line, plot.start, plot.end)) {
       const stretch = [from(line, figure), figure.end, figure];
@@ -62,6 +62,7 @@ export function below(u, plot) {
         continue;
       }
       const around = band(figure);
+      if (anew.has(stretch[0])) bands.end();
       if (around) bands.add(x(stretch[0]), x(stretch[1]), y(around.high), y(around.low));
     }
     bands.end();

@@ -2,22 +2,23 @@
 
 import { h, say } from "./dom.js";
 import { mark, rounded } from "./format.js";
-import { columns } from "./lines.js";
+import { beginnings, columns } from "./lines.js";
 import { above, below, color, places } from "./paint.js";
 import { strips } from "./strips.js";
 
 /**
  * The pieces of a line, in pixels: each value goes up to the next time, because a figure belongs to all of its window, and
  * where there is none, there is no line. A piece that follows one of the other column, solid or dashed, joins it. Values of windows that are narrower than the line fall together: their piece
- * reaches from the least of them to the greatest.
+ * reaches from the least of them to the greatest. Nothing joins what is on both sides of a time at which the line begins anew.
  * @returns {{left: number, right: number, top: number, bottom: number, before: Object|null}[]}
  */
-function pieces(u, series, other, width) {
+function pieces(u, series, other, width, anew) {
   const [xs, ys, others] = [u.data[0], u.data[series], u.data[other] ?? []];
   const { x, y } = places(u);
   const found = [];
   let before = null;
   for (let i = 0; i + 1 < xs.length; i++) {
+    if (anew.has(xs[i])) before = null;
     if (ys[i] === null) {
       const value = others[i] ?? null;
       before = value === null ? null : { top: y(value), bottom: y(value), other: true };
@@ -25,7 +26,7 @@ function pieces(u, series, other, width) {
     }
     const left = x(xs[i]);
     let low = ys[i], high = low;
-    while (i + 2 < xs.length && ys[i + 1] !== null && x(xs[i + 2]) - left <= width) {
+    while (i + 2 < xs.length && ys[i + 1] !== null && !anew.has(xs[i + 1]) && x(xs[i + 2]) - left <= width) {
       i++;
       low = Math.min(low, ys[i]);
       high = Math.max(high, ys[i]);
@@ -38,10 +39,10 @@ function pieces(u, series, other, width) {
 const nothing = { stroke: null, fill: null, clip: null, band: null, gaps: null, flags: 0 };
 
 /** A solid line, as rectangles of whole pixels: a browser fills them several times faster than it strokes as many corners. */
-function solid(u, series, other = series + 1) {
+function solid(u, series, anew, other = series + 1) {
   const fill = new Path2D(), width = Math.max(1, Math.round(u.series[series].width * window.uPlot.pxRatio));
   const round = (at) => Math.round(at - width / 2);
-  for (const { left, right, top, bottom, before } of pieces(u, series, other, width)) {
+  for (const { left, right, top, bottom, before } of pieces(u, series, other, width, anew)) {
     fill.rect(Math.round(left), round(top), Math.round(right) - Math.round(left), round(bottom) - round(top) + width);
     if (!before) continue;
     const from = round(Math.min(before.bottom, bottom)), to = round(Math.max(before.top, top));
@@ -50,9 +51,9 @@ function solid(u, series, other = series + 1) {
   return { ...nothing, fill };
 }
 
-function dashed(u, series) {
+function dashed(u, series, anew) {
   const stroke = new Path2D(), width = u.series[series].width * window.uPlot.pxRatio;
-  for (const { left, right, top, bottom, before } of pieces(u, series, series - 1, width)) {
+  for (const { left, right, top, bottom, before } of pieces(u, series, series - 1, width, anew)) {
     if (before?.other) stroke.moveTo(left, before.bottom);
     if (before) stroke.lineTo(left, top);
     else stroke.moveTo(left, top);
@@ -176,11 +177,12 @@ export class Plot {
     const { smoothed } = this.extras;
     const series = [{}];
     let pressed = null; // the event that began a drag here; the other plot shows it, too
-    for (const line of this.lines) {
+    for (const [i, line] of this.lines.entries()) {
       const common = { width: smoothed || height < 60 ? 1 : 2, points: { show: false }, spanGaps: true };
       const paint = () => color(`line-${line.color}`);
-      series.push({ ...common, fill: paint, paths: (u, at) => solid(u, at) }, { ...common, stroke: paint, paths: dashed, dash: [5, 4] });
-      if (smoothed) series.push({ ...common, fill: paint, paths: (u, at) => solid(u, at, -1), width: 4, alpha: 0.75 });
+      const anew = () => beginnings(this.lines[i], this.start, this.end); // of the line that is shown now
+      series.push({ ...common, fill: paint, paths: (u, at) => solid(u, at, anew()) }, { ...common, stroke: paint, paths: (u, at) => dashed(u, at, anew()), dash: [5, 4] });
+      if (smoothed) series.push({ ...common, fill: paint, paths: (u, at) => solid(u, at, anew(), -1), width: 4, alpha: 0.75 });
     }
     this.#u = new window.uPlot({
       width, height, series,
