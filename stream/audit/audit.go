@@ -14,6 +14,8 @@ type Audit struct {
 	// Learner recomputes the measures of adaptive draws. If it is nil, they are not compared. Set it before the first
 	// entry.
 	Learner Learner
+	// Calendar gives the periods of running totals. If it is nil, they are not compared. Set it before the first entry.
+	Calendar Calendar
 
 	found       *Findings
 	outputs     *outputs
@@ -21,6 +23,7 @@ type Audit struct {
 	checkpoints *checkpoints
 	priors      *priors
 	rollups     *rollups
+	periods     *periods
 }
 
 // New begins an audit.
@@ -29,6 +32,7 @@ func New() *Audit {
 	return &Audit{
 		found: found, outputs: newOutputs(found), decisions: newDecisions(found),
 		checkpoints: newCheckpoints(found), priors: newPriors(found), rollups: newRollups(found),
+		periods: newPeriods(found),
 	}
 }
 
@@ -80,6 +84,9 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 	a.checkpoints.prove(at, e, value)
 	if a.Learner != nil {
 		a.priors.learn(a.Learner, at, e)
+	}
+	if a.Calendar != nil {
+		a.periods.compare(a.Calendar, at, e)
 	}
 	a.decisions.add(at, e)
 }

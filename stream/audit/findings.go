@@ -42,7 +42,12 @@ const (
 	FigureDiffers = "figure_differs" // a figure does not follow from the numbers of the histogram that it is computed from
 )
 
-// Fault is one discrepancy.
+// What an audit notes, which is no fault.
+const (
+	PeriodDiffers = "period_differs" // a period of a running total is not that of this program's time zones
+)
+
+// Fault is one discrepancy, or a note.
 type Fault struct {
 	Kind string   `json:"kind"`
 	At   Position `json:"at"`
@@ -74,14 +79,22 @@ type Findings struct {
 	// Faults are the first thousand; FaultCount counts all.
 	FaultCount int64   `json:"fault_count"`
 	Faults     []Fault `json:"faults"`
+	// Notes are what somebody should know although the ledger is right. They are the first thousand.
+	Notes []Fault `json:"notes,omitempty"`
 }
 
-// mostFaults is how many faults are listed: each takes memory, and nobody reads more.
+// mostFaults is how many faults are listed, and how many notes: each takes memory, and nobody reads more.
 const mostFaults = 1000
 
 func (f *Findings) fault(kind string, at Position, format string, args ...any) {
 	f.FaultCount++
 	if len(f.Faults) < mostFaults {
 		f.Faults = append(f.Faults, Fault{kind, at, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (f *Findings) note(kind string, at Position, format string, args ...any) {
+	if len(f.Notes) < mostFaults {
+		f.Notes = append(f.Notes, Fault{kind, at, fmt.Sprintf(format, args...)})
 	}
 }

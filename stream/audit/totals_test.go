@@ -48,3 +48,50 @@ func TestAuditOfTotals(t *testing.T) {
 		}
 	}
 }
+
+// tens are periods of ten minutes, by clocks that are wrong by off.
+type tens struct {
+	off     time.Duration
+	unknown bool
+}
+
+func (c tens) Period(e ledger.Entry, _ string) (since, until int64, known bool) {
+	const length = int64(10 * time.Minute)
+	begin := (e.WindowStart.UnixNano()+int64(c.off))/length*length - int64(c.off)
+	return begin, begin + length, !c.unknown
+}
+
+// TestAuditNotesPeriods: a period that this program's time zones do not have is a note, once, and no fault. There is
+// none where an instance begins within a period, as the first one here, and none where the definition is unknown.
+func TestAuditNotesPeriods(t *testing.T) {
+	all := ledgertest.Totalled(t, 8, "tree")
+	for name, c := range map[string]struct {
+		by   Calendar
+		want []int64 // the entries that have a note
+	}{
+		"same":    {tens{}, nil},
+		"other":   {tens{off: 5 * time.Minute}, []int64{0, 6}},
+		"unknown": {tens{off: 5 * time.Minute, unknown: true}, nil},
+		"none":    {nil, nil},
+	} {
+		a := New()
+		a.Calendar = c.by
+		for i, e := range all {
+			a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
+		}
+		f := a.Findings()
+		if !f.OK || f.FaultCount > 0 {
+			t.Errorf("%s: %+v, want no faults", name, f.Faults)
+		}
+		var at []int64
+		for _, note := range f.Notes {
+			at = append(at, note.At.Offset)
+			if note.Kind != PeriodDiffers || !strings.Contains(note.What, `total "today" counts from 2026-11-20T08:`) {
+				t.Errorf("%s: %+v", name, note)
+			}
+		}
+		if !slices.Equal(at, c.want) {
+			t.Errorf("%s: notes about the entries %d, want %d: %v", name, at, c.want, f.Notes)
+		}
+	}
+}
