@@ -6,11 +6,14 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/metrics"
+	"github.com/louver/louver/stream/stage"
 )
 
 // showDefinitions records in the gauges which definitions this process uses: the newest of each stream that is not
 // removed.
-func (s *Service) showDefinitions(state *control.State) error {
+func showDefinitions(m *metrics.Operator, state *control.State) error {
 	h, err := state.History()
 	if err != nil {
 		return err
@@ -19,26 +22,26 @@ func (s *Service) showDefinitions(state *control.State) error {
 	for _, d := range h.Definitions {
 		newest[d.Stream] = d
 	}
-	s.Metrics.ConfigInfo.Reset()
+	m.ConfigInfo.Reset()
 	for name, d := range newest {
 		if !d.Removed {
-			s.Metrics.ConfigInfo.WithLabelValues(name, d.Fingerprint, strconv.Itoa(h.Epoch)).Set(1)
+			m.ConfigInfo.WithLabelValues(name, d.Fingerprint, strconv.Itoa(h.Epoch)).Set(1)
 		}
 	}
 	return nil
 }
 
 // late updates the gauges of due, undecided windows and of outputs that take no figures, until ctx ends.
-func (s *Service) late(ctx context.Context) {
-	decides, publishes := s.Health.Stage(Release), s.Health.Stage(Publish) // nil: other processes do that
-	blocked := map[string]bool{}                                           // outputs that have a gauge
+func late(ctx context.Context, h *health.Monitor, m *metrics.Operator) {
+	decides, publishes := h.Stage(stage.Release), h.Stage(stage.Publish) // nil: other processes do that
+	blocked := map[string]bool{}                                         // outputs that have a gauge
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		if decides != nil {
 			for name, o := range decides.Overdue() {
-				s.Metrics.Overdue.WithLabelValues(name).Set(float64(o.Windows))
-				s.Metrics.Wait.WithLabelValues(name).Set(o.Wait.Seconds())
+				m.Overdue.WithLabelValues(name).Set(float64(o.Windows))
+				m.Wait.WithLabelValues(name).Set(o.Wait.Seconds())
 			}
 		}
 		if publishes != nil {
@@ -47,7 +50,7 @@ func (s *Service) late(ctx context.Context) {
 				blocked[output] = true
 			}
 			for output := range blocked {
-				s.Metrics.Blocked.WithLabelValues(output).Set(now[output].Seconds())
+				m.Blocked.WithLabelValues(output).Set(now[output].Seconds())
 			}
 		}
 		select {

@@ -151,7 +151,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 		return err
 	}
 	env, state, editions := m.env, m.state, m.editions
-	if err := s.showDefinitions(state); err != nil {
+	if err := showDefinitions(s.Metrics, state); err != nil {
 		return err
 	}
 	run, working := errgroup.WithContext(ctx)
@@ -162,7 +162,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 	run.Go(func() error { return guard.run(working, m.own) })
 	s.Health.Started(schedules(editions))
 	s.Log.Info("louver works: "+upcoming(editions, time.Now()), zap.Int("streams", len(schedules(editions))))
-	run.Go(func() error { s.late(working); return nil })
+	run.Go(func() error { late(working, s.Health, s.Metrics); return nil })
 	for _, row := range s.rows(state, editions, watch, m.log) {
 		if !slices.Contains(s.Stages, row.stage) {
 			continue

@@ -324,6 +324,34 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o.said = max(o.said, m.Through)
 }
 
+// needed returns how many partitions' cuts a window takes. A cut says so; if none is left, the latest mark does.
+func (s *gathered) needed(w Window) (n int, known bool) {
+	said := false
+	for _, o := range s.sources {
+		if c := o.cut(w); c != nil {
+			n = max(n, c.partitions)
+		}
+		said = said || o.said >= w.End
+	}
+	if n == 0 && said {
+		n = s.partitions()
+	}
+	return n, n > 0
+}
+
+// cut returns the mark that cuts the window in this partition, or nil.
+func (o *source) cut(w Window) *cut {
+	if o.said < w.End {
+		return nil
+	}
+	for i := range o.cuts {
+		if c := &o.cuts[i]; c.after < w.End && w.End <= c.through {
+			return c
+		}
+	}
+	return nil
+}
+
 // Parts returns the parts of a window that count and are here.
 func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
 	s := g.streams[edition{stream, epoch}]

@@ -43,34 +43,6 @@ func (g *Gathering) State(stream string, epoch uint32, w Window) State {
 	return st
 }
 
-// needed returns how many partitions' cuts a window takes. A cut says so; if none is left, the latest mark does.
-func (s *gathered) needed(w Window) (n int, known bool) {
-	said := false
-	for _, o := range s.sources {
-		if c := o.cut(w); c != nil {
-			n = max(n, c.partitions)
-		}
-		said = said || o.said >= w.End
-	}
-	if n == 0 && said {
-		n = s.partitions()
-	}
-	return n, n > 0
-}
-
-// cut returns the mark that cuts the window in this partition, or nil.
-func (o *source) cut(w Window) *cut {
-	if o.said < w.End {
-		return nil
-	}
-	for i := range o.cuts {
-		if c := &o.cuts[i]; c.after < w.End && w.End <= c.through {
-			return c
-		}
-	}
-	return nil
-}
-
 // lacks reports whether some of the window's records in a partition were lost before there was a part of them, and
 // whether messages about it are missing.
 func (s *gathered) lacks(w Window, partition int, o *source, c *cut) (records, messages bool) {

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -14,18 +13,6 @@ type jsonDecoder struct {
 	bare  bool    // the value is a number, not an object
 	root  *node   // nil if no field is wanted
 	nodes []*node // the root and all below it
-}
-
-// node is a name on the path to wanted fields.
-type node struct {
-	name     string
-	quoted   []byte // the name as producers write it: "name":
-	roles    []role // what the field is, if it is wanted itself
-	children []*node
-	first    *node  // the child that came first in the last object
-	after    *node  // the sibling that came after it in the last object
-	field    field  // its value in the current record
-	buffer   []byte // for a text without its escapes
 }
 
 func newJSON(s Spec, r rules) (Decoder, error) {
@@ -78,6 +65,9 @@ func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &f, e)
 }
 
+// hugeText is the length above which a text's buffer is dropped. Otherwise one huge record would occupy it for ever.
+const hugeText = 1 << 16
+
 // find finds the wanted fields. It returns false unless the value is one object without ambiguous names, or one bare
 // value if that is wanted.
 func (d *jsonDecoder) find(value []byte, f *fields) bool {
@@ -99,34 +89,4 @@ func (d *jsonDecoder) find(value []byte, f *fields) bool {
 		}
 	}
 	return true
-}
-
-// member reads the name of a member of n and returns the child of that name, or nil. The expected one is tried first.
-func (n *node) member(b []byte, i int, expected *node) (child *node, next int) {
-	if expected != nil && bytes.HasPrefix(b[i:], expected.quoted) {
-		return expected, i + len(expected.quoted)
-	}
-	next, name, plain := scanName(b, i)
-	if next < 0 {
-		return nil, -1
-	}
-	name = n.text(name, plain)
-	for _, c := range n.children {
-		if string(name) == c.name {
-			return c, next
-		}
-	}
-	return nil, next
-}
-
-// hugeText is the length above which a text's buffer is dropped. Otherwise one huge record would occupy it for ever.
-const hugeText = 1 << 16
-
-// text returns a valid text without its escapes.
-func (n *node) text(text []byte, plain bool) []byte {
-	if plain {
-		return text
-	}
-	n.buffer = appendUnescaped(n.buffer[:0], text)
-	return n.buffer
 }

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
@@ -14,6 +15,18 @@ import (
 
 // maxDepth is how deep a value may lie. The whole text is at depth 1, and a member of an object one deeper than it.
 const maxDepth = 300
+
+// node is a name on the path to wanted fields.
+type node struct {
+	name     string
+	quoted   []byte // the name as producers write it: "name":
+	roles    []role // what the field is, if it is wanted itself
+	children []*node
+	first    *node  // the child that came first in the last object
+	after    *node  // the sibling that came after it in the last object
+	field    field  // its value in the current record
+	buffer   []byte // for a text without its escapes
+}
 
 // scanValue reads a value. If n is wanted, it remembers the value.
 func scanValue(b []byte, i, depth int, n *node) int {
@@ -85,6 +98,33 @@ func scanObject(b []byte, i, depth int, n *node) int {
 			return -1
 		}
 	}
+}
+
+// member reads the name of a member of n and returns the child of that name, or nil. The expected one is tried first.
+func (n *node) member(b []byte, i int, expected *node) (child *node, next int) {
+	if expected != nil && bytes.HasPrefix(b[i:], expected.quoted) {
+		return expected, i + len(expected.quoted)
+	}
+	next, name, plain := scanName(b, i)
+	if next < 0 {
+		return nil, -1
+	}
+	name = n.text(name, plain)
+	for _, c := range n.children {
+		if string(name) == c.name {
+			return c, next
+		}
+	}
+	return nil, next
+}
+
+// text returns a valid text without its escapes.
+func (n *node) text(text []byte, plain bool) []byte {
+	if plain {
+		return text
+	}
+	n.buffer = appendUnescaped(n.buffer[:0], text)
+	return n.buffer
 }
 
 func scanArray(b []byte, i, depth int) int {

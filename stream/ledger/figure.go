@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"github.com/shopspring/decimal"
 
@@ -19,6 +20,22 @@ func optionalDigits(d *decimal.Decimal) *json.Number {
 	}
 	n := digits(*d)
 	return &n
+}
+
+// blank returns the figure of a release of a group, without its value.
+func (e Entry) blank(g Group, r record.Series) record.Figure {
+	return record.Figure{
+		Schema: record.Schema,
+		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, record.Whole(e.WindowStart), r.Name),
+		Stream: e.Stream, Group: g.Name, Release: r.Name,
+		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
+		DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
+		From: r.From, Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
+		Status: record.OK, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
+		StreamSpent: optionalDigits(e.Standing.StreamSpent),
+		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
+		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
+	}
 }
 
 // fill says what was drawn.

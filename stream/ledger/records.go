@@ -20,10 +20,9 @@ func (e Entry) Size() int {
 	return len(e.Groups) * series
 }
 
-// Records expands the entry into its output records, group by group, in the order of the releases, the
-// roll-ups and the steps. The
-// same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro] converts them with
-// [record.EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
+// Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and
+// the steps. The same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro]
+// converts them with [record.EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
@@ -96,24 +95,8 @@ func (e Entry) figure(g Group, i int) record.Figure {
 	return f
 }
 
-// blank returns the figure of a release of a group, without its value.
-func (e Entry) blank(g Group, r record.Series) record.Figure {
-	return record.Figure{
-		Schema: record.Schema,
-		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, record.Whole(e.WindowStart), r.Name),
-		Stream: e.Stream, Group: g.Name, Release: r.Name,
-		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
-		DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
-		From: r.From, Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
-		Status: record.OK, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap), Users: g.Users,
-		StreamSpent: optionalDigits(e.Standing.StreamSpent),
-		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
-		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
-	}
-}
-
-// stepFigure returns the figure of a step about a group. A step looks at everybody, so it has no cap, and nothing that was
-// drawn for the window itself.
+// stepFigure returns the figure of a step about a group. A step looks at everybody, so it has no cap, and nothing that
+// was drawn for the window itself.
 func (e Entry) stepFigure(s Step, g Group) record.Figure {
 	cost, _ := e.costs(s) // Records has checked the entry
 	of := s.kind().series(s)

@@ -2,7 +2,9 @@ package outputs
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,8 +35,7 @@ type Reader struct {
 	// registry, damaged batches are left out, and Follow waits for a right that a broker refuses.
 	Lenient bool
 
-	mu    sync.Mutex
-	known map[uint32]knownSchema // by number
+	schemas schemas
 }
 
 // Message is a record of a topic. Key and Value are valid until the function that gets it returns.
@@ -90,6 +91,28 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 			}
 		}
 	})
+}
+
+// message makes the message of a record. A figure in Avro becomes JSON; what cannot be read stays as it is.
+func (r *Reader) message(ctx context.Context, topic string, partition int, m *fetch.Record) (Message, error) {
+	out := Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value}
+	if len(m.Value) < headerSize || m.Value[0] != 0 || !inAvro(m) {
+		return out, nil
+	}
+	switch {
+	case r.Schemas == nil && r.Lenient:
+		return out, nil
+	case r.Schemas == nil:
+		return out, fmt.Errorf("topic %s: %w", topic, ErrNoRegistry)
+	}
+	reader, err := r.schemas.reader(ctx, r.Schemas, binary.BigEndian.Uint32(m.Value[1:]), r.retrying)
+	if err != nil || reader == nil {
+		return out, err
+	}
+	if value, err := reader.JSON(m.Value[headerSize:]); err == nil {
+		out.Value, out.Avro = value, true
+	}
+	return out, nil
 }
 
 // persist calls f, and for a lenient Reader again while a broker refuses.

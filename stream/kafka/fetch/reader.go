@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	wire "github.com/segmentio/kafka-go/protocol/fetch"
 
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
@@ -154,6 +155,36 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 		return nil, kafka.Error(res.code)
 	}
 	return res, nil
+}
+
+func (r *Reader) request(buffer []byte) *request {
+	o := r.client.options
+	isolation := kafka.ReadCommitted
+	if o.ReadUncommitted {
+		isolation = kafka.ReadUncommitted
+	}
+	return &request{
+		clientID: o.ClientID,
+		buffer:   buffer,
+		wire: wire.Request{
+			ReplicaID:      -1,
+			MaxWaitTime:    int32(r.wait.Milliseconds()),
+			MinBytes:       1,
+			MaxBytes:       int32(o.MaxBytes),
+			IsolationLevel: int8(isolation),
+			SessionEpoch:   -1, // no fetch session
+			Topics: []wire.RequestTopic{{
+				Topic: r.topic,
+				Partitions: []wire.RequestPartition{{
+					Partition:          int32(r.partition),
+					CurrentLeaderEpoch: -1,
+					FetchOffset:        r.position,
+					LogStartOffset:     -1,
+					PartitionMaxBytes:  int32(o.MaxBytes),
+				}},
+			}},
+		},
+	}
 }
 
 // resolve replaces kafka.FirstOffset or kafka.LastOffset with the offset that it stands for.

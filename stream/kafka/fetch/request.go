@@ -53,36 +53,6 @@ var (
 	_ protocol.RawExchanger  = (*request)(nil)
 )
 
-func (r *Reader) request(buffer []byte) *request {
-	o := r.client.options
-	isolation := kafka.ReadCommitted
-	if o.ReadUncommitted {
-		isolation = kafka.ReadUncommitted
-	}
-	return &request{
-		clientID: o.ClientID,
-		buffer:   buffer,
-		wire: wire.Request{
-			ReplicaID:      -1,
-			MaxWaitTime:    int32(r.wait.Milliseconds()),
-			MinBytes:       1,
-			MaxBytes:       int32(o.MaxBytes),
-			IsolationLevel: int8(isolation),
-			SessionEpoch:   -1, // no fetch session
-			Topics: []wire.RequestTopic{{
-				Topic: r.topic,
-				Partitions: []wire.RequestPartition{{
-					Partition:          int32(r.partition),
-					CurrentLeaderEpoch: -1,
-					FetchOffset:        r.position,
-					LogStartOffset:     -1,
-					PartitionMaxBytes:  int32(o.MaxBytes),
-				}},
-			}},
-		},
-	}
-}
-
 func (*request) ApiKey() protocol.ApiKey  { return protocol.Fetch }
 func (*response) ApiKey() protocol.ApiKey { return protocol.Fetch }
 

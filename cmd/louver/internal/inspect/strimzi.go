@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
@@ -51,22 +52,29 @@ type strimziACL struct {
 	Operations []string `yaml:"operations"`
 }
 
-// printStrimzi writes a KafkaTopic for each topic that Louver would create, and a KafkaUser with the rights.
-func (c *TopicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []topics.Right) error {
+// strimzi is the cluster for which resources are written, and its user.
+type strimzi struct {
+	cluster, user string
+	login         *strimziType // nil: nothing is said about it
+	replication   int          // of topics; −1: the broker's default
+}
+
+// print writes a KafkaTopic for each topic that Louver would create, and a KafkaUser with the rights.
+func (s strimzi) print(w io.Writer, plan []topics.Topic, rights []topics.Right) error {
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
 	for _, t := range plan {
 		if t.Partitions == 0 {
 			continue
 		}
-		spec := strimziTopic{TopicName: t.Name, Partitions: max(0, t.Partitions), Replicas: max(0, c.TopicsReplication),
-			Config: topics.Settings(t, c.TopicsReplication)}
-		if err := encoder.Encode(c.strimzi("KafkaTopic", t.Name, spec)); err != nil {
+		spec := strimziTopic{TopicName: t.Name, Partitions: max(0, t.Partitions), Replicas: max(0, s.replication),
+			Config: topics.Settings(t, s.replication)}
+		if err := encoder.Encode(s.resource("KafkaTopic", t.Name, spec)); err != nil {
 			return err
 		}
 	}
 	var user strimziUser
-	user.Authentication = c.strimziLogin()
+	user.Authentication = s.login
 	user.Authorization.Type = "simple"
 	for _, r := range rights {
 		acl := strimziACL{Operations: r.Operations}
@@ -77,22 +85,22 @@ func (c *TopicsCommand) printStrimzi(w io.Writer, plan []topics.Topic, rights []
 		}
 		user.Authorization.ACLs = append(user.Authorization.ACLs, acl)
 	}
-	if err := encoder.Encode(c.strimzi("KafkaUser", c.principal(), user)); err != nil {
+	if err := encoder.Encode(s.resource("KafkaUser", s.user, user)); err != nil {
 		return err
 	}
 	return encoder.Close()
 }
 
-func (c *TopicsCommand) strimzi(kind, name string, spec any) strimziResource {
+func (s strimzi) resource(kind, name string, spec any) strimziResource {
 	r := strimziResource{APIVersion: "kafka.strimzi.io/v1", Kind: kind, Spec: spec}
-	r.Metadata.Name, r.Metadata.Labels = resourceName(name), map[string]string{"strimzi.io/cluster": c.Cluster}
+	r.Metadata.Name, r.Metadata.Labels = resourceName(name), map[string]string{"strimzi.io/cluster": s.cluster}
 	return r
 }
 
 // strimziLogin is how the user logs in. Nothing is said for mechanisms whose users Strimzi does not manage.
-func (c *TopicsCommand) strimziLogin() *strimziType {
-	switch mechanism := strings.ToUpper(c.KafkaSASLMechanism); {
-	case mechanism == "SCRAM-SHA-512" || mechanism == "" && c.KafkaTLSCertFile == "":
+func strimziLogin(k cli.KafkaSettings) *strimziType {
+	switch mechanism := strings.ToUpper(k.KafkaSASLMechanism); {
+	case mechanism == "SCRAM-SHA-512" || mechanism == "" && k.KafkaTLSCertFile == "":
 		return &strimziType{"scram-sha-512"}
 	case mechanism == "":
 		return &strimziType{"tls"}

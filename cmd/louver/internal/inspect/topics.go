@@ -78,7 +78,9 @@ func (c *TopicsCommand) print(app *cli.App, plan []topics.Topic, states map[stri
 		}
 		return nil
 	case c.Format == "strimzi":
-		return c.printStrimzi(app.Out, plan, rights)
+		to := strimzi{cluster: c.Cluster, user: c.principal(), login: strimziLogin(c.KafkaSettings),
+			replication: c.TopicsReplication}
+		return to.print(app.Out, plan, rights)
 	case c.JSON:
 		listed := make([]listedTopic, len(plan))
 		for i, t := range plan {
