@@ -37,8 +37,8 @@ var FreeLevel = decimal.New(95, -2)
 // shareDigits is the number of decimals of a share.
 const shareDigits = 6
 
-// NewFree returns the figure that a query asks for, computed from these buckets. It needs no ε and no mechanism. Buckets
-// must end at the limits of the query: see [Query.FreeCuts].
+// NewFree returns the figure that a query asks for, computed from these buckets. It needs no ε and no mechanism.
+// Buckets must end at the limits of the query: see [Query.FreeCuts].
 func NewFree(q Query, buckets *histogram.Buckets) (*Free, error) {
 	f := &Free{query: q, buckets: buckets}
 	if !slices.Contains(FreeStatistics(), q.Statistic) {

@@ -49,8 +49,8 @@ type bucketed struct {
 //
 // Privacy: ε-DP. One user changes one number of each level by 1, and so the law of that number's noise by a factor
 // within e^{±ε/levels}: e^{±ε} together. On two levels ρ = 2·(ε/2)²/2 = ε²/4. Neighbours differ in one user more or
-// less. A change of one user's value moves them from one bucket to another, which changes two numbers of each level: the
-// loss is 2ε then.
+// less. A change of one user's value moves them from one bucket to another, which changes two numbers of each level:
+// the loss is 2ε then.
 //
 // Source: Hay, Rastogi, Miklau, Suciu (2010) for levels and the estimate from them; Ghosh, Roughgarden, Sundararajan
 // (2009) for the noise.

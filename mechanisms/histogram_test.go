@@ -56,8 +56,8 @@ func TestHistogramPrivacy(t *testing.T) {
 	}
 }
 
-// A changed value moves a user from one bucket to another, which is known to cost 2ε. So does a user in two buckets: the
-// enumeration would notice one.
+// A changed value moves a user from one bucket to another, which is known to cost 2ε. So does a user in two buckets:
+// the enumeration would notice one.
 func TestHistogramOfChangedValues(t *testing.T) {
 	m, g := fourBuckets(t, "1", "histogram"), smallGrid(t, 3)
 	law := func(h ...int64) []float64 {

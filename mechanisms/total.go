@@ -21,8 +21,8 @@ type TotalQuery struct {
 	MaxTotal *decimal.Decimal
 	// Epsilon > 0 is the ε of a period, for one user in one group.
 	Epsilon decimal.Decimal
-	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP, if the period and Groups are not too many for it,
-	// and tree otherwise. ZCDP says that the budget sums up ρ.
+	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP, if the period and Groups are not too many for
+	// it, and tree otherwise. ZCDP says that the budget sums up ρ.
 	Mechanism string
 	ZCDP      bool
 	Grid      *Grid

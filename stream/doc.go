@@ -36,13 +36,13 @@
 //     window to the next. A bag keeps one contribution for each user and group, chosen by the stream's policy. This is
 //     where the sensitivity is fixed.
 //  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part]
-//     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts and
-//     marks go to the partition of the partials that belongs to the stream's budget.
+//     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts
+//     and marks go to the partition of the partials that belongs to the stream's budget.
 //     Streams of one topic that differ only behind the bags, in releases and outputs, share them; what is written is
 //     written for each.
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
-//     the window's parts together; a user who is in several of them counts as if all records had been in one. Its Sample
-//     holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
+//     the window's parts together; a user who is in several of them counts as if all records had been in one. Its
+//     Sample holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
@@ -144,8 +144,8 @@
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
 // batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct
-// value of each group. The grid and the list of groups bound it. The other is who has counted under max_windows: some 50
-// bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is.
+// value of each group. The grid and the list of groups bound it. The other is who has counted under max_windows: some
+// 50 bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried

@@ -83,8 +83,9 @@ func (r *reader) count(size int, what string) int {
 	return int(n)
 }
 
-// compress and decompress make a new coder each time, because snapshots are rare, and a shared coder would be state. The
-// fastest level is enough: hashes do not compress at all, small numbers compress at any level, and its coder is small.
+// compress and decompress make a new coder each time, because snapshots are rare, and a shared coder would be state.
+// The fastest level is enough: hashes do not compress at all, small numbers compress at any level, and its coder is
+// small.
 func compress(b []byte) []byte {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithLowerEncoderMem(true))
@@ -94,8 +95,9 @@ func compress(b []byte) []byte {
 	return w.EncodeAll(b, make([]byte, 0, len(b)+64))
 }
 
-// mostPacked bounds how many times its size a snapshot, or a payload of version 1, unpacks to. In each row 16 bytes are a
-// hash, which does not pack but where a user is in several groups. The longest names of those take 800 bytes, and differ.
+// mostPacked bounds how many times its size a snapshot, or a payload of version 1, unpacks to. In each row 16 bytes are
+// a hash, which does not pack but where a user is in several groups. The longest names of those take 800 bytes, and
+// differ.
 const mostPacked = 1 << 10
 
 // decompress trusts the size that a frame claims only as far as there are bytes.

@@ -45,8 +45,8 @@ func NewMerger(spec BagSpec, limit int64) *Merger {
 }
 
 // Restrict leaves out users for whom counts is false, such as those whom a [Cap] has no window left for. It is asked
-// once for each user who has something in the window, before the last Pass returns false. nil leaves nobody out. Call it
-// before the first Pass.
+// once for each user who has something in the window, before the last Pass returns false. nil leaves nobody out. Call
+// it before the first Pass.
 func (m *Merger) Restrict(counts func(u UserHash) bool) {
 	m.counts, m.all = counts, m.merged
 	if counts != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// BenchmarkRelease is a window in the release stage: its parts come in, the window becomes ready and is merged. One part
-// has a hundred users, who are in ten parts each. What it costs for each part must not depend on how many there are:
-// LOUVER_BENCH_PARTS, up to a million.
+// BenchmarkRelease is a window in the release stage: its parts come in, the window becomes ready and is merged. One
+// part has a hundred users, who are in ten parts each. What it costs for each part must not depend on how many there
+// are: LOUVER_BENCH_PARTS, up to a million.
 func BenchmarkRelease(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000, 1_000_000} {
 		if most, err := strconv.Atoi(os.Getenv("LOUVER_BENCH_PARTS")); n > 10_000 && (err != nil || n > most) {

@@ -224,8 +224,8 @@ func TestMergerNoticesAnyChangedBit(t *testing.T) {
 	}
 }
 
-// FuzzMerger checks that any bytes, compressed, with a checksum, or as they are, are either an error that changes nothing or a payload that
-// merges. They never cause a panic.
+// FuzzMerger checks that any bytes, compressed, with a checksum, or as they are, are either an error that changes
+// nothing or a payload that merges. They never cause a panic.
 func FuzzMerger(f *testing.F) {
 	for _, policy := range policies {
 		spec := testSpec

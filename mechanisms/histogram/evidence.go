@@ -7,8 +7,8 @@ import "math"
 //
 //	min_s e^{−sm}·Π_k M(s·w_k)^windows ≤ chance,
 //
-// M the moment generating function of a drawn number's noise, and w_k its weight in (1−share)·Σ_{>j} a − share·Σ_{≤j} a.
-// This is Chernoff's bound, whatever the data.
+// M the moment generating function of a drawn number's noise, and w_k its weight in (1−share)·Σ_{>j} a −
+// share·Σ_{≤j} a. This is Chernoff's bound, whatever the data.
 //
 // M(s) = (1−r)²/((1−re^s)(1−re^{−s})) of Laplace noise; e^{s²σ²/2} bounds that of Gaussian noise (Canonne, Kamath,
 // Steinke 2020, Fact 7).

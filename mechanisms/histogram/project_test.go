@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The projection is nearer than every other vector of whole numbers without negative ones and with the same sum, but for
-// its roundings.
+// The projection is nearer than every other vector of whole numbers without negative ones and with the same sum, but
+// for its roundings.
 func TestProjectionAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 400 {

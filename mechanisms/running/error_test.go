@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestErrorsOfDays simulates 10⁵ days with noise of the exact law, and compares totals with the truth. At most 5 % of the
-// totals after a leaf may be beyond error_95. With n days and a share of 5 %, more than 5 % + x are seen with a
-// probability below e^{−2nx²} (Hoeffding): for x = 0.0095 and 12 leaves that is 12 · 1.5·10^−8. Errors that are a quarter
-// too small have a share of about 10 % where the noise is large, and are found.
+// TestErrorsOfDays simulates 10⁵ days with noise of the exact law, and compares totals with the truth. At most 5 % of
+// the totals after a leaf may be beyond error_95. With n days and a share of 5 %, more than 5 % + x are seen with a
+// probability below e^{−2nx²} (Hoeffding): for x = 0.0095 and 12 leaves that is 12 · 1.5·10^−8. Errors that are a
+// quarter too small have a share of about 10 % where the noise is large, and are found.
 func TestErrorsOfDays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -75,8 +75,8 @@ func laplace(r *rand.Rand, rate float64) func() int64 {
 }
 
 // TestWholeDays has the strategies themselves follow days, with noise from the exact sampler: at most 5 % of the last
-// totals may be beyond error_95. Of n = 2000 days with a share of 5 %, more than 9.5 % are seen with a probability below
-// exp(−n·0.045²/(2·(0.0475 + 0.045/3))) < 10^−14 (Bernstein). Noise twice as large has a share of about 30 %.
+// totals may be beyond error_95. Of n = 2000 days with a share of 5 %, more than 9.5 % are seen with a probability
+// below exp(−n·0.045²/(2·(0.0475 + 0.045/3))) < 10^−14 (Bernstein). Noise twice as large has a share of about 30 %.
 func TestWholeDays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")

@@ -23,9 +23,9 @@ func small(t *testing.T, depth int, epsilon string, most int64) *tree {
 	return p
 }
 
-// loss is the largest privacy loss that amounts of one person in leaves cause. The exact sums are those that Add and Draw
-// give: with an ε of 10^9 the noise is 0, except with a probability below e^{−10^8}. Discrete Laplace noise of P(z) ∝
-// e^{−|z|·r} that is shifted by d has a largest loss of exactly |d|·r.
+// loss is the largest privacy loss that amounts of one person in leaves cause. The exact sums are those that Add and
+// Draw give: with an ε of 10^9 the noise is 0, except with a probability below e^{−10^8}. Discrete Laplace noise of
+// P(z) ∝ e^{−|z|·r} that is shifted by d has a largest loss of exactly |d|·r.
 func loss(t *testing.T, depth int, epsilon string, most int64, amounts []int64) *big.Rat {
 	t.Helper()
 	p, exact := small(t, depth, epsilon, most), small(t, depth, "1000000000", most)

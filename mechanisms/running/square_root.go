@@ -19,10 +19,11 @@ import (
 // with f_k = C(2k,k)/4^k, the coefficients of (1−x)^−½, and F_k = f_k·2^32 to the nearest whole number. The total is
 // Σ F_{t−s}·y_s / 2^64: the square of that power series is 1/(1−x), which sums up.
 //
-// Privacy: ρ-zCDP for the whole period, ρ = ½ε². The sum of squares goes over the leaves of the longest period. A person
-// with the amounts v, Σ|v| ≤ c, shifts y by Σ v_s·(column s). A norm is convex, so the shift is longest where all of c
-// is at one leaf; and it is longest at the first, whose column has all coefficients. So ‖shift‖² ≤ c²·ΣF_k². If what a
-// person does depends on earlier totals, the bound holds along every path, because y_t depends on leaves up to t only.
+// Privacy: ρ-zCDP for the whole period, ρ = ½ε². The sum of squares goes over the leaves of the longest period. A
+// person with the amounts v, Σ|v| ≤ c, shifts y by Σ v_s·(column s). A norm is convex, so the shift is longest where
+// all of c is at one leaf; and it is longest at the first, whose column has all coefficients. So ‖shift‖² ≤ c²·ΣF_k².
+// If what a person does depends on earlier totals, the bound holds along every path, because y_t depends on leaves up
+// to t only.
 //
 // The rounding of the f_k biases a total by less than 4·10^−10 of it.
 //

@@ -12,18 +12,20 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// tree draws the sums of leaves, of nodes of k leaves, of nodes of k² leaves and so on, when they are finished. With one
-// period and a pure ε few wide levels are best: a leaf of a day of 96 is in two sums, and a total is made of at most 18.
+// tree draws the sums of leaves, of nodes of k leaves, of nodes of k² leaves and so on, when they are finished. With
+// one period and a pure ε few wide levels are best: a leaf of a day of 96 is in two sums, and a total is made of at
+// most 18.
 //
 //	y = Σ of its leaves + Z, P(Z=z) ∝ e^{−|z|·ε·s_l/c}, with the share s_l of the node's level l.
 //
 // Privacy: ε-DP for the whole period. A person with the amounts v, Σ|v| ≤ c, changes the nodes of one level by Σ|v| ≤ c
-// in all: each leaf is in one node of a level. So that level loses ε·s_l, and the shares add up to 1. That holds for any
-// number of leaves, and however the amounts are spread. If what a person does depends on earlier totals, the same holds
-// along every path, as each draw's law depends on the person through its own sum only. Also ρ = Σ(ε·s_l)²/2.
+// in all: each leaf is in one node of a level. So that level loses ε·s_l, and the shares add up to 1. That holds for
+// any number of leaves, and however the amounts are spread. If what a person does depends on earlier totals, the same
+// holds along every path, as each draw's law depends on the person through its own sum only. Also ρ = Σ(ε·s_l)²/2.
 //
 // Sources: Dwork, Naor, Pitassi, Rothblum (2010) and Chan, Shi, Song (2011) for trees; Honaker (2015) for the best
-// linear estimate from finished nodes. The numbers of levels and the shares are the best that a search found, within 2 %.
+// linear estimate from finished nodes. The numbers of levels and the shares are the best that a search found, within
+// 2 %.
 type tree struct {
 	epsilon   decimal.Decimal
 	most      uint64 // c

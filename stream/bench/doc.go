@@ -12,7 +12,8 @@
 //	BENCH_PROFILE a folder that gets a CPU profile of the first seconds of each row, for go tool pprof
 //	BENCH_USERS   users, 100,000 without
 //
-// `make growth` prints how cost grows with events, users, groups, releases, overlap, streams and processes, a table each:
+// `make growth` prints how cost grows with events, users, groups, releases, overlap, streams and processes, a table
+// each:
 //
 //	GROWTH        tables whose axis contains one of these words; all without
 //	GROWTH_MOST   the most events or users of a row, a million without

@@ -11,9 +11,9 @@ import (
 	"github.com/louver/louver/stream/codec"
 )
 
-// TestTimeIsLinear decodes records that are deep, long or full of escapes, and sixteen times as long ones. They may take
-// some sixteen times as long. A decoder that goes back over what it has read takes 256 times as long. A busy machine
-// makes single runs slower, so the fastest of several is taken.
+// TestTimeIsLinear decodes records that are deep, long or full of escapes, and sixteen times as long ones. They may
+// take some sixteen times as long. A decoder that goes back over what it has read takes 256 times as long. A busy
+// machine makes single runs slower, so the fastest of several is taken.
 func TestTimeIsLinear(t *testing.T) {
 	object := func(inner string) func(n int) string {
 		return func(n int) string { return `{"user_id":"` + strings.Repeat(inner, n/len(inner)) + `","latency_ms":1}` }

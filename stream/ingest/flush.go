@@ -114,8 +114,8 @@ func (p *output) crowded() bool {
 	return all > p.BagBytes && own*int64(partitions) >= all
 }
 
-// mark queues what a route and those that follow it have collected below to, followed by their marks. It sends along the
-// way.
+// mark queues what a route and those that follow it have collected below to, followed by their marks. It sends along
+// the way.
 func (p *output) mark(ctx context.Context, r *route, to int64) error {
 	origin := windows.Origin{Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails

@@ -3,10 +3,10 @@ package ingest
 import "slices"
 
 // Many streams of one topic differ in their releases alone: they would gather the same bags and write them at the same
-// offsets. So a route may follow another one. The leader takes the events, and has the bags and the cuts. What it writes
-// is written for each follower too, as parts and marks of the follower's stream. So nobody who reads the parts sees a
-// difference, and streams that share bags may end up in different partitions of the partials, or stop to share when a
-// worker begins anew.
+// offsets. So a route may follow another one. The leader takes the events, and has the bags and the cuts. What it
+// writes is written for each follower too, as parts and marks of the follower's stream. So nobody who reads the parts
+// sees a difference, and streams that share bags may end up in different partitions of the partials, or stop to share
+// when a worker begins anew.
 //
 // A follower agrees with its leader in everything that decides what is in a bag and when it is written: how records are
 // decoded, windows with their grace, policy and max_groups, and the position. Nothing changes one of them and not the

@@ -2,15 +2,15 @@
 // each file knows only files before it.
 //
 //   - entry.go: the [Entry], one record of the ledger topic, which says what one window of one stream was charged and
-//     what was drawn. step.go: what lives longer than a window, with alarm.go, on_change.go and total.go for its kinds. rounding.go: how drawn figures are
-//     rounded.
+//     what was drawn. step.go: what lives longer than a window, with alarm.go, on_change.go and total.go for its kinds.
+//     rounding.go: how drawn figures are rounded.
 //   - check.go: which entries nobody writes. encode.go: an entry as the value of its record. records.go: the records
 //     of the output topic that it expands to.
 //   - instances.go: the instances of watches, each a held charge. books.go: the [Books], which decide which window is
 //     next and whether it can be paid. eras.go, pause.go and seen.go: what else they are asked.
 //   - past.go and lately.go: what streams published lately, as far as later draws may learn from it.
-//   - histogram.go: the figures that are computed from histograms. rollup.go: histograms of longer periods, and sums.go:
-//     what is added up for them.
+//   - histogram.go: the figures that are computed from histograms. rollup.go: histograms of longer periods, and
+//     sums.go: what is added up for them.
 //   - fold.go: the [Fold] of a partition's entries to all this. checkpoint.go and checkpoint_watches.go: the fold as it
 //     is written down. resume.go: how a reader goes on from there. join.go: the books of all partitions together.
 //   - report.go and report_watches.go: the [Report] of what was spent. published.go: the same for those who see only

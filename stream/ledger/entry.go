@@ -124,7 +124,8 @@ func (e Entry) Charge() (budget.Charge, error) {
 }
 
 // WithholdBelow withholds, in every group whose value of the release `count` is below minimum, all values but that one,
-// and histograms with the figures from them: roll-ups add those up. The withheld values are dropped, but remain charged.
+// and histograms with the figures from them: roll-ups add those up. The withheld values are dropped, but remain
+// charged.
 func (e *Entry) WithholdBelow(count string, minimum int64) {
 	for c, r := range e.Releases {
 		if r.Name != count {

@@ -26,8 +26,8 @@ type Rollup struct {
 	Groups []RollupGroup `json:"groups,omitempty"`
 }
 
-// RollupGroup is the roll-up of a group: the value of the histogram and then of each figure from it, in the order of the
-// entry's releases. A figure without a value is withheld, because the histogram shows nobody.
+// RollupGroup is the roll-up of a group: the value of the histogram and then of each figure from it, in the order of
+// the entry's releases. A figure without a value is withheld, because the histogram shows nobody.
 type RollupGroup struct {
 	Values []Value `json:"values"`
 }

@@ -124,8 +124,8 @@ func TestRollups(t *testing.T) {
 	}
 }
 
-// Another definition ends what has begun, unless it changes nothing that is added up. Windows of the former one that are
-// decided later are left out.
+// Another definition ends what has begun, unless it changes nothing that is added up. Windows of the former one that
+// are decided later are left out.
 func TestRollupsAcrossEdits(t *testing.T) {
 	const anew = "30m from 08:30, 2/2/0 700; 1h from 08:00, 4/2/0 700"
 	for name, c := range map[string]struct {

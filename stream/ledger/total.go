@@ -37,8 +37,8 @@ func (c *Total) final(s Step, e Entry) bool {
 	return c.ends(s, e) || c.Longest > 0 && c.Leaf >= c.Longest && c.Finishes(s, e)
 }
 
-// Publish records what is drawn for each group at the end of a leaf of a settled step, and the totals that follow. judge
-// returns the quality of a total.
+// Publish records what is drawn for each group at the end of a leaf of a settled step, and the totals that follow.
+// judge returns the quality of a total.
 func (c *Total) Publish(draws [][]*big.Int, judge func(value, error95 float64) string) error {
 	strategy, err := c.Strategy()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// TestTotals follows a total over several periods: it begins within one, is charged once for each, is withheld where the
-// budget cannot pay, and has a record at the end of each leaf. Every value follows from the draws.
+// TestTotals follows a total over several periods: it begins within one, is charged once for each, is withheld where
+// the budget cannot pay, and has a record at the end of each leaf. Every value follows from the draws.
 func TestTotals(t *testing.T) {
 	for _, mechanism := range []string{"tree", "square_root"} {
 		books := ledger.NewBooks()

@@ -14,8 +14,8 @@ import (
 type Distribution struct {
 	// Ends are the last values of the buckets, in the unit of the stream. The last item is nil: that bucket has no end.
 	Ends []*json.Number `json:"le"`
-	// Raw are the noisy numbers of users that were drawn, and Coarse those of Groups groups of neighbouring buckets: bucket
-	// i of K is in group ⌊i·Groups/K⌋. Both may be negative, and sums of several windows are right.
+	// Raw are the noisy numbers of users that were drawn, and Coarse those of Groups groups of neighbouring buckets:
+	// bucket i of K is in group ⌊i·Groups/K⌋. Both may be negative, and sums of several windows are right.
 	Raw    []int64 `json:"raw"`
 	Coarse []int64 `json:"coarse"`
 	Groups int     `json:"groups"`
@@ -36,8 +36,8 @@ func NewDistribution(ends []decimal.Decimal, raw, coarse, counts []int64) *Distr
 	return d
 }
 
-// Estimate makes the estimates of what was drawn with this mechanism and ε in so many windows. The points of its buckets
-// are their places: 0 for the first.
+// Estimate makes the estimates of what was drawn with this mechanism and ε in so many windows. The points of its
+// buckets are their places: 0 for the first.
 func (d *Distribution) Estimate(mechanism string, epsilon float64, windows int64) (*histogram.Estimate, error) {
 	places := make([]int64, len(d.Ends)-1)
 	for i := range places {

@@ -14,9 +14,9 @@ import (
 // withheld, because its users have used a turn like those of any other. So who counts depends on the parts and on the
 // schedule, and not on what was charged.
 //
-// Without a snapshot a session needs the parts of as many windows as [windows.CapRule.Reach] says. If the cap is lost, it
-// begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they cost
-// adds to what those of the old one did.
+// Without a snapshot a session needs the parts of as many windows as [windows.CapRule.Reach] says. If the cap is lost,
+// it begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they
+// cost adds to what those of the old one did.
 
 // capState is the cap of one program's windows.
 type capState struct {

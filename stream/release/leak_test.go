@@ -88,8 +88,8 @@ var figureFields = map[string]class{
 	"Windows.Of": public, "Windows.Released": public, "Counts": public,
 }
 
-// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same, what
-// a stream decides beside its windows, and how many windows of a roll-up were incomplete.
+// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same,
+// what a stream decides beside its windows, and how many windows of a roll-up were incomplete.
 var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
 	"entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
 

@@ -13,8 +13,8 @@ import (
 
 // merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
 // reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
-// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join, if it
-// is not nil, has walks look at them.
+// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join, if
+// it is not nil, has walks look at them.
 func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
 	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w,

@@ -7,16 +7,16 @@ import (
 )
 
 // mergedParts are the last parts that were merged. Streams of one topic that differ in their releases alone write the
-// same parts. Then their windows have the same sample, which is made once. Each stream still draws its own noise from it
-// and is charged for itself.
+// same parts. Then their windows have the same sample, which is made once. Each stream still draws its own noise from
+// it and is charged for itself.
 type mergedParts struct {
 	spec   windows.BagSpec
 	parts  []writtenPart // in any order
 	merged *windows.Merger
 }
 
-// writtenPart names what a part holds, whichever stream it is for: 16 random bytes name each writing of parts, which has
-// one for each slice.
+// writtenPart names what a part holds, whichever stream it is for: 16 random bytes name each writing of parts, which
+// has one for each slice.
 type writtenPart struct {
 	attempt   [16]byte
 	partition int

@@ -10,9 +10,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change or a running total is
-// paused, and until when. It logs once that this is over. To find out until when takes as long as to decide many windows, so it
-// does that once too.
+// tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change or a running total
+// is paused, and until when. It logs once that this is over. To find out until when takes as long as to decide many
+// windows, so it does that once too.
 func (cs *charges) tell(e ledger.Entry) {
 	for _, s := range e.Steps {
 		cs.tellStep(e, s)

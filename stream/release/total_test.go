@@ -78,8 +78,8 @@ func periodOf(p *program, name string, e ledger.Entry) time.Time {
 	return time.Unix(0, since)
 }
 
-// TestTheSameUsersAreInTotals stops sessions at any moment, as TestTheSameUsersCountWhateverHappens does. With an ε of a
-// million the totals are exact: seen from outside, each user counts once since the total began, whatever is killed.
+// TestTheSameUsersAreInTotals stops sessions at any moment, as TestTheSameUsersCountWhateverHappens does. With an ε of
+// a million the totals are exact: seen from outside, each user counts once since the total began, whatever is killed.
 // Where that cannot be known, another instance begins and is charged.
 func TestTheSameUsersAreInTotals(t *testing.T) {
 	losses, renewals, snapshots, withheld := 0, 0, 0, 0

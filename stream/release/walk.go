@@ -153,7 +153,8 @@ func (ws *walks) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// rebuildNext takes the next decided window of a program through the walks that lag behind, and reports whether it could.
+// rebuildNext takes the next decided window of a program through the walks that lag behind, and reports whether it
+// could.
 func (ws *walks) rebuildNext(ctx context.Context, program int) (more bool, err error) {
 	lagging := ws.lagging(program)
 	if len(lagging) == 0 || ctx.Err() != nil {

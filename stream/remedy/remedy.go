@@ -101,8 +101,8 @@ func (f figure) remedy() (r Remedy, ok bool) {
 	return r, len(words) > 0
 }
 
-// epsilon returns a larger ε that is enough. A count of users that is noise has none: nobody knows for how many users it
-// would have to be enough.
+// epsilon returns a larger ε that is enough. A count of users that is noise has none: nobody knows for how many users
+// it would have to be enough.
 func (f figure) epsilon() (decimal.Decimal, bool) {
 	if f.users <= 0 || f.query.OfEverybody() {
 		return decimal.Decimal{}, false

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// Demo says which streams file `louver demo --csv` runs on, or which one it leaves behind. Bounds are public choices and
-// must not be taken from the file. The person who runs the demo sets them.
+// Demo says which streams file `louver demo --csv` runs on, or which one it leaves behind. Bounds are public choices
+// and must not be taken from the file. The person who runs the demo sets them.
 type Demo struct {
 	// Name is that of the first stream and of the budget, and begins those of the topics. Required.
 	Name string

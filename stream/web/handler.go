@@ -25,8 +25,8 @@ type Config struct {
 type Demo interface {
 	// Known returns the answer of api/v1/demo.
 	Known() any
-	// Redraw returns the answer of api/v1/demo/redraw: figures of the newest windows, drawn again with another ε. Its error
-	// is about the request.
+	// Redraw returns the answer of api/v1/demo/redraw: figures of the newest windows, drawn again with another ε. Its
+	// error is about the request.
 	Redraw(release, epsilon string) (any, error)
 }
 

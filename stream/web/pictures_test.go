@@ -134,8 +134,8 @@ func troubles(t *testing.T) http.Handler {
 	return New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{windows: told}})
 }
 
-// mixed serves a service whose figures are all noise, one whose newest windows are withheld for two reasons, one whose figures are rough
-// at times, and one that has just begun. Another one has not published anything.
+// mixed serves a service whose figures are all noise, one whose newest windows are withheld for two reasons, one whose
+// figures are rough at times, and one that has just begun. Another one has not published anything.
 func mixed(t *testing.T) http.Handler {
 	a := newAct(t, 5, "{epsilon: 400, per: 24h}", recent(120))
 	a.change = func(window int, e *ledger.Entry) {

@@ -21,11 +21,11 @@ type statement struct {
 
 // loss is the most that one person can lose through some windows.
 type loss struct {
-	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a period of a `total`, those that one
-	// `event` falls into, those of the stream's budget that end in a `day`, those that the `budget` pays in its period,
-	// those that overlap a `stretch` of time as long as that period, or those in a day of all budgets that pay for one
-	// `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts
-	// instead.
+	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a
+	// period of a `total`, those that one `event` falls into, those of the stream's budget that end in a `day`, those that
+	// the `budget` pays in its period, those that overlap a `stretch` of time as long as that period, or those in a day of
+	// all budgets that pay for one `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows
+	// in which the person counts instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
 	// Per is the period, such as 24h, or forever; null if there is none.

@@ -69,8 +69,8 @@ func NewCalendar(u Unit, zone string) (Calendar, error) {
 	return Calendar{u, l}, nil
 }
 
-// Of returns the period that holds a moment: its first moment, and that of the next one. All times are Unix nanoseconds.
-// Days and hours may be longer or shorter than usual, and a day need not begin at 00:00.
+// Of returns the period that holds a moment: its first moment, and that of the next one. All times are Unix
+// nanoseconds. Days and hours may be longer or shorter than usual, and a day need not begin at 00:00.
 func (c Calendar) Of(t int64) (begin, next int64) {
 	at := time.Unix(0, t).In(c.Zone)
 	if c.Unit == Hour {

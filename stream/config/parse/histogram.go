@@ -122,8 +122,8 @@ func (h histograms) source(r *releaseNode) *config.Release {
 	return nil
 }
 
-// An entry of the ledger holds the numbers of all groups of a window. At most half of what a broker takes in a record is
-// used, because numbers may be longer than they usually are.
+// An entry of the ledger holds the numbers of all groups of a window. At most half of what a broker takes in a record
+// is used, because numbers may be longer than they usually are.
 const (
 	mostEntry   = 512 << 10
 	numberBytes = 6

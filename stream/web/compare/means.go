@@ -78,7 +78,8 @@ func Means(a, b Average) Comparison {
 	}
 	d := b.mean.Sub(a.mean)
 	c.Difference = new(exactly(d.Round(6)))
-	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(numberOf(*a.Value), numberOf(*b.Value), min(a.off(), b.off())), y.Unit)) +
+	values := both(numberOf(*a.Value), numberOf(*b.Value), min(a.off(), b.off()))
+	change := strings.TrimSpace(values+" "+y.Unit) +
 		fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {

@@ -25,8 +25,9 @@ func numberOf(n json.Number) decimal.Decimal {
 
 func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
 
-// both writes two numbers with equally many digits: those that an error allows, as the page does. One digit of the error
-// counts, two if it begins with 1 or 2. Numbers that differ are written so that they do. off is 0 if no error is known.
+// both writes two numbers with equally many digits: those that an error allows, as the page does. One digit of the
+// error counts, two if it begins with 1 or 2. Numbers that differ are written so that they do. off is 0 if no error is
+// known.
 func both(x, y decimal.Decimal, off float64) string {
 	finest := max(0, -x.Exponent(), -y.Exponent())
 	places := finest

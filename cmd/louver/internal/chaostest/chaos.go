@@ -111,8 +111,8 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 			"p50": "statistic: median"}[r], v.epsilon)
 	}
 	if v.total > 0 {
-		releases += fmt.Sprintf("      - {name: %s, statistic: count, since: hour, max_total: %d, epsilon: 1000000}\n", totalled,
-			v.total)
+		releases += fmt.Sprintf("      - {name: %s, statistic: count, since: hour, max_total: %d, epsilon: 1000000}\n",
+			totalled, v.total)
 	}
 	text := fmt.Sprintf(`  - name: %s
     input: {topic: %s, user: user, value: value, time: time%s, max_future: %s}
@@ -123,8 +123,8 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 %s    output: {topic: %s}
     budget: %s
     on_exhausted: withhold
-`, name, input, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy, releases,
-		c.output, v.budget)
+`, name, input, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy,
+		releases, c.output, v.budget)
 	if v.cap > 0 {
 		text += fmt.Sprintf("    max_windows: {count: %d, per: %s, parts: %d}\n", v.cap, budget.FormatPer(capPer), capParts)
 	}

@@ -10,8 +10,8 @@ import (
 const totalled = "visits"
 
 // checkTotals compares running totals with the truth. Groups of streams with totals have one user each, so that a total
-// says in how many windows that user has counted since it began, whatever was killed. Within an hour a total begins anew
-// only under another definition, or after a fault by which parts or snapshots may have been lost.
+// says in how many windows that user has counted since it began, whatever was killed. Within an hour a total begins
+// anew only under another definition, or after a fault by which parts or snapshots may have been lost.
 func (c *checker) checkTotals() {
 	for _, s := range c.streams {
 		own := c.sent(s)
@@ -57,11 +57,11 @@ func (c *checker) checkTotal(s promised, w ledger.Step, since []ledger.Entry, de
 		c.totals++
 		switch x := of.Value.InexactFloat64(); {
 		case x > high:
-			c.complain(&c.overspent, "%s: %s of %s is %v, but the events say at most %v", windowKey(s.name, e.WindowStart), w.Name,
-				e.Groups[g].Name, x, high)
+			c.complain(&c.overspent, "%s: %s of %s is %v, but the events say at most %v",
+				windowKey(s.name, e.WindowStart), w.Name, e.Groups[g].Name, x, high)
 		case x < low:
-			c.complain(&c.missing, "%s: %s of %s is %v, but the events say at least %v", windowKey(s.name, e.WindowStart), w.Name,
-				e.Groups[g].Name, x, low)
+			c.complain(&c.missing, "%s: %s of %s is %v, but the events say at least %v",
+				windowKey(s.name, e.WindowStart), w.Name, e.Groups[g].Name, x, low)
 		}
 	}
 }

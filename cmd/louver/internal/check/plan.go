@@ -66,8 +66,8 @@ func (c *PlanCommand) Run(app *cli.App) error {
 	case c.Since != "":
 		return c.planTotal(app)
 	case c.MaxTotal != nil || c.Update != 0:
-		return cli.UsageError(errors.New("--max-total or --update without --since; want --since with the period of a total, " +
-			"such as --since midnight"))
+		return cli.UsageError(errors.New("--max-total or --update without --since; want --since with the period of " +
+			"a total, such as --since midnight"))
 	case c.Watch != "":
 		return c.planWatch(app)
 	}

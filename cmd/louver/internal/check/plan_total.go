@@ -52,15 +52,16 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 			c.Error))
 	}
 	if c.JSON {
-		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic, "values_in_a_period": q.Leaves,
-			"plans": plans})
+		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic,
+			"values_in_a_period": q.Leaves, "plans": plans})
 	}
 	return c.printTotals(app, q, plans)
 }
 
 // totalQuery returns the total that the flags describe, without its ε.
 func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
-	for flag, given := range map[string]bool{"a streams file": c.File != "", "--shape": c.Shape != "", "--watch": c.Watch != ""} {
+	other := map[string]bool{"a streams file": c.File != "", "--shape": c.Shape != "", "--watch": c.Watch != ""}
+	for flag, given := range other {
 		if given {
 			return q, fmt.Errorf("--since with %s; want one of the two", flag)
 		}
@@ -91,8 +92,8 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	case c.Lower != nil && c.Upper != nil && c.Step != nil:
 		bounds = [3]decimal.Decimal{c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal}
 	case q.Statistic != mechanisms.Count || q.Above != nil || q.Below != nil:
-		return q, errors.New("--since without --lower, --upper and --step; want the public bounds of the values (only a count of " +
-			"all users needs none)")
+		return q, errors.New("--since without --lower, --upper and --step; want the public bounds of the values " +
+			"(only a count of all users needs none)")
 	}
 	q.Grid, err = mechanisms.NewGrid(bounds[0], bounds[1], bounds[2])
 	return q, err
@@ -104,7 +105,8 @@ func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery) []decimal.Decimal {
 	case c.Epsilon != nil:
 		return []decimal.Decimal{c.Epsilon.Decimal}
 	case c.Error == "":
-		return []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.NewFromInt(1), decimal.NewFromInt(2)}
+		return []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.NewFromInt(1),
+			decimal.NewFromInt(2)}
 	}
 	wanted, err := decimal.NewFromString(c.Error)
 	if err != nil {

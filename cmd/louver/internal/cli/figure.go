@@ -69,8 +69,8 @@ func Bound(r outputs.Record) string {
 	return ""
 }
 
-// BoundInWords is Bound as the page writes it: a band in brackets, percentiles in words, and beside values that were cut
-// that the error is that of the noise alone.
+// BoundInWords is Bound as the page writes it: a band in brackets, percentiles in words, and beside values that were
+// cut that the error is that of the noise alone.
 func BoundInWords(r outputs.Record) string {
 	band, ok := r.Band()
 	switch {
@@ -157,7 +157,8 @@ func percent(p json.Number, digits int32) string {
 	return d.Shift(2).Round(digits).String()
 }
 
-// ordinal writes a probability as the place of a percentile, such as 42nd, and in the tails with one digit more: 99.5th.
+// ordinal writes a probability as the place of a percentile, such as 42nd, and in the tails with one digit more:
+// 99.5th.
 func ordinal(p json.Number) string {
 	digits := int32(0)
 	if x, err := p.Float64(); err == nil && (x < 0.1 || x > 0.9) {

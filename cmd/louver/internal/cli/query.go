@@ -58,7 +58,8 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	if !strings.HasPrefix(help, "`") { // a value begins in lower case
 		help = strings.ToUpper(help[:1]) + help[1:]
 	}
-	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
+	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name),
+		placeholder, strings.ReplaceAll(help, "`", "")+".")
 	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind),
 		Tag: reflect.StructTag(tag)}
 }

@@ -29,7 +29,8 @@ type Command struct {
 
 // Help is the long help.
 func (Command) Help() string {
-	return `Without --csv it shows a simulated service. Its users are not real, so each private figure stands next to the truth.
+	return `Without --csv it shows a simulated service. Its users are not real, so each private figure stands next to the
+truth.
 
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
 them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
@@ -137,7 +138,8 @@ func start(streams []*config.Stream) time.Time {
 }
 
 // createInputs makes the input topics. Streams that read the same one have the same kind of window.
-func createInputs(ctx context.Context, conn *kafkaconn.Conn, streams []*config.Stream) (plan []topics.Topic, err error) {
+func createInputs(ctx context.Context, conn *kafkaconn.Conn,
+	streams []*config.Stream) (plan []topics.Topic, err error) {
 	for _, s := range streams {
 		if slices.ContainsFunc(plan, func(t topics.Topic) bool { return t.Name == s.Input.Topic }) {
 			continue

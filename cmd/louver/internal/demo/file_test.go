@@ -140,8 +140,8 @@ func TestDemoFile(t *testing.T) {
 	}
 }
 
-// What the demo of a file leaves behind is a streams file that is right, with the demo's windows, and commands whose words
-// a shell takes for what they are.
+// What the demo of a file leaves behind is a streams file that is right, with the demo's windows, and commands whose
+// words a shell takes for what they are.
 func TestDemoFileLeavesAStreamsFile(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("who,what (ms),when\n")

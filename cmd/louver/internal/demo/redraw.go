@@ -68,8 +68,8 @@ const mostRedrawn = 24
 var epsilons = []json.Number{"0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
 
 // among is of how many draws a band is made, without the least and the greatest so many. A further draw is as likely to
-// have any rank among them, so it lies in the band with a probability of at least (among + 1 − 2·cut) / (among + 1), which
-// is 95 %.
+// have any rank among them, so it lies in the band with a probability of at least (among + 1 − 2·cut) / (among + 1),
+// which is 95 %.
 const (
 	among = 399
 	cut   = 10

@@ -37,10 +37,10 @@ func figuresOf(t *testing.T, r *redraws, release, epsilon string) redrawnAnswer 
 }
 
 // What is drawn again follows the law of its ε. The noise of a count with ε is more than k with a probability of about
-// e^{−ε·k}/2, so 95 of 100 draws lie within ln(20)/ε: 30 users for ε 0.1. An end of a band is the tenth of 399 draws: it
-// cuts off 2.5 %, with a standard error of 0.78 %, which is 3.1 users (0.0078 / (0.1 × 0.025)). The mean of 144 ends is off
-// by 0.26 users, so one within 3 users of 30 fails by chance less often than once in 10^20. A wrong ε of 0.05 or 0.2 gives
-// 60 or 15.
+// e^{−ε·k}/2, so 95 of 100 draws lie within ln(20)/ε: 30 users for ε 0.1. An end of a band is the tenth of 399 draws:
+// it cuts off 2.5 %, with a standard error of 0.78 %, which is 3.1 users (0.0078 / (0.1 × 0.025)). The mean of 144 ends
+// is off by 0.26 users, so one within 3 users of 30 fails by chance less often than once in 10^20. A wrong ε of 0.05 or
+// 0.2 gives 60 or 15.
 func TestRedrawnBandFollowsTheLaw(t *testing.T) {
 	r := drawnAgain(t, mostRedrawn)
 	halfWidth := func(epsilon string) (mean float64) {

@@ -28,8 +28,8 @@ func newScreen(out *os.File, s scene) *screen {
 	if !keyboard {
 		options = append(options, tea.WithInput(nil))
 	}
-	return &screen{out: out, program: tea.NewProgram(&screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard},
-		options...)}
+	model := &screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}
+	return &screen{out: out, program: tea.NewProgram(model, options...)}
 }
 
 // Messages to the model, in addition to those of the terminal.

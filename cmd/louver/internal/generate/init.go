@@ -72,7 +72,8 @@ func (c *InitCommand) write(text []byte) error {
 	}
 	file, err := os.OpenFile(c.File, flags, 0o644)
 	if at, e := os.Stat(c.File); err != nil && e == nil && at.IsDir() {
-		return fmt.Errorf("%s is a directory; want the name of a file, such as %s", c.File, filepath.Join(c.File, "streams.yaml"))
+		return fmt.Errorf("%s is a directory; want the name of a file, such as %s", c.File,
+			filepath.Join(c.File, "streams.yaml"))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s already exists; choose another name, or replace it with --force", c.File)

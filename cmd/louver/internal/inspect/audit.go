@@ -33,15 +33,15 @@ type AuditCommand struct {
 
 // Help is the long help.
 func (AuditCommand) Help() string {
-	return `Compares the ledger with the outputs, and every decision and sum in it with the entries before. The exit code is 1 if anything
-differs.
+	return `Compares the ledger with the outputs, and every decision and sum in it with the entries before. The exit code
+is 1 if anything differs.
 
-It begins at the last checkpoints of the ledger, as a process does that starts, and takes what they say for granted. So it compares
-the newest windows only, and not what adaptive figures had learnt. With --full it compares everything since the first
-window, the checkpoints among it. That takes a minute or two for a million entries.
+It begins at the last checkpoints of the ledger, as a process does that starts, and takes what they say for granted. So
+it compares the newest windows only, and not what adaptive figures had learnt. With --full it compares everything since
+the first window, the checkpoints among it. That takes a minute or two for a million entries.
 
-A note is no error of the ledger, and the exit code stays 0. There is one where the period of a running total is not that of this
-program's time zones: the program that wrote it had other rules of the zone.`
+A note is no error of the ledger, and the exit code stays 0. There is one where the period of a running total is not
+that of this program's time zones: the program that wrote it had other rules of the zone.`
 }
 
 // Run implements the command.

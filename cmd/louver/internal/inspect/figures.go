@@ -30,11 +30,11 @@ type WatchCommand struct {
 
 // Help is the long help.
 func (WatchCommand) Help() string {
-	return `Prints every figure as it is published, by window and in the order of the streams file: its value, its error and its
-quality. The error is a band in the value's unit, (110–128), or a number, ± 15; where nothing public gives that, it is a range
-of percentiles. The value has the digits that its error allows: --json prints all. The quality is useful, rough or noise. Error
-and quality are computed from public figures alone, so some statistics have none. Beside noise stands what would make it
-readable: so many users in the window and group, or a larger ε that the budget could pay.
+	return `Prints every figure as it is published, by window and in the order of the streams file: its value, its error
+and its quality. The error is a band in the value's unit, (110–128), or a number, ± 15; where nothing public gives that,
+it is a range of percentiles. The value has the digits that its error allows: --json prints all. The quality is useful,
+rough or noise. Error and quality are computed from public figures alone, so some statistics have none. Beside noise
+stands what would make it readable: so many users in the window and group, or a larger ε that the budget could pay.
 
 The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
 

@@ -25,9 +25,9 @@ type StreamsCommand struct {
 
 // Help is the long help.
 func (StreamsCommand) Help() string {
-	return `All processes of an app use the same definitions of its streams. These are kept in the control topic, not in anybody's
-file. A changed file makes a new definition. It applies from a window that begins a little later. The old definition
-finishes the windows before it.
+	return `All processes of an app use the same definitions of its streams. These are kept in the control topic, not in
+anybody's file. A changed file makes a new definition. It applies from a window that begins a little later. The old
+definition finishes the windows before it.
 
 Prints every definition of every stream, when its windows begin and end, and what it changes. With --streams, also says
 what that file would change and from which window on. Nothing is written.`

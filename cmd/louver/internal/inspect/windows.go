@@ -24,15 +24,15 @@ type WindowsCommand struct {
 
 // Help is the long help.
 func (WindowsCommand) Help() string {
-	return `Lists the windows of every stream that are not published yet, and says what each of them waits for. Then it lists the last
-windows that are published: those among the last 2,000 entries of each partition of the ledger. Consecutive windows in the same
-state share a row.
+	return `Lists the windows of every stream that are not published yet, and says what each of them waits for. Then it
+lists the last windows that are published: those among the last 2,000 entries of each partition of the ledger.
+Consecutive windows in the same state share a row.
 
-A window is open until it is due. Then it waits until every partition of its input has been read up to the window's cut. Once
-all partitions are cut, the window is released. If its budget is exhausted, it is withheld instead.
+A window is open until it is due. Then it waits until every partition of its input has been read up to the window's cut.
+Once all partitions are cut, the window is released. If its budget is exhausted, it is withheld instead.
 
-The command reads only topics without personal data. Of the input it reads how far transactions have come, and no events. It
-writes nothing.`
+The command reads only topics without personal data. Of the input it reads how far transactions have come, and no
+events. It writes nothing.`
 }
 
 // Run prints the windows.

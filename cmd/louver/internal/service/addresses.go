@@ -77,8 +77,8 @@ func based(s cli.HTTPSettings, next http.Handler) http.Handler {
 }
 
 // forwarded honours X-Forwarded-Prefix, by which a proxy says what it has removed from the path. Addresses in answers
-// are relative, so only redirects, messages and the description of the API need it. Anybody can send the header: what is
-// not plainly a path of this host is ignored.
+// are relative, so only redirects, messages and the description of the API need it. Anybody can send the header: what
+// is not plainly a path of this host is ignored.
 func forwarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		prefix, ok := removed(r.Header.Get("X-Forwarded-Prefix"))
