@@ -15,6 +15,10 @@ import (
 // bucketed is a run of a stream with a histogram, a quantile from it and roll-ups of three minutes. One window in four is
 // withheld.
 func bucketed(t *testing.T, windows int) *logs {
+	return bucketedBy(t, windows, func(*ledger.Entry) {})
+}
+
+func bucketedBy(t *testing.T, windows int, change func(e *ledger.Entry)) *logs {
 	t.Helper()
 	l, b, sums := &logs{}, ledger.NewBooks(), ledger.NewRollups()
 	for n := range windows {
@@ -25,6 +29,7 @@ func bucketed(t *testing.T, windows int) *logs {
 				Upper: ledgertest.Dec("100"), Step: ledgertest.Dec("1"), Levels: 1,
 				Ends: []decimal.Decimal{ledgertest.Dec("20"), ledgertest.Dec("100")}}},
 			{Name: "p50", Statistic: "median", P: ledgertest.Some("0.5"), Mechanism: "histogram", Unit: "ms", From: "latency"}}
+		change(&e)
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
@@ -90,5 +95,26 @@ func TestAuditOfHistograms(t *testing.T) {
 	missing.entries[2].Rollups = nil
 	if found := auditOf(t, missing); found.OK || !strings.Contains(found.Faults[0].String(), RollupDiffers) {
 		t.Errorf("a roll-up is missing: %+v", found)
+	}
+}
+
+// TestAuditOfLocalDays: a roll-up has the period of which its first entry says it is, and no other one.
+func TestAuditOfLocalDays(t *testing.T) {
+	var begin time.Time
+	local := func(e *ledger.Entry) {
+		if begin.IsZero() {
+			begin = e.WindowStart
+		}
+		since := begin.Add(e.WindowStart.Sub(begin) / (4 * time.Minute) * (4 * time.Minute))
+		e.Periods = []ledger.Period{{Release: "latency", Period: "3m", Since: record.Whole(since),
+			Until: record.Whole(since.Add(4 * time.Minute))}}
+	}
+	l := bucketedBy(t, 9, local)
+	if found := auditOf(t, l); !found.OK || len(l.entries[3].Rollups) != 1 || l.entries[3].Rollups[0].Windows.Of != 4 {
+		t.Fatalf("%+v", found)
+	}
+	l.entries[4].Periods[0].Until = record.Whole(l.entries[4].WindowEnd.Add(time.Minute))
+	if found := auditOf(t, l); found.OK || found.Faults[0].Kind != RollupDiffers {
+		t.Errorf("%+v", found)
 	}
 }

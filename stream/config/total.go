@@ -64,6 +64,5 @@ func (t *Total) Period(w windows.Window) (since, until int64) {
 
 // PeriodAt is Period for the window that starts at a moment and has this length.
 func (t *Total) PeriodAt(start int64, every time.Duration) (since, until int64) {
-	begin, next := t.Calendar.Of(start)
-	return windows.NextBoundary(begin, every), windows.NextBoundary(next, every)
+	return periodOf(t.Calendar, start, every)
 }

@@ -97,7 +97,7 @@ func (b *Books) Add(e Entry) error {
 		}
 		d.ends = slices.Insert(d.ends, at, charge.End)
 	}
-	e.Groups, e.Steps, e.Ended, e.Rollups = nil, nil, nil, nil
+	e.Groups, e.Steps, e.Ended, e.Periods, e.Rollups = nil, nil, nil, nil, nil
 	if e.Row == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {

@@ -18,7 +18,7 @@ func (e Entry) check() error {
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a total",
 			len(e.Price), len(e.Releases), len(e.Groups))
 	}
-	if err := errors.Join(e.checkSteps(), e.checkHistograms(), e.checkRollups()); err != nil {
+	if err := errors.Join(e.checkSteps(), e.checkHistograms(), e.checkPeriods(), e.checkRollups()); err != nil {
 		return fail("%w", err)
 	}
 	for _, g := range e.Groups {

@@ -10,7 +10,7 @@
 //     next and whether it can be paid. eras.go, pause.go and seen.go: what else they are asked.
 //   - past.go and lately.go: what streams published lately, as far as later draws may learn from it.
 //   - histogram.go: the figures that are computed from histograms. rollup.go: histograms of longer periods, and
-//     sums.go: what is added up for them.
+//     sums.go: what is added up for them. period.go: those periods that are local days.
 //   - fold.go: the [Fold] of a partition's entries to all this. checkpoint.go and checkpoint_watches.go: the fold as it
 //     is written down. resume.go: how a reader goes on from there. join.go: the books of all partitions together.
 //   - report.go and report_watches.go: the [Report] of what was spent. published.go: the same for those who see only

@@ -58,6 +58,9 @@ type Entry struct {
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group `json:"groups"`
+	// Periods are those of roll-ups on local days that hold the window. All other roll-ups begin at multiples of themselves
+	// since 1970.
+	Periods []Period `json:"periods,omitempty"`
 	// Rollups are those whose periods end with the window.
 	Rollups []Rollup `json:"rollups,omitempty"`
 	// Standing is the state of the books after this entry.

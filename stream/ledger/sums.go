@@ -30,7 +30,8 @@ type sums struct {
 // the order of the ledger. It is not safe for concurrent use.
 //
 // A definition with other buckets, bounds, groups or another ε ends all periods that have begun: their sums are never
-// published. The next ones begin with its first window. So does one whose budget has its entries in another partition.
+// published. The next ones begin with its first window. Another zone ends none: the period's first entry decides when it
+// ends. So does one whose budget has its entries in another partition.
 type Rollups struct {
 	streams map[string]*summed
 	entries int64
@@ -118,11 +119,11 @@ func (r *Rollups) after(e Entry) (open []sums, err error) {
 				return b.Release == s.Release && b.Period == s.Period && b.Of == s.Of && b.fits(e, i)
 			})
 			switch {
-			case at >= 0 && before[at].Since.After(s.Since.Time):
+			case at >= 0 && before[at].Since.After(e.WindowStart):
 				open = append(open, before[at]) // a window of an older edition with a longer grace: its period is over
 				continue
-			case at >= 0 && before[at].Since.Equal(s.Since.Time):
-				s = before[at]
+			case at >= 0 && e.WindowStart.Before(before[at].until(e)):
+				s = before[at] // whatever the entry says now of its period: the first one decided
 			}
 			if e.Reason == "" {
 				s = s.with(e, i)
@@ -140,6 +141,10 @@ func (e Entry) begin(of record.Series, name string) (sums, error) {
 		return sums{}, fmt.Errorf("%s: roll-up %q of %q; want a multiple of %s", e.Name(), name, of.Name, e.Every)
 	}
 	digest, err := e.alike(of)
+	if p, local := e.period(of.Name, name); local {
+		return sums{Release: of.Name, Period: name, Since: p.Since, Of: digest,
+			Windows: record.Windows{Of: int64(p.Until.Sub(p.Since.Time) / e.Every)}}, err
+	}
 	since := time.Unix(0, e.WindowStart.UnixNano()-modulo(e.WindowStart.UnixNano(), int64(length)))
 	return sums{Release: of.Name, Period: name, Since: record.Whole(since), Of: digest,
 		Windows: record.Windows{Of: int64(length / e.Every)}}, err
@@ -160,8 +165,11 @@ func modulo(x, m int64) int64 { return (x%m + m) % m }
 
 // ends reports whether the period ends with an entry's window.
 func (s sums) ends(e Entry) bool {
-	return e.WindowEnd.Equal(s.Since.Add(time.Duration(s.Windows.Of) * e.Every))
+	return e.WindowEnd.Equal(s.until(e))
 }
+
+// until is the end of the period, whose windows are as long as the entry's.
+func (s sums) until(e Entry) time.Time { return s.Since.Add(time.Duration(s.Windows.Of) * e.Every) }
 
 // fits reports whether the numbers of the i-th release of an entry can be added.
 func (s sums) fits(e Entry, i int) bool {

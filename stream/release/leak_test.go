@@ -48,7 +48,9 @@ var entryFields = map[string]class{
 	"Releases.Buckets.Ends": public, "Releases.Buckets.Ends.": public, "Releases.Buckets.Levels": public,
 	"Releases.From": public, "Releases.Above": public, "Releases.Below": public,
 	"Releases.Rollups": public, "Releases.Rollups.": public,
-	"Rollups": public, "Rollups.Release": public, "Rollups.Period": public, "Rollups.Since.Time": public,
+	"Periods": public, "Periods.Release": public, "Periods.Period": public, "Periods.Since.Time": public,
+	"Periods.Until.Time": public,
+	"Rollups":            public, "Rollups.Release": public, "Rollups.Period": public, "Rollups.Since.Time": public,
 	"Rollups.Windows.Of": public, "Rollups.Windows.Released": public,
 	"Rollups.Groups": public, "Rollups.Groups.Values": public, "Rollups.Groups.Values.Value": byDraws,
 	"Rollups.Groups.Values.Error95": byDraws, "Rollups.Groups.Values.Quality": byDraws,
@@ -128,7 +130,8 @@ streams:
       - {name: usual, statistic: mode, epsilon: 1}
       - {name: slow, statistic: count, above: 500, epsilon: 1}
       - {name: beyond, statistic: outside, epsilon: 1}
-      - {name: shape, statistic: histogram, buckets: [100, 200, 700], levels: 2, epsilon: 1, rollup: [2m, 4m]}
+      - {name: shape, statistic: histogram, buckets: [100, 200, 700], levels: 2, epsilon: 1, rollup: [2m, 4m, 1d],
+         zone: Europe/Berlin}
       - {name: mid, statistic: median, from: shape}
       - {name: part, statistic: share, above: 500, from: shape}
       - {name: few, statistic: count, below: 50, from: shape}

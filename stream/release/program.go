@@ -15,6 +15,7 @@ import (
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
+	"github.com/louver/louver/windows/period"
 )
 
 // program lists the draws for each window of a stream.
@@ -61,7 +62,22 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
+	e.Periods = p.periods(w)
 	return e
+}
+
+// periods returns the local days of roll-ups that hold a window.
+func (p *program) periods(w windows.Window) (all []ledger.Period) {
+	for i := range p.stream.Releases {
+		r := &p.stream.Releases[i]
+		for _, d := range r.Rollups {
+			if since, until, local := r.LocalPeriod(d, w); local {
+				all = append(all, ledger.Period{Release: r.Name, Period: period.Name(d),
+					Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))})
+			}
+		}
+	}
+	return all
 }
 
 // draw draws every release of every group, under the measures that learned has ready for the window. Groups without

@@ -58,6 +58,8 @@ func (u Unit) Noun() string {
 type Calendar struct {
 	Unit Unit
 	Zone *time.Location
+	// Days is how many days a period has whose unit is Midnight; 0 is one. Their numbers since 1 January 1970 decide which.
+	Days int
 }
 
 // NewCalendar returns the calendar of a unit in a zone of the IANA database, such as Europe/Berlin; "" is UTC.
@@ -66,7 +68,15 @@ func NewCalendar(u Unit, zone string) (Calendar, error) {
 	if err != nil || zone == "Local" { // which is another one on every machine
 		return Calendar{}, fmt.Errorf("%q is no time zone; want a name of the IANA database, such as Europe/Berlin or UTC", zone)
 	}
-	return Calendar{u, l}, nil
+	return Calendar{Unit: u, Zone: l}, nil
+}
+
+// NewDays returns the calendar of periods of so many local days. In UTC they begin at multiples of their length since
+// 1970.
+func NewDays(days int, zone string) (Calendar, error) {
+	c, err := NewCalendar(Midnight, zone)
+	c.Days = days
+	return c, err
 }
 
 // Of returns the period that holds a moment: its first moment, and that of the next one. All times are Unix
@@ -102,8 +112,12 @@ func (c Calendar) first(local time.Time) date {
 	case Month:
 		return d.AddDate(0, 0, 1-day)
 	}
-	return d
+	many := c.days()
+	number := int(d.Unix() / (24 * 3600)) // a multiple, also before 1970
+	return d.AddDate(0, 0, -(number%many+many)%many)
 }
+
+func (c Calendar) days() int { return max(1, c.Days) }
 
 // step returns the first day of a later or earlier period.
 func (c Calendar) step(d date, n int) date {
@@ -113,7 +127,7 @@ func (c Calendar) step(d date, n int) date {
 	case Month:
 		return d.AddDate(0, n, 0)
 	}
-	return d.AddDate(0, 0, n)
+	return d.AddDate(0, 0, n*c.days())
 }
 
 // begins returns the first moment at which the local date is d, or a later one if there is no such day.

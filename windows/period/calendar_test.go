@@ -61,6 +61,41 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
+// TestPeriodsOfDays: several days are as long as the days in them, and in UTC they begin at multiples of their length.
+func TestPeriodsOfDays(t *testing.T) {
+	for _, c := range []struct {
+		days                    int
+		zone, at, begin, length string
+	}{
+		{1, "Europe/Berlin", "2026-03-29T12:00:00Z", "2026-03-28T23:00:00Z", "23h"},
+		{1, "Europe/Berlin", "2026-10-25T22:59:59Z", "2026-10-24T22:00:00Z", "25h"},
+		{7, "Europe/Berlin", "2026-10-25T12:00:00Z", "2026-10-21T22:00:00Z", "169h"},
+		{7, "UTC", "2026-10-25T12:00:00Z", "2026-10-22T00:00:00Z", "168h"}, // a Thursday, as 1 January 1970
+		{2, "UTC", "1969-12-31T12:00:00Z", "1969-12-30T00:00:00Z", "48h"},
+	} {
+		days, err := NewDays(c.days, c.zone)
+		at, err2 := time.Parse(time.RFC3339, c.at)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		begin, next := days.Of(at.UnixNano())
+		length, _ := time.ParseDuration(c.length)
+		if got := time.Unix(0, begin).UTC().Format(time.RFC3339); got != c.begin || time.Duration(next-begin) != length {
+			t.Errorf("%d days in %q at %s: begin %s and last %s; want %s and %s", c.days, c.zone, c.at, got,
+				time.Duration(next-begin), c.begin, length)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		days := rapid.IntRange(1, 366).Draw(t, "days")
+		c, _ := NewDays(days, "UTC")
+		at, length := rapid.Int64Range(-1e9, 2e9).Draw(t, "at")*int64(time.Second), int64(days)*24*int64(time.Hour)
+		want := at - (at%length+length)%length
+		if begin, next := c.Of(at); begin != want || next != want+length {
+			t.Fatalf("%d days at %d: %d … %d; want a multiple, %d", days, at, begin, next, want)
+		}
+	})
+}
+
 // TestPeriodsCoverAllTime: each moment is in one period, and its neighbours begin where it ends.
 func TestPeriodsCoverAllTime(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia",
@@ -70,9 +105,14 @@ func TestPeriodsCoverAllTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		longest := c.Unit.Longest()
+		if c.Unit == Midnight {
+			c.Days = rapid.IntRange(0, 10).Draw(t, "days")
+			longest += time.Duration(c.days()-1) * 24 * time.Hour
+		}
 		at := rapid.Int64Range(1e9, 2e9).Draw(t, "at") * int64(time.Second)
 		begin, next := c.Of(at)
-		if begin > at || at >= next || time.Duration(next-begin) > c.Unit.Longest() {
+		if begin > at || at >= next || time.Duration(next-begin) > longest {
 			t.Fatalf("%d is in %d … %d", at, begin, next)
 		}
 		if b, n := c.Of(begin); b != begin || n != next {

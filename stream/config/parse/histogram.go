@@ -7,6 +7,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/windows/period"
 )
 
 // A histogram is drawn like any release. Figures from it are computed, so they have no ε. They decide where its buckets
@@ -64,6 +65,36 @@ func (h histograms) checkRollups() {
 				at.Refuse("%s is in the list twice; remove one", config.Duration(d))
 			}
 		}
+	}
+}
+
+// checkDays gives the roll-ups of whole days the days of the zone, and refuses a zone that no roll-up needs.
+func (r *releaseNode) checkDays() {
+	const day = 24 * time.Hour
+	v, given := r.Values["zone"]
+	if !given {
+		return
+	}
+	whole := 0
+	for _, d := range r.Rollups {
+		if d <= 0 || d > longestRollup || d%day != 0 {
+			continue
+		}
+		whole++
+		c, err := period.NewDays(int(d/day), r.zone)
+		switch {
+		case err != nil:
+			v.Refuse("%s", err)
+			return
+		case c.Zone == time.UTC:
+			continue // as without a zone
+		case r.Days == nil:
+			r.Days = map[time.Duration]period.Calendar{}
+		}
+		r.Days[d] = c
+	}
+	if whole == 0 && len(r.Rollups) > 0 {
+		v.Refuse("no roll-up is of whole days, and others begin at the same time in all zones; remove it, or add 1d to rollup")
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows"
 )
 
 // shape and listed are histograms without mistakes, and ofShape are figures from the first.
@@ -116,6 +118,16 @@ func TestWrongHistograms(t *testing.T) {
 		{"rollup: [1h, 1d]", "rollup: 1h", name + "[shape].rollup: 1h is not a list; write [1h]"},
 		{"every: 15m", "every: 5m", name + "[shape].rollup: windows overlap: one is 15m long and begins 5m after the one " +
 			"before; want window.every as window.size, so that no event is added up twice"},
+		{"rollup: [1h, 1d]", "rollup: [1h], zone: Europe/Berlin", name + "[shape].zone: no roll-up is of whole days, and " +
+			"others begin at the same time in all zones; remove it, or add 1d to rollup"},
+		{"rollup: [1h, 1d]", "zone: UTC", name + "[shape].zone: it means nothing without a rollup of whole days, such as " +
+			"rollup: [1d]"},
+		{"rollup: [1h, 1d]", "rollup: [1d], zone: Europe/Munich", name + `[shape].zone: "Europe/Munich" is no time zone; ` +
+			"want a name of the IANA database"},
+		{"{name: peak, statistic: mode,", "{name: peak, statistic: mode, zone: UTC,", name + "[peak].zone: mode has no zone; " +
+			"remove it, or use statistic: count, sum or histogram"},
+		{"from: shape}\n      - {name: mid", "from: shape, zone: UTC}\n      - {name: mid", name + "[quick].zone: it means " +
+			"nothing without since: hour, midnight, monday or month"},
 		{"{name: peak,", "{name: users,", `the name "users" is taken by another release; choose another name`},
 	} {
 		text := withHistogram(shape, ofShape...)
@@ -126,6 +138,50 @@ func TestWrongHistograms(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
 		}
+	}
+}
+
+// The days of a zone are those of the first window's moment, whole windows long. Shorter roll-ups have no zone, and UTC is
+// as none.
+func TestRollupsOfLocalDays(t *testing.T) {
+	of := func(rollup string) *config.Release {
+		text := strings.Replace(withHistogram(shape), "rollup: [1h, 1d]", rollup, 1)
+		return &parse(t, text).Streams[0].Releases[0]
+	}
+	if got := of("rollup: [1h, 1d], zone: UTC").Days; got != nil {
+		t.Errorf("UTC has days of its own: %v", got)
+	}
+	const day, quarter = 24 * time.Hour, 15 * time.Minute
+	r := of("rollup: [1h, 1d, 7d], zone: Europe/Berlin")
+	at := func(text string) windows.Window {
+		start, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return windows.Window{Start: start.UnixNano(), End: start.Add(quarter).UnixNano()}
+	}
+	if _, _, local := r.LocalPeriod(time.Hour, at("2026-03-29T12:00:00Z")); local {
+		t.Error("an hour is of local days")
+	}
+	for _, c := range []struct {
+		rollup      time.Duration
+		start, want string
+	}{
+		{day, "2026-03-28T22:45:00Z", "2026-03-27T23:00 24h"},
+		{day, "2026-03-28T23:00:00Z", "2026-03-28T23:00 23h"},
+		{day, "2026-03-29T21:45:00Z", "2026-03-28T23:00 23h"},
+		{day, "2026-10-25T22:45:00Z", "2026-10-24T22:00 25h"},
+		{7 * day, "2026-10-25T22:45:00Z", "2026-10-21T22:00 169h"},
+	} {
+		since, until, local := r.LocalPeriod(c.rollup, at(c.start))
+		got := fmt.Sprintf("%s %dh", time.Unix(0, since).UTC().Format("2006-01-02T15:04"), (until-since)/int64(time.Hour))
+		if got != c.want || !local {
+			t.Errorf("%s at %s: %s; want %s", c.rollup, c.start, got, c.want)
+		}
+	}
+	before := parse(t, withHistogram(shape)).Streams[0].Definition
+	if parse(t, strings.Replace(withHistogram(shape), "1d]", "1d], zone: Europe/Berlin", 1)).Streams[0].Definition == before {
+		t.Error("a zone changes no definition")
 	}
 }
 

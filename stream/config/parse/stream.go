@@ -175,6 +175,7 @@ func (s *streamNode) drawReleases() {
 			r.Query.Cuts = from.cuts(r.Name)
 			r.draw(&s.Stream)
 		}
+		r.checkDays()
 		if r.publish == onChange {
 			s.changes = append(s.changes, r)
 		} else {

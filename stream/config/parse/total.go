@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -25,6 +26,7 @@ type totalKeys struct {
 
 var (
 	totalled = form.When{Key: "statistic", Is: texts(mechanisms.TotalStatistics())}
+	zoned    = form.When{Key: "statistic", Is: append(texts(mechanisms.TotalStatistics()), string(mechanisms.Histogram))}
 	since    = form.When{Key: "since", Is: units()}
 )
 
@@ -41,9 +43,10 @@ var totalForm = form.Form{
 			"`monday`, or in the `month`. Each window has a new value, and all of them together cost `epsilon` once a " +
 			"period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",
 		Value: form.Into(form.OneOf(units()...), func(r *releaseNode, v string) { r.since = v })},
-	{Name: "zone", Fallback: "UTC", Only: since, Example: "Europe/Berlin",
-		Meaning: "the time zone of the periods, by its name in the IANA database",
-		Value:   form.Into(form.Prose(), func(r *releaseNode, v string) { r.zone = v })},
+	{Name: "zone", Fallback: "UTC", Only: zoned, Example: "Europe/Berlin",
+		Meaning: "the time zone of the periods, by its name in the IANA database: those of `since`, or a `rollup` of whole " +
+			"days",
+		Value: form.Into(form.Prose(), func(r *releaseNode, v string) { r.zone = v })},
 	{Name: "update", Absent: "as `window.every`", Only: since, Example: "15m",
 		Meaning: "the time from one value to the next, a multiple of `window.every`. Fewer values are more exact",
 		Value:   form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
@@ -61,6 +64,16 @@ func (r *releaseNode) checkTotal() {
 			v.Refuse("given, but since is %s; want one of the two", r.since)
 			r.sound = false
 		}
+	}
+	_, rolled := r.Values["rollup"]
+	may := slices.Contains(zoned.Is, string(r.Query.Statistic)) // others have no zone at all, which was said
+	if v, given := r.Values["zone"]; given && may && r.since == "" && !rolled {
+		want := "since: " + form.List(units(), "or")
+		if r.Query.Statistic == mechanisms.Histogram {
+			want = "a rollup of whole days, such as rollup: [1d]"
+		}
+		v.Refuse("it means nothing without %s", want)
+		r.sound = false
 	}
 }
 

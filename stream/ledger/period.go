@@ -1,0 +1,45 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/louver/louver/stream/record"
+)
+
+// Period is the time of a roll-up on local days: its first window begins at Since, and its last one ends at Until. A
+// day may have 23 to 25 hours. It stands in the entry, so that a reader needs no database of time zones: what a later
+// one says of the same day changes nothing.
+type Period struct {
+	// Release is the histogram, and Period the name of the period's usual length.
+	Release string        `json:"release"`
+	Period  string        `json:"period"`
+	Since   record.Second `json:"since"`
+	Until   record.Second `json:"until"`
+}
+
+// period returns the local days of a roll-up that hold the window.
+func (e Entry) period(release, name string) (p Period, local bool) {
+	i := slices.IndexFunc(e.Periods, func(p Period) bool { return p.Release == release && p.Period == name })
+	if i < 0 {
+		return p, false
+	}
+	return e.Periods[i], true
+}
+
+// checkPeriods checks that each period is of a roll-up, holds the window and has whole windows.
+func (e Entry) checkPeriods() error {
+	for _, p := range e.Periods {
+		if !slices.ContainsFunc(e.Releases, func(r record.Series) bool {
+			return r.Name == p.Release && r.Buckets != nil && slices.Contains(r.Rollups, p.Period)
+		}) {
+			return fmt.Errorf("period %s of %q, which is no histogram with that roll-up", p.Period, p.Release)
+		}
+		if p.Since.After(e.WindowStart) || p.Until.Before(e.WindowEnd) || e.WindowStart.Sub(p.Since.Time)%e.Every != 0 ||
+			p.Until.Sub(p.Since.Time)%e.Every != 0 {
+			return fmt.Errorf("period %s of %q from %s to %s; want whole windows, and this one of them", p.Period, p.Release,
+				p.Since, p.Until)
+		}
+	}
+	return nil
+}
