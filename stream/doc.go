@@ -43,8 +43,12 @@
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
 //     the window's parts together; a user who is in several of them counts as if all records had been in one. Its
 //     Sample holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
+//     Caps under max_windows and running totals walk through all windows, one after another, and see each user: they
+//     remember who has counted (release/walk.go).
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
+//     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]), and roll-ups are sums of what it
+//     drew in all windows of a period ([ledger.Rollups]). They cost nothing.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
 //  8. Publish expands the entry to the records of the output topic ([record.Figure]). An entry holds everything that
 //     its records say, so this only copies. Other destinations would implement [publish.Sink].
@@ -75,7 +79,7 @@
 //
 // A running total, such as the users so far today, is charged once a period in the same way. It has no secret: what it
 // draws are noisy sums of finished stretches, which stand in the entries, and totals follow from them
-// (mechanisms/running). Who has counted in the period is remembered as under max_windows.
+// (mechanisms/running).
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -104,13 +108,11 @@
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
-// Nobody counts too often. A stream with max_windows has a [windows.Cap], and each window goes through it in order.
-// Every ten minutes of windows, the worker writes down in the state topic who has counted. A new worker begins with
-// that, reads the parts of the windows since again and takes these windows through the cap, so that the same users
-// count as if it had always been there. Parts are kept for that. If what it needs is lost, a new era of the cap begins,
-// whose charges add to those of the old one ([budget.Cap]). The entries say under which cap and in which era they are
-// charged. Running totals remember in the same way who has counted since they began ([windows.Allowance]); if what is
-// needed is lost, the total ends, and another one begins and is charged. See release/walk.go.
+// Nobody counts too often. Each window of a stream goes through its walks in order: the [windows.Cap] of max_windows,
+// and the [windows.Allowance] of a running total. Every ten minutes of windows, the worker writes down in the state
+// topic who has counted. A new worker begins with that and takes the windows since through the walks again, from parts
+// that are kept for it. If what it needs is lost, a new era of the cap begins, whose charges add to those of the old
+// one ([budget.Cap]), or the total ends, and another one begins and is charged.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
@@ -144,8 +146,8 @@
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
 // batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct
-// value of each group. The grid and the list of groups bound it. The other is who has counted under max_windows: some
-// 50 bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is.
+// value of each group. The grid and the list of groups bound it. The other is who has counted, in each walk: some 50
+// bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried
