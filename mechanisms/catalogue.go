@@ -107,7 +107,8 @@ func table() []row {
 			{name: "histogram", build: newHistogram},
 			{name: gaussianHistogram, build: newGaussianHistogram, forRho: true},
 		}},
-		{statistic: Share, family: OfShares, takes: []string{"above"}, truth: trueShare, unit: func(string) string { return "" }},
+		{statistic: Share, family: OfShares, takes: []string{"above"}, truth: trueShare,
+			unit: func(string) string { return "" }},
 	}
 }
 

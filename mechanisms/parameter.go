@@ -87,7 +87,8 @@ func (p Parameter) Set(q *Query, v Setting) error {
 	if p.Form == Word && !slices.Contains(p.Words, v.Word) {
 		return parameter.Wrong(p.Name, v.Word, "%s", strings.Join(p.Words, " or "))
 	}
-	if n := v.Numbers; p.Form == Whole && (!n[0].IsInteger() || n[0].Sign() <= 0 || n[0].Cmp(decimal.NewFromInt(p.Most)) > 0) {
+	if n := v.Numbers; p.Form == Whole &&
+		(!n[0].IsInteger() || n[0].Sign() <= 0 || n[0].Cmp(decimal.NewFromInt(p.Most)) > 0) {
 		return parameter.Wrong(p.Name, parameter.Shown(n[0]), "a whole number from 1 to %d", p.Most)
 	}
 	if p.Form == Pair && len(v.Numbers) != 2 {

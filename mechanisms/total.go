@@ -91,14 +91,15 @@ func NewTotal(q TotalQuery) (*Total, error) {
 			}
 		}
 	case q.MaxTotal == nil:
-		return nil, parameter.Wrong("max_total", "missing", "the amount that one user adds at most, for example %s", q.Grid.upper)
+		return nil, parameter.Wrong("max_total", "missing", "the amount that one user adds at most, for example %s",
+			q.Grid.upper)
 	default:
 		all := newSums(q.Grid, 0, q.Grid.last)
 		t.sums, t.Scale = &all, all.scale()
 		if q.MaxTotal.Sign() <= 0 || !q.MaxTotal.Mod(t.Scale.step).IsZero() ||
 			q.MaxTotal.GreaterThan(t.Scale.Length(running.MostTotal)) {
-			return nil, parameter.Wrong("max_total", *q.MaxTotal, "a multiple of %s, the unit of sums, from that to %s", t.Scale.step,
-				t.Scale.Length(running.MostTotal))
+			return nil, parameter.Wrong("max_total", *q.MaxTotal, "a multiple of %s, the unit of sums, from that to %s",
+				t.Scale.step, t.Scale.Length(running.MostTotal))
 		}
 		t.Most = q.MaxTotal.Div(t.Scale.step).IntPart()
 	}
@@ -113,8 +114,8 @@ func NewTotal(q TotalQuery) (*Total, error) {
 		}
 	}
 	if name == squareRootTotal && q.tooMany() {
-		return nil, parameter.Wrong("mechanism", parameter.Quoted(name), "tree: with %d groups and up to %d values in a period "+
-			"there are more than %d draws to keep", q.Groups, q.Longest, mostDraws)
+		return nil, parameter.Wrong("mechanism", parameter.Quoted(name), "tree: with %d groups and up to %d values in a "+
+			"period there are more than %d draws to keep", q.Groups, q.Longest, mostDraws)
 	}
 	if t.Strategy, err = NewStrategy(name, q.Period, q.Epsilon, t.Most); err != nil {
 		var of *Error
@@ -134,7 +135,8 @@ func NewStrategy(mechanism string, p running.Period, epsilon decimal.Decimal, mo
 	case squareRootTotal:
 		return running.NewSquareRoot(p, epsilon, most)
 	}
-	return nil, parameter.Wrong("mechanism", parameter.Quoted(mechanism), "one of those of totals: %s", oneOf(TotalMechanisms()))
+	return nil, parameter.Wrong("mechanism", parameter.Quoted(mechanism), "one of those of totals: %s",
+		oneOf(TotalMechanisms()))
 }
 
 // Adds is what a value of a window adds, if nothing of Most is used up: an index on the grid, −1 and N+1 for values

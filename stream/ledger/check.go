@@ -15,8 +15,8 @@ func (e Entry) check() error {
 	}
 	fail := e.fail
 	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.Publishes() || len(e.Groups) == 0 {
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a total",
-			len(e.Price), len(e.Releases), len(e.Groups))
+		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a "+
+			"total", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := errors.Join(e.checkSteps(), e.checkHistograms(), e.checkPeriods(), e.checkRollups()); err != nil {
 		return fail("%w", err)

@@ -104,7 +104,8 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 		case last.reaches(end) && last.Looked <= end && allowed:
 			s.Instance = number
 			continue
-		case last.reaches(end) || last != nil && !allowed: // if it is not over, the window comes late, from an older definition
+		case last.reaches(end) || last != nil && !allowed:
+			// If it is not over, the window comes late, from an older definition.
 			s.Instance, s.Reason = number, record.NotArmed
 			continue
 		}

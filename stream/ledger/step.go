@@ -227,8 +227,8 @@ func (s Step) check(e Entry) error {
 	case k == nil:
 		return errors.New("it is of no known kind, or of several: it was written by another release of louver")
 	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || tests != (s.AtMost > 0) || s.AtMost < 0:
-		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, where it "+
-			"is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)
+		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, where "+
+			"it is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)
 	case s.Reason != "" && s.Reason != record.NotArmed && s.Reason != record.BudgetExhausted:
 		return fmt.Errorf("reason %q; want none, %q or %q", s.Reason, record.NotArmed, record.BudgetExhausted)
 	case (s.Arms && tests) != (len(s.Sealed) > 0):

@@ -127,10 +127,10 @@ func (c *Total) check(s Step, e Entry) error {
 		len(s.Cost) != 1 || !s.Cost[0].Promise.Epsilon.Equal(c.Release.Epsilon):
 		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost", c.Release.Name,
 			c.Release.Mechanism, c.Release.Epsilon)
-	case c.Leaves < 1 || c.Longest < 0 || c.Update < 1 || c.Update > mostHold || c.Most < 1 || c.Most > running.MostTotal ||
-		c.Unit.Sign() <= 0:
-		return fmt.Errorf("%d leaves of %d s, and one user adds %d times %s; want positive numbers", c.Leaves, c.Update, c.Most,
-			c.Unit)
+	case c.Leaves < 1 || c.Longest < 0 || c.Update < 1 || c.Update > mostHold || c.Most < 1 ||
+		c.Most > running.MostTotal || c.Unit.Sign() <= 0:
+		return fmt.Errorf("%d leaves of %d s, and one user adds %d times %s; want positive numbers", c.Leaves, c.Update,
+			c.Most, c.Unit)
 	case !c.Until.After(c.Since.Time) || s.Looks() && (c.Since.After(e.WindowStart) || e.WindowEnd.After(c.Until.Time)):
 		return fmt.Errorf("a period from %s to %s does not hold the window", c.Since, c.Until)
 	case s.Looks() != (c.Leaf > 0) || c.Leaf < 0 || !s.Looks() && c.Incomplete:
@@ -213,7 +213,8 @@ func (c *Total) unlike(want kind, s Step, e Entry) string {
 		if n := strategy.Draws(c.Leaf); len(is.Draws) != n {
 			return fmt.Sprintf("has %d draws for group %q; leaf %d has %d", len(is.Draws), e.Groups[g].Name, c.Leaf, n)
 		}
-		if want := c.total(strategy, of.before, g, is.Draws); !is.Value.Equal(want.Value) || !is.Smoothed.Equal(want.Smoothed) {
+		want := c.total(strategy, of.before, g, is.Draws)
+		if !is.Value.Equal(want.Value) || !is.Smoothed.Equal(want.Smoothed) {
 			return fmt.Sprintf("has the total %s (%s) for group %q; its draws give %s (%s)", is.Value, is.Smoothed,
 				e.Groups[g].Name, want.Value, want.Smoothed)
 		}

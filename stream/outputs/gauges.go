@@ -104,8 +104,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing, armed, spent,
-		distribution, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing, armed,
+		spent, distribution, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d
 	}
 }

@@ -84,8 +84,8 @@ func (t *capState) lose() {
 	t.anew(decided)
 	t.of.Era = era(next)
 	t.ws.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
-	t.ws.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows are "+
-		"lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
+	t.ws.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows "+
+		"are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
 		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
 }
 

@@ -209,7 +209,8 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 
 // merge merges the parts of a settled window, takes the window through the walks, and draws what totals publish. An
 // entry that is not withheld is incomplete if some of the parts are lost.
-func (d *decisions) merge(ctx context.Context, program int, w windows.Window, e *ledger.Entry) (*windows.Merger, error) {
+func (d *decisions) merge(ctx context.Context, program int, w windows.Window,
+	e *ledger.Entry) (*windows.Merger, error) {
 	totals, err := d.walks.totalsOf(e, program)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ import (
 // it is not nil, has walks look at them.
 func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
-	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution, Window: w,
-		Hasher: ps.Hasher}
+	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
+		Window: w, Hasher: ps.Hasher}
 	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
 	if join == nil && ps.last.of(spec, held) {
 		return ps.last.merged, false, nil

@@ -213,7 +213,8 @@ func (ws *walks) pass(program int) {
 
 // merge merges a window's parts for the users who count in it, and takes the window through some walks. See
 // [parts.merge].
-func (ws *walks) merge(ctx context.Context, program int, w windows.Window, through []walk) (*windows.Merger, bool, error) {
+func (ws *walks) merge(ctx context.Context, program int, w windows.Window,
+	through []walk) (*windows.Merger, bool, error) {
 	p := ws.programs[program]
 	for _, t := range through {
 		if err := t.begin(w); err != nil {

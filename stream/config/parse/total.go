@@ -103,8 +103,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	case s.Grid == nil || every <= 0: // it was refused before
 		return t
 	case s.Window.Size != every:
-		return refused("since", "%s, but windows overlap, and nobody may count in a total twice; want windows whose every is "+
-			"their size, %s", r.since, config.Duration(s.Window.Size))
+		return refused("since", "%s, but windows overlap, and nobody may count in a total twice; want windows whose every "+
+			"is their size, %s", r.since, config.Duration(s.Window.Size))
 	case every > unit.Nominal():
 		return refused("since", "%s, but a window lasts %s; want shorter windows or a longer period", r.since,
 			config.Duration(every))
@@ -112,8 +112,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 		return refused("update", "%s; want a multiple of window.every, %s, up to %s", config.Duration(t.Update),
 			config.Duration(every), config.Duration(unit.Nominal()))
 	case s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0 && !s.Withhold:
-		return refused("since", "%s, but a budget for ever cannot pay for periods without end; want window.end, a budget for a "+
-			"rolling period, or on_exhausted: withhold", r.since)
+		return refused("since", "%s, but a budget for ever cannot pay for periods without end; want window.end, a budget for "+
+			"a rolling period, or on_exhausted: withhold", r.since)
 	}
 	up := func(d time.Duration) int64 { return int64((d + t.Update - 1) / t.Update) }
 	t.Query.Period = running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}

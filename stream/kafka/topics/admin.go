@@ -90,8 +90,8 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 		slices.Sort(failed)
 		names := "topic " + strings.Join(failed, ", ")
 		if errors.Is(failure, kafka.InvalidReplicationFactor) {
-			failure = fmt.Errorf("%w: there are fewer brokers than replicas; want LOUVER_TOPICS_REPLICATION of at most their number",
-				kafka.InvalidReplicationFactor)
+			failure = fmt.Errorf("%w: there are fewer brokers than replicas; want LOUVER_TOPICS_REPLICATION of at most their "+
+				"number", kafka.InvalidReplicationFactor)
 		}
 		return states, fmt.Errorf("create %s: %w", names, kafkaconn.Needs(failure, "Create", names))
 	}

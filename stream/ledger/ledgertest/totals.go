@@ -26,7 +26,8 @@ func Total(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.St
 		Name: "today", Definition: definition, Cost: []budget.Item{{Promise: strategy.Promise(), Times: 2}},
 		Total: &ledger.Total{Leaves: p.Leaves, Longest: strategy.Longest(), Update: 120, Most: 3, Unit: Dec("1"),
 			MaxTotal: Some("3"), Since: record.Whole(since), Until: record.Whole(since.Add(period)),
-			Release: record.Series{Name: "today", Statistic: "count", Mechanism: mechanism, Unit: "users", Epsilon: Dec(epsilon)}},
+			Release: record.Series{Name: "today", Statistic: "count", Mechanism: mechanism, Unit: "users",
+				Epsilon: Dec(epsilon)}},
 	}
 }
 
