@@ -238,8 +238,10 @@ func (b *Bag) leaveOut(counts func(u UserHash) bool) {
 	}
 }
 
-// visit passes each user once to a function, with what they have, in the order in which groups are chosen.
-func (b *Bag) visit(visit func(u UserHash, seen []Seen)) {
+// Visit passes each user once to a function, with what they have, in the order in which groups are chosen. seen is
+// valid during the call.
+func (b *Bag) Visit(visit func(u UserHash, seen []Seen)) {
+	b.settle()
 	var of []*row
 	var seen []Seen
 	pass := func() {

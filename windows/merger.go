@@ -75,7 +75,7 @@ func (m *Merger) Pass() bool {
 // collect adds what the users of this pass have to what those before had.
 func (m *Merger) collect() {
 	if len(m.visits) > 0 {
-		m.bag.visit(func(u UserHash, seen []Seen) {
+		m.bag.Visit(func(u UserHash, seen []Seen) {
 			for _, visit := range m.visits {
 				visit(u, seen)
 			}

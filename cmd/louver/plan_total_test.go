@@ -20,6 +20,7 @@ func TestPlanOfTotals(t *testing.T) {
 		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.2 ", "± 20 users"}},
 		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"}, []string{"in at most 5 windows",
 			"usually 24 each day"}},
+		{append(bounds, "--above", "80", "--every", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
 		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"), []string{"adds up values", "± 7345"}},
 	} {
 		got := commandLine(t, "", append([]string{"plan", "--since", "midnight"}, c.args...)...)

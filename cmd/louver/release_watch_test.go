@@ -144,7 +144,7 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		{watchHour(append(watch, "--from", "eight")...), cli.ExitUsage, "louver: --from eight; want a time such as"},
 		{watchHour(append(watch, "--user", "")...), cli.ExitUsage,
 			"louver: --watch without --user; want the column of the users"},
-		{watchHour(), cli.ExitUsage, "louver: --time without --watch; want --watch"},
+		{watchHour(), cli.ExitUsage, "louver: --time without --watch or --since; want --watch"},
 		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:3: column ms is missing or not a number"},
 		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid, `louver: stdin:1: time "when" is not in the header`},
 		{watchHour(append(watch, "/nowhere")...), cli.ExitInvalid, "louver: open /nowhere"},

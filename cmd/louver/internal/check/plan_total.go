@@ -74,6 +74,9 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 		return q, fmt.Errorf("--every %s, --update %s; want at least 1s, and a multiple of --every up to %s",
 			config.Duration(c.Every), config.Duration(update), config.Duration(unit.Nominal()))
 	}
+	if c.Statistic == string(mechanisms.Median) { // the default of other plans
+		c.Statistic = string(mechanisms.Count)
+	}
 	asked, err := c.Query()
 	if err != nil {
 		return q, err
@@ -81,9 +84,6 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	up := func(d time.Duration) int64 { return int64((d + update - 1) / update) }
 	q = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below, Mechanism: c.Mechanism,
 		Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
-	if q.Statistic == mechanisms.Median { // the default of other plans
-		q.Statistic = mechanisms.Count
-	}
 	if c.MaxTotal != nil {
 		q.MaxTotal = &c.MaxTotal.Decimal
 	}

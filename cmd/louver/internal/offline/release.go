@@ -27,7 +27,9 @@ type ReleaseCommand struct {
 
 	watchFlags
 
-	JSON bool `name:"json" help:"Print one JSON object for each draw, or for each window of --watch."`
+	totalFlags
+
+	JSON bool `name:"json" help:"Print one JSON object for each draw, for each window of --watch, or for each value of --since."`
 }
 
 // Help is the long help.
@@ -54,13 +56,26 @@ costs ε, however many windows it looks at. So figures and alarms can be tried o
     --hold 15m --at-most 3 --user id --value ms --time ts \
     --lower 0 --upper 60000 --step 1 requests.csv
 
+With --since it prints a running total: the end of each stretch of --update, the total so far, and how far it is off with a
+probability of 95 %. All values of the period together cost ε once. It is the period that holds the time of --from:
+
+  louver release --since midnight --zone Europe/Berlin --update 15m \
+    --epsilon 1 --from 2026-11-20T12:00:00Z \
+    --user id --value ms --time time requests.csv
+
 If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
 Publish standard output only.`
 }
 
 // Run reads, draws and prints.
 func (c *ReleaseCommand) Run(app *cli.App) error {
-	if c.Watch != "" {
+	switch {
+	case c.Since != "":
+		return c.total(app)
+	case c.misplacedTotal() != "":
+		return cli.UsageError(fmt.Errorf("%s without --since; want --since with the period of a total, such as --since midnight",
+			c.misplacedTotal()))
+	case c.Watch != "":
 		return c.watch(app)
 	}
 	query, err := c.asked()
@@ -103,7 +118,7 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 	case c.Repeat < 1:
 		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
 	case c.misplaced() != "":
-		return q, fmt.Errorf("%s without --watch; want --watch with what to watch for, such as --watch \"users_below: 500\"",
+		return q, fmt.Errorf("%s without --watch or --since; want --watch with what to watch for, such as --watch \"users_below: 500\", or --since",
 			c.misplaced())
 	case c.User != "" && c.Value == "":
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)

@@ -23,7 +23,7 @@ import (
 type watchFlags struct {
 	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
 	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
-	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z. It is public: never take it from the data."`
+	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
 	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
 	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
 	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
@@ -53,22 +53,17 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 			"louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
 			cli.Plural(n, "user"), cli.Tenths(most), cli.Direction(c.Watch), cli.Tenths(w.Excess95()))
 	}
-	name, in := "stdin", app.In
-	if c.File != "" && c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return fmt.Errorf("%w; want a CSV file with a header, or JSON lines", err)
-		}
-		defer func() { _ = file.Close() }()
-		name, in = c.File, file
-	}
-	samples, err := c.windowed(app.Context, name, in, schedule)
+	bags, err := c.windowed(app, schedule)
 	if err != nil {
-		return feed.FileError(err)
+		return err
 	}
-	if len(samples) == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n",
-			name, c.From, c.To)
+	grid, err := c.grid(mechanisms.Query{})
+	if err != nil {
+		return err
+	}
+	samples := make(map[int64]*mechanisms.Sample, len(bags))
+	for start, bag := range bags {
+		samples[start] = mechanisms.NewSample(grid, bag.Sample(0))
 	}
 	return c.follow(app.Out, w, schedule, samples)
 }
@@ -102,11 +97,10 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 		flag, value string
 		to          *int64
 	}{{"--from", c.From, &s.Start}, {"--to", c.To, &s.End}} {
-		at, err := time.Parse(time.RFC3339, f.value)
-		if err != nil || at.Year() < 1970 || at.Year() > 2261 {
-			return nil, s, fmt.Errorf("%s %s; want a time such as 2026-11-20T08:00:00Z", f.flag, f.value)
+		var err error
+		if *f.to, err = moment(f.flag, f.value); err != nil {
+			return nil, s, err
 		}
-		*f.to = at.UnixNano()
 	}
 	if err := s.Validate(); err != nil {
 		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
@@ -124,16 +118,48 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	return w, s, err
 }
 
-// windowed reads a file into samples by the start of their window. There is none of a window without users.
-func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader,
-	s windows.Schedule) (map[int64]*mechanisms.Sample, error) {
+// moment reads the time of a flag.
+func moment(flag, value string) (int64, error) {
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil || at.Year() < 1970 || at.Year() > 2261 {
+		return 0, fmt.Errorf("%s %s; want a time such as 2026-11-20T08:00:00Z", flag, value)
+	}
+	return at.UnixNano(), nil
+}
+
+// windowed reads the file into bags by the start of their window. There is none of a window without users. If there are
+// no users at all, it says so.
+func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*windows.Bag, error) {
+	name, in := "stdin", app.In
+	if c.File != "" && c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("%w; want a CSV file with a header, or JSON lines", err)
+		}
+		defer func() { _ = file.Close() }()
+		name, in = c.File, file
+	}
+	bags, err := c.bags(app.Context, name, in, s)
+	if err != nil {
+		return nil, feed.FileError(err)
+	}
+	if len(bags) == 0 {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n",
+			name, stamp(s.Start), stamp(s.End))
+	}
+	return bags, nil
+}
+
+func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader,
+	s windows.Schedule) (map[int64]*windows.Bag, error) {
 	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
 	options := replay.Options{}
 	var err error
 	if options.Delimiter, err = c.Rune(); err != nil {
 		return nil, err
 	}
-	grid, err := c.grid(mechanisms.Query{})
+	// a plain count of users needs no bounds; a watch without them is refused before
+	grid, err := c.grid(mechanisms.Query{Statistic: mechanisms.Count})
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +195,5 @@ func (c *ReleaseCommand) windowed(ctx context.Context, name string, in io.Reader
 			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)
 		}
 	}
-	samples := make(map[int64]*mechanisms.Sample, len(bags))
-	for start, bag := range bags {
-		samples[start] = mechanisms.NewSample(grid, bag.Sample(0))
-	}
-	return samples, nil
+	return bags, nil
 }

@@ -1,0 +1,186 @@
+package offline
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows"
+	"github.com/louver/louver/windows/period"
+)
+
+// totalFlags say what running total to draw.
+type totalFlags struct {
+	Since    string        `group:"total" placeholder:"PERIOD" help:"Print a running total of users, or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. It is for the period that holds --from. All its values together cost ε once."`
+	Zone     string        `group:"total" placeholder:"NAME" help:"Time zone of the period, such as Europe/Berlin. Absent: UTC."`
+	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value to the next, a multiple of --window. Absent: that of --window."`
+	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"What one user adds in the period at most: windows of a count, an amount of a sum."`
+}
+
+// misplacedTotal returns a flag that was given and has no meaning without --since, or "".
+func (f totalFlags) misplacedTotal() string {
+	switch {
+	case f.Zone != "":
+		return "--zone"
+	case f.Update != 0:
+		return "--update"
+	case f.MaxTotal != nil:
+		return "--max-total"
+	}
+	return ""
+}
+
+// total prints a running total of a file.
+func (c *ReleaseCommand) total(app *cli.App) error {
+	of, schedule, err := c.totalling()
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	bags, err := c.windowed(app, schedule)
+	if err != nil {
+		return err
+	}
+	return c.grow(app.Out, of, schedule, bags)
+}
+
+// totalling checks the flags. The schedule has the windows of the period.
+func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
+	s := windows.Schedule{Size: c.Window, Every: c.Window}
+	fail := func(format string, args ...any) (*config.Total, windows.Schedule, error) {
+		return nil, s, fmt.Errorf(format, args...)
+	}
+	for _, f := range []struct{ flag, value, want string }{
+		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
+		{"--time", c.Time, "the column of the times"}, {"--from", c.From, "a time in the period"},
+	} {
+		if f.value == "" {
+			return fail("--since without %s; want %s", f.flag, f.want)
+		}
+	}
+	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), MaxGroups: 1}
+	unit := period.Unit(c.Since)
+	if !slices.Contains(period.Units(), unit) {
+		return fail("--since %s; want hour, midnight, monday or month", c.Since)
+	}
+	if c.Watch != "" || c.To != "" || c.Repeat != 1 || c.Hold != 0 || c.AtMost != 1 || c.ExpectedUsers != 0 {
+		return fail("--since with --watch, --to, --repeat, --hold, --at-most or --expected-users; want it without them")
+	}
+	for _, p := range mechanisms.Parameters() {
+		if _, given := c.Given(p); given && p.Name != "above" && p.Name != "below" {
+			return fail("--since with --%s; want it without, as it is no parameter of a total", cli.FlagOf(p.Name))
+		}
+	}
+	if c.Mechanism != "" && c.Mechanism != mechanisms.TotalMechanisms()[0] {
+		return fail("--since with --mechanism %s; want %s: others are for budgets with a delta", c.Mechanism,
+			mechanisms.TotalMechanisms()[0])
+	}
+	if c.Window < time.Second || c.Window%time.Second != 0 || of.Update%c.Window != 0 || of.Update > unit.Nominal() {
+		return fail("--window %s, --update %s; want whole seconds, and a multiple of --window up to %s",
+			config.Duration(c.Window), config.Duration(of.Update), config.Duration(unit.Nominal()))
+	}
+	var err error
+	if of.Calendar, err = period.NewCalendar(unit, c.Zone); err != nil {
+		return fail("--zone %w", err)
+	}
+	at, err := moment("--from", c.From)
+	if err != nil {
+		return nil, s, err
+	}
+	s.Start, s.End = of.PeriodAt(at, c.Window)
+	up := func(d time.Duration) int64 { return int64((d + of.Update - 1) / of.Update) }
+	if c.Statistic == string(mechanisms.Median) { // the default of other releases
+		c.Statistic = string(mechanisms.Count)
+	}
+	asked, err := c.Query()
+	if err != nil {
+		return nil, s, err
+	}
+	of.Query = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below,
+		Mechanism: c.Mechanism, Epsilon: c.Epsilon.Decimal, Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
+	if c.MaxTotal != nil {
+		of.Query.MaxTotal = &c.MaxTotal.Decimal
+	}
+	if of.Query.Grid, err = c.grid(asked); err != nil {
+		return nil, s, err
+	}
+	if of.Mechanism, err = mechanisms.NewTotal(of.Query); err != nil {
+		return nil, s, err
+	}
+	return of, s, s.Validate()
+}
+
+// grow goes through the windows of a period in order, and prints a total at the end of each leaf.
+//
+// Privacy: the allowance lets a user add Most to all leaves in all, in absolute amounts, for which the mechanism
+// promises ε. Which leaves there are depends on the flags alone.
+func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedule, bags map[int64]*windows.Bag) error {
+	m, allowance, starts := of.Mechanism, windows.NewAllowance(of.Allowance()), slices.Sorted(maps.Keys(bags))
+	var open running.Open
+	var known running.Known
+	var smoothed *decimal.Decimal
+	for leaf, begin := int64(1), s.Start; begin < s.End; leaf++ {
+		end := min(begin+int64(of.Update), s.End)
+		for ; len(starts) > 0 && starts[0] < end; starts = starts[1:] {
+			amounts := make([]int64, 1)
+			bags[starts[0]].Visit(func(u windows.UserHash, seen []windows.Seen) { allowance.Visit(u, seen, amounts) })
+			open = m.Add(open, leaf, amounts[0])
+		}
+		draws, err := m.Draw(open, leaf, rand.Reader)
+		if err != nil {
+			return err
+		}
+		m.Close(open, leaf)
+		known = m.Fold(known, leaf, draws)
+		value := decimal.NewFromBigInt(m.Total(known, leaf), 0).Mul(m.Scale.Length(1))
+		if of.Query.Statistic == mechanisms.Count {
+			value = decimal.Max(value, decimal.Zero)
+		}
+		if smoothed == nil || value.GreaterThan(*smoothed) {
+			smoothed = &value
+		}
+		err = c.sayTotal(out, grown{Start: stamp(begin), End: stamp(end), Statistic: string(of.Query.Statistic),
+			Mechanism: m.Name(), Since: stamp(s.Start), Value: json.Number(value.String()),
+			Smoothed: record.Smoothed{Value: json.Number(smoothed.String())},
+			Error:    json.Number(m.Scale.Length(m.Error95(leaf)).String()), Final: end == s.End,
+			Epsilon: json.Number(of.Query.Epsilon.String())})
+		if err != nil {
+			return err
+		}
+		begin = end
+	}
+	return nil
+}
+
+// grown is a value of a total, in JSON, with the names of an output record. Epsilon is that of all values together.
+type grown struct {
+	Start     string          `json:"window_start"`
+	End       string          `json:"window_end"`
+	Statistic string          `json:"statistic"`
+	Mechanism string          `json:"mechanism"`
+	Since     string          `json:"since"`
+	Value     json.Number     `json:"value"`
+	Smoothed  record.Smoothed `json:"smoothed"`
+	Error     json.Number     `json:"error_95"`
+	Final     bool            `json:"final"`
+	Epsilon   json.Number     `json:"epsilon"`
+}
+
+func (c *ReleaseCommand) sayTotal(out io.Writer, g grown) error {
+	if c.JSON {
+		return json.NewEncoder(out).Encode(g)
+	}
+	_, err := fmt.Fprintf(out, "%s %s ± %s\n", g.End, g.Value, g.Error)
+	return err
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+// today is a day of quarters of an hour. A new user comes in each, who comes again in all that follow, and on the day
+// before, and adds 2 each time.
+func today() string {
+	var b strings.Builder
+	b.WriteString("ts,who,spent\n")
+	for quarter := range 96 {
+		for u := range quarter + 1 {
+			fmt.Fprintf(&b, "2026-11-20T%02d:%02d:40Z,u%d,2\n", quarter/4, quarter%4*15+u%15, u)
+		}
+		fmt.Fprintf(&b, "2026-11-19T08:00:00Z,u%d,2\n", quarter)
+	}
+	return b.String()
+}
+
+func totalToday(more ...string) []string {
+	return append([]string{"release", "--since", "midnight", "--user", "who", "--value", "spent", "--time", "ts",
+		"--from", "2026-11-20T12:00:00Z", "--window", "15m"}, more...)
+}
+
+// TestReleaseTotal: with an ε as large as this the totals are exact. So they say who counts: each user once, or up to
+// --max-total, in the period that holds --from.
+func TestReleaseTotal(t *testing.T) {
+	t.Parallel()
+	bounds := []string{"--lower", "0", "--upper", "10", "--step", "1", "--epsilon", "20000"}
+	for name, c := range map[string]struct {
+		args   []string
+		values int
+		total  func(quarters int) int // after so many quarters
+	}{
+		"users once":     {[]string{"--epsilon", "2000"}, 96, func(n int) int { return n }},
+		"every hour":     {[]string{"--epsilon", "2000", "--update", "1h"}, 24, func(n int) int { return n }},
+		"none below 2":   {append(bounds, "--below", "2"), 96, func(int) int { return 0 }},
+		"in two windows": {[]string{"--epsilon", "2000", "--max-total", "2"}, 96, func(n int) int { return 2*n - 1 }},
+		"an amount":      {append(bounds, "--statistic", "sum", "--max-total", "5"), 96, func(n int) int { return 5*(n-2) + 4 + 2 }},
+	} {
+		got := commandLine(t, today(), totalToday(c.args...)...)
+		lines := strings.Split(strings.TrimSpace(got.out), "\n")
+		if got.code != 0 || got.err != "" || len(lines) != c.values {
+			t.Errorf("%s: %d, %q, %d values", name, got.code, got.err, len(lines))
+			continue
+		}
+		for i, line := range lines {
+			quarters := (i + 1) * 96 / c.values
+			if want := max(c.total(quarters), 0); quarters > 1 && !strings.Contains(line, fmt.Sprintf("Z %d ± ", want)) {
+				t.Errorf("%s: %s, want %d", name, line, want)
+			}
+		}
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "2026-11-21T00:00:00Z ") {
+			t.Errorf("%s: ends with %s", name, last)
+		}
+	}
+}
+
+// TestReleaseTotalOfAShortDay: a day of 23 hours has fewer values. Their errors are those that plan forecasts.
+func TestReleaseTotalOfAShortDay(t *testing.T) {
+	t.Parallel()
+	got := commandLine(t, "ts,who,spent\n2026-11-20T08:00:00Z,u,1\n", totalToday("--epsilon", "1", "--from", "2026-03-29T12:00:00Z",
+		"--zone", "Europe/Berlin", "--json")...)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	const silent = "louver: stdin holds no users from 2026-03-28T23:00:00Z to 2026-03-29T22:00:00Z (this line is not private: do not publish it)\n"
+	if got.code != 0 || len(lines) != 92 || got.err != silent {
+		t.Fatalf("%d, %q, %d values", got.code, got.err, len(lines))
+	}
+	for leaf, want := range map[int]string{
+		24: `"error_95":15,"final":false,"epsilon":1}`, 48: `"error_95":21,"final":false`, 92: `"final":true,"epsilon":1}`,
+	} {
+		const since = `"statistic":"count","mechanism":"tree","since":"2026-03-28T23:00:00Z","value":`
+		if line := lines[leaf-1]; !strings.Contains(line, want) || !strings.Contains(line, since) {
+			t.Errorf("%s\nwant %s", line, want)
+		}
+	}
+}
+
+// TestReleaseTotalRefuses what makes no sense, in a line.
+func TestReleaseTotalRefuses(t *testing.T) {
+	t.Parallel()
+	one := []string{"--epsilon", "1"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(one, "--since", "noon"), "--since noon; want hour, midnight, monday or month"},
+		{append(one, "--zone", "Europe/Munich"), `--zone "Europe/Munich" is no time zone`},
+		{append(one, "--update", "20m"), "--window 15m, --update 20m; want whole seconds, and a multiple of --window up to 24h"},
+		{append(one, "--update", "-15m"), "-15m lies in the other direction"},
+		{append(one, "--from", "noon"), "--from noon; want a time"},
+		{append(one, "--to", "2026-11-21T00:00:00Z"), "--since with --watch, --to"},
+		{append(one, "--watch", "users_below: 5"), "--since with --watch"},
+		{append(one, "--repeat", "2"), "--repeat"},
+		{append(one, "--p", "0.5"), "--since with --p; want it without"},
+		{append(one, "--statistic", "mode"), "want"},
+		{append(one, "--statistic", "sum", "--max-total", "5"), "--lower, --upper, --step missing"},
+		{append(one, "--statistic", "sum", "--lower", "0", "--upper", "9", "--step", "1"), "--max-total missing; want the amount"},
+		{append(one, "--max-total", "1.5"), "--max-total 1.5; want a whole number of windows"},
+		{append(one, "--mechanism", "square_root"), "--since with --mechanism square_root; want tree"},
+		{append(one, "--user", ""), "--since without --user; want the column of the users"},
+		{append(one, "--since", ""), "--time without --watch or --since"},
+		{append(one, "--since", "", "--max-total", "5"), "--max-total without --since"},
+	} {
+		got := commandLine(t, today(), totalToday(c.args...)...)
+		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
+		}
+	}
+}
