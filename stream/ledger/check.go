@@ -38,6 +38,16 @@ func (e Entry) check() error {
 	return nil
 }
 
+// checkPeriods checks the local days of roll-ups.
+func (e Entry) checkPeriods() error {
+	for _, p := range e.Periods {
+		if err := p.check(e.Releases, e.WindowStart, e.WindowEnd, e.Every); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkWindow checks what an entry is without its groups and steps, as books keep the last one of each stream.
 func (e Entry) checkWindow() error {
 	fail := e.fail

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/louver/louver/stream/record"
 )
@@ -18,28 +19,26 @@ type Period struct {
 	Until   record.Second `json:"until"`
 }
 
-// period returns the local days of a roll-up that hold the window.
-func (e Entry) period(release, name string) (p Period, local bool) {
-	i := slices.IndexFunc(e.Periods, func(p Period) bool { return p.Release == release && p.Period == name })
+// periodOf returns the local days of a roll-up, if it is on local days.
+func periodOf(all []Period, release, name string) (p Period, local bool) {
+	i := slices.IndexFunc(all, func(p Period) bool { return p.Release == release && p.Period == name })
 	if i < 0 {
 		return p, false
 	}
-	return e.Periods[i], true
+	return all[i], true
 }
 
-// checkPeriods checks that each period is of a roll-up, holds the window and has whole windows.
-func (e Entry) checkPeriods() error {
-	for _, p := range e.Periods {
-		if !slices.ContainsFunc(e.Releases, func(r record.Series) bool {
-			return r.Name == p.Release && r.Buckets != nil && slices.Contains(r.Rollups, p.Period)
-		}) {
-			return fmt.Errorf("period %s of %q, which is no histogram with that roll-up", p.Period, p.Release)
-		}
-		if p.Since.After(e.WindowStart) || p.Until.Before(e.WindowEnd) || e.WindowStart.Sub(p.Since.Time)%e.Every != 0 ||
-			p.Until.Sub(p.Since.Time)%e.Every != 0 {
-			return fmt.Errorf("period %s of %q from %s to %s; want whole windows, and this one of them", p.Period, p.Release,
-				p.Since, p.Until)
-		}
+// check checks that the period is of a roll-up of these releases, holds the window and has whole windows.
+func (p Period) check(releases []record.Series, start, end time.Time, every time.Duration) error {
+	if !slices.ContainsFunc(releases, func(r record.Series) bool {
+		return r.Name == p.Release && r.Buckets != nil && slices.Contains(r.Rollups, p.Period)
+	}) {
+		return fmt.Errorf("period %s of %q, which is no histogram with that roll-up", p.Period, p.Release)
+	}
+	if p.Since.After(start) || p.Until.Before(end) || start.Sub(p.Since.Time)%every != 0 ||
+		p.Until.Sub(p.Since.Time)%every != 0 {
+		return fmt.Errorf("period %s of %q from %s to %s; want whole windows, and this one of them", p.Period, p.Release,
+			p.Since, p.Until)
 	}
 	return nil
 }

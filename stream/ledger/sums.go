@@ -141,7 +141,7 @@ func (e Entry) begin(of record.Series, name string) (sums, error) {
 		return sums{}, fmt.Errorf("%s: roll-up %q of %q; want a multiple of %s", e.Name(), name, of.Name, e.Every)
 	}
 	digest, err := e.alike(of)
-	if p, local := e.period(of.Name, name); local {
+	if p, local := periodOf(e.Periods, of.Name, name); local {
 		return sums{Release: of.Name, Period: name, Since: p.Since, Of: digest,
 			Windows: record.Windows{Of: int64(p.Until.Sub(p.Since.Time) / e.Every)}}, err
 	}
