@@ -1,20 +1,21 @@
 package codec_test
 
 import (
-	"math"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/louver/louver/stream/codec"
 )
 
-// TestTimeIsLinear decodes records that are deep, long or full of escapes, and sixteen times as long ones. They may
-// take some sixteen times as long. A decoder that goes back over what it has read takes 256 times as long. A busy
-// machine makes single runs slower, so the fastest of several is taken.
-func TestTimeIsLinear(t *testing.T) {
+// BenchmarkLength decodes records that are deep, long or full of escapes, and sixteen times as long ones. Both are read
+// at about the same speed: time is linear in the length. A decoder that goes back over what it has read is sixteen times
+// slower at the longer ones.
+func BenchmarkLength(b *testing.B) {
 	object := func(inner string) func(n int) string {
 		return func(n int) string { return `{"user_id":"` + strings.Repeat(inner, n/len(inner)) + `","latency_ms":1}` }
 	}
@@ -52,14 +53,14 @@ func TestTimeIsLinear(t *testing.T) {
 		of      map[string]func(n int) string
 	}
 	shapes := map[string]shape{
-		"json":        {decoder(t, jsonSpec()), texts},
-		"cloudevents": {decoder(t, cloudSpec()), map[string]func(n int) string{}},
-		"csv": {decoder(t, csvSpec()), map[string]func(n int) string{
+		"json":        {decoder(b, jsonSpec()), texts},
+		"cloudevents": {decoder(b, cloudSpec()), map[string]func(n int) string{}},
+		"csv": {decoder(b, csvSpec()), map[string]func(n int) string{
 			"plain": cells("u"), "columns": cells("u,"), "quoted": func(n int) string {
 				return `1,"` + strings.Repeat("u", n) + `",eu,1`
 			}, "quotes": func(n int) string { return `1,"` + strings.Repeat(`""`, n/2) + `",eu,1` },
 			"open quote": func(n int) string { return `1,"` + strings.Repeat(`""`, n/2) }, "lines": cells("u\n")}},
-		"protobuf": {decoder(t, protobufSpec(t)), map[string]func(n int) string{
+		"protobuf": {decoder(b, protobufSpec(b)), map[string]func(n int) string{
 			"a long user": bytes(1), "an unknown text": bytes(15),
 			"unknown numbers": func(n int) string { return strings.Repeat("\x78\x01", n/2) },
 			"open groups":     func(n int) string { return strings.Repeat("\x7b", n) },
@@ -70,32 +71,27 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return strings.Repeat(lengthed(7, inner), n/len(inner))
 			}}},
-		"avro": {decoder(t, avroSpec()), map[string]func(n int) string{
+		"avro": {decoder(b, avroSpec()), map[string]func(n int) string{
 			"a long user": func(n int) string {
-				return encoded(t, request(map[string]any{"user": map[string]any{"id": strings.Repeat("u", n)}}))
+				return encoded(b, request(map[string]any{"user": map[string]any{"id": strings.Repeat("u", n)}}))
 			},
 			"noise": func(n int) string { return strings.Repeat("\x02", n) }}},
 	}
 	for what, of := range texts {
 		shapes["cloudevents"].of[what] = cloud(of)
 	}
-	for format, s := range shapes {
-		for what, of := range s.of {
-			fastest := func(n int) time.Duration {
-				record, least := codec.Record{Value: []byte(of(n)), Time: recordTime}, time.Duration(math.MaxInt64)
-				for range 7 {
-					var e codec.Event
-					begin := time.Now()
-					s.decoder.Decode(record, &e)
-					least = min(least, time.Since(begin))
-				}
-				return least
-			}
-			const short, times = 1 << 15, 16
-			one, many := fastest(short), fastest(times*short)
-			// What takes no time at either length is refused at once; half a millisecond is a step of the scheduler.
-			if many > 4*times*max(one, 20*time.Microsecond) {
-				t.Errorf("%s, %s: %v for %d bytes, %v for %d", format, what, one, short, many, times*short)
+	for _, format := range slices.Sorted(maps.Keys(shapes)) {
+		s := shapes[format]
+		for _, what := range slices.Sorted(maps.Keys(s.of)) {
+			for _, n := range []int{1 << 15, 1 << 19} {
+				b.Run(fmt.Sprintf("%s/%s/%d", format, strings.ReplaceAll(what, " ", "-"), n), func(b *testing.B) {
+					record := codec.Record{Value: []byte(s.of[what](n)), Time: recordTime}
+					b.SetBytes(int64(len(record.Value)))
+					for b.Loop() {
+						var e codec.Event
+						s.decoder.Decode(record, &e)
+					}
+				})
 			}
 		}
 	}
