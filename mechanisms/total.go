@@ -16,8 +16,8 @@ type TotalQuery struct {
 	// Statistic is [Count] or [Sum]. Above and Below restrict a count to values strictly above and below them.
 	Statistic    Statistic
 	Above, Below *decimal.Decimal
-	// MaxTotal is what one user adds in a period in all, in one group: for a count, in how many windows they count, nil
-	// for one; for a sum, an amount in the unit of the values.
+	// MaxTotal limits what one user adds to one group in a period. For a count it is a number of windows, and nil means
+	// one. For a sum it is an amount in the unit of the values.
 	MaxTotal *decimal.Decimal
 	// Epsilon > 0 is the ε of a period, for one user in one group.
 	Epsilon decimal.Decimal

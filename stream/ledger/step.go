@@ -82,12 +82,12 @@ type OnChange struct {
 type Total struct {
 	// Release describes the figure, with the ε of a period for one user in one group.
 	Release record.Series `json:"release"`
-	// Leaves is how many a period usually has, and Longest the most, 0 if there is no limit. Update is the length of one
-	// in seconds.
+	// Leaves is how many leaves a period usually has, and Longest how many it may have; 0 means that there is no limit.
+	// Update is the length of a leaf in seconds.
 	Leaves  int64 `json:"leaves"`
 	Longest int64 `json:"longest,omitempty"`
 	Update  int64 `json:"update"`
-	// Most is what one user adds to a group in a period at most, in multiples of Unit. MaxTotal is the same as configured.
+	// Most limits what one user adds to a group in a period, in multiples of Unit. MaxTotal is that limit as configured.
 	Most     int64            `json:"most"`
 	Unit     decimal.Decimal  `json:"unit"`
 	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`

@@ -114,12 +114,12 @@ func (p picture) line(b *strings.Builder, r outputs.Record, truth string) {
 		filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
 }
 
-// filled returns a field of a line.
+// filled returns a field of a line, which has no spaces.
 func filled(text string) string {
 	if text == "" {
 		return "-"
 	}
-	return strings.ReplaceAll(text, " ", "")
+	return strings.NewReplacer("± ", "±", " ", "-").Replace(text)
 }
 
 // errorOf says what is known about a value's error; see [cli.Bound].

@@ -63,7 +63,7 @@ func TestRedrawnBandFollowsTheLaw(t *testing.T) {
 	}
 }
 
-// A value lies outside of its band with a probability of 5 %. Of 72 at most 20 do, but for once in 10^9 (binomial).
+// A value lies outside its band with a probability of 5 %. More than 20 of 72 do so in at most one of 10^9 runs (binomial).
 func TestRedrawnValuesLieInTheirBands(t *testing.T) {
 	r := drawnAgain(t, mostRedrawn)
 	for _, release := range r.releases() {
