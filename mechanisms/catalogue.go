@@ -36,6 +36,8 @@ type row struct {
 	width func(g *Grid, n float64) float64
 	// unit returns the unit of the statistic for a unit of the values. nil means the same unit.
 	unit func(unit string) string
+	// apart says that it is none of the values of a window, and no [Query] asks for it.
+	apart bool
 }
 
 // rows are those of the catalogue. They are made when they are first asked for, because some mechanisms ask for those
@@ -109,6 +111,7 @@ func table() []row {
 		}},
 		{statistic: Share, family: OfShares, takes: []string{"above"}, truth: trueShare,
 			unit: func(string) string { return "" }},
+		{statistic: Groups, family: OfUsers, apart: true, offers: []offer{{name: truncatedGeometric}}},
 	}
 }
 
@@ -122,10 +125,12 @@ func (s Statistic) find() (row, bool) {
 	return all[i], true
 }
 
-// Statistics returns all statistics, in the order of the documents.
+// Statistics returns all statistics that a [Query] may ask for, in the order of the documents.
 func Statistics() (all []Statistic) {
 	for _, r := range catalogue() {
-		all = append(all, r.statistic)
+		if !r.apart {
+			all = append(all, r.statistic)
+		}
 	}
 	return all
 }

@@ -12,6 +12,8 @@
 // query. Each mechanism has a file of its own with its statement, its proof and its source. Means and quantiles by
 // smooth sensitivity are in package smooth. A new statistic needs one such file and one row of the catalogue.
 //
+// [TruncatedGeometric] finds names that many users share, and that nobody can list before. It has no query and no sample.
+//
 // Package watch has alarms, which look at one window after another and cost ε once, until they fire.
 //
 // A [Measure] favours some points of the grid over others before any data is seen ([Tapered] by default). A [Filter]
@@ -45,6 +47,8 @@ const (
 	Outside     Statistic = "outside"
 	Histogram   Statistic = "histogram"
 	Share       Statistic = "share"
+	// Groups are names that many users share, and how many: see [TruncatedGeometric].
+	Groups Statistic = "groups"
 )
 
 // Public holds what a draw may use in addition to the sample: figures that have already been released.

@@ -9,7 +9,7 @@ import (
 // New checks a query and returns its mechanism. What is wrong with the query is an [Error].
 func New(q Query) (Mechanism, error) {
 	r, ok := q.Statistic.find()
-	if !ok {
+	if !ok || r.apart {
 		return nil, parameter.Wrong("statistic", parameter.Quoted(string(q.Statistic)), "%s", oneOf(Statistics()))
 	}
 	if q.Grid == nil {
