@@ -153,7 +153,7 @@ func (c *clipping) plan(n int64, users *NoisyCount, source *exact.Source) plan {
 	if p, known := c.foreseen(users); known {
 		return p
 	}
-	count := c.own.draw(source, 1)
+	count := c.own.law(1)(source)
 	return c.planBy(count.Add(count, big.NewInt(n)))
 }
 

@@ -57,7 +57,7 @@ func (m *counting) Counts() bool { return true }
 
 func (m *counting) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
-	noisy := m.noise.draw(source, 1)
+	noisy := m.noise.law(1)(source)
 	noisy.Add(noisy, big.NewInt(m.of(s)))
 	return Draw{Values: single(cut(noisy, 0, 1<<62), noiseBound(m.error95))}, source.Err()
 }

@@ -42,6 +42,7 @@ type bucketed struct {
 	header
 	buckets *histogram.Buckets
 	noise   noise
+	draw    func(*exact.Source) *big.Int // of that noise
 	error95 float64
 }
 
@@ -93,7 +94,7 @@ func newGaussianHistogram(q *Query) (Mechanism, error) {
 }
 
 func (q *Query) bucketed(h header, buckets *histogram.Buckets, z noise) *bucketed {
-	m := &bucketed{header: h, buckets: buckets, noise: z}
+	m := &bucketed{header: h, buckets: buckets, noise: z, draw: z.law(1)}
 	law := HistogramNoise(h.name, q.Epsilon.InexactFloat64(), buckets.Levels())
 	// The error of all users together does not depend on what is drawn.
 	_, m.error95 = buckets.Estimate(make([]int64, buckets.Len()), make([]int64, buckets.Groups()), law, 1).Users()
@@ -169,7 +170,7 @@ func (m *bucketed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	fine, coarse := m.sums(s)
 	for _, numbers := range [][]int64{fine, coarse} {
 		for i, n := range numbers {
-			noisy := m.noise.draw(source, 1)
+			noisy := m.draw(source)
 			numbers[i] = cut(noisy.Add(noisy, big.NewInt(n)), -histogram.MostUsers, histogram.MostUsers)
 		}
 	}

@@ -150,8 +150,9 @@ func (m *twoSums) mean(s *Sample, l, h int64, z noise, users *NoisyCount, source
 func (m *twoSums) paired(s *Sample, l, h int64, z noise, source *exact.Source) (value, error95 int64) {
 	width := uint64(h - l)
 	a, b := s.distances(l, h)
-	a.Add(a, z.draw(source, width))
-	b.Add(b, z.draw(source, width))
+	draw := z.law(width)
+	a.Add(a, draw(source))
+	b.Add(b, draw(source))
 	return m.ratio(l, h, a, b, z.pairReach(width))
 }
 
@@ -190,7 +191,7 @@ func (m *twoSums) counted(s *Sample, l, h int64, z noise, users *NoisyCount,
 	width := uint64(h - l)
 	a, b := s.distances(l, h)
 	sum := a.Sub(a, b)
-	sum.Add(sum, z.draw(source, width))
+	sum.Add(sum, z.law(width)(source))
 	return m.quotient(l, h, sum, z.reach(width, 0.025), users.Value, whole(users.reach(0.025/2)))
 }
 

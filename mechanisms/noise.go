@@ -9,7 +9,8 @@ import (
 
 // noise is added to whole numbers. Its scale is their sensitivity, at least 1.
 type noise interface {
-	draw(source *exact.Source, sensitivity uint64) *big.Int
+	// law returns what draws it.
+	law(sensitivity uint64) func(source *exact.Source) *big.Int
 	// rate returns the ε of the noise. For Gaussian noise it is √(2ρ), the ε of a count with similar noise.
 	rate() float64
 	// reach bounds |Z| with probability 1 − eta.
@@ -27,8 +28,8 @@ type noise interface {
 // Source: Ghosh, Roughgarden, Sundararajan (2009); drawn as in Canonne, Kamath, Steinke (2020).
 type laplace struct{ num, den, part uint64 }
 
-func (n laplace) draw(source *exact.Source, sensitivity uint64) *big.Int {
-	return source.DiscreteLaplace(n.num, n.den, n.part*sensitivity)
+func (n laplace) law(sensitivity uint64) func(source *exact.Source) *big.Int {
+	return func(source *exact.Source) *big.Int { return source.DiscreteLaplace(n.num, n.den, n.part*sensitivity) }
 }
 
 func (n laplace) rate() float64 { return float64(n.num) / float64(n.den) / float64(n.part) }
@@ -88,8 +89,9 @@ func (n gaussian) rate() float64 {
 	return math.Sqrt(2 * rho)
 }
 
-func (n gaussian) draw(source *exact.Source, sensitivity uint64) *big.Int {
-	return source.DiscreteGaussian(n.variance(sensitivity))
+func (n gaussian) law(sensitivity uint64) func(source *exact.Source) *big.Int {
+	g := exact.NewGaussian(n.variance(sensitivity))
+	return func(source *exact.Source) *big.Int { return source.DiscreteGaussian(g) }
 }
 
 // reach is from P(|Z| > t) = P(|Z| ≥ t+1) ≤ P(|N(0, σ²)| ≥ t) for whole t (Canonne, Kamath, Steinke 2020, Proposition

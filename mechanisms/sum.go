@@ -132,7 +132,7 @@ func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
 	sum := above.Big()
 	sum.Sub(sum, below.Big())
 	if c > 0 {
-		sum.Add(sum, z.draw(source, uint64(c)))
+		sum.Add(sum, z.law(uint64(c))(source))
 	}
 	least, most := int64(-1<<62), int64(1<<62)
 	if m.grid.lo >= 0 {

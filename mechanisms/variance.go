@@ -124,7 +124,7 @@ func (x *threeSums) variance(s *Sample, l, h int64, z noise, source *exact.Sourc
 	sums := s.bernstein(l, h)
 	if l < h {
 		for i := range sums {
-			sums[i].Add(sums[i], z.draw(source, uint64((h-l)*(h-l))))
+			sums[i].Add(sums[i], z.law(uint64((h-l)*(h-l)))(source))
 		}
 	}
 	return Draw{Values: single(x.ratio(h-l, sums), unbounded())}

@@ -1,6 +1,9 @@
 package exact
 
-import "math/big"
+import (
+	"math/big"
+	"math/bits"
+)
 
 // expCoin returns true with probability e^{−γ}, given a coin that is true with probability γ. It flips coins with
 // probabilities γ, γ/2, γ/3 … until one fails; the number of successes is even with that probability (Canonne, Kamath,
@@ -33,11 +36,10 @@ func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
 			whole++
 		}
 		negative := s.Coin(1, 2)
-		// ⌊((den·whole + high)·scale + low)/num⌋ is geometric with ratio e^{−num/(den·scale)}.
-		size, factor := new(big.Int).SetUint64(whole), new(big.Int)
-		size.Mul(size, factor.SetUint64(den)).Add(size, factor.SetUint64(high))
-		size.Mul(size, factor.SetUint64(scale)).Add(size, factor.SetUint64(low))
-		size.Quo(size, factor.SetUint64(num))
+		size := digits(whole, den, high, scale, low)
+		if num > 1 {
+			size.Quo(size, new(big.Int).SetUint64(num))
+		}
 		if !negative {
 			return size
 		}
@@ -45,4 +47,19 @@ func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
 			return size.Neg(size)
 		}
 	}
+}
+
+// digits is (whole·den + high)·scale + low.
+func digits(whole, den, high, scale, low uint64) *big.Int {
+	if over, x := bits.Mul64(whole, den); over == 0 {
+		x, carry := bits.Add64(x, high, 0)
+		if over, x = bits.Mul64(x, scale); over == 0 && carry == 0 {
+			if x, carry = bits.Add64(x, low, 0); carry == 0 {
+				return new(big.Int).SetUint64(x)
+			}
+		}
+	}
+	size, factor := new(big.Int).SetUint64(whole), new(big.Int)
+	size.Mul(size, factor.SetUint64(den)).Add(size, factor.SetUint64(high))
+	return size.Mul(size, factor.SetUint64(scale)).Add(size, factor.SetUint64(low))
 }

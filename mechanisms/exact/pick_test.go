@@ -98,16 +98,17 @@ func TestDiscreteGaussian(t *testing.T) {
 			}
 			return dptest.Normalise(p)
 		}
+		g := NewGaussian(variance)
 		counts := dptest.Counts(50000, 2*side+1, func() int {
-			return int(min(max(s.DiscreteGaussian(variance).Int64(), -int64(side)), int64(side))) + side
+			return int(min(max(s.DiscreteGaussian(g).Int64(), -int64(side)), int64(side))) + side
 		})
 		dptest.CheckSampler(t, "discrete Gaussian of variance "+variance.String(), counts, law)
 	}
 	// σ = 2^100 needs more than 64 bits. |z| < σ has probability 0.683: Binomial(400, 0.683) lies in 223..321 except
 	// with probability 10⁻⁷.
-	variance, within := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 200)), 0
+	g, within := NewGaussian(new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 200))), 0
 	for range 400 {
-		if s.DiscreteGaussian(variance).BitLen() <= 100 {
+		if s.DiscreteGaussian(g).BitLen() <= 100 {
 			within++
 		}
 	}
@@ -116,9 +117,41 @@ func TestDiscreteGaussian(t *testing.T) {
 	}
 }
 
+// The float64 of an exponent is as near to it as it says, for small and large variances, near the centre and far from
+// it. So float64 decides only what is certain.
+func TestGaussianExponent(t *testing.T) {
+	rng, s := rand.New(rand.NewPCG(14, 14)), testSource(14)
+	for i := range 400 {
+		part := func() int64 { return rng.Int64N(1<<(1+rng.IntN(60))) + 1 }
+		variance := big.NewRat(part(), part())
+		if i%4 == 0 {
+			variance.Mul(variance, new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(rng.IntN(170)))))
+		}
+		g := NewGaussian(variance)
+		centre := new(big.Int).Quo(g.variance.Num(), new(big.Int).Mul(g.variance.Denom(), g.scale.Num()))
+		for k := range int64(60) {
+			y := s.DiscreteLaplace(1, g.high, uint64(1)<<g.shift)
+			switch k % 3 {
+			case 1:
+				y.Mul(y, big.NewInt(k))
+			case 2:
+				y.Add(centre, big.NewInt(k-30))
+			}
+			near, off := g.near(y)
+			d := new(big.Float).SetPrec(400).SetRat(g.exponent(y))
+			if d.Sub(d, big.NewFloat(near)).Abs(d).Cmp(big.NewFloat(off)) > 0 {
+				t.Fatalf("variance %s, y = %s: %v misses the exponent by %v; want at most %v", variance, y, near, d, off)
+			}
+		}
+		if s.Refined() > 0 {
+			t.Fatalf("variance %s: float64 left a draw open", variance)
+		}
+	}
+}
+
 func BenchmarkDiscreteGaussian(b *testing.B) {
-	s, variance := testSource(13), big.NewRat(1000000, 7)
+	s, g := testSource(13), NewGaussian(big.NewRat(1000000, 7))
 	for b.Loop() {
-		s.DiscreteGaussian(variance)
+		s.DiscreteGaussian(g)
 	}
 }

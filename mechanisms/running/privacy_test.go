@@ -119,7 +119,7 @@ func TestWorstShift(t *testing.T) {
 			worst = sum
 		}
 	}
-	worst.Quo(worst, new(big.Rat).Mul(s.variance, big.NewRat(2, 1)))
+	worst.Quo(worst, new(big.Rat).Mul(s.noise.Variance(), big.NewRat(2, 1)))
 	if rho := s.Promise().Rho.Rat(); worst.Cmp(rho) != 0 {
 		t.Errorf("the worst ρ is %s, want %s", worst, rho)
 	}
@@ -152,7 +152,7 @@ func TestNoise(t *testing.T) {
 	// Of the square root only the variance is new: its mean square over n draws of a normal law has a relative standard
 	// deviation of √(2/n), and is off by more than 6 of them with a probability below 10^−8.
 	s, sum := newSquareRoot(t, 24, "1", 3), 0.0
-	want, _ := s.variance.Float64()
+	want, _ := s.noise.Variance().Float64()
 	const m = 4_000
 	for range m {
 		draws, err := s.Draw(nil, 1, rand.Reader)

@@ -32,7 +32,7 @@ type squareRoot struct {
 	epsilon      decimal.Decimal
 	most         int64
 	coefficients []*big.Int // F_k, for all leaves of the longest period
-	variance     *big.Rat
+	noise        *exact.Gaussian
 	errors       []float64 // σ of a total by its leaves
 }
 
@@ -56,10 +56,11 @@ func NewSquareRoot(p Period, epsilon decimal.Decimal, most int64) (Strategy, err
 	}
 	c := new(big.Rat).SetInt64(most)
 	rho2 := new(big.Rat).Mul(epsilon.Rat(), epsilon.Rat()) // 2ρ
-	s.variance = new(big.Rat).Mul(c, c)
-	s.variance.Mul(s.variance, new(big.Rat).SetInt(sum)).Quo(s.variance, rho2)
+	variance := new(big.Rat).Mul(c, c)
+	variance.Mul(variance, new(big.Rat).SetInt(sum)).Quo(variance, rho2)
+	s.noise = exact.NewGaussian(variance)
 
-	z, _ := s.variance.Float64()
+	z, _ := variance.Float64()
 	squares := 0.0
 	for _, f := range s.coefficients {
 		x, _ := new(big.Float).SetInt(f).Float64()
@@ -110,7 +111,7 @@ func (s *squareRoot) Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, 
 		return nil, fmt.Errorf("leaf %d of a period of at most %d", leaf, s.Longest())
 	}
 	source := exact.NewSource(random)
-	y := source.DiscreteGaussian(s.variance)
+	y := source.DiscreteGaussian(s.noise)
 	return []*big.Int{y.Add(y, s.weighted(open, leaf))}, source.Err()
 }
 

@@ -143,7 +143,7 @@ func TestSquareRootVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The variance is c²·ΣF²/ε².
-		if got := newSquareRoot(t, int64(n), "0.5", 3).variance; got.RatString() != fmt.Sprint(new(big.Int).Mul(big.NewInt(36), whole(t, want))) {
+		if got := newSquareRoot(t, int64(n), "0.5", 3).noise.Variance(); got.RatString() != fmt.Sprint(new(big.Int).Mul(big.NewInt(36), whole(t, want))) {
 			t.Errorf("%d leaves: the variance is %s, want 36 times %s", n, got.RatString(), want)
 		}
 	}
