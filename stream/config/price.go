@@ -22,6 +22,9 @@ func (s *Stream) StepPrice() (items []budget.Item) {
 	for _, x := range s.Steps() {
 		items = append(items, x.Most()...)
 	}
+	for _, d := range s.Discoveries() {
+		items = append(items, budget.Times(d.Price(), d.AtMost)...)
+	}
 	return items
 }
 

@@ -17,8 +17,10 @@ type Stream struct {
 	Description string
 	Input       Input
 	Unit        string
-	// Groups is the public list, never empty: a stream without groups has one, "".
+	// Groups is the public list: a stream without groups has one, "". It is empty only if groups are found.
 	Groups []string
+	// Found says how groups are found; nil if they are listed.
+	Found *Found
 	// MaxGroups is in how many groups of a window one user counts, at least 1.
 	MaxGroups int
 	// MaxWindows limits the windows in which one user counts. It is nil if everybody counts in every window.
@@ -102,6 +104,7 @@ func Besides(streams ...*Stream) string {
 		{"watches", func(s *Stream) bool { return len(s.Alarms) > 0 }},
 		{"releases on change", func(s *Stream) bool { return len(s.OnChange) > 0 }},
 		{"running totals", func(s *Stream) bool { return len(s.Totals) > 0 }},
+		{"discoveries", func(s *Stream) bool { return len(s.Discoveries()) > 0 }},
 	} {
 		if slices.ContainsFunc(streams, of.have) {
 			all = append(all, of.what)

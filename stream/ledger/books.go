@@ -97,7 +97,11 @@ func (b *Books) Add(e Entry) error {
 		}
 		d.ends = slices.Insert(d.ends, at, charge.End)
 	}
-	e.Groups, e.Steps, e.Ended, e.Periods, e.Rollups = nil, nil, nil, nil, nil
+	e.Groups, e.Steps, e.Ended, e.Periods, e.Rollups, e.List = nil, nil, nil, nil, nil, nil
+	if e.Discovery != nil && s.latest.Stream == "" {
+		s.latest = e // until there is a window
+		s.latest.Price, s.latest.Releases, s.latest.Discovery, s.latest.Reason = nil, nil, nil, ""
+	}
 	if e.Row == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {
@@ -205,7 +209,12 @@ func (b *Books) Has(e Entry) bool {
 
 // Last returns the end of the latest decided window of a stream's epoch, or false if there is none.
 func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
-	ends := b.of(stream, row{epoch: epoch}).ends
+	return b.LastOf(stream, epoch, "")
+}
+
+// LastOf returns the end of the latest decided period of a discovery of a stream's epoch, or false if there is none.
+func (b *Books) LastOf(stream string, epoch uint32, of string) (time.Time, bool) {
+	ends := b.of(stream, row{epoch, of}).ends
 	if len(ends) == 0 {
 		return time.Time{}, false
 	}

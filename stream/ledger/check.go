@@ -14,6 +14,25 @@ func (e Entry) check() error {
 		return err
 	}
 	fail := e.fail
+	if e.Discovery != nil {
+		if err := e.checkDiscovery(); err != nil {
+			return fail("%w", err)
+		}
+		return nil
+	}
+	if e.Row != "" {
+		return fail("row %q, which is no discovery: it was written by a later release of louver", e.Row)
+	}
+	if err := e.checkList(); err != nil {
+		return fail("%w", err)
+	}
+	if e.unlisted() {
+		if len(e.Price)+len(e.Releases)+len(e.Steps) > 0 || e.Reason != "" {
+			return fail("%d items in the price, %d releases and reason %q of no groups; want none", len(e.Price),
+				len(e.Releases), e.Reason)
+		}
+		return nil
+	}
 	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.Publishes() || len(e.Groups) == 0 {
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a "+
 			"total", len(e.Price), len(e.Releases), len(e.Groups))

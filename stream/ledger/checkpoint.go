@@ -18,6 +18,9 @@ import (
 // compares them.
 const checkpointVersion = 1
 
+// listsVersion is that of checkpoints with lists of names. A release that knows of no lists must not use them.
+const listsVersion = 2
+
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
 type checkpoint struct {
 	Version   int    `json:"v"`
@@ -39,6 +42,7 @@ type storedBudget struct {
 	Continues []string        `json:"continues,omitempty"`
 	Charges   []storedCharges `json:"charges,omitempty"`
 	Steps     []storedSteps   `json:"steps,omitempty"`
+	Lists     []storedList    `json:"lists,omitempty"`
 }
 
 type storedCharges struct {
@@ -152,7 +156,10 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		a := f.Books.accounts[name]
 		b := storedBudget{
 			Budget: name, Limit: a.Limit(),
-			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name),
+			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name), Lists: f.lists.stored(name),
+		}
+		if len(b.Lists) > 0 {
+			c.Version = listsVersion
 		}
 		for _, c := range a.Charges() {
 			b.Charges = append(b.Charges, storedCharges{c.Stream, c.Cap, c.Items, runsOf(c.Ends)})
@@ -214,8 +221,8 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && c.Version != checkpointVersion {
-		return nil, fmt.Errorf("format version %s; want %d", versionText(c.Version), checkpointVersion)
+	if (err == nil || c.Version != 0) && c.Version != checkpointVersion && c.Version != listsVersion {
+		return nil, fmt.Errorf("format version %s; want %d or %d", versionText(c.Version), checkpointVersion, listsVersion)
 	}
 	if err != nil {
 		return nil, err
@@ -233,6 +240,9 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
 	for _, b := range c.Budgets {
 		if err := f.Books.restoreBudget(b, &charged); err != nil {
+			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
+		}
+		if err := f.lists.restore(b.Budget, b.Lists); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
 	}

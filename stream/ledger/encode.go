@@ -20,6 +20,9 @@ var ErrUnreadable = errors.New("ledger entry unreadable")
 // it would miss. A new optional field needs no new version.
 const version = 1
 
+// entryListsVersion is that of entries with a list of names, or of a discovery: a reader of version 1 would misread them.
+const entryListsVersion = 2
+
 // format is that of the output records that an entry gives. It is written down so that another format, one day, leaves
 // the bytes of earlier records as they are.
 const format = 1
@@ -78,6 +81,9 @@ func (e Entry) stored() (stored, error) {
 		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt), Every: budget.FormatPer(e.Every),
 		Charge: storedCharge{charge.Epsilon, charge.Delta, price},
 	}
+	if e.List != nil || e.Discovery != nil {
+		s.Version = entryListsVersion
+	}
 	if !e.Until.IsZero() {
 		until := record.Whole(e.Until)
 		s.Until = &until
@@ -101,9 +107,9 @@ func decode(value []byte) (Entry, error) {
 	var s stored
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
-	if (err == nil || s.Version != 0) && s.Version != version {
-		return Entry{}, fmt.Errorf("format version %s; want %d: it was written by another release of louver",
-			versionText(s.Version), version)
+	if (err == nil || s.Version != 0) && s.Version != version && s.Version != entryListsVersion {
+		return Entry{}, fmt.Errorf("format version %s; want %d or %d: it was written by another release of louver",
+			versionText(s.Version), version, entryListsVersion)
 	}
 	if err != nil {
 		return Entry{}, err

@@ -16,8 +16,8 @@ import (
 type Entry struct {
 	App    string `json:"app"`
 	Stream string `json:"stream"`
-	// Row tells apart what a stream decides beside its windows; "" for a window. Each row is decided, capped and learnt
-	// from for itself. There are no other rows yet.
+	// Row tells apart what a stream decides beside its windows: the name of a discovery; "" for a window. Each row is
+	// decided, capped and learnt from for itself.
 	Row    string `json:"row,omitempty"`
 	Budget string `json:"budget"`
 	// Input and Output are the topics of the stream when the window was decided.
@@ -58,6 +58,11 @@ type Entry struct {
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group `json:"groups"`
+	// List says of which list the groups are; nil if the stream's definition has them. A window whose list is empty has no
+	// groups, and costs nothing.
+	List *List `json:"list,omitempty"`
+	// Discovery is what a discovery found; nil for a window.
+	Discovery *Discovery `json:"discovery,omitempty"`
 	// Periods are those of roll-ups on local days that hold the window. All other roll-ups begin at multiples of themselves
 	// since 1970.
 	Periods []Period `json:"periods,omitempty"`
@@ -111,6 +116,9 @@ type Prior struct {
 
 // Name identifies the entry in messages: its stream and the start of its window.
 func (e Entry) Name() string {
+	if e.Row != "" {
+		return fmt.Sprintf("stream %q, discovery %q of %s", e.Stream, e.Row, record.Whole(e.WindowEnd))
+	}
 	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
 

@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 
 	"github.com/shopspring/decimal"
 
@@ -24,9 +23,8 @@ func optionalDigits(d *decimal.Decimal) *json.Number {
 
 // blank returns the figure of a release of a group, without its value.
 func (e Entry) blank(g Group, r record.Series) record.Figure {
-	return record.Figure{
+	f := record.Figure{
 		Schema: record.Schema,
-		ID:     fmt.Sprintf("%s/%s/%s/%s", e.Stream, g.Name, record.Whole(e.WindowStart), r.Name),
 		Stream: e.Stream, Group: g.Name, Release: r.Name,
 		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
 		DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
@@ -36,6 +34,15 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
 		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
 	}
+	f.Found = e.List != nil || e.Discovery != nil
+	if e.List != nil {
+		if of := e.List.Of; of != nil {
+			f.List = &of.Time
+		}
+		f.Other = g.Name == e.List.Rules.Other && g.Name != ""
+	}
+	f.ID = f.At(record.Whole(e.WindowStart))
+	return f
 }
 
 // fill says what was drawn.

@@ -22,6 +22,7 @@ type Fold struct {
 	partition int
 	lately    *Lately
 	rollups   *Rollups
+	lists     *Lists
 	entries   int64
 	offset    int64  // of the last entry; −1 if none or unknown
 	chain     digest // the digest of all entries, as a chain …
@@ -43,7 +44,8 @@ type mark struct {
 
 // NewFold makes a fold that begins with the first entry of a partition.
 func NewFold(app string, partition int) *Fold {
-	return &Fold{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(), offset: -1}
+	return &Fold{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(),
+		lists: NewLists(), offset: -1}
 }
 
 // Entries returns the number of entries in the fold.
@@ -54,6 +56,9 @@ func (f *Fold) Recent(stream string) []Past { return f.lately.Of(stream) }
 
 // Rollups are the sums of histograms over periods that are not over. The caller must not add to it.
 func (f *Fold) Rollups() *Rollups { return f.rollups }
+
+// Lists are the names that discoveries have found. The caller must not add to it.
+func (f *Fold) Lists() *Lists { return f.lists }
 
 // Partition is the number of the partition.
 func (f *Fold) Partition() int { return f.partition }
@@ -83,7 +88,7 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 		return err
 	}
 	f.lately.Add(e)
-	if err := f.rollups.Add(e); err != nil {
+	if err := errors.Join(f.rollups.Add(e), f.lists.Add(e)); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	f.entries++

@@ -8,6 +8,9 @@ import (
 
 // Size is how many records the entry has.
 func (e Entry) Size() int {
+	if e.Discovery != nil {
+		return 1 + len(e.Discovery.Found)
+	}
 	series := len(e.Releases)
 	for _, s := range e.Steps {
 		if s.Publishes(e) {
@@ -26,6 +29,9 @@ func (e Entry) Size() int {
 func (e Entry) Records() ([]record.Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
+	}
+	if e.Discovery != nil {
+		return e.discoveryRecords()
 	}
 	histograms, err := e.histograms()
 	if err != nil {

@@ -11,14 +11,18 @@ import (
 // TestRowsAreDecidedForThemselves: what a stream decides beside a window does not stand in its place. Both are charged.
 func TestRowsAreDecidedForThemselves(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("4", time.Hour)}
-	window, beside := p.Entry(3), p.Entry(3)
-	beside.Row, beside.Releases[0].Name = "names", "other"
+	p.Limit.Delta = ledgertest.Dec("0.000001")
+	window := p.Entry(3)
+	beside := p.Discovery("names", window.WindowStart, window.WindowEnd, ledger.Rules{Source: "in path", Keep: 60, Max: 9},
+		map[string]int64{})
 	f := ledger.NewFold("louver", 3)
 	for i, e := range []ledger.Entry{p.Entry(2), beside} {
 		if err := f.Books.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		e.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
+		if e.Row == "" {
+			e.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
+		}
 		e, err := ledger.Decode(ledgertest.Encode(t, e))
 		if err == nil {
 			err = f.Add(e, ledgertest.Encode(t, e), int64(i))
@@ -39,12 +43,12 @@ func TestRowsAreDecidedForThemselves(t *testing.T) {
 		if last, _ := b.Last("s", 0); !last.Equal(p.Entry(2).WindowEnd) {
 			t.Errorf("%s: the last window ends %s, want %s", name, last, p.Entry(2).WindowEnd)
 		}
-		if latest, _ := b.Latest("s"); latest.Releases[0].Name == "other" {
-			t.Errorf("%s: the price of a window is that of %q", name, latest.Row)
+		if latest, _ := b.Latest("s"); len(latest.Price) != 1 || latest.Price[0].Times != 1 {
+			t.Errorf("%s: the price of a window is %v", name, latest.Price)
 		}
 		standing, err := b.Standing(window)
-		if err != nil || standing.BudgetSpent.String() != "1.5" {
-			t.Errorf("%s: with the window %v is spent, %v; want 1.5", name, standing.BudgetSpent, err)
+		if err != nil || standing.BudgetSpent.String() != "2" {
+			t.Errorf("%s: with the window %v is spent, %v; want 2", name, standing.BudgetSpent, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -33,6 +34,12 @@ const (
 const (
 	StatisticWatch = "watch"
 	MechanismWatch = "sparse_vector"
+)
+
+// StatisticGroups is the statistic of the records of a discovery. Its mechanism is MechanismGroups.
+const (
+	StatisticGroups = "groups"
+	MechanismGroups = "truncated_geometric"
 )
 
 // Figure is the value of an output record. Numbers are kept as they are written. Names and order are public, and
@@ -85,6 +92,16 @@ type Figure struct {
 	// Only running totals have these.
 	MaxTotal *json.Number `json:"max_total,omitempty"`
 	Final    *bool        `json:"final,omitempty"` // even where they are withheld
+	// Only records of a stream whose groups are found have these: windows the first two, and discoveries the rest. Windows
+	// before the first discovery have no List.
+	List        *time.Time `json:"list,omitempty"`
+	Other       bool       `json:"other,omitempty"`
+	Threshold   int64      `json:"threshold,omitempty"`
+	ListedUntil *time.Time `json:"listed_until,omitempty"` // only of a name that is on the list
+	Joined      *int64     `json:"joined,omitempty"`       // only in the record about all names
+	Left        *int64     `json:"left,omitempty"`
+	// Found says that the groups of the stream are found, so that their names may be any text. Only writers know it.
+	Found bool `json:"-"`
 }
 
 // UserWindows is what the numbers of a roll-up count: a user who is there in ten windows counts ten times.
@@ -131,7 +148,25 @@ func (f Figure) Held() bool {
 }
 
 // Key is the series that the figure belongs to.
-func (f Figure) Key() string { return f.Stream + "/" + f.Group + "/" + f.Release }
+func (f Figure) Key() string {
+	if f.Found {
+		return FoundKey(f.Stream, f.Group, f.Release)
+	}
+	return f.Stream + "/" + f.Group + "/" + f.Release
+}
+
+// At is the id of the figure of a window that starts at a moment: its key with that moment before the release.
+func (f Figure) At(start Second) string {
+	key := f.Key()
+	return key[:len(key)-len(f.Release)] + start.String() + "/" + f.Release
+}
+
+// FoundKey is the key of a series of a stream whose groups are found: their names may be any text.
+func FoundKey(stream, group, release string) string {
+	return stream + "/" + inKey.Replace(group) + "/" + release
+}
+
+var inKey = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // Cap says in how many windows of a period one user counts.
 type Cap struct {

@@ -23,7 +23,7 @@ func JSONSchema() []byte {
 			statistics = append(statistics, `"`+string(s)+`"`)
 		}
 	}
-	statistics = append(statistics, `"`+StatisticWatch+`"`)
+	statistics = append(statistics, `"`+StatisticWatch+`"`, `"`+StatisticGroups+`"`)
 	return []byte(strings.Replace(schemaText, `"STATISTICS"`, strings.Join(statistics, ", "), 1))
 }
 

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/record"
+)
+
+// Found says how the groups of a stream are found: nobody lists them. Discoveries publish the names that many users
+// share, and these form the list, which is public from then on. It follows from the ledger alone: see ledger.List.
+type Found struct {
+	// Rows are the discoveries, in the order of the file: one to four, whose names are unique in the stream.
+	Rows []Discovery
+	// Keep is how long a name stays on the list after it was last found, at least the longest time between two
+	// discoveries of a row.
+	Keep time.Duration
+	// Max limits the names on the list, without those of Always and Other.
+	Max int64
+	// Other is the group for everybody who is in no group of the list; "" if there is none.
+	Other string
+	// Always are on every list, sorted. Except are on none, sorted.
+	Always, Except []string
+	// Match is what a name has to match to be found; nil: all may be.
+	Match *regexp.Regexp
+}
+
+// May reports whether a name can be found. Others take no place among a user's names.
+func (f *Found) May(name string) bool {
+	_, always := slices.BinarySearch(f.Always, name)
+	_, except := slices.BinarySearch(f.Except, name)
+	return !always && !except && name != f.Other && (f.Match == nil || f.Match.MatchString(name))
+}
+
+// Most is how many groups a window has at most.
+func (f *Found) Most() int {
+	n := int(f.Max) + len(f.Always)
+	if f.Other != "" {
+		n++
+	}
+	return n
+}
+
+// Discovery is a draw at the end of each period that counts the users of each name, and publishes the names whose noisy
+// count reaches a public threshold.
+type Discovery struct {
+	Name string
+	// Every is the length of a period. Periods end at multiples of it since 1970, and the first one begins with the
+	// stream.
+	Every time.Duration
+	// Epsilon and Delta are those of one name.
+	Epsilon, Delta decimal.Decimal
+	// MaxGroups is for how many names of a period one user counts, at least 1.
+	MaxGroups int64
+	// AtLeast is how many users a name must have to be found, at least 1.
+	AtLeast int64
+	// AtMost is how many periods end in any period of the budget.
+	AtMost int64
+	// Where says where the discovery is defined, as "file:line".
+	Where string
+}
+
+// Price returns what a discovery costs one user.
+//
+// Privacy: given what was published before, adding or removing a user changes the counts of at most MaxGroups names,
+// each by one, and each name's outcome is (Epsilon, Delta)-DP (mechanisms.Discovery). So these charges are those of
+// MaxGroups draws.
+func (d *Discovery) Price() []budget.Item {
+	return []budget.Item{{Promise: privacy.NewApproximate(d.Epsilon, d.Delta), Times: d.MaxGroups}}
+}
+
+// Series describes the records of a discovery, with the ε and δ of one name.
+func (d *Discovery) Series() record.Series {
+	return record.Series{Name: d.Name, Statistic: record.StatisticGroups,
+		Mechanism: record.MechanismGroups, Unit: "users", Epsilon: d.Epsilon, Delta: d.Delta}
+}
+
+// Discoveries are the stream's own; none if its groups are listed.
+func (s *Stream) Discoveries() []Discovery {
+	if s.Found == nil {
+		return nil
+	}
+	return s.Found.Rows
+}

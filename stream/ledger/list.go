@@ -1,0 +1,305 @@
+package ledger
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/record"
+)
+
+// The groups of a stream whose names nobody lists follow from what its discoveries found. What a discovery finds is
+// published, and paid for. The list is computed from that and from the stream's definition, so it costs nothing, and
+// anyone can compute it again.
+
+// Rules say which names are on the list of a stream. They are those of its definition.
+type Rules struct {
+	// Source names the topic and the field that names come from. Names from another one are not of this list.
+	Source string `json:"source"`
+	// Keep is for how many seconds a name stays on the list after it was last found.
+	Keep int64 `json:"keep"`
+	// Max limits the names, without Always and Other.
+	Max int64 `json:"max"`
+	// Other is the group for everybody else; "" for none.
+	Other string `json:"other,omitempty"`
+	// Always are on the list in any case, Except in no case; sorted. Match is a regular expression for all other names.
+	Always []string `json:"always,omitempty"`
+	Except []string `json:"except,omitempty"`
+	Match  string   `json:"match,omitempty"`
+}
+
+// List says of which list the groups of a window are.
+type List struct {
+	// Stream is the stream whose list it is; "" for the entry's own.
+	Stream string `json:"stream,omitempty"`
+	// Of is the end of the last discovery before the window was decided; nil if there was none.
+	Of    *record.Second `json:"of,omitempty"`
+	Rules Rules          `json:"rules"`
+}
+
+// Finding is what a discovery found about a name.
+type Finding struct {
+	Name string `json:"name"`
+	// Value is the noisy number of users who counted for the name.
+	Value int64 `json:"value"`
+}
+
+// mostNames bounds the bytes of the names of a list, as they are written, so that every entry fits into a record.
+const mostNames = 160 << 10
+
+// Lists are the names that discoveries of a partition have found lately. It is a fold of its entries, in the order of
+// the ledger. It is not safe for concurrent use.
+type Lists struct {
+	of      map[listName]*found
+	matches map[string]*regexp.Regexp
+}
+
+// NewLists begins before the first entry of a partition.
+func NewLists() *Lists { return &Lists{map[listName]*found{}, map[string]*regexp.Regexp{}} }
+
+// listName names a list. A stream that changes its budget begins another one.
+type listName struct{ budget, stream string }
+
+func (n listName) compare(o listName) int {
+	return cmp.Or(cmp.Compare(n.budget, o.budget), cmp.Compare(n.stream, o.stream))
+}
+
+// found is what is known of a stream's names. Times are in Unix seconds.
+type found struct {
+	source string
+	end    int64 // of the last discovery of any row
+	names  map[string]map[string]finding
+	// rows hold for each row the names on the list as its last discovery left it, and when each had last been found.
+	rows   map[string]map[string]int64
+	listed []string // after the last discovery, with those that are always on the list
+}
+
+// finding is that of a row.
+type finding struct{ end, value int64 }
+
+// Has reports whether any discovery of a stream under a budget is known.
+func (l *Lists) Has(budget, stream string) bool { return l.of[listName{budget, stream}] != nil }
+
+// Of returns the groups of the list of a stream under a budget, in the order of entries, and the end of the discovery
+// that it is of; nil if there was none.
+func (l *Lists) Of(budget, stream string, r Rules) (groups []string, of *record.Second, err error) {
+	f, may, err := l.under(budget, stream, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	groups = f.list(r, may)
+	if r.Other != "" {
+		groups = append(groups, r.Other)
+	}
+	if f.end != 0 {
+		of = new(record.Whole(time.Unix(f.end, 0)))
+	}
+	return groups, of, nil
+}
+
+// Last returns the names that come last among those of a user in the period of a row that ends at a moment: those that
+// were on the list as the row's last discovery left it, if they had been found at most half of Keep before this end.
+func (l *Lists) Last(budget, stream, row string, r Rules, end time.Time) map[string]bool {
+	last := map[string]bool{}
+	if f := l.of[listName{budget, stream}]; f != nil && f.source == r.Source {
+		for name, at := range f.rows[row] {
+			if 2*(end.Unix()-at) <= r.Keep {
+				last[name] = true
+			}
+		}
+	}
+	return last
+}
+
+// Listed is a name on a list, for those who show it.
+type Listed struct {
+	Name string
+	// Until is when it leaves the list unless it is found again. Of a name that is always listed it is zero.
+	Until time.Time
+	// Value is the largest count that a row has found within Keep; 0 for a name that is always listed.
+	Value int64
+}
+
+// Show lists the names of a list, with what is known of each.
+func (l *Lists) Show(budget, stream string, r Rules) ([]Listed, error) {
+	f, may, err := l.under(budget, stream, r)
+	if err != nil {
+		return nil, err
+	}
+	var all []Listed
+	for _, name := range f.list(r, may) {
+		one := Listed{Name: name}
+		if _, always := slices.BinarySearch(r.Always, name); !always {
+			last, value := f.lately(name, r.Keep)
+			one.Until, one.Value = time.Unix(last+r.Keep, 0).UTC(), value
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// under returns what is known of a list under some rules.
+func (l *Lists) under(budget, stream string, r Rules) (*found, func(string) bool, error) {
+	f := l.of[listName{budget, stream}]
+	if f == nil || f.source != r.Source {
+		f = &found{}
+	}
+	match, err := l.match(r.Match)
+	return f, func(name string) bool { return r.may(name, match) }, err
+}
+
+func (l *Lists) match(text string) (*regexp.Regexp, error) {
+	if text == "" || l.matches[text] != nil {
+		return l.matches[text], nil
+	}
+	match, err := regexp.Compile(text)
+	if err == nil {
+		l.matches[text] = match
+	}
+	return match, err
+}
+
+// may reports whether a name can be found.
+func (r Rules) may(name string, match *regexp.Regexp) bool {
+	_, always := slices.BinarySearch(r.Always, name)
+	_, except := slices.BinarySearch(r.Except, name)
+	return !always && !except && name != r.Other && (match == nil || match.MatchString(name))
+}
+
+// lately returns when a name was last found, and the largest count of a row, within keep of the last discovery. last is
+// 0 if it was not found.
+func (f *found) lately(name string, keep int64) (last, value int64) {
+	for _, x := range f.names[name] {
+		if x.end+keep > f.end {
+			last, value = max(last, x.end), max(value, x.value)
+		}
+	}
+	return last, value
+}
+
+// list returns the names on the list, sorted by bytes, without Other.
+func (f *found) list(r Rules, may func(string) bool) []string {
+	var all []Finding
+	for name := range f.names {
+		if last, value := f.lately(name, r.Keep); last != 0 && may(name) {
+			all = append(all, Finding{name, value})
+		}
+	}
+	all = Largest(all, r.Max)
+	names := slices.Clone(r.Always)
+	for _, x := range all {
+		names = append(names, x.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Largest returns the findings with the largest counts, at most so many, and no more than an entry can hold. Of equal
+// ones the lesser name comes first.
+func Largest(all []Finding, most int64) []Finding {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(y.Value, x.Value), strings.Compare(x.Name, y.Name))
+	})
+	bytes := 0
+	for i, x := range all {
+		text, _ := json.Marshal(x.Name) // a text never fails
+		if bytes += len(text); int64(i) >= most || bytes > mostNames {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// Add adds what the next entry found.
+func (l *Lists) Add(e Entry) error {
+	if e.Discovery == nil {
+		return nil
+	}
+	f, _, err := l.after(e)
+	if err == nil {
+		l.of[listName{e.Budget, e.Stream}] = f
+	}
+	return err
+}
+
+// Settle fills in what the list becomes by what a discovery found. The entry is not added.
+func (l *Lists) Settle(e *Entry) error {
+	f, before, err := l.after(*e)
+	if err != nil {
+		return err
+	}
+	d := e.Discovery
+	d.Joined, d.Left, d.Listed = without(f.listed, before), without(before, f.listed), int64(len(f.listed))
+	d.Unlisted = nil
+	for _, x := range d.Found {
+		if _, listed := slices.BinarySearch(f.listed, x.Name); !listed {
+			d.Unlisted = append(d.Unlisted, x.Name)
+		}
+	}
+	return nil
+}
+
+// after returns what is known after a discovery, and the list before it. What is known before is not changed.
+func (l *Lists) after(e Entry) (*found, []string, error) {
+	d := e.Discovery
+	old, may, err := l.under(e.Budget, e.Stream, d.Rules)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: match: %w", e.Name(), err)
+	}
+	before := old.listed
+	if old.end == 0 {
+		before = d.Rules.Always
+	}
+	f := &found{source: d.Rules.Source, end: max(old.end, e.WindowEnd.Unix()), names: map[string]map[string]finding{},
+		rows: maps.Clone(old.rows)}
+	for name, rows := range old.names {
+		f.names[name] = maps.Clone(rows)
+	}
+	for _, x := range d.Found {
+		if !may(x.Name) {
+			continue
+		}
+		if f.names[x.Name] == nil {
+			f.names[x.Name] = map[string]finding{}
+		}
+		f.names[x.Name][e.Row] = finding{e.WindowEnd.Unix(), x.Value}
+	}
+	f.listed = f.list(d.Rules, may)
+	last := map[string]int64{}
+	for name, rows := range f.names {
+		maps.DeleteFunc(rows, func(_ string, x finding) bool { return x.end+d.Rules.Keep <= f.end })
+		if _, listed := slices.BinarySearch(f.listed, name); !listed || len(rows) == 0 || !may(name) {
+			delete(f.names, name)
+			continue
+		}
+		last[name], _ = f.lately(name, d.Rules.Keep)
+	}
+	if f.rows == nil {
+		f.rows = map[string]map[string]int64{}
+	}
+	f.rows[e.Row] = last
+	for name, row := range f.rows { // also of rows that the stream no longer has
+		row = maps.Clone(row)
+		maps.DeleteFunc(row, func(_ string, at int64) bool { return at+d.Rules.Keep <= f.end })
+		if f.rows[name] = row; len(row) == 0 {
+			delete(f.rows, name)
+		}
+	}
+	return f, before, nil
+}
+
+// without returns the names of x that are not in y. Both are sorted.
+func without(x, y []string) (left []string) {
+	for _, name := range x {
+		if _, in := slices.BinarySearch(y, name); !in {
+			left = append(left, name)
+		}
+	}
+	return left
+}
