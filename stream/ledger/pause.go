@@ -46,8 +46,8 @@ type Pause struct {
 	Until *time.Time
 }
 
-// Paused returns the pause of a step that a settled entry withholds, or false if it does not. The entry is not added
-// yet.
+// Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry is added: what it
+// ends returns too.
 func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false

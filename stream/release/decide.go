@@ -176,7 +176,6 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 		return e, err
 	}
-	d.charges.tell(e)
 	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
 	e.IncompleteIn = state.Incomplete
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {

@@ -120,3 +120,25 @@ func TestAPauseIsToldOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestAPauseOfALostTotalEndsAsTold: the entry that ends a lost total may not be able to pay for another one. The
+// log says until when, although what returns then is what this very entry ends.
+func TestAPauseOfALostTotalEndsAsTold(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", "1500").Replace(daily)), zap.New(core))
+	for hour := range 30 {
+		if hour == 5 {
+			d.walks.totals[0].lose()
+		}
+		e := d.next(nil)
+		if looks := hour < 5 || hour >= 29; e.Steps[0].Looks() != looks {
+			t.Errorf("hour %d: the total has the reason %q", hour, e.Steps[0].Reason)
+		}
+	}
+	// It has ended with the window until 06:00.
+	if got, want := about(logs), []string{
+		"WARN stream s: budget s cannot pay for another instance of running total today; it is withheld until 2026-01-02 " +
+			"06:00:00", "INFO stream s: running total today is published again"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
