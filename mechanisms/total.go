@@ -49,6 +49,14 @@ func TotalMechanisms() []string { return []string{treeTotal, squareRootTotal} }
 // TotalStatistics lists the statistics that have totals.
 func TotalStatistics() []Statistic { return []Statistic{Count, Sum} }
 
+// Unit returns the unit of the total of values in a unit. A count in which users count in several windows counts visits.
+func (q TotalQuery) Unit(of string) string {
+	if q.Statistic == Count && q.MaxTotal != nil && q.MaxTotal.GreaterThan(decimal.NewFromInt(1)) {
+		return "visits"
+	}
+	return q.Statistic.Unit(of)
+}
+
 func (q TotalQuery) tooMany() bool { return q.Groups > mostDraws/max(1, q.Longest) }
 
 // Total is a running total: what one value of a user adds, and the strategy by which the sums are published.

@@ -17,9 +17,9 @@ func TestPlanOfTotals(t *testing.T) {
 	}{
 		{[]string{"--every", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight", "usually 96 each day",
 			"± 15 users", "± 21 users", "± 24 users", "± 25 users"}},
-		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.2 ", "± 20 users"}},
+		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users", "more than 20 users"}},
 		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"}, []string{"in at most 5 windows",
-			"usually 24 each day"}},
+			"usually 24 each day", "visits"}},
 		{append(bounds, "--above", "80", "--every", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
 		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"), []string{"adds up values", "± 7345"}},
 	} {
@@ -37,6 +37,8 @@ func TestPlanOfTotals(t *testing.T) {
 		{[]string{"--since", "noon"}, "--since noon; want hour, midnight, monday or month"},
 		{[]string{"--since", "hour", "--every", "7m", "--update", "15m"}, "want at least 1s, and a multiple of --every up to 1h"},
 		{[]string{"--since", "midnight", "--error", "0.1"}, "--error 0.1 is out of reach"},
+		{[]string{"--since", "midnight", "--error", "2%"}, "--error 2% with --since; want a number of users, such as 20"},
+		{[]string{"--since", "midnight", "--statistic", "median"}, "--statistic median; want --statistic count or sum"},
 		{[]string{"--since", "midnight", "--statistic", "sum"}, "--since without --lower, --upper and --step"},
 		{[]string{"--since", "midnight", "--watch", "users_below: 5"}, "--since with --watch"},
 		{[]string{"--update", "1h"}, "--max-total or --update without --since"},

@@ -45,7 +45,7 @@ func (t *Total) Step() Step {
 func (t *Total) Series(unit string) record.Series {
 	p := t.Mechanism.Promise()
 	return record.Series{Name: t.Name, Statistic: string(t.Query.Statistic), Mechanism: t.Mechanism.Name(),
-		Unit: t.Query.Statistic.Unit(unit), Epsilon: p.Epsilon, Delta: p.Delta}
+		Unit: t.Query.Unit(unit), Epsilon: p.Epsilon, Delta: p.Delta}
 }
 
 // Allowance returns the rule by which users count in a period.

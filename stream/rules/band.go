@@ -101,6 +101,6 @@ func totalAlert(s *config.Stream, of *config.Total, t Threshold) (rule, string, 
 	}
 	b := band{miss: 0.05, known: nominal, basis: fmt.Sprintf("the published error of the total with ε %s in each %s",
 		of.Query.Epsilon, of.Calendar.Unit.Noun())}
-	unit := of.Query.Statistic.Unit(s.Unit)
+	unit := of.Query.Unit(s.Unit)
 	return alertOf(s, t, b, of.Update, strings.TrimSpace(t.Value.String()+" "+unit))
 }

@@ -51,7 +51,7 @@ var totalForm = form.Form{
 		Meaning: "the time from one value to the next, a multiple of `window.every`. Fewer values are more exact",
 		Value:   form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
 	{Name: "max_total", Absent: "1 for a count; a sum needs it", Only: since, Example: "5",
-		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count. Of a " +
+		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count; above 1 its unit is `visits`. Of a " +
 			"sum: an amount, of either sign. The noise is proportional to it",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
 			func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
@@ -59,15 +59,14 @@ var totalForm = form.Form{
 
 // checkTotal refuses keys of a total that do not go together.
 func (r *releaseNode) checkTotal() {
-	for _, key := range []string{"clip", "interval"} {
-		if v, given := r.Values[key]; given && r.since != "" {
-			v.Refuse("given, but since is %s; want one of the two", r.since)
-			r.sound = false
-		}
+	if v, given := r.Values["clip"]; given && r.since != "" && r.Query.Statistic == mechanisms.Sum { // others have none
+		v.Refuse("given, but since is %s; want one of the two", r.since)
+		r.sound = false
 	}
 	_, rolled := r.Values["rollup"]
 	may := slices.Contains(zoned.Is, string(r.Query.Statistic)) // others have no zone at all, which was said
-	if v, given := r.Values["zone"]; given && may && r.since == "" && !rolled {
+	_, asked := r.Values["since"] // what it says may be wrong, which was said
+	if v, given := r.Values["zone"]; given && may && !asked && !rolled {
 		want := "since: " + form.List(units(), "or")
 		if r.Query.Statistic == mechanisms.Histogram {
 			want = "a rollup of whole days, such as rollup: [1d]"

@@ -64,6 +64,17 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// A count of users who count several times has another unit than one of users.
+func TestUnitsOfTotals(t *testing.T) {
+	for text, want := range map[string]string{today: "users", revenue: "ms",
+		strings.Replace(today, "zone", "max_total: 1, zone", 1): "users",
+		strings.Replace(today, "zone", "max_total: 5, zone", 1): "visits"} {
+		if got := parse(t, withTotals(text)).Streams[0].Totals[0].Series("ms").Unit; got != want {
+			t.Errorf("%s is in %s, want %s", text, got, want)
+		}
+	}
+}
+
 // In UTC a day has 24 hours, so that 24 hours touch two. A stream may have nothing but totals.
 func TestOnlyTotals(t *testing.T) {
 	text := strings.NewReplacer("      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}\n", "",
@@ -135,6 +146,8 @@ func TestWrongTotals(t *testing.T) {
 		{"statistic: count, since", "statistic: sum, max_total: 0.5, since",
 			"releases[today].max_total: 0.5; want a multiple of 1, the unit of sums"},
 		{"statistic: count, since", "statistic: sum, max_total: 5, clip: none, since", "releases[today].clip: given, but since is"},
+		{"statistic: count, since", "statistic: count, interval: 0.9, since", "releases[today].interval: count has no interval"},
+		{"statistic: count, since", "statistic: count, clip: none, since", "releases[today].clip: count has no clip"},
 		{"statistic: count, since", "statistic: sum, max_total: 5, above: 3, since", "releases[today].above: sum has no above"},
 		{"statistic: count, since", "statistic: count, mechanism: geometric, since",
 			"releases[today].mechanism: \"geometric\"; want one of those of totals: tree or square_root"},
@@ -146,8 +159,10 @@ func TestWrongTotals(t *testing.T) {
 		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods without end"},
 	} {
 		text := strings.Replace(withTotals(today), c.old, c.new, 1)
-		if _, err := File("s.yaml", []byte(text), noVariables); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s → %s:\n%v\nwant %q", c.old, c.new, err, c.want)
+		key, _, _ := strings.Cut(c.want, ": ")
+		_, err := File("s.yaml", []byte(text), noVariables)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), key+": ") > 1 {
+			t.Errorf("%s → %s:\n%v\nwant %q in one line", c.old, c.new, err, c.want)
 		}
 	}
 }

@@ -123,7 +123,7 @@ export function band(figure) {
     return { low: Math.min(value, smoothed.low), high: Math.max(value, smoothed.high), what: "with what earlier windows say, 90 %" };
   }
   if (error !== null) {
-    const low = figure.unit === "users" ? Math.max(0, value - error) : value - error;
+    const low = counts(figure.statistic) ? Math.max(0, value - error) : value - error;
     return { low, high: value + error, what: "noise, 95 %", even: true };
   }
   return null;

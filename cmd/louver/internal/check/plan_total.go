@@ -21,7 +21,7 @@ import (
 
 // planTotalFlags say what running total to forecast.
 type planTotalFlags struct {
-	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one that --error needs."`
+	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
 	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"What one user adds in a period at most: windows of a count, an amount of a sum."`
 	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --every."`
 }
@@ -39,7 +39,14 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		return cli.UsageError(err)
 	}
 	var plans []plannedTotal
-	for _, epsilon := range c.totalEpsilons(q) {
+	var wanted decimal.Decimal
+	if c.Error != "" {
+		if wanted, err = decimal.NewFromString(c.Error); err != nil || !wanted.IsPositive() {
+			return cli.UsageError(fmt.Errorf("--error %s with --since; want a number of %s, such as 20", c.Error,
+				cmp.Or(q.Unit(""), "the values' unit")))
+		}
+	}
+	for _, epsilon := range c.totalEpsilons(q, wanted) {
 		q.Epsilon = epsilon
 		m, err := mechanisms.NewTotal(q)
 		if err != nil {
@@ -74,10 +81,7 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 		return q, fmt.Errorf("--every %s, --update %s; want at least 1s, and a multiple of --every up to %s",
 			config.Duration(c.Every), config.Duration(update), config.Duration(unit.Nominal()))
 	}
-	if c.Statistic == string(mechanisms.Median) { // the default of other plans
-		c.Statistic = string(mechanisms.Count)
-	}
-	asked, err := c.Query()
+	asked, err := c.TotalQuery()
 	if err != nil {
 		return q, err
 	}
@@ -99,8 +103,9 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	return q, err
 }
 
-// totalEpsilons lists the ε to forecast: those of the flags, or several.
-func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery) []decimal.Decimal {
+// totalEpsilons lists the ε to forecast: those of the flags, or several. wanted is the error that no value of the period
+// may exceed, if the flags name one.
+func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery, wanted decimal.Decimal) []decimal.Decimal {
 	switch {
 	case c.Epsilon != nil:
 		return []decimal.Decimal{c.Epsilon.Decimal}
@@ -108,16 +113,12 @@ func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery) []decimal.Decimal {
 		return []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.NewFromInt(1),
 			decimal.NewFromInt(2)}
 	}
-	wanted, err := decimal.NewFromString(c.Error)
-	if err != nil {
-		return nil
-	}
 	const least, digits = 10, 90 // two digits, from 0.0010 to 99
 	epsilon := func(i int) decimal.Decimal { return decimal.New(int64(least+i%digits), int32(i/digits)-4) }
 	i := sort.Search(5*digits, func(i int) bool {
 		q.Epsilon = epsilon(i)
 		m, err := mechanisms.NewTotal(q)
-		return err == nil && m.Scale.Length(m.Error95(q.Leaves)).LessThanOrEqual(wanted)
+		return err == nil && m.Scale.Length(worstError(q.Leaves, m)).LessThanOrEqual(wanted)
 	})
 	if i == 5*digits {
 		return nil
@@ -127,7 +128,7 @@ func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery) []decimal.Decimal {
 
 func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans []plannedTotal) error {
 	var out bytes.Buffer
-	unit, noun := q.Statistic.Unit(""), period.Unit(c.Since).Noun()
+	unit, noun := q.Unit(""), period.Unit(c.Since).Noun()
 	of := config.Total{Query: q}
 	fmt.Fprintf(&out, "a total that %s, %s, with a value every %s: usually %d each %s\n", totalText(&of, ""),
 		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Every)), q.Leaves, noun)
@@ -139,9 +140,13 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 		}
 		rows = append(rows, row)
 	}
-	head := []string{"ε in each " + noun, "error after a quarter", "after half", "at the end", "at most"}
+	head := []string{"ε in each " + noun, "error after a quarter", "after half", "at the end", "never more than"}
 	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
 		return err
+	}
+	if c.Error != "" && c.Epsilon == nil {
+		fmt.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",
+			cli.WithUnit(c.Error, unit))
 	}
 	_, err := io.WriteString(app.Out, app.Fold(out.String()))
 	return err

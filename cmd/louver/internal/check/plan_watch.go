@@ -32,7 +32,7 @@ type plannedWatch struct {
 // planWatch forecasts a watch.
 func (c *PlanCommand) planWatch(app *cli.App) error {
 	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
-		"--shape": c.Shape != "", "--mechanism": c.Mechanism != "", "--statistic": c.Statistic != string(mechanisms.Median)} {
+		"--shape": c.Shape != "", "--mechanism": c.Mechanism != "", "--statistic": c.Statistic != ""} {
 		if given {
 			return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
 		}

@@ -57,7 +57,7 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 		Since: string(t.Calendar.Unit), Zone: t.Zone, Update: config.Duration(t.Update), Leaves: t.Query.Leaves,
 		AtMost: t.AtMost, Errors: errorsOf(t.Query.Leaves, m), each: cost.Of(limit, t.Price()),
 		worst: cost.Of(limit, t.Step().Most()), per: config.Period(limit.Per), what: totalText(t, s.Unit),
-		unit: t.Query.Statistic.Unit(s.Unit)}
+		unit: t.Query.Unit(s.Unit)}
 	if t.Query.MaxTotal != nil {
 		x.MaxTotal = new(cli.NewFigure(*t.Query.MaxTotal))
 	}
@@ -75,12 +75,17 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 // errorsOf forecasts the errors of a total whose period has so many leaves.
 func errorsOf(leaves int64, m *mechanisms.Total) totalErrors {
 	after := func(leaf int64) int64 { return m.Error95(max(1, leaf)) }
-	most := int64(0)
-	for leaf := range leaves {
-		most = max(most, after(leaf+1))
-	}
 	figure := func(n int64) cli.Figure { return cli.NewFigure(m.Scale.Length(n)) }
-	return totalErrors{figure(after(leaves / 4)), figure(after(leaves / 2)), figure(after(leaves)), figure(most)}
+	return totalErrors{figure(after(leaves / 4)), figure(after(leaves / 2)), figure(after(leaves)),
+		figure(worstError(leaves, m))}
+}
+
+// worstError is the largest 95 % error of a total in a period of so many leaves, in steps of its scale.
+func worstError(leaves int64, m *mechanisms.Total) (most int64) {
+	for leaf := range leaves {
+		most = max(most, m.Error95(leaf+1))
+	}
+	return most
 }
 
 // text writes the errors.

@@ -137,6 +137,7 @@ func lineError(err error) error {
 	}
 	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
 		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")
+		words = strings.TrimSuffix(words, ",") // "" is what an absent flag has
 		if strings.HasPrefix(what, "<") && command != nil {
 			what = command.Name
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,7 +18,7 @@ import (
 
 // QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
 type QueryFlags struct {
-	Statistic string `default:"median" enum:"${statistics}" group:"what" placeholder:"NAME" help:"${statistic_series}."`
+	Statistic string `default:"" enum:"${statistics}," group:"what" placeholder:"NAME" help:"${statistic_series}. Absent: median, or with --since count."`
 	Mechanism string `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
 	kong.Plugins
 
@@ -129,8 +130,21 @@ func (n *Number) UnmarshalText(text []byte) (err error) {
 
 // Query returns what the flags ask for. The command adds the grid and ε.
 func (f QueryFlags) Query() (mechanisms.Query, error) {
-	q := mechanisms.Query{Statistic: mechanisms.Statistic(f.Statistic), Mechanism: f.Mechanism, Prior: f.Prior,
-		ExpectedUsers: f.ExpectedUsers}
+	return f.query(cmp.Or(mechanisms.Statistic(f.Statistic), mechanisms.Median))
+}
+
+// TotalQuery is Query for a running total, which is one of users where the flags name no statistic.
+func (f QueryFlags) TotalQuery() (mechanisms.Query, error) {
+	statistic := cmp.Or(mechanisms.Statistic(f.Statistic), mechanisms.Count)
+	if totals := mechanisms.TotalStatistics(); !slices.Contains(totals, statistic) {
+		return mechanisms.Query{}, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics have no "+
+			"running total", statistic, english.WordSeries(statisticNames(totals), "or"))
+	}
+	return f.query(statistic)
+}
+
+func (f QueryFlags) query(statistic mechanisms.Statistic) (mechanisms.Query, error) {
+	q := mechanisms.Query{Statistic: statistic, Mechanism: f.Mechanism, Prior: f.Prior, ExpectedUsers: f.ExpectedUsers}
 	set := map[string]bool{}
 	for _, p := range mechanisms.Parameters() {
 		v, given := f.Given(p)

@@ -14,8 +14,8 @@ func Plural[N int | int64](n N, noun string) string {
 
 // WithUnit writes a figure with its unit: 812 ms, 2 users, 1 user.
 func WithUnit(figure, unit string) string {
-	if figure == "1" && unit == "users" {
-		unit = "user"
+	if figure == "1" && (unit == "users" || unit == "visits") {
+		unit = strings.TrimSuffix(unit, "s")
 	}
 	return strings.TrimSpace(figure + " " + unit)
 }

@@ -100,10 +100,7 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	}
 	s.Start, s.End = of.PeriodAt(at, c.Window)
 	up := func(d time.Duration) int64 { return int64((d + of.Update - 1) / of.Update) }
-	if c.Statistic == string(mechanisms.Median) { // the default of other releases
-		c.Statistic = string(mechanisms.Count)
-	}
-	asked, err := c.Query()
+	asked, err := c.TotalQuery()
 	if err != nil {
 		return nil, s, err
 	}

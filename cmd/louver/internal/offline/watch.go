@@ -80,7 +80,7 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 			return nil, s, fmt.Errorf("--watch without %s; want %s", f.flag, f.want)
 		}
 	}
-	if c.Statistic != string(mechanisms.Median) || c.Mechanism != "" || c.Repeat != 1 {
+	if c.Statistic != "" || c.Mechanism != "" || c.Repeat != 1 {
 		return nil, s, fmt.Errorf("--watch with --statistic, --mechanism or --repeat; want it without them")
 	}
 	for _, p := range mechanisms.Parameters() {
