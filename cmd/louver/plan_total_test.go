@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/clitest"
 )
 
 // TestPlanOfTotals forecasts totals from flags alone: a day of quarters of an hour is off by 24 users at ε 1.
@@ -73,6 +75,42 @@ streams:
 		"97.7 KiB if the same 2000 users"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s%s", want, got.out, got.err)
+		}
+	}
+}
+
+// TestCheckOfTotalsThatAreWithheld: a budget that may withhold pays for some periods. How many, check says.
+func TestCheckOfTotalsThatAreWithheld(t *testing.T) {
+	t.Parallel()
+	const hourly = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    window: {size: 10s, grace: 2s}
+    releases:
+      - {name: hourly, statistic: count, since: hour, epsilon: 0.4}
+    output: {topic: out}
+    on_exhausted: withhold
+    budget: {epsilon: 1, per: 24h}
+`
+	const watch = "    watches: [{name: few, users_below: 500, epsilon: 0.2, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, " +
+		"at_most: 7}]\n    output:"
+	for _, c := range []struct{ old, new, want string }{
+		{"", "", "  pays for 2 of 25 periods of hourly in any 24h, and withholds what it cannot pay for\n"},
+		{"0.4}", "0.4}\n      - {name: users, statistic: count, epsilon: 0.001}",
+			"  pays for 2 of 25 periods of hourly in any 24h, if nothing else is charged, and withholds"},
+		{"    output:", watch, "  pays for 2 of 25 periods of hourly and 5 of 7 instances of few in any 24h, if nothing else is"},
+		{"24h", "forever", "  pays for 2 periods of hourly in all, and withholds what it cannot pay for\n"},
+		{"epsilon: 0.4", "epsilon: 0.04", "  lasts for ever\n"},
+		{"0.4}", "0.04}\n      - {name: users, statistic: count, epsilon: 0.001}",
+			"  pays for no window beside the running totals at their most, and withholds what it cannot pay for\n"},
+		{"0.4}", "0.038}\n      - {name: users, statistic: count, epsilon: 0.001}",
+			"  lasts 8m30s: it pays for 50 windows beside the running totals at their most and withholds those"},
+	} {
+		file := clitest.File(t, "s.yaml", strings.Replace(hourly, c.old, c.new, 1))
+		if got := commandLine(t, "", "check", file); !strings.Contains(got.out, c.want) {
+			t.Errorf("%s → %s: %q is missing in\n%s%s", c.old, c.new, c.want, got.out, got.err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -50,11 +51,26 @@ func (s *Stream) priceWithDelta() []budget.Item {
 	return items
 }
 
+// stepPriceWithDelta is StepPrice as priceWithDelta is Price.
+func (s *Stream) stepPriceWithDelta() []budget.Item {
+	with := *s
+	with.Totals = slices.Clone(s.Totals)
+	for i := range with.Totals {
+		t := &with.Totals[i]
+		t.Query.ZCDP = true
+		if m, err := mechanisms.NewTotal(t.Query); err == nil {
+			t.Mechanism = m
+		}
+	}
+	return with.StepPrice()
+}
+
 // Cost returns what the loss of one person through the stream depends on. now is the start of a stream with start: now.
 func (s *Stream) Cost(now time.Time) cost.Stream {
 	w := s.Window
-	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.StepPrice(), Schedule: budget.Schedule{
-		Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()}}
+	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.StepPrice(),
+		Endless: len(s.Totals) > 0 && s.Budget != nil && s.Budget.Per == 0 && w.End == 0, Schedule: budget.Schedule{
+			Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()}}
 	if s.MaxWindows != nil {
 		of.MaxWindows = &s.MaxWindows.By
 	}
@@ -64,7 +80,7 @@ func (s *Stream) Cost(now time.Time) cost.Stream {
 // CostWithDelta is Cost as it would be if the budget had a δ.
 func (s *Stream) CostWithDelta(now time.Time) cost.Stream {
 	of := s.Cost(now)
-	of.Items = s.priceWithDelta()
+	of.Items, of.Watches = s.priceWithDelta(), s.stepPriceWithDelta()
 	return of
 }
 

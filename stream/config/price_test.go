@@ -65,3 +65,24 @@ func TestCapsSayTheMost(t *testing.T) {
 		t.Errorf("under a limit of 1 a stretch costs %s; want 3", lost.Epsilon)
 	}
 }
+
+// What a budget would need with a δ is what it needs once it has one: totals are then drawn by another mechanism.
+func TestTotalsWithADelta(t *testing.T) {
+	const hourly = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: $key, value: $value}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1m, grace: 0s}
+    releases: [{name: hourly, statistic: count, since: hour, epsilon: 0.4}]
+    output: {topic: out}
+    budget: {epsilon: 60, per: 24h}
+`
+	now := time.Now()
+	pure, with := read(t, hourly), read(t, strings.Replace(hourly, "per: 24h", "delta: 0.000000001, per: 24h", 1))
+	said := (&config.File{Streams: []*config.Stream{pure}}).PayerWithDelta(pure.Budget, now).Needs()
+	is := (&config.File{Streams: []*config.Stream{with}}).Payer(with.Budget, now).Needs()
+	if !said.Epsilon.Equal(is.Epsilon) || said.Epsilon.IsZero() {
+		t.Errorf("it would need ε %s, and needs ε %s", said.Epsilon, is.Epsilon)
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"sort"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -80,6 +81,14 @@ type Step struct {
 
 // Most returns what a period of the budget counts at most.
 func (s Step) Most() []budget.Item { return append(budget.Times(s.Price, s.AtMost), s.First...) }
+
+// Paid returns how many of AtMost instances a limit pays for in a period of the budget if nothing else is charged.
+func (s Step) Paid(limit budget.Limit) int64 {
+	account := budget.NewAccount(limit)
+	return int64(sort.Search(int(s.AtMost), func(n int) bool {
+		return !account.Fits(budget.Charge{Items: append(budget.Times(s.Price, int64(n+1)), s.First...)})
+	}))
+}
 
 func (l *Lasting) step(what string, price, first []budget.Item) Step {
 	return Step{l.Name, what, l.Definition, l.AtMost, price, first}

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -24,12 +25,12 @@ func (p Payer) Lost(s Stream, windows int64) Loss { return Of(p.Limit, s.window(
 
 // Needs returns what the schedules and the watches cost in any period if nothing is withheld, as the books of a budget
 // of just that ε and this δ add it up: such a budget pays for everything. It is Unbounded if the budget is for ever and
-// a schedule is endless.
+// a schedule or its totals are endless.
 func (p Payer) Needs() Loss {
 	var items []budget.Item
 	for _, s := range p.Streams {
 		n, bounded := s.Most(p.Per)
-		if !bounded {
+		if !bounded || s.Endless {
 			return Loss{Spending: budget.Spending{Unbounded: true}}
 		}
 		items = append(append(items, s.window(n)...), s.Watches...)
@@ -69,13 +70,25 @@ func (p Payer) Saved(with Payer) (needs Loss, ok bool) {
 		needs.Epsilon.LessThan(before.Epsilon.Mul(decimal.New(9, -1)))
 }
 
-// Watching returns what the watches and the releases on change cost in a period at most.
+// Watching returns what the watches, the releases on change and the running totals cost in a period at most.
 func (p Payer) Watching() Loss {
-	var items []budget.Item
+	if slices.ContainsFunc(p.Streams, func(s Stream) bool { return s.Endless }) {
+		return Loss{Spending: budget.Spending{Unbounded: true}}
+	}
+	return Of(p.Limit, p.watches())
+}
+
+// PaysWatches reports whether the budget could pay for all of these if it had nothing else to pay for.
+func (p Payer) PaysWatches() bool {
+	items := p.watches()
+	return len(items) == 0 || budget.NewAccount(p.Limit).Fits(budget.Charge{Items: items})
+}
+
+func (p Payer) watches() (items []budget.Item) {
 	for _, s := range p.Streams {
 		items = append(items, s.Watches...)
 	}
-	return Of(p.Limit, items)
+	return items
 }
 
 // Event returns into how many windows of one of the streams an event falls at most, of how many windows it changes the

@@ -17,8 +17,10 @@ type Stream struct {
 	Topic string
 	// MaxWindows says in which windows a person counts; nil: in all.
 	MaxWindows *windows.CapRule
-	// Watches are what a period of the budget counts at most for watches and releases on change.
+	// Watches are what a period of the budget counts at most for watches, releases on change and running totals. Endless
+	// says that there is no such amount: the budget is for ever, and periods of totals begin for ever.
 	Watches []budget.Item
+	Endless bool
 }
 
 // Ended is a stream of a topic that has no windows any more.

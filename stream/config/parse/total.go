@@ -65,7 +65,7 @@ func (r *releaseNode) checkTotal() {
 	}
 	_, rolled := r.Values["rollup"]
 	may := slices.Contains(zoned.Is, string(r.Query.Statistic)) // others have no zone at all, which was said
-	_, asked := r.Values["since"] // what it says may be wrong, which was said
+	_, asked := r.Values["since"]                               // what it says may be wrong, which was said
 	if v, given := r.Values["zone"]; given && may && !asked && !rolled {
 		want := "since: " + form.List(units(), "or")
 		if r.Query.Statistic == mechanisms.Histogram {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/inspect"
@@ -36,10 +38,22 @@ type budgetReport struct {
 	Touched        *int64       `json:"windows_per_stretch"` // nil if there is no period
 	StretchEpsilon *cli.Figure  `json:"epsilon_per_stretch"`
 	StretchDelta   *cli.Figure  `json:"delta_per_stretch"`
+	Unpaid         []stepReport `json:"unpaid,omitempty"` // not empty: the budget cannot pay for all of them
 
 	besides               string // names the watches and the releases on change
+	windowed              bool   // windows cost something too
 	later                 bool   // a stretch changes later windows beside those that overlap it
 	limit, needs, stretch cost.Loss
+}
+
+// stepReport says for how many instances of a watch, or periods of a total, a budget pays if nothing else is charged.
+type stepReport struct {
+	Stream  string `json:"stream"`
+	Release string `json:"release"`
+	Paid    int64  `json:"paid"`
+	AtMost  int64  `json:"at_most"`
+
+	what string
 }
 
 // deltaReport is what the schedules of a budget would want with a δ.
@@ -66,6 +80,7 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 			inPeriod += n
 		}
 		inDay += pays.Streams[i].Counts(day)
+		x.windowed = x.windowed || len(pays.Streams[i].Items) > 0
 	}
 	x.besides = config.Besides(streams...)
 	x.Period, x.Day = new(newLossReport(pays.InAnyPeriod(), inPeriod)), new(newLossReport(pays.InAnyDay(), inDay))
@@ -83,8 +98,22 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 		x.Touched, x.stretch, x.later = &touched, lost, later
 		x.StretchEpsilon, x.StretchDelta = new(cli.NewFigure(lost.Epsilon)), new(cli.NewFigure(lost.Delta))
 	}
-	x.lasts(pays.Runway(), streams, now)
+	if !pays.PaysWatches() {
+		x.Unpaid = unpaid(b, streams)
+	} else {
+		x.lasts(pays.Runway(), streams, now)
+	}
 	return x
+}
+
+// unpaid says how far a budget pays for what its streams have beside their windows, where it cannot pay for all of it.
+func unpaid(b *config.Budget, streams []*config.Stream) (all []stepReport) {
+	for _, s := range streams {
+		for _, x := range s.Steps() {
+			all = append(all, stepReport{s.Name, x.Name, x.Paid(b.Limit), x.AtMost, x.What})
+		}
+	}
+	return all
 }
 
 // lasts says how long the budget pays.
@@ -138,14 +167,47 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	}
 	printOdds(w, "  ", b.Day, inspect.InAnyDay)
 	b.printStretch(w)
-	fmt.Fprintf(w, "  lasts %s", b.Lasts)
+	beside := ""
+	if b.besides != "" {
+		beside = " beside the " + b.besides + " at their most"
+	}
 	switch {
+	case b.Unpaid != nil:
+		b.printUnpaid(w)
+	case b.ExhaustedAt != nil && b.Windows == 0:
+		fmt.Fprintf(w, "  pays for no window%s, and withholds what it cannot pay for", beside)
 	case b.ExhaustedAt != nil:
-		fmt.Fprintf(w, ": it pays for %s and withholds those that it cannot pay for", cli.Plural(b.Windows, "window"))
+		fmt.Fprintf(w, "  lasts %s: it pays for %s%s and withholds those that it cannot pay for", b.Lasts,
+			cli.Plural(b.Windows, "window"), beside)
 	case !b.Pays:
-		fmt.Fprint(w, ", and then withholds the windows that it cannot pay for")
+		fmt.Fprintf(w, "  lasts %s, and then withholds the windows that it cannot pay for", b.Lasts)
+	default:
+		fmt.Fprintf(w, "  lasts %s", b.Lasts)
 	}
 	fmt.Fprint(w, "\n\n")
+}
+
+// printUnpaid says for how many periods of totals, and instances of other things, the budget pays.
+func (b *budgetReport) printUnpaid(w *bytes.Buffer) {
+	var paid []string
+	for _, x := range b.Unpaid {
+		what, of, n := "instance", "", x.Paid
+		if x.what == "total" {
+			what = "period"
+		}
+		if b.Per != config.Period(0) { // else there may be any number of them
+			of, n = fmt.Sprintf("%d of ", x.Paid), x.AtMost
+		}
+		paid = append(paid, fmt.Sprintf("%s%s of %s", of, cli.Plural(n, what), x.Release))
+	}
+	when, alone := " in any "+b.Per, ""
+	if b.Per == config.Period(0) {
+		when = " in all"
+	}
+	if len(paid) > 1 || b.windowed {
+		alone = ", if nothing else is charged"
+	}
+	fmt.Fprintf(w, "  pays for %s%s%s, and withholds what it cannot pay for", english.WordSeries(paid, "and"), when, alone)
 }
 
 // printUnchosen says what the windows cost where nobody has chosen a budget yet.

@@ -104,7 +104,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		x.Totals = append(x.Totals, describeTotal(s, &s.Totals[i], public.Users))
 	}
 	if len(s.Steps()) > 0 {
-		x.watches = cost.Of(pays.Limit, of.Watches)
+		x.watches = cost.Payer{Limit: pays.Limit, Streams: []cost.Stream{of}}.Watching()
 		x.WatchEpsilon = inspect.EpsilonOf(x.watches)
 	}
 	x.describeDay(s, pays, now)
@@ -234,7 +234,10 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  one event falls into up to %d windows,%s which cost its user at most %s\n",
 			s.Overlap, later, s.event)
 	}
-	if s.besides != "" {
+	switch {
+	case s.besides != "" && s.watches.Unbounded:
+		fmt.Fprintf(w, "  its %s cost one user more with each period, beside the windows\n", s.besides)
+	case s.besides != "":
 		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, beside the windows\n",
 			s.besides, s.watches)
 	}
