@@ -27,13 +27,14 @@ type Filter struct {
 	expected    int64     // users
 	bounds      []int64
 	flat        []uint64 // the belief in each cell before anything is published, sums to about 2^32
-	jump        []uint64 // weight of a move by k cells
+	jump        []uint64 // jump[k+C−1] is the weight of a move by k cells
 	deviation   []uint64 // deviation[k+C−1] = |F(k)−α| in Q32, for a release k cells right of the quantile
 	posterior   []uint64 // of the last window, sums to about 2^32
 	state       []uint64 // predicted for the next window, sums to about 2^32
 	mass        []uint64 // the base measure: state and a floor, at least 1, sums to about 2^32
 	likelihood  []uint64 // working memory of Update
-	moved       []uint64 // working memory of Predict
+	moved       []uint64 // working memory of Predict and Update
+	predicted   bool     // nothing was learnt since the last Predict
 }
 
 // Adaptive reports whether the query's draws depend on a base measure and it asks for the adaptive one.
@@ -85,11 +86,12 @@ func NewFilter(q Query) (*Filter, error) {
 func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
 	f := &Filter{p: p, q: q, bounds: bounds, flat: flat}
 	c := f.cells()
-	f.jump, f.deviation = make([]uint64, c), make([]uint64, 2*c-1)
+	f.jump, f.deviation = make([]uint64, 2*c-1), make([]uint64, 2*c-1)
 	f.likelihood, f.moved = make([]uint64, 2*c-1), make([]uint64, c)
 	f.posterior, f.state, f.mass = make([]uint64, c), make([]uint64, c), make([]uint64, c)
-	for k := range f.jump {
-		f.jump[k] = max(1, (1<<30)/uint64(1+2*k*k))
+	for k := range c {
+		weight := max(1, (1<<30)/uint64(1+2*k*k))
+		f.jump[c-1+k], f.jump[c-1-k] = weight, weight
 	}
 	// The data are assumed to be logistic around the quantile, with a scale of 3.5 cells: F = p/(p + (q−p)e^{−k/3.5}).
 	near, far := uint64(p), uint64(q-p)
@@ -109,16 +111,17 @@ func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
 
 func (f *Filter) cells() int { return len(f.bounds) - 1 }
 
-// Predict moves on by one window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
+// Predict moves on to the next window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
 // probability 1/128. The base measure gives 1/16 to the initial belief, which bounds the cost of a wrong belief.
+//
+// Without an Update in between, Predict changes nothing: windows from which nothing is learnt count as one.
 func (f *Filter) Predict() {
-	moved := f.moved
-	clear(moved)
-	for i, p := range f.posterior {
-		for j := range moved {
-			moved[j] += p * f.jump[max(i-j, j-i)] // at most 2^62 in all
-		}
+	if f.predicted {
+		return
 	}
+	f.predicted = true
+	moved := f.moved
+	correlate(moved, f.posterior, f.jump) // at most 2^62 in all
 	normalise(moved)
 	for j, m := range moved {
 		f.state[j] = (254*m + 2*f.flat[j]) >> 8
@@ -176,24 +179,28 @@ func (f *Filter) certainty(users *int64, e *evidence) uint64 {
 // the likelihood is divided by the measure's total for all values.
 func (f *Filter) update(x int64, left, right uint64) {
 	c := f.cells()
-	for k, d := range f.deviation {
-		certainty := left
-		if k >= c {
-			certainty = right
-		}
-		hi, lo := bits.Mul64(certainty, d)
-		f.likelihood[k] = expNeg(min(hi<<48|lo>>16, 1<<40))
-	}
+	f.learn(f.likelihood[:c], f.deviation[:c], left)
+	f.learn(f.likelihood[c:], f.deviation[c:], right)
+	totals := f.moved
+	correlate(totals, f.mass, f.likelihood)
 	r := cellOf(f.bounds, x)
-	for j := range f.posterior {
-		row := f.likelihood[c-1-j : 2*c-1-j]
-		z := uint64(0)
-		for i, m := range f.mass {
-			z += m * row[i]
-		}
-		f.posterior[j] = mulDiv(f.state[j]*row[r], 1<<40, z)
+	for j, z := range totals {
+		f.posterior[j] = mulDiv(f.state[j]*f.likelihood[c-1-j+r], 1<<40, z)
 	}
 	normalise(f.posterior)
+	f.predicted = false
+}
+
+// learn sets the likelihoods of deviations, given the weight of the evidence.
+func (f *Filter) learn(likelihood, deviation []uint64, certainty uint64) {
+	for k, d := range deviation {
+		if k > 0 && d == deviation[k-1] { // far from the quantile they are all the same
+			likelihood[k] = likelihood[k-1]
+			continue
+		}
+		hi, lo := bits.Mul64(certainty, d)
+		likelihood[k] = expNeg(min(hi<<48|lo>>16, 1<<40))
+	}
 }
 
 // Smoothed is an estimate from all releases up to the last one: the value itself if it is credible, else a better
@@ -258,6 +265,39 @@ func cellOf(bounds []int64, x int64) int {
 		return j
 	}
 	return j - 1
+}
+
+// correlate sets out[j] to Σᵢ in[i]·kernel[C−1−j+i], for C numbers in and out and a kernel of 2C−1. Four sums go along
+// the kernel together, so that each number is loaded once for all of them.
+func correlate(out, in, kernel []uint64) {
+	c := len(in)
+	first, end := 0, c
+	for first < end && in[first] == 0 {
+		first++
+	}
+	for end > first && in[end-1] == 0 {
+		end--
+	}
+	in = in[first:end]
+	j := 0
+	for ; j+4 <= c; j += 4 {
+		row := kernel[c-1-j+first:]
+		k1, k2, k3 := kernel[c-2-j+first], kernel[c-3-j+first], kernel[c-4-j+first]
+		var s0, s1, s2, s3 uint64
+		for i, x := range in {
+			k0 := row[i]
+			s0, s1, s2, s3 = s0+x*k0, s1+x*k1, s2+x*k2, s3+x*k3
+			k1, k2, k3 = k0, k1, k2
+		}
+		out[j], out[j+1], out[j+2], out[j+3] = s0, s1, s2, s3
+	}
+	for ; j < c; j++ {
+		sum := uint64(0)
+		for i, x := range in {
+			sum += x * kernel[c-1-j+first+i]
+		}
+		out[j] = sum
+	}
 }
 
 // normalise scales v to a sum of about 2^32.

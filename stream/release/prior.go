@@ -134,13 +134,15 @@ func (a *prior) hash() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// predict moves the filters past windows from which nothing is learnt.
+// predict moves the filters past windows from which nothing is learnt: for a filter they are one, however many.
 func (a *prior) predict(until int64) {
-	for ; a.next < until; a.next++ {
-		for _, filters := range a.filters {
-			for _, f := range filters {
-				f.Predict()
-			}
+	if a.next >= until {
+		return
+	}
+	a.next = until
+	for _, filters := range a.filters {
+		for _, f := range filters {
+			f.Predict()
 		}
 	}
 }
