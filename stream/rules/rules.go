@@ -165,6 +165,10 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if i := slices.IndexFunc(s.Totals, func(of config.Total) bool { return of.Name == t.Release }); i >= 0 {
 		return totalAlert(s, &s.Totals[i], t)
 	}
+	figures := computedOf(s)
+	if i := slices.IndexFunc(figures, func(c computed) bool { return c.name == t.Release }); i >= 0 {
+		return computedAlert(s, figures[i], t)
+	}
 	r, err := release(s, t)
 	if err != nil {
 		return rule{}, "", err
@@ -245,10 +249,9 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 	for _, of := range s.Totals {
 		names = append(names, of.Name)
 	}
-	for _, f := range s.Free {
-		if f.Name == t.Release {
-			return config.Release{}, fmt.Errorf("%s: release %s is computed from a histogram, and no alert is written for "+
-				"those; want a release with an epsilon, or a watch in the streams file", t, t.Release)
+	for _, c := range computedOf(s) {
+		if !slices.Contains(names, c.name) {
+			names = append(names, c.name)
 		}
 	}
 	for _, w := range s.OnChange {
@@ -265,17 +268,27 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 // reachable refuses thresholds that no band can be beyond.
 func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
 	if r.Mechanism.Counts() {
-		if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
-			return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t,
-				b.reach, t.Value)
-		} else if !t.Below && at < 0 {
-			return fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
-		}
-		return nil
+		return reachableCount(t, b)
 	}
 	if r.Query.Statistic == "sum" {
 		return nil
 	}
+	return withinBounds(s, t)
+}
+
+// reachableCount refuses thresholds that no number of users with this band can be beyond.
+func reachableCount(t Threshold, b band) error {
+	if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
+		return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t,
+			b.reach, t.Value)
+	} else if !t.Below && at < 0 {
+		return fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
+	}
+	return nil
+}
+
+// withinBounds refuses thresholds that no value of the stream can be beyond.
+func withinBounds(s *config.Stream, t Threshold) error {
 	lower, upper := s.Grid.Lower(), s.Grid.Upper()
 	if t.Value.LessThanOrEqual(lower) && t.Below || t.Value.GreaterThanOrEqual(upper) && !t.Below ||
 		t.Value.LessThan(lower) || t.Value.GreaterThan(upper) {

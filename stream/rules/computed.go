@@ -1,0 +1,102 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows/period"
+)
+
+// computed is a figure that follows from what a histogram drew: the number of all users, a figure from it, or a roll-up
+// of either.
+type computed struct {
+	name   string
+	from   *config.Release
+	free   *config.Free  // nil: the number of all users
+	rollup time.Duration // 0: each window has one
+}
+
+// computedOf lists those of a stream.
+func computedOf(s *config.Stream) (all []computed) {
+	for i := range s.Releases {
+		from := &s.Releases[i]
+		if mechanisms.Buckets(from.Mechanism) == nil {
+			continue
+		}
+		of := []computed{{name: from.Name, from: from}}
+		for j := range s.Free {
+			if s.Free[j].From.Name == from.Name {
+				of = append(of, computed{name: s.Free[j].Name, from: from, free: &s.Free[j]})
+			}
+		}
+		all = append(all, of...)
+		for _, d := range from.Rollups {
+			for _, c := range of {
+				all = append(all, computed{c.name + "." + period.Name(d), from, c.free, d})
+			}
+		}
+	}
+	return all
+}
+
+func (c computed) statistic() mechanisms.Statistic {
+	if c.free == nil {
+		return mechanisms.Histogram
+	}
+	return c.free.Query.Statistic
+}
+
+// computedMiss is the probability that the band of such a figure is entirely on a given side of the truth. Bands are
+// made for 2.5 %. The sums of noise that decide it missed in at most 2.6 % of 20,000 draws in each of 180 settings.
+const computedMiss = 0.026
+
+// computedAlert makes the rule of a threshold of such a figure. The noise of each window is drawn anew, so that misses
+// are independent.
+func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, error) {
+	b := band{miss: computedMiss, known: atMost, reach: c.reach(s.Window.Every)}
+	b.basis = fmt.Sprintf("the 95 %% band of figures from a histogram with ε %s, which missed the truth on one side in at "+
+		"most 2.6 %% of simulated windows", c.from.Query.Epsilon)
+	every, unit := s.Window.Every, c.statistic().Unit(s.Unit)
+	if c.rollup > 0 {
+		every = c.rollup
+	}
+	var err error
+	switch family := c.statistic().Family(); {
+	case c.statistic() == mechanisms.Mode:
+		return rule{}, "", fmt.Errorf("%s: nothing bounds the error of a mode; want a quantile, a share or a count", t)
+	case family == mechanisms.OfRanks:
+		err = withinBounds(s, t)
+	case c.statistic() == mechanisms.Share:
+		if at := t.Value.InexactFloat64(); at < 0 || at > 1 || at == 0 && t.Below || at == 1 && !t.Below {
+			err = fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as 0.05 for 5 %%", t)
+		}
+	default:
+		err = reachableCount(t, b)
+	}
+	if err != nil {
+		return rule{}, "", err
+	}
+	return alertOf(s, t, b, every, strings.TrimSpace(t.Value.String()+" "+unit))
+}
+
+// reach is the error of a number of users, or 0: those of quantiles and shares depend on the other users.
+func (c computed) reach(every time.Duration) float64 {
+	b := mechanisms.Buckets(c.from.Mechanism)
+	noise := mechanisms.HistogramNoise(c.from.Mechanism.Name(), c.from.Query.Epsilon.InexactFloat64(), b.Levels())
+	windows := int64(1)
+	if c.rollup > 0 {
+		windows = int64(c.rollup / every)
+	}
+	e := b.Estimate(make([]int64, b.Len()), make([]int64, b.Groups()), noise, windows)
+	if c.free == nil {
+		_, off := e.Users()
+		return off
+	}
+	if v, ok := c.free.Figure.Of(e); ok && v.Low == nil && v.Error95 != nil {
+		return v.Error95.InexactFloat64()
+	}
+	return 0
+}
