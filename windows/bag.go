@@ -1,6 +1,9 @@
 package windows
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // BagSpec says what a [Bag] or [Merger] holds.
 type BagSpec struct {
@@ -9,13 +12,21 @@ type BagSpec struct {
 	Policy    Policy   // which of a user's values counts
 	Window    Window
 	Hasher    *Hasher
+
+	// Open says that names are not known before they come. An open bag has no list and no limit of groups: it keeps all
+	// that its users have, for a merger that knows the list. See [Bag.PutName].
+	Open bool
+	// Other says that the last of Groups is for all names that are not in Groups. It is chosen last: a user counts there
+	// only while fewer than MaxGroups of the other groups are theirs.
+	Other bool
 }
 
 // limited reports whether a user may have records in more groups than count.
 func (s BagSpec) limited() bool { return s.MaxGroups < len(s.Groups) }
 
 // Bag holds the contributions to one (stream, slice, partition), or to one window while its parts are merged. It keeps
-// one value for each user and group, in at most MaxGroups groups of a user.
+// one value for each user and group, in at most MaxGroups groups of a user. An open bag has no such limit, and can only
+// be sealed; all methods that take or return the index of a group are for others.
 //
 // Promise: if two series of Adds, in any order, differ only by all Adds of one user, then at most MaxGroups samples
 // differ, each by one value.
@@ -23,10 +34,13 @@ func (s BagSpec) limited() bool { return s.MaxGroups < len(s.Groups) }
 // A Bag is not safe for concurrent use.
 type Bag struct {
 	spec     BagSpec
-	names    [][2]uint64 // hashes of the groups' names
+	hashes   [][2]uint64 // of the groups' names
 	timed    bool        // policy first or last
 	random   bool        // policy random
 	greatest bool        // policy last or max
+
+	last  int32  // the group that is chosen last, if the spec has one
+	names *names // of an open bag
 
 	rows       table
 	users      int
@@ -42,12 +56,20 @@ func NewBag(spec BagSpec) *Bag {
 		timed:    spec.Policy.timed(),
 		random:   spec.Policy == Random,
 		greatest: spec.Policy.greatest(),
+		last:     noGroup,
 		rows:     newTable(),
 	}
-	if spec.limited() {
-		b.names = make([][2]uint64, len(spec.Groups))
+	if spec.Open {
+		b.spec.MaxGroups, b.names = math.MaxInt, newNames()
+		return b
+	}
+	if spec.Other {
+		b.last = int32(len(spec.Groups) - 1)
+	}
+	if spec.limited() || spec.Other {
+		b.hashes = make([][2]uint64, len(spec.Groups))
 		for i, g := range spec.Groups {
-			b.names[i] = spec.Hasher.name(g)
+			b.hashes[i] = spec.Hasher.name(g)
 		}
 	}
 	return b
@@ -69,6 +91,23 @@ func (b *Bag) Put(u UserHash, group int, time, value int64) {
 		b.settle()
 	}
 }
+
+// PutName puts a record of a group with this name into an open bag, as Put does. It does not keep name.
+//
+// A row's place in the table is by user and name together, so that many names of one user are no cluster. The hash that
+// stands for the user there is that of the user, exclusive or that of the name: as no two pairs of a bag with the same
+// name have the same, no row is ever taken for another one's.
+func (b *Bag) PutName(u UserHash, name []byte, time, value int64) {
+	hash := b.spec.Hasher.nameBytes(name)
+	b.waiting = append(b.waiting, row{user: u.with(hash), order: b.order(u, time, value), value: value,
+		group: b.names.number(name, hash)})
+	if len(b.waiting) == ahead {
+		b.settle()
+	}
+}
+
+// with makes the hash of a user and a name, or of a user and a name that of the user again.
+func (u UserHash) with(name [2]uint64) UserHash { return UserHash{u[0] ^ name[0], u[1] ^ name[1]} }
 
 // Superseded returns how many contributions no longer count because of records that were put since the last call.
 func (b *Bag) Superseded() (n int) {
@@ -169,6 +208,9 @@ func (b *Bag) wins(order, value int64, r *row) bool {
 // ranks, which mostly decide. If two ranks collide, the name decides. The index can't, because another process may have
 // the groups in another order.
 func (b *Bag) before(x, y *row) bool {
+	if x.group == b.last || y.group == b.last {
+		return y.group == b.last && x.group != b.last
+	}
 	if x.rank != y.rank {
 		return x.rank < y.rank
 	}
@@ -178,9 +220,9 @@ func (b *Bag) before(x, y *row) bool {
 	return b.spec.Groups[x.group] < b.spec.Groups[y.group]
 }
 
-// rank returns the rank of a row's group for its user.
+// rank returns the rank of a row's group for its user. That of the group that is chosen last does not matter.
 func (b *Bag) rank(r *row) uint64 {
-	return b.spec.Hasher.rank(r.user, b.spec.Window.Start, b.names[r.group])
+	return b.spec.Hasher.rank(r.user, b.spec.Window.Start, b.hashes[r.group])
 }
 
 func upper(rank uint64) uint32 { return uint32(rank >> 32) }
@@ -193,15 +235,17 @@ func (b *Bag) Sample(group int) []Point {
 	return samples[group].points()
 }
 
-// leftOut is the group of rows that do not count.
-const leftOut int32 = -1
+const (
+	leftOut int32 = -1 // the group of rows that do not count
+	noGroup int32 = -2 // that of no row
+)
 
-// tally adds the values that count to the multisets of their groups.
+// tally adds the values that count to the multisets of their groups, as far as there are multisets.
 func (b *Bag) tally(samples []multiset) {
 	runs := make([]run, len(samples))
 	for _, block := range b.rows.blocks {
 		for i := range block {
-			if r := &block[i]; r.group != leftOut {
+			if r := &block[i]; uint32(r.group) < uint32(len(runs)) {
 				runs[r.group].expect(r.value)
 			}
 		}
@@ -211,7 +255,7 @@ func (b *Bag) tally(samples []multiset) {
 	}
 	for _, block := range b.rows.blocks {
 		for i := range block {
-			if r := &block[i]; r.group != leftOut {
+			if r := &block[i]; uint32(r.group) < uint32(len(runs)) {
 				runs[r.group].add(r.value)
 			}
 		}
@@ -248,7 +292,7 @@ func (b *Bag) Visit(visit func(u UserHash, seen []Seen)) {
 		if len(of) == 0 {
 			return
 		}
-		if len(of) > 1 && b.spec.limited() {
+		if len(of) > 1 && b.hashes != nil {
 			slices.SortFunc(of, b.compare)
 		}
 		seen = seen[:0]
@@ -263,7 +307,7 @@ func (b *Bag) Visit(visit func(u UserHash, seen []Seen)) {
 		if len(of) > 0 && of[0].user != r.user {
 			pass()
 		}
-		if of = append(of, r); b.spec.limited() && r.rank == 0 {
+		if of = append(of, r); b.hashes != nil && r.rank == 0 {
 			r.rank = upper(b.rank(r))
 		}
 	}
@@ -294,7 +338,8 @@ func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	return some
 }
 
-// Users returns how many users have a contribution in the bag. The number is personal: it must not be released.
+// Users returns how many users have a contribution in the bag; of an open bag, how many pairs of a user and a name. The
+// number is personal: it must not be released.
 func (b *Bag) Users() int {
 	b.settle()
 	return b.users
@@ -303,5 +348,9 @@ func (b *Bag) Users() int {
 // Bytes estimates the memory held, in bytes, from a few lengths.
 func (b *Bag) Bytes() int64 {
 	const perBag = 256
-	return perBag + 16*int64(len(b.names)) + rowBytes*int64(cap(b.waiting)) + b.rows.bytes()
+	bytes := perBag + 16*int64(len(b.hashes)) + rowBytes*int64(cap(b.waiting)) + b.rows.bytes()
+	if b.names != nil {
+		bytes += b.names.bytes()
+	}
+	return bytes
 }

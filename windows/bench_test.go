@@ -80,6 +80,42 @@ func BenchmarkBagAdd(b *testing.B) {
 	}
 }
 
+// BenchmarkOpenBag adds one record of a hundred thousand users, each of whom has one of so many names, in steady state,
+// and seals what there is.
+func BenchmarkOpenBag(b *testing.B) {
+	for _, names := range []int{10, 1000, 100_000} {
+		t, spec := newTraffic(), benchSpec(Last, 0, 1)
+		spec.Open = true
+		bag := NewBag(spec)
+		put := func(i int) {
+			id, time, value := t.record(i)
+			bag.PutName(spec.Hasher.User(id), fmt.Appendf(nil, "/products/%06d", value*7919%int64(names)), time, value)
+		}
+		for i := range 5 * benchUsers {
+			put(i)
+		}
+		b.Run(fmt.Sprintf("put/%d_names", names), func(b *testing.B) {
+			name := []byte("/products/000000")
+			for i := 0; b.Loop(); i++ {
+				id, time, value := t.record(i)
+				of := value * 7919 % int64(names)
+				for d := len(name) - 1; d > 9; d, of = d-1, of/10 {
+					name[d] = byte('0' + of%10)
+				}
+				bag.PutName(spec.Hasher.User(id), name, time, value)
+			}
+		})
+		b.Run(fmt.Sprintf("seal/%d_names", names), func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				size = len(bag.Seal())
+			}
+			b.ReportMetric(float64(size)/float64(bag.Users()), "bytes/row")
+			b.ReportMetric(float64(bag.Bytes())/float64(bag.Users()), "held/row")
+		})
+	}
+}
+
 // BenchmarkBagFill adds the first 100 000 records to a new bag.
 func BenchmarkBagFill(b *testing.B) {
 	t, spec := newTraffic(), benchSpec(Last, 1, 1)

@@ -101,11 +101,14 @@ func compress(b []byte) []byte {
 const mostPacked = 1 << 10
 
 // decompress trusts the size that a frame claims only as far as there are bytes.
-func decompress(b []byte) ([]byte, error) {
+func decompress(b []byte) ([]byte, error) { return decompressInto(b, mostPacked*len(b)) }
+
+// decompressInto refuses what has more than so many bytes. A frame may ask for a kilobyte whatever it has.
+func decompressInto(b []byte, most int) ([]byte, error) {
 	if len(b) == 0 {
 		return nil, errors.New("empty")
 	}
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostPacked*uint64(len(b))))
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(max(uint64(most), 1<<10)))
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,11 @@ func (h *Hasher) User(id []byte) UserHash {
 }
 
 // name returns the hash of a group's name, for rank.
-func (h *Hasher) name(group string) [2]uint64 {
-	a, b := siphash.Hash128(h.group.k0, h.group.k1, []byte(group))
+func (h *Hasher) name(group string) [2]uint64 { return h.nameBytes([]byte(group)) }
+
+// nameBytes does not keep group and does not allocate.
+func (h *Hasher) nameBytes(group []byte) [2]uint64 {
+	a, b := siphash.Hash128(h.group.k0, h.group.k1, group)
 	return [2]uint64{a, b}
 }
 

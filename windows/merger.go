@@ -3,6 +3,7 @@ package windows
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Merger merges the payloads of all parts of a window into one sample for each group. A user counts as if all records
@@ -18,13 +19,20 @@ import (
 // A user's hash is in one range, so all records of a user meet in one pass, and the sum of the passes equals a single
 // pass. Only the sample grows: one [Point] for each distinct value of each group. The grid and the groups bound it.
 //
+// Payloads of open bags are merged for a list: each name becomes its group if that is on the list, and otherwise the
+// spec's Other, if there is one. Then the user counts as ever: by the policy once in each group, and in at most
+// MaxGroups groups. The list is public, and a user's own records alone decide which of its groups are theirs. So the
+// promise of package windows holds for any list.
+//
 // A Merger is not safe for concurrent use.
 type Merger struct {
-	spec   BagSpec
+	spec   BagSpec // of its bags
 	groups map[string]int32
 	limit  int64                 // of the bag's bytes
 	counts func(u UserHash) bool // nil: everybody does
 	visits []func(u UserHash, seen []Seen)
+
+	unlisted int32 // the group of names that are not on the list; noGroup: their rows are ignored
 
 	bag         *Bag       // the users of this pass
 	first, last uint64     // the second words of their hashes: tables look at the first
@@ -34,23 +42,32 @@ type Merger struct {
 
 // NewMerger returns an empty merger, whose passes hold about limit bytes of users. When a pass turns out to be too
 // large, it briefly takes half as much again. The spec must match that of the bags, but may have other groups, and in
-// another order.
+// another order. For open bags it has Open too, and Groups is the list.
 func NewMerger(spec BagSpec, limit int64) *Merger {
-	m := &Merger{spec: spec, groups: make(map[string]int32, len(spec.Groups)), merged: newMultisets(len(spec.Groups))}
+	m := &Merger{groups: make(map[string]int32, len(spec.Groups)), merged: newMultisets(len(spec.Groups)),
+		unlisted: noGroup}
 	for i, g := range spec.Groups {
 		m.groups[g] = int32(i)
 	}
-	m.all, m.limit = m.merged, NewBag(spec).Bytes()+limit
+	if spec.Open && !spec.Other {
+		// Users whose names are all unlisted are there, even if they count in no group: see Restrict.
+		spec.Groups, spec.Other = append(slices.Clone(spec.Groups), ""), true
+	}
+	if spec.Open {
+		m.unlisted = int32(len(spec.Groups) - 1)
+	}
+	spec.Open = false
+	m.spec, m.all, m.limit = spec, m.merged, NewBag(spec).Bytes()+limit
 	return m
 }
 
 // Restrict leaves out users for whom counts is false, such as those whom a [Cap] has no window left for. It is asked
-// once for each user who has something in the window, before the last Pass returns false. nil leaves nobody out. Call
-// it before the first Pass.
+// once for each user who has something in the window, listed or not, before the last Pass returns false. So who counts
+// does not depend on the list. nil leaves nobody out. Call it before the first Pass.
 func (m *Merger) Restrict(counts func(u UserHash) bool) {
 	m.counts, m.all = counts, m.merged
 	if counts != nil {
-		m.all = newMultisets(len(m.spec.Groups))
+		m.all = newMultisets(len(m.merged))
 	}
 }
 
@@ -76,6 +93,9 @@ func (m *Merger) Pass() bool {
 func (m *Merger) collect() {
 	if len(m.visits) > 0 {
 		m.bag.Visit(func(u UserHash, seen []Seen) {
+			if n := len(seen); n > 0 && seen[n-1].Group == len(m.merged) {
+				seen = seen[:n-1] // only there because they are: they count in no group
+			}
 			for _, visit := range m.visits {
 				visit(u, seen)
 			}
@@ -100,6 +120,10 @@ func (m *Merger) Add(data []byte, slice Window) error {
 		return fmt.Errorf("payload has contribution policy %q; want %q", p.policy, m.spec.Policy)
 	}
 	m.expect(p)
+	if p.open != nil {
+		m.addOpen(p.open)
+		return nil
+	}
 	for _, g := range p.groups {
 		group, known := m.groups[g.name]
 		if !known {
@@ -118,13 +142,42 @@ func (m *Merger) Add(data []byte, slice Window) error {
 					n++
 				}
 			}
-			m.bag.addAll(some[:n])
-			for m.bag.Bytes() > m.limit && m.bag.Users() > 1 && m.first < m.last {
-				m.narrow()
-			}
+			m.take(some[:n])
 		}
 	}
 	return nil
+}
+
+// addOpen adds the payload of an open bag. Rows of several names are looked for at once, since most names have few.
+func (m *Merger) addOpen(p *openPayload) {
+	var some [ahead]row
+	n := 0
+	for c := p.cursor(); c.nextName(); {
+		group, known := m.groups[string(c.name)]
+		if !known {
+			group = m.unlisted
+		}
+		for c.next() {
+			if r := &c.rows; group != noGroup && r.user[1] >= m.first && r.user[1] <= m.last {
+				some[n] = r.row
+				some[n].group = group
+				n++
+			}
+			if n == ahead {
+				m.take(some[:])
+				n = 0
+			}
+		}
+	}
+	m.take(some[:n])
+}
+
+// take adds rows to the bag. If that is too large then, the pass becomes narrower.
+func (m *Merger) take(rows []row) {
+	m.bag.addAll(rows)
+	for m.bag.Bytes() > m.limit && m.bag.Users() > 1 && m.first < m.last {
+		m.narrow()
+	}
 }
 
 // expect makes room for the users of a payload that are in the pass's range, as far as the limit allows.
@@ -132,6 +185,9 @@ func (m *Merger) expect(p payload) {
 	n := 0
 	for _, g := range p.groups {
 		n += g.n
+	}
+	if p.open != nil {
+		n = p.open.all.n
 	}
 	share := float64(m.last-m.first) / math.MaxUint64
 	m.bag.rows.reserve(min(m.bag.rows.n+int(share*float64(n)), int(m.limit/(rowBytes+8))))

@@ -168,31 +168,36 @@ func TestOneUserChangesLittle(t *testing.T) {
 		with := samples(spec.Groups, fillBag(spec, rapid.Permutation(events).Draw(t, "order")).Sample)
 		without := samples(spec.Groups, fillBag(spec, others).Sample)
 
-		changed := 0
-		for _, g := range spec.Groups {
-			difference := map[int64]int64{}
-			for _, p := range with[g] {
-				difference[p.Index] += p.Count
-			}
-			for _, p := range without[g] {
-				difference[p.Index] -= p.Count
-			}
-			gone := int64(0)
-			for v, n := range difference {
-				if n < 0 || n > 1 {
-					t.Fatalf("group %q: value %d counts %+d by user %s", g, v, n, user)
-				}
-				gone += n
-			}
-			if gone > 1 {
-				t.Fatalf("group %q: user %s counts %d times", g, user, gone)
-			}
-			changed += int(gone)
-		}
-		if changed > spec.MaxGroups {
+		if changed := countsIn(t, spec.Groups, with, without); changed > int64(spec.MaxGroups) {
 			t.Fatalf("user %s counts in %d groups, more than %d", user, changed, spec.MaxGroups)
 		}
 	})
+}
+
+// countsIn returns in how many groups a user counts who is in the first samples and not in the second. More than one
+// value of a group is an error.
+func countsIn(t *rapid.T, groups []string, with, without map[string][]Point) (changed int64) {
+	for _, g := range groups {
+		difference := map[int64]int64{}
+		for _, p := range with[g] {
+			difference[p.Index] += p.Count
+		}
+		for _, p := range without[g] {
+			difference[p.Index] -= p.Count
+		}
+		gone := int64(0)
+		for v, n := range difference {
+			if n < 0 || n > 1 {
+				t.Fatalf("group %q: value %d counts %+d by the user", g, v, n)
+			}
+			gone += n
+		}
+		if gone > 1 {
+			t.Fatalf("group %q: the user counts %d times", g, gone)
+		}
+		changed += gone
+	}
+	return changed
 }
 
 // Tests the whole path. Records are spread over partitions and, at random places, over parts that may overlap. Bags

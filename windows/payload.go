@@ -11,7 +11,7 @@ import (
 
 // A payload is
 //
-//	version, 0, policy, unit of times    1 byte each
+//	version, flags (0), policy, unit of times    1 byte each
 //	MaxGroups of the bag, number of groups
 //	for every group that has contributions, ascending by name
 //	    how much of its name is that of the group before, length of the rest, rest
@@ -21,7 +21,7 @@ import (
 //	    column of orders
 //	CRC-32C of all before                4 bytes, big-endian
 //
-// Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max. For first and last
+// That of an open bag is another: see payload_open.go. Numbers are varints, signed ones zigzag. The column of orders is absent for policies min and max. For first and last
 // it holds the event time after the slice's start, in the largest of s, ms, µs and ns that divides all times of the
 // payload, and for random the keyed hash (8 bytes each). Rows are sorted by user, and each user has one in a group. So
 // the order of arrival leaves no trace.
@@ -34,6 +34,7 @@ var units = [...]int64{1e9, 1e6, 1e3, 1}
 type payload struct {
 	policy Policy
 	groups []column
+	open   *openPayload // that of an open bag; nil: it has groups
 }
 
 // column holds a group's rows: encoded columns of equal length, which have been checked to their ends.
@@ -50,6 +51,9 @@ type column struct {
 // Seal returns the bag's payload for a [Part]. It does not change the bag.
 func (b *Bag) Seal() []byte {
 	b.settle()
+	if b.names != nil {
+		return b.sealOpen()
+	}
 	rows := b.byGroup()
 	unit := b.unit()
 	data := make([]byte, 0, 64+28*b.rows.n)
@@ -66,10 +70,7 @@ func (b *Bag) Seal() []byte {
 	before, c := "", columns{}
 	for _, g := range groups {
 		name := b.spec.Groups[g]
-		shared := sharedPrefix(before, name)
-		data = binary.AppendUvarint(data, uint64(shared))
-		data = binary.AppendUvarint(data, uint64(len(name)-shared))
-		data = append(data, name[shared:]...)
+		data = appendName(data, before, name)
 		data = b.appendRows(data, rows[g], units[unit], &c)
 		before = name
 	}
@@ -82,10 +83,18 @@ type columns struct{ values, orders []byte }
 func (b *Bag) appendRows(data []byte, rows []uint32, unit int64, c *columns) []byte {
 	data = binary.AppendUvarint(data, uint64(len(rows)))
 	c.values, c.orders = slices.Grow(c.values[:0], 2*len(rows)), slices.Grow(c.orders[:0], 3*len(rows))
+	data = b.appendColumns(data, rows, [2]uint64{}, unit, c)
+	return append(append(data, c.values...), c.orders...)
+}
+
+// appendColumns appends users to the column of hashes, which is in data, and the rest of their rows to the other
+// columns. name is the hash of their name if the bag is open, and otherwise 0.
+func (b *Bag) appendColumns(data []byte, rows []uint32, name [2]uint64, unit int64, c *columns) []byte {
 	for _, i := range rows { // each row is looked at once: it is seldom in the processor's cache
 		r := b.rows.row(i)
-		data = binary.BigEndian.AppendUint64(data, r.user[0])
-		data = binary.BigEndian.AppendUint64(data, r.user[1])
+		u := r.user.with(name)
+		data = binary.BigEndian.AppendUint64(data, u[0])
+		data = binary.BigEndian.AppendUint64(data, u[1])
 		c.values = binary.AppendVarint(c.values, r.value)
 		switch {
 		case b.timed:
@@ -94,7 +103,7 @@ func (b *Bag) appendRows(data []byte, rows []uint32, unit int64, c *columns) []b
 			c.orders = binary.BigEndian.AppendUint64(c.orders, uint64(r.order))
 		}
 	}
-	return append(append(data, c.values...), c.orders...)
+	return data
 }
 
 // byGroup returns the numbers of the rows of each group, by user.
@@ -129,7 +138,7 @@ func (b *Bag) unit() int {
 }
 
 // sharedPrefix returns how many bytes two names have in common at their beginning.
-func sharedPrefix(x, y string) int {
+func sharedPrefix[T string | []byte](x, y T) int {
 	n := 0
 	for n < min(len(x), len(y)) && x[n] == y[n] {
 		n++
@@ -158,19 +167,22 @@ func decodeSecond(data []byte, start int64) (payload, error) {
 		return payload{}, errors.New("it does not match its checksum")
 	}
 	r := &reader{rest: data[1:end]}
-	if flags := r.uint8("flags"); flags != 0 {
+	switch flags := r.uint8("flags"); {
+	case flags == flagOpen || flags == flagOpen|flagPacked:
+		open, err := decodeOpen(r, flags, start)
+		if err != nil {
+			return payload{}, err
+		}
+		return payload{policy: open.all.policy, open: open}, nil
+	case flags != 0:
 		r.fail("flags %d are unknown", flags)
 	}
 	p := payload{policy: r.policy()}
-	unit := r.uint8("unit")
-	if int(unit) >= len(units) {
-		r.fail("unit %d of times is unknown", unit)
-		return payload{}, r.err
-	}
+	unit := r.unit()
 	r.uvarint("max groups")
 	name := ""
 	for n := r.count(3+16+1, "groups"); n > 0 && r.err == nil; n-- {
-		g := column{policy: p.policy, start: start, unit: units[unit]}
+		g := column{policy: p.policy, start: start, unit: unit}
 		shared := r.uvarint("name")
 		if shared > uint64(len(name)) {
 			r.fail("name: it shares %d bytes with one of %d", shared, len(name))
@@ -209,6 +221,16 @@ func (r *reader) policy() Policy {
 		return ""
 	}
 	return policies[code]
+}
+
+// unit reads the code of a unit of times.
+func (r *reader) unit() int64 {
+	code := r.uint8("unit")
+	if int(code) >= len(units) {
+		r.fail("unit %d of times is unknown", code)
+		return 1
+	}
+	return units[code]
 }
 
 // rows reads the number of a group's rows.
@@ -277,7 +299,12 @@ func (r *rows) next() bool {
 	case r.policy == Random:
 		r.order, r.orders = int64(binary.BigEndian.Uint64(r.orders)), r.orders[8:]
 	}
-	r.user = UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
+	r.user = r.peek()
 	r.users = r.users[16:]
 	return true
+}
+
+// peek returns the user of the next row, if there is one.
+func (r *rows) peek() UserHash {
+	return UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
 }

@@ -186,7 +186,8 @@ func TestMergerRefuses(t *testing.T) {
 	two := func(b ...[]byte) []byte { return summed(slices.Concat(append([][]byte{{2, 0, last, 3, 1}}, b...)...)) }
 	f([]byte{2}, "checksum")
 	f(append(two([]byte{0}), 0), "checksum")
-	f(summed([]byte{2, 1, last, 3, 1, 0}), "flags 1")
+	f(summed([]byte{2, 4, last, 3, 1, 0}), "flags 4")
+	f(summed([]byte{2, 2, last, 3, 1, 0}), "flags 2")
 	f(summed([]byte{2, 0, 5, 3, 1, 0}), "policy 5")
 	f(summed([]byte{2, 0, last, 4, 1, 0}), "unit 4")
 	f(two([]byte{9}), "groups: 9 do not fit")
@@ -242,12 +243,18 @@ func FuzzMerger(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add(raw, byte(policy.code()))
+		spec.Open = true
+		for _, b := range []*Bag{openBag(spec), packedBag(spec)} {
+			payload := b.Seal()
+			f.Add(payload, byte(policy.code()))
+			f.Add(payload[:len(payload)-4], byte(policy.code()))
+		}
 	}
 	f.Add([]byte{}, byte(0))
 	f.Add([]byte{1, 0, 0, 1, 1, 2, 'e', 'u', 0xff, 0xff, 0xff, 0xff, 0x0f}, byte(0))
 	f.Fuzz(func(t *testing.T, data []byte, policy byte) {
 		spec := testSpec
-		spec.Policy = policies[int(policy)%len(policies)]
+		spec.Policy, spec.Open = policies[int(policy)%len(policies)], policy >= 128
 		for _, d := range [][]byte{data, compress(data), summed(slices.Clone(data))} {
 			m := NewMerger(spec, 1<<20)
 			m.Pass()

@@ -44,6 +44,20 @@ func (t *table) after(slot uint32) uint32 { return (slot + 1) & uint32(len(t.slo
 
 func (t *table) row(i uint32) *row { return &t.blocks[i>>blockBits][i&(blockRows-1)] }
 
+// number is that of the row in a slot that is taken: rows are numbered as they come in.
+func (t *table) number(slot uint32) uint32 { return t.slots[slot]&uint32(len(t.slots)-1) - 1 }
+
+// each passes all rows to f, with their numbers.
+func (t *table) each(f func(number uint32, r *row)) {
+	number := uint32(0)
+	for _, block := range t.blocks {
+		for i := range block {
+			f(number, &block[i])
+			number++
+		}
+	}
+}
+
 // next returns the first row of a user at this slot or after it, with its slot, or nil if there is none.
 func (t *table) next(u UserHash, slot uint32) (*row, uint32) {
 	mask := uint32(len(t.slots) - 1)
