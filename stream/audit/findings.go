@@ -44,7 +44,7 @@ const (
 
 // What an audit notes, which is no fault.
 const (
-	PeriodDiffers = "period_differs" // a period of a running total is not that of this program's time zones
+	PeriodDiffers = "period_differs" // a period of a running total or a roll-up is not that of this program's time zones
 )
 
 // Fault is one discrepancy, or a note.

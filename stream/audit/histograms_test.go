@@ -59,7 +59,13 @@ func bucketedBy(t *testing.T, windows int, change func(e *ledger.Entry)) *logs {
 // auditOf audits a run whose outputs are what the entries say.
 func auditOf(t *testing.T, l *logs) Findings {
 	t.Helper()
+	return auditBy(t, l, nil)
+}
+
+func auditBy(t *testing.T, l *logs, by Calendar) Findings {
+	t.Helper()
 	a := New()
+	a.Calendar = by
 	for i, e := range l.entries {
 		a.Entry(Position{Topic: "ledger", Offset: int64(i)}, e.Key(), ledgertest.Encode(t, e))
 		for _, r := range ledgertest.Records(t, e) {
@@ -98,18 +104,48 @@ func TestAuditOfHistograms(t *testing.T) {
 	}
 }
 
-// TestAuditOfLocalDays: a roll-up has the period of which its first entry says it is, and no other one.
-func TestAuditOfLocalDays(t *testing.T) {
-	var begin time.Time
-	local := func(e *ledger.Entry) {
+// inFours gives entries roll-ups of four windows since the first of them.
+func inFours(begin *time.Time) func(e *ledger.Entry) {
+	return func(e *ledger.Entry) {
 		if begin.IsZero() {
-			begin = e.WindowStart
+			*begin = e.WindowStart
 		}
-		since := begin.Add(e.WindowStart.Sub(begin) / (4 * time.Minute) * (4 * time.Minute))
+		since := begin.Add(e.WindowStart.Sub(*begin) / (4 * time.Minute) * (4 * time.Minute))
 		e.Periods = []ledger.Period{{Release: "latency", Period: "3m", Since: record.Whole(since),
 			Until: record.Whole(since.Add(4 * time.Minute))}}
 	}
-	l := bucketedBy(t, 9, local)
+}
+
+// fours are periods of four minutes since a moment.
+type fours struct{ since time.Time }
+
+func (c fours) Period(e ledger.Entry, release, rollup string) (since, until int64, known bool) {
+	begin := c.since.Add(e.WindowStart.Sub(c.since) / (4 * time.Minute) * (4 * time.Minute))
+	return begin.UnixNano(), begin.Add(4 * time.Minute).UnixNano(), release == "latency" && rollup == "3m"
+}
+
+// TestAuditNotesLocalDays: a period of a roll-up that this program's time zones do not have is a note, once, and no
+// fault.
+func TestAuditNotesLocalDays(t *testing.T) {
+	var begin time.Time
+	l := bucketedBy(t, 9, inFours(&begin))
+	for off, want := range map[time.Duration]int{0: 0, -time.Minute: 3} {
+		found := auditBy(t, l, fours{begin.Add(off)})
+		if !found.OK || len(found.Notes) != want {
+			t.Errorf("%s apart: %+v, want %d notes", off, found, want)
+		}
+		for i, note := range found.Notes {
+			if note.Kind != PeriodDiffers || note.At.Offset != int64(4*i) ||
+				!strings.Contains(note.What, `roll-up "latency.3m" adds up windows from `) {
+				t.Errorf("%s apart: %+v", off, note)
+			}
+		}
+	}
+}
+
+// TestAuditOfLocalDays: a roll-up has the period of which its first entry says it is, and no other one.
+func TestAuditOfLocalDays(t *testing.T) {
+	l := bucketedBy(t, 9, inFours(new(time.Time)))
 	if found := auditOf(t, l); !found.OK || len(l.entries[3].Rollups) != 1 || l.entries[3].Rollups[0].Windows.Of != 4 {
 		t.Fatalf("%+v", found)
 	}

@@ -55,7 +55,7 @@ type tens struct {
 	unknown bool
 }
 
-func (c tens) Period(e ledger.Entry, _ string) (since, until int64, known bool) {
+func (c tens) Period(e ledger.Entry, _, _ string) (since, until int64, known bool) {
 	const length = int64(10 * time.Minute)
 	begin := (e.WindowStart.UnixNano()+int64(c.off))/length*length - int64(c.off)
 	return begin, begin + length, !c.unknown

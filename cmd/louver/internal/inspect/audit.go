@@ -20,6 +20,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/release"
+	"github.com/louver/louver/windows"
+	"github.com/louver/louver/windows/period"
 )
 
 // AuditCommand compares the ledger with what has been published.
@@ -40,8 +42,9 @@ It begins at the last checkpoints of the ledger, as a process does that starts, 
 it compares the newest windows only, and not what adaptive figures had learnt. With --full it compares everything since
 the first window, the checkpoints among it. That takes a minute or two for a million entries.
 
-A note is no error of the ledger, and the exit code stays 0. There is one where the period of a running total is not
-that of this program's time zones: the program that wrote it had other rules of the zone.`
+A note is no error of the ledger, and the exit code stays 0. There is one where the period of a running total, or
+of a roll-up on local days, is not that of this program's time zones: the program that wrote it had other rules of the
+zone.`
 }
 
 // Run implements the command.
@@ -196,17 +199,26 @@ func newCalendar(editions []control.Edition) calendar {
 }
 
 // Period implements [audit.Calendar].
-func (c calendar) Period(e ledger.Entry, total string) (since, until int64, known bool) {
+func (c calendar) Period(e ledger.Entry, release, rollup string) (since, until int64, known bool) {
 	s := c[e.Stream][e.Epoch]
 	if s == nil {
 		return 0, 0, false
 	}
-	i := slices.IndexFunc(s.Totals, func(t config.Total) bool { return t.Name == total })
-	if i < 0 {
+	start := e.WindowStart.UnixNano()
+	if rollup == "" {
+		i := slices.IndexFunc(s.Totals, func(t config.Total) bool { return t.Name == release })
+		if i < 0 {
+			return 0, 0, false
+		}
+		since, until = s.Totals[i].PeriodAt(start, s.Window.Every)
+		return since, until, true
+	}
+	i := slices.IndexFunc(s.Releases, func(r config.Release) bool { return r.Name == release })
+	length, err := period.Parse(rollup)
+	if i < 0 || err != nil {
 		return 0, 0, false
 	}
-	since, until = s.Totals[i].PeriodAt(e.WindowStart.UnixNano(), s.Window.Every)
-	return since, until, true
+	return s.Releases[i].LocalPeriod(length, windows.Window{Start: start, End: e.WindowEnd.UnixNano()})
 }
 
 func printFindings(w io.Writer, found audit.Findings) {

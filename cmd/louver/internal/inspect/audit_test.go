@@ -19,7 +19,8 @@ func TestPeriodsOfAnAudit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &config.Stream{Name: "s", Totals: []config.Total{{Name: "today", Calendar: days}}}
+		s := &config.Stream{Name: "s", Totals: []config.Total{{Name: "today", Calendar: days}},
+			Releases: []config.Release{{Name: "shape", Days: map[time.Duration]period.Calendar{24 * time.Hour: days}}}}
 		s.Window.Every = time.Hour
 		return control.Edition{Stream: s, Number: number}
 	}
@@ -28,11 +29,15 @@ func TestPeriodsOfAnAudit(t *testing.T) {
 	for _, want := range []struct {
 		epoch        uint32
 		stream, name string
+		rollup       string
 		since, until int // hours of the day
 		known        bool
-	}{{0, "s", "today", 0, 24, true}, {1, "s", "today", 3, 26, true}, {2, "s", "today", 0, 0, false}, {1, "s", "x", 0, 0, false},
-		{1, "x", "today", 0, 0, false}} {
-		since, until, known := c.Period(ledger.Entry{Stream: want.stream, Epoch: want.epoch, WindowStart: at}, want.name)
+	}{{0, "s", "today", "", 0, 24, true}, {1, "s", "today", "", 3, 26, true}, {2, "s", "today", "", 0, 0, false},
+		{1, "s", "x", "", 0, 0, false}, {1, "x", "today", "", 0, 0, false}, {0, "s", "shape", "1d", 0, 24, true},
+		{1, "s", "shape", "1d", 3, 26, true}, {1, "s", "shape", "1h", 0, 0, false}, {1, "s", "today", "1d", 0, 0, false},
+		{2, "s", "shape", "1d", 0, 0, false}} {
+		e := ledger.Entry{Stream: want.stream, Epoch: want.epoch, WindowStart: at, WindowEnd: at.Add(time.Hour)}
+		since, until, known := c.Period(e, want.name, want.rollup)
 		hour := func(n int) int64 { return at.Add(time.Duration(n-12) * time.Hour).UnixNano() }
 		if known != want.known || known && (since != hour(want.since) || until != hour(want.until)) {
 			t.Errorf("%+v: %s, %s, %t", want, time.Unix(0, since).UTC(), time.Unix(0, until).UTC(), known)
