@@ -83,6 +83,12 @@ func (f *Free) ends(name string, limit decimal.Decimal, index int64) error {
 		g.Value(max(0, before)), g.Value(min(after, g.last)))
 }
 
+// Bucket is the bucket that ends at the limit of a share: the users above it are in later ones.
+func (f *Free) Bucket() int {
+	bucket, _ := f.buckets.EndAt(f.first - 1)
+	return bucket
+}
+
 // FreeCuts returns the grid indices at which buckets have to end, so that the query can be answered from them.
 func (q *Query) FreeCuts() ([]int64, error) {
 	first, end, err := q.Grid.Between(q.Above, q.Below)
@@ -137,8 +143,7 @@ func (f *Free) quantile(e *histogram.Estimate) (FreeValue, bool) {
 
 // share is judged by its error as compared with itself, or with a tenth if that is more.
 func (f *Free) share(e *histogram.Estimate) FreeValue {
-	bucket, _ := f.buckets.EndAt(f.first - 1)
-	s := e.ShareAbove(bucket)
+	s := e.ShareAbove(f.Bucket())
 	v := FreeValue{Value: decimal.NewFromFloat(s.Value).Round(shareDigits)}
 	v.Low = new(decimal.Min(decimal.NewFromFloat(s.Low).RoundFloor(shareDigits), v.Value))
 	v.High = new(decimal.Max(decimal.NewFromFloat(s.High).RoundCeil(shareDigits), v.Value))

@@ -108,7 +108,8 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	// of louver rules
-	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverWatchFiring", "LouverWatchBlind"}
+	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverWatchFiring", "LouverWatchBlind",
+		"LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind", "LouverObjectiveEdited"}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			alerts = append(alerts, r.Alert)

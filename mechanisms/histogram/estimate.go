@@ -116,6 +116,16 @@ func (e *Estimate) Users() (n int64, error95 float64) {
 	return e.Count(func(int) bool { return true })
 }
 
+// Unit is what [Estimate.Above] counts in: the 2^16th part of a user.
+const Unit = 1.0 / (1 << fraction)
+
+// Above returns the estimated number of the users above the end of a bucket and of all users, in multiples of [Unit].
+// They are unbiased and may be negative, so those of several windows may be added up.
+func (e *Estimate) Above(bucket int) (above, all int64) {
+	all = e.best[len(e.best)-1]
+	return all - e.best[bucket], all
+}
+
 // Counts returns the shown number of users in each bucket: never negative, with the sum of [Estimate.Users].
 func (e *Estimate) Counts() []int64 {
 	counts, before := make([]int64, len(e.shown)), int64(0)

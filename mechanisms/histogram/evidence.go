@@ -11,7 +11,10 @@ import "math"
 // share·Σ_{≤j} a. This is Chernoff's bound, whatever the data.
 //
 // M(s) = (1−r)²/((1−re^s)(1−re^{−s})) of Laplace noise; e^{s²σ²/2} bounds that of Gaussian noise (Canonne, Kamath,
-// Steinke 2020, Fact 7).
+// Steinke 2020, Fact 7). On two levels, m covers the rounding of the estimates as well. M is at least 1, so m is enough
+// for fewer windows too.
+//
+// chance is greater than 0 and less than 1, share at least 0 and at most 1.
 func (b *Buckets) Evidence(bucket int, share float64, noise Noise, windows int64, chance float64) float64 {
 	weights := b.weights(bucket, share)
 	most := 0.0
@@ -40,7 +43,24 @@ func (b *Buckets) Evidence(bucket int, share float64, noise Noise, windows int64
 			low = left
 		}
 	}
-	return margin((low + high) / 2)
+	return margin((low+high)/2) + b.rounding()*float64(windows)
+}
+
+// rounding is how far the sum of a window in [Buckets.Evidence] may be off because estimates are whole multiples of
+// 2^−16: half of one for each bucket of a group.
+func (b *Buckets) rounding() float64 {
+	if b.groups == 0 {
+		return 0
+	}
+	return float64(b.Len()) / (2 << fraction)
+}
+
+// Deviation returns the standard deviation of the noise in the sum of [Buckets.Evidence]: that of the users above the
+// end of a bucket, in several windows, beyond a share of all.
+func (b *Buckets) Deviation(bucket int, share float64, noise Noise, windows int64) float64 {
+	noise.Variance *= float64(windows)
+	e := &Estimate{Buckets: b, noise: noise}
+	return math.Sqrt(e.variance(bucket, -share, 1-share))
 }
 
 // weights returns how often each weight of a drawn number occurs in the sum of [Buckets.Evidence].

@@ -18,7 +18,10 @@ type Gauges struct {
 	// step is the time between the newest two records of a running total, which has none of some windows.
 	step map[string]time.Duration
 	pays map[string]bool // by budget
-	now  func() time.Time
+	// sums are those of objectives, and complete says that they have all windows.
+	sums     []*sums
+	complete bool
+	now      func() time.Time
 }
 
 // NewGauges returns gauges without figures.
@@ -26,10 +29,12 @@ func NewGauges() *Gauges {
 	return &Gauges{newest: map[string]Record{}, step: map[string]time.Duration{}, now: time.Now}
 }
 
-// Update adds a record. A record older than the newest of its series changes nothing.
+// Update adds a record. One that is older than the newest of its series counts in the sums of objectives and changes
+// nothing else.
 func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.count(r)
 	old, ok := g.newest[r.Key()]
 	if ok && r.WindowEnd.Before(old.WindowEnd) {
 		return
@@ -38,6 +43,16 @@ func (g *Gauges) Update(r Record) {
 		g.step[r.Key()] = r.WindowEnd.Sub(old.WindowEnd)
 	}
 	g.newest[r.Key()] = r
+}
+
+// count counts a record in the sums of objectives.
+func (g *Gauges) count(r Record) {
+	if len(g.sums) == 0 {
+		return
+	}
+	if d, ok := drawn(r); ok {
+		g.add(d)
+	}
 }
 
 // Expect names the series that will be published, by one record each, without value and window. A series without
@@ -105,7 +120,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing, armed,
-		spent, distribution, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
+		spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d
 	}
 }
@@ -150,6 +165,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	for k, r := range watches {
 		to.indicate(armed, goesOn(r) && g.fresh(r), k[0], k[1])
 	}
+	g.collectObjectives(to)
 	for name, pays := range g.pays {
 		to.indicate(budgetPays, pays, name)
 	}

@@ -8,6 +8,7 @@ package rules
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -71,15 +72,23 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
-// Write writes a rule file for the streams: for each stream a group with its alerts, one for each threshold and each
-// watch, and with recording rules, which merge the series of all replicas into one. An error says which threshold
-// cannot be watched, and why; one reason is that noise alone raises the alarm more than once a day. The warnings name
-// alerts that noise may raise more than three times in 30 days. Each alert has a runbook_url below the address of the
-// runbook; "": none.
-func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runbook string) (warnings []string,
-	err error) {
+// Wanted says which alerts are written, beside those of watches.
+type Wanted struct {
+	Thresholds []Threshold
+	Objectives []Objective
+	// Runbook is the address below which each alert has a runbook_url; "": none.
+	Runbook string
+}
+
+// Write writes a rule file for the streams: for each stream a group with its alerts, for each threshold, objective and
+// watch, and with recording rules, which merge the series of all replicas into one. An error says which threshold or
+// objective cannot be watched, and why; one reason is that noise alone raises the alarm more than once a day. The
+// warnings name alerts that noise may raise more than three times in 30 days.
+func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []string, err error) {
 	var f file
-	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds) > 0
+	var omitted []string
+	thresholds := want.Thresholds
+	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds)+len(want.Objectives) > 0
 	for _, s := range streams {
 		shortest = min(shortest, s.Window.Every)
 		g := group{Name: "louver-" + s.Name, Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
@@ -99,18 +108,23 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runboo
 			}
 			g.Rules = append(g.Rules, r)
 		}
+		burns, without, err := objectiveRules(s, want.Objectives)
+		if err != nil {
+			return nil, err
+		}
+		g.Rules, omitted = append(g.Rules, burns...), append(omitted, without...)
 		for _, w := range s.Alarms {
 			g.Rules = append(g.Rules, watchAlert(s, w), blindAlert(s, w))
 			alerts = true
 		}
 		for _, r := range g.Rules {
-			if r.Alert != "" && runbook != "" {
-				r.Annotations["runbook_url"] = runbook + "#" + strings.ToLower(r.Alert)
+			if r.Alert != "" && want.Runbook != "" {
+				r.Annotations["runbook_url"] = want.Runbook + "#" + strings.ToLower(r.Alert)
 			}
 		}
 		f.Groups = append(f.Groups, g)
 	}
-	if err := known(streams, thresholds); err != nil {
+	if err := known(streams, want); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf("# Written by louver rules. Prometheus has to scrape the public address, LOUVER_HTTP_ADDR, of "+
@@ -121,6 +135,9 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runboo
 		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below " +
 			"STREAM/RELEASE=VALUE adds one.\n"
 	}
+	for _, line := range append(omitted, unwanted(streams, want.Objectives)...) {
+		text += "# " + line + "\n"
+	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return nil, err
 	}
@@ -129,29 +146,35 @@ func Write(w io.Writer, streams []*config.Stream, thresholds []Threshold, runboo
 	return warnings, e.Encode(f)
 }
 
-// known refuses thresholds for streams that do not exist.
-func known(streams []*config.Stream, thresholds []Threshold) error {
-	names := map[string]bool{}
-	for _, s := range streams {
-		names[s.Name] = true
+// known refuses thresholds and objectives of streams that do not exist.
+func known(streams []*config.Stream, want Wanted) error {
+	asked := map[string]string{}
+	for _, t := range want.Thresholds {
+		asked[t.Stream] = t.String()
 	}
-	for _, t := range thresholds {
-		if !names[t.Stream] {
-			return fmt.Errorf("%s: there is no stream %q in the files", t, t.Stream)
-		}
+	for _, o := range want.Objectives {
+		asked[o.Stream] = o.String()
+	}
+	for _, s := range streams {
+		delete(asked, s.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		return fmt.Errorf("%s: there is no stream %q in the files", asked[name], name)
 	}
 	return nil
 }
 
 // newest records one series from those of all replicas. A replica may be behind, so the one with the newest window
 // counts. Replicas that show the same window show the same figure.
-func newest(stream, metric string) rule {
+// Its labels are those of a release, and more.
+func newest(stream, metric string, more ...string) rule {
 	const series = "job, stream, group, release"
 	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
 	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
 	if of != end {
-		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%[1]s) "+
-			"group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
+		by := strings.Join(append([]string{series}, more...), ", ")
+		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%s) "+
+			"group_left () max by (%[4]s) (%[3]s))\n)", by, of, end, series)
 	}
 	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
 }
@@ -300,10 +323,7 @@ func withinBounds(s *config.Stream, t Threshold) error {
 
 // chance says in words how often noise alone raises an alarm.
 func chance(b band, alarms float64, groups int) string {
-	together := ""
-	if groups > 1 {
-		together = fmt.Sprintf(" in all %d groups together", groups)
-	}
+	together := together(groups)
 	switch b.known {
 	case exactly:
 		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times in "+
@@ -316,6 +336,14 @@ func chance(b band, alarms float64, groups int) string {
 		"falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
 		"It is not proven how often that band misses the truth; for a release with an interval it is.", count(alarms),
 		together, b.basis)
+}
+
+// together says that a bound is for all groups, if there are several.
+func together(groups int) string {
+	if groups == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in all %d groups together", groups)
 }
 
 // count writes a number of alarms with two digits.

@@ -76,13 +76,13 @@ func TestGaussianCountsHaveTheirOwnTail(t *testing.T) {
 		{noisy(below("users", "99", 1)), "runbook_url: https://wiki/louver#louverfigurebelow"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, f.Streams, []Threshold{c.threshold}, "https://wiki/louver"); err != nil {
+		if _, err := Write(&b, f.Streams, Wanted{Thresholds: []Threshold{c.threshold}, Runbook: "https://wiki/louver"}); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
 		}
 	}
-	if _, err := Write(io.Discard, f.Streams, []Threshold{below("users", "98", 1)}, ""); err == nil ||
+	if _, err := Write(io.Discard, f.Streams, Wanted{Thresholds: []Threshold{below("users", "98", 1)}}); err == nil ||
 		!strings.Contains(err.Error(), "this count is off by up to 98 users") {
 		t.Errorf("below 98: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 		{above("web", "p95", "500", 0), "with fewer than about 2000 users there is none, and the alert is silent"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}, ""); err != nil {
+		if _, err := Write(&b, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}}); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
@@ -153,7 +153,7 @@ func TestNoisyAlertsAreWarnedOf(t *testing.T) {
 		{above("web", "p50", "500", 2), "--above web/p50=500: noise alone may raise this alarm 216 times in 30 days"},
 		{noisy(above("web", "p50", "500", 1)), "--above web/p50=500: noise alone may raise this alarm 432 times in 30 days"},
 	} {
-		warnings, err := Write(io.Discard, parsed(t), []Threshold{c.threshold}, "")
+		warnings, err := Write(io.Discard, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}})
 		if err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if got := strings.Join(warnings, "\n"); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") ||
@@ -187,7 +187,7 @@ func TestThresholdsThatCannotBeWatched(t *testing.T) {
 		{above("web", "p50", "500", 1), "--above web/p50=500: noise alone raises this alarm about 411 times in 30 days"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, parsed(t), []Threshold{c.threshold}, ""); err == nil ||
+		if _, err := Write(&b, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}}); err == nil ||
 			!strings.HasPrefix(err.Error(), c.want) || b.Len() > 0 {
 			t.Errorf("%s: %v, want %q; written: %q", c.threshold, err, c.want, b.String())
 		}
@@ -215,7 +215,8 @@ func TestRulesInPrometheus(t *testing.T) {
 	}
 	thresholds := []Threshold{above("web", "users", "500", 2), below("users", "400", 2),
 		noisy(above("web", "p50", "500", 1)), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
-	if _, err := Write(f, parsed(t), thresholds, ""); err != nil {
+	want := Wanted{Thresholds: thresholds, Objectives: []Objective{slow}}
+	if _, err := Write(f, append(parsed(t), shop(t)), want); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -227,7 +228,8 @@ func TestRulesInPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "rules_test.yaml")
-	if err := os.WriteFile(path, cases, 0o600); err != nil {
+	text := strings.ReplaceAll(string(cases), "DEFINITION", shop(t).Objectives()[0].Definition())
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	promtool(t, "test", "rules", path)

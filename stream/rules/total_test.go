@@ -20,7 +20,7 @@ func TestAlertsOfTotals(t *testing.T) {
 	}
 	write := func(at Threshold) (string, error) {
 		var w strings.Builder
-		_, err := Write(&w, f.Streams, []Threshold{at}, "")
+		_, err := Write(&w, f.Streams, Wanted{Thresholds: []Threshold{at}})
 		return w.String(), err
 	}
 	at := Threshold{Stream: "web", Release: "today", Value: decimal.NewFromInt(10_000), Windows: 3}

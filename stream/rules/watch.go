@@ -11,10 +11,6 @@ import (
 // watchAlert makes the alert of a watch. The watch has its own margin against noise, so its alert waits for nothing.
 func watchAlert(s *config.Stream, w config.Alarm) rule {
 	alarms := w.Query.FalseAlarms.InexactFloat64() * month / float64(w.FalseAlarmsPer)
-	together := ""
-	if len(s.Groups) > 1 {
-		together = fmt.Sprintf(" in all %d groups together", len(s.Groups))
-	}
 	return rule{
 		Alert: "LouverWatchFiring",
 		Expr: fmt.Sprintf("max by (job, stream, group, watch) (louver_watch_firing{stream=%s, watch=%s}) == 1",
@@ -26,7 +22,8 @@ func watchAlert(s *config.Stream, w config.Alarm) rule {
 			"description": fmt.Sprintf("It fires if in a window %s. As long as that is not so, noise alone raises this alarm "+
 				"within %s with a probability of at most %s %%%s. "+
 				"It stays for %s; then the watch is armed again, at most %d times in a period of the budget.",
-				w.Query.Conditions[0].Words(s.Unit), config.Duration(w.FalseAlarmsPer), w.Query.FalseAlarms.Shift(2), together,
+				w.Query.Conditions[0].Words(s.Unit), config.Duration(w.FalseAlarmsPer), w.Query.FalseAlarms.Shift(2),
+				together(len(s.Groups)),
 				config.Duration(w.Hold), w.AtMost),
 			"false_alarms_30d": count(alarms),
 		},

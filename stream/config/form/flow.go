@@ -8,7 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Flow writes the node in one line, without some paths, which begin at the node.
+// Flow writes the node in one line, without some paths, which begin at the node. The path of a list is also that of each
+// of its items.
 func (n Node) Flow(b *strings.Builder, without ...string) {
 	switch n.yaml.Kind {
 	case yaml.AliasNode:
@@ -44,7 +45,7 @@ func (n Node) Flow(b *strings.Builder, without ...string) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			n.child(item, "").Flow(b)
+			n.child(item, "").Flow(b, without...)
 		}
 		b.WriteByte(']')
 	default:

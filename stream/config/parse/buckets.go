@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/config/form"
@@ -12,7 +14,8 @@ import (
 
 // histogramKeys are the keys of a histogram, and of a release that is computed from one.
 type histogramKeys struct {
-	from string
+	from      string
+	objective decimal.Decimal // 0: none
 }
 
 var histogramForm = form.Form{
@@ -23,6 +26,14 @@ var histogramForm = form.Form{
 			"at multiples of itself since 1970, in UTC. With a `zone`, whole days are those of the zone. A user who is there in ten windows counts ten times",
 		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
 			func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
+	{Name: "objective", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Share)}},
+		Example: "0.999",
+		Meaning: "which share of the users should not be above the limit: with 0.999, at most 0.1 % may. Louver adds up the " +
+			"users above and all users over the newest windows (`louver_slo_bad_users`, `louver_slo_users`), and `louver rules " +
+			"--slo` writes alerts that noise alone hardly raises. It costs nothing. An edit changes no figure, no sum and no " +
+			"charge: write the rules anew",
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
+			func(r *releaseNode, v decimal.Decimal) { r.objective = v })},
 }
 
 // bucketForm has the keys of a mapping in place of a list of ends.

@@ -116,7 +116,7 @@ func (h histograms) compute() {
 			continue
 		}
 		h.of.Free = append(h.of.Free, config.Free{Name: r.Name, From: of, Query: r.Query, Figure: figure,
-			Where: r.Where})
+			Objective: r.objective, Where: r.Where})
 	}
 }
 

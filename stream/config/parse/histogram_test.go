@@ -128,6 +128,11 @@ func TestWrongHistograms(t *testing.T) {
 			"remove it, or use statistic: count, sum or histogram"},
 		{"from: shape}\n      - {name: mid", "from: shape, zone: UTC}\n      - {name: mid", name + "[quick].zone: it means " +
 			"nothing without since: hour, midnight, monday or month"},
+		{"above: 800.5,", "above: 800.5, objective: 99.9,", name + "[slower].objective: 99.9 is too much; want a number greater " +
+			"than 0 and less than 1: 0.999 for 99.9 %"},
+		{"above: 800.5,", "above: 800.5, objective: 1,", name + "[slower].objective: 1 is too much; want a number greater than 0"},
+		{"p: 0.99,", "p: 0.99, objective: 0.9,", name + "[tail].objective: quantile has no objective; remove it, or use " +
+			"statistic: share"},
 		{"{name: peak,", "{name: users,", `the name "users" is taken by another release; choose another name`},
 	} {
 		text := withHistogram(shape, ofShape...)
@@ -196,5 +201,54 @@ func TestHistogramTooLarge(t *testing.T) {
 		"window; want at most 512 kB: fewer buckets or groups"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v; want %s", err, want)
+	}
+}
+
+// An objective is beside the definition: whoever edits it changes no window and no charge, and nobody counts anew.
+func TestObjectives(t *testing.T) {
+	with := func(objective string, edits ...string) string {
+		text := strings.Replace(withHistogram(shape, ofShape...), "above: 800.5,", "above: 800.5, "+objective, 1)
+		return strings.NewReplacer(edits...).Replace(text)
+	}
+	s, without := parse(t, with("objective: 0.999,")).Streams[0], parse(t, with("")).Streams[0]
+	if s.Definition != without.Definition || strings.Contains(string(s.Definition), "objective") {
+		t.Errorf("an objective changes the definition: %s", s.Definition)
+	}
+	if len(without.Objectives()) != 0 || len(s.Objectives()) != 1 {
+		t.Fatalf("%d objectives and %d; want 1 and none", len(s.Objectives()), len(without.Objectives()))
+	}
+	o := s.Objectives()[0]
+	if o.Name() != "checkout/slower" || o.Limit() != "above 800.5 ms" || o.Bad().String() != "0.001" {
+		t.Errorf("%s: %s of %s", o.Name(), o.Bad(), o.Limit())
+	}
+	b, bucket, _ := o.Buckets()
+	if b.Ends()[bucket] != 800 {
+		t.Errorf("bad are those above %d; want 800, the last point that is not above 800.5", b.Ends()[bucket])
+	}
+	// Windows of 15 minutes: four are an hour.
+	var burns []string
+	for _, of := range o.Burns() {
+		burns = append(burns, fmt.Sprintf("%s %s %s %v", of.Times, of.Long, of.Short, of.Page))
+	}
+	if got := strings.Join(burns, ", "); got != "14.4 1h0m0s 15m0s true, 6 6h0m0s 30m0s true, 3 24h0m0s 2h0m0s false, "+
+		"1 72h0m0s 6h0m0s false" {
+		t.Errorf("the burns are %s", got)
+	}
+	for _, c := range []struct{ text, want string }{
+		{with("objective: 0.999,", "size: 15m, every: 15m", "size: 24h", "[1h, 1d]", "[7d]"),
+			"[slower].objective: the longest alert looks at 3d, which has 3 windows of 24h; want at least 4: window.every of 18h " +
+				"or less"},
+		{with("objective: 0.999,", "every: 15m", "every: 5m", ", rollup: [1h, 1d]", ""),
+			"[slower].objective: windows overlap: one is 15m long and begins 5m after the one before; want window.every as " +
+				"window.size"},
+		{with("objective: 0.999,", "size: 15m, every: 15m", "size: 1s", ", rollup: [1h, 1d]", "", "[eu, us, ap]",
+			"[eu, us, ap, a, b, c, d, e]"),
+			"[slower].objective: the sums over 3d have 2073600 windows of all groups; want at most 2000000: longer windows, or " +
+				"fewer groups"},
+	} {
+		_, err := File("s.yaml", []byte(c.text), noVariables)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
 	}
 }

@@ -138,6 +138,7 @@ func (s *streamNode) complete() {
 	}
 	s.checkGroups()
 	checkSize(&s.Stream, s.Values["releases"])
+	s.checkObjectives()
 	s.makeWatches()
 	if s.minUsers != nil {
 		s.minUsers.check(&s.Stream)

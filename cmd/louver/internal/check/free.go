@@ -14,11 +14,17 @@ type freeReport struct {
 	Release   string `json:"release"`
 	Statistic string `json:"statistic"`
 	From      string `json:"from"`
+	// SLO is what is known of its objective; nil if it has none.
+	SLO *objectiveReport `json:"slo,omitempty"`
 }
 
-func describeFree(s *config.Stream) (all []freeReport) {
+func describeFree(s *config.Stream, expected int64) (all []freeReport) {
 	for _, f := range s.Free {
-		all = append(all, freeReport{f.Name, string(f.Query.Statistic), f.From.Name})
+		one := freeReport{Release: f.Name, Statistic: string(f.Query.Statistic), From: f.From.Name}
+		if f.Objective.IsPositive() {
+			one.SLO = describeObjective(config.Objective{Stream: s, Share: f}, expected)
+		}
+		all = append(all, one)
 	}
 	return all
 }

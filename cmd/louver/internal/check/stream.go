@@ -89,7 +89,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		}
 		x.Releases = append(x.Releases, described)
 	}
-	x.Free = describeFree(s)
+	x.Free = describeFree(s, public.Users)
 	for _, w := range s.Alarms {
 		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
 	}
@@ -152,6 +152,15 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	for _, x := range s.Totals {
 		fmt.Fprintln(w)
 		x.print(w, s.Users)
+	}
+	for _, x := range s.Free {
+		if x.SLO == nil {
+			continue
+		}
+		fmt.Fprintln(w)
+		if err := x.SLO.print(w, width, s.Users); err != nil {
+			return err
+		}
 	}
 	for _, x := range s.OnChange {
 		fmt.Fprintln(w)

@@ -44,6 +44,11 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 				w.noise(s, r, v)
 			}
 		}
+		for j, described := range x.Free {
+			if described.SLO != nil {
+				w.objective(s.Free[j], s, described.SLO)
+			}
+		}
 		for j, described := range x.Watches {
 			w.watch(s, s.Alarms[j], described)
 		}

@@ -188,7 +188,7 @@ func monitor(t *testing.T, public, operators string) monitoring {
 		{Stream: file.Streams[0].Name, Release: "slow", Value: decimal.NewFromInt(400), Windows: 2, Noisy: true},
 		{Stream: file.Streams[0].Name, Release: "p50", Value: decimal.NewFromInt(220), Windows: 2, Noisy: true},
 	}
-	if _, err := rules.Write(&written, file.Streams, thresholds, ""); err != nil {
+	if _, err := rules.Write(&written, file.Streams, rules.Wanted{Thresholds: thresholds}); err != nil {
 		t.Fatal(err)
 	}
 	write := func(name, text string) string {

@@ -17,13 +17,15 @@ import (
 
 // RulesCommand writes alert rules for Prometheus.
 type RulesCommand struct {
-	Streams string                     `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
-	Files   []string                   `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
-	Above   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
-	Below   map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
-	Windows int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
-	Runbook string                     `name:"runbook-url" placeholder:"URL" help:"Where the runbook is, for the annotation runbook_url. Absent: with the sources of Louver."`
-	Noisy   bool                       `help:"Also write alerts that noise alone raises more than once a day."`
+	Streams    string                     `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
+	Files      []string                   `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
+	Above      map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
+	Below      map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
+	SLO        []string                   `name:"slo" placeholder:"STREAM/RELEASE" help:"Alert while the users above the limit of a share use up its objective too fast. May be repeated."`
+	FalsePages decimal.Decimal            `name:"false-pages" default:"0.05" placeholder:"P" help:"With --slo: the probability that noise alone raises any alert of an objective in 30 days."`
+	Windows    int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
+	Runbook    string                     `name:"runbook-url" placeholder:"URL" help:"Where the runbook is, for the annotation runbook_url. Absent: with the sources of Louver."`
+	Noisy      bool                       `help:"Also write alerts that noise alone raises more than once a day."`
 }
 
 // Runbook is the address of deploy/RUNBOOK.md.
@@ -40,7 +42,12 @@ days. If there may be more than three, a warning says so. An alert with more tha
   promtool check rules louver-rules.yaml
 
 Recording rules make one series of those of all processes: louver:release_value:newest, and low, high and
-window_end_timestamp_seconds in the same way.`
+window_end_timestamp_seconds in the same way.
+
+For a share with an objective, --slo writes the alerts of the Site Reliability Workbook on the rate at which the
+objective is used up, with a margin against noise: pages over 1h and 6h, and tickets over 1d and 3d.
+
+  louver rules streams.yaml --slo checkout-latency/slow > louver-rules.yaml`
 }
 
 // Run writes the rules.
@@ -70,9 +77,32 @@ func (c *RulesCommand) Run(app *cli.App) error {
 			thresholds = append(thresholds, t)
 		}
 	}
-	warnings, err := rules.Write(app.Out, file.Streams, thresholds, cmp.Or(c.Runbook, Runbook))
+	want := rules.Wanted{Thresholds: thresholds, Runbook: cmp.Or(c.Runbook, Runbook)}
+	if want.Objectives, err = c.objectives(); err != nil {
+		return cli.UsageError(err)
+	}
+	warnings, err := rules.Write(app.Out, file.Streams, want)
 	for _, line := range warnings {
 		_, _ = fmt.Fprintln(app.Err, "warning: "+line)
 	}
 	return err
+}
+
+// objectives are those that --slo names.
+func (c *RulesCommand) objectives() (all []rules.Objective, err error) {
+	if p := c.FalsePages; !p.IsPositive() || p.GreaterThanOrEqual(decimal.NewFromInt(1)) {
+		return nil, fmt.Errorf("--false-pages %s; want a probability greater than 0 and less than 1, for example 0.05", p)
+	}
+	for _, name := range c.SLO {
+		stream, release, ok := strings.Cut(name, "/")
+		if !ok {
+			return nil, fmt.Errorf("--slo %s names no release; want STREAM/RELEASE", name)
+		}
+		o := rules.Objective{Stream: stream, Release: release, FalsePages: c.FalsePages}
+		if slices.Contains(all, o) {
+			continue
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }

@@ -65,12 +65,16 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 	}
 }
 
-// sameStreams reports whether two files want the same of the app.
+// sameStreams reports whether two files want the same of the app. Objectives are no part of a definition: they change
+// what this process shows.
 func sameStreams(a, b *config.File) bool {
-	definitions := func(f *config.File) map[string]config.Definition {
-		all := map[string]config.Definition{}
+	definitions := func(f *config.File) map[string]string {
+		all := map[string]string{}
 		for _, s := range f.Streams {
-			all[s.Name] = s.Definition
+			all[s.Name] = string(s.Definition)
+			for _, o := range s.Objectives() {
+				all[o.Name()] = o.Share.Objective.String()
+			}
 		}
 		return all
 	}

@@ -24,11 +24,15 @@ streams:
     input: {topic: in, user: user, value: value}
     bounds: {lower: 0, upper: 10, step: 1}
     window: {size: 1h, grace: 1s, start: 2026-01-01T00:00:00Z}
-    releases: [{name: users, statistic: count, epsilon: 1}]
+    releases:
+      - {name: users, statistic: count, epsilon: 1}
+      - {name: all, statistic: histogram, buckets: [5], epsilon: 1}
+      - {name: high, statistic: share, above: 5, from: all, objective: 0.9}
     output: {topic: out}
     budget: {epsilon: 1000, per: 24h}
 `
 	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
+	objective := strings.Replace(text, "objective: 0.9", "objective: 0.99", 1)
 	const change = "WARN the streams files have changed since this process read them: that takes effect once a process " +
 		"has started with them"
 	const lost = "WARN the streams files cannot be used any more: this process goes on, but could not start again"
@@ -41,6 +45,7 @@ streams:
 		"a comment":                    {[]string{"# a comment\n" + text}, nil},
 		"an edit":                      {[]string{edited, edited, edited}, []string{change}},
 		"an edit that is taken back":   {[]string{edited, text, text}, []string{change, again}},
+		"an objective":                 {[]string{objective}, []string{change}},
 		"a revision":                   {[]string{"revision: 1\n" + text}, []string{change}},
 		"half of it for a moment":      {[]string{text[:100], text}, nil},
 		"half of it":                   {[]string{text[:100], text[:100], text[:100]}, []string{lost}},

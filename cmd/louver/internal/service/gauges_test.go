@@ -3,6 +3,7 @@ package service
 import (
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,110 @@ func TestGaugesAreRestored(t *testing.T) {
 	} else if !strings.Contains(got, `louver_release_value{group="",release="users",stream="shop"} 700`) {
 		t.Errorf("the last value of the daily stream is missing:\n%s", got)
 	}
+}
+
+// Sums of an objective reach three days back. After a restart they are the same, from the ledger alone: the output topic
+// does not exist. Before that, nothing is shown. A window that is withheld does not count, and neither do those of
+// another definition or of a group that is gone.
+func TestSumsOfObjectivesAreRestored(t *testing.T) {
+	const text = `version: 1
+streams:
+  - name: web
+    input: {topic: web.requests, user: client, value: ms, time: time, group: region}
+    groups: [eu, us]
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 15m, grace: 30s}
+    releases:
+      - {name: latency, statistic: histogram, buckets: [100, 800], levels: 2, epsilon: 0.1}
+      - {name: slow, statistic: share, above: 800, from: latency, objective: 0.99}
+    output: {topic: private}
+    budget: {epsilon: 24, per: 24h}
+`
+	read := func(text string) []*config.Stream {
+		file, err := parse.File("s.yaml", []byte(text), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file.Streams
+	}
+	b, s := kafkatest.Fake(t), read(text)[0]
+	before := read(strings.Replace(text, "levels: 2, epsilon: 0.1", "levels: 2, epsilon: 0.2", 1))[0]
+	at := topics.Place("web", topics.Partitions)
+	b.CreateTopic(t, "louver.ledger", topics.Partitions, nil)
+	published := func() *outputs.Gauges {
+		p := newPublished(nil, []*config.Stream{s})
+		p.addUp()
+		return p.gauges
+	}
+	lasting := published()
+	const windows = 600 // more than six days
+	end := time.Now().UTC().Truncate(15 * time.Minute).Add(-windows * 15 * time.Minute)
+	var records []txn.Record
+	for i := range int64(windows) {
+		end = end.Add(15 * time.Minute)
+		of := s
+		if i > windows-100 && i < windows-90 {
+			of = before
+		}
+		e := ledger.Entry{App: "louver", Stream: "web", Budget: "web", Input: of.Input.Topic, Output: of.Output,
+			WindowStart: end.Add(-15 * time.Minute), WindowEnd: end, DueAt: end.Add(30 * time.Second),
+			ReleasedAt: end.Add(30 * time.Second), Every: 15 * time.Minute,
+			Limit: budget.Limit{Epsilon: of.Budget.Epsilon, Per: of.Budget.Per}, Price: of.Price(), Releases: of.Series(),
+			Groups:   []ledger.Group{{Name: "eu"}, {Name: "us"}},
+			Standing: ledger.Standing{StreamSpent: new(decimal.Zero), BudgetSpent: new(decimal.Zero), WindowsLeft: 3}}
+		if i == windows-5 {
+			e.Reason = "budget_exhausted"
+		} else {
+			for g := range e.Groups {
+				n := ledger.Numbers{Raw: []int64{i, 100, 7 - i%5, int64(g)}, Coarse: []int64{i + 90, 9}}
+				users := decimal.NewFromInt(n.Coarse[0])
+				e.Groups[g].Values = []ledger.Value{{Value: &users, Numbers: &n}, {}}
+			}
+			if err := e.Compute(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		value, err := e.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, txn.Record{Key: e.Key(), Value: value})
+		if err := showEntry(lasting, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Produce(t, "louver.ledger", at, records...)
+	lasting.Complete()
+	started := published()
+	if got := sumsShown(scraped(t, started)); len(got) != 0 {
+		t.Errorf("before the ledger is read: %v", got)
+	}
+	reader := &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}
+	if err := restore(kafkatest.Context(t), reader, "louver", []*config.Stream{s}, started); err != nil {
+		t.Fatal(err)
+	}
+	got, want := sumsShown(scraped(t, started)), sumsShown(scraped(t, lasting))
+	if !slices.Equal(got, want) {
+		t.Errorf("after a restart:\n%s\nbefore:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// Two groups with seven stretches and three gauges each. 288 windows are three days: 9 have another ε, and one is
+	// withheld.
+	if all := strings.Join(got, "\n"); len(got) != 2*7*3 || !strings.Contains(all,
+		`louver_slo_windows{group="eu",over="3d",release="slow",stream="web"} 278`) {
+		t.Errorf("%d sums:\n%s", len(got), all)
+	}
+}
+
+// sumsShown are the lines of sums that are not 0.
+func sumsShown(page string) (all []string) {
+	for line := range strings.Lines(page) {
+		of := strings.HasPrefix(line, "louver_slo_windows") || strings.HasPrefix(line, "louver_slo_bad_users") ||
+			strings.HasPrefix(line, "louver_slo_users")
+		if of && !strings.HasSuffix(line, " 0\n") {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+	return all
 }
 
 // A budget pays or it does not, whatever has been spent: the first period makes no difference.

@@ -22,6 +22,8 @@ type published struct {
 	streams []*config.Stream // those that a streams file declares
 	store   *web.Store
 	gauges  *outputs.Gauges
+	// sums says that the metrics have sums of objectives: [restore] reads the ledger for them.
+	sums bool
 	// released, if not nil, is called with every figure.
 	released func(outputs.Record)
 	// demo, if not nil, tells what only a demo knows.
@@ -39,6 +41,14 @@ func newPublished(topics []string, streams []*config.Stream) *published {
 	gauges := outputs.NewGauges()
 	gauges.Pays(paying(streams, time.Now()))
 	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: gauges}
+}
+
+// addUp makes the metrics have the sums of objectives.
+func (p *published) addUp() {
+	p.sums = true
+	for _, s := range p.streams {
+		p.gauges.Objectives(s.Objectives())
+	}
 }
 
 // config returns the configuration of the page and the API.
@@ -82,7 +92,7 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 }
 
 // begin returns how far back a topic is read: as many windows as the store keeps of each series, and at least those
-// that the public metrics show.
+// that the public metrics show. Sums of objectives reach furthest back.
 func (p *published) begin(topic string, since time.Time) time.Time {
 	series := 0
 	for _, s := range p.streams {
@@ -94,7 +104,11 @@ func (p *published) begin(topic string, since time.Time) time.Time {
 	var backs []time.Duration
 	for _, s := range p.streams {
 		if s.Output == topic {
-			backs = append(backs, max(windows*s.Window.Every, 4*s.Window.Size)+s.Window.Grace)
+			back := max(windows*s.Window.Every, 4*s.Window.Size)
+			if p.sums && len(s.Objectives()) > 0 {
+				back = max(back, config.LongestSpan)
+			}
+			backs = append(backs, back+s.Window.Grace)
 		}
 	}
 	if len(backs) > 0 {

@@ -77,6 +77,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	operators := prometheus.NewRegistry()
 	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams)
+	shown.addUp()
 	shown.released, shown.demo = s.firstFigures(time.Now()), s.Demo
 	engine := s.engine(OperatorMetrics(operators, s.Streams, s.Version))
 	public, err := publicServer(s.HTTPSettings, shown, engine.Health.Report)
@@ -176,7 +177,8 @@ func (s *Service) work(ctx context.Context, engine *stream.Service, shown *publi
 		working.Go(func() error {
 			err := restore(ctx, cluster.Follower(s.Conn, nil, engine.Health.Retrying), s.AppID, s.Streams, shown.gauges)
 			if err != nil && ctx.Err() == nil {
-				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on", zap.Error(err))
+				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on, "+
+					"and no sums of objectives", zap.Error(err))
 			}
 			return nil
 		})

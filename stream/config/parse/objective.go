@@ -1,0 +1,36 @@
+package parse
+
+import (
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// mostSums is how many windows of all groups the sums of a stream's objectives may have. Each takes 24 bytes of every
+// process.
+const mostSums = 2_000_000
+
+// checkObjectives refuses objectives whose windows cannot be added up. The groups are known.
+func (s *streamNode) checkObjectives() {
+	w, objectives := s.Window, len(s.Objectives())
+	span := config.Duration(config.LongestSpan)
+	windows := int64(config.LongestSpan / w.Every)
+	for i := range s.releases {
+		r := &s.releases[i]
+		if !r.objective.IsPositive() {
+			continue
+		}
+		v := r.Values["objective"]
+		switch all := windows * int64(len(s.Groups)*objectives); {
+		case w.Size != w.Every:
+			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as window.size, so "+
+				"that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
+		case windows < config.LeastWindows:
+			v.Refuse("the longest alert looks at %s, which has %s of %s; want at least %d: window.every of %s or less",
+				span, form.Plural(int(windows), "window"), config.Duration(w.Every), config.LeastWindows,
+				config.Duration(config.LongestSpan/config.LeastWindows))
+		case all > mostSums:
+			v.Refuse("the sums over %s have %d windows of all groups; want at most %d: longer windows, or fewer groups", span,
+				all, mostSums)
+		}
+	}
+}
