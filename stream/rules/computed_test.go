@@ -46,7 +46,7 @@ func TestAlertsOfHistograms(t *testing.T) {
 			"at most 0.97 times"}},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, withHistogram(t), []Threshold{c.threshold}, ""); err != nil {
+		if _, err := Write(&b, withHistogram(t), Wanted{Thresholds: []Threshold{c.threshold}}); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		}
 		for _, want := range c.want {
@@ -69,7 +69,7 @@ func TestAlertsOfHistograms(t *testing.T) {
 		{above("web", "p98", "500", 0),
 			`--above web/p98=500: stream web has no release "p98"; it has p50, p95, sure, tail.p90, tail.p99, shape, `},
 	} {
-		if _, err := Write(io.Discard, withHistogram(t), []Threshold{c.threshold}, ""); err == nil ||
+		if _, err := Write(io.Discard, withHistogram(t), Wanted{Thresholds: []Threshold{c.threshold}}); err == nil ||
 			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.threshold, err, c.want)
 		}
@@ -82,8 +82,8 @@ func TestRulesOfHistogramsInPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(f, withHistogram(t), []Threshold{above("web", "p99.1h", "500", 0), above("web", "slow", "0.05", 0),
-		below("shape", "500", 0)}, ""); err != nil {
+	thresholds := []Threshold{above("web", "p99.1h", "500", 0), above("web", "slow", "0.05", 0), below("shape", "500", 0)}
+	if _, err := Write(f, withHistogram(t), Wanted{Thresholds: thresholds}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
