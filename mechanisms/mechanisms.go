@@ -12,7 +12,7 @@
 // query. Each mechanism has a file of its own with its statement, its proof and its source. Means and quantiles by
 // smooth sensitivity are in package smooth. A new statistic needs one such file and one row of the catalogue.
 //
-// [TruncatedGeometric] finds names that many users share, and that nobody can list before. It has no query and no sample.
+// [TruncatedGeometric] finds names that many users share and nobody can list before. It has no query and no sample.
 //
 // Package watch has alarms, which look at one window after another and cost ε once, until they fire.
 //

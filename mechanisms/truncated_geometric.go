@@ -20,15 +20,15 @@ const truncatedGeometric = "truncated_geometric"
 // with n ≥ 1 users, it draws Z on −K…K with P(z) ∝ e^{−ε|z|}, and publishes the noisy count n + Z if that reaches a
 // public threshold T. Otherwise it says nothing of the name.
 //
-// K is the least whole number with P(Z = K) = a^K·(1−a)/(1 + a − 2a^{K+1}) ≤ δ, a = e^{−ε}; and T = K + at_least. A name
-// of fewer than at_least users is never published, and so none that nobody sent; one of T + K users or more always is.
-// Hence only names that occur need a draw.
+// K is the least whole number with P(Z = K) = a^K·(1−a)/(1 + a − 2a^{K+1}) ≤ δ, a = e^{−ε}; and T = K + at_least. A
+// name of fewer than at_least users is never published, and so none that nobody sent; one of T + K users or more always
+// is. Hence only names that occur need a draw.
 //
 // Privacy: (ε, δ)-DP for each name, with its count. Compare n + Z with n + 1 + Z, for any n ≥ 0. Where both have an
-// outcome, their probabilities differ by a factor within e^{±ε}. Only n+1+K belongs to the second alone, and only n−K to
-// the first alone; each has probability P(Z = K) ≤ δ. What is published is a function of the noisy count. For n = 0 it
-// is nothing, since K < T: a name that nobody sent is treated like all others although nothing is drawn for it. A user
-// who counts for at most k names costs (kε, kδ); it is for the caller that nobody counts for more.
+// outcome, their probabilities differ by a factor within e^{±ε}. Only n+1+K belongs to the second alone, and only n−K
+// to the first alone; each has probability P(Z = K) ≤ δ. What is published is a function of the noisy count. For n = 0
+// it is nothing, since K < T: a name that nobody sent is treated like all others although nothing is drawn for it. A
+// user who counts for at most k names costs (kε, kδ); it is for the caller that nobody counts for more.
 //
 // For one name this is optimal among all (ε, δ) mechanisms, but for the rounding of K: Desfontaines, Voss, Gipson,
 // Mandayam (2022).
@@ -140,7 +140,7 @@ func (m *TruncatedGeometric) Draw(n int64, random io.Reader) (value int64, publi
 	return n + z, true, nil
 }
 
-// noise draws Z: discrete Laplace noise, again while it is beyond K, which leaves the ratios of the probabilities within.
+// noise draws Z: discrete Laplace noise, again while it is beyond K, which keeps the ratios of the probabilities.
 func (m *TruncatedGeometric) noise(source *exact.Source) int64 {
 	for {
 		z := source.DiscreteLaplace(m.num, m.den, 1)

@@ -35,6 +35,7 @@ type PlanCommand struct {
 	forecastFlags
 	planWatchFlags
 	planTotalFlags
+	planGroupFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -54,6 +55,8 @@ other way round: it says which ε, or how many users, an error needs.
   louver plan --watch "above: 2000, more_than: 0.01" --every 1m \
     --users 5000 --lower 0 --upper 60000 --step 1
   louver plan --since midnight --every 15m --error 20
+  louver plan --statistic groups --epsilon 0.5 --delta 0.00000001 \
+    --names-per-user 8
 
 With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
 typical error.`
@@ -63,6 +66,10 @@ typical error.`
 func (c *PlanCommand) Run(app *cli.App) error {
 	c.File = cmp.Or(c.File, c.Streams)
 	switch {
+	case c.Statistic == string(mechanisms.Groups):
+		return c.planGroups(app)
+	case c.misplacedGroups() != "":
+		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
 	case c.Since != "":
 		return c.planTotal(app)
 	case c.MaxTotal != nil || c.Update != 0:

@@ -44,6 +44,7 @@ func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, 
 	statistics := statisticNames(slices.DeleteFunc(mechanisms.Statistics(), func(s mechanisms.Statistic) bool {
 		return len(mechanisms.Available(s)) == 0 // it is computed, and not drawn
 	}))
+	statistics = append(statistics, string(mechanisms.Groups))
 	parser, err := kong.New(&line,
 		kong.Embed(p.Commands()),
 		kong.Name("louver"),
@@ -61,6 +62,7 @@ func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, 
 			{Key: "input", Title: "Input:"},
 			{Key: "watch", Title: "Watch:"},
 			{Key: "total", Title: "Running total:"},
+			{Key: "groups", Title: "Groups that nobody can list (--statistic groups):"},
 			{Key: "kafka", Title: "Kafka:"},
 			{Key: "http", Title: "HTTP:"},
 			{Key: "log", Title: "Log:"},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -56,6 +57,9 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 		kind, placeholder = (*Buckets)(nil), "X,X|scale:N"
 	}
 	help := p.Meaning
+	if p.Name == "delta" {
+		help += ", and for --statistic groups"
+	}
 	if !strings.HasPrefix(help, "`") { // a value begins in lower case
 		help = strings.ToUpper(help[:1]) + help[1:]
 	}
@@ -165,6 +169,32 @@ func (f QueryFlags) query(statistic mechanisms.Statistic) (mechanisms.Query, err
 		}
 	}
 	return q, nil
+}
+
+// Groups returns the mechanism that --statistic groups asks for.
+func (f QueryFlags) Groups(epsilon decimal.Decimal, atLeast int64) (*mechanisms.TruncatedGeometric, error) {
+	if names := mechanisms.Available(mechanisms.Groups); f.Mechanism != "" && !slices.Contains(names, f.Mechanism) {
+		return nil, fmt.Errorf("--statistic groups with --mechanism %s; want %s", f.Mechanism,
+			english.WordSeries(names, "or"))
+	}
+	var delta decimal.Decimal
+	for _, p := range mechanisms.Parameters() {
+		switch v, given := f.Given(p); {
+		case given && p.Name == "delta":
+			delta = v.Numbers[0]
+		case given:
+			return nil, fmt.Errorf("--statistic groups with --%s; want it without, as it is no parameter of groups",
+				FlagOf(p.Name))
+		}
+	}
+	switch {
+	case delta.IsZero():
+		return nil, errors.New("--statistic groups without --delta; want --delta, such as --delta 0.000001: " +
+			"no mechanism finds unknown names with a delta of 0")
+	case f.ExpectedUsers != 0 || f.Prior != "tapered":
+		return nil, errors.New("--statistic groups with --expected-users or --prior; want it without")
+	}
+	return mechanisms.NewTruncatedGeometric(epsilon, delta, atLeast)
 }
 
 // statisticNames returns the names of statistics.

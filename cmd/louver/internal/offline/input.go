@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/replay"
@@ -21,6 +23,18 @@ type valueFlags struct {
 	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
 	feed.DelimiterFlag
 	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
+}
+
+// open opens the file, or standard input if it is absent or -. want says what it should be.
+func open(app *cli.App, file, want string) (name string, in io.ReadCloser, err error) {
+	if file == "" || file == "-" {
+		return "stdin", io.NopCloser(app.In), nil
+	}
+	opened, err := os.Open(file)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w; want %s", err, want)
+	}
+	return file, opened, nil
 }
 
 // read makes a sample from a file, with one value for each user. Its errors do not repeat values, which are personal.
@@ -63,53 +77,81 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 
 // readCSV reads rows; a row's number stands for its time.
 func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+	hasher, err := newHasher()
+	if err != nil {
+		return nil, err
+	}
+	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
+		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})
+	err = c.eachRow(name, in, "value", c.Value, func(r fileRow) error {
+		i, err := grid.Parse([]byte(r.field))
+		if err != nil {
+			return fmt.Errorf("%s:%d: column %s: not a number; want one such as 12 or -3.5", name, r.line, c.Value)
+		}
+		bag.Add(hasher.User([]byte(r.user)), 0, r.number, i)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mechanisms.NewSample(grid, bag.Sample(0)), nil
+}
+
+// newHasher returns a hasher of a key that is nowhere else.
+func newHasher() (*windows.Hasher, error) {
+	var key [16]byte
+	_, err := rand.Read(key[:])
+	return windows.NewHasher(key), err
+}
+
+// fileRow is a row of a CSV file.
+type fileRow struct {
+	number int64  // from 1
+	line   int    // of the field
+	user   string // the number of the row, if the file has no column of users
+	field  string
+}
+
+// eachRow calls visit with the user and one further field of each row, until that fails. The column is called so, and
+// key says what it holds, as a streams file does.
+func (c *valueFlags) eachRow(name string, in io.Reader, key, column string, visit func(fileRow) error) error {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
 	var err error
 	if rows.Comma, err = c.Rune(); err != nil {
-		return nil, err
+		return err
 	}
 	header, err := replay.ReadHeader(rows)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%w", name, err)
+		return fmt.Errorf("%s:%w", name, err)
 	}
-	value, err := header.Find("value", c.Value)
+	field, err := header.Find(key, column)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%w", name, err)
+		return fmt.Errorf("%s:%w", name, err)
 	}
 	user := -1
 	if c.User != "" {
 		if user, err = header.Find("user", c.User); err != nil {
-			return nil, fmt.Errorf("%s:%w", name, err)
+			return fmt.Errorf("%s:%w", name, err)
 		}
 	}
-	var key [16]byte
-	if _, err := rand.Read(key[:]); err != nil {
-		return nil, err
-	}
-	hasher := windows.NewHasher(key)
-	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
-		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})
 	rows.ReuseRecord = true
 	for number := int64(1); ; number++ {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s:%w", name, replay.LineError(err))
+			return fmt.Errorf("%s:%w", name, replay.LineError(err))
 		}
-		line, _ := rows.FieldPos(value)
-		i, err := grid.Parse([]byte(strings.TrimSpace(row[value])))
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: column %s: not a number; want one such as 12 or -3.5", name, line, c.Value)
-		}
+		line, _ := rows.FieldPos(field)
 		id := fmt.Sprint(number)
 		if user >= 0 {
 			if id = strings.TrimSpace(row[user]); id == "" {
-				return nil, fmt.Errorf("%s:%d: column %s is empty; want a user in every row", name, line, c.User)
+				return fmt.Errorf("%s:%d: column %s is empty; want a user in every row", name, line, c.User)
 			}
 		}
-		bag.Add(hasher.User([]byte(id)), 0, number, i)
+		if err := visit(fileRow{number, line, id, strings.TrimSpace(row[field])}); err != nil {
+			return err
+		}
 	}
-	return mechanisms.NewSample(grid, bag.Sample(0)), nil
 }

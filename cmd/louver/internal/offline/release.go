@@ -3,7 +3,6 @@ package offline
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -29,7 +28,9 @@ type ReleaseCommand struct {
 
 	totalFlags
 
-	JSON bool `name:"json" help:"Print one JSON object for each draw, for each window of --watch, or for each value of --since."`
+	groupFlags
+
+	JSON bool `name:"json" help:"Print one JSON object for each draw, for each window of --watch, for each value of --since, or for each group."`
 }
 
 // Help is the long help.
@@ -63,6 +64,13 @@ probability of 95 %. All values of the period together cost ε once. It is the p
     --epsilon 1 --from 2026-11-20T12:00:00Z \
     --user id --value ms --time time requests.csv
 
+With --statistic groups it finds the names that many users share, such as the pages of a site, and prints a noisy number of
+users and the name, for each one found. It says nothing of the others. A user counts for --max-groups of their names, each of
+which costs them ε and δ:
+
+  louver release --statistic groups --epsilon 1 --delta 0.000001 \
+    --user id --group page requests.csv
+
 If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
 Publish standard output only.`
 }
@@ -70,6 +78,10 @@ Publish standard output only.`
 // Run reads, draws and prints.
 func (c *ReleaseCommand) Run(app *cli.App) error {
 	switch {
+	case c.Statistic == string(mechanisms.Groups):
+		return c.groups(app)
+	case c.misplacedGroups() != "":
+		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
 	case c.Since != "":
 		return c.total(app)
 	case c.misplacedTotal() != "":
@@ -86,15 +98,11 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 	if err != nil {
 		return cli.UsageError(err)
 	}
-	name, in := "stdin", app.In
-	if c.File != "" && c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return fmt.Errorf("%w; want a file with numbers or CSV", err)
-		}
-		defer func() { _ = file.Close() }()
-		name, in = c.File, file
+	name, in, err := open(app, c.File, "a file with numbers or CSV")
+	if err != nil {
+		return err
 	}
+	defer func() { _ = in.Close() }()
 	sample, err := c.read(name, in, query.Grid)
 	if err != nil {
 		return err

@@ -2,11 +2,9 @@ package offline
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -130,15 +128,11 @@ func moment(flag, value string) (int64, error) {
 // windowed reads the file into bags by the start of their window. There is none of a window without users. If there are
 // no users at all, it says so.
 func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*windows.Bag, error) {
-	name, in := "stdin", app.In
-	if c.File != "" && c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return nil, fmt.Errorf("%w; want a CSV file with a header, or JSON lines", err)
-		}
-		defer func() { _ = file.Close() }()
-		name, in = c.File, file
+	name, in, err := open(app, c.File, "a CSV file with a header, or JSON lines")
+	if err != nil {
+		return nil, err
 	}
+	defer func() { _ = in.Close() }()
 	bags, err := c.bags(app.Context, name, in, s)
 	if err != nil {
 		return nil, feed.FileError(err)
@@ -172,11 +166,11 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader,
 	if err != nil {
 		return nil, err
 	}
-	var key [16]byte
-	if _, err := rand.Read(key[:]); err != nil {
+	hasher, err := newHasher()
+	if err != nil {
 		return nil, err
 	}
-	hasher, bags := windows.NewHasher(key), map[int64]*windows.Bag{}
+	bags := map[int64]*windows.Bag{}
 	for record, err := range file.Records(ctx) {
 		if err != nil {
 			return nil, err

@@ -1,0 +1,179 @@
+package check
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+)
+
+// planGroupFlags say what names shall be found.
+type planGroupFlags struct {
+	Found        *cli.Number `group:"groups" placeholder:"P" help:"Say how many users a name needs to be found with this probability, such as 0.9. With --users: say how likely a name of so many is found."`
+	NamesPerUser int64       `group:"groups" placeholder:"N" help:"How many names a user has that are not found yet. Absent: as many as the user counts for, which is --max-groups."`
+	AtLeast      int64       `default:"1" group:"groups" placeholder:"N" help:"A name of fewer users is never found."`
+}
+
+// misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".
+func (f planGroupFlags) misplacedGroups() string {
+	switch {
+	case f.Found != nil:
+		return "--found"
+	case f.NamesPerUser != 0:
+		return "--names-per-user"
+	case f.AtLeast != 1:
+		return "--at-least"
+	}
+	return ""
+}
+
+// plannedGroups is the forecast of a discovery.
+type plannedGroups struct {
+	Epsilon    cli.Figure  `json:"epsilon"`
+	Delta      cli.Figure  `json:"delta"`
+	Threshold  int64       `json:"threshold"`
+	Users50    int64       `json:"users_50"`
+	Users95    int64       `json:"users_95"`
+	Certain    *int64      `json:"users_certain"` // nil: with no number of them
+	Wanted     *int64      `json:"users,omitempty"`
+	Found      *cli.Figure `json:"found,omitempty"`
+	PerMillion float64     `json:"found_of_a_million"` // of names of at_least users
+	Error      int64       `json:"error_95"`
+}
+
+// planGroups forecasts a discovery of names.
+func (c *PlanCommand) planGroups(app *cli.App) error {
+	epsilons := []decimal.Decimal{decimal.New(5, -2), decimal.New(1, -1), decimal.New(25, -2), decimal.New(5, -1),
+		decimal.NewFromInt(1)}
+	if c.Epsilon != nil {
+		epsilons = []decimal.Decimal{c.Epsilon.Decimal}
+	}
+	if err := c.checkGroups(); err != nil {
+		return cli.UsageError(err)
+	}
+	var plans []plannedGroups
+	for _, epsilon := range epsilons {
+		m, err := c.Groups(epsilon, c.AtLeast)
+		if err != nil {
+			return cli.UsageError(err)
+		}
+		plans = append(plans, c.foretell(m))
+	}
+	if c.JSON {
+		return cli.WriteJSON(app.Out, map[string]any{"statistic": mechanisms.Groups, "at_least": c.AtLeast,
+			"max_groups": c.MaxGroups, "names_per_user": c.namesPerUser(), "plans": plans})
+	}
+	return c.printGroups(app, plans)
+}
+
+func (c *PlanCommand) namesPerUser() int64 { return max(c.NamesPerUser, int64(c.MaxGroups)) }
+
+func (c *PlanCommand) checkGroups() error {
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"a streams file", c.File != ""}, {"--error", c.Error != ""}, {"--shape", c.Shape != ""},
+		{"--spread", c.Spread != nil}, {"--watch", c.Watch != ""}, {"--since", c.Since != ""}, {"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
+		{"--step", c.Step != nil}, {"--count-epsilon", c.CountEpsilon != nil}} {
+		if f.given {
+			return fmt.Errorf("--statistic groups with %s; want it without", f.flag)
+		}
+	}
+	most := int64(mechanisms.MaxUsers)
+	switch {
+	case c.MaxGroups < 1:
+		return fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
+	case c.Users < 0 || c.Users > most:
+		return fmt.Errorf("--users %d; want from 1 to %d", c.Users, most)
+	case c.NamesPerUser != 0 && (c.NamesPerUser < int64(c.MaxGroups) || c.NamesPerUser > 1_000_000):
+		return fmt.Errorf("--names-per-user %d; want from %d, which is --max-groups, to 1000000", c.NamesPerUser,
+			c.MaxGroups)
+	case c.Found != nil && c.Users != 0:
+		return errors.New("--found with --users; want one of the two")
+	case c.Found != nil && (!c.Found.IsPositive() || c.Found.GreaterThan(decimal.RequireFromString("0.999999"))):
+		return fmt.Errorf("--found %s; want more than 0, and at most 0.999999", c.Found)
+	}
+	return nil
+}
+
+// foretell says what a discovery by this mechanism finds.
+func (c *PlanCommand) foretell(m *mechanisms.TruncatedGeometric) plannedGroups {
+	r := reach{m, float64(c.MaxGroups) / float64(c.namesPerUser())}
+	promise := m.Promise()
+	p := plannedGroups{Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta),
+		Threshold: m.Threshold(), Users50: r.users(0.5), Users95: r.users(0.95),
+		PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95()}
+	if r.counts == 1 {
+		p.Certain = new(m.Certain())
+	}
+	if c.Found != nil {
+		p.Wanted = new(r.users(c.Found.InexactFloat64()))
+	}
+	if c.Users > 0 {
+		p.Found = new(cli.NewFigure(decimal.NewFromFloat(r.found(c.Users))))
+	}
+	return p
+}
+
+func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
+	var out bytes.Buffer
+	names, k := c.namesPerUser(), int64(c.MaxGroups)
+	fmt.Fprintf(&out, "names that enough users share are found, each with a noisy number of users\n")
+	if names > k {
+		fmt.Fprintf(&out, "a user has %s that are not found yet and counts for %d of them, which are chosen by chance\n",
+			cli.Plural(names, "name"), k)
+	} else {
+		fmt.Fprintf(&out, "a user counts for at most %s\n", cli.Plural(k, "name"))
+	}
+	head := []string{"ε", "δ", "users for 50 %", "for 95 %", "always from", "error of the number"}
+	switch {
+	case c.Found != nil:
+		head = append(head, fmt.Sprintf("users for %s %%", c.Found.Shift(2)))
+	case c.Users > 0:
+		head = append(head, "one of "+users(c.Users)+" is found with")
+	}
+	var rows [][]string
+	for _, p := range plans {
+		certain := "never"
+		if p.Certain != nil {
+			certain = strconv.FormatInt(*p.Certain, 10)
+		}
+		row := []string{p.Epsilon.String(), p.Delta.String(), strconv.FormatInt(p.Users50, 10),
+			strconv.FormatInt(p.Users95, 10), certain, "± " + users(p.Error)}
+		switch {
+		case p.Wanted != nil:
+			row = append(row, strconv.FormatInt(*p.Wanted, 10))
+		case p.Found != nil:
+			row = append(row, chance(p.Found.InexactFloat64()))
+		}
+		rows = append(rows, row)
+	}
+	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
+		return err
+	}
+	if k > 1 {
+		fmt.Fprintf(&out, "one user loses at most %d × ε and %d × δ\n", k, k)
+	}
+	most := 0.
+	for _, p := range plans {
+		most = max(most, p.PerMillion)
+	}
+	fmt.Fprintf(&out, "of a million names for which only %s counted, at most %s would be found\n", users(c.AtLeast),
+		cli.Short(most))
+	_, err := io.WriteString(app.Out, app.Fold(out.String()))
+	return err
+}
+
+// chance writes a probability as a percentage.
+func chance(p float64) string {
+	if p < 0.9995 {
+		return cli.Short(100*p) + " %"
+	}
+	return cli.Certainty(p)
+}

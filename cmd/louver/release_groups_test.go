@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+// visits has 60 users who all visit /a, /b and /c (once more for every third), and one who has a page of their own.
+func visits() string {
+	var b strings.Builder
+	b.WriteString("page,who\n")
+	for u := range 60 {
+		for _, page := range []string{"/a", "/b", " /c"} {
+			fmt.Fprintf(&b, "%s,u%d\n", page, u)
+			if u%3 == 0 {
+				fmt.Fprintf(&b, "%s ,u%d\n", page, u)
+			}
+		}
+	}
+	b.WriteString("/secret,x\n")
+	return b.String()
+}
+
+func findPages(more ...string) []string {
+	return append([]string{"release", "--statistic", "groups", "--user", "who", "--group", "page"}, more...)
+}
+
+// foundPages reads what was printed.
+func foundPages(t *testing.T, out string) map[string]int {
+	t.Helper()
+	found, before := map[string]int{}, ""
+	for line := range strings.Lines(out) {
+		count, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		n, err := strconv.Atoi(count)
+		if !ok || err != nil || name <= before {
+			t.Errorf("%q after %q", line, before)
+		}
+		found[name], before = n, name
+	}
+	return found
+}
+
+// With an ε as large as this the counts are exact. So they say who counts: each user once, for as many names as
+// --max-groups allows.
+func TestReleaseGroups(t *testing.T) {
+	t.Parallel()
+	exactly := []string{"--epsilon", "2000", "--delta", "0.01"}
+	for most := 1; most <= 4; most++ {
+		got := commandLine(t, visits(), findPages(append(exactly, "--max-groups", fmt.Sprint(most))...)...)
+		found, sum := foundPages(t, got.out), 0
+		for _, n := range found {
+			sum += n
+		}
+		if got.code != cli.ExitDone || got.err != "" || len(found) != 3 || sum != 60*min(most, 3) {
+			t.Errorf("--max-groups %d: %+v", most, got)
+		}
+		// A user's names take turns by a hash: 60 users who all choose the same of three have a probability of 3^−59.
+		if most == 1 && max(found["/a"], found["/b"], found["/c"]) == 60 {
+			t.Errorf("all users count for one name: %v", found)
+		}
+	}
+	got := commandLine(t, visits(), findPages(append(exactly, "--max-groups", "3", "--at-least", "61")...)...)
+	if got.code != cli.ExitDone || got.out != "" || !strings.Contains(got.err,
+		"no group was found. One of 62 users is found with a probability of 50 %, one of 62 users with 95 %") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestReleaseGroupsInJSON: a line has all that a record says of a group; names that are none are left out, and not shown.
+func TestReleaseGroupsInJSON(t *testing.T) {
+	t.Parallel()
+	got := commandLine(t, visits()+"\u200bwell-hidden,y\n,z\n", findPages("--epsilon", "0.5", "--delta", "0.00000001",
+		"--max-groups", "3", "--json")...)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	for _, line := range lines {
+		if !strings.HasPrefix(line, `{"group":"/`) || !strings.Contains(line, `,"statistic":"groups",`+
+			`"mechanism":"truncated_geometric","value":`) || !strings.Contains(line, `,"threshold":36,"error_95":6,"epsilon":0.5,`+
+			`"delta":0.00000001}`) {
+			t.Errorf("a line is %s", line)
+		}
+	}
+	const left = "louver: stdin has 2 rows without a good name in column page, left out; the first is in line 243: it has a " +
+		"control, format or private-use character or a line separator (this line is not private: do not publish it)\n"
+	if got.code != cli.ExitDone || got.err != left {
+		t.Errorf("%d, %s\nwant %s", got.code, got.err, left)
+	}
+}
+
+// Ten thousand names of one user each: none is shown, on either output.
+func TestReleaseGroupsIsSilent(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("page,who\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "marked%d,u%d\n", i, i)
+	}
+	// At this δ one of them would be found once in 10⁴⁰ runs.
+	got := commandLine(t, b.String(), findPages("--epsilon", "1", "--delta", "1e-44")...)
+	if got.code != cli.ExitDone || got.out != "" || strings.Contains(got.err, "marked") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReleaseGroupsRefuses(t *testing.T) {
+	t.Parallel()
+	with := func(more ...string) []string { return findPages(append([]string{"--epsilon", "1"}, more...)...) }
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{with(), "--statistic groups without --delta; want --delta, such as --delta 0.000001: no mechanism finds unknown names"},
+		{with("--delta", "0.1"), "--delta 0.1; want"},
+		{with("--delta", "0.01", "--group", ""), "--statistic groups without --group; want the column of the names"},
+		{with("--delta", "0.01", "--user", ""), "--statistic groups without --user; want the column of the users"},
+		{with("--delta", "0.01", "--value", "ms"), "--statistic groups with --value; want it without"},
+		{with("--delta", "0.01", "--repeat", "2"), "--statistic groups with --repeat; want it without"},
+		{with("--delta", "0.01", "--since", "midnight"), "--statistic groups with --since; want it without"},
+		{with("--delta", "0.01", "--above", "5"), "--statistic groups with --above; want it without"},
+		{with("--delta", "0.01", "--mechanism", "geometric"), "--statistic groups with --mechanism geometric; want truncated_geometric"},
+		{with("--delta", "0.01", "--max-groups", "0"), "--max-groups 0; want at least 1"},
+		{with("--delta", "0.01", "--at-least", "0"), "--at-least 0; want a whole number from 1"},
+		{[]string{"release", "--epsilon", "1", "--group", "page"}, "--group without --statistic groups; want it with that only"},
+		{[]string{"release", "--epsilon", "1", "--at-least", "5"}, "--at-least without --statistic groups"},
+	} {
+		got := commandLine(t, visits(), c.args...)
+		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
+		}
+	}
+	got := commandLine(t, visits(), findPages("--epsilon", "1", "--delta", "0.01", "--group", "url")...)
+	if got.code == cli.ExitDone || !strings.Contains(got.err, "url") || strings.Contains(got.err, "/secret") {
+		t.Errorf("%+v", got)
+	}
+}
