@@ -45,7 +45,7 @@ func TestReadmeTryIt(t *testing.T) {
 	_, block, _ := strings.Cut(rest, "```\n")
 	block, _, found := strings.Cut(block, "```")
 	lines := strings.Split(strings.TrimSpace(block), "\n")
-	if !found || len(lines) != 4 || lines[0] != `make build && PATH="$PWD/bin:$PATH"` {
+	if !found || len(lines) != 5 || lines[0] != `make build && PATH="$PWD/bin:$PATH"` {
 		t.Fatalf("the block is\n%s", block)
 	}
 	arguments := func(command string) []string {
@@ -64,5 +64,9 @@ func TestReadmeTryIt(t *testing.T) {
 	}
 	if got := commandLine(t, "", arguments(lines[3])...); got.code != cli.ExitDone || strings.Count(got.out, "\n") != 60 {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[3], got.code, got.out, got.err)
+	}
+	// Each region has 187 users or more, and 17 are enough.
+	if got := commandLine(t, "", arguments(lines[4])...); got.code != cli.ExitDone || strings.Count(got.out, "\n") != 3 {
+		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[4], got.code, got.out, got.err)
 	}
 }
