@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -35,6 +36,7 @@ type gathered struct {
 	schedule Schedule
 	maxAhead time.Duration
 	decided  int64 // windows with End ≤ decided are over
+	kept     int64 // slices from here on are kept nevertheless
 	slices   map[int64]*slice
 	sources  map[int]*source
 	gaps     []gap // in the log itself, for any partition
@@ -42,6 +44,7 @@ type gathered struct {
 
 // slice holds the parts of one slice.
 type slice struct {
+	least   int64 // the lowest offset of its messages
 	parts   []*Held
 	has     map[writing]bool       // parts: there may be a million
 	open    map[[16]byte]*assembly // by attempt; parts that still lack messages
@@ -83,6 +86,7 @@ type source struct {
 // cut is a mark's statement about the windows that end in (after, through].
 type cut struct {
 	after, through int64
+	reach          int64 // the greatest through of this one and those before
 	offset         int64
 	partitions     int
 	at             int64
@@ -106,7 +110,23 @@ func NewGathering(limit int64) *Gathering {
 // far an event's time may be ahead of the moment at which it was written.
 func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead time.Duration, decided int64) {
 	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
-		slices: map[int64]*slice{}, sources: map[int]*source{}}
+		kept: math.MaxInt64, slices: map[int64]*slice{}, sources: map[int]*source{}}
+}
+
+// Keep keeps the slices of an edition that start at a moment or later, whatever is decided: something else than the
+// stream's windows reads their parts. State, Parts and NeedsOf are right for any window that begins with a kept slice
+// and ends with a window. Call it after Follow, and again when what lies before is not needed any more; the greatest
+// number keeps nothing. Payloads of slices whose own windows are decided are not held.
+func (g *Gathering) Keep(stream string, epoch uint32, from int64) {
+	s := g.streams[edition{stream, epoch}]
+	s.kept = from
+	for start, l := range s.slices {
+		if s.over(start) {
+			g.drop(l)
+			delete(s.slices, start)
+		}
+	}
+	s.forget()
 }
 
 // room is how many bytes of payloads may still be held.
@@ -172,15 +192,18 @@ func (s *gathered) partitions() int {
 	return n
 }
 
-// over reports whether no undecided window holds the slice that starts at start. The last window that holds it starts
-// with it.
-func (s *gathered) over(start int64) bool { return start+int64(s.schedule.Size) <= s.decided }
+// over reports whether nobody needs the slice that starts at start.
+func (s *gathered) over(start int64) bool { return start < s.kept && s.decidedOf(start) }
+
+// decidedOf reports whether no undecided window holds the slice that starts at start. The last window that holds it
+// starts with it.
+func (s *gathered) decidedOf(start int64) bool { return start+int64(s.schedule.Size) <= s.decided }
 
 // slice returns the slice that starts at start, which begins to exist with this.
 func (s *gathered) slice(start int64) *slice {
 	l := s.slices[start]
 	if l == nil {
-		l = &slice{has: map[writing]bool{}}
+		l = &slice{least: math.MaxInt64, has: map[writing]bool{}}
 		s.slices[start] = l
 	}
 	return l
@@ -210,23 +233,24 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 	}
 	if _, known := a.at[c.index]; !known {
 		a.shares[c.index], a.at[c.index] = append([]byte(nil), c.Payload...), at
+		l.least = min(l.least, at)
 	}
 	if len(a.at) < int(c.of) {
 		return nil
 	}
 	delete(l.open, c.Attempt)
-	l.parts, l.has[of] = append(l.parts, g.hold(a)), true
+	l.parts, l.has[of] = append(l.parts, g.hold(s, a)), true
 	return nil
 }
 
 // hold turns a complete assembly into a part, and keeps its payload if there is room.
-func (g *Gathering) hold(a *assembly) *Held {
+func (g *Gathering) hold(s *gathered, a *assembly) *Held {
 	h := &Held{Part: a.first.Part}
 	for i := range a.first.of {
 		h.Offsets = append(h.Offsets, a.at[i])
 		h.size += int64(len(a.shares[i]))
 	}
-	if h.size > g.room() {
+	if h.size > g.room() || s.decidedOf(h.Slice.Start) {
 		return h
 	}
 	g.held += h.size
@@ -263,7 +287,8 @@ func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) [
 
 // Hold keeps the payload of a part that was not held, if there is room, until its windows are decided.
 func (g *Gathering) Hold(h *Held, payload []byte) {
-	if h.Payload == nil && int64(len(payload)) <= g.room() {
+	s := g.streams[edition{h.Stream, h.Epoch}]
+	if h.Payload == nil && int64(len(payload)) <= g.room() && !s.decidedOf(h.Slice.Start) {
 		g.held += int64(len(payload))
 		h.Payload = payload
 	}
@@ -318,8 +343,12 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 			l.missing = append(l.missing, m.Partition)
 		}
 	}
-	if m.Through > m.After && m.Through > s.decided {
-		o.cuts = append(o.cuts, cut{m.After, m.Through, m.To, m.Partitions, at})
+	if m.Through > m.After && m.Through > min(s.decided, s.kept) {
+		c := cut{m.After, m.Through, m.Through, m.To, m.Partitions, at}
+		if n := len(o.cuts); n > 0 {
+			c.reach = max(c.reach, o.cuts[n-1].reach)
+		}
+		o.cuts = append(o.cuts, c)
 	}
 	o.said = max(o.said, m.Through)
 }
@@ -344,7 +373,8 @@ func (o *source) cut(w Window) *cut {
 	if o.said < w.End {
 		return nil
 	}
-	for i := range o.cuts {
+	first, _ := slices.BinarySearchFunc(o.cuts, w.End, func(c cut, end int64) int { return cmp.Compare(c.reach, end) })
+	for i := first; i < len(o.cuts); i++ {
 		if c := &o.cuts[i]; c.after < w.End && w.End <= c.through {
 			return c
 		}
@@ -374,22 +404,36 @@ func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
 	return parts
 }
 
-// Decide frees everything that belongs only to windows that end at or before w. Decide windows in the order of their
-// ends.
+// Decide frees everything that belongs only to windows that end at or before w, as far as it is not kept. Decide windows
+// in the order of their ends.
 func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
 	s := g.streams[edition{stream, epoch}]
 	s.decided = w.End
 	if l := s.slices[w.Start]; l != nil {
-		for _, h := range l.parts {
-			g.held -= int64(len(h.Payload))
+		g.drop(l)
+		if s.over(w.Start) {
+			delete(s.slices, w.Start)
 		}
-		delete(s.slices, w.Start)
 	}
-	next := s.decided + int64(s.schedule.Every) - int64(s.schedule.Size) // the start of the next window
+	s.forget()
+}
+
+// drop stops to hold the payloads of a slice.
+func (g *Gathering) drop(l *slice) {
+	for _, h := range l.parts {
+		g.held -= int64(len(h.Payload))
+		h.Payload = nil
+	}
+}
+
+// forget drops cuts and gaps that nobody needs.
+func (s *gathered) forget() {
+	next := min(s.kept, s.decided+int64(s.schedule.Every)-int64(s.schedule.Size)) // the start of the next window
 	past := func(g gap) bool { return g.until <= next }
 	s.gaps = slices.DeleteFunc(s.gaps, past)
+	cuts := min(s.kept, s.decided)
 	for _, o := range s.sources {
-		for len(o.cuts) > 0 && o.cuts[0].through <= s.decided {
+		for len(o.cuts) > 0 && o.cuts[0].through <= cuts {
 			o.cuts = o.cuts[1:]
 		}
 		o.gaps = slices.DeleteFunc(o.gaps, past)

@@ -274,3 +274,38 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// What is lost of a kept slice is known as long as the slice is, and where the first of several cuts counts, it does for
+// whoever is behind as well.
+func TestKeptSlices(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.g.Keep("s", 1, 0)
+	s.flush(0, 0, 10, 0, minute, 0)
+	s.flush(1, 0, 10, 0, minute, 0)
+	s.g.Decide("s", 1, Window{0, minute})
+	s.now = 2 * minute
+	s.flush(0, 20, 30, minute, 2*minute, minute) // records from 10 on are missing
+	s.flush(1, 10, 20, minute, 2*minute, minute)
+	s.flush(0, 10, 20, 0, 2*minute, 0) // a later cut, which does not count
+	s.g.Decide("s", 1, Window{minute, 2 * minute})
+	s.now = 20 * minute
+	s.flush(0, 30, 40, 2*minute, 10*minute)
+	s.flush(1, 20, 40, 2*minute, 10*minute)
+	for end := 3 * minute; end <= 10*minute; end += minute {
+		s.g.Decide("s", 1, Window{end - minute, end})
+	}
+	two := Window{0, 2 * minute}
+	if st := s.g.State("s", 1, two); !st.Ready || !slices.Equal(st.Incomplete, []int{0}) || !st.Gone {
+		t.Errorf("two minutes stand at %+v, want ready, and partition 0 incomplete", st)
+	}
+	if parts := s.g.Parts("s", 1, two); len(parts) != 5 {
+		t.Errorf("%d parts of two minutes, want 5", len(parts))
+	}
+	s.g.Keep("s", 1, 3*minute)
+	if st := s.g.State("s", 1, Window{3 * minute, 10 * minute}); !st.Ready || st.Incomplete != nil || st.Gone {
+		t.Errorf("what follows stands at %+v, want ready and complete", st)
+	}
+	if n := len(s.g.streams[edition{"s", 1}].slices); n != 0 {
+		t.Errorf("%d slices are kept that nobody needs", n)
+	}
+}

@@ -1,18 +1,15 @@
 package windows
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
-// Needs returns the lowest offset of the log that an undecided window needs, or position if there is none.
+// Needs returns the lowest offset of the log that an undecided window or a kept slice needs, or position if there is none.
 func (g *Gathering) Needs(position int64) int64 {
 	if g.aside >= 0 {
 		position = min(position, g.aside)
 	}
 	for _, s := range g.streams {
 		for _, l := range s.slices {
-			position = min(position, l.first())
+			position = min(position, l.least)
 		}
 		for _, o := range s.sources {
 			for _, c := range o.cuts {
@@ -29,20 +26,6 @@ func (g *Gathering) Needs(position int64) int64 {
 	return position
 }
 
-// first returns the lowest offset of a message of the slice.
-func (l *slice) first() int64 {
-	least := int64(math.MaxInt64)
-	for _, h := range l.parts {
-		least = min(least, slices.Min(h.Offsets))
-	}
-	for _, a := range l.open {
-		for _, at := range a.at {
-			least = min(least, at)
-		}
-	}
-	return least
-}
-
 // NeedsOf returns the lowest offset of the log that an undecided window needs: another gathering that reads the log
 // from there, or from below, gives the same state and the same parts for it. It is the greatest number if the log has
 // nothing of the window.
@@ -51,7 +34,7 @@ func (g *Gathering) NeedsOf(stream string, epoch uint32, w Window) int64 {
 	least := int64(math.MaxInt64)
 	for start := w.Start; start < w.End; start += int64(s.schedule.Every) {
 		if l := s.slices[start]; l != nil {
-			least = min(least, l.first())
+			least = min(least, l.least)
 		}
 	}
 	touching := func(gaps []gap) {

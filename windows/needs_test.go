@@ -2,6 +2,7 @@ package windows
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -12,17 +13,25 @@ import (
 
 // TestNothingThatIsNeededIsDeleted repeatedly deletes the log below what a gathering needs, and continues with a new
 // gathering that knows only the rest and the decisions so far. Every window has the same parts and state as for a
-// reader of the whole log. The rest includes a later definition that is not followed at first.
+// reader of the whole log, who decides nothing. The rest includes a later definition that is not followed at first. Something else reads the
+// parts of periods of several windows, if slices are kept for it, and is as far behind as it likes.
 func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const every, partitions = int64(time.Minute), 2
 		schedule := Schedule{Size: time.Duration(rapid.Int64Range(1, 3).Draw(t, "slices of a window") * every),
 			Every: time.Duration(every)}
 		var log [][]byte
+		kept := []int64{math.MaxInt64, math.MaxInt64}
+		if rapid.Bool().Draw(t, "slices are kept") {
+			kept = []int64{0, 0}
+		}
+		// a period that is read beside the windows
+		const period = 4 * every
 		follow := func(definitions uint32, decided []int64) *Gathering {
 			g := NewGathering(rapid.Int64Range(0, 100).Draw(t, "payloads held"))
 			for d := range definitions {
 				g.Follow("s", d, schedule, time.Second, decided[d])
+				g.Keep("s", d, kept[d])
 			}
 			return g
 		}
@@ -76,6 +85,13 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 			}
 			return text
 		}
+		// samePeriod compares the next period of a definition.
+		samePeriod := func(d uint32, other *Gathering) {
+			w := Window{kept[d], kept[d] + period}
+			if diff := cmp.Diff(told(whole, d, w), told(other, d, w)); diff != "" {
+				t.Fatalf("definition %d, period ending %d, log deleted below %d: %s", d, w.End/every, deleted, diff)
+			}
+		}
 		// same compares the next windows of all followed definitions.
 		same := func() {
 			for d := range known {
@@ -85,6 +101,14 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 					}
 					if diff := cmp.Diff(told(whole, d, w), told(rest, d, w)); diff != "" {
 						t.Fatalf("definition %d, window ending %d, log deleted below %d: %s", d, w.End/every, deleted, diff)
+					}
+				}
+				if kept[d] != math.MaxInt64 {
+					samePeriod(d, rest)
+				}
+				for start, l := range rest.streams[edition{"s", d}].slices {
+					if start+int64(schedule.Size) <= decided[d] && slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Payload != nil }) {
+						t.Fatalf("definition %d: the payload of slice %d is held, and its windows are decided", d, start/every)
 					}
 				}
 			}
@@ -114,10 +138,24 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 					if diff := cmp.Diff(told(rest, d, w), told(one, d, w)); diff != "" {
 						t.Fatalf("definition %d, window ending %d, read from %d on: %s", d, w.End/every, rest.NeedsOf("s", d, w), diff)
 					}
-					whole.Decide("s", d, w)
 					rest.Decide("s", d, w)
 					decided[d] = w.End
 				}
+			},
+			"find": func(*rapid.T) {
+				d := rapid.Uint32Range(0, known-1).Draw(t, "definition")
+				if kept[d] == math.MaxInt64 || !rest.State("s", d, Window{kept[d], kept[d] + period}).Ready {
+					return
+				}
+				one := follow(known, decided)
+				for at := rest.NeedsOf("s", d, Window{kept[d], kept[d] + period}); at < int64(len(log)); at++ {
+					if err := one.Add(log[at], at, time.Unix(0, 0)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				samePeriod(d, one)
+				kept[d] += period
+				rest.Keep("s", d, kept[d])
 			},
 			"delete and begin anew": func(*rapid.T) {
 				deleted = max(deleted, rest.Needs(int64(len(log))))
