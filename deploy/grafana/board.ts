@@ -1,6 +1,7 @@
 // The boards as Grafana's own types describe them: the dashboard, and for each panel that the boards use its options and the
 // options of its fields. ts-json-schema-generator makes a JSON Schema of this, and a test reads the boards by it.
 import type { Dashboard, FieldConfig, FieldConfigSource, Panel } from "@grafana/schema/dist/types/raw/dashboard/x/types.gen";
+import type * as heatmap from "@grafana/schema/dist/types/raw/composable/heatmap/panelcfg/x/types.gen";
 import type * as stateTimeline from "@grafana/schema/dist/types/raw/composable/statetimeline/panelcfg/x/types.gen";
 import type * as table from "@grafana/schema/dist/types/raw/composable/table/panelcfg/x/types.gen";
 import type * as timeseries from "@grafana/schema/dist/types/raw/composable/timeseries/panelcfg/x/types.gen";
@@ -17,6 +18,7 @@ interface Of<Type extends string, Options, Custom> extends Omit<Panel, "type" | 
 export interface Board extends Omit<Dashboard, "panels"> {
   panels: (
     | Of<"timeseries", timeseries.Options, timeseries.FieldConfig>
+    | Of<"heatmap", heatmap.Options, heatmap.FieldConfig>
     | Of<"table", table.Options, table.FieldConfig>
     | Of<"state-timeline", stateTimeline.Options, stateTimeline.FieldConfig>
   )[];

@@ -64,10 +64,14 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 }
 
 // brisk is the demo's streams file with windows of half the length, so that less time passes until there is something
-// to see. In these the watch needs more ε to see an incident for certain, and all of them cost more.
+// to see. In these the watch needs more ε to see an incident for certain, and all of them cost more. It has a histogram
+// beside, for the boards.
 func brisk() []byte {
-	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 26, per: 10m", "epsilon: 60, per: 10m",
-		"epsilon: 0.1, false_alarms", "epsilon: 0.4, false_alarms").Replace(string(simulate.Streams())))
+	const users = "      - {name: users, statistic: count, epsilon: 0.05}\n      - {name: slow"
+	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 26, per: 10m", "epsilon: 64, per: 10m",
+		"epsilon: 0.1, false_alarms", "epsilon: 0.4, false_alarms", users,
+		"      - {name: shape, statistic: histogram, buckets: {scale: 2}, epsilon: 0.02}\n"+users).
+		Replace(string(simulate.Streams())))
 }
 
 // unseen is a display that nobody looks at.
@@ -284,7 +288,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	for _, s := range m.query("count by (release) (louver_release_low)") {
 		bands = append(bands, s.Metric["release"])
 	}
-	if slices.Sort(bands); !slices.Equal(bands, []string{"p50", "p90", "slow", "users"}) {
+	if slices.Sort(bands); !slices.Equal(bands, []string{"p50", "p90", "shape", "slow", "users"}) {
 		t.Errorf("%q have bands", bands) // louver rules says so beforehand: see TestThresholdsThatCannotBeWatched
 	}
 	for _, s := range m.query(`max_over_time(ALERTS{alertstate="firing"}[30m])`) {
@@ -299,7 +303,8 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 func boards(t *testing.T, m monitoring) {
 	t.Helper()
 	fill := strings.NewReplacer("$__rate_interval", "1m", "$stream", ".*", "$group", ".*", "$release", ".*",
-		"$job", ".*", "$instance", ".*", "${series:raw}", `stream=~".*"`)
+		"$job", ".*", "$instance", ".*", "${series:raw}", `stream=~".*"`,
+		"${histogram:raw}", `stream=~".*"`)
 	values := regexp.MustCompile(`^(?:label_values\((.*), (\w+)\)|query_result\((.*)\))$`)
 	for _, name := range []string{"louver.json", "operators.json"} {
 		var board struct {
