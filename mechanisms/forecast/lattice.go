@@ -60,3 +60,6 @@ func (l *lattice) coordinate() uint64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return l.point * (z ^ z>>31 | 1)
 }
+
+// Uint64 makes it a source of math/rand/v2.
+func (l *lattice) Uint64() uint64 { return l.coordinate() }
