@@ -169,15 +169,13 @@ func (r *reader) unpack(size, unpacked int) []byte {
 func (p *openPayload) check() error {
 	c := p.cursor()
 	for c.nextName() {
-		last := UserHash{}
-		for i := range c.left {
-			u := c.rows.peek()
-			if i > 0 && compareUsers(last, u) >= 0 {
+		last, _ := c.nextUser()
+		for u, ok := c.nextUser(); ok; u, ok = c.nextUser() {
+			if compareUsers(last, u) >= 0 {
 				return errors.New("users are not ascending")
 			}
-			last, c.rows.users = u, c.rows.users[16:]
+			last = u
 		}
-		c.left = 0
 	}
 	if c.err == nil && len(c.rows.users) > 0 {
 		return fmt.Errorf("%d rows have no name", len(c.rows.users)/16)
@@ -232,3 +230,17 @@ func (c *cursor) next() bool {
 	c.left--
 	return c.rows.next()
 }
+
+// nextUser moves to the next row of the name, of which it reads the user alone. Do not mix it with next.
+func (c *cursor) nextUser() (UserHash, bool) {
+	if c.left == 0 {
+		return UserHash{}, false
+	}
+	u := c.rows.peek()
+	c.left--
+	c.rows.users = c.rows.users[16:]
+	return u, true
+}
+
+// skip moves to the end of the name, as nextUser would.
+func (c *cursor) skip() { c.rows.users, c.left = c.rows.users[16*c.left:], 0 }

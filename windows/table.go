@@ -222,6 +222,17 @@ func (t *table) unwrap(rows []uint32, users []uint64) {
 
 func compareUsers(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }
 
+// only returns a table of the rows of those for whom keep is true.
+func (t *table) only(keep func(u UserHash) bool) table {
+	some := newTable()
+	t.each(func(_ uint32, r *row) {
+		if keep(r.user) {
+			some.insert(*r)
+		}
+	})
+	return some
+}
+
 // bytes is how much memory the table takes.
 func (t *table) bytes() int64 {
 	rows := 0

@@ -1,0 +1,280 @@
+package windows
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+)
+
+// TallySpec says who counts where in a [Tally].
+type TallySpec struct {
+	MaxGroups int    // for how many of their names a user counts; below 1 means 1
+	Period    Window // the names of a user take turns from one period to the next, by its start
+	Hasher    *Hasher
+
+	// May says whether a name can be found. Others take no place among a user's names, and are not counted. nil: all can.
+	// It must not depend on data.
+	May func(name string) bool
+	// Last says whether a name comes last among a user's names. nil: none does. It may depend on what was published.
+	Last func(name string) bool
+	// Counts leaves out users for whom it is false, such as those whom a [Cap] has no period left for. It is asked, perhaps
+	// several times, for each user who has any record in the period. nil leaves nobody out.
+	Counts func(u UserHash) bool
+
+	// Draw says what to publish of a name for which so many users count, if anything. It is asked once for each name for
+	// which somebody counts, in no order that tells anything.
+	Draw func(users int64) (value int64, found bool, err error)
+	// Most is how many names are found at most: those with the greatest values, and of equal ones the lesser names. 0:
+	// all.
+	Most int
+}
+
+// Found is a name that a [Tally] has found, with the value that was drawn for it.
+type Found struct {
+	Name  string
+	Value int64
+}
+
+// Tally counts the users of each name in the parts of a period, which are payloads of open bags, draws what to publish
+// of each, and looks up the names that are found. The payloads may come in any order, repeat, or overlap. They are
+// added in passes, as to a [Merger]:
+//
+//	for t.Pass() {
+//		// Add all payloads. Those of slices that the pass does not need may be left out.
+//	}
+//	found, err := t.Found()
+//
+// Each user counts once for each of at most MaxGroups names of the period. Which ones depends on that user's own
+// records, the key and what is public: names that come last do so, and among equals the least keyed hash of (user,
+// start of the period, name) comes first. So adding or removing everything that one user sent changes the counts of at
+// most MaxGroups names, each by one, given which names come last. The choice must never look at how many users a name
+// has: then one user could move a crowd of others from one name to another.
+//
+// # Memory
+//
+// It takes about limit bytes, for any number of users and names. Half of it is for who counts for what: about 50 bytes
+// for each user and name that counts. If that is too little, there is a pass for each of several ranges of users. The
+// other half is for the counts: about 50 bytes a name, however long it is. If that is too little, all of this is done
+// for each of several ranges of names. In the end one more pass looks up the texts of what was found. So u times too
+// many users and n times too many names take between u·n+1 and about 2u·2n+1 readings. Found names are in memory,
+// beside the limit.
+//
+// A Tally is not safe for concurrent use.
+type Tally struct {
+	spec  TallySpec
+	limit int64 // of the notes, and of the counts
+
+	notes  *notes
+	counts table // a row for each name, by its hash, of which value is the number of users
+	first  uint64
+	last   uint64 // the range of names: the second words of their hashes
+
+	readings int
+	names    int64
+	found    []found
+	missing  map[[2]uint64]int // names that are looked up: their places in found
+	err      error
+}
+
+// found is a name that was found, by its hash, and its text if that was looked up.
+type found struct {
+	hash  [2]uint64
+	value int64
+	text  string
+	known bool
+}
+
+// lastHash is the last word of a hash.
+const lastHash = math.MaxUint64
+
+// NewTally returns an empty tally.
+func NewTally(spec TallySpec, limit int64) *Tally {
+	empty := newTable()
+	return &Tally{spec: spec, limit: limit/2 + empty.bytes(), counts: empty, last: lastHash}
+}
+
+// Pass ends a pass and begins the next. It returns false when there is nothing more to do.
+func (t *Tally) Pass() bool {
+	switch {
+	case t.err != nil || t.missing != nil:
+		return false
+	case t.notes == nil:
+		t.notes = newNotes(t.spec, 0)
+	default:
+		if t.count(); t.notes.last < lastHash {
+			t.notes = newNotes(t.spec, t.notes.last+1)
+			break
+		}
+		for t.draw(); t.err == nil && t.last < lastHash; t.draw() {
+			t.first, t.last, t.counts = t.last+1, lastHash, newTable()
+			if t.notes.first > 0 { // the notes of the users before are gone
+				t.notes = newNotes(t.spec, 0)
+				t.readings++
+				return true
+			}
+			t.count()
+		}
+		t.notes, t.counts = nil, table{}
+		if t.look(); t.err != nil || len(t.missing) == 0 {
+			return false
+		}
+	}
+	t.readings++
+	return true
+}
+
+// Needs reports whether this pass needs the payloads of more slices.
+func (t *Tally) Needs() bool { return t.missing == nil || len(t.missing) > 0 }
+
+// Readings is how many passes there were.
+func (t *Tally) Readings() int { return t.readings }
+
+// Names is for how many names somebody counts. It is private.
+func (t *Tally) Names() int64 { return t.names }
+
+// Add adds the payload of a slice. One that is corrupt, or has a list of groups, is an error and changes nothing.
+func (t *Tally) Add(data []byte, slice Window) error {
+	p, err := decodePayload(data, slice.Start)
+	switch {
+	case err != nil:
+		return err
+	case p.open == nil:
+		return errors.New("payload has a list of groups; want one with names as they come")
+	case t.missing != nil:
+		t.read(p.open)
+	default:
+		t.note(p.open)
+	}
+	return nil
+}
+
+// note notes the names of users.
+func (t *Tally) note(p *openPayload) {
+	var some [ahead]row
+	n := 0
+	for c := p.cursor(); c.nextName(); {
+		hash, class := [2]uint64{}, nameless
+		if text := string(c.name); t.spec.May == nil || t.spec.May(text) {
+			hash, class = t.spec.Hasher.nameBytes(c.name), early
+			if t.spec.Last != nil && t.spec.Last(text) {
+				class = late
+			}
+		}
+		for u, ok := c.nextUser(); ok; u, ok = c.nextUser() {
+			// users of whom nothing is known but that they are there matter for Counts alone
+			if !t.notes.has(u) || class == nameless && t.spec.Counts == nil {
+				continue
+			}
+			some[n] = noted(u, hash, class)
+			if n++; n == ahead {
+				t.take(some[:])
+				n = 0
+			}
+		}
+	}
+	t.take(some[:n])
+}
+
+// take notes rows. If the notes are too large then, the pass is for fewer users.
+func (t *Tally) take(rows []row) {
+	t.notes.add(rows)
+	for t.notes.users.bytes() > t.limit && t.notes.users.n > t.notes.k && t.notes.first < t.notes.last {
+		t.notes.narrow()
+	}
+}
+
+// count counts the users of this pass for the names in the range. If there are too many names, the range gets smaller.
+func (t *Tally) count() {
+	t.notes.users.each(func(_ uint32, r *row) {
+		name := r.of()
+		switch {
+		case t.spec.Counts != nil && !t.spec.Counts(r.user):
+			return
+		case r.group == nameless || !t.inRange(name):
+			return
+		}
+		if c, slot := t.counts.next(name, t.counts.place(name)); c != nil {
+			c.value++
+		} else {
+			t.counts.insertAt(slot, &row{user: name, value: 1})
+		}
+		for t.counts.bytes() > t.limit && t.counts.n > 1 && t.first < t.last {
+			t.last = t.first + (t.last-t.first)/2
+			t.counts = t.counts.only(t.inRange)
+		}
+	})
+}
+
+// inRange reports whether the hash of a name is in the range.
+func (t *Tally) inRange(name UserHash) bool { return name[1] >= t.first && name[1] <= t.last }
+
+// draw draws for each name in the range. They come in the order of their keyed hashes.
+func (t *Tally) draw() {
+	t.names += int64(t.counts.n)
+	for _, i := range t.counts.ascending() {
+		r := t.counts.row(i)
+		value, ok, err := t.spec.Draw(r.value)
+		if err != nil {
+			t.err = err
+			return
+		}
+		if ok {
+			t.found = append(t.found, found{hash: r.user, value: value})
+		}
+	}
+}
+
+// look begins to look up the texts of found names: of all that may be among the Most of the greatest values.
+func (t *Tally) look() {
+	if t.missing = map[[2]uint64]int{}; t.err != nil {
+		return
+	}
+	slices.SortFunc(t.found, func(x, y found) int { return cmp.Compare(y.value, x.value) })
+	if most := t.spec.Most; most > 0 && len(t.found) > most {
+		n := most
+		for n < len(t.found) && t.found[n].value == t.found[most-1].value {
+			n++
+		}
+		t.found = t.found[:n]
+	}
+	for i, f := range t.found {
+		t.missing[f.hash] = i
+	}
+}
+
+// read looks up the texts of found names in a payload.
+func (t *Tally) read(p *openPayload) {
+	for c := p.cursor(); len(t.missing) > 0 && c.nextName(); c.skip() {
+		hash := t.spec.Hasher.nameBytes(c.name)
+		if i, ok := t.missing[hash]; ok {
+			t.found[i].text, t.found[i].known = string(c.name), true
+			delete(t.missing, hash)
+		}
+	}
+}
+
+// Found returns what was found, in the order of the names' bytes, once there is no pass left.
+func (t *Tally) Found() ([]Found, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	var all []Found
+	for _, f := range t.found {
+		if f.known {
+			all = append(all, Found{f.text, f.value})
+		}
+	}
+	if most := t.spec.Most; most > 0 && len(all) > most {
+		slices.SortFunc(all, func(x, y Found) int {
+			return cmp.Or(cmp.Compare(y.Value, x.Value), strings.Compare(x.Name, y.Name))
+		})
+		all = all[:most]
+	}
+	slices.SortFunc(all, func(x, y Found) int { return strings.Compare(x.Name, y.Name) })
+	return all, nil
+}
+
+// Unknown is how many names were found whose texts are in none of the parts any more, so that nobody can publish them.
+func (t *Tally) Unknown() int { return len(t.missing) }

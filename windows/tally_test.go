@@ -1,0 +1,253 @@
+package windows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// exactly publishes every name with its count.
+func exactly(users int64) (int64, bool, error) { return users, true, nil }
+
+// tallied runs a tally over parts.
+func tallied(t interface{ Fatal(...any) }, spec TallySpec, limit int64, parts ...[]byte) *Tally {
+	tally := NewTally(spec, limit)
+	for tally.Pass() {
+		for _, p := range parts {
+			if !tally.Needs() {
+				break
+			}
+			if err := tally.Add(p, spec.Period); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return tally
+}
+
+// tallyModel counts with maps and sorting. It is the definition that a Tally must match.
+func tallyModel(spec TallySpec, events []event) map[string]int64 {
+	of := map[string]map[string]bool{}
+	for _, e := range events {
+		if spec.May != nil && !spec.May(e.Group) || spec.Counts != nil && !spec.Counts(spec.Hasher.User([]byte(e.User))) {
+			continue
+		}
+		if of[e.User] == nil {
+			of[e.User] = map[string]bool{}
+		}
+		of[e.User][e.Group] = true
+	}
+	counts := map[string]int64{}
+	for user, names := range of {
+		sorted := make([]string, 0, len(names))
+		for name := range names {
+			sorted = append(sorted, name)
+		}
+		u := spec.Hasher.User([]byte(user))
+		rank := func(name string) uint64 { return spec.Hasher.rank(u, spec.Period.Start, spec.Hasher.name(name)) }
+		last := func(name string) bool { return spec.Last != nil && spec.Last(name) }
+		sort.Slice(sorted, func(i, j int) bool {
+			if x, y := last(sorted[i]), last(sorted[j]); x != y {
+				return y
+			}
+			return rank(sorted[i]) < rank(sorted[j])
+		})
+		for _, name := range sorted[:min(spec.MaxGroups, len(sorted))] {
+			counts[name]++
+		}
+	}
+	return counts
+}
+
+// some draws a set of names.
+func some(t *rapid.T, what string) func(name string) bool {
+	set := map[string]bool{}
+	for _, name := range testNames {
+		set[name] = rapid.Bool().Draw(t, what)
+	}
+	return func(name string) bool { return set[name] }
+}
+
+// The same users count for the same names, and each name is drawn once, whatever the parts, their order and the memory
+// are: down to passes of one user, and ranges of one name.
+func TestTallyMatchesModel(t *testing.T) {
+	most := 0
+	rapid.Check(t, func(t *rapid.T) {
+		bag := drawSpec(t)
+		events := openEvents(t, bag)
+		spec := TallySpec{MaxGroups: rapid.IntRange(1, 4).Draw(t, "max groups"), Period: bag.Window, Hasher: bag.Hasher}
+		if rapid.Bool().Draw(t, "only some can be found") {
+			spec.May = some(t, "may")
+		}
+		if rapid.Bool().Draw(t, "some come last") {
+			spec.Last = some(t, "last")
+		}
+		there, asked := map[string]bool{}, map[string]bool{}
+		name := map[UserHash]string{}
+		for _, e := range events {
+			there[e.User], name[bag.Hasher.User([]byte(e.User))] = true, e.User
+		}
+		if rapid.Bool().Draw(t, "capped") {
+			counts := map[string]bool{}
+			for _, u := range testUsers {
+				counts[u] = rapid.Bool().Draw(t, "counts")
+			}
+			spec.Counts = func(u UserHash) bool {
+				asked[name[u]] = true
+				return counts[name[u]]
+			}
+		}
+		want := tallyModel(spec, events)
+		if clear(asked); spec.Counts == nil {
+			asked = there
+		}
+		var drawn []int64
+		spec.Draw = func(users int64) (int64, bool, error) {
+			drawn = append(drawn, users)
+			return -users, users > 1, nil
+		}
+		half := rapid.IntRange(0, len(events)).Draw(t, "half")
+		again := rapid.IntRange(0, half).Draw(t, "records read again")
+		parts := [][]byte{fillOpen(bag, events[:half]).Seal(), fillOpen(bag, events[again:]).Seal()}
+		tally := NewTally(spec, rapid.SampledFrom([]int64{0, 200, 800, 1 << 20}).Draw(t, "limit"))
+		for tally.Pass() {
+			for _, p := range rapid.Permutation(parts).Draw(t, "order of parts") {
+				if err := tally.Add(p, bag.Window); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var counts []int64
+		var found []Found
+		for name, n := range want {
+			if counts = append(counts, n); n > 1 {
+				found = append(found, Found{name, -n})
+			}
+		}
+		slices.Sort(counts)
+		slices.Sort(drawn)
+		slices.SortFunc(found, func(x, y Found) int { return strings.Compare(x.Name, y.Name) })
+		if d := cmp.Diff(counts, drawn); d != "" || tally.Names() != int64(len(counts)) {
+			t.Fatalf("%d names; counts that were drawn from (-want +got):\n%s", tally.Names(), d)
+		}
+		got, err := tally.Found()
+		if d := cmp.Diff(found, got); d != "" || err != nil || tally.Unknown() > 0 {
+			t.Fatalf("error %v, found (-want +got):\n%s", err, d)
+		}
+		if d := cmp.Diff(there, asked); d != "" {
+			t.Fatalf("who is asked for (-want +got):\n%s", d)
+		}
+		most = max(most, tally.Readings())
+	})
+	if most < 20 { // 7 users and 8 names: otherwise memory is not narrow here
+		t.Errorf("at most %d readings", most)
+	}
+}
+
+// Vectors: which names a user counts for. Ranks are the upper halves here. Where they are equal, the lower halves would
+// decide, and the vector has none.
+func TestTallyChoice(t *testing.T) {
+	file, err := os.ReadFile("testdata/choice.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct {
+		MaxGroups int `json:"max_groups"`
+		Ranks     map[string]uint32
+		Late      []string
+		Kept      []string
+	}
+	if err := json.Unmarshal(file, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range vectors {
+		if len(v.Ranks) == 2 && v.Ranks["a"] == v.Ranks["b"] {
+			continue
+		}
+		n := newNotes(TallySpec{MaxGroups: v.MaxGroups, Hasher: NewHasher([16]byte{1})}, 0)
+		for name, rank := range v.Ranks {
+			class := early
+			if slices.Contains(v.Late, name) {
+				class = late
+			}
+			r := noted(UserHash{1}, [2]uint64{uint64(name[0])}, class)
+			r.rank = rank
+			n.addAt(n.users.place(r.user), &r)
+		}
+		var kept []string
+		n.users.each(func(_ uint32, r *row) { kept = append(kept, string(rune(r.order))) })
+		slices.Sort(kept)
+		slices.Sort(v.Kept)
+		if d := cmp.Diff(v.Kept, kept); d != "" {
+			t.Errorf("%+v: (-want +got)\n%s", v, d)
+		}
+	}
+}
+
+// If too many names are found, those with the greatest values stay, and of equal ones the lesser names.
+func TestTallyFindsAtMost(t *testing.T) {
+	var events []event
+	for i, name := range []string{"f", "e", "d", "c", "b", "a"} {
+		for u := range 1 + i/2 { // f and e have one user, d and c two, b and a three
+			events = append(events, event{User: fmt.Sprint(name, u), Group: name, Time: 1e18})
+		}
+	}
+	payload := fillOpen(testSpec, events).Seal()
+	for most, want := range map[int]string{0: "a3 b3 c2 d2 e1 f1", 1: "a3", 2: "a3 b3", 3: "a3 b3 c2", 5: "a3 b3 c2 d2 e1",
+		6: "a3 b3 c2 d2 e1 f1", 9: "a3 b3 c2 d2 e1 f1"} {
+		tally := tallied(t, TallySpec{MaxGroups: 1, Period: testSpec.Window, Hasher: testSpec.Hasher, Draw: exactly,
+			Most: most}, 1<<20, payload)
+		found, err := tally.Found()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found {
+			got = append(got, fmt.Sprint(f.Name, f.Value))
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("at most %d: %s, want %s", most, got, want)
+		}
+	}
+}
+
+func TestTallyRefuses(t *testing.T) {
+	spec := TallySpec{MaxGroups: 1, Period: testSpec.Window, Hasher: testSpec.Hasher, Draw: exactly}
+	tally := NewTally(spec, 1<<20)
+	for tally.Pass() {
+		for _, data := range [][]byte{nil, {2}, testBag(testSpec).Seal(), openBag(testSpec).Seal()[1:]} {
+			if err := tally.Add(data, testSpec.Window); err == nil {
+				t.Errorf("payload %x is accepted", data)
+			}
+		}
+	}
+	if found, err := tally.Found(); found != nil || err != nil || tally.Readings() != 1 {
+		t.Errorf("nothing was added: %v, %v, %d readings", found, err, tally.Readings())
+	}
+
+	spec.Draw = func(int64) (int64, bool, error) { return 0, false, errors.New("no randomness") }
+	if _, err := tallied(t, spec, 0, openBag(testSpec).Seal()).Found(); err == nil || err.Error() != "no randomness" {
+		t.Errorf("error %v, want the one of Draw", err)
+	}
+
+	spec.Draw = exactly
+	tally = NewTally(spec, 1<<20)
+	for pass := 0; tally.Pass(); pass++ {
+		if pass == 0 { // the part is gone when the texts are looked up
+			if err := tally.Add(openBag(testSpec).Seal(), testSpec.Window); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if found, err := tally.Found(); found != nil || err != nil || tally.Unknown() != int(tally.Names()) {
+		t.Errorf("%v, %v, %d of %d names are unknown", found, err, tally.Unknown(), tally.Names())
+	}
+}
