@@ -5,7 +5,7 @@
 //	go run ./mechanisms/internal/mutate [-jobs n] [part of a description …]
 //
 // The list names what privacy rests on: sensitivities, shares of ε, weights, the bounds of the sums, and the places
-// where an exact figure could take a noisy one's place. Tools such as gremlins change operators wherever they find
+// where an exact figure could take a noisy one's place; and what alerts say of noise. Tools such as gremlins change operators wherever they find
 // them. Few of these changes touch privacy, most of those that do are no factor of a constant, and many change nothing
 // that a test could see. So the list is written by hand.
 //
