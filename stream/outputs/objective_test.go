@@ -144,6 +144,8 @@ func TestSumsOfObjectives(t *testing.T) {
 			sum{4 * 13, 4*14 + 10, 4}},
 		{"again, and in another order", []Record{inWindow(t, 3), inWindow(t, 1), inWindow(t, 3), inWindow(t, 0),
 			inWindow(t, 2), inWindow(t, 4), inWindow(t, 4)}, sum{4 * 13, 4*14 + 10, 4}},
+		{"one of three days before comes late", []Record{inWindow(t, 3), inWindow(t, 4), inWindow(t, 3-288), inWindow(t, 4)},
+			sum{2 * 13, 2*14 + 7, 2}},
 		{"one is missing", []Record{inWindow(t, 1), inWindow(t, 2), inWindow(t, 4)}, sum{3 * 13, 3*14 + 7, 3}},
 		{"one is withheld", []Record{inWindow(t, 1), inWindow(t, 2, withheldWindow), inWindow(t, 3), inWindow(t, 4)},
 			sum{3 * 13, 3*14 + 8, 3}},
