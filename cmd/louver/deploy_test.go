@@ -108,8 +108,8 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	// of louver rules
-	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverWatchFiring", "LouverWatchBlind",
-		"LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind", "LouverObjectiveEdited"}
+	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverTotalBehind", "LouverWatchFiring",
+		"LouverWatchBlind", "LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind", "LouverObjectiveEdited"}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			alerts = append(alerts, r.Alert)

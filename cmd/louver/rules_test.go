@@ -33,6 +33,12 @@ func TestRulesCommand(t *testing.T) {
 		!strings.Contains(got.out, "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE") {
 		t.Errorf("without thresholds: %+v", got)
 	}
+	commandLine(t, "", "rules", streams, "--behind", "checkout-latency/users=7d").wants(t, cli.ExitInvalid,
+		"louver: --behind checkout-latency/users=7d: users is no running total; want a release with since")
+	commandLine(t, "", "rules", streams, "--behind", "checkout-latency=7d").wants(t, cli.ExitUsage,
+		"louver: --behind checkout-latency=7d; want STREAM/RELEASE=DURATION, such as web/today=7d")
+	commandLine(t, "", "rules", streams, "--behind", "checkout-latency/users=noon").wants(t, cli.ExitUsage,
+		`louver: --behind: "noon" is not a duration; want STREAM/RELEASE=DURATION`)
 	commandLine(t, "", "rules").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency=3").wants(t, cli.ExitUsage,
 		"louver: checkout-latency=3 names no release; want STREAM/RELEASE=VALUE")

@@ -42,6 +42,9 @@ type Strategy interface {
 	// Error95 is a number of which a total up to a leaf is not further from the truth with a probability of at least 95
 	// %.
 	Error95(leaf int64) int64
+	// Apart bounds the probability that the totals of two periods up to the same leaf differ by more than a distance in a
+	// given direction by their noise alone.
+	Apart(leaf, distance int64) float64
 }
 
 // Period describes the leaves of a period. Nothing in it depends on data.

@@ -29,6 +29,9 @@ type Threshold struct {
 	// Below says that low figures are the bad ones; otherwise high ones are.
 	Below bool
 	Value decimal.Decimal
+	// Ago is not 0 for an alert that a running total is behind its own value of so long before, by more than noise. Then
+	// the other fields say nothing.
+	Ago time.Duration
 	// Windows is how many windows in a row have to be beyond the value. 0 means as many as keep false alarms below one
 	// in 30 days, if that is known.
 	Windows int
@@ -43,6 +46,9 @@ const (
 )
 
 func (t Threshold) String() string {
+	if t.Ago != 0 {
+		return fmt.Sprintf("--behind %s/%s=%s", t.Stream, t.Release, config.Duration(t.Ago))
+	}
 	return fmt.Sprintf("--%s %s/%s=%s", t.side(), t.Stream, t.Release, t.Value)
 }
 
@@ -64,12 +70,14 @@ type group struct {
 }
 
 type rule struct {
-	Record      string            `yaml:"record,omitempty"`
-	Alert       string            `yaml:"alert,omitempty"`
-	Expr        string            `yaml:"expr"`
-	For         string            `yaml:"for,omitempty"`
-	Labels      map[string]string `yaml:"labels,omitempty"`
-	Annotations map[string]string `yaml:"annotations,omitempty"`
+	Record string `yaml:"record,omitempty"`
+	Alert  string `yaml:"alert,omitempty"`
+	Expr   string `yaml:"expr"`
+	For    string `yaml:"for,omitempty"`
+	// KeepFiringFor bridges the moments in which one of two figures is newer than the other.
+	KeepFiringFor string            `yaml:"keep_firing_for,omitempty"`
+	Labels        map[string]string `yaml:"labels,omitempty"`
+	Annotations   map[string]string `yaml:"annotations,omitempty"`
 }
 
 // Wanted says which alerts are written, beside those of watches.
@@ -92,7 +100,11 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 	for _, s := range streams {
 		shortest = min(shortest, s.Window.Every)
 		g := group{Name: "louver-" + s.Name, Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
-		for _, metric := range []string{"value", "low", "high", "window_end_timestamp_seconds"} {
+		metrics := []string{"value", "low", "high", "window_end_timestamp_seconds"}
+		if slices.ContainsFunc(thresholds, func(t Threshold) bool { return t.Stream == s.Name && t.Ago != 0 }) {
+			metrics = append(metrics, "since_timestamp_seconds")
+		}
+		for _, metric := range metrics {
 			g.Rules = append(g.Rules, newest(s.Name, "release_"+metric))
 		}
 		for _, t := range thresholds {
@@ -133,7 +145,7 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 		promDuration(min(max(shortest/4, time.Second), time.Minute)))
 	if !alerts {
 		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below " +
-			"STREAM/RELEASE=VALUE adds one.\n"
+			"STREAM/RELEASE=VALUE adds one, and --behind STREAM/RELEASE=7d for\n# a running total.\n"
 	}
 	for _, line := range append(omitted, unwanted(streams, want.Objectives)...) {
 		text += "# " + line + "\n"
@@ -186,6 +198,10 @@ func selector(metric, stream string) string {
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.
 func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if i := slices.IndexFunc(s.Totals, func(of config.Total) bool { return of.Name == t.Release }); i >= 0 {
+		if t.Ago != 0 {
+			r, err := behindAlert(s, &s.Totals[i], t)
+			return r, "", err
+		}
 		return totalAlert(s, &s.Totals[i], t)
 	}
 	figures := computedOf(s)
@@ -193,8 +209,12 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		return computedAlert(s, figures[i], t)
 	}
 	r, err := release(s, t)
-	if err != nil {
+	switch {
+	case err != nil:
 		return rule{}, "", err
+	case t.Ago != 0:
+		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with itself", t,
+			t.Release)
 	}
 	b, ok := bandOf(s, r)
 	if !ok {

@@ -135,7 +135,11 @@ func lineError(err error) error {
 	}
 	if flag, got, found := strings.Cut(err.Error(), `: invalid map value "`); found {
 		value, _, _ := strings.Cut(got, `"`)
-		return fmt.Errorf("%s: %q is not a number; want %s", flag, value, placeholder(command, flag))
+		want, what := placeholder(command, flag), "number"
+		if strings.HasSuffix(want, "=DURATION") {
+			what = "duration"
+		}
+		return fmt.Errorf("%s: %q is not a %s; want %s", flag, value, what, want)
 	}
 	if what, rest, found := strings.Cut(err.Error(), " must be one of "); found {
 		words, got, _ := strings.Cut(strings.ReplaceAll(rest, `"`, ""), " but got ")

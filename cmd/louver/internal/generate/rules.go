@@ -7,10 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/rules"
 )
@@ -21,6 +23,7 @@ type RulesCommand struct {
 	Files      []string                   `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Above      map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
 	Below      map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
+	Behind     map[string]time.Duration   `mapsep:"none" placeholder:"STREAM/RELEASE=DURATION" help:"Alert while a running total is less than it was so long before, such as 7d, by more than noise. May be repeated."`
 	SLO        []string                   `name:"slo" placeholder:"STREAM/RELEASE" help:"Alert while the users above the limit of a share use up its objective too fast. May be repeated."`
 	FalsePages decimal.Decimal            `name:"false-pages" default:"0.05" placeholder:"P" help:"With --slo: the probability that noise alone raises any alert of an objective in 30 days."`
 	Windows    int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
@@ -40,6 +43,12 @@ days. If there may be more than three, a warning says so. An alert with more tha
   louver rules streams.yaml --above checkout-latency/p99=800 \
     --below checkout-latency/users=500 > louver-rules.yaml
   promtool check rules louver-rules.yaml
+
+With --behind a running total is compared with what it was a day or a week before, as long after its period began. The
+margin follows from the published errors of both, and is so wide that noise alone raises the alarm less than once in 30
+days. Prometheus has to keep its samples for that long:
+
+  louver rules streams.yaml --behind checkout-latency/today=7d
 
 Recording rules make one series of those of all processes: louver:release_value:newest, and low, high and
 window_end_timestamp_seconds in the same way.
@@ -76,6 +85,15 @@ func (c *RulesCommand) Run(app *cli.App) error {
 			}
 			thresholds = append(thresholds, t)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Behind)) {
+		t := rules.Threshold{Ago: c.Behind[name]}
+		var ok bool
+		if t.Stream, t.Release, ok = strings.Cut(name, "/"); !ok || t.Ago <= 0 {
+			return cli.UsageError(fmt.Errorf("--behind %s=%s; want STREAM/RELEASE=DURATION, such as web/today=7d", name,
+				config.Duration(t.Ago)))
+		}
+		thresholds = append(thresholds, t)
 	}
 	want := rules.Wanted{Thresholds: thresholds, Runbook: cmp.Or(c.Runbook, Runbook)}
 	if want.Objectives, err = c.objectives(); err != nil {

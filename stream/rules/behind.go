@@ -1,0 +1,99 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows/period"
+)
+
+// behindAlert makes the alert that a running total is behind what it was some periods ago, by more than noise. It
+// compares totals as long after the beginnings of their periods, so that days of 23 hours do no harm, and an instance
+// that began within a period is compared with none.
+//
+// The margin is a multiple of the root of the sum of the squares of both published errors. The multiple is the least of
+// two digits with which noise alone raises the alarm less than once in 30 days: each value of a period is beyond the
+// margin with a probability that [running.Strategy.Apart] bounds, and there are no more alarms than such values, however
+// they depend on each other.
+func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) {
+	unit := of.Calendar.Unit
+	switch {
+	case unit == period.Month:
+		return rule{}, fmt.Errorf("%s: months are not equally long, and begin on other days of the week; want a total since "+
+			"hour, midnight or monday", t)
+	case t.Ago <= 0 || t.Ago%unit.Nominal() != 0 || t.Ago > mostAgo:
+		return rule{}, fmt.Errorf("%s: the total begins anew each %s; want a multiple of %s up to %s", t, unit.Noun(),
+			config.Duration(unit.Nominal()), config.Duration(mostAgo))
+	}
+	const least, most = 10, 100 // tenths
+	times := float64(least+sort.Search(most-least, func(n int) bool {
+		return behindByNoise(s, of, float64(least+n)/10) <= 1
+	})) / 10
+	alarms := behindByNoise(s, of, times)
+	labels := fmt.Sprintf("{stream=%s, release=%s}", strconv.Quote(s.Name), strconv.Quote(t.Release))
+	newest := func(metric string) string { return "louver:release_" + metric + ":newest" + labels }
+	value, high := newest("value"), newest("high")
+	end, since := newest("window_end_timestamp_seconds"), newest("since_timestamp_seconds")
+	var either []string
+	for _, d := range agos(s, of, t.Ago) {
+		either = append(either, fmt.Sprintf("(\n  %[1]s%[5]s - %[1]s\n    > %[6]s * sqrt((%[2]s - %[1]s) ^ 2 + (%[2]s%[5]s - "+
+			"%[1]s%[5]s) ^ 2)\n  and %[3]s - %[4]s == %[3]s%[5]s - %[4]s%[5]s\n)", value, high, end, since,
+			" offset "+promDuration(d),
+			strconv.FormatFloat(times, 'f', 1, 64)))
+	}
+	together := ""
+	if len(s.Groups) > 1 {
+		together = fmt.Sprintf(" in all %d groups together", len(s.Groups))
+	}
+	ago := config.Duration(t.Ago)
+	return rule{
+		Alert: "LouverTotalBehind", Expr: strings.Join(either, "\nor\n"), KeepFiringFor: promDuration(of.Update),
+		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
+		Annotations: map[string]string{
+			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is behind what it was %s "+
+				"before", t.Release, s.Name, ago),
+			"description": fmt.Sprintf("%s before, as long after the beginning of the %s, it was more by %s. That is more than "+
+				"%.1f times the root of the sum of the squares of both errors. While the truth is not behind, noise alone raises "+
+				"this alarm at most %s times in 30 days%s, if both were drawn with ε %s. This follows from the law of the noise.",
+				ago, unit.Noun(), strings.TrimSpace("{{ $value }} "+of.Query.Unit(s.Unit)), times, count(alarms), together,
+				of.Query.Epsilon),
+			"false_alarms_30d": count(alarms),
+		},
+	}, nil
+}
+
+// mostAgo is how far back a total is compared at most: with the year before.
+const mostAgo = 53 * 7 * 24 * time.Hour
+
+// behindByNoise bounds how often noise alone raises the alarm in 30 days, in all groups, for a multiple of the errors.
+func behindByNoise(s *config.Stream, of *config.Total, times float64) float64 {
+	m, sum := of.Mechanism, 0.0
+	for leaf := int64(1); leaf <= of.Query.Leaves; leaf++ {
+		margin := math.Floor(times * math.Sqrt2 * float64(m.Error95(leaf)))
+		sum += m.Apart(leaf, int64(margin))
+	}
+	return sum * float64(len(s.Groups)) * month / float64(of.Calendar.Unit.Nominal())
+}
+
+// agos returns the distances from the beginning of a period to that of the one to compare with, in the next two years:
+// one, and others where clocks change.
+func agos(s *config.Stream, of *config.Total, ago time.Duration) []time.Duration {
+	all := []time.Duration{ago}
+	now, every := time.Now(), s.Window.Every
+	for at := now.UnixNano(); at < now.AddDate(2, 0, 0).UnixNano(); {
+		since, until := of.PeriodAt(at, every)
+		then, _ := of.PeriodAt(since-int64(ago)+int64(of.Calendar.Unit.Nominal())/2, every)
+		if d := time.Duration(since - then); !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+		at = until
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+)
+
+// growing has totals of a day beside the other releases.
+func growing(t *testing.T) []*config.Stream {
+	t.Helper()
+	f, err := parse.File("streams.yaml", []byte(strings.Replace(streams, "      - {name: users,",
+		"      - {name: today, statistic: count, since: midnight, epsilon: 1}\n"+
+			"      - {name: heute, statistic: count, since: midnight, zone: Europe/Berlin, epsilon: 1}\n"+
+			"      - {name: shift, statistic: count, since: midnight, zone: Australia/Lord_Howe, epsilon: 1}\n"+
+			"      - {name: week, statistic: sum, max_total: 50, since: monday, update: 1h, epsilon: 1}\n"+
+			"      - {name: hour, statistic: count, since: hour, epsilon: 0.1}\n"+
+			"      - {name: month, statistic: count, since: month, update: 1h, epsilon: 1}\n      - {name: users,", 1)), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Streams
+}
+
+func behind(release string, ago time.Duration) Threshold {
+	return Threshold{Stream: "web", Release: release, Ago: ago}
+}
+
+const week = 7 * 24 * time.Hour
+
+// TestMarginsOfTotals: the multiple of the errors is the least of two digits with which noise alone raises the alarm
+// less than once in 30 days, in all groups.
+func TestMarginsOfTotals(t *testing.T) {
+	s := growing(t)[0]
+	for i := range s.Totals {
+		of := &s.Totals[i]
+		if of.Name == "month" {
+			continue
+		}
+		r, err := behindAlert(s, of, behind(of.Name, week))
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := 0.0
+		for ; behindByNoise(s, of, times) > 1; times += 0.1 {
+		}
+		if _, said, _ := strings.Cut(r.Expr, "> "); !strings.HasPrefix(said, fmt.Sprintf("%.1f * sqrt", times)) {
+			t.Errorf("%s: the margin is %.8s…, want %.1f times", of.Name, said, times)
+		}
+		// The same errors, and three times the groups.
+		more := *s
+		more.Groups = append(append([]string{"a", "b", "c", "d"}, s.Groups...), "e", "f")
+		if got, one := behindByNoise(&more, of, times), behindByNoise(s, of, times); got < 3.99*one || got > 4.01*one {
+			t.Errorf("%s: %.3g false alarms in 8 groups, and %.3g in 2", of.Name, got, one)
+		}
+	}
+}
+
+// TestAgos: where clocks change, the same day of the week before began an hour more or less before, or half an hour.
+func TestAgos(t *testing.T) {
+	s := growing(t)[0]
+	for name, want := range map[string][]time.Duration{"today": {week}, "heute": {week - time.Hour, week, week + time.Hour},
+		"shift": {week - 30*time.Minute, week, week + 30*time.Minute}, "week": {week}, "hour": {week}} {
+		for i := range s.Totals {
+			if of := &s.Totals[i]; of.Name == name {
+				got := agos(s, of, week)
+				if len(got) != len(want) || got[0] != want[0] || got[len(got)-1] != want[len(want)-1] {
+					t.Errorf("%s: %v, want %v", name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestTotalsThatHaveNoPast are refused with the reason.
+func TestTotalsThatHaveNoPast(t *testing.T) {
+	for _, c := range []struct {
+		of   Threshold
+		want string
+	}{
+		{behind("users", week), "--behind web/users=7d: users is no running total"},
+		{behind("month", 30*24*time.Hour), "--behind web/month=30d: months are not equally long"},
+		{behind("week", 24*time.Hour), "--behind web/week=24h: the total begins anew each week; want a multiple of 7d up to 371d"},
+		{behind("today", 1000*week), "want a multiple of 24h up to 371d"},
+		{behind("tomorrow", week), `--behind web/tomorrow=7d: stream web has no release "tomorrow"`},
+	} {
+		if _, err := Write(io.Discard, growing(t), Wanted{Thresholds: []Threshold{c.of}}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// Prometheus evaluates the alerts: see testdata/behind_test.yaml for the cases.
+func TestBehindInPrometheus(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	if _, err := Write(&b, growing(t),
+		Wanted{Thresholds: []Threshold{behind("today", week), behind("heute", week)}, Runbook: "https://wiki/louver"}); err != nil {
+		t.Fatal(err)
+	}
+	cases, err := os.ReadFile(filepath.Join("testdata", "behind_test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, bound, _ := strings.Cut(b.String(), "false_alarms_30d: ")
+	bound, _, _ = strings.Cut(bound, "\n")
+	hourly := strings.ReplaceAll(b.String(), "interval: 1m", "interval: 1h") // a week of minutes takes minutes
+	for name, text := range map[string]string{"rules.yaml": hourly,
+		"behind_test.yaml": strings.ReplaceAll(string(cases), "BOUND", strings.Trim(bound, `"`))} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	promtool(t, "check", "rules", "--lint-fatal", filepath.Join(dir, "rules.yaml"))
+	promtool(t, "test", "rules", filepath.Join(dir, "behind_test.yaml"))
+}
