@@ -36,6 +36,14 @@
 // moves users, and for records from before the service began it is unknown when that happened. Besides, most windows
 // are read in several pieces, and these share users whatever the partitions are.
 //
+// # Names that nobody listed
+//
+// If the groups of a stream are found, nobody knows their names while events come in. An open [Bag] then keeps what its
+// users have under any name ([Bag.PutName]). Which of the names are groups is known when a window is merged: its list is
+// public by then. A [Tally] finds names: it counts, over the parts of a period, the users of each name, each user for at
+// most MaxGroups of theirs, and draws which names many users share. No other code sees a name that may be personal, and
+// no error has one.
+//
 // # Units
 //
 // Times are Unix nanoseconds; windows begin and end on whole seconds. Values are indices of the stream's grid: 0…N, and

@@ -9,6 +9,8 @@ type Event struct {
 	User []byte
 	// Group is the index of the event's group in the Spec's list.
 	Group int
+	// Name is the group's name in its canonical form if the Spec is open. It is valid as long as User.
+	Name []byte
 	// Time is the event's time in Unix nanoseconds, at least 0.
 	Time int64
 	// Value is the index of the grid point nearest to the value; −1 below the grid's bounds, N+1 above.
@@ -51,7 +53,7 @@ const (
 	BadValue         // the value is missing or no number
 	BadUser          // the user is missing, empty or neither a string nor an integer
 	BadTime          // the time is missing or unreadable, before 1970 or after 2262; or the record has no timestamp
-	BadGroup         // the group is missing, neither a string nor an integer, or not one of the public list
+	BadGroup         // the group is missing, neither a string nor an integer, not one of the public list, or no name
 	Future           // the time lies further ahead of the record's timestamp than MaxFuture, or far ahead of the clock
 
 	// NumReasons is the number of Reasons, OK included.

@@ -323,6 +323,48 @@ func TestIntegerGroup(t *testing.T) {
 	checkRejected(t, d, nil, region("1.0"), codec.BadGroup)
 }
 
+// Without a list, any name is a group, in its canonical form; the rule is that of package groupname.
+func TestOpenGroups(t *testing.T) {
+	s := jsonSpec()
+	s.Groups, s.Open = nil, true
+	d := decoder(t, s)
+	for _, c := range []struct{ field, want string }{
+		{`"/products/42"`, "/products/42"},
+		{`"  eu "`, "eu"},
+		{`"e\u0301clair"`, "éclair"},
+		{`"éclair"`, "éclair"},
+		{`12`, "12"},
+		{`-0`, "0"},
+		{`"` + strings.Repeat("𝕏", 200) + `"`, strings.Repeat("𝕏", 200)},
+		{`1.5`, ""},
+		{`null`, ""},
+		{`true`, ""},
+		{`["a"]`, ""},
+		{`"  "`, ""},
+		{`"a\u0000b"`, ""},
+		{`"a\u202eb"`, ""},
+		{`"` + strings.Repeat("x", 201) + `"`, ""},
+	} {
+		var e codec.Event
+		r := d.Decode(codec.Record{Value: []byte(region(c.field)), Time: recordTime}, &e)
+		switch {
+		case c.want == "" && (r != codec.BadGroup || d.Missing()):
+			t.Errorf("%s: %v, missing %v; want %v", c.field, r, d.Missing(), codec.BadGroup)
+		case c.want != "" && (r != codec.OK || string(e.Name) != c.want || e.Group != 0):
+			t.Errorf("%s: %v, name %q, want %q", c.field, r, e.Name, c.want)
+		}
+	}
+	var e codec.Event
+	record := codec.Record{Value: []byte(with("region", `"area":"eu"`)), Time: recordTime}
+	if r := d.Decode(record, &e); r != codec.BadGroup || !d.Missing() {
+		t.Errorf("without the field: %v, missing %v", r, d.Missing())
+	}
+	record.Value = []byte(region(`"/products/42"`))
+	if n := testing.AllocsPerRun(20, func() { d.Decode(record, &e) }); n > 0 {
+		t.Errorf("%v allocations for a name that is canonical, want 0", n)
+	}
+}
+
 // A huge record leaves neither its memory nor its text behind; the user of one record is valid until the next.
 func TestHugeRecord(t *testing.T) {
 	d := decoder(t, jsonSpec())

@@ -1,5 +1,7 @@
 package codec
 
+import "github.com/louver/louver/stream/groupname"
+
 // kind is a field's type, as far as the format knows it.
 type kind uint8
 
@@ -26,6 +28,7 @@ type rules struct {
 	maxFuture int64
 	// These parts are not fields of the record's value.
 	keyed, stamped, grouped bool
+	open                    bool // any name is a group
 	// missing says that the field for which the last record was rejected is missing.
 	missing bool
 	last    minute
@@ -38,6 +41,7 @@ func newRules(s Spec) rules {
 	r := rules{
 		grid: s.Grid, groups: make(map[string]int, len(s.Groups)), maxFuture: s.MaxFuture.Nanoseconds(),
 		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
+		open: s.Open,
 	}
 	for i, g := range s.Groups {
 		if g != "" { // an empty group counts as missing
@@ -76,7 +80,15 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 		}
 	}
 	e.Group = 0
-	if r.grouped {
+	switch {
+	case r.open:
+		// The rule looks at this name only. It is said of no name how it is wrong: nobody may know that it was sent.
+		var err error
+		if e.Name, err = groupname.Canonical(name(f[roleGroup])); err != nil {
+			r.missing = f[roleGroup].kind == none
+			return BadGroup
+		}
+	case r.grouped:
 		if e.Group, ok = r.groups[string(name(f[roleGroup]))]; !ok {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +41,10 @@ type Spec struct {
 	Schema Schema
 	// Registry has the schemas. Required if they are in one.
 	Registry Registry
-	// Groups is the public list. Required if Group is given.
+	// Groups is the public list. Required if Group is given, unless the Spec is open.
 	Groups []string
+	// Open says that there is no list: any name is a group, in its canonical form. It requires Group.
+	Open bool
 	// MaxFuture is how far an event's time may lie ahead of its record's timestamp; 0: not at all.
 	MaxFuture time.Duration
 	// Grid is the public grid of values. Required.
@@ -56,7 +59,11 @@ func (s Spec) check() error {
 		return fmt.Errorf("value is missing; want a field, or %s", ValueField)
 	case s.Grid == nil:
 		return fmt.Errorf("the grid is missing; want bounds and step")
-	case s.Group != "" && len(s.Groups) == 0:
+	case s.Open && s.Group == "":
+		return errors.New("group is missing; want the field that has the names of groups")
+	case s.Open && len(s.Groups) > 0:
+		return fmt.Errorf("groups are found, and yet %d are listed; want none", len(s.Groups))
+	case s.Group != "" && !s.Open && len(s.Groups) == 0:
 		return fmt.Errorf("groups are missing; want the public list for group %q", s.Group)
 	case s.MaxFuture < 0:
 		return fmt.Errorf("max_future %s is negative; want a duration of at least 0", s.MaxFuture)

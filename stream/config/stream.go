@@ -75,7 +75,7 @@ type Input struct {
 // Codec says how to read the stream's records.
 func (s *Stream) Codec() codec.Spec {
 	spec := s.Input.Spec
-	spec.Groups, spec.Grid = s.Groups, s.Grid
+	spec.Groups, spec.Open, spec.Grid = s.Groups, s.Found != nil, s.Grid
 	return spec
 }
 

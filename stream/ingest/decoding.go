@@ -28,6 +28,7 @@ type decoding struct {
 
 	offset  int64 // of the record that the rest is about, with the base: no two records have the same
 	event   codec.Event
+	name    []byte // of the group, if groups are found
 	user    windows.UserHash
 	verdict verdict // rejected or not
 }
@@ -63,6 +64,7 @@ func (d *decoding) decode(offset int64, rec *codec.Record) verdict {
 		return d.verdict
 	}
 	d.user = d.hasher.User(d.event.User)
-	d.event.User = nil // it is a piece of the page
+	d.name = append(d.name[:0], d.event.Name...)
+	d.event.User, d.event.Name = nil, nil // they are pieces of the page
 	return d.verdict
 }

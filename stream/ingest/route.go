@@ -106,7 +106,11 @@ func (r *route) add(offset int64, rec *codec.Record) verdict {
 		}
 		r.last = s
 	}
-	s.bag.Put(r.decoding.user, event.Group, event.Time, event.Value)
+	if r.stream.Found != nil {
+		s.bag.PutName(r.decoding.user, r.decoding.name, event.Time, event.Value)
+	} else {
+		s.bag.Put(r.decoding.user, event.Group, event.Time, event.Value)
+	}
 	return v
 }
 
@@ -131,10 +135,11 @@ func (r *route) slot(t int64) *slot {
 }
 
 // bagSpec makes the spec for a slice's bag. The merge of a window's parts chooses which of a user's groups count, so a
-// slice of several windows keeps all groups.
+// slice of several windows keeps all groups. So does one of a stream whose groups are found: only the merge knows the
+// list.
 func (r *route) bagSpec(slice windows.Window) windows.BagSpec {
 	spec := windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution,
-		Window: slice, Hasher: r.hasher}
+		Window: slice, Hasher: r.hasher, Open: r.stream.Found != nil}
 	if r.schedule.Every < r.schedule.Size {
 		spec.MaxGroups = len(spec.Groups)
 	}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -174,6 +175,58 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			gather.Decide("s", 0, w)
 		}
 	})
+}
+
+// Names that nobody listed reach the merge, which knows the list, also those of a stream that shares the bags of another
+// one. A name that is none is rejected alone.
+func TestNamesReachTheMerge(t *testing.T) {
+	hasher := windows.NewHasher([16]byte{1})
+	var routes []*route
+	for _, name := range []string{"s", "t"} {
+		s := testStream(t)
+		s.Name, s.Groups, s.Found, s.Input.Group = name, nil, &config.Found{}, "page"
+		r, err := newRoute(editionOf(s, 0), hasher, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.share(routes)
+		routes = append(routes, r)
+	}
+	follow([]lane{{routes[0]}, {routes[1]}})
+	if routes[1].follows != routes[0] {
+		t.Fatal("the second stream has bags of its own")
+	}
+	for i, page := range []string{"/a", " /a ", "caf\u00e9", "cafe\u0301", "/b", "/c", "", "\\u0000", "/a"} {
+		v := routes[0].add(int64(i), &codec.Record{Time: second, Value: fmt.Appendf(nil,
+			`{"user_id":"user-%d","latency_ms":%d,"ts":1,"page":"%s"}`, i, i, page)})
+		if bad := i == 6 || i == 7; bad != (v.rejected == codec.BadGroup) {
+			t.Errorf("page %q: %+v", page, v)
+		}
+	}
+	routes[0].cutAt(4*second, 9, 1)
+	var parts []windows.Part
+	if _, err := routes[0].flush(9, windows.Origin{Stream: "s"}, 1, func(p windows.Part) error {
+		parts = append(parts, p)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	merged := windows.NewMerger(windows.BagSpec{Groups: []string{"/a", "café", "(other)"}, MaxGroups: 1,
+		Policy: routes[0].stream.Contribution, Window: windows.Window{Start: 0, End: 4 * second}, Hasher: hasher, Open: true,
+		Other: true}, 1<<20)
+	for merged.Pass() {
+		for _, p := range parts {
+			if err := merged.Add(p.Payload, p.Slice); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for g, want := range [][]windows.Point{{{Index: 0, Count: 1}, {Index: 1, Count: 1}, {Index: 8, Count: 1}},
+		{{Index: 2, Count: 1}, {Index: 3, Count: 1}}, {{Index: 4, Count: 1}, {Index: 5, Count: 1}}} {
+		if got := merged.Sample(g); !slices.Equal(got, want) {
+			t.Errorf("group %d has %v, want %v", g, got, want)
+		}
+	}
 }
 
 func TestBeforeTheStartIsLate(t *testing.T) {
