@@ -70,6 +70,21 @@ func TestReleaseGroups(t *testing.T) {
 	}
 }
 
+// Names come out in the order of their bytes, whatever that of the file is. The order of a map would pass with a
+// probability of 1/30!.
+func TestReleaseGroupsInOrder(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("page,who\n")
+	for u := range 900 {
+		fmt.Fprintf(&b, "/%02d,u%d\n", 29-u%30, u)
+	}
+	got := commandLine(t, b.String(), findPages("--epsilon", "2000", "--delta", "0.01")...)
+	if found := foundPages(t, got.out); len(found) != 30 { // which looks at the order
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestReleaseGroupsInJSON: a line has all that a record says of a group; names that are none are left out, and not shown.
 func TestReleaseGroupsInJSON(t *testing.T) {
 	t.Parallel()
