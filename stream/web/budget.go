@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
@@ -186,6 +187,11 @@ func (s source) books() (*ledger.Books, error) {
 				return nil, err
 			}
 		}
+		for _, d := range of.Discoveries() {
+			if err := s.addDiscovery(books, e, d); err != nil {
+				return nil, err
+			}
+		}
 		for _, w := range of.Steps() {
 			seen, err := s.store.seen(of, w.Name)
 			if err == nil {
@@ -199,6 +205,21 @@ func (s source) books() (*ledger.Books, error) {
 	return books, nil
 }
 
+// addDiscovery adds what a discovery cost in its periods. Each has a record about all names.
+func (s source) addDiscovery(books *ledger.Books, e ledger.Entry, d config.Discovery) error {
+	e.Row, e.Price, e.Every, e.Cap = d.Name, d.Price(), d.Every, budget.Cap{}
+	for _, f := range s.store.all(e.Stream, "", d.Name) {
+		e.WindowStart, e.WindowEnd, e.Reason = time.Unix(f.start, 0).UTC(), time.Unix(f.end, 0).UTC(), ""
+		if f.unpaid {
+			e.Reason = record.BudgetExhausted
+		}
+		if err := books.Add(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // windows returns one figure of each window of a stream, in order. priced leaves out records that do not say whether
 // their window was paid.
 func (s *Store) windows(stream string, priced bool) []*figure {
@@ -206,7 +227,7 @@ func (s *Store) windows(stream string, priced bool) []*figure {
 	defer s.mu.RUnlock()
 	var all []*figure
 	for _, e := range s.series {
-		if e.stream == stream && (!e.watch || !priced) &&
+		if e.stream == stream && !e.discovery && (!e.watch || !priced) &&
 			(len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
 			all = append(all, e.figures...)
 			slices.SortFunc(all, (*figure).order)
@@ -228,6 +249,9 @@ func (s *Store) newestOfStreams() (newest []outputs.Record, err error) {
 		return err
 	}
 	for _, f := range s.latest(selection{}) { // by series
+		if f.series.discovery {
+			continue
+		}
 		if last != nil && last.series.stream != f.series.stream {
 			if err := keep(); err != nil {
 				return nil, err

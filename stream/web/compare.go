@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/stream/groupname"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/web/compare"
 )
@@ -19,6 +20,9 @@ func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("a", "b")
 	a, b := p.id("a"), p.id("b")
+	for _, id := range []*identity{&a, &b} {
+		id.group = c.store.groupOf(id.stream, id.group)
+	}
 	if p.err != nil {
 		return invalid(p.err)
 	}
@@ -50,6 +54,20 @@ func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	result := compare.Figures(x, y)
 	result.A, result.B = found[0].value, found[1].value
 	return answerJSON(w, r, result)
+}
+
+// groupOf returns the group that an id names. Where the groups of a stream are found, ids have them escaped.
+func (s *Store) groupOf(stream, written string) string {
+	name, err := groupname.Unescape(written)
+	if err != nil || name == written {
+		return written
+	}
+	s.each(func(e *series) {
+		if e.stream == stream && e.group == written {
+			name = written
+		}
+	})
+	return name
 }
 
 // ranges says whether the means of two ranges differ by more than their noise.
@@ -105,7 +123,7 @@ func (i identity) String() string {
 	if i.end != 0 {
 		at += ".." + clock(time.Unix(i.end, 0))
 	}
-	return fmt.Sprintf("%s/%s/%s/%s", i.stream, i.group, at, i.release)
+	return fmt.Sprintf("%s/%s/%s/%s", i.stream, i.group, at, i.release) // for people
 }
 
 func (p *parameters) id(name string) (id identity) {

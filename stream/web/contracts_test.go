@@ -79,6 +79,10 @@ func TestOpenAPI(t *testing.T) {
 	w.ledgerOf(streams, 15, 0)
 	w.publish(0, text("foreign", "x", "users", 1, "1"))
 	w.publish(0, histogramText("latency", 0, 1))
+	found := newVisits(t, 10, epoch)
+	found.world = w
+	found.discover(1, map[string]int64{"/shoes": 50})
+	found.window(5)
 	h := New(Config{Store: w.store, Streams: streams, Demo: rehearsal{}})
 	ids := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z/users"}, "b": {"fast/us/2026-11-20T08:01:00Z/users"}}.Encode()
 	ranges := url.Values{"a": {"fast/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"},
@@ -101,6 +105,7 @@ func TestOpenAPI(t *testing.T) {
 		{"/api/v1/distribution?stream=h&release=latency", "*/*", 200},
 		{"/api/v1/distribution?stream=h&release=latency", "text/csv", 200},
 		{"/api/v1/distribution?stream=h", "*/*", 400},
+		{"/api/v1/groups?stream=pages", "*/*", 200}, {"/api/v1/groups?stream=fast", "*/*", 404},
 		{"/api/v1/signals", "*/*", 200}, {"/api/v1/signals?last=2&stream=fast", "*/*", 200},
 		{"/api/v1/signals?last=0", "*/*", 400},
 		{"/api/v1/statement", "*/*", 200}, {"/api/v1/statement", "text/html", 200},

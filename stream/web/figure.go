@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // series holds the records of one stream, group and release, by the ends of their windows.
 type series struct {
 	stream, group, release string
 	watch                  bool // its records do not say whether windows were paid
+	discovery              bool // its records say what a discovery found, and are no figures of windows
 	figures                []*figure
 }
 
@@ -23,8 +25,27 @@ type figure struct {
 	unpaid     bool // the budget could not pay for the window
 	noise      bool // the value is only noise
 	glance     glance
+	list       int64    // of a window whose groups are found: the end of the discovery that they are of, or 0
+	finding    *finding // of a discovery's record
 	at         partition
 	offset     int64 // −1 if its topic is gone
+}
+
+// finding is what a discovery's record says of a name, or of all names together.
+type finding struct {
+	value, error95 *json.Number
+	until          int64 // when the name leaves the list unless it is found again, Unix seconds; 0: it is not on it
+}
+
+func findingOf(r outputs.Record) *finding {
+	if r.Statistic != record.StatisticGroups {
+		return nil
+	}
+	f := &finding{value: r.Value, error95: r.Error95}
+	if r.ListedUntil != nil {
+		f.until = r.ListedUntil.Unix()
+	}
+	return f
 }
 
 // overhead is about how many bytes a record takes besides its text.

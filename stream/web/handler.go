@@ -60,6 +60,7 @@ func endpoints(from source, demo Demo) map[string]func(http.ResponseWriter, *htt
 		"budget":          budgets.answer,
 		"compare":         comparisons{from.store}.answer,
 		"distribution":    distributions{from}.answer,
+		"groups":          groupLists{from}.answer,
 		"signals":         signals{from}.answer,
 		"statement":       statements{from, budgets}.answer,
 		"openapi.json":    describe,

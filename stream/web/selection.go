@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/louver/louver/stream/groupname"
 )
 
 // selection says which records a request wants. The zero value means all.
@@ -69,7 +71,10 @@ func (m mark) compare(o mark) int {
 
 // cursor encodes the mark for an address.
 func (m mark) cursor() string {
-	text := fmt.Appendf(nil, "%d/%d/%s", m.end, m.start, strings.Join(m.series[:], "/"))
+	text := fmt.Appendf(nil, "%d/%d", m.end, m.start)
+	for _, name := range m.series {
+		text = fmt.Appendf(text, "/%s", groupname.Escape(name))
+	}
 	if m.asOf != 0 {
 		text = fmt.Appendf(text, "/%d", m.asOf)
 	}
@@ -84,7 +89,13 @@ func parseCursor(text string) (m mark, err error) {
 		parts = parts[:5]
 	}
 	if err == nil && len(parts) == 5 {
-		m.series = [3]string(parts[2:])
+		for i, name := range parts[2:] {
+			if m.series[i], err = groupname.Unescape(name); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil && len(parts) == 5 {
 		if m.end, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
 			m.start, err = strconv.ParseInt(parts[1], 10, 64)
 		}
@@ -134,15 +145,21 @@ func (s *Store) latest(want selection) []*figure {
 	return found
 }
 
-// record returns the figure of a series whose window starts at start, or nil if it is not in memory.
-func (s *Store) record(stream, group, release string, start int64) *figure {
+// all returns the figures of a series.
+func (s *Store) all(stream, group, release string) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if e := s.series[stream+"/"+group+"/"+release]; e != nil {
-		for _, f := range e.figures {
-			if f.start == start {
-				return f
-			}
+		return slices.Clone(e.figures)
+	}
+	return nil
+}
+
+// record returns the figure of a series whose window starts at start, or nil if it is not in memory.
+func (s *Store) record(stream, group, release string, start int64) *figure {
+	for _, f := range s.all(stream, group, release) {
+		if f.start == start {
+			return f
 		}
 	}
 	return nil

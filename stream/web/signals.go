@@ -68,11 +68,11 @@ type history struct {
 	wanted  int // how many of them, at the end, are wanted
 }
 
-// histories returns those of the wanted series that are not of watches.
+// histories returns those of the wanted series that are of figures.
 func (s *Store) histories(want selection) (all []history) {
 	s.each(func(e *series) {
 		wanted := want.of(e)
-		if e.watch || len(wanted) == 0 {
+		if e.watch || e.discovery || len(wanted) == 0 {
 			return
 		}
 		last := slices.Index(e.figures, wanted[len(wanted)-1])

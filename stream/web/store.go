@@ -100,13 +100,18 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value),
 		at: partition{m.Topic, m.Partition}, offset: m.Offset,
 		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted,
-		noise:  r.Quality == record.Quality(mechanisms.Noise), glance: glanceOf(r)}
+		noise:  r.Quality == record.Quality(mechanisms.Noise), glance: glanceOf(r),
+		finding: findingOf(r)}
+	if r.List != nil {
+		f.list = r.List.Unix()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Key()
 	e := s.series[key]
 	if e == nil {
-		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held()}
+		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held(),
+			discovery: f.finding != nil}
 		s.series[key] = e
 	}
 	f.series = e

@@ -25,10 +25,12 @@ type streamInfo struct {
 	// MaxGroups is in how many groups of a window one user counts; null if unknown.
 	MaxGroups *int `json:"max_groups"`
 	// MaxWindows says in how many windows of a period one user counts; null if in all, or unknown.
-	MaxWindows *record.Cap   `json:"max_windows"`
-	Releases   []releaseInfo `json:"releases"`
-	Window     windowInfo    `json:"window"`
-	Bounds     *boundsInfo   `json:"bounds"`
+	MaxWindows *record.Cap `json:"max_windows"`
+	// Discovery says how groups are found; null if they are listed. Then Groups is empty: api/v1/groups has them.
+	Discovery *discoveryInfo `json:"discovery"`
+	Releases  []releaseInfo  `json:"releases"`
+	Window    windowInfo     `json:"window"`
+	Bounds    *boundsInfo    `json:"bounds"`
 	// Contribution says which of a user's values counts; "" if unknown.
 	Contribution  string     `json:"contribution"`
 	ExpectedUsers *int64     `json:"expected_users"`
@@ -41,6 +43,17 @@ type streamInfo struct {
 	// Remedies say what would make the newest figures readable that are only noise.
 	Remedies []remedyInfo `json:"remedies"`
 }
+
+// discoveryInfo says of how many groups there are figures now.
+type discoveryInfo struct {
+	Listed int        `json:"listed"`
+	Max    *int64     `json:"max"`
+	Other  string     `json:"other"`
+	AsOf   *time.Time `json:"as_of"`
+}
+
+// has reports whether a figure is of the newest list; true if groups are not found.
+func (d *discoveryInfo) has(f *figure) bool { return d == nil || d.AsOf == nil || f.list == d.AsOf.Unix() }
 
 type releaseInfo struct {
 	Release   string       `json:"release"`
@@ -95,6 +108,9 @@ type minUsers struct {
 	Release string `json:"release"`
 }
 
+// mostRemedies is for how many figures of a stream there are remedies: a found list may have a thousand groups.
+const mostRemedies = 200
+
 // listing answers what streams there are.
 type listing struct {
 	source
@@ -123,15 +139,22 @@ func (l listing) answer(w http.ResponseWriter, r *http.Request) error {
 // infos returns all streams: declared ones in the order of the files, then others by name.
 func (l listing) infos() []streamInfo {
 	var all []streamInfo
+	oldest, lists := l.store.oldest(), l.lists()
 	for _, s := range l.streams {
-		all = append(all, declared(s))
+		info := declared(s)
+		if list, found := lists[s.Name]; found {
+			info.Discovery, info.Groups = &discoveryInfo{list.Listed, list.Max, list.Other, list.AsOf}, []string{}
+		}
+		all = append(all, info)
 	}
 	at := map[string]int{}
 	for i, s := range all {
 		at[s.Stream] = i
 	}
-	oldest := l.store.oldest()
 	for _, f := range l.store.latest(selection{}) { // by series
+		if f.series.discovery {
+			continue
+		}
 		i, known := at[f.series.stream]
 		if !known {
 			i = len(all)
@@ -140,8 +163,11 @@ func (l listing) infos() []streamInfo {
 				Remedies: []remedyInfo{}})
 		}
 		all[i].Oldest = oldest[f.series.stream]
+		if list, found := lists[f.series.stream]; found && all[i].Discovery == nil {
+			all[i].Discovery = &discoveryInfo{list.Listed, list.Max, list.Other, list.AsOf}
+		}
 		all[i].learn(f)
-		if i < len(l.streams) && f.noise {
+		if i < len(l.streams) && f.noise && len(all[i].Remedies) < mostRemedies && all[i].Discovery.has(f) {
 			all[i].help(l.streams, f)
 		}
 	}
@@ -155,7 +181,7 @@ func (l listing) infos() []streamInfo {
 func (s *Store) oldest() map[string]*time.Time {
 	ends := map[string]int64{}
 	s.each(func(e *series) {
-		if end, ok := ends[e.stream]; !ok || e.figures[0].end < end {
+		if end, ok := ends[e.stream]; !e.discovery && (!ok || e.figures[0].end < end) {
 			ends[e.stream] = e.figures[0].end
 		}
 	})
@@ -240,7 +266,7 @@ func optional(d *decimal.Decimal) *json.Number {
 
 // learn adds facts from a record that are not known yet.
 func (s *streamInfo) learn(f *figure) {
-	if !slices.Contains(s.Groups, f.series.group) {
+	if s.Discovery == nil && !slices.Contains(s.Groups, f.series.group) {
 		s.Groups = append(slices.Clone(s.Groups), f.series.group)
 	}
 	newer := s.Newest == nil || f.end > s.Newest.Unix()

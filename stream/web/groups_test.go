@@ -1,0 +1,266 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/record"
+)
+
+// visits is a stream whose groups are found: its definition, and its ledger as far as it goes.
+type visits struct {
+	*world
+	streams []*config.Stream
+	lists   *ledger.Lists
+	rules   ledger.Rules
+	first   time.Time
+	noise   *rand.Rand
+}
+
+const visitsLimit = "{epsilon: 10000, delta: 0.01, per: 24h}"
+
+func newVisits(t testing.TB, most int64, first time.Time) *visits {
+	v := &visits{world: newWorld(t, 256<<20), streams: parsed(t, services(1, visitsLimit)), lists: ledger.NewLists(),
+		first: first, noise: rand.New(rand.NewPCG(1, 2)), rules: ledger.Rules{Source: "in path", Keep: 3 * 3600, Max: most,
+			Other: "(other)", Always: []string{"/"}}}
+	s := v.streams[0]
+	s.Name, s.Groups, s.Window.Size, s.Window.Every = "pages", nil, 15*time.Minute, 15*time.Minute
+	s.Found = &config.Found{Keep: 3 * time.Hour, Max: most, Other: "(other)", Always: []string{"/"},
+		Rows: []config.Discovery{{Name: "hourly", Every: time.Hour, Epsilon: ledgertest.Dec("0.5"),
+			Delta: ledgertest.Dec("0.00000001"), MaxGroups: 2, AtLeast: 1, AtMost: 25}}}
+	return v
+}
+
+// discover publishes what a discovery found at the end of an hour; nil: it is withheld.
+func (v *visits) discover(hour int, found map[string]int64) {
+	v.Helper()
+	s := v.streams[0]
+	end := v.first.Add(time.Duration(hour) * time.Hour)
+	e := ledgertest.Plan{Stream: s.Name, Budget: s.Budget.Name, Epsilon: "0.5", Limit: s.Budget.Limit}.
+		Discovery("hourly", end.Add(-time.Hour), end, v.rules, found)
+	if err := v.lists.Settle(&e); err != nil {
+		v.Fatal(err)
+	}
+	v.say(e)
+	if err := v.lists.Add(e); err != nil {
+		v.Fatal(err)
+	}
+}
+
+// window publishes a window that ends some quarters after the first moment, for the groups of the list.
+func (v *visits) window(quarter int) {
+	v.Helper()
+	s := v.streams[0]
+	end := v.first.Add(time.Duration(quarter) * 15 * time.Minute)
+	groups, of, err := v.lists.Of(s.Budget.Name, s.Name, v.rules)
+	if err != nil {
+		v.Fatal(err)
+	}
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: "out", WindowStart: end.
+		Add(-15 * time.Minute), WindowEnd: end, DueAt: end.Add(5 * time.Second), ReleasedAt: end.Add(5 * time.Second),
+		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series(),
+		List: &ledger.List{Of: of, Rules: v.rules}}
+	for i, name := range groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: name})
+		(&act{world: v.world, noise: v.noise}).fill(&e, i, quarter, 60)
+	}
+	v.say(e)
+}
+
+func (v *visits) say(e ledger.Entry) {
+	v.Helper()
+	records, err := e.Records()
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, r := range records {
+		v.publish(0, string(r.Value))
+	}
+}
+
+// served serves what is known at the end of an hour.
+func (v *visits) served(hour int) http.Handler {
+	return served(v.world, v.streams, v.first.Add(time.Duration(hour)*time.Hour+time.Minute))
+}
+
+func (v *visits) list(t *testing.T, hour int) groupList {
+	t.Helper()
+	var l groupList
+	if err := json.Unmarshal([]byte(ask(t, v.served(hour), "/api/v1/groups?stream=pages")), &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Through random discoveries the API's list is that of the ledger: the names, their counts, and when they leave. Before
+// the first window of a list the records of the discovery say it, but for names that others have displaced.
+func TestGroupsAreThoseOfTheLedger(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 25))
+		v := newVisits(t, 3+int64(random.IntN(5)), epoch)
+		for hour := 1; hour <= 12; hour++ {
+			found := map[string]int64{}
+			for range random.IntN(5) {
+				found[fmt.Sprintf("/p%d", random.IntN(9))] = 50 + int64(random.IntN(500))
+			}
+			if random.IntN(6) == 0 {
+				found = nil
+			}
+			v.discover(hour, found)
+			v.window(4 * hour)
+			shown, err := v.lists.Show(v.streams[0].Budget.Name, "pages", v.rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := v.list(t, hour)
+			listed := map[string]groupInfo{}
+			for _, g := range got.Groups {
+				if g.Listed {
+					listed[g.Group] = g
+				}
+			}
+			if len(listed) != len(shown) || got.Listed != len(shown) || !got.AsOf.Equal(v.first.Add(time.Duration(hour)*time.Hour)) {
+				t.Fatalf("seed %d, hour %d: %d groups, want %d\n%+v\n%+v", seed, hour, len(listed), len(shown), got, shown)
+			}
+			for _, want := range shown {
+				g, ok := listed[want.Name]
+				switch {
+				case !ok || g.Always != (want.Name == "/"):
+					t.Fatalf("seed %d, hour %d: %s is %+v", seed, hour, want.Name, g)
+				case g.Always:
+				case !g.Until.Equal(want.Until) || g.Value == nil:
+					t.Fatalf("seed %d, hour %d: %s until %v with %v users; want %v, %d", seed, hour, want.Name, g.Until, g.Value,
+						want.Until, want.Value)
+				}
+			}
+		}
+	}
+}
+
+// A name is new for a day, then no more; one that left stays in the list of what is known, behind the others, and is
+// new again if it returns. Names are any text.
+func TestGroupsComeAndGo(t *testing.T) {
+	v := newVisits(t, 100, epoch)
+	const odd = `</td><img src=x onerror="alert(1)">`
+	v.discover(1, map[string]int64{"/shoes": 214, odd: 60, "a%2Fb/c": 50})
+	v.window(5)
+	l := v.list(t, 2)
+	var order []string
+	for _, g := range l.Groups {
+		order = append(order, g.Group)
+	}
+	if want := []string{"/shoes", odd, "a%2Fb/c", "/"}; !slices.Equal(order, want) || l.Listed != 4 || *l.Max != 100 ||
+		l.Other != "(other)" {
+		t.Errorf("%q, want %q: %+v", order, want, l)
+	}
+	if g := l.Groups[0]; !g.New || g.Value.String() != "214" || g.Error.String() != "6" || g.Rows[0].Release != "hourly" {
+		t.Errorf("%+v", g)
+	}
+	for hour := 2; hour <= 30; hour++ {
+		v.discover(hour, map[string]int64{"/shoes": int64(100 + hour)})
+	}
+	l = v.list(t, 30)
+	if g := l.Groups[0]; g.Group != "/shoes" || g.New || !g.Listed || !g.Since.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("%+v", g)
+	}
+	if g := l.Groups[2]; g.Group != odd || g.Listed || g.New || g.Value.String() != "60" {
+		t.Errorf("%+v", g)
+	}
+	v.discover(31, map[string]int64{odd: 70})
+	v.window(4 * 31)
+	if g := v.list(t, 31).Groups[1]; g.Group != odd || !g.New || !g.Since.Equal(epoch.Add(31*time.Hour)) {
+		t.Errorf("%+v", g)
+	}
+	// The stream itself knows how many there are, and its figures have no discovery among them.
+	said := ask(t, v.served(31), "/api/v1/streams")
+	for _, want := range []string{`"groups":[],"max_groups":1,`, `"discovery":{"listed":3,"max":100,"other":"(other)","as_of":"2026-11-21T15:00:00Z"}`,
+		`"newest_window_end":"2026-11-21T15:00:00Z"`} {
+		if !strings.Contains(said, want) || strings.Contains(said, `"statistic":"groups"`) {
+			t.Errorf("%s\nwant %s", said, want)
+		}
+	}
+	// A page of records continues after a name with strokes.
+	page := ask(t, v.served(31), "/api/v1/releases?release=hourly&limit=1")
+	for seen := 1; ; seen++ {
+		_, cursor, more := strings.Cut(page, `"next":"`)
+		if !more {
+			if seen != 31*1+3+29+1 {
+				t.Errorf("%d records on all pages", seen)
+			}
+			break
+		}
+		cursor, _, _ = strings.Cut(cursor, `"`)
+		page = ask(t, v.served(31), "/api/v1/releases?release=hourly&limit=1&cursor="+cursor)
+	}
+	// Ids have names as keys have them.
+	for _, id := range []string{"pages/a%252Fb%2Fc/2026-11-20T09:00:00Z/p50", "pages/%2F/2026-11-20T09:00:00Z..2026-11-20T10:00:00Z/p50"} {
+		other := strings.Replace(id, "a%252Fb%2Fc", "%2Fshoes", 1)
+		if strings.Contains(id, "..") {
+			other = "pages/%2F/2026-11-21T14:00:00Z..2026-11-21T16:00:00Z/p50"
+		}
+		compared := ask(t, v.served(31), "/api/v1/compare?a="+strings.ReplaceAll(id, "%", "%25")+"&b="+
+			strings.ReplaceAll(other, "%", "%25"))
+		if !strings.Contains(compared, `"sentence"`) {
+			t.Errorf("%s: %s", id, compared)
+		}
+	}
+}
+
+func TestGroupsRefuses(t *testing.T) {
+	w := filled(t)
+	for path, want := range map[string]string{
+		"/api/v1/groups":          "stream is missing; want a stream whose groups are found",
+		"/api/v1/groups?stream=s": "the groups of s are not found, but listed in its streams file",
+		"/api/v1/groups?stream=x": `there is no stream \"x\"`,
+	} {
+		if got := w.get(path).Body.String(); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// What discoveries cost is in the budget's report, as in the ledger's own.
+func TestBudgetOfDiscoveries(t *testing.T) {
+	v := newVisits(t, 10, epoch)
+	s := v.streams[0]
+	s.Budget.Limit = budget.Limit{Epsilon: ledgertest.Dec("10000"), Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}
+	books := ledger.NewBooks()
+	add := func(row string, price []budget.Item, end time.Time, size time.Duration, reason string) {
+		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Row: row, Price: price, Every: size, Limit: s.Budget.Limit,
+			WindowStart: end.Add(-size), WindowEnd: end, Reason: reason}
+		if err := books.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for hour := 1; hour <= 5; hour++ {
+		found, reason := map[string]int64{"/a": 70}, ""
+		if hour == 3 {
+			found, reason = nil, record.BudgetExhausted
+		}
+		end := epoch.Add(time.Duration(hour) * time.Hour)
+		v.discover(hour, found)
+		add("hourly", s.Found.Rows[0].Price(), end, time.Hour, reason)
+		v.window(4 * hour)
+		add("", s.Price(), end, s.Window.Size, "")
+	}
+	got, err := source{v.store, v.streams, func() time.Time { return epoch.Add(6 * time.Hour) }}.books()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := epoch.Add(5*time.Hour + time.Minute)
+	a, _ := json.Marshal(ledger.NewReport(got, now))
+	b, _ := json.Marshal(ledger.NewReport(books, now))
+	if string(a) != string(b) || !strings.Contains(string(a), "pages") {
+		t.Errorf("the report is\n%s\nwant\n%s", a, b)
+	}
+}
