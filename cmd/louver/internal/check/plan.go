@@ -59,7 +59,7 @@ other way round: it says which ε, or how many users, an error needs.
     --names-per-user 8
 
 With a probability of 95 % a release is off by no more than its error. Half of the releases are off by no more than the
-typical error.`
+typical error. With --shape, several quantiles are compared with those of a histogram for the same cost.`
 }
 
 // Run forecasts and prints.

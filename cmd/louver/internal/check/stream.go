@@ -43,6 +43,7 @@ type streamReport struct {
 	Advanced     *lossReport     `json:"day_with_delta"` // nil if the budget has a δ, or if one saves nothing
 	Releases     []releaseReport `json:"releases"`
 	Free         []freeReport    `json:"free,omitempty"`
+	Choices      []choiceReport  `json:"choices,omitempty"`
 	Watches      []watchReport   `json:"watches,omitempty"`
 	OnChange     []changeReport  `json:"on_change,omitempty"`
 	Totals       []totalReport   `json:"totals,omitempty"`
@@ -90,6 +91,11 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		x.Releases = append(x.Releases, described)
 	}
 	x.Free = describeFree(s, public.Users)
+	choices, err := describeChoices(s, x.Releases, public)
+	if err != nil {
+		return nil, err
+	}
+	x.Choices = choices
 	for _, w := range s.Alarms {
 		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
 	}
@@ -143,6 +149,11 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	printFree(w, s.Free)
 	if s.Shape != "" && s.Users > 0 {
 		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the shape.")
+	}
+	for _, c := range s.Choices {
+		if err := c.print(w, width, s.Unit); err != nil {
+			return err
+		}
 	}
 	for _, r := range s.Releases {
 		if r.Needs != nil {
