@@ -2,10 +2,12 @@ package web
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // A histogram has a heat map, with the quantiles from it. A click on a window opens its shares.
@@ -28,11 +30,41 @@ func TestHeatmap(t *testing.T) {
 	b.run(chromedp.Click(".heat h2 + canvas", chromedp.ByQuery))
 	b.until(`document.querySelectorAll(".heat canvas:not([hidden])").length === 2`)
 	b.shows(".heat .about:last-child", "There is no window of a day before")
-	if path := os.Getenv("LOUVER_TEST_HEATMAP"); path != "" {
-		var picture []byte
-		b.run(chromedp.FullScreenshot(&picture, 100))
-		if err := os.WriteFile(path, picture, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	b.picture("heatmap.png")
+}
+
+// The shares of a window have those of the same time a day before beside them, dashed.
+func TestHeatmapOfTheDayBefore(t *testing.T) {
+	const day = 24 * 60
+	w := newWorld(t, 1<<22)
+	for i := range 40 {
+		w.publish(0, strings.NewReplacer(`"raw":[600,300,100]`, `"raw":[200,300,500]`, `"count":[600,300,100]`,
+			`"count":[200,300,500]`).Replace(histogramText("latency", i, 1)))
+	}
+	for i := range 40 {
+		w.publish(0, histogramText("latency", day+i, 1))
+	}
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
+	b.shows(".heat h2", "Distribution of latency")
+	b.run(chromedp.SendKeys(".heat h2 + canvas", kb.Enter, chromedp.ByQuery)) // the newest window
+	b.until(`document.querySelectorAll(".heat canvas:not([hidden])").length === 2`)
+	b.shows(".heat .about:last-child", "Dashed: a day before")
+	b.picture("heatmap-day-before.png")
+}
+
+// picture writes what the whole page looks like to a folder, if LOUVER_TEST_HEATMAP names one.
+func (b *tab) picture(name string) {
+	b.Helper()
+	folder := os.Getenv("LOUVER_TEST_HEATMAP")
+	if folder == "" {
+		return
+	}
+	var picture []byte
+	b.run(chromedp.FullScreenshot(&picture, 100))
+	if err := os.WriteFile(filepath.Join(folder, name), picture, 0o600); err != nil {
+		b.Fatal(err)
 	}
 }
