@@ -94,8 +94,9 @@ func (g *Grid) Last() int64 { return g.last }
 
 // nearest rounds a number of units to the index of the nearest point, ties upward, even beyond the bounds.
 func (g *Grid) nearest(units int64) int64 {
-	q, r := (units-g.lo+g.width/2)/g.width, (units-g.lo+g.width/2)%g.width
-	if r < 0 {
+	x := units - g.lo + g.width/2
+	q := x / g.width
+	if x < q*g.width {
 		q--
 	}
 	return q
@@ -107,6 +108,9 @@ var errNotNumber = errors.New("not a number in JSON's notation")
 // N+1 for one above the upper bound. The text is a number in JSON's grammar and is read exactly, with any number of
 // digits. The error does not repeat the text, because it is personal. Parse does not allocate.
 func (g *Grid) Parse(number []byte) (int64, error) {
+	if units, ok := g.short(number); ok {
+		return g.index(units, false), nil
+	}
 	i := 0
 	negative := len(number) > 0 && number[0] == '-'
 	if negative {
@@ -152,13 +156,46 @@ func (g *Grid) Parse(number []byte) (int64, error) {
 			units-- // the floor
 		}
 	}
+	return g.index(units, inexact), nil
+}
+
+// index returns what Parse does for a number of units, or for one between that number and the next.
+func (g *Grid) index(units int64, inexact bool) int64 {
 	switch {
 	case units < g.lo:
-		return -1, nil
+		return -1
 	case units > g.hi || units == g.hi && inexact:
-		return g.last + 1, nil
+		return g.last + 1
 	}
-	return g.nearest(units), nil
+	return g.nearest(units)
+}
+
+// short reads what most numbers are: one without a sign and an exponent, whose digits fit, with no more decimals than a
+// unit has. Whatever is anything else, valid or not, is not ok.
+func (g *Grid) short(number []byte) (units int64, ok bool) {
+	if len(number)+g.digits > 18 {
+		return 0, false
+	}
+	i, left := 0, g.digits
+	for ; i < len(number) && number[i]-'0' <= 9; i++ {
+		units = units*10 + int64(number[i]-'0')
+	}
+	if i == 0 || i > 1 && number[0] == '0' {
+		return 0, false
+	}
+	if i+1 < len(number) && number[i] == '.' {
+		for i++; i < len(number) && number[i]-'0' <= 9; i++ {
+			units = units*10 + int64(number[i]-'0')
+			left--
+		}
+	}
+	if i < len(number) || left < 0 {
+		return 0, false
+	}
+	for ; left > 0; left-- {
+		units *= 10
+	}
+	return units, true
 }
 
 // digitsFrom returns the run of decimal digits of b from i on and the position after it.

@@ -30,14 +30,14 @@ var attribute = regexp.MustCompile(`^[a-z0-9]+$`)
 
 func newCloudEvents(s Spec, r rules) (Decoder, error) {
 	d := &cloudEventsDecoder{rules: r, structured: &jsonDecoder{}, data: &jsonDecoder{}}
-	d.version = d.structured.want("specversion")
+	d.version = d.structured.path("specversion")
 	for _, p := range s.parts() {
 		if !p.inValue() {
 			continue
 		}
-		d.structured.want(p.field, p.role)
+		d.structured.want(d.structured.path(p.field), p.role)
 		if inner, ok := strings.CutPrefix(p.field, underData); ok {
-			d.data.want(inner, p.role)
+			d.data.want(d.data.path(inner), p.role)
 		} else {
 			d.headers[p.role] = eventHeader + p.field
 		}
@@ -64,7 +64,11 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	if version, binary := header(r, eventHeader+"specversion"); binary && !structured(r) {
 		ok = string(version) == eventVersion && d.findBinary(r, &f)
 	} else {
-		ok = d.structured.find(r.Value, &f) && d.version.field.kind == text && string(d.version.field.text) == eventVersion
+		var version field
+		if ok = d.structured.find(r.Value, &f); ok {
+			d.version.tell(r.Value, &version)
+			ok = version.kind == text && string(version.text) == eventVersion
+		}
 	}
 	if !ok {
 		return Malformed

@@ -13,7 +13,7 @@ import (
 func readAlike(t rapid.TB, r *rules, s string) {
 	want, wantOK := ParseTime([]byte(s))
 	for range 2 { // the second time its minute may be known
-		if ns, ok := r.instant(field{text, []byte(s)}); ok != wantOK || ok && ns != want {
+		if ns, ok := r.instant(&field{text, []byte(s)}); ok != wantOK || ok && ns != want {
 			t.Fatalf("%q: got %d, %v; ParseTime says %d, %v", s, ns, ok, want, wantOK)
 		}
 	}

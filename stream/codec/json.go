@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -10,16 +9,23 @@ import (
 // jsonDecoder reads records whose value is JSON.
 type jsonDecoder struct {
 	rules
-	bare  bool    // the value is a number, not an object
-	root  *node   // nil if no field is wanted
-	nodes []*node // the root and all below it
+	bare   bool    // the value is a number, not an object
+	root   *node   // nil if no field is wanted
+	nodes  []*node // the root and all below it
+	wanted []wanted
+}
+
+// wanted says what the value of a node is.
+type wanted struct {
+	node *node
+	role role
 }
 
 func newJSON(s Spec, r rules) (Decoder, error) {
 	d := &jsonDecoder{rules: r, bare: s.Value == ValueField}
 	for _, p := range s.parts() {
 		if p.inValue() {
-			d.want(p.field, p.role)
+			d.want(d.path(p.field), p.role)
 		}
 	}
 	if d.bare {
@@ -28,13 +34,16 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 				"want user $key, time $timestamp and no group")
 		}
 		d.root = d.newNode("")
-		d.root.roles = []role{roleValue}
+		d.want(d.root, roleValue)
 	}
 	return d, nil
 }
 
-// want adds a path and returns the node that it ends at.
-func (d *jsonDecoder) want(path string, roles ...role) *node {
+// want says what the value of a node is. It may be several things.
+func (d *jsonDecoder) want(n *node, r role) { d.wanted = append(d.wanted, wanted{n, r}) }
+
+// path adds a path and returns the node that it ends at.
+func (d *jsonDecoder) path(path string) *node {
 	if d.root == nil {
 		d.root = d.newNode("")
 	}
@@ -47,14 +56,13 @@ func (d *jsonDecoder) want(path string, roles ...role) *node {
 		}
 		at = at.children[i]
 	}
-	at.roles = append(at.roles, roles...)
 	return at
 }
 
 func (d *jsonDecoder) newNode(name string) *node {
-	quoted, _ := json.Marshal(name) // a string has no error
-	d.nodes = append(d.nodes, &node{name: name, quoted: append(quoted, ':')})
-	return d.nodes[len(d.nodes)-1]
+	n := &node{name: name, literal: newLiteral(name)}
+	d.nodes = append(d.nodes, n)
+	return n
 }
 
 func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
@@ -76,17 +84,15 @@ func (d *jsonDecoder) find(value []byte, f *fields) bool {
 		return false
 	}
 	for _, n := range d.nodes {
-		if n.field = (field{}); cap(n.buffer) > hugeText {
+		if n.kind = none; cap(n.buffer) > hugeText {
 			n.buffer = nil
 		}
 	}
 	if i = scanValue(value, i, 1, d.root); i < 0 || skipSpace(value, i) < len(value) {
 		return false
 	}
-	for _, n := range d.nodes {
-		for _, r := range n.roles {
-			f[r] = n.field
-		}
+	for i := range d.wanted {
+		d.wanted[i].node.tell(value, &f[d.wanted[i].role])
 	}
 	return true
 }

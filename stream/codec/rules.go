@@ -24,7 +24,7 @@ type fields [numRoles]field
 // rules make events from fields. All formats share them.
 type rules struct {
 	grid      Grid
-	groups    map[string]int
+	groups    groupNames
 	maxFuture int64
 	// These parts are not fields of the record's value.
 	keyed, stamped, grouped bool
@@ -39,30 +39,59 @@ func (r *rules) Missing() bool { return r.missing }
 
 func newRules(s Spec) rules {
 	r := rules{
-		grid: s.Grid, groups: make(map[string]int, len(s.Groups)), maxFuture: s.MaxFuture.Nanoseconds(),
+		grid: s.Grid, groups: newGroupNames(s.Groups), maxFuture: s.MaxFuture.Nanoseconds(),
 		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
 		open: s.Open,
 	}
-	for i, g := range s.Groups {
-		if g != "" { // an empty group counts as missing
-			r.groups[g] = i
+	return r
+}
+
+// groupNames finds the index of a group. Few names are compared one by one, which is faster than a map.
+type groupNames struct {
+	few  []string
+	many map[string]int
+}
+
+// fewGroups is up to how many names are compared.
+const fewGroups = 8
+
+func newGroupNames(names []string) groupNames {
+	if len(names) <= fewGroups {
+		return groupNames{few: names}
+	}
+	n := groupNames{many: make(map[string]int, len(names))}
+	for i, name := range names {
+		n.many[name] = i
+	}
+	return n
+}
+
+// index returns the index of a name. An empty one counts as missing.
+func (n *groupNames) index(name []byte) (int, bool) {
+	if len(name) == 0 {
+		return 0, false
+	}
+	for i, few := range n.few {
+		if few == string(name) {
+			return i, true
 		}
 	}
-	return r
+	i, ok := n.many[string(name)]
+	return i, ok
 }
 
 // event makes the event of a record.
 func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	var ok bool
 	r.missing = false
-	if e.Value, ok = r.value(f[roleValue]); !ok {
+	if e.Value, ok = r.value(&f[roleValue]); !ok {
 		r.missing = f[roleValue].kind == none
 		return BadValue
 	}
 	if r.keyed {
 		e.User = rec.Key
 	} else {
-		e.User = name(f[roleUser])
+		e.User = name(&f[roleUser])
 	}
 	if len(e.User) == 0 {
 		r.missing = !r.keyed && f[roleUser].kind == none
@@ -74,7 +103,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	}
 	e.Time = rec.Time
 	if !r.stamped {
-		if e.Time, ok = r.instant(f[roleTime]); !ok {
+		if e.Time, ok = r.instant(&f[roleTime]); !ok {
 			r.missing = f[roleTime].kind == none
 			return BadTime
 		}
@@ -84,12 +113,12 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	case r.open:
 		// The rule looks at this name only. It is said of no name how it is wrong: nobody may know that it was sent.
 		var err error
-		if e.Name, err = groupname.Canonical(name(f[roleGroup])); err != nil {
+		if e.Name, err = groupname.Canonical(name(&f[roleGroup])); err != nil {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
 	case r.grouped:
-		if e.Group, ok = r.groups[string(name(f[roleGroup]))]; !ok {
+		if e.Group, ok = r.groups.index(name(&f[roleGroup])); !ok {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
@@ -100,7 +129,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	return OK
 }
 
-func (r *rules) value(f field) (int64, bool) {
+func (r *rules) value(f *field) (int64, bool) {
 	if f.kind != number && f.kind != cell {
 		return 0, false
 	}
@@ -109,7 +138,7 @@ func (r *rules) value(f field) (int64, bool) {
 }
 
 // instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
-func (r *rules) instant(f field) (int64, bool) {
+func (r *rules) instant(f *field) (int64, bool) {
 	if f.kind == none || f.kind == other {
 		return 0, false
 	}
@@ -124,7 +153,7 @@ func (r *rules) instant(f field) (int64, bool) {
 }
 
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.
-func name(f field) []byte {
+func name(f *field) []byte {
 	switch f.kind {
 	case text, cell:
 		return f.text

@@ -1,8 +1,9 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"math"
 	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -19,13 +20,62 @@ const maxDepth = 300
 // node is a name on the path to wanted fields.
 type node struct {
 	name     string
-	quoted   []byte // the name as producers write it: "name":
-	roles    []role // what the field is, if it is wanted itself
+	literal  literal
 	children []*node
 	first    *node  // the child that came first in the last object
 	after    *node  // the sibling that came after it in the last object
-	field    field  // its value in the current record
 	buffer   []byte // for a text without its escapes
+
+	// Its value in the current record: where it stands, or in the buffer if it is escaped. There are no pointers into the
+	// record, so that the garbage collector has nothing to note for each event.
+	kind       kind
+	escaped    bool
+	start, end int
+}
+
+// tell writes the node's value in the record that was scanned last.
+func (n *node) tell(b []byte, f *field) {
+	f.kind = n.kind
+	switch {
+	case n.kind != text && n.kind != number:
+		f.text = nil
+	case n.escaped:
+		f.text = n.buffer
+	default:
+		f.text = b[n.start:n.end]
+	}
+}
+
+// literal is a name as producers write it, with its colon: "name":
+type literal struct {
+	text        []byte
+	first, last uint64 // its first eight bytes, or all of them if it is shorter, and its last eight
+	mask        uint64 // of the bytes in first
+}
+
+func newLiteral(name string) literal {
+	quoted, _ := json.Marshal(name) // a string has no error
+	l := literal{text: append(quoted, ':'), mask: math.MaxUint64}
+	if missing := 8 - len(l.text); missing > 0 {
+		l.mask >>= 8 * missing
+	} else {
+		l.last = binary.LittleEndian.Uint64(l.text[-missing:])
+	}
+	var first [8]byte
+	copy(first[:], l.text)
+	l.first = binary.LittleEndian.Uint64(first[:])
+	return l
+}
+
+// at reports whether the literal stands at b[i]. It may overlook one with which the text almost ends: then the name is
+// read like any other.
+func (l *literal) at(b []byte, i int) bool {
+	n := len(l.text)
+	if i+max(n, 8) > len(b) {
+		return false
+	}
+	return binary.LittleEndian.Uint64(b[i:])&l.mask == l.first &&
+		(n <= 8 || binary.LittleEndian.Uint64(b[i+n-8:]) == l.last && (n <= 16 || string(b[i:i+n]) == string(l.text)))
 }
 
 // scanValue reads a value. If n is wanted, it remembers the value.
@@ -33,31 +83,32 @@ func scanValue(b []byte, i, depth int, n *node) int {
 	if i == len(b) || depth > maxDepth {
 		return -1
 	}
-	var f field
-	start := i
-	switch c := b[i]; c {
+	start, found := i, other
+	switch b[i] {
 	case '"':
 		var plain bool
 		if i, plain = scanString(b, i); i > 0 && n != nil {
-			f = field{text, n.text(b[start+1:i-1], plain)}
+			n.kind, n.start, n.end, n.escaped = text, start+1, i-1, !plain
+			if !plain {
+				n.unescape(b[start+1 : i-1])
+			}
 		}
+		return i
 	case '{':
-		i, f.kind = scanObject(b, i, depth, n), other
+		i = scanObject(b, i, depth, n)
 	case '[':
-		i, f.kind = scanArray(b, i, depth), other
+		i = scanArray(b, i, depth)
 	case 't':
-		i, f.kind = scanWord(b, i, "true"), other
+		i = scanWord(b, i, "true")
 	case 'f':
-		i, f.kind = scanWord(b, i, "false"), other
+		i = scanWord(b, i, "false")
 	case 'n':
-		i, f.kind = scanWord(b, i, "null"), other
+		i = scanWord(b, i, "null")
 	default:
-		if i = scanNumber(b, i); i > 0 {
-			f = field{number, b[start:i]}
-		}
+		i, found = scanNumber(b, i), number
 	}
 	if n != nil {
-		n.field = f
+		n.kind, n.start, n.end, n.escaped = found, start, i, false
 	}
 	return i
 }
@@ -80,7 +131,7 @@ func scanObject(b []byte, i, depth int, n *node) int {
 		} else {
 			i, _, _ = scanName(b, i)
 		}
-		if i < 0 || child != nil && child.field.kind != none {
+		if i < 0 || child != nil && child.kind != none {
 			return -1
 		}
 		if i = scanValue(b, skipSpace(b, i), depth+1, child); i < 0 {
@@ -102,14 +153,16 @@ func scanObject(b []byte, i, depth int, n *node) int {
 
 // member reads the name of a member of n and returns the child of that name, or nil. The expected one is tried first.
 func (n *node) member(b []byte, i int, expected *node) (child *node, next int) {
-	if expected != nil && bytes.HasPrefix(b[i:], expected.quoted) {
-		return expected, i + len(expected.quoted)
+	if expected != nil && expected.literal.at(b, i) {
+		return expected, i + len(expected.literal.text)
 	}
 	next, name, plain := scanName(b, i)
 	if next < 0 {
 		return nil, -1
 	}
-	name = n.text(name, plain)
+	if !plain {
+		name = n.unescape(name)
+	}
 	for _, c := range n.children {
 		if string(name) == c.name {
 			return c, next
@@ -118,11 +171,8 @@ func (n *node) member(b []byte, i int, expected *node) (child *node, next int) {
 	return nil, next
 }
 
-// text returns a valid text without its escapes.
-func (n *node) text(text []byte, plain bool) []byte {
-	if plain {
-		return text
-	}
+// unescape returns a valid text without its escapes. It is in the node's buffer.
+func (n *node) unescape(text []byte) []byte {
 	n.buffer = appendUnescaped(n.buffer[:0], text)
 	return n.buffer
 }

@@ -8,7 +8,8 @@ import (
 // A huge text with escapes, in a wanted field or as a name beside it, is forgotten with the next record.
 func TestHugeTextIsForgotten(t *testing.T) {
 	var d jsonDecoder
-	n := d.want("user.id", roleUser)
+	n := d.path("user.id")
+	d.want(n, roleUser)
 	huge := strings.Repeat(`\n`, 1<<20)
 	for _, record := range []string{`{"user":{"id":"` + huge + `"}}`, `{"user":{"` + huge + `":1,"id":"u"}}`} {
 		var f fields

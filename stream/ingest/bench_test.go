@@ -21,7 +21,7 @@ func benchEvents(n int) [][]byte {
 	for i := range events {
 		events[i] = fmt.Appendf(nil,
 			`{"user_id":"user-%06d","latency_ms":%d,"ts":"2026-11-20T08:%02d:%02d.123Z","region":"eu"}`,
-			random.IntN(100_000), random.IntN(60000), i%60, random.IntN(60))
+			random.IntN(100_000), random.IntN(60000), i*60/n, random.IntN(60))
 	}
 	return events
 }
@@ -57,13 +57,13 @@ func benchDecodeAndBag(b *testing.B, streams int) {
 	}
 	add := func(i int, rec *fetch.Record) {
 		for _, r := range routes {
-			lane{r}.add(int64(i), benchTime, rec)
+			lane{r}.add(int64(i), rec)
 		}
 	}
 	for i, e := range events {
-		add(i, &fetch.Record{Value: e})
+		add(i, &fetch.Record{Value: e, Time: benchTime / int64(time.Millisecond)})
 	}
-	var rec fetch.Record
+	rec := fetch.Record{Time: benchTime / int64(time.Millisecond)}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
@@ -100,7 +100,7 @@ func BenchmarkEventPath(b *testing.B) {
 				b.Fatal(err)
 			}
 			err = page.Each(func(rec *fetch.Record) error {
-				l.add(rec.Offset, rec.Time*int64(time.Millisecond), rec)
+				l.add(rec.Offset, rec)
 				return nil
 			})
 			if err != nil {

@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"reflect"
+	"time"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/windows"
 )
 
@@ -53,12 +55,17 @@ func (r *route) share(others []*route) {
 }
 
 // decode reads the record at an offset, unless that is the one that was read last.
-func (d *decoding) decode(offset int64, rec *codec.Record) verdict {
+func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	if offset == d.offset {
 		return d.verdict
 	}
 	d.offset, d.verdict = offset, verdict{}
-	if reason := d.decoder.Decode(*rec, &d.event); reason != codec.OK {
+	if rec.TooLarge > 0 {
+		d.verdict.rejected = codec.Malformed
+		return d.verdict
+	}
+	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
+	if reason := d.decoder.Decode(record, &d.event); reason != codec.OK {
 		d.verdict = verdict{rejected: reason,
 			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
 		return d.verdict

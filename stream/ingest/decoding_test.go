@@ -73,7 +73,7 @@ func TestStreamsThatReadAlikeDecodeOnce(t *testing.T) {
 			value = []byte("no JSON")
 		}
 		for _, r := range routes {
-			if v := r.add(i, &codec.Record{Value: value, Time: second}); (v.rejected != codec.OK) != (i == 4) {
+			if v := r.add(i, &fetch.Record{Value: value, Time: 1000}); (v.rejected != codec.OK) != (i == 4) {
 				t.Errorf("record %d: %+v", i, v)
 			}
 		}
@@ -95,8 +95,12 @@ func TestStreamsAtDifferentPositionsShare(t *testing.T) {
 		routes[ahead].from = 3
 		for i := range int64(5) {
 			for k, r := range routes {
-				v := r.add(i, &codec.Record{Value: jsonEvent(int(i), 1), Time: second})
-				if before := k == ahead && i < 3; v != (verdict{before: before}) {
+				v := r.add(i, &fetch.Record{Value: jsonEvent(int(i), 1), Time: 1000})
+				want := verdict{}
+				if k == ahead && i < 3 {
+					want.when = seenBefore
+				}
+				if v != want {
 					t.Errorf("record %d, stream %d: %+v", i, k, v)
 				}
 			}
@@ -112,9 +116,9 @@ func TestOnlyTheDecodingIsShared(t *testing.T) {
 	routes := sharing(t, same, same, same)
 	routes[1].horizon = 0
 	routes[2].through = 100 * second
-	want := []verdict{{}, {rejected: codec.Future}, {late: true}}
+	want := []verdict{{}, {rejected: codec.Future}, {when: tooLate}}
 	for i, r := range routes {
-		if v := r.add(0, &codec.Record{Value: jsonEvent(1, 1), Time: second}); v != want[i] {
+		if v := r.add(0, &fetch.Record{Value: jsonEvent(1, 1), Time: 1000}); v != want[i] {
 			t.Errorf("stream %d: %+v, want %+v", i, v, want[i])
 		}
 	}
@@ -141,11 +145,11 @@ func TestStreamsThatReadDifferentlyDecodeApart(t *testing.T) {
 		if routes[0].decoding == routes[1].decoding {
 			t.Errorf("%s: shared", name)
 		}
-		rec := &fetch.Record{Value: []byte(c.value)}
-		if v := (lane{routes[0]}).add(0, second, rec); v != (verdict{}) {
+		rec := &fetch.Record{Value: []byte(c.value), Time: 1000}
+		if v := (lane{routes[0]}).add(0, rec); v != (verdict{}) {
 			t.Errorf("%s: the unchanged stream: %+v", name, v)
 		}
-		if v := (lane{routes[1]}).add(0, second, rec); v.rejected != c.want {
+		if v := (lane{routes[1]}).add(0, rec); v.rejected != c.want {
 			t.Errorf("%s: rejected as %q, want %q", name, v.rejected, c.want)
 		}
 	}
@@ -159,7 +163,7 @@ func TestEditionsShareUnlessTheInputIsEdited(t *testing.T) {
 	if routes[0].decoding != routes[1].decoding || routes[0].decoding == routes[2].decoding {
 		t.Error("editions share a decoding if, and only if, they read alike: not so")
 	}
-	if v := lanes(routes)[0].add(0, second, &fetch.Record{Value: jsonEvent(1, 1)}); v != (verdict{}) {
+	if v := lanes(routes)[0].add(0, &fetch.Record{Value: jsonEvent(1, 1), Time: 1000}); v != (verdict{}) {
 		t.Errorf("an event of the former edition: %+v", v)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
 )
 
@@ -33,22 +32,13 @@ func lanes(routes []*route) []lane {
 
 // add offers a record to every edition and returns the best verdict: an event is late or rejected only if no edition
 // takes it.
-func (l lane) add(offset, at int64, rec *fetch.Record) verdict {
-	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: at, Headers: rec}
-	large := rec.TooLarge > 0
-	v := l[0].try(offset, &record, large)
+func (l lane) add(offset int64, rec *fetch.Record) verdict {
+	v := l[0].add(offset, rec)
 	for _, r := range l[1:] {
-		if other := r.try(offset, &record, large); other.better(v) {
+		if other := r.add(offset, rec); other.better(v) {
 			v = other
 		}
 	}
 	l[0].counts.count(v)
 	return v
-}
-
-func (r *route) try(offset int64, rec *codec.Record, large bool) verdict {
-	if large {
-		return verdict{rejected: codec.Malformed, before: offset < r.from}
-	}
-	return r.add(offset, rec)
 }

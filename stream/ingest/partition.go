@@ -238,12 +238,12 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 				}
 			}
 		}
-		v, r := l.add(offset, rec.Time*int64(time.Millisecond), rec), l[0]
-		if offset < p.reported || v.before {
+		v, r := l.add(offset, rec), l[0]
+		if offset < p.reported || v.when == seenBefore {
 			continue
 		}
 		r.fresh.count(v)
-		if v.rejected != 0 || v.late {
+		if v.rejected != 0 || v.late() {
 			p.copy(r, rec, v)
 		}
 	}
@@ -259,7 +259,7 @@ func (p *partition) copy(leader *route, rec *fetch.Record, v verdict) {
 		switch {
 		case v.rejected != 0 && r.stream.Rejects != "":
 			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String())
-		case v.late && r.stream.Late != "":
+		case v.late() && r.stream.Late != "":
 			p.copies.add(r.stream.Late, rec, r.stream.Name, "late")
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
 )
 
 // route is one stream's share of one input partition: its decoding, its unwritten bags and its cuts. Only the
-// partition's goroutine uses it. It knows nothing of Kafka except offsets.
+// partition's goroutine uses it. It knows nothing of Kafka except records and offsets.
 type route struct {
 	stream   *config.Stream
 	edition  uint32
@@ -84,9 +85,9 @@ func (r *route) resume(p progress.Stream) {
 
 // add decodes a record, if no other route has, and puts it into the bag of its slice. Every cut at or below its offset
 // has been flushed.
-func (r *route) add(offset int64, rec *codec.Record) verdict {
+func (r *route) add(offset int64, rec *fetch.Record) verdict {
 	if offset < r.from {
-		return verdict{before: true}
+		return verdict{when: seenBefore}
 	}
 	v := r.decoding.decode(offset, rec)
 	if v.rejected != codec.OK {
@@ -102,7 +103,10 @@ func (r *route) add(offset int64, rec *codec.Record) verdict {
 	s := r.last
 	if s == nil || event.Time < s.slice.Start || event.Time >= s.slice.End {
 		if s = r.slot(event.Time); s == nil {
-			return verdict{late: true, history: rec.Time < r.schedule.Start}
+			if rec.Time*int64(time.Millisecond) < r.schedule.Start {
+				return verdict{when: history}
+			}
+			return verdict{when: tooLate}
 		}
 		r.last = s
 	}

@@ -101,8 +101,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			for r.reached(position) {
 				flush(r.cuts[0].offset)
 			}
-			if v := r.add(position, &codec.Record{Value: jsonEvent(int(position), times[position]), Time: times[position]*second +
-				3600*second}); v.rejected != 0 {
+			rec := &fetch.Record{Value: jsonEvent(int(position), times[position]), Time: 1000 * (times[position] + 3600)}
+			if v := r.add(position, rec); v.rejected != 0 {
 				t.Fatalf("a record was rejected: %v", v.rejected)
 			}
 			position++
@@ -197,7 +197,7 @@ func TestNamesReachTheMerge(t *testing.T) {
 		t.Fatal("the second stream has bags of its own")
 	}
 	for i, page := range []string{"/a", " /a ", "caf\u00e9", "cafe\u0301", "/b", "/c", "", "\\u0000", "/a"} {
-		v := routes[0].add(int64(i), &codec.Record{Time: second, Value: fmt.Appendf(nil,
+		v := routes[0].add(int64(i), &fetch.Record{Time: 1000, Value: fmt.Appendf(nil,
 			`{"user_id":"user-%d","latency_ms":%d,"ts":1,"page":"%s"}`, i, i, page)})
 		if bad := i == 6 || i == 7; bad != (v.rejected == codec.BadGroup) {
 			t.Errorf("page %q: %+v", page, v)
@@ -235,10 +235,10 @@ func TestBeforeTheStartIsLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.add(0, &codec.Record{Value: jsonEvent(1, 99), Time: 3600 * second}); !v.late {
+	if v := r.add(0, &fetch.Record{Value: jsonEvent(1, 99), Time: 3600 * 1000}); !v.late() {
 		t.Error("an event before the start counts")
 	}
-	if v := r.add(1, &codec.Record{Value: jsonEvent(1, 101), Time: 3600 * second}); v.late {
+	if v := r.add(1, &fetch.Record{Value: jsonEvent(1, 101), Time: 3600 * 1000}); v.late() {
 		t.Error("an event after the start is late")
 	}
 }

@@ -55,24 +55,24 @@ func TestTrafficLines(t *testing.T) {
 		}},
 		{"some, then all", 3, 30, func(minute int) []tally {
 			if minute < 10 {
-				return []tally{many(10, verdict{}), many(10, verdict{late: true})}
+				return []tally{many(10, verdict{}), many(10, verdict{when: tooLate})}
 			}
-			return []tally{many(20, verdict{late: true})}
+			return []tally{many(20, verdict{when: tooLate})}
 		}, []string{
 			`10s WARN stream web: 10 of 20 events late in the last minute: their windows had closed, or ended before the stream's start`,
 			`11m0s WARN stream web: 120 of 120 events late in the last minute: their windows had closed, or ended before the stream's start`,
 		}},
 		{"now and then", 3, 60, func(minute int) []tally {
 			if minute%3 == 0 {
-				return []tally{many(1, verdict{late: true})}
+				return []tally{many(1, verdict{when: tooLate})}
 			}
 			return []tally{many(1, verdict{})}
 		}, []string{`10s WARN stream web: 1 of 1 events late in the last minute: their windows had closed, or ended before the stream's start`}},
 		{"beyond the bounds", 3, 2, func(int) []tally {
-			return []tally{many(4, verdict{}), many(5, verdict{clamped: true}), many(1, verdict{late: true})}
+			return []tally{many(4, verdict{}), many(5, verdict{clamped: true}), many(1, verdict{when: tooLate})}
 		}, []string{`10s WARN stream web: 5 of 9 values beyond the bounds in the last minute`}},
 		{"a topic with a past", 3, 2,
-			func(int) []tally { return []tally{many(100, verdict{late: true, history: true}), many(1, verdict{})} }, nil},
+			func(int) []tally { return []tally{many(100, verdict{when: history}), many(1, verdict{})} }, nil},
 		{"half of them is not beyond half", 3, 2,
 			func(int) []tally { return []tally{many(5, verdict{}), many(5, verdict{clamped: true})} }, nil},
 		{"none at all", 3, 180, func(int) []tally { return nil },

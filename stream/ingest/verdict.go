@@ -2,27 +2,37 @@ package ingest
 
 import "github.com/louver/louver/stream/codec"
 
-// verdict is the result of a record in one stream.
+// verdict is the result of a record in one stream. It has four fields so that it is passed on in registers.
 type verdict struct {
 	rejected codec.Reason // 0: not rejected
 	missing  bool         // the field that it was rejected for is missing
-	late     bool
-	history  bool // it is late because it was written before the stream's start
-	before   bool // an earlier worker has counted it
-	clamped  bool // the value is beyond the bounds
+	clamped  bool         // the value is beyond the bounds
+	when     when
 }
+
+// when says how a record stands in time.
+type when uint8
+
+const (
+	inTime     when = iota
+	tooLate         // all windows of its time are cut
+	history         // they are, and it was written before the stream's start
+	seenBefore      // an earlier worker has counted it
+)
+
+func (v verdict) late() bool { return v.when == tooLate || v.when == history }
 
 // better reports whether one verdict is better than another.
 func (v verdict) better(o verdict) bool {
 	rank := func(v verdict) int {
 		switch {
-		case v.before:
+		case v.when == seenBefore:
 			return 4
-		case v.rejected == codec.OK && !v.late:
+		case v.rejected == codec.OK && v.when == inTime:
 			return 3
-		case v.late && !v.history:
+		case v.when == tooLate:
 			return 2
-		case v.late:
+		case v.when == history:
 			return 1
 		}
 		return 0
@@ -38,11 +48,11 @@ type counts struct {
 
 func (c *counts) count(v verdict) {
 	switch {
-	case v.before:
+	case v.when == seenBefore:
 		return
 	case v.rejected != codec.OK:
 		c.rejected[v.rejected]++
-	case v.late:
+	case v.late():
 		c.late++
 	}
 	if v.clamped {
@@ -59,11 +69,11 @@ type tally struct {
 }
 
 func (t *tally) count(v verdict) {
-	if v.history {
+	if v.when == history {
 		return
 	}
 	t.events++
-	if v.late {
+	if v.late() {
 		t.late++
 	}
 	if v.clamped {
