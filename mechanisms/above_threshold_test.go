@@ -86,7 +86,7 @@ func TestAboveThresholdSampler(t *testing.T) {
 			if math.Abs(sum-1) > 1e-9 {
 				t.Fatalf("the law sums to %v", sum)
 			}
-			counts := dptest.Counts(60000, len(h), func() int {
+			counts := dptest.Counts(20000, len(h), func() int {
 				d, err := m.Draw(s, Public{}, random)
 				if err != nil {
 					t.Fatal(err)

@@ -90,7 +90,7 @@ func TestByUsersSampler(t *testing.T) {
 	for _, p := range []string{"0.9", "0.2"} {
 		m := byUsersAt(t, smallGrid(t, points), p, 1, 80, 60)
 		s := sampleOf(m.rest.flip.grid, h)
-		counts := dptest.Counts(60000, 2*points, func() int {
+		counts := dptest.Counts(20000, 2*points, func() int {
 			d, err := m.Draw(s, Public{}, random)
 			if err != nil {
 				t.Fatal(err)

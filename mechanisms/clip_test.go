@@ -143,7 +143,7 @@ func TestClipSampler(t *testing.T) {
 			}
 			var weights []float64
 			source := exact.NewSource(random)
-			counts := dptest.Counts(60000, len(law), func() int {
+			counts := dptest.Counts(20000, len(law), func() int {
 				l, h := c.draw(s, p, source, &weights)
 				return place[[2]int64{l, h}]
 			})

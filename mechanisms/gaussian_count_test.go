@@ -116,7 +116,7 @@ func TestGaussianCountSampler(t *testing.T) {
 		if statistic == Outside {
 			n = 7
 		}
-		counts := dptest.Counts(60000, 61, func() int {
+		counts := dptest.Counts(15000, 61, func() int {
 			d, err := m.Draw(s, Public{}, random)
 			if err != nil {
 				t.Fatal(err)

@@ -204,7 +204,7 @@ func TestJointSampler(t *testing.T) {
 		}
 		law := func(f float64) []float64 { return m.tupleLaw(places, c.count, f) }
 		var x messages
-		counts := dptest.Counts(12000, len(law(1)), func() int {
+		counts := dptest.Counts(5000, len(law(1)), func() int {
 			outcome := 0
 			x.begin(&m.ranksLaw, s, c.count, sp)
 			for _, o := range x.draw(source) {

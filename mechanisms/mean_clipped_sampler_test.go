@@ -43,7 +43,7 @@ func TestClippedMeanSampler(t *testing.T) {
 	check := func(name string, m Mechanism, hist []int64, public Public, law func(f float64) []float64) {
 		t.Helper()
 		s := sampleOf(smallGrid(t, len(hist)), hist)
-		counts := dptest.Counts(60000, len(hist), func() int {
+		counts := dptest.Counts(30000, len(hist), func() int {
 			d, err := m.Draw(s, public, random)
 			if err != nil {
 				t.Fatal(err)
@@ -185,7 +185,7 @@ func TestClippedGaussianDraw(t *testing.T) {
 			return p
 		}
 		s := sampleOf(g, c.hist)
-		counts := dptest.Counts(60000, len(place), func() int {
+		counts := dptest.Counts(20000, len(place), func() int {
 			d, err := m.Draw(s, Public{}, random)
 			if err != nil {
 				t.Fatal(err)

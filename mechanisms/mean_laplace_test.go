@@ -54,7 +54,7 @@ func TestMeanLaplaceSampler(t *testing.T) {
 		g := smallGrid(t, len(c.h))
 		m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec(c.epsilon), Grid: g}).(*meanLaplace)
 		s := sampleOf(g, c.h)
-		counts := dptest.Counts(60000, len(c.h), func() int {
+		counts := dptest.Counts(15000, len(c.h), func() int {
 			d, err := m.Draw(s, Public{}, random)
 			if err != nil {
 				t.Fatal(err)

@@ -152,7 +152,7 @@ func TestClippedSumSampler(t *testing.T) {
 				}
 				return dptest.Normalise(law)
 			}
-			counts := dptest.Counts(60000, 2*side+1, func() int {
+			counts := dptest.Counts(25000, 2*side+1, func() int {
 				d, err := m.Draw(s, Public{}, random)
 				if err != nil {
 					t.Fatal(err)

@@ -195,7 +195,7 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		}
 		return dptest.Normalise(all)
 	}
-	counts := dptest.Counts(60000, size, func() int {
+	counts := dptest.Counts(15000, size, func() int {
 		d, err := m.Draw(s, Public{}, random)
 		if err != nil {
 			t.Fatal(err)

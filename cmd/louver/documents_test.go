@@ -80,7 +80,7 @@ func TestReferenceOfCheckIsComplete(t *testing.T) {
 	known := reference(t, "check")
 	fields := 0
 	for _, args := range [][]string{{"check", "--json", sound}, {"check", "--json", broken},
-		{"plan", "--json", sound, "--shape", "uniform", "--error", "5%"}} {
+		{"plan", "--json", sound, "--shape", "lognormal:120,0.6", "--error", "5%"}} {
 		got := commandLine(t, "", args...)
 		for _, m := range regexp.MustCompile(`(?m)^ +"([A-Za-z0-9_]+)":`).FindAllStringSubmatch(got.out, -1) {
 			if fields++; !strings.Contains(known, "`"+m[1]+"`") {

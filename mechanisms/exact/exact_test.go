@@ -73,7 +73,7 @@ func TestDiscreteLaplace(t *testing.T) {
 			p[0], p[2*side] = tail, tail
 			return dptest.Normalise(p)
 		}
-		counts := dptest.Counts(50000, 2*side+1, func() int {
+		counts := dptest.Counts(20000, 2*side+1, func() int {
 			return int(min(max(s.DiscreteLaplace(c.num, c.den, c.scale).Int64(), -side), side)) + side
 		})
 		dptest.CheckSampler(t, "discrete Laplace", counts, law)

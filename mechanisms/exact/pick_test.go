@@ -99,7 +99,7 @@ func TestDiscreteGaussian(t *testing.T) {
 			return dptest.Normalise(p)
 		}
 		g := NewGaussian(variance)
-		counts := dptest.Counts(50000, 2*side+1, func() int {
+		counts := dptest.Counts(20000, 2*side+1, func() int {
 			return int(min(max(s.DiscreteGaussian(g).Int64(), -int64(side)), int64(side))) + side
 		})
 		dptest.CheckSampler(t, "discrete Gaussian of variance "+variance.String(), counts, law)

@@ -83,7 +83,7 @@ func TestSelectionSampler(t *testing.T) {
 	for _, monotone := range []bool{true, false} {
 		for _, choice := range choices {
 			c := Selection{Epsilon: dec("0.9"), Sensitivity: 2, Monotone: monotone}
-			counts := dptest.Counts(60000, len(scores), func() int {
+			counts := dptest.Counts(20000, len(scores), func() int {
 				i, err := choice.draw(c, scores, random)
 				if err != nil {
 					t.Fatal(err)
@@ -123,7 +123,7 @@ func TestLaplace(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{2})
 	const last = 12
 	step := dec("0.3")
-	counts := dptest.Counts(8000, 2*last+1, func() int {
+	counts := dptest.Counts(3000, 2*last+1, func() int {
 		x, err := Laplace(dec("0.41"), dec("0.9"), dec("1.5"), step, random)
 		if err != nil {
 			t.Fatal(err)

@@ -195,7 +195,7 @@ func TestNoisyMaxRefinedLaw(t *testing.T) {
 		exact.ExponentialNoise: 0.25,            // −ln u falls by 2v·2^−64
 		exact.GumbelNoise:      0.25 * math.Ln2, // −ln(−ln u) grows by 2v·2^−64/ln 2
 	} {
-		const draws = 1000
+		const draws = 600
 		refined := 0
 		counts := dptest.Counts(draws, len(scores), func() int {
 			bits := []uint64{1 << 63, 1 << 63, 1 << 63}

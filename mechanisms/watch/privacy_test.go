@@ -305,7 +305,7 @@ func TestWatchSampler(t *testing.T) {
 		for _, h := range [][2][]int64{{{3, 0}, {2, 1}}, {{0, 1}, {2, 2}}, {{1, 3}, {4, 0}}} {
 			windows = append(windows, []*mechanisms.Sample{sampleOf(g, h[0]), sampleOf(g, h[1])})
 		}
-		counts := dptest.Counts(60_000, 7, func() int {
+		counts := dptest.Counts(20_000, 7, func() int {
 			a, err := w.Arm(random)
 			if err != nil {
 				t.Fatal(err)
