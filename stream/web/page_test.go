@@ -11,9 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -331,37 +329,4 @@ func (b *tab) setAway(away bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.away = away
-}
-
-// axe-core, which looks for what keeps people with disabilities out, finds nothing.
-func TestPageIsAccessible(t *testing.T) {
-	path := os.Getenv("LOUVER_TEST_AXE")
-	if path == "" {
-		t.Skip("LOUVER_TEST_AXE names no axe.min.js; .ci/run gets it from npm")
-	}
-	axe, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range pictures {
-		if !slices.Contains(telling, p.name) {
-			continue
-		}
-		b, _ := p.open(t)
-		b.run(chromedp.Evaluate(string(axe)+";0", nil))
-		for _, theme := range []string{"light", "dark"} {
-			var found []string
-			b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
-				Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}), twoFrames,
-				chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, &found, awaited))
-			for _, f := range found {
-				t.Errorf("%s, %s: %s", p.name, theme, f)
-			}
-		}
-		var seen bool
-		b.run(chromedp.Evaluate(`document.querySelector("main").append(new Image()), axe.run().then((r) => r.violations.some((v) => v.id === "image-alt"))`, &seen, awaited))
-		if !seen {
-			t.Errorf("%s: a picture without a description is not found", p.name)
-		}
-	}
 }
