@@ -3,6 +3,9 @@ package windows
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -113,6 +116,54 @@ func BenchmarkOpenBag(b *testing.B) {
 			b.ReportMetric(float64(size)/float64(bag.Users()), "bytes/row")
 			b.ReportMetric(float64(bag.Bytes())/float64(bag.Users()), "held/row")
 		})
+	}
+}
+
+// BenchmarkTally finds names among as many users as names, in so much memory. It says how often it reads the parts and
+// how much memory it holds beside them. LOUVER_NAMES=10000000 takes some minutes and 2 GiB for the parts.
+func BenchmarkTally(b *testing.B) {
+	users := 200_000
+	if n, err := strconv.Atoi(os.Getenv("LOUVER_NAMES")); err == nil {
+		users = n
+	}
+	limit := int64(users) * 26 // as 256 MiB for ten million
+	spec := benchSpec(Last, 0, 1)
+	spec.Open = true
+	var parts [][]byte
+	bag, name := NewBag(spec), []byte(nil)
+	for i := range users {
+		name = fmt.Appendf(name[:0], "/products/%08d/reviews", i*7919%users)
+		bag.PutName(spec.Hasher.User(fmt.Append(nil, i)), name, int64(i), 1)
+		if bag.Bytes() > 32<<20 || i == users-1 {
+			parts = append(parts, bag.Seal())
+			bag = NewBag(spec)
+		}
+	}
+	bag = nil
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for b.Loop() {
+		runtime.GC()
+		before, most, began := heap(), int64(0), time.Now()
+		t := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher,
+			Draw: func(users int64) (int64, bool, error) { return users, users > 10, nil }}, limit)
+		for t.Pass() {
+			for _, p := range parts {
+				if err := t.Add(p, spec.Window); err != nil {
+					b.Fatal(err)
+				}
+				most = max(most, heap()-before)
+			}
+		}
+		if t.Names() != int64(users) {
+			b.Fatalf("%d names, want %d", t.Names(), users)
+		}
+		b.ReportMetric(float64(t.Readings()), "readings")
+		b.ReportMetric(float64(most)/float64(limit), "heap/limit")
+		b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(t.Readings()*users), "ns/row")
 	}
 }
 

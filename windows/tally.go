@@ -155,17 +155,19 @@ func (t *Tally) note(p *openPayload) {
 	var some [ahead]row
 	n := 0
 	for c := p.cursor(); c.nextName(); {
-		hash, class := [2]uint64{}, nameless
-		if text := string(c.name); t.spec.May == nil || t.spec.May(text) {
-			hash, class = t.spec.Hasher.nameBytes(c.name), early
-			if t.spec.Last != nil && t.spec.Last(text) {
-				class = late
-			}
-		}
+		hash, class, known := [2]uint64{}, nameless, false
 		for u, ok := c.nextUser(); ok; u, ok = c.nextUser() {
-			// users of whom nothing is known but that they are there matter for Counts alone
-			if !t.notes.has(u) || class == nameless && t.spec.Counts == nil {
+			if !t.notes.has(u) {
 				continue
+			}
+			if !known { // most names have few users, and none of them may be of this pass
+				hash, class = t.of(c.name)
+				known = true
+			}
+			// users of whom nothing is known but that they are there matter for Counts alone
+			if class == nameless && t.spec.Counts == nil {
+				c.skip()
+				break
 			}
 			some[n] = noted(u, hash, class)
 			if n++; n == ahead {
@@ -175,6 +177,18 @@ func (t *Tally) note(p *openPayload) {
 		}
 	}
 	t.take(some[:n])
+}
+
+// of returns the hash of a name, and its class.
+func (t *Tally) of(name []byte) (hash [2]uint64, class int32) {
+	text := string(name)
+	switch {
+	case t.spec.May != nil && !t.spec.May(text):
+		return hash, nameless
+	case t.spec.Last != nil && t.spec.Last(text):
+		class = late
+	}
+	return t.spec.Hasher.nameBytes(name), class
 }
 
 // take notes rows. If the notes are too large then, the pass is for fewer users.

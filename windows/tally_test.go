@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -216,6 +217,61 @@ func TestTallyFindsAtMost(t *testing.T) {
 		if got := strings.Join(got, " "); got != want {
 			t.Errorf("at most %d: %s, want %s", most, got, want)
 		}
+	}
+}
+
+// A tally of more users and names than fit stays near its limit, and takes about as many readings as that needs.
+func TestTallyBoundsMemory(t *testing.T) {
+	const users, limit = 60_000, 1 << 20
+	bag := testSpec
+	var parts [][]byte
+	for p := range 3 {
+		b := fillOpen(bag, nil)
+		for i := p; i < users; i += 2 { // the parts overlap
+			name := fmt.Appendf(nil, "/a/long/name/that/few/have/%d", i/2)
+			b.PutName(bag.Hasher.User(fmt.Append(nil, i)), name, bag.Window.Start, 1)
+		}
+		parts = append(parts, b.Seal())
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	most, before := int64(0), heap()
+	drawn := 0
+	spec := TallySpec{MaxGroups: 1, Period: bag.Window, Hasher: bag.Hasher,
+		Draw: func(users int64) (int64, bool, error) {
+			if drawn++; users != 2 {
+				t.Errorf("a name of two has %d users", users)
+			}
+			return users, drawn%100 == 0, nil
+		}}
+	tally := NewTally(spec, limit)
+	for tally.Pass() {
+		for i, p := range parts {
+			if err := tally.Add(p, bag.Window); err != nil {
+				t.Fatal(err)
+			}
+			if i == 1 {
+				most = max(most, heap()-before)
+			}
+		}
+	}
+	found, err := tally.Found()
+	if err != nil || drawn != users/2 || len(found) != drawn/100 {
+		t.Errorf("error %v, %d names drawn, %d found; want %d and %d", err, drawn, len(found), users/2, users/200)
+	}
+	perUser, perName := float64(users*50)/(limit/2), float64(users/2*50)/(limit/2)
+	t.Logf("%d readings; %.1f times too many users and %.1f times too many names; at most %d KiB", tally.Readings(), perUser,
+		perName, most>>10)
+	if least, worst := perUser*perName, (2*perUser+1)*(2*perName+1)+1; float64(tally.Readings()) < least/2 ||
+		float64(tally.Readings()) > worst {
+		t.Errorf("%d readings, want from %.0f to %.0f", tally.Readings(), least/2, worst)
+	}
+	if most > 2*limit {
+		t.Errorf("the heap grows by %d bytes with a limit of %d", most, limit)
 	}
 }
 
