@@ -1,5 +1,7 @@
 package windows
 
+import "cmp"
+
 // notes say for each user which names they count for, while the parts of a period are read.
 //
 // A user counts for at most k of their names. Those that come last do so, and among equals the least keyed hash of
@@ -86,13 +88,11 @@ func (n *notes) before(x, y *row) bool {
 			r.rank = upper(n.rank(r))
 		}
 	}
-	if x.rank != y.rank {
-		return x.rank < y.rank
+	order := cmp.Compare(x.rank, y.rank)
+	if order == 0 {
+		order = cmp.Or(cmp.Compare(n.rank(x), n.rank(y)), compareUsers(x.of(), y.of()))
 	}
-	if rx, ry := n.rank(x), n.rank(y); rx != ry {
-		return rx < ry
-	}
-	return compareUsers(x.of(), y.of()) < 0
+	return order < 0
 }
 
 // rank returns the rank of a row's name for its user.

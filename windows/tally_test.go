@@ -275,6 +275,23 @@ func TestTallyBoundsMemory(t *testing.T) {
 	}
 }
 
+// A user whose hash is the last of a pass, or the first of the next, counts once, and so does a name at such an edge
+// have its users together.
+func TestTallyUsersAtTheEdge(t *testing.T) {
+	bag := fillOpen(testSpec, nil)
+	for i := range uint64(64) {
+		for _, second := range [2]uint64{i << 58, i<<58 - 1} {
+			bag.PutName(UserHash{i << 58, second}, []byte("/a"), testSpec.Window.Start, 1)
+		}
+	}
+	tally := tallied(t, TallySpec{MaxGroups: 1, Period: testSpec.Window, Hasher: testSpec.Hasher, Draw: exactly}, 0,
+		bag.Seal())
+	found, err := tally.Found()
+	if d := cmp.Diff([]Found{{"/a", 128}}, found); d != "" || err != nil || tally.Readings() < 64 {
+		t.Errorf("error %v, %d readings, found (-want +got):\n%s", err, tally.Readings(), d)
+	}
+}
+
 func TestTallyRefuses(t *testing.T) {
 	spec := TallySpec{MaxGroups: 1, Period: testSpec.Window, Hasher: testSpec.Hasher, Draw: exactly}
 	tally := NewTally(spec, 1<<20)
