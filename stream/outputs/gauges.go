@@ -18,6 +18,8 @@ type Gauges struct {
 	// step is the time between the newest two records of a running total, which has none of some windows.
 	step map[string]time.Duration
 	pays map[string]bool // by budget
+	// found is what is known of streams whose groups are found.
+	found map[string]*foundGroups
 	// sums are those of objectives, and complete says that they have all windows.
 	sums     []*sums
 	complete bool
@@ -26,7 +28,8 @@ type Gauges struct {
 
 // NewGauges returns gauges without figures.
 func NewGauges() *Gauges {
-	return &Gauges{newest: map[string]Record{}, step: map[string]time.Duration{}, now: time.Now}
+	return &Gauges{newest: map[string]Record{}, step: map[string]time.Duration{}, found: map[string]*foundGroups{},
+		now: time.Now}
 }
 
 // Update adds a record. One that is older than the newest of its series counts in the sums of objectives and changes
@@ -35,6 +38,9 @@ func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.count(r)
+	if g.find(r) {
+		return
+	}
 	old, ok := g.newest[r.Key()]
 	if ok && r.WindowEnd.Before(old.WindowEnd) {
 		return
@@ -120,7 +126,8 @@ var (
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing, armed,
-		spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
+		spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, groupsListed,
+		groupsMax, groupsWithout, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d
 	}
 }
@@ -132,17 +139,22 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	to := metrics(c)
 	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]Record{}
 	watches, left := map[[2]string]Record{}, map[string]Record{} // left: by budget, the one with the windows left
+	shown := g.collectGroups(to)
 	for _, r := range g.newest {
 		put(streams, r.Stream, r, newer)
 		put(left, r.Budget, r, g.betterWindowsLeft)
 		release := [2]string{r.Stream, r.Release}
 		if r.Statistic == record.StatisticWatch {
-			g.collectWatch(to, r)
+			if !hides(shown, r) {
+				g.collectWatch(to, r)
+			}
 			put(watches, release, r, func(r, old Record) bool {
 				return newer(r, old) || r.WindowEnd.Equal(old.WindowEnd) && !goesOn(r)
 			})
 		} else {
-			g.collect(to, r)
+			if !hides(shown, r) {
+				g.collect(to, r)
+			}
 			// Groups of one window may have different mechanisms. Show the first of the newest.
 			put(infos, release, r, func(r, old Record) bool {
 				return newer(r, old) || r.WindowEnd.Equal(old.WindowEnd) && r.Group < old.Group

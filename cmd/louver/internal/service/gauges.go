@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,8 +23,15 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 		b := s.Budget
 		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeftUnder(s.Name,
 			s.Cap(0), s.Price(), now.UnixNano())
-		for _, g := range s.Groups {
-			for _, r := range s.Series() {
+		groups, series := s.Groups, s.Series()
+		if s.Found != nil {
+			groups, series = []string{""}, nil // nobody knows which names there will be
+			for _, d := range s.Discoveries() {
+				series = append(series, d.Series())
+			}
+		}
+		for _, g := range groups {
+			for _, r := range series {
 				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic, Mechanism: r.Mechanism,
 					Unit:        r.Unit,
 					StreamSpent: &none, Budget: b.Name, BudgetSpent: &none, BudgetLimit: json.Number(b.Epsilon.String()),
@@ -65,10 +74,15 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 	for partition, names := range wanted {
 		run.Go(func() error {
 			newest, oldest := map[string]ledger.Entry{}, map[string]time.Time{}
+			found := map[string]ledger.Entry{} // the newest discovery of each row
 			err := reader.Tail(ctx, topics.Names{App: app}.Ledger(), partition, func(m outputs.Message) error {
 				e, err := ledger.Decode(m.Value)
 				if err != nil || !names[e.Stream] {
 					return err
+				}
+				if e.Discovery != nil { // a window comes soon enough
+					found[e.Stream+"/"+e.Row] = e
+					return nil
 				}
 				if !e.WindowEnd.Before(newest[e.Stream].WindowEnd) {
 					newest[e.Stream] = e
@@ -92,7 +106,7 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 			if err != nil {
 				return err
 			}
-			for _, e := range newest {
+			for _, e := range slices.Concat(slices.Collect(maps.Values(found)), slices.Collect(maps.Values(newest))) {
 				if err := showEntry(gauges, e); err != nil {
 					return err
 				}

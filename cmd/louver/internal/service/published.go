@@ -40,7 +40,19 @@ const (
 func newPublished(topics []string, streams []*config.Stream) *published {
 	gauges := outputs.NewGauges()
 	gauges.Pays(paying(streams, time.Now()))
+	gauges.Finds(finding(streams))
 	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: gauges}
+}
+
+// finding returns the streams whose groups are found.
+func finding(streams []*config.Stream) map[string]outputs.Found {
+	all := map[string]outputs.Found{}
+	for _, s := range streams {
+		if s.Found != nil {
+			all[s.Name] = outputs.Found{Max: s.Found.Max, Always: s.Found.Always}
+		}
+	}
+	return all
 }
 
 // addUp makes the metrics have the sums of objectives.
@@ -96,7 +108,11 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 func (p *published) begin(topic string, since time.Time) time.Time {
 	series := 0
 	for _, s := range p.streams {
-		series += len(s.Groups) * (len(s.Releases) + len(s.Free) + len(s.OnChange))
+		groups := len(s.Groups)
+		if s.Found != nil {
+			groups = s.Found.Most()
+		}
+		series += groups * (len(s.Releases) + len(s.Free) + len(s.OnChange))
 	}
 	windows := time.Duration(web.Windows(historyBytes, series))
 	now := time.Now()

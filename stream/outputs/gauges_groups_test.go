@@ -1,0 +1,149 @@
+package outputs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/louver/louver/stream/record"
+)
+
+// pages are gauges of a stream whose groups are found.
+type pages struct {
+	*Gauges
+	at time.Time
+}
+
+func newPages() *pages {
+	p := &pages{Gauges: NewGauges(), at: midnight}
+	p.now = func() time.Time { return p.at }
+	return p
+}
+
+// finds publishes what a discovery found by the end of a quarter.
+func (p *pages) finds(quarter int, found map[string]int) {
+	end := midnight.Add(time.Duration(quarter) * 15 * time.Minute)
+	r := Record{Stream: "pages", Release: "hourly", Statistic: record.StatisticGroups, Unit: "users", Budget: "b",
+		WindowStart: end.Add(-time.Hour), WindowEnd: end, DueAt: end, Value: new(json.Number(fmt.Sprint(len(found))))}
+	p.Update(r)
+	for name, users := range found {
+		r.Group, r.Value, r.ListedUntil = name, new(json.Number(fmt.Sprint(users))), new(end.Add(2*time.Hour))
+		p.Update(r)
+	}
+}
+
+// window publishes the figures of a quarter for some groups.
+func (p *pages) window(quarter int, groups ...string) {
+	end := midnight.Add(time.Duration(quarter) * 15 * time.Minute)
+	p.at = end.Add(time.Second)
+	for _, name := range groups {
+		p.Update(Record{Stream: "pages", Group: name, Release: "p50", Statistic: "median", Unit: "ms", Budget: "b",
+			Other: name == "(other)", List: new(midnight), Value: new(json.Number("7")), WindowStart: end.Add(-15 * time.Minute),
+			WindowEnd: end, DueAt: end})
+	}
+}
+
+// shows compares the gauges of values, and those of numbers of groups.
+func (p *pages) shows(t *testing.T, what, want string) {
+	t.Helper()
+	names := []string{"louver_groups_listed", "louver_groups_max", "louver_groups_without_gauges"}
+	if strings.Contains(want, "louver_release_value") {
+		names = append(names, "louver_release_value")
+	}
+	var kept []string
+	for _, line := range strings.Split(want, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, line := range strings.Split(string(got), "\n") {
+		if line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	if strings.Join(lines, "\n") != strings.Join(kept, "\n") {
+		t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(lines, "\n"), strings.Join(kept, "\n"))
+	}
+}
+
+// A group that left has no gauge as soon as the records of a window without it are here, and what is known of it goes.
+func TestGaugesOfGroupsThatLeave(t *testing.T) {
+	p := newPages()
+	p.Finds(map[string]Found{"pages": {Max: 500, Always: []string{"/"}}})
+	p.finds(4, map[string]int{"/shoes": 90, "a/b": 40})
+	p.window(4, "/", "/shoes", "a/b", "(other)")
+	p.shows(t, "all", `
+		louver_groups_listed{stream="pages"} 3
+		louver_groups_max{stream="pages"} 500
+		louver_groups_without_gauges{stream="pages"} 0
+		louver_release_value{group="",release="hourly",stream="pages"} 2
+		louver_release_value{group="(other)",release="p50",stream="pages"} 7
+		louver_release_value{group="/",release="p50",stream="pages"} 7
+		louver_release_value{group="/shoes",release="p50",stream="pages"} 7
+		louver_release_value{group="a/b",release="p50",stream="pages"} 7`)
+	p.window(5, "/", "/shoes")
+	p.shows(t, "while records come", `
+		louver_groups_listed{stream="pages"} 3
+		louver_groups_max{stream="pages"} 500
+		louver_groups_without_gauges{stream="pages"} 0`)
+	p.at = p.at.Add(settled)
+	p.Update(Record{Stream: "pages", Group: "(other)", Release: "p50", Statistic: "median", Other: true, List: new(midnight),
+		Value: new(json.Number("7")), WindowStart: midnight.Add(time.Hour), WindowEnd: midnight.Add(75 * time.Minute),
+		DueAt: midnight.Add(75 * time.Minute)})
+	p.shows(t, "later", `
+		louver_groups_listed{stream="pages"} 2
+		louver_groups_max{stream="pages"} 500
+		louver_groups_without_gauges{stream="pages"} 0
+		louver_release_value{group="",release="hourly",stream="pages"} 2
+		louver_release_value{group="(other)",release="p50",stream="pages"} 7
+		louver_release_value{group="/",release="p50",stream="pages"} 7
+		louver_release_value{group="/shoes",release="p50",stream="pages"} 7`)
+	for quarter := 6; quarter < 20; quarter++ {
+		p.window(quarter, "/")
+	}
+	if len(p.newest) != 2 || len(p.found["pages"].counts) != 0 {
+		t.Errorf("%d records and %d counts are kept", len(p.newest), len(p.found["pages"].counts))
+	}
+}
+
+// The 1,000 groups with the most users have gauges, of equal ones the lesser names; and those that are always listed.
+func TestGaugesOfTheLargestGroups(t *testing.T) {
+	p := newPages()
+	found, groups := map[string]int{}, []string{"/always", "(other)"}
+	for i := range 1200 {
+		name := fmt.Sprintf("/p%04d", i)
+		found[name], groups = 50, append(groups, name)
+	}
+	found["/p1199"] = 51
+	p.Finds(map[string]Found{"pages": {Max: 2000, Always: []string{"/always"}}})
+	p.finds(4, found)
+	p.window(4, groups...)
+	p.at = p.at.Add(settled)
+	p.shows(t, "numbers", `
+		louver_groups_listed{stream="pages"} 1201
+		louver_groups_max{stream="pages"} 2000
+		louver_groups_without_gauges{stream="pages"} 200`)
+	got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_release_value")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"/p0000": true, "/p0998": true, "/p0999": false, "/p1198": false, "/p1199": true,
+		"/always": true, "(other)": true} {
+		if has := strings.Contains(string(got), fmt.Sprintf("{group=%q,", name)); has != want {
+			t.Errorf("%s has a gauge: %t", name, has)
+		}
+	}
+	if n := strings.Count(string(got), `release="p50"`); n != 1002 {
+		t.Errorf("%d gauges", n)
+	}
+}
