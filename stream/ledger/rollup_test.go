@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -223,4 +224,43 @@ func TestRollupRecords(t *testing.T) {
 	if n := len(ledgertest.Records(t, back)); n != back.Size() {
 		t.Errorf("%d records; the entry says %d", n, back.Size())
 	}
+}
+
+// What is open takes 8 bytes for each number, roll-up and group: about 0.8 MB for 1,000 buckets, 50 groups and two
+// roll-ups, however many windows are in them.
+func TestRollupsTakeLittleMemory(t *testing.T) {
+	const buckets, groups, coarse = 1000, 50, 32
+	e := histogramEntry(t)
+	e.Releases = e.Releases[:1]
+	e.Releases[0].Rollups = []string{"1h", "1d"}
+	e.Releases[0].Buckets.Ends = nil
+	for i := range buckets - 1 {
+		e.Releases[0].Buckets.Ends = append(e.Releases[0].Buckets.Ends, decimal.NewFromInt(int64(i+1)))
+	}
+	e.Releases[0].Buckets.Ends[buckets-2] = ledgertest.Dec("1000")
+	e.Groups = nil
+	for g := range groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: fmt.Sprint(g), Values: []ledger.Value{{Value: ledgertest.Some("0"),
+			Numbers: &ledger.Numbers{Raw: make([]int64, buckets), Coarse: make([]int64, coarse)}}}})
+	}
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	sums, before := ledger.NewRollups(), used()
+	for quarter := range 3 {
+		e.WindowStart = at("2026-11-20T08:00:00Z").Add(time.Duration(quarter) * 15 * time.Minute)
+		e.WindowEnd = e.WindowStart.Add(15 * time.Minute)
+		if err := sums.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const numbers = 8 * (buckets + coarse) * groups * 2
+	if after := used(); after > before+numbers*3/2 || after < before+numbers {
+		t.Errorf("the open roll-ups take %d bytes, want %d and at most half as much more", int64(after)-int64(before), numbers)
+	}
+	runtime.KeepAlive(sums)
+	runtime.KeepAlive(e)
 }
