@@ -44,6 +44,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	mux.Handle("/", answering(nothing(mux)))
 	addFiles(mux, page, "page")
 	addFiles(mux, histograms, "histogram")
+	addFiles(mux, totals, "total")
 	if c.Demo != nil {
 		addFiles(mux, demonstration, "demo")
 	}

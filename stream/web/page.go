@@ -17,6 +17,8 @@ var (
 	demonstration embed.FS // what only a demo has
 	//go:embed histogram
 	histograms embed.FS // what a page loads with its first histogram
+	//go:embed total
+	totals embed.FS // what a page loads with its first running total
 )
 
 // addFiles adds the files of a folder; index.html is at /.

@@ -25,13 +25,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The page with all that belongs to it is small, and so is what a demo or a histogram adds.
+// The page with all that belongs to it is small, and so is what a demo, a histogram or a running total adds.
 func TestPageWeight(t *testing.T) {
 	for folder, c := range map[string]struct {
 		files embed.FS
 		most  int
 	}{"page": {page, 200 << 10}, "demo": {demonstration, 10 << 10},
-		"histogram": {histograms, 12 << 10}} {
+		"histogram": {histograms, 12 << 10}, "total": {totals, 8 << 10}} {
 		sum := 0
 		err := fs.WalkDir(c.files, folder, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {

@@ -101,3 +101,57 @@ func TestPeriodsOfTotalsInBrowser(t *testing.T) {
 		}
 	})
 }
+
+// What a total is compared with was then as late in local time, also where days have 23, 24.5 or 25 hours, or no
+// midnight. A month before is the same day of the month.
+func TestLocalTimesOfTotalsInBrowser(t *testing.T) {
+	b, _ := picture{serve: hoursOf("useful"), view: "#/s/checkout-latency/eu/today", ready: counted}.open(t)
+	t.Cleanup(b.clean)
+	const day, week, month = "{seconds: 86400}", "{seconds: 604800}", "{months: 1}"
+	for _, c := range []struct{ zone, at, step, want string }{
+		{"UTC", "2026-11-20T08:15:00Z", day, "2026-11-19T08:15:00Z"},
+		{"Europe/Berlin", "2026-03-29T08:00:00Z", day, "2026-03-28T09:00:00Z"}, // 10:00 on a day of 23 hours
+		{"Europe/Berlin", "2026-03-29T01:00:00Z", day, "2026-03-28T01:00:00Z"}, // the window until 02:00
+		{"Europe/Berlin", "2026-03-29T22:00:00Z", day, "2026-03-28T23:00:00Z"}, // the end of the day
+		{"Europe/Berlin", "2026-03-30T08:00:00Z", day, "2026-03-29T08:00:00Z"},
+		{"Europe/Berlin", "2026-10-25T09:00:00Z", day, "2026-10-24T08:00:00Z"}, // 25 hours
+		{"Europe/Berlin", "2026-10-27T09:00:00Z", week, "2026-10-20T08:00:00Z"},
+		{"Australia/Lord_Howe", "2026-04-05T00:00:00Z", day, "2026-04-03T23:30:00Z"}, // 24.5 hours
+		{"America/Sao_Paulo", "2018-11-04T03:00:00Z", day, "2018-11-03T03:00:00Z"},   // it begins at 01:00: then the day begins
+		{"America/Sao_Paulo", "2018-11-04T15:00:00Z", day, "2018-11-03T16:00:00Z"},
+		{"Asia/Kolkata", "2026-11-20T08:15:00Z", "{seconds: 3600}", "2026-11-20T07:15:00Z"},
+		{"Europe/Berlin", "2026-11-20T11:00:00Z", month, "2026-10-20T10:00:00Z"},
+		{"UTC", "2026-03-01T00:00:00Z", month, "2026-02-01T00:00:00Z"},
+		{"UTC", "2026-03-31T08:00:00Z", month, ""},
+	} {
+		var got string
+		b.run(chromedp.Evaluate(`import(new URL("totals.js", document.baseURI)).then(({ back }) => {
+			const then = back(Date.parse("`+c.at+`") / 1000, `+c.step+`, "`+c.zone+`");
+			return then === undefined ? "" : new Date(1000 * then).toISOString().replace(".000", "");
+		})`, &got, awaited))
+		if got != c.want {
+			t.Errorf("%s in %s: %s before it was %q, want %q", c.at, c.zone, c.step, got, c.want)
+		}
+	}
+}
+
+// The line of the period before lies behind that of a total, below the same times, and the sentence beside it says what
+// it was by then. An instance that began within its period is compared with nothing.
+func TestPeriodsBeforeInBrowser(t *testing.T) {
+	b, _ := picture{serve: hoursOf("useful"), view: "#/s/checkout-latency/eu/today", ready: counted}.open(t)
+	t.Cleanup(b.clean)
+	var before struct {
+		Name  string
+		Steps [][]any
+	}
+	b.run(chromedp.Evaluate(`document.querySelector(".plot.counts").plot.lines[0].before`, &before))
+	if before.Name != "an hour before" || len(before.Steps) != 60 {
+		t.Errorf("the line %q has %d values; want the 60 of the hour before", before.Name, len(before.Steps))
+	}
+	for i, step := range before.Steps {
+		if step[2] != float64(10*(i+1)) {
+			t.Errorf("after %d minutes it was %v", i+1, step[2])
+		}
+	}
+	b.shows(".readout td", "an hour before by then 600 ± 3")
+}

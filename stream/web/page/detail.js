@@ -47,6 +47,8 @@ export class Detail {
   #readout = new Readout();
   #heatmap = null; // that of a histogram: loaded with the first one
   #comparison = new Comparison(() => this.#remember());
+  #totals = null; // what running totals are compared with: loaded with the first one
+  #shown = [0, 0]; // from when to when
   #table = new Table((window, shift) => this.#pick(window, shift));
 
   constructor(app, main) {
@@ -77,6 +79,7 @@ export class Detail {
       this.#comparison.clear();
       this.#comparing(false);
       this.#cursor = null;
+      this.#totals = null; // the figures that it has loaded are dropped
     }
     this.#app.figures.holds = (figure) => figure.stream === this.#route.stream && figure.group === this.#group;
     this.#app.figures.trim();
@@ -132,6 +135,7 @@ export class Detail {
         this.update();
       }, loading.signal);
       await this.#restore(loading.signal);
+      await this.#compared(loading.signal);
       await signals(this.#query(), this.#app.figures.signals);
       this.update();
     } catch (error) {
@@ -141,6 +145,17 @@ export class Detail {
     this.#view.classList.remove("waiting");
     this.#problem.hidden = problem === "";
     say(this.#problem, problem);
+  }
+
+  /** Loads what totals are compared with. */
+  async #compared(until) {
+    const stream = this.#stream, [start, end] = this.#shown;
+    if (end === 0 || !stream?.releases.some((r) => r.total)) return;
+    if (!this.#totals) {
+      const { Totals } = await import("./totals.js");
+      this.#totals ??= new Totals();
+    }
+    if (await this.#totals.load(stream, this.#group, start, end, (records) => this.#app.figures.merge(records), until)) this.update();
   }
 
   update() {
@@ -157,7 +172,11 @@ export class Detail {
     this.#lines = lines;
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? newest));
-    const [start, end] = stretch(this.#route, oldest, newest, every);
+    const [start, end] = this.#shown = stretch(this.#route, oldest, newest, every);
+    for (const line of lines) {
+      const total = stream.releases.find((r) => r.release === line.name).total;
+      if (total) line.before = this.#totals?.line(total, line, start, end);
+    }
     this.#windows = windowsOf(lines, start, end);
     const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic));
     const wanted = [...figures.map((line) => [line.name, [line]]), ...(watches.length > 0 ? [["", watches]] : [])];
@@ -168,7 +187,7 @@ export class Detail {
     }
     this.#panel.style.setProperty("--plots", String(figures.length));
     for (const [name, own] of wanted) this.#draw(name, own, start, end);
-    this.#readout.show(stream, lines, this.#window, this.#app.truth, this.#cursor !== null);
+    this.#readout.show(stream, this.#totals, lines, this.#window, this.#app.truth, this.#cursor !== null);
     this.#heat(stream, group, start, end, newest).catch((error) => {
       this.#problem.hidden = false;
       say(this.#problem, error.message);
@@ -199,9 +218,10 @@ export class Detail {
     this.#sayNeed(this.#stream);
   }
 
-  /** Asks for the signals of a window that came. */
-  refresh() {
-    return signals({ stream: this.#route.stream, group: this.#group, last: 2 }, this.#app.figures.signals);
+  /** Asks for the signals of a window that came, and what it is compared with. */
+  async refresh() {
+    await this.#compared();
+    await signals({ stream: this.#route.stream, group: this.#group, last: 2 }, this.#app.figures.signals);
   }
 
   redraw() {
@@ -263,7 +283,7 @@ export class Detail {
   #point(cursor) {
     if (cursor === this.#cursor) return;
     this.#cursor = cursor;
-    this.#readout.show(this.#stream, this.#lines, this.#window, this.#app.truth, cursor !== null);
+    this.#readout.show(this.#stream, this.#totals, this.#lines, this.#window, this.#app.truth, cursor !== null);
     this.#tell();
   }
 

@@ -11,6 +11,7 @@ import { band, isTotal, isWatch } from "./figures.js";
  * @property {import("./figures.js").Figure[]} figures oldest first
  * @property {number|null} every seconds from one window to the next; null: windows do not overlap
  * @property {number} [update] of a running total: seconds from one value to the next
+ * @property {{name: string, steps: [number, number, number, string][]}} [before] of a running total: the same in the period before: from when to when each value is shown, the value, and since when it counts
  */
 
 /** From when to when a figure is drawn: its window, or the newest part of one that overlaps the one before. */
@@ -64,6 +65,7 @@ function extent(lines, start, end, counts) {
       low = Math.min(low, figure.value, around?.low ?? Infinity);
       high = Math.max(high, figure.value, around?.high ?? -Infinity);
     }
+    for (const [, , value] of line.before?.steps ?? []) [low, high] = [Math.min(low, value), Math.max(high, value)];
   }
   return [low, high];
 }

@@ -31,5 +31,8 @@ export function listen(on) {
     if (Date.now() - tick > asleep) open();
     tick = Date.now();
   }, 5000);
+  // A browser may keep a page that was left, with its connection, and has only six for a server.
+  window.addEventListener("pagehide", () => source.close());
+  window.addEventListener("pageshow", (event) => event.persisted && open());
   open();
 }

@@ -46,6 +46,7 @@ export function below(u, plot) {
     const slow = visible(plot.lines[0], plot.start, plot.end).filter(incident).map((figure) => [from(plot.lines[0], figure), figure.end, figure]);
     for (const [start, end] of joined(slow)) shade(ctx, column(start, end));
   }
+  for (const line of plot.lines) before(ctx, line, place);
   const withheld = [], incomplete = [];
   for (const line of plot.lines) {
     const noise = [], bands = new Bands(ctx, !plot.small), anew = beginnings(line, plot.start, plot.end);
@@ -80,6 +81,22 @@ export function below(u, plot) {
     missing(ctx, column(start, end), reasonText(figures[0].reason), figures.every((figure) => gaps.get(figure.end) === plot.lines.length));
   }
   ctx.restore();
+}
+
+/** The line of the period before lies faint behind that of a running total. */
+function before(ctx, { before: { steps } = { steps: [] } }, { x, y }) {
+  ctx.strokeStyle = color("quiet");
+  ctx.globalAlpha = 0.7;
+  ctx.lineWidth = 1.25 * pixels();
+  ctx.beginPath();
+  steps.forEach(([start, end, value, since], i) => {
+    const [, until, , period] = steps[i - 1] ?? [];
+    if (until === start && period === since) ctx.lineTo(x(start), y(value));
+    else ctx.moveTo(x(start), y(value));
+    ctx.lineTo(x(end), y(value));
+  });
+  ctx.stroke();
+  ctx.globalAlpha = 1;
 }
 
 /** Fills bands, and draws their edges if wanted. Those of windows that are narrower than a line fall together, to what they cover between them. */
@@ -286,21 +303,25 @@ function names(u, plot, ctx, bbox) {
   for (const line of plot.lines) {
     const last = visible(line, plot.start, plot.end).findLast((figure) => figure.status === "ok");
     if (plot.rows) ends.push({ line, y: bbox.top + (plot.lines.indexOf(line) + 0.5) * bbox.height / plot.lines.length });
-    else if (last) ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
+    else if (last) {
+      const [, , past] = line.before?.steps.at(-1) ?? [];
+      if (past !== undefined) ends.push({ line, name: line.before.name, y: u.valToPos(past, "y", true) });
+      ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
+    }
   }
   ends.splice(Math.floor(bbox.height / height));
   ends.sort((a, b) => a.y - b.y);
   const right = bbox.left + bbox.width;
-  ctx.font = `600 ${12 * pixels()}px system-ui, sans-serif`;
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   let free = -Infinity;
   const room = (ends.length - 1) * height;
-  ends.forEach(({ line, y }, i) => {
+  ends.forEach(({ line, name, y }, i) => {
     const lowest = bbox.top + bbox.height - room + i * height;
     free = Math.max(free, Math.min(y, lowest));
-    ctx.fillStyle = color(`line-${line.color}`);
-    ctx.fillText(line.name, right + 6 * pixels(), free, u.ctx.canvas.width - right - 8 * pixels());
+    ctx.fillStyle = color(name ? "quiet" : `line-${line.color}`);
+    ctx.font = `${name ? 400 : 600} ${12 * pixels()}px system-ui, sans-serif`;
+    ctx.fillText(name?.replace(/^(the|an) /, "") ?? line.name, right + 6 * pixels(), free, u.ctx.canvas.width - right - 8 * pixels());
     free += height;
   });
 }

@@ -4,7 +4,6 @@ import { h, say } from "./dom.js";
 import { alarmed, fires, isHeld, isTotal, isWatch } from "./figures.js";
 import { boundText, errorShort, errorText, figureText, incompleteText, qualityText, rounded, sinceText, utc, windowText } from "./format.js";
 import { remedyOf, remedyText, watchText } from "./streams.js";
-import { beforeText } from "./totals.js";
 
 /** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
@@ -20,12 +19,13 @@ export class Readout {
 
   /**
    * @param {Object} stream
+   * @param {Object|null} totals what running totals are compared with, once it is loaded
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window|undefined} window
    * @param {import("./truth.js").Truth} truth
    * @param {boolean} pointed whether the cursor is there
    */
-  show(stream, lines, window, truth, pointed) {
+  show(stream, totals, lines, window, truth, pointed) {
     if (!window) {
       say(this.#when, "No window in this range.");
       this.#body.replaceChildren();
@@ -39,7 +39,7 @@ export class Readout {
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
       const text = figureText(figure), noise = figure.quality === "noise";
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
-        isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) ? beforeText(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
+        isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) && totals ? totals.text(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth.of(figure);
       const kind = fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
       const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];
