@@ -181,6 +181,63 @@ streams:
 	}
 }
 
+// TestBudgetSaysWhatIsCountedAnew: a stream under a cap of eight windows a day began seven hours ago, and three windows
+// later its users were counted anew. Nothing was edited, and what the day has cost is below the cap. Whoever comes all
+// the time loses the three, and eight more, within a day.
+func TestBudgetSaysWhatIsCountedAnew(t *testing.T) {
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	parsed, err := parse.File("s.yaml", []byte(`version: 1
+budgets:
+  - {name: a, epsilon: 100, per: 24h}
+  - {name: b, epsilon: 100, per: 24h}
+streams:
+  - name: capped
+    input: {topic: visits, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    window: {size: 1h, grace: 10s}
+    max_windows: {count: 8, per: 24h}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: capped.private}
+    budget: a
+  - name: beside
+    input: {topic: visits, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.02}]
+    output: {topic: beside.private}
+    budget: b
+    fresh: true
+`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	books, s := ledger.NewBooks(), parsed.Streams[0]
+	for hour := range 7 {
+		end := now.Add(-time.Duration(6-hour) * time.Hour)
+		era := int64(1)
+		if hour >= 3 {
+			era = 2
+		}
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every,
+			Price: s.Price(), Cap: s.Cap(era), WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var editions []control.Edition
+	for _, s := range parsed.Streams {
+		editions = append(editions, control.Edition{Stream: s,
+			Schedule: windows.Schedule{Start: now.Add(-7 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every}})
+	}
+	report := withMost(ledger.NewReport(books, now), editions, now)
+	if held := report.Budgets[0].EpsilonDay; held == nil || held.String() != "7" {
+		t.Fatalf("the windows of the day cost ε %s; want 7, which is below the cap", held)
+	}
+	// Beside these, the other stream costs 0.48 in a day.
+	if said := report.Inputs[0].DayEpsilon.Decimal; said.LessThan(decimal.RequireFromString("11.48")) {
+		t.Errorf("somebody loses ε 11.48 within a day; said is %s", said)
+	}
+}
+
 // A stream is edited at random, with and without another budget, and with users who are counted anew. Whoever is in
 // every window of any day, past or to come, loses no more than is said of the topic, and in the last day no more than
 // is said of the budgets.
