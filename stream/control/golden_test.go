@@ -13,39 +13,7 @@ import (
 // TestEveryReleaseReadsTheControlTopic: a process that starts on what an earlier release has agreed on follows it, and
 // adds nothing. testdata/README.md says what the records are.
 func TestEveryReleaseReadsTheControlTopic(t *testing.T) {
-	text, err := os.ReadFile("testdata/records.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := &memory{}
-	for line := range bytes.Lines(text) {
-		var r struct{ Key, Value string }
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
-		log.records = append(log.records, Record{[]byte(r.Key), []byte(r.Value)})
-	}
-	before := len(log.records)
-	yaml, err := os.ReadFile("testdata/streams.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := parse.File("testdata/streams.yaml", yaml, os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted := Wanted{Streams: file.Streams, Revision: file.Revision}
-	s, err := Load(t.Context(), log, wanted, never)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(log.records) != before || s.Older || len(s.Notes) > 0 {
-		t.Errorf("the same file adds %d records, with the notes %q; want none", len(log.records)-before, s.Notes)
-	}
-	editions, err := s.Editions(wanted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, log, editions := follow(t, "records.jsonl", "streams.yaml")
 	last := editions[len(editions)-1]
 	if s.Epoch() != 2 || last.Number != 1 || last.Stream.Budget.Name != "shoppers" ||
 		last.Schedule.First().Start != 1795464000e9 {
@@ -67,4 +35,57 @@ func TestEveryReleaseReadsTheControlTopic(t *testing.T) {
 		t.Errorf("the input has %d partitions at first, and %d later, %v; want 3 and 5",
 			in.Partitions("in-a", 0), in.Partitions("in-a", 1900000000e9), err)
 	}
+}
+
+// TestEveryReleaseReadsDefinitions: a definition with a histogram, its roll-ups and what is computed from it, and with a
+// running total, is what the file says that it was made from.
+func TestEveryReleaseReadsDefinitions(t *testing.T) {
+	_, _, editions := follow(t, "features_records.jsonl", "features.yaml")
+	if len(editions) != 1 {
+		t.Fatalf("%d definitions; want one", len(editions))
+	}
+	of := editions[0].Stream
+	if editions[0].Number != 0 || of.Name != "pages" || len(of.Releases) != 1 || len(of.Free) != 2 || len(of.Totals) != 1 {
+		t.Errorf("definition %d of %s has %d releases, %d figures from them and %d totals; want 0, pages, 1, 2 and 1",
+			editions[0].Number, of.Name, len(of.Releases), len(of.Free), len(of.Totals))
+	}
+}
+
+// follow loads records of the control topic beside the file that its last epoch follows.
+func follow(t *testing.T, records, streams string) (*State, *memory, []Edition) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &memory{}
+	for line := range bytes.Lines(text) {
+		var r struct{ Key, Value string }
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatal(err)
+		}
+		log.records = append(log.records, Record{[]byte(r.Key), []byte(r.Value)})
+	}
+	before := len(log.records)
+	yaml, err := os.ReadFile("testdata/" + streams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parse.File(streams, yaml, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := Wanted{Streams: file.Streams, Revision: file.Revision}
+	s, err := Load(t.Context(), log, wanted, never)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(log.records) != before || s.Older || len(s.Notes) > 0 {
+		t.Errorf("the same file adds %d records, with the notes %q; want none", len(log.records)-before, s.Notes)
+	}
+	editions, err := s.Editions(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, log, editions
 }

@@ -83,15 +83,12 @@ var kinds = []fault{
 	}},
 	{"transactions are aborted", 4, func(c *chaos) bool {
 		// As by a process that believes itself alone: it takes the transactional id while a draw is in the log and not
-		// committed. That lasts some milliseconds.
+		// committed. That lasts a few milliseconds, so it looks without a pause.
 		places := map[int]bool{}
 		for _, s := range c.streams {
 			places[topics.Place(s.newest().budget, topics.Partitions)] = true
 		}
-		often := time.NewTicker(2 * time.Millisecond)
-		defer often.Stop()
-		for until := time.Now().Add(2 * c.streams[0].definitions[0].every); time.Now().Before(until); <-often.C {
-			c.look(time.Now())
+		for until := time.Now().Add(2 * c.streams[0].definitions[0].every); time.Now().Before(until); c.wait(0) {
 			for place := range places {
 				if !c.open(c.names.Ledger(), place) {
 					continue
