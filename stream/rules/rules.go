@@ -11,74 +11,14 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/shopspring/decimal"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/louver/louver/stream/config"
 )
-
-// Threshold says which figures one alert fires on.
-type Threshold struct {
-	// Stream and Release name a published figure: the release of a stream, or one of several quantiles, such as tail.p99.
-	Stream, Release string
-	// Below says that low figures are the bad ones; otherwise high ones are.
-	Below bool
-	Value decimal.Decimal
-	// Ago is not 0 for an alert that a running total is behind its own value of so long before, by more than noise. Then
-	// the other fields say nothing.
-	Ago time.Duration
-	// Windows is how many windows in a row have to be beyond the value. 0 means as many as keep false alarms below one
-	// in 30 days, if that is known.
-	Windows int
-	// Noisy says that the alert is wanted even if noise alone raises it more than once a day.
-	Noisy bool
-}
-
-// Noise alone may raise an alarm this many times in 30 days before there is a warning, or a refusal.
-const (
-	often    = 3
-	tooOften = 30
-)
-
-func (t Threshold) String() string {
-	if t.Ago != 0 {
-		return fmt.Sprintf("--behind %s/%s=%s", t.Stream, t.Release, config.Duration(t.Ago))
-	}
-	return fmt.Sprintf("--%s %s/%s=%s", t.side(), t.Stream, t.Release, t.Value)
-}
-
-func (t Threshold) side() string {
-	if t.Below {
-		return "below"
-	}
-	return "above"
-}
-
-type file struct {
-	Groups []group `yaml:"groups"`
-}
-
-type group struct {
-	Name     string `yaml:"name"`
-	Interval string `yaml:"interval"`
-	Rules    []rule `yaml:"rules"`
-}
-
-type rule struct {
-	Record string `yaml:"record,omitempty"`
-	Alert  string `yaml:"alert,omitempty"`
-	Expr   string `yaml:"expr"`
-	For    string `yaml:"for,omitempty"`
-	// KeepFiringFor bridges the moments in which one of two figures is newer than the other.
-	KeepFiringFor string            `yaml:"keep_firing_for,omitempty"`
-	Labels        map[string]string `yaml:"labels,omitempty"`
-	Annotations   map[string]string `yaml:"annotations,omitempty"`
-}
 
 // Wanted says which alerts are written, beside those of watches.
 type Wanted struct {
@@ -191,10 +131,6 @@ func newest(stream, metric string, more ...string) rule {
 	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
 }
 
-func selector(metric, stream string) string {
-	return fmt.Sprintf("%s{stream=%s}", metric, strconv.Quote(stream))
-}
-
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.
 func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if i := slices.IndexFunc(s.Totals, func(of config.Total) bool { return of.Name == t.Release }); i >= 0 {
@@ -226,56 +162,6 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		return rule{}, "", err
 	}
 	return alertOf(s, t, b, s.Window.Every, withUnit(t.Value, s, r))
-}
-
-// alertOf makes the rule of a threshold for figures with a band, of which there is one in each step of time.
-func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, threshold string) (_ rule, warning string,
-	_ error) {
-	perMonth := math.Floor(month / float64(every))
-	k := t.Windows
-	if k == 0 {
-		k = wait(b, len(s.Groups), perMonth)
-	}
-	alarms := float64(len(s.Groups)) * falseAlarms(b.known, b.miss, k, perMonth)
-	const remedies = "more windows in a row (--windows), a release with an interval, or a watch in the streams file"
-	if usual := float64(len(s.Groups)) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
-		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is at "+
-			"the threshold; want %s, or --noisy", t, count(usual), remedies)
-	}
-	if alarms > often {
-		warning = fmt.Sprintf("%s: noise alone may raise this alarm %s times in 30 days while the truth is at the "+
-			"threshold. Better: %s", t, count(alarms), remedies)
-	}
-	end, sign := "low", ">"
-	if t.Below {
-		end, sign = "high", "<"
-	}
-	of := fmt.Sprintf("stream=%s, release=%s", strconv.Quote(s.Name), strconv.Quote(t.Release))
-	expr := fmt.Sprintf("louver:release_%s:newest{%s} %s %s", end, of, sign, t.Value)
-	var holds time.Duration
-	if k > 1 {
-		// From the first figure to the last are k−1 windows. Add half a window, as figures come a little early or late.
-		// After a pause many windows may be published at once; only windows that were seen count.
-		holds = time.Duration(k)*every - every/2
-		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of,
-			promDuration(holds), k-1)
-	}
-	windows := "1 window"
-	if k > 1 {
-		windows = fmt.Sprintf("%d windows in a row", k)
-	}
-	return rule{
-		Alert: "LouverFigure" + strings.ToUpper(t.side()[:1]) + t.side()[1:], Expr: expr, For: promDuration(holds),
-		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
-		Annotations: map[string]string{
-			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release, s.Name,
-				t.side(), threshold),
-			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value "+
-				"}}. %s",
-				t.side(), threshold, windows, chance(b, alarms, len(s.Groups))),
-			"false_alarms_30d": count(alarms),
-		},
-	}, warning, nil
 }
 
 // release finds the release of a threshold.
@@ -319,76 +205,10 @@ func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
 	return withinBounds(s, t)
 }
 
-// reachableCount refuses thresholds that no number of users with this band can be beyond.
-func reachableCount(t Threshold, b band) error {
-	if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
-		return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t,
-			b.reach, t.Value)
-	} else if !t.Below && at < 0 {
-		return fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
-	}
-	return nil
-}
-
-// withinBounds refuses thresholds that no value of the stream can be beyond.
-func withinBounds(s *config.Stream, t Threshold) error {
-	lower, upper := s.Grid.Lower(), s.Grid.Upper()
-	if t.Value.LessThanOrEqual(lower) && t.Below || t.Value.GreaterThanOrEqual(upper) && !t.Below ||
-		t.Value.LessThan(lower) || t.Value.GreaterThan(upper) {
-		return fmt.Errorf("%s: values lie within the bounds of the stream, %s to %s; want a threshold between them", t, lower,
-			upper)
-	}
-	return nil
-}
-
-// chance says in words how often noise alone raises an alarm.
-func chance(b band, alarms float64, groups int) string {
-	together := together(groups)
-	switch b.known {
-	case exactly:
-		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times in "+
-			"30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
-	case atMost:
-		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s times "+
-			"in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
-	}
-	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this alarm "+
-		"falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
-		"It is not proven how often that band misses the truth; for a release with an interval it is.", count(alarms),
-		together, b.basis)
-}
-
-// together says that a bound is for all groups, if there are several.
-func together(groups int) string {
-	if groups == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" in all %d groups together", groups)
-}
-
-// count writes a number of alarms with two digits.
-func count(x float64) string {
-	switch {
-	case x >= 10:
-		return strconv.FormatFloat(math.Ceil(x), 'f', 0, 64)
-	case x < 0.001:
-		return "0.001"
-	}
-	return strconv.FormatFloat(x, 'g', 2, 64)
-}
-
 func withUnit(v decimal.Decimal, s *config.Stream, r config.Release) string {
 	unit := s.Unit
 	if r.Mechanism.Counts() {
 		unit = "users"
 	}
 	return strings.TrimSpace(v.String() + " " + unit)
-}
-
-// promDuration writes a duration as Prometheus reads it; "" for 0.
-func promDuration(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return model.Duration(d).String()
 }
