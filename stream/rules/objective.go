@@ -62,9 +62,7 @@ func objectiveRules(s *config.Stream, wanted []Objective) (all []rule, omitted [
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(all) == 0 {
-			all = append(all, newest(s.Name, "slo_bad_users", "over"), newest(s.Name, "slo_users", "over"))
-		}
+		all = append(all, newestSums(o, "slo_bad_users"), newestSums(o, "slo_users"))
 		for _, b := range config.Burns() {
 			if why := o.Omits(b); why != "" {
 				omitted = append(omitted, fmt.Sprintf("%s has no alert on a burn of %s over %s: %s.", o.Name(), b.Times,
@@ -89,6 +87,22 @@ func unwanted(streams []*config.Stream, wanted []Objective) (all []string) {
 		}
 	}
 	return all
+}
+
+// newestSums records the sums of an objective from those of all replicas, as [newest] does. Of those that have sums, the
+// one with the newest window of the histogram counts, because a replica sees the record of the share at another moment.
+// So what is compared are sums of the same windows.
+func newestSums(o config.Objective, metric string) rule {
+	const series, replica = "job, stream, group", "job, instance, stream, group"
+	of := func(metric, release string) string {
+		return fmt.Sprintf("louver_%s{stream=%s, release=%s}", metric, strconv.Quote(o.Stream.Name), strconv.Quote(release))
+	}
+	end := fmt.Sprintf("(%s and on (%s) %s > 0)", of("release_window_end_timestamp_seconds", o.Share.From.Name), replica,
+		of("slo_windows", o.Share.Name))
+	expr := fmt.Sprintf("max by (%s, release, over) (\n  %s\n  and on (%s)\n  (%s\n  == on (%[1]s) group_left () "+
+		"max by (%[1]s) %[4]s)\n)", series, of(metric, o.Share.Name), replica, end)
+	return rule{Record: "louver:" + metric + ":newest", Expr: expr,
+		Labels: map[string]string{"stream": o.Stream.Name, "release": o.Share.Name}}
 }
 
 // burnAlert fires if more users were bad than the objective allows, by more than noise makes, and at such a rate in the

@@ -118,15 +118,13 @@ func known(streams []*config.Stream, want Wanted) error {
 
 // newest records one series from those of all replicas. A replica may be behind, so the one with the newest window
 // counts. Replicas that show the same window show the same figure.
-// Its labels are those of a release, and more.
-func newest(stream, metric string, more ...string) rule {
+func newest(stream, metric string) rule {
 	const series = "job, stream, group, release"
 	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
 	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
 	if of != end {
-		by := strings.Join(append([]string{series}, more...), ", ")
-		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%s) "+
-			"group_left () max by (%[4]s) (%[3]s))\n)", by, of, end, series)
+		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%[1]s) "+
+			"group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
 	}
 	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
 }
