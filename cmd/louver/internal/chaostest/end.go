@@ -57,8 +57,8 @@ func (c *chaos) finish(deeds []deed) {
 			v.firings, v.counted, v.totals)
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a "+
-		"cap counted %d times; %d apps; %d processes; %s",
-		events, certain, aborted, v.firings, v.counted, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
+		"cap counted %d times; %d totals were compared; %d apps; %d processes; %s",
+		events, certain, aborted, v.firings, v.counted, v.totals, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
 	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
 	err := run.Wait()
 	lines := slices.Collect(strings.Lines(run.Log.String()))

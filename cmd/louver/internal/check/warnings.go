@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -54,6 +55,9 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		}
 		for _, of := range s.OnChange {
 			w.change(s, of)
+		}
+		for j := range s.Totals {
+			w.total(s, &s.Totals[j], now)
 		}
 		w.window(s, x)
 		w.minUsers(s, x)
@@ -136,6 +140,25 @@ func (w *warner) change(s *config.Stream, of config.OnChange) {
 		w.at(of.Where, key+".tolerance",
 			"with %s a value holds from the quantile %s to %s, so hardly any change is seen; want at most %s",
 			of.Tolerance, p.Sub(of.Tolerance), p.Add(of.Tolerance), side.Div(two))
+	}
+}
+
+// total warns of a running total that protects hardly anyone, or whose periods do not begin with a window, now or after
+// clocks have changed.
+func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
+	key := keyOf(s, "releases[%s]", of.Name)
+	w.hardlyAnyone(of.Where, key+".epsilon", of.Query.Epsilon)
+	for at := s.Window.FirstStart(now); at < now.AddDate(1, 0, 0).UnixNano(); {
+		since, until := of.PeriodAt(at, s.Window.Every)
+		if begin, _ := of.Calendar.Of(since); begin != since {
+			first := time.Unix(0, since).In(of.Calendar.Zone)
+			w.at(of.Where, key+".since", "the %s begins at %s in %s, and no window does, so the total counts from %s on; want "+
+				"windows of %s or less, or another zone", of.Calendar.Unit.Noun(),
+				time.Unix(0, begin).In(of.Calendar.Zone).Format("15:04"), cmp.Or(of.Zone, "UTC"), first.Format("15:04"),
+				config.Duration(time.Duration(since-begin)))
+			return
+		}
+		at = until
 	}
 }
 
