@@ -129,11 +129,7 @@ func TestTheSameUsersCountAfterAnyStop(t *testing.T) {
 			}
 			s := w.start()
 			kafkatest.Await(t, "the service has worked for a while", func() bool { return s.Ready() })
-			select {
-			case err := <-s.err:
-				t.Fatalf("the service ended by itself: %v", err)
-			case <-time.After(time.Duration(2000+random.IntN(4000)) * time.Millisecond):
-			}
+			s.works(t, time.Duration(2000+random.IntN(4000))*time.Millisecond)
 			if before != nil {
 				before.end(t)
 				before = nil

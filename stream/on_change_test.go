@@ -62,11 +62,7 @@ func figuresOnChange(t *testing.T, b *kafkatest.Broker, minutes int) {
 	taken := w.takeovers(2, topics.Place("calm", topics.Partitions))
 	for range 3 {
 		s := w.start(taken, often(7))
-		select {
-		case err := <-s.err:
-			t.Fatalf("the service ended by itself: %v", err)
-		case <-time.After(time.Duration(300+random.IntN(900)) * time.Millisecond):
-		}
+		s.works(t, time.Duration(300+random.IntN(900))*time.Millisecond)
 		s.end(t)
 	}
 	last := w.start(taken, often(7))

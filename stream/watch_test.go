@@ -72,11 +72,7 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 		}
 		for range 4 {
 			s := w.start(taken)
-			select {
-			case err := <-s.err:
-				t.Fatalf("the service ended by itself: %v", err)
-			case <-time.After(time.Duration(500+random.IntN(1500)) * time.Millisecond):
-			}
+			s.works(t, time.Duration(500+random.IntN(1500))*time.Millisecond)
 			s.end(t)
 		}
 		one, two := w.start(taken), w.start(taken)

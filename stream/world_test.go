@@ -120,6 +120,16 @@ func (w *world) start(change ...func(*stream.Service)) *running {
 // Ready reports whether the service works.
 func (r *running) Ready() bool { return r.Health.Report().Ready }
 
+// works lets the service work for a while. It must not end by itself.
+func (r *running) works(t *testing.T, while time.Duration) {
+	t.Helper()
+	select {
+	case err := <-r.err:
+		t.Fatalf("the service ended by itself: %v", err)
+	case <-time.After(while):
+	}
+}
+
 // end stops the service and waits for it.
 func (r *running) end(t *testing.T) {
 	t.Helper()

@@ -46,7 +46,7 @@ func (s *Stage) overdue(now time.Time) map[string]Overdue {
 	return all
 }
 
-// Again says for what windows of a stream wait in a partition whose broker was away, or with nil that they do not.
+// Again says what a stream's windows wait for in a partition whose broker was away, or with nil that they do not wait.
 func (s *Stage) Again(at Partition, stream string, a *progress.Again) {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()

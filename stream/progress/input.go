@@ -26,7 +26,7 @@ type Input struct {
 	Streams map[string]Stream `json:"streams"`
 }
 
-// Stream is the share of one stream's definition.
+// Stream is the share of one definition of a stream: how far the input has been read for it.
 type Stream struct {
 	// From is the lowest offset, with the base, that is not in parts.
 	From int64 `json:"from"`

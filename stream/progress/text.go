@@ -46,8 +46,8 @@ func (l *Log) ReadText(ctx context.Context, key string) (t Text, found bool, err
 }
 
 // ReadTexts reads the last committed text of each wanted key in a partition. Keys whose text has a piece missing are
-// left out. damaged, if it is not nil, is told of each batch that cannot be read, which is then passed over. Else that
-// is an error.
+// left out. damaged, if it is not nil, is told of each batch that cannot be read, which is then passed over. If it
+// is nil, such a batch is an error.
 func (l *Log) ReadTexts(ctx context.Context, partition int, wanted func(key string) bool,
 	damaged func(error)) (map[string]Text, error) {
 	found := map[string]Text{}

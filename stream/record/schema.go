@@ -27,7 +27,7 @@ func JSONSchema() []byte {
 	return []byte(strings.Replace(schemaText, `"STATISTICS"`, strings.Join(statistics, ", "), 1))
 }
 
-// Reference is the same as tables, in Markdown.
+// Reference describes the fields of an output record in tables of Markdown, from [JSONSchema].
 func Reference() (string, error) {
 	var doc yaml.Node // keeps the order of fields; JSON is YAML
 	if err := yaml.Unmarshal(JSONSchema(), &doc); err != nil {

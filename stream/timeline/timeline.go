@@ -112,7 +112,7 @@ func (f *Facts) Position(at Partition) (offset int64, ok bool) {
 	return in.Offset, ok
 }
 
-// Again says for what a run's windows wait in a partition whose broker was away; nil: they do not.
+// Again says what a run's windows wait for in a partition whose broker was away; nil: they do not wait.
 func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
 	a := f.inputs[Partition{r.Input, partition}].Streams[progress.StreamKey(r.Stream, r.Definition)].Again
 	if a == nil || !now.Before(a.Until) {

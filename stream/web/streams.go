@@ -53,7 +53,9 @@ type discoveryInfo struct {
 }
 
 // has reports whether a figure is of the newest list; true if groups are not found.
-func (d *discoveryInfo) has(f *figure) bool { return d == nil || d.AsOf == nil || f.list == d.AsOf.Unix() }
+func (d *discoveryInfo) has(f *figure) bool {
+	return d == nil || d.AsOf == nil || f.list == d.AsOf.Unix()
+}
 
 type releaseInfo struct {
 	Release   string       `json:"release"`

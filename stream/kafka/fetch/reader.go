@@ -88,8 +88,8 @@ type Page struct {
 // Bytes is the size of the page's batches as fetched.
 func (p *Page) Bytes() int { return len(p.set) }
 
-// Poll fetches once from the position on and moves the position past the received batches. If there are none within
-// Options.MaxWait, or what WaitAtMost says, it returns an empty page.
+// Poll fetches once from the position on and moves the position past the received batches. If none comes within
+// Options.MaxWait, or a shorter time set by WaitAtMost, the page is empty.
 //
 // Temporary failures (a moved leader, a lost connection, a missing topic) are retried until ctx ends and reported to
 // Options.OnRetry. Other errors are a *BatchError, a *TruncatedError, a kafka.Error such as

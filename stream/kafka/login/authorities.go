@@ -26,8 +26,8 @@ func NewAuthorities(path string) (*Authorities, error) {
 	return a, err
 }
 
-// Pool returns the newest certificates. While the file holds none, as in the middle of a change, it is the last ones.
-// The pool must not be changed.
+// Pool returns the newest certificates. While the file holds none, for example halfway through a
+// change, Pool returns the last ones. The caller must not change the pool.
 func (a *Authorities) Pool() (*x509.CertPool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

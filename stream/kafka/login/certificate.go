@@ -38,8 +38,8 @@ func NewCertificate(cert, key string) (*Certificate, error) {
 	return c, err
 }
 
-// Get returns the newest certificate. While the files hold none, as in the middle of a change, it is the last one.
-// It fits tls.Config.GetClientCertificate.
+// Get returns the newest certificate. While the files hold none, for example halfway through a
+// change, Get returns the last one. It fits tls.Config.GetClientCertificate.
 func (c *Certificate) Get(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package login has the ways to log in to Kafka that a password alone does not do: tokens of an OAuth 2 server, AWS
-// IAM, and passwords that change while the process runs.
+// Package login holds the ways to log in to Kafka that need more than a fixed password: tokens of an OAuth 2 server,
+// AWS IAM, and passwords that change while the process runs.
 package login
 
 import (
@@ -27,7 +27,8 @@ func (f Fresh) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	return m.Start(ctx)
 }
 
-// Error says why there are no credentials to log in with. Like a broker out of reach, it may pass: it is a net.Error.
+// Error says why there are no credentials to log in with. Like the failure of a broker out of reach it may pass, so it
+// is a net.Error.
 type Error struct {
 	err     error
 	refused bool
