@@ -15,6 +15,7 @@ import (
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -381,5 +382,39 @@ func TestSnapshotsOfTotals(t *testing.T) {
 		if (err != nil) != row.err || row.fits != (fresh.at == d.walks.totals[0].at) || !row.fits && fresh.at != before {
 			t.Errorf("%s: %v, and the windows up to %d are known, want a fit: %v", name, err, fresh.at, row.fits)
 		}
+	}
+}
+
+// TestADayOf23Hours: 24 hours around a day of 23 hours touch three days. A budget for two of them pays for the day after
+// it from the window on that ends at 01:00, and says so; one for three pays from its beginning.
+func TestADayOf23Hours(t *testing.T) {
+	for limit, want := range map[string]string{"2000": "2026-03-29T22:45:00Z", "3000": "2026-03-29T22:00:00Z"} {
+		p := programOf(t, strings.NewReplacer("LIMIT", limit, "start: 2026-01-01", "start: 2026-03-27", "since: midnight",
+			"since: midnight, zone: Europe/Berlin", "size: 1h, every: 1h", "size: 15m, every: 15m").Replace(daily))
+		d := newDecider(t, p, zap.NewNop())
+		var since []string
+		for range 5 * 96 {
+			if s := d.next(nil).Steps[0]; s.Arms {
+				since = append(since, s.Total.Since.Format(time.RFC3339))
+			}
+		}
+		if days := []string{"2026-03-27T00:00:00Z", "2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", want,
+			"2026-03-30T22:00:00Z"}; !slices.Equal(since[:5], days) {
+			t.Errorf("with ε %s the days begin at %s, want %s", limit, since, days)
+		}
+	}
+}
+
+// TestMinUsersWithholdsNoTotal: a total is of a whole period, and has its value also where a window has few users.
+func TestMinUsersWithholdsNoTotal(t *testing.T) {
+	d := newDecider(t, programOf(t, strings.NewReplacer("    max_windows: {count: 4, per: 24h}\n", "    min_users: {count: 50, "+
+		"release: users}\n", "    output:", "      - {name: p50, statistic: median, epsilon: 1}\n    output:").Replace(totalsOfTwoGroups)),
+		zap.NewNop())
+	e := d.next([]contribution{{1, 0, 3}, {2, 0, 4}})
+	if g := e.Groups[0]; g.Reason != record.TooFewUsers || g.Values[1].Value != nil {
+		t.Errorf("the median of 2 users: %+v", g)
+	}
+	if s := e.Steps[0]; !s.Looks() || s.Total.Groups[0].Value.IntPart() != 2 {
+		t.Errorf("the total of 2 users: %+v", s.Total)
 	}
 }
