@@ -2,14 +2,14 @@ package running
 
 import "math"
 
-// apart bounds the probability that the totals of two periods after the same leaf differ by more than a distance, in one
-// given direction, although the truth does not, or lies the other way. Each total is the truth with independent noise of
-// the same law, rounded: both roundings together are 1 at most, and those of estimates add less than a hundredth. A
-// count that is cut at 0 only comes nearer.
+// apart bounds the probability that the totals of two periods after the same leaf differ by more than a distance, in
+// one given direction, although the truth does not, or lies the other way. Each total is the truth with independent
+// noise of the same law, rounded. Both roundings together are 1 at most, and those of estimates add less than a
+// hundredth. A count that is cut at 0 only comes nearer.
 //
-// cumulant is the logarithm of E e^{λN} of the noise N of one total, or more. The noise is symmetric, so the difference D
-// of two has twice that, and by Chernoff P(D > x) ≤ e^{2·cumulant(λ) − λx} for each λ > 0. scale is about a standard
-// deviation of N. The least over some λ is as good a bound as any.
+// cumulant is the logarithm of E e^{λN} of the noise N of one total, or more. The noise is symmetric, so the difference
+// D of two has twice that, and by Chernoff P(D > x) ≤ e^{2·cumulant(λ) − λx} for each λ > 0. The bound is the least
+// over some λ around 1/scale, where scale is about a standard deviation of N.
 func apart(distance int64, scale float64, cumulant func(lambda float64) float64) float64 {
 	const rounding = 1.01
 	least := 0.0

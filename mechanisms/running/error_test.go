@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestErrorsOfDays simulates 10⁵ days with noise of the exact law, and compares totals with the truth at every quarter of
-// an hour: of days of quarters, and of minutes. At most 5 % of the totals after a leaf may be beyond error_95. With n
+// TestErrorsOfDays simulates 10⁵ days with noise of the exact law, and compares totals with the truth at every quarter
+// of an hour: of days of quarters, and of minutes. At most 5 % of the totals after a leaf may be beyond error_95. With n
 // days and a share of 5 %, more than 5 % + x are seen with a probability below e^{−2nx²} (Hoeffding): for x = 0.01 and
 // 312 leaves that is 312 · 2·10^−9. Errors that are a quarter too small have a share of about 10 % where the noise is
 // large, and are found.
@@ -69,8 +69,8 @@ func few(t *testing.T, s Strategy, leaves int64, missed []int, days float64) {
 	t.Helper()
 	worst := slices.Max(missed)
 	leaf := int64(slices.Index(missed, worst))
-	t.Logf("%s, %d leaves, ε %s: at most %.2f %% of the totals are off by more than error_95, after leaf %d by more than %d",
-		s.Name(), leaves, s.Promise().Epsilon, 100*float64(worst)/days, leaf, s.Error95(leaf))
+	t.Logf("%s, %d leaves, ε %s: at most %.2f %% of the totals are off by more than error_95: after leaf %d, by more "+
+		"than %d", s.Name(), leaves, s.Promise().Epsilon, 100*float64(worst)/days, leaf, s.Error95(leaf))
 	if float64(worst)/days > 0.05+0.01 {
 		t.Error("that is too many")
 	}

@@ -267,13 +267,12 @@ func unreadable(err error) error {
 	return err
 }
 
-// learn adds an entry that is about to be committed, and tells what it withholds: until when depends on what it ends.
+// learn adds an entry that is about to be committed.
 func (cs *charges) learn(e ledger.Entry, value []byte) error {
 	cs.own.grown += int64(len(value))
 	if err := cs.own.fold.Add(e, value, -1); err != nil {
 		return errors.Join(ledger.ErrUnreadable, err)
 	}
-	cs.tell(e)
 	return nil
 }
 

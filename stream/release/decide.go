@@ -103,7 +103,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 			return false, err
 		}
 		tx.Records = append(tx.Records, d.record(entry, value))
-		if err := d.charges.learn(entry, value); err != nil {
+		if err := d.learn(entry, value); err != nil {
 			return false, err
 		}
 		d.walks.decided(i, window)
@@ -235,6 +235,16 @@ func (d *decisions) merge(ctx context.Context, program int, w windows.Window,
 	return merged, nil
 }
 
+// learn adds an entry that is about to be committed to the charges, and tells what it withholds: until when depends on
+// what it ends.
+func (d *decisions) learn(e ledger.Entry, value []byte) error {
+	err := d.charges.learn(e, value)
+	if err == nil {
+		d.charges.tell(e)
+	}
+	return err
+}
+
 // committed records the offset of the entries that were learnt.
 func (d *decisions) committed() {
 	d.charges.own.fold.At(d.producer.Last(d.Names.Ledger(), d.at.Number))
@@ -269,7 +279,7 @@ func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
 		}
 		d.Log.Info("a window was drawn but not committed: it is committed now as it was drawn",
 			zap.String("stream", of.entry.Stream), zap.Time("window_end", of.entry.WindowEnd))
-		if err := d.charges.learn(of.entry, of.value); err != nil {
+		if err := d.learn(of.entry, of.value); err != nil {
 			return err
 		}
 		d.committed()

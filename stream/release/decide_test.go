@@ -112,7 +112,7 @@ func (d *decider) learnt(w windows.Window, e ledger.Entry) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := d.charges.learn(e, value); err != nil {
+	if err := d.learn(e, value); err != nil {
 		d.t.Fatal(err)
 	}
 	d.walks.decided(0, w)

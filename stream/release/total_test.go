@@ -385,8 +385,8 @@ func TestSnapshotsOfTotals(t *testing.T) {
 	}
 }
 
-// TestADayOf23Hours: 24 hours around a day of 23 hours touch three days. A budget for two of them pays for the day after
-// it from the window on that ends at 01:00, and says so; one for three pays from its beginning.
+// TestADayOf23Hours: 24 hours around a day of 23 hours touch three days. A budget for two of them pays for the day
+// after it from the window on that ends at 01:00, and says so; one for three pays from its beginning.
 func TestADayOf23Hours(t *testing.T) {
 	for limit, want := range map[string]string{"2000": "2026-03-29T22:45:00Z", "3000": "2026-03-29T22:00:00Z"} {
 		p := programOf(t, strings.NewReplacer("LIMIT", limit, "start: 2026-01-01", "start: 2026-03-27", "since: midnight",

@@ -18,9 +18,9 @@ import (
 // that began within a period is compared with none.
 //
 // The margin is a multiple of the root of the sum of the squares of both published errors. The multiple is the least of
-// two digits with which noise alone raises the alarm less than once in 30 days: each value of a period is beyond the
-// margin with a probability that [running.Strategy.Apart] bounds, and there are no more alarms than such values, however
-// they depend on each other.
+// two digits with which noise alone raises the alarm at most once in 30 days, on average. Each value of a period is
+// beyond the margin with a probability that [running.Strategy.Apart] bounds. There are no more alarms than such values,
+// however they depend on each other.
 func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) {
 	unit := of.Calendar.Unit
 	switch {
@@ -42,8 +42,8 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 	end, since := newest("window_end_timestamp_seconds"), newest("since_timestamp_seconds")
 	var either []string
 	for _, d := range agos(s, of, t.Ago) {
-		either = append(either, fmt.Sprintf("(\n  %[1]s%[5]s - %[1]s\n    > %[6]s * sqrt((%[2]s - %[1]s) ^ 2 + (%[2]s%[5]s - "+
-			"%[1]s%[5]s) ^ 2)\n  and %[3]s - %[4]s == %[3]s%[5]s - %[4]s%[5]s\n)", value, high, end, since,
+		either = append(either, fmt.Sprintf("(\n  %[1]s%[5]s - %[1]s\n"+
+			"    > %[6]s * sqrt((%[2]s - %[1]s) ^ 2 + (%[2]s%[5]s - %[1]s%[5]s) ^ 2)\n  and %[3]s - %[4]s == %[3]s%[5]s - %[4]s%[5]s\n)", value, high, end, since,
 			" offset "+promDuration(d),
 			strconv.FormatFloat(times, 'f', 1, 64)))
 	}

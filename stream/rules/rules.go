@@ -147,8 +147,8 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	case err != nil:
 		return rule{}, "", err
 	case t.Ago != 0:
-		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with itself", t,
-			t.Release)
+		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with itself",
+			t, t.Release)
 	}
 	b, ok := bandOf(s, r)
 	if !ok {

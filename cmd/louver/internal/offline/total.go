@@ -105,7 +105,8 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 		return nil, s, err
 	}
 	of.Query = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below,
-		Mechanism: c.Mechanism, Epsilon: c.Epsilon.Decimal, Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
+		Mechanism: c.Mechanism, Epsilon: c.Epsilon.Decimal,
+		Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
 	if c.MaxTotal != nil {
 		of.Query.MaxTotal = &c.MaxTotal.Decimal
 	}
