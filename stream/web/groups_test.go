@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
@@ -263,4 +265,66 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 	if string(a) != string(b) || !strings.Contains(string(a), "pages") {
 		t.Errorf("the report is\n%s\nwant\n%s", a, b)
 	}
+}
+
+// village is a stream of so many found groups, with figures of the last hours.
+func village(t *testing.T, groups, hours int) *visits {
+	v := newVisits(t, int64(groups), recent(60*hours).Truncate(time.Hour))
+	for hour := 1; hour <= hours; hour++ {
+		found := map[string]int64{}
+		for i := range groups - 1 {
+			found[fmt.Sprintf("/products/%04d", i)] = int64(5000/(1+i)) + 50
+		}
+		if hour < hours {
+			found["/once"] = 60
+		} else {
+			found[`<img src=x onerror="document.title='broken'">`] = 70
+		}
+		v.discover(hour, found)
+		for quarter := range 4 {
+			v.window(4*hour + quarter)
+		}
+	}
+	return v
+}
+
+// The page shows the groups with the most users as cards, all in a list with a search, and each on its own. Their names
+// are text, never markup.
+func TestGroupsInBrowser(t *testing.T) {
+	v := village(t, 60, 4)
+	s := &restartable{T: t, handler: New(Config{Store: v.store, Streams: v.streams})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/"))
+	b.complete()
+	b.until(`[...document.querySelectorAll(".card .group")].map((e) => e.textContent).join() === "(other),/products/0000,/products/0001,/products/0002,/products/0003,/products/0004,/products/0005,/products/0006,/products/0007,/products/0008,/products/0009,/products/0010,/products/0011"`)
+	b.shows(".all", "all 61 groups")
+	b.run(chromedp.Click(".all"))
+	b.until(`document.querySelectorAll(".found li").length === 63`)
+	b.shows(".found li .number", "5,050 users")
+	b.shows(".found .pill", "everybody else")
+	b.shows(".found li.gone", "/once left")
+	b.shows(".found .name", `<img src=x onerror="document.title='broken'"> new`)
+	var broken bool
+	b.run(chromedp.Evaluate(`document.querySelector(".found img") !== null || document.title !== "Louver"`, &broken))
+	if broken {
+		t.Error("a name is markup")
+	}
+	b.run(chromedp.SendKeys(`.found, .groups input`, "0005"))
+	b.until(`[...document.querySelectorAll(".found li")].filter((e) => e.checkVisibility()).length === 1`)
+	b.shows(".bar .quiet", "1 group of 63")
+	b.run(chromedp.Click(`.found li:not([hidden]) a`))
+	b.shows("h1", "pages / /products/0005")
+	b.shows("nav a[aria-current]", "/products/0005")
+	b.shows(".detail nav a", "all 61 groups …")
+	b.until(`document.querySelectorAll(".plot.large canvas").length > 0`)
+	// One that has no card, and one whose name would be markup.
+	for _, name := range []string{"/products/0050", `<img src=x onerror="document.title='broken'">`} {
+		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/pages/" + encodeURIComponent(%q)`, name), nil))
+		b.shows("h1", name)
+		b.until(`document.querySelectorAll(".windows tbody tr").length >= 4`)
+	}
+	b.run(chromedp.Evaluate(`document.querySelectorAll(".windows .pick")[0].click(); document.querySelectorAll(".windows .pick")[1].click()`, nil))
+	b.until(`document.querySelector(".comparison li") !== null && !document.querySelector(".comparison").textContent.includes("memory")`)
+	b.clean()
 }

@@ -45,6 +45,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	addFiles(mux, page, "page")
 	addFiles(mux, histograms, "histogram")
 	addFiles(mux, totals, "total")
+	addFiles(mux, foundGroups, "groups")
 	if c.Demo != nil {
 		addFiles(mux, demonstration, "demo")
 	}

@@ -19,6 +19,8 @@ var (
 	histograms embed.FS // what a page loads with its first histogram
 	//go:embed total
 	totals embed.FS // what a page loads with its first running total
+	//go:embed groups
+	foundGroups embed.FS // what a page loads with its first stream whose groups are found
 )
 
 // addFiles adds the files of a folder; index.html is at /.

@@ -108,7 +108,8 @@ async function sentence(a, b, release) {
   const single = a.windows.length === 1 && b.windows.length === 1;
   const name = (pick) => {
     const figure = figureOf(pick, release);
-    return single ? figure.id : `${figure.stream}/${figure.group}/${utc(pick.start)}..${utc(pick.end)}/${release}`;
+    const group = figure.id.split("/")[1]; // as ids have it
+    return single ? figure.id : `${figure.stream}/${group}/${utc(pick.start)}..${utc(pick.end)}/${release}`;
   };
   try {
     const { verdict, sentence: text } = await ask("compare", { a: name(a), b: name(b) });

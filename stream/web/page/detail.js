@@ -9,7 +9,7 @@ import { axisOf, from } from "./lines.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
 import { Readout } from "./readout.js";
-import { detailAddress } from "./router.js";
+import { detailAddress, groupsAddress } from "./router.js";
 import { everyOf, needs } from "./streams.js";
 import { stripHeight } from "./strips.js";
 import { Table } from "./table.js";
@@ -161,7 +161,7 @@ export class Detail {
   update() {
     this.#view.classList.remove("waiting");
     const stream = this.#stream, group = this.#group;
-    const found = stream !== undefined && stream.groups.includes(group);
+    const found = stream !== undefined && has(stream, group);
     this.#body.hidden = !found;
     this.#head(stream, group);
     if (!found) return;
@@ -349,9 +349,12 @@ export class Detail {
     }
     const bounds = stream.bounds ? `values from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
     const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, capText(stream)].filter(Boolean).join(" · ");
-    say(this.#about, stream.groups.includes(group) ? about : `There is no group “${group}”. Choose one of these:`);
-    this.#groups.hidden = stream.groups.length < 2 && stream.groups.includes(group);
-    links(this.#groups, stream.groups.map((g) => [groupText(g), this.#address({ ...this.#range, a: undefined, b: undefined }, this.#route.release, g), g === group]));
+    const known = has(stream, group), groups = known && !stream.groups.includes(group) ? [group, ...stream.groups] : stream.groups;
+    const none = stream.discovery && groups.length === 0 ? "No group has been found yet." : `There is no group “${group}”. Choose one of these:`;
+    say(this.#about, known ? about : none);
+    this.#groups.hidden = groups.length < 2 && known && !stream.discovery;
+    links(this.#groups, [...groups.map((g) => [groupText(g), this.#address({ ...this.#range, a: undefined, b: undefined }, this.#route.release, g), g === group]),
+      ...(stream.discovery ? [[`all ${stream.discovery.listed.toLocaleString("en")} groups …`, groupsAddress(stream.stream), false]] : [])]);
     this.#sayNeed(stream);
   }
 
@@ -372,6 +375,9 @@ export class Detail {
     this.#csv.href = `api/v1/releases${parameters({ ...this.#query(), release, format: "csv" })}`;
   }
 }
+
+/** Whether a stream has a group, or had one that was found. */
+const has = (stream, group) => stream.groups.includes(group) || (stream.known?.has(group) ?? false);
 
 /** Fills a bar with links; [text, address, whether it is the one shown]. */
 function links(bar, wanted) {

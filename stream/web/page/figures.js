@@ -40,6 +40,8 @@ export class Figures {
   #series = new Map();
   /** Says of which streams and groups all windows are kept. */
   holds = () => false;
+  /** Says of which streams and groups only the newest window is kept. */
+  few = () => false;
   /** What is said of figures that differ from those before by more than noise explains, by id. */
   signals = new Map();
 
@@ -84,7 +86,9 @@ export class Figures {
   }
 
   #trim(series) {
-    if (series.length > kept && !this.holds(series[0])) series.splice(0, series.length - kept);
+    if (series.length < 2 || this.holds(series[0])) return;
+    const most = this.few(series[0]) ? 1 : kept;
+    if (series.length > most) series.splice(0, series.length - most);
   }
 }
 

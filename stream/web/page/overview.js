@@ -8,7 +8,7 @@ import { axisOf } from "./lines.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
 import { everyOf, mainRelease, needs, remedyOf, remedyText, watchText } from "./streams.js";
-import { detailAddress } from "./router.js";
+import { detailAddress, groupsAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
 const many = 24, few = 6;
@@ -157,10 +157,11 @@ class Row {
   #text = h("span", { class: "about" });
   #need = h("span", { class: "pill" });
   #choice = h("div", { class: "choice", role: "group" });
+  #all = h("a", { class: "all", hidden: true });
   #grid = h("div", { class: "cards" });
   #fold = h("p", { class: "fold", hidden: true });
   #release = null;
-  element = h("section", { class: "stream" }, h("div", { class: "head" }, h("h2", {}, this.#name), this.#need, this.#text, this.#choice), this.#grid, this.#fold);
+  element = h("section", { class: "stream" }, h("div", { class: "head" }, h("h2", {}, this.#name), this.#need, this.#text, this.#all, this.#choice), this.#grid, this.#fold);
   /** How many groups have a card. */
   cards = 0;
 
@@ -174,6 +175,11 @@ class Row {
     this.#name.href = detailAddress(stream.stream);
     say(this.#name, stream.stream);
     say(this.#text, [stream.description, `every ${length(every)}`, stream.max_windows ? "about the users who still count" : ""].filter(Boolean).join(" · "));
+    this.#all.hidden = !stream.discovery;
+    if (stream.discovery) {
+      this.#all.href = groupsAddress(stream.stream);
+      say(this.#all, stream.discovery.listed === 0 ? "no group found yet" : `all ${several(stream.discovery.listed, "group")}`);
+    }
     if (!stream.releases.some((r) => r.release === this.#release)) this.#release = mainRelease(stream);
     this.#choose();
     this.#plots(every);
@@ -225,6 +231,7 @@ class Row {
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
     const start = beginning(kept, Math.min(...lines.map((line) => line.figures[0]?.start ?? end)), end, every);
     const axis = axisOf(lines, start, end);
+    if (this.stream.discovery) this.#drop(groups);
     groups.forEach((group, i) => {
       if (!this.#cards.has(group)) {
         const card = new Card();
@@ -234,6 +241,16 @@ class Row {
       this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, axis, this.#app);
     });
     this.#foldNoise(lines);
+  }
+
+  /** Drops the cards of groups that others have displaced: found groups come and go. */
+  #drop(groups) {
+    for (const [group, card] of this.#cards) {
+      if (groups.includes(group)) continue;
+      card.plot.remove();
+      card.element.remove();
+      this.#cards.delete(group);
+    }
   }
 
   /** Groups whose figures are only noise fold into a line, if there are several. */

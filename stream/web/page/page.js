@@ -79,13 +79,17 @@ async function load() {
     if (!app.loaded) {
       await Promise.all([loadStreams(), newest((records) => app.figures.merge(records))]);
       app.loaded = true;
+      if (route().view === "groups") go();
       if (!element("to-demo").hidden) await demonstrate();
       update();
       const main = [...new Set(app.streams.map(mainRelease))];
-      await Promise.all([view.load?.(), main.length > 0 ? releases({ last: kept, release: main }, take) : null]);
-      await releases({ last: kept }, take);
-      await signals({ last: kept, release: main }, app.figures.signals);
-    } else await Promise.all([loadStreams(), releases({ last: kept }, take), view.load?.()]);
+      await Promise.all([view.load?.(), main.length > 0 ? each({ last: kept, release: main }, (query) => releases(query, take)) : null]);
+      await each({ last: kept }, (query) => releases(query, take));
+      await each({ last: kept, release: main }, (query) => signals(query, app.figures.signals));
+    } else {
+      await loadStreams();
+      await Promise.all([each({ last: kept }, (query) => releases(query, take)), view.load?.()]);
+    }
     failed = null;
     lost = false;
     element("main").ariaBusy = "false";
@@ -95,8 +99,17 @@ async function load() {
   update();
 }
 
+let found = null; // what streams need whose groups are found: loaded with the first of them
+/** Calls f with queries that together ask for all groups, or for those that have a card. */
+const each = (query, f) => found ? found.each(app.streams, query, f) : f(query);
+
 async function loadStreams() {
   const { streams, reading, demo } = await ask("streams");
+  if (streams.some((s) => s.discovery)) {
+    found ??= await import("./found.js");
+    views.groups = found.Groups;
+    await found.learn(streams, app.figures);
+  }
   app.streams = streams;
   app.reading = reading;
   times.exact = streams.some((s) => everyOf(s) % 60 !== 0 || s.window.size_seconds % 60 !== 0);
@@ -116,7 +129,7 @@ function refresh() {
     soon = null;
     try {
       const main = [...new Set(app.streams.map(mainRelease))];
-      await Promise.all([loadStreams(), main.length > 0 ? signals({ last: 2, release: main }, app.figures.signals) : null, app.truth.shown ? app.truth.load() : null, view.refresh?.()]);
+      await Promise.all([loadStreams(), main.length > 0 ? each({ last: 2, release: main }, (query) => signals(query, app.figures.signals)) : null, app.truth.shown ? app.truth.load() : null, view.refresh?.()]);
       update();
     } catch { /* the live connection says that the server is away */ }
   }, 1000);

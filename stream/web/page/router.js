@@ -4,13 +4,14 @@ import { parameters } from "./api.js";
 
 /**
  * The view that the address asks for.
- * @returns {{view: "overview"|"detail"|"budget"|"demo", stream?: string, group?: string, release?: string, from?: string, to?: string, smoothed?: boolean, a?: string, b?: string}}
+ * @returns {{view: "overview"|"detail"|"groups"|"budget"|"demo", stream?: string, group?: string, release?: string, from?: string, to?: string, smoothed?: boolean, a?: string, b?: string}}
  */
 export function route() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [view, ...names] = path.split("/").map(decoded);
   const asked = new URLSearchParams(query);
   if (view === "budget" || view === "demo") return { view };
+  if (view === "g" && names[0]) return { view: "groups", stream: names[0] };
   if (view !== "s" || !names[0]) return { view: "overview" };
   return { view: "detail", stream: names[0], group: names[1], release: names[2] || undefined, from: asked.get("from") ?? undefined, to: asked.get("to") ?? undefined, smoothed: asked.has("smoothed"), a: asked.get("a") ?? undefined, b: asked.get("b") ?? undefined };
 }
@@ -28,3 +29,6 @@ export function detailAddress(stream, group, release, range = {}) {
   const names = [stream, group, release].filter((name, i, all) => name !== undefined && (name !== "" || all[i + 1] !== undefined));
   return `#/s/${names.map(encodeURIComponent).join("/")}${parameters(range)}`;
 }
+
+/** The address of the view of a stream's groups. */
+export const groupsAddress = (stream) => `#/g/${encodeURIComponent(stream)}`;
