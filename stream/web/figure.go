@@ -14,6 +14,7 @@ type series struct {
 	stream, group, release string
 	watch                  bool // its records do not say whether windows were paid
 	discovery              bool // its records say what a discovery found, and are no figures of windows
+	other                  bool // the group is everybody whose groups are not found
 	figures                []*figure
 }
 

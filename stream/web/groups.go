@@ -77,7 +77,8 @@ func (s groupLists) answer(w http.ResponseWriter, r *http.Request) error {
 
 // names collects what is in memory of the groups of a stream.
 type names struct {
-	asOf   int64 // the end of the newest discovery
+	asOf   int64  // the end of the newest discovery
+	other  string // the group for everybody else
 	found  map[string][]*figure
 	newest window // the newest one that is of the list of asOf
 }
@@ -127,6 +128,9 @@ func (s source) lists() map[string]groupList {
 // see adds a group to those of the newest window. The groups of a window of the newest list are that list.
 func (n *names) see(e *series) {
 	f := e.figures[len(e.figures)-1]
+	if e.other {
+		n.other = e.group
+	}
 	if f.list != n.asOf || f.end < n.newest.end {
 		return
 	}
@@ -138,7 +142,7 @@ func (n *names) see(e *series) {
 
 // list says what is known of the groups of a stream: those with the most users first.
 func (s source) list(stream string, n *names) groupList {
-	l := groupList{Stream: stream, Groups: []groupInfo{}}
+	l := groupList{Stream: stream, Other: n.other, Groups: []groupInfo{}}
 	if n.asOf != 0 {
 		l.AsOf = instant(n.asOf)
 	}

@@ -111,7 +111,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	e := s.series[key]
 	if e == nil {
 		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held(),
-			discovery: f.finding != nil}
+			discovery: f.finding != nil, other: r.Other}
 		s.series[key] = e
 	}
 	f.series = e

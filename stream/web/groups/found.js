@@ -53,6 +53,7 @@ export class Groups {
   #app;
   #stream = "";
   #rows = new Map(); // by group
+  #other = null; // the group for everybody else
   #title = h("h1", {});
   #about = h("p", { class: "about" });
   #find = h("input", { type: "search", placeholder: "Find a group", "aria-label": "Find a group", autocomplete: "off", spellcheck: "false", oninput: () => this.#show() });
@@ -71,11 +72,11 @@ export class Groups {
     this.#find.value = "";
     this.#rows.clear();
     this.#list.replaceChildren();
+    this.#title.replaceChildren(h("a", { href: detailAddress(this.#stream) }, this.#stream), h("span", { class: "quiet" }, " / groups"));
   }
 
   update() {
     const stream = this.#app.streams.find((s) => s.stream === this.#stream);
-    this.#title.replaceChildren(h("a", { href: detailAddress(this.#stream) }, this.#stream), h("span", { class: "quiet" }, " / groups"));
     if (!stream?.list) {
       say(this.#about, stream ? "The groups of this stream are listed in its file." : `There is no stream “${this.#stream}”. Press Esc to see all streams.`);
       return;
@@ -85,11 +86,12 @@ export class Groups {
     const as = list.as_of ? ` as of ${clock(seconds(list.as_of))}` : "";
     say(this.#about, `${several(list.listed, "group")} with figures${as}${room}. A number of users counts each user for a few of their groups only, so it is lower than that of all who were there.`, list.as_of ?? "");
     const release = mainRelease(stream);
-    const rows = new Map();
-    const order = [...(list.other ? [{ group: list.other, listed: true, rows: [], other: true }] : []), ...list.groups].map((group, i) => {
+    const rows = new Map(), before = this.#rows.size;
+    if (list.other) this.#other = this.#other?.group === list.other ? this.#other : { group: list.other, listed: true, rows: [], other: true };
+    const order = [...(list.other ? [this.#other] : []), ...list.groups].map((group) => {
       const row = this.#rows.get(group.group) ?? new Row(stream.stream, group.group);
       rows.set(group.group, row);
-      row.show(group, this.#app.figures.newest(stream.stream, group.group, release), i);
+      row.show(group, this.#app.figures.newest(stream.stream, group.group, release));
       return row.element;
     });
     for (const [name, row] of this.#rows) if (!rows.has(name)) row.element.remove();
@@ -97,7 +99,7 @@ export class Groups {
     order.forEach((element, i) => {
       if (this.#list.children[i] !== element) this.#list.insertBefore(element, this.#list.children[i] ?? null);
     });
-    this.#show();
+    if (rows.size !== before || this.#find.value !== "") this.#show();
   }
 
   /** Shows the groups whose names have the text. */
@@ -129,6 +131,7 @@ class Row {
   #users = h("span", { class: "number" });
   #figure = h("span", { class: "number" });
   #when = h("span", { class: "quiet" });
+  #shown = {};
   element;
 
   constructor(stream, group) {
@@ -137,6 +140,8 @@ class Row {
   }
 
   show(group, figure) {
+    if (this.#shown.group === group && this.#shown.figure === figure) return; // a thousand rows, with every window
+    this.#shown = { group, figure };
     const mark = group.other ? "everybody else" : !group.listed ? "left" : group.new ? "new" : group.always ? "always listed" : "";
     say(this.#mark, mark);
     const kind = `pill ${group.new && group.listed ? "good" : "none"}`;
