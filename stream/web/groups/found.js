@@ -29,6 +29,7 @@ export async function learn(streams, figures) {
     s.list = known.get(s.stream).list;
     s.known = new Set(s.list.groups.map((g) => g.group));
     const listed = s.list.groups.filter((g) => g.listed).map((g) => g.group);
+    s.all = s.list.other ? [s.list.other, ...listed] : listed; // those whose alarms are told
     s.groups = [...(s.list.other ? [s.list.other] : []), ...listed.slice(0, most)];
   }));
   const carded = new Map(streams.filter((s) => s.discovery).map((s) => [s.stream, s.groups]));
@@ -153,7 +154,7 @@ class Row {
     say(this.#figure, text.value ? `${text.value} ${text.unit} ${text.error}` : "", text.exact);
     const found = group.rows.map((r) => seconds(r.found_at)).sort((a, b) => b - a)[0];
     const until = seconds(group.listed_until);
-    const times = [found ? `found ${span(now() - found)} ago` : "", group.listed && until ? `stays until ${clock(until)} or longer` : ""];
+    const times = [found ? `found ${span(now() - found)} ago` : "", group.listed && until ? `stays until ${clock(until)}` : ""];
     say(this.#when, times.filter(Boolean).join(", "), group.rows.map((r) => `${r.release}: ${r.value} users, ${r.found_at}`).join("\n"));
   }
 }

@@ -350,7 +350,7 @@ export class Detail {
     const bounds = stream.bounds ? `values from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
     const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, capText(stream)].filter(Boolean).join(" · ");
     const known = has(stream, group), groups = known && !stream.groups.includes(group) ? [group, ...stream.groups] : stream.groups;
-    const none = stream.discovery && groups.length === 0 ? "No group has been found yet." : `There is no group “${group}”. Choose one of these:`;
+    const none = groups.length > 0 ? `There is no group “${group}”. Choose one of these:` : "No group has been found yet.";
     say(this.#about, known ? about : none);
     this.#groups.hidden = groups.length < 2 && known && !stream.discovery;
     links(this.#groups, [...groups.map((g) => [groupText(g), this.#address({ ...this.#range, a: undefined, b: undefined }, this.#route.release, g), g === group]),

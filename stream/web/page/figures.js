@@ -40,7 +40,7 @@ export class Figures {
   #series = new Map();
   /** Says of which streams and groups all windows are kept. */
   holds = () => false;
-  /** Says of which streams and groups only the newest window is kept. */
+  /** Says of which groups only the newest window is kept. */
   few = () => false;
   /** What is said of figures that differ from those before by more than noise explains, by id. */
   signals = new Map();

@@ -231,7 +231,12 @@ class Row {
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
     const start = beginning(kept, Math.min(...lines.map((line) => line.figures[0]?.start ?? end)), end, every);
     const axis = axisOf(lines, start, end);
-    if (this.stream.discovery) this.#drop(groups);
+    for (const [group, card] of this.#cards) { // found groups come and go
+      if (groups.includes(group)) continue;
+      card.plot.remove();
+      card.element.remove();
+      this.#cards.delete(group);
+    }
     groups.forEach((group, i) => {
       if (!this.#cards.has(group)) {
         const card = new Card();
@@ -243,16 +248,6 @@ class Row {
     this.#foldNoise(lines);
   }
 
-  /** Drops the cards of groups that others have displaced: found groups come and go. */
-  #drop(groups) {
-    for (const [group, card] of this.#cards) {
-      if (groups.includes(group)) continue;
-      card.plot.remove();
-      card.element.remove();
-      this.#cards.delete(group);
-    }
-  }
-
   /** Groups whose figures are only noise fold into a line, if there are several. */
   #foldNoise(lines) {
     const { stream, groups } = this.stream;
@@ -261,7 +256,7 @@ class Row {
       return newest.length > 0 && newest.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed;
     });
     if (folded.length < 2) folded = [];
-    for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group) || !groups.includes(group);
+    for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
     this.cards = groups.length - folded.length;
     const helps = remedyText(...folded.map((group) => remedyOf(this.stream, { group, release: this.#release })));
     const key = [this.#release, helps, ...folded].join("/");

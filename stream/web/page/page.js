@@ -100,7 +100,7 @@ async function load() {
 }
 
 let found = null; // what streams need whose groups are found: loaded with the first of them
-/** Calls f with queries that together ask for all groups, or for those that have a card. */
+/** Asks for all groups, or for those that have a card. */
 const each = (query, f) => found ? found.each(app.streams, query, f) : f(query);
 
 async function loadStreams() {

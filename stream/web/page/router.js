@@ -30,5 +30,5 @@ export function detailAddress(stream, group, release, range = {}) {
   return `#/s/${names.map(encodeURIComponent).join("/")}${parameters(range)}`;
 }
 
-/** The address of the view of a stream's groups. */
+/** The address of found groups. */
 export const groupsAddress = (stream) => `#/g/${encodeURIComponent(stream)}`;

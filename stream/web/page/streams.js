@@ -43,8 +43,7 @@ export function watchText(stream, figure) {
  * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, what?: "alarm"|"incomplete"|"withheld"|"late"}}
  */
 export function needs(stream, figures, group) {
-  const groups = [...stream.groups, ...(stream.list?.groups ?? []).filter((g) => g.listed && !stream.groups.includes(g.group)).map((g) => g.group)];
-  const newest = groups.flatMap((g) => stream.releases.map((r) => figures.newest(stream.stream, g, r.release))).filter(Boolean);
+  const newest = (stream.all ?? stream.groups).flatMap((g) => stream.releases.map((r) => figures.newest(stream.stream, g, r.release))).filter(Boolean);
   const end = Math.max(...newest.map((f) => f.end));
   const current = newest.filter((f) => f.end === end);
   const due = seconds(stream.next_due_at);
