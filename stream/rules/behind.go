@@ -71,10 +71,11 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 // mostAgo is how far back a total is compared at most: with the year before.
 const mostAgo = 53 * 7 * 24 * time.Hour
 
-// behindByNoise bounds how often noise alone raises the alarm in 30 days, in all groups, for a multiple of the errors.
+// behindByNoise bounds how often noise alone raises the alarm in 30 days, in all groups, for a multiple of the errors:
+// as if each period were the longest.
 func behindByNoise(s *config.Stream, of *config.Total, times float64) float64 {
 	m, sum := of.Mechanism, 0.0
-	for leaf := int64(1); leaf <= of.Query.Leaves; leaf++ {
+	for leaf := int64(1); leaf <= of.Query.Longest; leaf++ {
 		margin := math.Floor(times * math.Sqrt2 * float64(m.Error95(leaf)))
 		sum += m.Apart(leaf, int64(margin))
 	}
