@@ -105,6 +105,11 @@ var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Step
 	"entry.Rollups.Groups.Values.Mechanism", "entry.Rollups.Groups.Values.RankError95",
 	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Smoothed."}
 
+// ofDiscoveries begins the fields that only discoveries have, and windows whose groups were found. This stage writes
+// neither. The change that makes it do so must class them, and take this list away.
+var ofDiscoveries = []string{"entry.Discovery.", "entry.List.", "record.Found", "record.Joined", "record.Left",
+	"record.List", "record.Other", "record.Threshold"}
+
 const everything = `
 version: 1
 streams:
@@ -213,7 +218,8 @@ func TestNothingGetsPast(t *testing.T) {
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
 	typePaths(reflect.TypeFor[record.Figure](), "record", all)
 	for path := range all {
-		if slices.ContainsFunc(ofHistograms, func(begins string) bool { return strings.HasPrefix(path, begins) }) {
+		if slices.ContainsFunc(slices.Concat(ofHistograms, ofDiscoveries),
+			func(begins string) bool { return strings.HasPrefix(path, begins) }) {
 			continue
 		}
 		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && totalFields[path] == 0 &&
