@@ -65,12 +65,13 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 
 // brisk is the demo's streams file with windows of half the length, so that less time passes until there is something
 // to see. In these the watch needs more ε to see an incident for certain, and all of them cost more. It has a histogram
-// and a running total beside, for the boards.
+// with an objective and a running total beside, for the boards.
 func brisk() []byte {
 	const users = "      - {name: users, statistic: count, epsilon: 0.05}\n      - {name: slow"
 	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 26, per: 10m", "epsilon: 66, per: 10m",
 		"epsilon: 0.1, false_alarms", "epsilon: 0.4, false_alarms", users,
 		"      - {name: shape, statistic: histogram, buckets: {scale: 2}, epsilon: 0.02}\n"+
+			"      - {name: late, statistic: share, above: 300, from: shape, objective: 0.9}\n"+
 			"      - {name: today, statistic: count, since: midnight, epsilon: 0.5}\n"+users).
 		Replace(string(simulate.Streams())))
 }
@@ -289,7 +290,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	for _, s := range m.query("count by (release) (louver_release_low)") {
 		bands = append(bands, s.Metric["release"])
 	}
-	if slices.Sort(bands); !slices.Equal(bands, []string{"p50", "p90", "shape", "slow", "today", "users"}) {
+	if slices.Sort(bands); !slices.Equal(bands, []string{"late", "p50", "p90", "shape", "slow", "today", "users"}) {
 		t.Errorf("%q have bands", bands) // louver rules says so beforehand: see TestThresholdsThatCannotBeWatched
 	}
 	for _, s := range m.query(`max_over_time(ALERTS{alertstate="firing"}[30m])`) {
