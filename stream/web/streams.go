@@ -75,6 +75,8 @@ type releaseInfo struct {
 	Total *totalInfo `json:"total"`
 	// From is the histogram that the figure is computed from, or "".
 	From string `json:"from,omitempty"`
+	// Objective is the share of the users that should not be above the limit of a share; nil if it has none, or if unknown.
+	Objective *json.Number `json:"objective,omitempty"`
 }
 
 // totalInfo says when a running total begins anew, and how often it has a new value.
@@ -235,6 +237,9 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(x.Above),
 			Below: optional(x.Below), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
 			Delta: exactly(x.Delta), From: x.From})
+		if f.Objective.IsPositive() {
+			all[len(all)-1].Objective = new(exactly(f.Objective))
+		}
 	}
 	for _, x := range s.StepSeries() {
 		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism,

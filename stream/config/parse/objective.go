@@ -10,12 +10,12 @@ import (
 const mostSums = 2_000_000
 
 // checkObjectives refuses objectives whose windows cannot be added up. The groups are known.
-func (s *streamNode) checkObjectives() {
+func checkObjectives(s *config.Stream, releases []releaseNode) {
 	w, objectives := s.Window, len(s.Objectives())
 	span := config.Duration(config.LongestSpan)
 	windows := int64(config.LongestSpan / w.Every)
-	for i := range s.releases {
-		r := &s.releases[i]
+	for i := range releases {
+		r := &releases[i]
 		if !r.objective.IsPositive() {
 			continue
 		}

@@ -138,7 +138,7 @@ func (s *streamNode) complete() {
 	}
 	s.checkGroups()
 	checkSize(&s.Stream, s.Values["releases"])
-	s.checkObjectives()
+	checkObjectives(&s.Stream, s.releases)
 	s.makeWatches()
 	if s.minUsers != nil {
 		s.minUsers.check(&s.Stream)

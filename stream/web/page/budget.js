@@ -184,5 +184,5 @@ function choices(stream) {
       h("tbody", {}, ...stream.releases.map((r) => h("tr", {}, h("th", { scope: "row" }, r.release), h("td", {}, statisticText(r)), h("td", {}, r.mechanism), h("td", { class: "number" }, String(r.epsilon)))))))];
 }
 
-const statisticText = ({ statistic, p, above, below, on_change: change }) =>
-  [statistic.replaceAll("_", " "), p === null || statistic === "median" ? "" : String(p), above === null ? "" : `above ${plain(above)}`, below === null ? "" : `below ${plain(below)}`, change ? "on change" : ""].filter(Boolean).join(" ");
+const statisticText = ({ statistic, p, above, below, on_change: change, objective }) =>
+  [statistic.replaceAll("_", " "), p === null || statistic === "median" ? "" : String(p), above === null ? "" : `above ${plain(above)}`, below === null ? "" : `below ${plain(below)}`, change ? "on change" : "", objective === undefined ? "" : `objective ${plain(objective)}`].filter(Boolean).join(" ");

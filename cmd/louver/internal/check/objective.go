@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/config"
@@ -122,18 +120,3 @@ func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 
 // percent writes a share with up to three digits.
 func percent(share float64) string { return cli.Short(100*share) + " %" }
-
-// objective warns of an objective that is probably the share of bad users instead, or that no alert can see.
-func (w *warner) objective(of config.Free, s *config.Stream, x *objectiveReport) {
-	key := keyOf(s, "releases[%s].objective", of.Name)
-	if good := of.Objective; good.LessThan(decimal.New(5, -1)) {
-		w.at(of.Where, key, "with %s, up to %s of the users may be %s; did you mean %s?", good, percent(x.Bad.InexactFloat64()),
-			x.limit, x.Bad)
-		return
-	}
-	unseen := func(a burnReport) bool { return a.Seen != nil && *a.Seen*x.Bad.InexactFloat64() > 1 }
-	if len(x.Alerts) > 0 && !slices.ContainsFunc(x.Alerts, func(a burnReport) bool { return !unseen(a) }) {
-		w.at(of.Where, key, "with %d expected users no alert can be seen: the noise is larger than all of them; want more "+
-			"users, longer windows, a larger epsilon or fewer buckets", s.ExpectedUsers)
-	}
-}

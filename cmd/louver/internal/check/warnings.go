@@ -194,6 +194,21 @@ func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
 	}
 }
 
+// objective warns of an objective that is probably the share of bad users instead, or that no alert can see.
+func (w *warner) objective(of config.Free, s *config.Stream, x *objectiveReport) {
+	key := keyOf(s, "releases[%s].objective", of.Name)
+	if good := of.Objective; good.LessThan(decimal.New(5, -1)) {
+		w.at(of.Where, key, "with %s, up to %s of the users may be %s; did you mean %s?", good, percent(x.Bad.InexactFloat64()),
+			x.limit, x.Bad)
+		return
+	}
+	unseen := func(a burnReport) bool { return a.Seen != nil && *a.Seen*x.Bad.InexactFloat64() > 1 }
+	if len(x.Alerts) > 0 && !slices.ContainsFunc(x.Alerts, func(a burnReport) bool { return !unseen(a) }) {
+		w.at(of.Where, key, "with %d expected users no alert can be seen: the noise is larger than all of them; want more "+
+			"users, longer windows, a larger epsilon or fewer buckets", s.ExpectedUsers)
+	}
+}
+
 // mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
 func mostAlarms(of config.Alarm, every time.Duration) float64 {
 	return of.Query.FalseAlarms.InexactFloat64() * float64(30*day) / float64(max(of.FalseAlarmsPer, every))
