@@ -24,6 +24,8 @@ func checkObjectives(s *config.Stream, releases []releaseNode) {
 		case w.Size != w.Every:
 			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as window.size, so "+
 				"that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
+		case s.Found != nil:
+			v.Refuse("the groups of this stream are found, and their sums would begin with each list; want groups that are listed")
 		case windows < config.LeastWindows:
 			v.Refuse("the longest alert looks at %s, which has %s of %s; want at least %d: window.every of %s or less",
 				span, form.Plural(int(windows), "window"), config.Duration(w.Every), config.LeastWindows,
