@@ -43,9 +43,9 @@ type shapedError struct {
 func errorOf(f forecast.Figure) shapedError { return shapedError{f.TypicalError, f.Error95} }
 
 // describeChoices compares for each histogram of a stream, or else for all quantiles that it draws if there are several.
-// It needs a shape: how wide a bucket is among the values decides.
+// It needs a shape, because how wide a bucket is among the values decides, and no more users than a shape is drawn for.
 func describeChoices(s *config.Stream, all []releaseReport, public forecast.Public) (choices []choiceReport, err error) {
-	if public.Shape == nil || public.Users == 0 {
+	if public.Shape == nil || public.Users == 0 || public.Users > forecast.MostUsers {
 		return nil, nil
 	}
 	histograms := false

@@ -44,6 +44,8 @@ days. If there may be more than three, a warning says so. An alert with more tha
     --below checkout-latency/users=500 > louver-rules.yaml
   promtool check rules louver-rules.yaml
 
+Figures from a histogram are named like others, and those of its roll-ups with the time, such as checkout-latency/p99.1h.
+
 With --behind a running total is compared with what it was a day or a week before, as long after its period began. The
 margin follows from the published errors of both, and is so wide that noise alone raises the alarm less than once in 30
 days. Prometheus has to keep its samples for that long:
