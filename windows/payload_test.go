@@ -261,6 +261,12 @@ func FuzzMerger(f *testing.F) {
 			err := m.Add(d, spec.Window)
 			m.Pass()
 			all := samples(spec.Groups, m.Sample)
+			tally := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher, Draw: exactly}, 1<<20)
+			if second := tally.Add(d, spec.Window); err != nil && second == nil && !strings.Contains(err.Error(), "policy") {
+				t.Fatalf("a tally takes what a merger refuses: %v", err)
+			}
+			for tally.Pass() {
+			}
 			if err != nil && len(all) > 0 {
 				t.Fatalf("%v, and yet %v", err, all)
 			}
