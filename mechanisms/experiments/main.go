@@ -31,6 +31,7 @@ func experiments() []experiment {
 		{"selection", "the exponential mechanism's utility bound in voting and pricing", selection},
 		{"tails", "tilt at the tails", tails},
 		{"streams", "base measures on a stream with drift, incident and night", streams},
+		{"groups", "names that nobody listed: how many are found in a week, and from how many users on", groups},
 		{"quantiles", "several quantiles, jointly and one by one", severalQuantiles},
 	}
 }
