@@ -46,9 +46,6 @@ type Found struct {
 //	}
 //	found, err := t.Found()
 //
-// Payloads may be added before the first pass too, as they come. That one can leave them out then ([Tally.First]), and
-// if there was room for all users, nothing that was added is read again but for the texts of names.
-//
 // Each user counts once for each of at most MaxGroups names of the period. Which ones depends on that user's own
 // records, the key and what is public: names that come last do so, and among equals the least keyed hash of (user,
 // start of the period, name) comes first. So adding or removing everything that one user sent changes the counts of at
@@ -94,9 +91,8 @@ const lastHash = math.MaxUint64
 
 // NewTally returns an empty tally.
 func NewTally(spec TallySpec, limit int64) *Tally {
-	t := &Tally{spec: spec, counts: newTable(), last: lastHash}
-	t.Limit(limit)
-	return t
+	empty := newTable()
+	return &Tally{spec: spec, limit: limit/2 + empty.bytes(), counts: empty, last: lastHash}
 }
 
 // Pass ends a pass and begins the next. It returns false when there is nothing more to do.
@@ -104,8 +100,8 @@ func (t *Tally) Pass() bool {
 	switch {
 	case t.err != nil || t.missing != nil:
 		return false
-	case t.readings == 0:
-		t.begin()
+	case t.notes == nil:
+		t.notes = newNotes(t.spec, 0)
 	default:
 		if t.count(); t.notes.last < lastHash {
 			t.notes = newNotes(t.spec, t.notes.last+1)
@@ -129,23 +125,6 @@ func (t *Tally) Pass() bool {
 	return true
 }
 
-// begin begins to note who counts where.
-func (t *Tally) begin() {
-	if t.notes == nil {
-		t.notes = newNotes(t.spec, 0)
-	}
-}
-
-// First reports whether this is the first pass, which does not need payloads that were added before it.
-func (t *Tally) First() bool { return t.readings == 1 }
-
-// Limit sets how many bytes the tally may take from now on. More of them make later passes wider, and the one that has
-// begun not.
-func (t *Tally) Limit(bytes int64) {
-	empty := newTable()
-	t.limit = bytes/2 + empty.bytes()
-}
-
 // Needs reports whether this pass needs the payloads of more slices.
 func (t *Tally) Needs() bool { return t.missing == nil || len(t.missing) > 0 }
 
@@ -166,7 +145,6 @@ func (t *Tally) Add(data []byte, slice Window) error {
 	case t.missing != nil:
 		t.read(p.open)
 	default:
-		t.begin()
 		t.note(p.open)
 	}
 	return nil
