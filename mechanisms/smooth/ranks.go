@@ -24,7 +24,8 @@ func NewValues(values, upTo []int64) *Values {
 	x := &Values{values: values, upTo: upTo, sums: make([]wide, 0, len(values)/blockSize+1)}
 	for from := 0; from < len(values); from += blockSize {
 		x.sums = append(x.sums, x.total)
-		block, ends := values[from:min(from+blockSize, len(values))], upTo[from:]
+		block := values[from:min(from+blockSize, len(values))]
+		ends := upTo[from:][:len(block)] // its bounds are checked once
 		before, sum := x.n, uint64(0)
 		for j, v := range block {
 			sum += uint64(v) * uint64(ends[j]-before)
