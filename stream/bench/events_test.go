@@ -114,6 +114,7 @@ type producer struct {
 	random *rand.Rand
 	groups []string
 	users  int
+	sent   int
 }
 
 func newProducer(t *testing.T, r row, b *kafkatest.Broker, topic string, users int) *producer {
@@ -127,12 +128,17 @@ func newProducer(t *testing.T, r row, b *kafkatest.Broker, topic string, users i
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return &producer{r, client, rand.New(rand.NewPCG(1, 2)), r.groupNames(), users}
+	return &producer{row: r, client: client, random: rand.New(rand.NewPCG(1, 2)), groups: r.groupNames(), users: users}
 }
 
-// send writes an event of a random user at a time.
+// send writes an event of a random user at a time. In a live row that says how many users a window has, they come in
+// turn.
 func (p *producer) send(t *testing.T, at time.Time) {
 	user := p.random.IntN(p.users)
+	if p.row.kind == live && p.row.users > 0 {
+		user = p.sent % p.users
+		p.sent++
+	}
 	e := event{fmt.Sprintf("u-%06d", user), p.groups[user%len(p.groups)], 100 + p.random.IntN(900), at}
 	record := &kgo.Record{Value: formats[or(p.row.format, "json")].write(nil, e), Timestamp: at,
 		Partition: int32(user % partitions)}

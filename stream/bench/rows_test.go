@@ -9,31 +9,63 @@ import (
 // row is one line of the table.
 type row struct {
 	name         string
-	format       string // of the events, json without
-	compression  string // none without
-	scattered    bool   // the events of a user are in all partitions
-	over         int    // windows over each event, 1 without
-	contribution string // last without
-	groups       int    // 3 without
-	streams      int    // 1 without
-	unlike       bool   // the streams differ in grace, so they share the decoding and no bags
-	idle         int    // streams beside them whose topic has no events
-	releases     int    // 2 without
-	processes    int    // 1 without
-	events       int    // in a growth table; elsewhere all rows have as many
-	users        int    // the same
+	format       string        // of the events, json without
+	compression  string        // none without
+	scattered    bool          // the events of a user are in all partitions
+	over         int           // windows over each event, 1 without
+	contribution string        // last without
+	groups       int           // 3 without
+	streams      int           // 1 without
+	unlike       bool          // the streams differ in grace, so they share the decoding and no bags
+	idle         int           // streams beside them whose topic has no events
+	releases     int           // 2 without
+	processes    int           // 1 without
+	killed       bool          // the service ends without a word
+	events       int           // in a growth table; elsewhere all rows have as many
+	users        int           // in a growth table, and of each window in a live row; elsewhere all rows have as many
+	every        time.Duration // the windows of a live row; a second without
+	windows      int           // how many they are; 60 without
+	bags         int           // LOUVER_BAG_BYTES, 32 MiB without
 	kind         kind
+}
+
+// liveRate is how many events come in a second of a live row that does not say how many users each window has.
+const liveRate = 5000
+
+// rate is how many events come in a second of a live row: each user sends one in each window.
+func (r row) rate() int {
+	if r.users == 0 {
+		return liveRate
+	}
+	return int(float64(r.users) / r.length().Seconds())
+}
+
+// length is how long a window is.
+func (r row) length() time.Duration {
+	if r.kind != live {
+		return time.Minute
+	}
+	return or(r.every, time.Second)
+}
+
+// span is how much time the windows cover, if none overlap.
+func (r row) span() time.Duration {
+	if r.kind != live {
+		return history
+	}
+	return time.Duration(or(r.windows, 60)) * r.length()
 }
 
 // kind is what a row measures.
 type kind int
 
 const (
-	backlog kind = iota // the service reads what is there
-	live                // the service publishes windows as time goes by
-	fetched             // franz-go reads what is there
-	parsed              // and fastjson parses it
-	slice               // the memory of an open slice
+	backlog   kind = iota // the service reads what is there
+	live                  // the service publishes windows as time goes by
+	restarted             // the service ends in the middle of what is there, and begins again
+	fetched               // franz-go reads what is there
+	parsed                // and fastjson parses it
+	slice                 // the memory of an open slice
 )
 
 // partitions of every input.
@@ -51,6 +83,11 @@ func rows() []row {
 		{name: "floor/franz-go/lz4", kind: fetched, compression: "lz4"},
 		{name: "floor/franz-go/zstd", kind: fetched, compression: "zstd"},
 		{name: "live/1s-windows", kind: live},
+		{name: "live/100000-users", kind: live, users: 100_000, releases: 4, every: 5 * time.Second, windows: 24},
+		{name: "live/1000000-users-1000-groups", kind: live, users: 1_000_000, groups: 1000, releases: 3,
+			every: 20 * time.Second, windows: 8, bags: 256 << 20},
+		{name: "restart/ended", kind: restarted},
+		{name: "restart/killed", kind: restarted, killed: true},
 	}
 	for _, c := range []string{"", "lz4", "zstd"} {
 		all = append(all, row{name: "keyed/" + or(c, "uncompressed"), compression: c},
@@ -87,10 +124,7 @@ func or[T comparable](v, otherwise T) T {
 
 // yaml is the streams file of a row whose events begin at a moment.
 func (r row) yaml(input, output string, from time.Time) string {
-	every, end := time.Minute, from.Add(history)
-	if r.kind == live {
-		every, end = time.Second, from.Add(liveWindows*time.Second)
-	}
+	every, end := r.length(), from.Add(r.span())
 	over := time.Duration(or(r.over, 1))
 	var b strings.Builder
 	b.WriteString("version: 1\nbudgets: [{name: all, epsilon: 1000000000000, per: 24h}]\nstreams:\n")
@@ -136,10 +170,7 @@ func (r row) released() string {
 
 // figures is how many records the output has in the end, of the streams that have events and of idle ones.
 func (r row) figures() int {
-	windows := int(history/time.Minute) + or(r.over, 1) - 1
-	if r.kind == live {
-		windows = liveWindows
-	}
+	windows := int(r.span()/r.length()) + or(r.over, 1) - 1
 	return or(r.releases, 2) * windows * or(r.groups, 3) * (or(r.streams, 1) + r.idle)
 }
 
