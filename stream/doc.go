@@ -147,7 +147,8 @@
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
 // batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct
 // value of each group. The grid and the list of groups bound it. The other is who has counted, in each walk: some 50
-// bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is.
+// bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is, with what the
+// figures of the streams have learnt.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried

@@ -65,7 +65,7 @@ type Service struct {
 	// that are being merged; more users take several passes. 0 means [DefaultBagBytes].
 	BagBytes int64
 	// Remembers is told how much memory a partition of the release stage takes beside BagBytes, for who has counted under
-	// max_windows. nil: nobody asks. It must be safe for concurrent use.
+	// max_windows and for what its figures have learnt. nil: nobody asks. It must be safe for concurrent use.
 	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is how many ledger entries there are between two checkpoints. 0 means 1000.
 	CheckpointEvery int64

@@ -3,11 +3,13 @@ package release
 import (
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
+	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
@@ -121,5 +123,21 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 	}
 	if compared < 20 || smoothed == 0 {
 		t.Errorf("only %d comparisons, %d smoothed values", compared, smoothed)
+	}
+}
+
+// What a worker says that it holds grows with the figures of its streams: a process of a thousand streams may use more
+// memory than one of a single stream before the garbage collector begins to work hard.
+func TestMemoryGrowsWithFigures(t *testing.T) {
+	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000", "ATMOST", "2").Replace(alarmed)
+	one, other := programOf(t, text), programOf(t, text)
+	other.stream.Name = "other"
+	d := newDecider(t, one, zap.NewNop())
+	figures := len(one.draws) * len(one.stream.Groups)
+	if got := d.figures(); got != figures || got == 0 {
+		t.Errorf("%d figures, want %d", got, figures)
+	}
+	if d.takes(one, other); d.figures() != 2*figures {
+		t.Errorf("%d figures of two streams, want %d", d.figures(), 2*figures)
 	}
 }

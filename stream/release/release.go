@@ -46,8 +46,8 @@ type Release struct {
 	// MergeBytes is how much memory a worker may use for the users of the window that it merges. More users take
 	// several passes.
 	MergeBytes int64
-	// Remembers is told how much memory a worker takes for who has counted, which is beside PartBytes and MergeBytes.
-	// nil: nobody asks. It is called for one partition at a time, and for several partitions at once.
+	// Remembers is told how much memory a worker takes beside PartBytes and MergeBytes, for who has counted and for what
+	// its figures have learnt. nil: nobody asks. It is called for one partition at a time, and for several partitions at once.
 	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is the least number of ledger entries between two checkpoints.
 	CheckpointEvery int64

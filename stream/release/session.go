@@ -71,6 +71,7 @@ func (w *worker) session(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
+	s.remembers(s.held())
 	for ctx.Err() == nil {
 		if err := s.parts.read(ctx); err != nil {
 			return err
@@ -81,7 +82,7 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.walks.save(ctx, s.producer); err != nil {
 			return err
 		}
-		s.remembers(s.walks.bytes())
+		s.remembers(s.held())
 		s.walks.gauge()
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
@@ -98,6 +99,9 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	return nil
 }
+
+// held is how much memory may not be dropped.
+func (s *session) held() int64 { return s.walks.bytes() + figureBytes*int64(s.figures()) }
 
 // open begins to read the parts at the offset that the last session recorded, and the caps where that left them.
 func (s *session) open(ctx context.Context) error {

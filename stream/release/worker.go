@@ -32,6 +32,18 @@ func (w *worker) remembers(bytes int64) {
 	}
 }
 
+// figureBytes is about what a figure takes: what its filter has learnt from earlier values, and the last values
+// themselves.
+const figureBytes = 16 << 10
+
+// figures is how many figures a window of each stream has that is decided here.
+func (w *worker) figures() (n int) {
+	for _, p := range w.programs {
+		n += len(p.draws) * max(1, len(p.stream.Groups))
+	}
+	return n
+}
+
 // budgets returns the names of the budgets that are decided here, each once.
 func (w *worker) budgets() []string {
 	var names []string
