@@ -35,7 +35,8 @@ func TestKindOfEveryPromise(t *testing.T) {
 	}{
 		{"the default of a median", Query{Statistic: Median}, privacy.Pure},
 		{"the default of a tail", Query{Statistic: Quantile, P: ps("0.99")}, privacy.Pure},
-		{"a tail with an adaptive prior", Query{Statistic: Quantile, P: ps("0.99"), Prior: "adaptive"}, privacy.BoundedRange},
+		{"a tail with an adaptive prior", Query{Statistic: Quantile, P: ps("0.99"), Prior: "adaptive"},
+			privacy.BoundedRange},
 		{"a median in a budget with δ", Query{Statistic: Median, ZCDP: true}, privacy.BoundedRange},
 		{"a count", Query{Statistic: Count}, privacy.Pure},
 		{"a count in a budget with δ", Query{Statistic: Count, ZCDP: true}, privacy.ZCDP},

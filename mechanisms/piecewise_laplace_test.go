@@ -67,11 +67,12 @@ func TestPiecewiseLaplacePrivacy(t *testing.T) {
 			epsilon       float64
 		}{{4, 7, 1}, {5, 5, 4}, {8, 3, 2}} {
 			g := smallGrid(t, c.points)
-			dptest.CheckPrivacy(t, "piecewise_laplace "+p, c.points, c.users, c.epsilon, 0.5, func(epsilon float64) dptest.Law {
-				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p),
-					Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*ranks)
-				return func(h []int64) []float64 { return m.rampLaw(sampleOf(g, h), 1) }
-			})
+			dptest.CheckPrivacy(t, "piecewise_laplace "+p, c.points, c.users, c.epsilon, 0.5,
+				func(epsilon float64) dptest.Law {
+					m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p),
+						Epsilon: decimal.NewFromFloat(epsilon), Grid: g}).(*ranks)
+					return func(h []int64) []float64 { return m.rampLaw(sampleOf(g, h), 1) }
+				})
 		}
 	}
 }

@@ -260,7 +260,8 @@ func TestProgressIsMadeAnew(t *testing.T) {
 		lines, log := told()
 		s = w.start(often(10), log, only(stream.Ingest, stream.Release))
 		at := topics.Place("users", topics.Partitions)
-		kafkatest.Await(t, "the ledger is read", func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(at)) })
+		kafkatest.Await(t, "the ledger is read",
+			func() bool { return s.has(t, names.Group(stream.Release), fmt.Sprint(at)) })
 		kafkatest.Await(t, "all windows are decided", func() bool { return w.records(names.Ledger()) == hours })
 		s.end(t)
 		if n := lines.FilterMessageSnippet(noneYet).Len(); n != 1 {

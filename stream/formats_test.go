@@ -39,7 +39,8 @@ func TestFormats(t *testing.T) {
 			func(e event) txn.Record {
 				return txn.Record{Value: mustJSON(t, map[string]any{"value": e.Value}),
 					Headers: []txn.Header{header("ce_specversion", "1.0"),
-						header("ce_subject", e.User), header("ce_time", e.Time.Format(time.RFC3339Nano)), header("ce_group", e.Group),
+						header("ce_subject", e.User), header("ce_time", e.Time.Format(time.RFC3339Nano)),
+						header("ce_group", e.Group),
 						header("content-type", "application/json")}}
 			}},
 		"avro": {"format: avro, schema: {text: '" + avroEvent + "'}, user: user, value: value, time: time, group: group",

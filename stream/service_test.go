@@ -209,7 +209,8 @@ func TestWindowsCloseOnTimeWithoutTraffic(t *testing.T) {
 		// What comes now is late, for whatever window.
 		w.broker.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start.Add(time.Second)},
 			event{User: "b", Value: 1, Time: start.Add(-time.Second)})...)
-		kafkatest.Await(t, "both late events are counted", func() bool { return s.count(t, "louver_events_late_total") == 2 })
+		kafkatest.Await(t, "both late events are counted",
+			func() bool { return s.count(t, "louver_events_late_total") == 2 })
 		s.end(t)
 		for _, e := range w.audit() {
 			if e.ReleasedAt.Before(e.DueAt) {

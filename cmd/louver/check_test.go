@@ -84,8 +84,9 @@ func TestCheckWarnsOfADay(t *testing.T) {
 func TestCheckOverlap(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	for window, want := range map[string][2]string{
-		"size: 24h":            {"", "2 windows, costing at most ε 0.28\n"},
-		"size: 24h, every: 1h": {"24 windows, which cost its user at most ε 3.36\n", "48 windows, costing at most ε 6.72\n"},
+		"size: 24h": {"", "2 windows, costing at most ε 0.28\n"},
+		"size: 24h, every: 1h": {"24 windows, which cost its user at most ε 3.36\n",
+			"48 windows, costing at most ε 6.72\n"},
 		"size: 20h, every: 10m": {"120 windows, which cost its user at most ε 16.8\n",
 			"264 windows, costing at most ε 36.96\n"},
 		"size: 1h, every: 5m": {"12 windows, which cost its user at most ε 1.68\n", "300 windows, costing at most ε 42\n"},

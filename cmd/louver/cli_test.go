@@ -41,7 +41,8 @@ func (o outcome) wants(t *testing.T, code int, line string) {
 
 func TestUsage(t *testing.T) {
 	commandLine(t, "").wants(t, cli.ExitUsage, "louver: no command; try louver demo, or louver help for a list")
-	commandLine(t, "", "frobnicate").wants(t, cli.ExitUsage, "louver: frobnicate is not a command; louver help lists them")
+	commandLine(t, "", "frobnicate").wants(t, cli.ExitUsage,
+		"louver: frobnicate is not a command; louver help lists them")
 	commandLine(t, "", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
 	commandLine(t, "", "help", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
 	commandLine(t, "", "version", "extra").wants(t, cli.ExitUsage, "louver: unexpected argument extra")

@@ -96,7 +96,8 @@ func promiseMark(t *testing.T, s mechanisms.Statistic, name string) string {
 	q := mechanisms.Query{Statistic: s, Mechanism: name, Epsilon: decimal.New(1, -1), Grid: grid}
 	for _, p := range mechanisms.Parameters() {
 		if p.Required && p.Takes(s) {
-			tenth := mechanisms.Setting{Numbers: []decimal.Decimal{decimal.New(1, -1)}, Buckets: &mechanisms.Bucketing{Native: true}}
+			tenth := mechanisms.Setting{Numbers: []decimal.Decimal{decimal.New(1, -1)},
+				Buckets: &mechanisms.Bucketing{Native: true}}
 			if err := p.Set(&q, tenth); err != nil {
 				t.Fatal(err)
 			}

@@ -44,8 +44,9 @@ func healthy(t *testing.T) *logs {
 	// two windows of four cost something, so its limit pays for all
 	capped := budget.Cap{Count: 2, Per: 4 * time.Minute, Era: ledgertest.Epoch.Unix()}
 	for n := range 8 {
-		e := ledgertest.Plan{Stream: "capped", Budget: "capped", Epsilon: "0.5", Limit: ledgertest.Limit("1", 4*time.Minute),
-			Cap: capped}.Entry(n)
+		e := ledgertest.Plan{Stream: "capped", Budget: "capped", Epsilon: "0.5",
+			Limit: ledgertest.Limit("1", 4*time.Minute),
+			Cap:   capped}.Entry(n)
 		add(e)
 	}
 	for n := range 3 {
@@ -167,7 +168,8 @@ func TestAuditFindsEachFault(t *testing.T) {
 			l.entries = slices.DeleteFunc(l.entries, func(e ledger.Entry) bool {
 				return e.Stream == "old" && e.WindowEnd.Equal(ledgertest.Epoch.Add(6*time.Minute))
 			})
-		}, []string{OutputUnknown, WrongSum, WronglyWithheld}, "budget_epsilon_spent is 1.5, but the entries add up to 1.3"},
+		}, []string{OutputUnknown, WrongSum, WronglyWithheld},
+			"budget_epsilon_spent is 1.5, but the entries add up to 1.3"},
 		{"a window is charged twice", func(l *logs) {
 			l.entries = append(l.entries, *l.entry("old", 5))
 		}, []string{ChargedTwice, WrongSum}, "already has an entry"},

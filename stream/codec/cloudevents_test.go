@@ -52,7 +52,8 @@ func TestCloudEvents(t *testing.T) {
 	}{
 		{"structured", cloudSpec(), structuredEvent, headers{"content-type": "application/cloudevents+json; charset=UTF-8"},
 			usual},
-		{"its media type in capitals", cloudSpec(), structuredEvent, headers{"content-type": "Application/CloudEvents+JSON"},
+		{"its media type in capitals", cloudSpec(), structuredEvent,
+			headers{"content-type": "Application/CloudEvents+JSON"},
 			usual},
 		{"structured without a content type", cloudSpec(), structuredEvent, headers{}, usual},
 		{"structured without headers", cloudSpec(), structuredEvent, nil, usual},
@@ -69,7 +70,8 @@ func TestCloudEvents(t *testing.T) {
 			event{"42", 0, at, 123}},
 		{"attributes alone, of any data", attributes, "\x00\x01",
 			binaryHeaders(headers{"ce_size": "12.3", "content-type": "image/png"}), event{"k", 0, at, 123}},
-		{"attributes alone, without data", attributes, "", binaryHeaders(headers{"ce_size": "12.3"}), event{"k", 0, at, 123}},
+		{"attributes alone, without data", attributes, "", binaryHeaders(headers{"ce_size": "12.3"}),
+			event{"k", 0, at, 123}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var e codec.Event

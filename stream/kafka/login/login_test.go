@@ -49,7 +49,8 @@ func (s *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, `{"error":"invalid_client","error_description":"unknown client"}`)
 	default:
 		s.given++
-		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("token-%d", s.given), "token_type": "Bearer",
+		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": fmt.Sprintf("token-%d", s.given),
+			"token_type": "Bearer",
 			"expires_in": s.lasting.Seconds()})
 	}
 }

@@ -148,7 +148,8 @@ func TestWatchSince(t *testing.T) {
 	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	b.CreateTopic(t, "checkout.private", 3, nil)
 	first := watched(t)[0]
-	later := strings.NewReplacer("08:00:00Z", "08:15:00Z", "08:15:00Z", "08:30:00Z", "08:15:30Z", "08:30:30Z").Replace(first)
+	later := strings.NewReplacer("08:00:00Z", "08:15:00Z", "08:15:00Z", "08:30:00Z", "08:15:30Z",
+		"08:30:30Z").Replace(first)
 	old := strings.ReplaceAll(first, "2026-11-20T", "1926-11-20T")
 	users := func(of string) string { return strings.ReplaceAll(of, "p50", "users") }
 	b.Produce(t, "checkout.private", 2, kafkatest.Values(old, users(first), users(later))...)

@@ -29,7 +29,8 @@ func TestFiguresInOrder(t *testing.T) {
 	for i := range 3 {
 		for _, g := range s.Groups {
 			for _, name := range namesOf(s) {
-				f := outputs.Record{Stream: s.Name, Group: g, Release: name, WindowEnd: start.Add(time.Duration(i) * time.Minute)}
+				f := outputs.Record{Stream: s.Name, Group: g, Release: name,
+					WindowEnd: start.Add(time.Duration(i) * time.Minute)}
 				all, want = append(all, shownFigure{Record: f}), append(want, fmt.Sprint(i, f.Key()))
 			}
 		}
