@@ -146,7 +146,7 @@ func unreachable(err error) string {
 }
 
 // Reader returns a reader of committed records for a command that prints what there is. It gives up on a partition that
-// cannot be read for half a minute, as one without a leader.
+// cannot be read for half a minute, such as one without a leader.
 func Reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
 	return readerWith(conn, nil, episode.New(log).Retrying, fetch.Options{Patience: patience})
 }
