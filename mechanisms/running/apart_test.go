@@ -6,6 +6,19 @@ import (
 	"testing"
 )
 
+// TestCumulants: near 0 the cumulant of noise is half its variance times λ², here of each level's estimates.
+func TestCumulants(t *testing.T) {
+	for _, leaves := range []int64{24, 96, 1440, 10_000} {
+		p := newTree(t, leaves, "0.5", 2)
+		for l, level := range p.levels {
+			lambda := 1e-3 / math.Sqrt(level.variance)
+			if got := 2 * p.cumulant(l, lambda) / (lambda * lambda); math.Abs(got/level.variance-1) > 1e-3 {
+				t.Errorf("%d leaves, level %d: the cumulant is that of a variance of %v, want %v", leaves, l, got, level.variance)
+			}
+		}
+	}
+}
+
 // TestApart compares the bound with how often the totals of two periods are so far apart, in 60,000 pairs with noise of
 // the exact law. With n pairs and a probability of at most b, more than n·b + 6·√(n·b) + 12 are seen with a probability
 // below 10^−6 (Bernstein). The bound is not idle: it is no hundred times what is seen. One of half the noise is passed.
