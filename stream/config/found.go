@@ -5,10 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -53,12 +51,10 @@ type Discovery struct {
 	// Every is the length of a period. Periods end at multiples of it since 1970, and the first one begins with the
 	// stream.
 	Every time.Duration
-	// Epsilon and Delta are those of one name.
-	Epsilon, Delta decimal.Decimal
+	// Mechanism makes the draw for a name.
+	Mechanism *mechanisms.TruncatedGeometric
 	// MaxGroups is for how many names of a period one user counts, at least 1.
 	MaxGroups int64
-	// AtLeast is how many users a name must have to be found, at least 1.
-	AtLeast int64
 	// AtMost is how many periods end in any period of the budget.
 	AtMost int64
 	// Where says where the discovery is defined, as "file:line".
@@ -68,16 +64,16 @@ type Discovery struct {
 // Price returns what a discovery costs one user.
 //
 // Privacy: given what was published before, adding or removing a user changes the counts of at most MaxGroups names,
-// each by one, and each name's outcome is (Epsilon, Delta)-DP (mechanisms.Discovery). So these charges are those of
-// MaxGroups draws.
+// each by one, and each name's outcome is (ε, δ)-DP. So these charges are those of MaxGroups draws.
 func (d *Discovery) Price() []budget.Item {
-	return []budget.Item{{Promise: privacy.NewApproximate(d.Epsilon, d.Delta), Times: d.MaxGroups}}
+	return []budget.Item{{Promise: d.Mechanism.Promise(), Times: d.MaxGroups}}
 }
 
 // Series describes the records of a discovery, with the ε and δ of one name.
 func (d *Discovery) Series() record.Series {
-	return record.Series{Name: d.Name, Statistic: record.StatisticGroups,
-		Mechanism: record.MechanismGroups, Unit: "users", Epsilon: d.Epsilon, Delta: d.Delta}
+	p := d.Mechanism.Promise()
+	return record.Series{Name: d.Name, Statistic: record.StatisticGroups, Mechanism: d.Mechanism.Name(), Unit: "users",
+		Epsilon: p.Epsilon, Delta: p.Delta}
 }
 
 // Discoveries are the stream's own; none if its groups are listed.
@@ -87,3 +83,6 @@ func (s *Stream) Discoveries() []Discovery {
 	}
 	return s.Found.Rows
 }
+
+// Source names what the names come from. Names from another source are not those of the list.
+func (s *Stream) Source() string { return s.Input.Topic + " " + s.Input.Group }

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
@@ -35,11 +36,14 @@ func newVisits(t testing.TB, most int64, first time.Time) *visits {
 	v := &visits{world: newWorld(t, 256<<20), streams: parsed(t, services(1, visitsLimit)), lists: ledger.NewLists(),
 		first: first, noise: rand.New(rand.NewPCG(1, 2)), rules: ledger.Rules{Source: "in path", Keep: 3 * 3600, Max: most,
 			Other: "(other)", Always: []string{"/"}}}
+	drawing, err := mechanisms.NewTruncatedGeometric(ledgertest.Dec("0.5"), ledgertest.Dec("0.00000001"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := v.streams[0]
 	s.Name, s.Groups, s.Window.Size, s.Window.Every = "pages", nil, 15*time.Minute, 15*time.Minute
 	s.Found = &config.Found{Keep: 3 * time.Hour, Max: most, Other: "(other)", Always: []string{"/"},
-		Rows: []config.Discovery{{Name: "hourly", Every: time.Hour, Epsilon: ledgertest.Dec("0.5"),
-			Delta: ledgertest.Dec("0.00000001"), MaxGroups: 2, AtLeast: 1, AtMost: 25}}}
+		Rows: []config.Discovery{{Name: "hourly", Every: time.Hour, Mechanism: drawing, MaxGroups: 2, AtMost: 25}}}
 	return v
 }
 

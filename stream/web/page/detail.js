@@ -376,7 +376,7 @@ export class Detail {
   }
 }
 
-/** Whether a stream has a group, or had one that was found. */
+/** Whether a stream has or had a group. */
 const has = (stream, group) => stream.groups.includes(group) || (stream.known?.has(group) ?? false);
 
 /** Fills a bar with links; [text, address, whether it is the one shown]. */

@@ -99,8 +99,8 @@ async function load() {
   update();
 }
 
-let found = null; // what streams need whose groups are found: loaded with the first of them
-/** Asks for all groups, or for those that have a card. */
+let found = null; // what found groups need, once there are some
+/** Asks for groups that have a card. */
 const each = (query, f) => found ? found.each(app.streams, query, f) : f(query);
 
 async function loadStreams() {

@@ -47,6 +47,8 @@ type streamReport struct {
 	Watches      []watchReport   `json:"watches,omitempty"`
 	OnChange     []changeReport  `json:"on_change,omitempty"`
 	Totals       []totalReport   `json:"totals,omitempty"`
+	Discoveries  []foundReport   `json:"discoveries,omitempty"`
+	Series       int             `json:"series,omitempty"` // at most, of a stream whose groups are found
 	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
 	Backlog      *backlogReport  `json:"backlog"`
 
@@ -106,6 +108,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		}
 		x.OnChange = append(x.OnChange, described)
 	}
+	x.describeFound(s)
 	for i := range s.Totals {
 		x.Totals = append(x.Totals, describeTotal(s, &s.Totals[i], public.Users))
 	}
@@ -138,6 +141,7 @@ func (s *streamReport) describeDay(of *config.Stream, pays cost.Payer, now time.
 func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	s.printWindows(w)
 	s.printLosses(w)
+	s.printFound(w)
 	s.Backlog.print(w)
 	if len(s.Releases) > 0 {
 		head, rows := tableOf(s.Releases, s.Unit, s.MaxGroups > 1, s.Shape != "", s.Users > 0)

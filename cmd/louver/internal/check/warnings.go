@@ -59,6 +59,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		for j := range s.Totals {
 			w.total(s, &s.Totals[j], now)
 		}
+		w.found(s, x)
 		w.window(s, x)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)

@@ -1,0 +1,114 @@
+package check
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+)
+
+const foundFile = `version: 1
+streams:
+  - name: page-load
+    input: {topic: in, user: u, value: ms, group: path}
+    unit: ms
+    groups: [eu]
+    bounds: {lower: 0, upper: 60000, step: 1}
+    expected_users: 2000
+    window: {size: 15m, grace: 10s}
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.02}
+      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.02}
+      - {name: users, statistic: count, epsilon: 0.02}
+    output: {topic: out}
+    budget: {epsilon: 24, delta: 0.000001, per: 24h}
+`
+
+// discovering is a file with a stream whose groups are found.
+func discovering(t *testing.T, most int64, rows ...config.Discovery) *config.File {
+	t.Helper()
+	file, err := parse.File("s.yaml", []byte(foundFile), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Streams[0].Groups = nil
+	file.Streams[0].Found = &config.Found{Keep: 7 * 24 * time.Hour, Max: most, Other: "(other)", Always: []string{"/", "/login"},
+		Rows: rows}
+	return file
+}
+
+func row(t *testing.T, name string, every time.Duration, epsilon, delta string, most, atLeast int64) config.Discovery {
+	t.Helper()
+	m, err := mechanisms.NewTruncatedGeometric(decimal.RequireFromString(epsilon), decimal.RequireFromString(delta), atLeast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Discovery{Name: name, Every: every, Mechanism: m, MaxGroups: most, AtMost: int64(24 * time.Hour / every),
+		Where: "s.yaml:6"}
+}
+
+func described(t *testing.T, file *config.File) (findings, string) {
+	t.Helper()
+	found, err := find(file, &forecastFlags{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := found.Streams[0].print(&b, 120); err != nil {
+		t.Fatal(err)
+	}
+	return found, b.String()
+}
+
+// The figures are those of the design.
+func TestCheckOfDiscoveries(t *testing.T) {
+	_, said := described(t, discovering(t, 1000, row(t, "daily", 24*time.Hour, "0.5", "0.00000001", 1, 10),
+		row(t, "hourly", time.Hour, "0.02", "0.0000000001", 4, 1)))
+	for _, want := range []string{
+		"one user counts in 1 of 1003 groups",
+		"groups are discovered\n    daily: ε 0.5, δ 0.00000001 in each 24h: a group needs 45 users who count to be found with 50 %, " +
+			"50 with 95 %; fewer than 10 never suffice\n      of a million names with 10 users each, 0.00615 are published\n" +
+			"      a user counts for 1 name in each 24h. Whoever has 8 that are not listed yet counts for each of them with 1/8\n",
+		"    hourly: ε 0.02, δ 0.0000000001 in each 1h: a group needs 923 users who count to be found with 50 %, 1038 with 95 %\n",
+		"counts for 4 names in each 1h. Whoever has 8 that are not listed yet counts for each of them with 1/2\n",
+		"figures for at most 1003 groups: 3009 series. Parts, which are personal, are kept for 24h\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is missing in\n%s", want, said)
+		}
+	}
+}
+
+func TestWarningsOfDiscoveries(t *testing.T) {
+	file := discovering(t, 4000, row(t, "daily", 24*time.Hour, "0.5", "0.001", 1, 1),
+		row(t, "often", 15*time.Minute, "0.001", "0.0000000001", 1, 1))
+	found, _ := described(t, file)
+	var b strings.Builder
+	for _, m := range warnings(file, found, time.Now()) {
+		b.WriteString(m.Error() + "\n")
+	}
+	for _, want := range []string{
+		"groups.discover[daily].delta: δ 0.001 lets a name that one user sent be found with that probability; want at most 0.00001",
+		"groups.discover[often].epsilon: a group needs 15426 users to be found with 50 %, and there are at most 2000 in 15m, by expected_users",
+		"groups.discover[often].every: every 15m costs one user who is always there 96 times ε 0.001 a day; want 1h or more",
+		"groups.max: up to 12009 series: 4003 groups with 3 figures each; want at most 10000",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	sound := discovering(t, 1000, row(t, "daily", 24*time.Hour, "0.5", "0.00000001", 1, 1))
+	found, _ = described(t, sound)
+	for _, m := range warnings(sound, found, time.Now()) {
+		if strings.Contains(m.Error(), "groups.") {
+			t.Errorf("%s", m.Error())
+		}
+	}
+}
