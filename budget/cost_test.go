@@ -23,6 +23,12 @@ func zcdp(epsilon, rho string, times int64) Item {
 	return Item{privacy.Promise{Kind: privacy.ZCDP, Epsilon: dec(epsilon), Rho: dec(rho)}, times}
 }
 
+// withoutRho is a cost as earlier releases wrote it.
+func withoutRho(i Item) Item {
+	i.Rho = decimal.Decimal{}
+	return i
+}
+
 func approximate(epsilon, delta string, times int64) Item {
 	return Item{privacy.NewApproximate(dec(epsilon), dec(delta)), times}
 }
@@ -108,14 +114,16 @@ func TestComposeTakesTheLeastValidBound(t *testing.T) {
 		{"many of a small ρ: by ρ", delta,
 			[]Item{{privacy.Promise{Kind: privacy.Pure, Epsilon: dec("0.1"), Rho: dec("0.0005")}, 14400}},
 			byRho("7.2"), "0.000001", false},
-		{"approximations add their ε", delta, []Item{approximate("1", "0.000000025", 4), pure("0.1", 1440)},
-			tenth.Mul(dec("1440")).Add(dec("4")).Add(f.conversion), "0.000001", false},
+		{"approximations are priced like pure costs", delta, []Item{approximate("1", "0.000000025", 4), pure("0.1", 1440)},
+			tenth.Mul(dec("1440")).Add(f.response(dec("1")).Mul(dec("4"))).Add(f.conversion), "0.000001", false},
+		{"those of earlier releases add their ε", delta, []Item{withoutRho(approximate("1", "0.000000025", 4)),
+			pure("0.1", 1440)}, tenth.Mul(dec("1440")).Add(dec("4")).Add(f.conversion), "0.000001", false},
 		{"few approximations: the plain sums", delta, []Item{approximate("1", "0.000000025", 3)}, dec("3"), "0.000000075",
 			false},
 		{"approximations of more than a tenth: what δ they need", delta, []Item{approximate("1", "0.000000025", 5)}, dec("5"),
 			"0.00000125", false},
 		{"the same beside zCDP", delta, []Item{approximate("1", "0.000000025", 5), zcdp("1", "0.5", 1)},
-			byRho("0.5").Add(dec("5")), "0.00000125", false},
+			byRho("0.5").Add(f.response(dec("1")).Mul(dec("5"))), "0.00000125", false},
 		{"one large pure release beside a small zCDP", delta, []Item{pure("10", 1), zcdp("0.01", "0.00005", 1)},
 			byRho("0.00005").Add(f.response(dec("10"))), "0.000001", false},
 		{"zCDP", delta, []Item{zcdp("0.1", "0.005", 1440)}, byRho("7.2"), "0.000001", false},

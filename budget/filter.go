@@ -31,21 +31,29 @@ import (
 //
 //	ln((sinh(αε) − sinh((α−1)ε)) / sinh(ε)) / (α − 1).
 //
-// Both hold for a pure cost, which has a ρ as well, and the smaller counts. An approximate cost is priced ε.
+// Both hold for a pure cost, which has a ρ as well, and the smaller counts. An approximate cost is priced like a pure one
+// of its ε: what it adds beside that is in its δ. Without a ρ, as earlier releases wrote it, it is priced ε.
 //
 // # Proof
 //
 // Somebody sees all draws, chooses each next cost by them, and stops at will, but all that is charged is always within
 // the limit. P and Q are the laws of everything drawn, for two neighbouring inputs. To show: Σ (P − e^ε·Q)⁺ ≤ δ.
 //
-// The δ of approximate costs. In a draw with the laws p and q, given what was drawn before, let g = min(p, e^εᵢ·q) for
-// an approximate cost (εᵢ, δᵢ), and g = p for any other. g is less than p by at most δᵢ in all. Let G be the product of
-// the g. On every path the δᵢ add up to at most δ/10, so ΣP − ΣG ≤ δ/10. What remains to show is Σ (G − e^ε·Q)⁺ ≤
-// 9δ/10.
+// The δ of approximate costs. Take a draw with the laws p and q, given what was drawn before. For an approximate cost
+// (εᵢ, δᵢ) both are made by one and the same random step from those of a randomised response that tells its input with
+// probability δᵢ (Kairouz, Oh & Viswanath 2015):
+//
+//	r = (δᵢ, (1−δᵢ)·e^εᵢ/(1+e^εᵢ), (1−δᵢ)/(1+e^εᵢ), 0) and the same in reverse.
+//
+// Let g be what this step makes of r without its first outcome. It is less than p by δᵢ in all. For any other cost let
+// g = p. Let G be the product of the g. On every path the δᵢ add up to at most δ/10, so ΣP − ΣG ≤ δ/10. What remains to
+// show is Σ (G − e^ε·Q)⁺ ≤ 9δ/10.
 //
 // Where (1) holds at the end. Sums only grow, so (1) held all the way, and these paths are also paths of the process
-// that stops before (1) would fail. In each of its draws the sum of g^α·q^(1−α) is at most e^((α−1)τ): for an
-// approximate cost, because g ≤ e^εᵢ·q. From the last draw to the first, this gives
+// that stops before (1) would fail. In each of its draws the sum of g^α·q^(1−α) is at most e^((α−1)τ). For an
+// approximate cost it is so for what is left of r: there it is 1−δᵢ times that of randomised response. A random step
+// makes it no greater, since x^α·y^(1−α) is convex and homogeneous, nor do further parts of q. From the last draw to the
+// first, this gives
 //
 //	Σ G^α·Q^(1−α) ≤ e^((α−1)(ε−c)),
 //
@@ -57,7 +65,7 @@ import (
 //
 //	c = (ln(1/(9δ/10)) + (α−1)·ln(1 − 1/α) − ln α) / (α − 1).
 //
-// Where only (2) holds at the end. There G ≤ e^Σε·Q ≤ e^ε·Q, which adds nothing. ∎
+// Where only (2) holds at the end. There g ≤ e^εᵢ·q in each draw, so G ≤ e^Σε·Q ≤ e^ε·Q, which adds nothing. ∎
 //
 // A charge that is held answers many times, between other draws. Every such filter of a fixed order holds for those as
 // well (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the
@@ -65,7 +73,8 @@ import (
 //
 // The limit itself is taken as given. Somebody who edits it by what was published chooses α by it.
 //
-// Sources: Feldman & Zrnic 2021 (Rényi filters of one order); Canonne, Kamath & Steinke 2020, Proposition 12 (c); Bun &
+// Sources: Feldman & Zrnic 2021 (Rényi filters of one order); Kairouz, Oh & Viswanath 2015, The Composition Theorem for
+// Differential Privacy (what approximate costs are made of); Canonne, Kamath & Steinke 2020, Proposition 12 (c); Bun &
 // Steinke 2016 (zCDP); Haney et al. 2023, Concurrent Composition for Interactive Differential Privacy with Adaptive
 // Privacy-Loss Parameters.
 type filter struct {
@@ -109,10 +118,8 @@ func filterFor(delta decimal.Decimal, items []Item) filter {
 		for _, i := range items {
 			one, epsilon := alpha*i.Rho.InexactFloat64(), i.Epsilon.InexactFloat64()
 			switch i.Kind {
-			case privacy.Pure:
+			case privacy.Pure, privacy.Approximate:
 				one = min(one, divergence(epsilon, alpha-1))
-			case privacy.Approximate:
-				one = epsilon
 			}
 			c += one * float64(i.Times)
 		}
@@ -175,10 +182,10 @@ func (f filter) price(p privacy.Promise) decimal.Decimal {
 		return decimal.Decimal{}
 	}
 	byRho := p.Rho.Add(p.Rho.Mul(f.above)) // αρ
-	switch p.Kind {
-	case privacy.ZCDP:
+	switch {
+	case p.Kind == privacy.ZCDP:
 		return byRho
-	case privacy.Approximate:
+	case p.Kind == privacy.Approximate && p.Rho.IsZero():
 		return p.Epsilon
 	default:
 		return decimal.Min(byRho, f.response(p.Epsilon))

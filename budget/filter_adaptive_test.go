@@ -3,6 +3,7 @@ package budget
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -27,6 +28,14 @@ func response(epsilon string) drawn {
 func reveals(delta string) drawn {
 	d := dec(delta).InexactFloat64()
 	return drawn{approximate("0.000001", delta, 1), []float64{d, 0, 1 - d}, []float64{0, d, 1 - d}}
+}
+
+// told is the worst (ε, δ)-DP mechanism: it says with probability δ which input it has, and otherwise answers as
+// randomised response does.
+func told(epsilon, delta string) drawn {
+	d, r := dec(delta).InexactFloat64(), response(epsilon)
+	yes, no := (1-d)*r.p[0], (1-d)*r.p[1]
+	return drawn{approximate(epsilon, delta, 1), []float64{d, yes, no, 0}, []float64{0, no, yes, d}}
 }
 
 // rare has an outcome of probability p that is as much likelier under one input as a ρ of at most the given one allows.
@@ -158,6 +167,14 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 			{"pure costs alone", []drawn{response(tenth), response(half)}, nil, 0},
 			{"pure costs beside", []drawn{response(tenth), response(half), rare(p, room(0.9*delta)/2), reveals(part("0.05"))},
 				nil, 0},
+			{"approximate costs alone", []drawn{told(tenth, part("0.02")), told(half, part("0.04"))}, nil, 0},
+			{"approximate costs beside", []drawn{told(fifth, part("0.03")), response(tenth), rare(p, room(0.9*delta)/2)}, nil,
+				0},
+			{"wrong: approximate costs have no price but their δ",
+				[]drawn{told(half, part("0.02")), rare(p, room(0.9*delta)/2)}, func(items []Item) bool {
+					free := slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind == privacy.Approximate })
+					return NewAccount(l).Fits(Charge{Items: free}) && f.sumOf(items).delta.InexactFloat64() <= delta/10
+				}, 1.5},
 			{"wrong: all of δ converts", []drawn{rare(p, room(delta)), reveals(part("0.1"))},
 				under(func(approximate float64) float64 {
 					if approximate > delta/10*(1+1e-9) {

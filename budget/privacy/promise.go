@@ -20,7 +20,7 @@ const (
 	BoundedRange
 	// ZCDP is ρ-zCDP without any pure ε.
 	ZCDP
-	// Approximate is (ε, δ)-DP with δ > 0. It has no ρ.
+	// Approximate is (ε, δ)-DP with δ > 0: beside what δ allows, it is like a Pure mechanism of that ε.
 	Approximate
 )
 
@@ -61,7 +61,8 @@ type Promise struct {
 	Epsilon decimal.Decimal `json:"epsilon"`
 	// Delta is the δ of an Approximate promise, in (0, 1); 0 for every other kind.
 	Delta decimal.Decimal `json:"delta,omitzero"`
-	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² if there is a pure ε. It is 0 for an Approximate promise.
+	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² if there is a pure ε. In an Approximate promise it is that of the
+	// pure ε, or 0 in entries of earlier releases, which add up by ε alone.
 	Rho decimal.Decimal `json:"rho,omitzero"`
 }
 
@@ -88,9 +89,10 @@ func NewZCDP(epsilon decimal.Decimal) Promise {
 	return Promise{Kind: ZCDP, Epsilon: epsilon, Rho: halfSquare(epsilon)}
 }
 
-// NewApproximate is the promise of an (ε, δ)-DP mechanism.
+// NewApproximate is the promise of an (ε, δ)-DP mechanism. It is δ-approximately ρ-zCDP with the ρ of an ε-DP one (Bun &
+// Steinke 2016, section 8).
 func NewApproximate(epsilon, delta decimal.Decimal) Promise {
-	return Promise{Kind: Approximate, Epsilon: epsilon, Delta: delta}
+	return Promise{Kind: Approximate, Epsilon: epsilon, Delta: delta, Rho: NewPure(epsilon).Rho}
 }
 
 // mostDigits bounds the accepted digits and decimal exponents. No sensible number comes near it. Sums of numbers such
@@ -122,8 +124,8 @@ func (p Promise) Check() error {
 		return fmt.Errorf("delta %s of an approximate cost; want more than 0 and less than 1", p.Delta)
 	case p.Kind != Approximate && !p.Delta.IsZero():
 		return fmt.Errorf("delta %s of a %s cost; want 0", p.Delta, p.Kind)
-	case p.Kind == Approximate && !p.Rho.IsZero():
-		return fmt.Errorf("rho %s of an approximate cost; want 0", p.Rho)
+	case p.Kind == Approximate && !p.Rho.IsZero() && !p.Rho.Equal(NewPure(p.Epsilon).Rho):
+		return fmt.Errorf("rho %s of an approximate cost; want %s, or 0", p.Rho, NewPure(p.Epsilon).Rho)
 	case p.Kind == ZCDP && p.Rho.Sign() <= 0:
 		return fmt.Errorf("rho %s of a zcdp cost; want more than 0", p.Rho)
 	case (p.Kind == Pure || p.Kind == BoundedRange) && (p.Rho.Sign() <= 0 || p.Rho.Cmp(halfSquare(p.Epsilon)) > 0):
