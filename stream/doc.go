@@ -81,6 +81,11 @@
 // draws are noisy sums of finished stretches, which stand in the entries, and totals follow from them
 // (mechanisms/running).
 //
+// The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period, which
+// names many users share. What it finds is in an entry of its own, with its charge, and the list of a window follows
+// from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger leaves out
+// those that are not listed (release/discovery.go).
+//
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
 // [control.Load] decides which budget may pay for a stream. If a stream changes its budget, or a second budget begins

@@ -202,7 +202,7 @@ func (w *world) published() []outputs.Record {
 		if err != nil || !ok {
 			return fmt.Errorf("a foreign record in the output: %w", err)
 		}
-		if string(m.Key) != r.Key() {
+		if key := string(m.Key); key != r.Key() && key != record.FoundKey(r.Stream, r.Group, r.Release) {
 			return fmt.Errorf("key %s of record %s", m.Key, r.ID)
 		}
 		all = append(all, r)

@@ -24,6 +24,7 @@ type Audit struct {
 	priors      *priors
 	rollups     *rollups
 	periods     *periods
+	lists       *lists
 }
 
 // New begins an audit.
@@ -32,7 +33,7 @@ func New() *Audit {
 	return &Audit{
 		found: found, outputs: newOutputs(found), decisions: newDecisions(found),
 		checkpoints: newCheckpoints(found), priors: newPriors(found), rollups: newRollups(found),
-		periods: newPeriods(found),
+		periods: newPeriods(found), lists: newLists(found),
 	}
 }
 
@@ -46,11 +47,15 @@ func (a *Audit) Begin(folds []*ledger.Fold) {
 	for _, f := range folds {
 		parts = append(parts, f.Books)
 		a.rollups.begin(f)
+		a.lists.begin(f)
 	}
 	a.decisions.books = ledger.Join(parts)
 	for _, name := range a.decisions.books.Streams() {
 		latest, _ := a.decisions.books.Latest(name)
 		a.outputs.since[name] = latest.WindowEnd
+		for row, end := range a.decisions.books.Rows(name) {
+			a.outputs.since[name+"/"+row] = end
+		}
 	}
 }
 
@@ -80,6 +85,7 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 		a.found.fault(FigureDiffers, at, "%s: %s", e.Name(), unlike)
 	}
 	a.rollups.compare(at, e)
+	a.lists.compare(at, e)
 	a.outputs.expect(e, records)
 	a.checkpoints.prove(at, e, value)
 	if a.Learner != nil {

@@ -38,6 +38,8 @@ const (
 
 	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
 
+	ListDiffers = "list_differs" // the groups of a window, or the names that joined or left, do not follow from what was found
+
 	RollupDiffers = "rollup_differs" // a roll-up is not the sum of the windows before it
 	FigureDiffers = "figure_differs" // a figure does not follow from the numbers of the histogram that it is computed from
 )

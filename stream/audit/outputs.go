@@ -17,7 +17,8 @@ type outputs struct {
 	expected map[digest]*promise
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
-	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there.
+	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there; and that of the
+	// last period of each discovery, as "stream/discovery".
 	since map[string]time.Time
 }
 
@@ -73,16 +74,22 @@ func (o *outputs) expect(e ledger.Entry, records []record.Record) {
 // add takes a record of an output topic.
 func (o *outputs) add(at Position, key, value []byte) {
 	var says struct {
-		Schema string    `json:"schema"`
-		ID     string    `json:"id"`
-		Stream string    `json:"stream"`
-		End    time.Time `json:"window_end"`
+		Schema    string    `json:"schema"`
+		ID        string    `json:"id"`
+		Stream    string    `json:"stream"`
+		Release   string    `json:"release"`
+		Statistic string    `json:"statistic"`
+		End       time.Time `json:"window_end"`
 	}
 	if err := json.Unmarshal(value, &says); err != nil || says.Schema != record.Schema || says.ID == "" {
 		o.found.fault(OutputUnreadable, at, "want JSON of schema %s with an id", record.Schema)
 		return
 	}
-	if last, ok := o.since[says.Stream]; ok && !says.End.After(last) {
+	of := says.Stream
+	if says.Statistic == record.StatisticGroups {
+		of += "/" + says.Release
+	}
+	if last, ok := o.since[of]; ok && !says.End.After(last) {
 		o.found.Earlier++
 		return
 	}

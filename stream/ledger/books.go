@@ -98,7 +98,7 @@ func (b *Books) Add(e Entry) error {
 		d.ends = slices.Insert(d.ends, at, charge.End)
 	}
 	e.Groups, e.Steps, e.Ended, e.Periods, e.Rollups, e.List = nil, nil, nil, nil, nil, nil
-	if e.Discovery != nil && s.latest.Stream == "" {
+	if e.Row != "" && s.latest.Stream == "" {
 		s.latest = e // until there is a window
 		s.latest.Price, s.latest.Releases, s.latest.Discovery, s.latest.Reason = nil, nil, nil, ""
 	}
@@ -219,6 +219,19 @@ func (b *Books) LastOf(stream string, epoch uint32, of string) (time.Time, bool)
 		return time.Time{}, false
 	}
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
+}
+
+// Rows returns the end of the last period of each discovery of a stream.
+func (b *Books) Rows(stream string) map[string]time.Time {
+	ends := map[string]time.Time{}
+	if s := b.streams[stream]; s != nil {
+		for at, d := range s.rows {
+			if last := time.Unix(0, d.ends[len(d.ends)-1]).UTC(); at.name != "" && last.After(ends[at.name]) {
+				ends[at.name] = last
+			}
+		}
+	}
+	return ends
 }
 
 // Streams returns the names of the streams with entries, sorted.

@@ -42,6 +42,9 @@ func (e Entry) checkDiscovery() error {
 		return errors.New("a discovery with steps, roll-ups or a prior; want none")
 	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Row:
 		return fmt.Errorf("a discovery of %q by %q", e.Releases[0].Name, e.Releases[0].Statistic)
+	case e.Price[0].Times != d.MaxGroups || !e.Price[0].Epsilon.Equal(e.Releases[0].Epsilon) ||
+		!e.Price[0].Delta.Equal(e.Releases[0].Delta):
+		return fmt.Errorf("a discovery whose price is not that of max_groups, %d, of its draws", d.MaxGroups)
 	case d.Threshold < 1 || d.MaxGroups < 1 || d.Error95 < 0 || d.Listed < 0:
 		return fmt.Errorf("a discovery with threshold %d and max_groups %d; want at least 1", d.Threshold, d.MaxGroups)
 	case (e.Reason == "") != (d.Found != nil):

@@ -11,6 +11,8 @@
 //   - past.go and lately.go: what streams published lately, as far as later draws may learn from it.
 //   - histogram.go: the figures that are computed from histograms. rollup.go: histograms of longer periods, and
 //     sums.go: what is added up for them. period.go: those periods that are local days.
+//   - list.go: the [Lists] of names that discoveries found, list_stored.go: as checkpoints have them. discovery.go: the
+//     entry of a discovery.
 //   - fold.go: the [Fold] of a partition's entries to all this. checkpoint.go and checkpoint_watches.go: the fold as it
 //     is written down. resume.go: how a reader goes on from there. join.go: the books of all partitions together.
 //   - report.go and report_watches.go: the [Report] of what was spent. published.go: the same for those who see only

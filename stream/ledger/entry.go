@@ -157,6 +157,15 @@ func (e *Entry) WithholdBelow(count string, minimum int64) {
 	}
 }
 
+// GroupNames lists the names of the groups, in order.
+func (e Entry) GroupNames() []string {
+	names := make([]string, len(e.Groups))
+	for i, g := range e.Groups {
+		names[i] = g.Name
+	}
+	return names
+}
+
 // group returns the place of a group.
 func (e Entry) group(name string) int {
 	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })

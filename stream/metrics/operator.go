@@ -34,10 +34,13 @@ type Operator struct {
 	TotalUsers     *prometheus.GaugeVec   // stream, release
 	PartBytes      *prometheus.CounterVec // stream
 	MergePasses    *prometheus.CounterVec // stream
-	Overdue        *prometheus.GaugeVec   // stream
-	Wait           *prometheus.GaugeVec   // stream
-	Blocked        *prometheus.GaugeVec   // topic
-	ConfigInfo     *prometheus.GaugeVec   // stream, fingerprint, epoch
+	// GroupNames and DiscoveryReadings are of the last period of a discovery.
+	GroupNames        *prometheus.GaugeVec // stream, row
+	DiscoveryReadings *prometheus.GaugeVec // stream, row
+	Overdue           *prometheus.GaugeVec // stream
+	Wait              *prometheus.GaugeVec // stream
+	Blocked           *prometheus.GaugeVec // topic
+	ConfigInfo        *prometheus.GaugeVec // stream, fingerprint, epoch
 }
 
 // Stream tells New the label values of a stream, so that all its series exist at 0 from the start.
@@ -120,6 +123,11 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		MergePasses: counter("louver_merge_passes_total",
 			"Passes over the parts of windows. More than one a window: its users do not fit into LOUVER_BAG_BYTES at once.",
 			"stream"),
+		GroupNames: gauge("louver_group_names",
+			"How many names the last discovery of the stream counted users for, listed or not.", "stream", "row"),
+		DiscoveryReadings: gauge("louver_discovery_readings",
+			"How often the last discovery read the parts of its period. More than once: its users and names do not fit into "+
+				"LOUVER_BAG_BYTES at once.", "stream", "row"),
 		Overdue: gauge("louver_windows_overdue",
 			"Windows of the stream that are due and not yet in the ledger. 0 in a process that does not decide them.", "stream"),
 		Wait: gauge("louver_window_wait_seconds",

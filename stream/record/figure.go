@@ -2,12 +2,12 @@ package record
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/groupname"
 )
 
 // Schema is the content of the field schema of every [Figure].
@@ -163,10 +163,8 @@ func (f Figure) At(start Second) string {
 
 // FoundKey is the key of a series of a stream whose groups are found: their names may be any text.
 func FoundKey(stream, group, release string) string {
-	return stream + "/" + inKey.Replace(group) + "/" + release
+	return stream + "/" + groupname.Escape(group) + "/" + release
 }
-
-var inKey = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // Cap says in how many windows of a period one user counts.
 type Cap struct {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,6 +35,7 @@ type decisions struct {
 // newDecisions knows nothing yet of what was charged.
 func newDecisions(w *worker) (*decisions, error) {
 	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
+	d.parts.again = d.parts.load
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
 	for _, p := range w.programs {
 		d.priors = append(d.priors, newPrior(p))
@@ -73,16 +75,16 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 	var tx txn.Transaction
 	var entries []ledger.Entry
 	for size := 0; !full; full = len(entries) == together || size >= togetherBytes {
-		i, window := d.next(budget)
-		if i < 0 {
+		next, ok := d.next(budget)
+		if !ok {
 			break
 		}
-		p := d.programs[i]
-		state := d.parts.gather.State(p.stream.Name, p.epoch, window)
+		p := d.programs[next.program]
+		state := d.parts.gather.State(p.stream.Name, p.epoch, next.window)
 		if !state.Ready {
 			break
 		}
-		before, ok, err := d.charges.before(ctx, p, window)
+		before, ok, err := d.charges.before(ctx, p, next.window)
 		if err != nil {
 			return false, err
 		}
@@ -94,7 +96,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 				return false, err
 			}
 		}
-		entry, err := d.entry(ctx, i, window, state, before)
+		entry, err := d.entry(ctx, next, state, before)
 		if err != nil {
 			return false, err
 		}
@@ -106,7 +108,11 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if err := d.learn(entry, value); err != nil {
 			return false, err
 		}
-		d.walks.decided(i, window)
+		if next.row < 0 {
+			d.walks.decided(next.program, next.window)
+		} else {
+			d.charges.keep(d.parts.gather, p)
+		}
 		entries = append(entries, entry)
 		size += len(value)
 	}
@@ -130,32 +136,64 @@ func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
 		Time: e.WindowEnd.UnixMilli()}
 }
 
-// next returns the undecided window of a budget that is due first, and its program, or −1 if there is none. The budget
-// waits for this window even if a later one of another stream is complete. So the order of charges depends on the
-// public schedule only.
-func (d *decisions) next(budget string) (program int, window windows.Window) {
-	program = -1
-	for i, p := range d.programs {
-		if p.stream.Budget.Name != budget {
-			continue
-		}
-		candidate, ok := p.schedule.After(d.charges.decided(p))
-		if ok && (program < 0 || p.schedule.Due(candidate) < d.programs[program].schedule.Due(window)) {
-			program, window = i, candidate
+// next returns the undecided window or period of a budget that is due first, or false if there is none. The budget waits
+// for it even if a later one of another stream is complete. So the order of charges depends on the public schedule only.
+// Of those that are due at the same time, discoveries come first.
+func (d *decisions) next(budget string) (next turn, ok bool) {
+	due := int64(math.MaxInt64)
+	consider := func(t turn, more bool) {
+		if at := d.programs[t.program].schedule.Due(t.window); more && at < due {
+			next, due, ok = t, at, true
 		}
 	}
-	return program, window
+	for i, p := range d.programs {
+		for row := range p.stream.Discoveries() {
+			if p.stream.Budget.Name == budget {
+				w, more := d.charges.period(p, row)
+				consider(turn{i, row, w}, more)
+			}
+		}
+	}
+	for i, p := range d.programs {
+		if p.stream.Budget.Name == budget {
+			w, more := p.schedule.After(d.charges.decided(p))
+			consider(turn{i, -1, w}, more)
+		}
+	}
+	return next, ok
 }
 
-// entry settles a window with its budget and draws it, and adds the roll-ups that end with it. before is what other
-// budgets had paid for the stream.
-func (d *decisions) entry(ctx context.Context, program int, window windows.Window, state windows.State,
+// entry settles a window with its budget and draws it, and adds the roll-ups that end with it. Or it does the same with
+// a discovery. before is what other budgets had paid for the stream.
+func (d *decisions) entry(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
-	e, err := d.window(ctx, program, window, state, before)
+	if t.row >= 0 {
+		return d.discover(ctx, t, state, before)
+	}
+	e, err := d.window(ctx, t.program, t.window, state, before)
 	if err == nil {
 		e.Rollups, err = d.charges.own.fold.Rollups().Next(e)
 	}
 	return e, err
+}
+
+// settled fills in what an entry says of other budgets, before it is settled.
+func (d *decisions) settled(e *ledger.Entry, before ledger.Before) {
+	if line := d.Lineage(e.Budget); len(line) > 1 {
+		e.Continues = line[1:]
+	}
+	e.Before = before
+}
+
+// began fills in when an entry is drawn and what of its input is lost.
+func (d *decisions) began(e *ledger.Entry, state windows.State) {
+	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
+	e.IncompleteIn = state.Incomplete
+	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
+		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete",
+			zap.String("stream", e.Stream),
+			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
+	}
 }
 
 func (d *decisions) window(ctx context.Context, program int, window windows.Window, state windows.State,
@@ -163,10 +201,10 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	d.walks.caught(program)
 	p, learned := d.programs[program], d.priors[program]
 	e := p.entry(d.Names.App, window)
-	if line := d.Lineage(p.stream.Budget.Name); len(line) > 1 {
-		e.Continues = line[1:]
+	if err := d.list(p, &e); err != nil {
+		return e, err
 	}
-	e.Before = before
+	d.settled(&e, before)
 	if t := d.walks.caps[program]; t != nil {
 		e.Cap = t.of
 	}
@@ -176,14 +214,8 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 		return e, err
 	}
-	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
-	e.IncompleteIn = state.Incomplete
-	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
-		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete",
-			zap.String("stream", p.stream.Name),
-			zap.Time("window_end", e.WindowEnd), zap.Ints("input_partitions", state.Incomplete))
-	}
-	if e.Reason != "" && d.walks.caps[program] == nil && !e.Looks() {
+	d.began(&e, state)
+	if (e.Reason != "" || len(e.Groups) == 0) && d.walks.caps[program] == nil && !e.Looks() {
 		return e, nil
 	}
 	merged, err := d.merge(ctx, program, window, &e)
@@ -221,7 +253,7 @@ func (d *decisions) merge(ctx context.Context, program int, w windows.Window,
 	for _, t := range totals {
 		through = append(through, t.totalState)
 	}
-	merged, lost, err := d.walks.merge(ctx, program, w, through)
+	merged, lost, err := d.walks.merge(ctx, program, w, e.GroupNames(), through)
 	if err != nil {
 		return nil, err
 	}

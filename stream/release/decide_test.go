@@ -24,6 +24,8 @@ type decider struct {
 	t      testing.TB
 	offset int64 // of the next message of parts, and of the next record of the input
 	before ledger.Before
+	// messages are those of parts, by their offsets: only of those that remember them.
+	messages map[int64][]byte
 }
 
 // contribution is one record of a user.
@@ -98,7 +100,7 @@ func (d *decider) decide(w windows.Window) ledger.Entry {
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(d.t.Context(), 0, w, state, d.before)
+	e, err := d.entry(d.t.Context(), turn{0, -1, w}, state, d.before)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -11,14 +11,13 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// merge turns the parts of a window into one sample for each group. lost says that a part does not match the stream. It
-// reads parts whose payload is not held again, one after another, and holds them if there is room, as well as parts of
-// the next windows. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join, if
-// it is not nil, has walks look at them.
-func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
+// merge turns the parts of a window into one sample for each of some groups. lost says that a part does not match the
+// stream. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join, if it is not
+// nil, has walks look at them.
+func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, groups []string,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
-	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
-		Window: w, Hasher: ps.Hasher}
+	spec := windows.BagSpec{Groups: groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
+		Window: w, Hasher: ps.Hasher, Open: p.stream.Found != nil, Other: p.rules.Other != "" && len(groups) > 0}
 	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
 	if join == nil && ps.last.of(spec, held) {
 		return ps.last.merged, false, nil
@@ -28,6 +27,28 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 	if join != nil {
 		join(merged)
 	}
+	readings, lost, err := ps.each(ctx, p, w, held, merged)
+	if err != nil {
+		return nil, false, err
+	}
+	ps.Metrics.MergePasses.WithLabelValues(p.stream.Name).Add(float64(readings))
+	if !lost && join == nil && len(ps.programs) > 1 {
+		ps.last = mergedParts{spec, written(held), merged}
+	}
+	return merged, lost, nil
+}
+
+// passes takes the payloads of all parts, once in each pass: a [windows.Merger] or a [windows.Tally].
+type passes interface {
+	Pass() bool
+	Add(data []byte, slice windows.Window) error
+}
+
+// each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not match the
+// stream, or is gone. It reads parts whose payload is not held again, one after another. Those of a window it holds if
+// there is room, as well as parts of the next windows.
+func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []*windows.Held,
+	to passes) (readings int, lost bool, err error) {
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {
 		// This window loses what the partition sent. But it is still released: the schedule is public.
@@ -35,10 +56,9 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 			zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
-	for merged.Pass() {
-		ps.Metrics.MergePasses.WithLabelValues(p.stream.Name).Inc()
+	for ; to.Pass(); readings++ {
 		add := func(h *windows.Held, payload []byte) {
-			if err := merged.Add(payload, h.Slice); err != nil {
+			if err := to.Add(payload, h.Slice); err != nil {
 				leave(h, "a part does not fit the stream", err)
 			}
 		}
@@ -56,11 +76,17 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 			continue
 		}
 		own := func(h *windows.Held) bool { return h.Slice.Start < w.End }
-		ahead := ps.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(absent))
-		missing, err := ps.load(ctx, append(absent, ahead...), func(h *windows.Held, payload []byte, err error) {
+		var ahead []*windows.Held
+		_, holds := to.(*windows.Merger)
+		if holds {
+			ahead = ps.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(absent))
+		}
+		missing, err := ps.again(ctx, append(absent, ahead...), func(h *windows.Held, payload []byte, err error) {
 			switch {
 			case err == nil:
-				ps.gather.Hold(h, payload)
+				if holds {
+					ps.gather.Hold(h, payload)
+				}
 				if own(h) {
 					add(h, payload)
 				}
@@ -69,15 +95,11 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window,
 			}
 		})
 		if err != nil {
-			return nil, false, err
+			return readings, false, err
 		}
 		lost = lost || slices.ContainsFunc(missing, own)
 	}
-	lost = lost || len(bad) > 0
-	if !lost && join == nil && len(ps.programs) > 1 {
-		ps.last = mergedParts{spec, written(held), merged}
-	}
-	return merged, lost, nil
+	return readings, lost || len(bad) > 0, nil
 }
 
 // load reads the messages of parts from the log and passes each part's payload to take, or the error that makes it

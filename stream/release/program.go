@@ -27,13 +27,17 @@ type program struct {
 	steps    []step          // the stream's alarms and figures on change
 	releases []record.Series // what the draws release, in the order of the configuration, and what is computed from it
 	price    []budget.Item
-	random   io.Reader // the source of all noise: crypto/rand, except in tests
+	rules    ledger.Rules // of the list, if groups are found
+	random   io.Reader    // the source of all noise: crypto/rand, except in tests
 }
 
 func newProgram(e control.Edition) *program {
 	s := e.Stream
 	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(),
 		random: rand.Reader}
+	if s.Found != nil {
+		p.rules = newRules(s)
+	}
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, newDraw(r, len(p.releases)))
 		p.releases = append(p.releases, r.Series(s.Unit)...)
@@ -46,23 +50,29 @@ func newProgram(e control.Edition) *program {
 
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
+	e := p.blank(app, w)
+	e.Price, e.Releases = p.price, p.releases
+	for _, g := range p.stream.Groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: g})
+	}
+	e.Periods = p.periods(w)
+	return e
+}
+
+// blank is an entry without what is drawn.
+func (p *program) blank(app string, w windows.Window) ledger.Entry {
 	s := p.stream
 	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic,
 		Output:      s.Output,
 		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(),
-		DueAt: time.Unix(0, p.schedule.Due(w)).UTC(),
-		Every: p.schedule.Every, Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per},
-		Price: p.price, Releases: p.releases}
+		DueAt: time.Unix(0, p.schedule.Due(w)).UTC(), Every: p.schedule.Every,
+		Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per}}
 	if s.OutputFormat != config.OutputJSON {
 		e.OutputFormat = s.OutputFormat
 	}
 	if p.schedule.End != 0 {
 		e.Until = time.Unix(0, p.schedule.End).UTC()
 	}
-	for _, g := range s.Groups {
-		e.Groups = append(e.Groups, ledger.Group{Name: g})
-	}
-	e.Periods = p.periods(w)
 	return e
 }
 

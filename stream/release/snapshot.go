@@ -110,6 +110,7 @@ func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]i
 	for i, p := range ws.programs {
 		ws.passed = append(ws.passed, ws.follows(i))
 		ws.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, ws.passed[i])
+		ws.charges.keep(ws.parts.gather, p)
 	}
 	for _, t := range ws.all() {
 		if _, ok := t.relies(); ok && slices.ContainsFunc(saved, func(ends map[string]int64) bool {

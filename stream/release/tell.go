@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/ledger"
@@ -16,6 +18,10 @@ import (
 func (cs *charges) tell(e ledger.Entry) {
 	for _, s := range e.Steps {
 		cs.tellStep(e, s)
+	}
+	if e.Discovery != nil {
+		cs.tellDiscovery(e)
+		return
 	}
 	key := "budget of stream " + e.Stream
 	if e.Reason != record.BudgetExhausted {
@@ -31,6 +37,17 @@ func (cs *charges) tell(e ledger.Entry) {
 	}
 	cs.Monitor.Episodes.On(key, episode.Rule{},
 		fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
+}
+
+// tellDiscovery does the same for a discovery.
+func (cs *charges) tellDiscovery(e ledger.Entry) {
+	key := fmt.Sprintf("discovery %s of stream %s", e.Row, e.Stream)
+	if e.Reason == "" {
+		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: discovery %s is paid again", e.Stream, e.Row))
+		return
+	}
+	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s cannot pay for discovery %s; it finds "+
+		"nothing, and names on the list grow old", e.Stream, e.Budget, e.Row))
 }
 
 func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {
@@ -91,6 +108,11 @@ func (w *worker) observe(e ledger.Entry) {
 		case of.Reason == record.BudgetExhausted:
 			w.Metrics.Withheld.WithLabelValues(e.Stream, of.Reason).Add(float64(len(e.Groups)))
 		}
+	}
+	if d := e.Discovery; d != nil {
+		w.Log.Info("a discovery is decided", zap.String("stream", e.Stream), zap.String("discovery", e.Row),
+			zap.Time("window_end", e.WindowEnd), zap.Int("found", len(d.Found)), zap.Int("joined", len(d.Joined)),
+			zap.Int("left", len(d.Left)), zap.Int64("listed", d.Listed), zap.String("reason", e.Reason))
 	}
 	if e.Reason != "" {
 		w.Metrics.Withheld.WithLabelValues(e.Stream, e.Reason).Add(float64(len(e.Groups) * len(e.Releases)))

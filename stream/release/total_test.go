@@ -261,12 +261,13 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 		if err := d.walks.rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		program, w := d.decisions.next("s")
+		of, _ := d.decisions.next("s")
+		program, w := of.program, of.window
 		if program != i/10 {
 			t.Fatalf("window %d is of program %d", i, program)
 		}
 		p := d.programs[program]
-		e, err := d.entry(t.Context(), program, w, d.parts.gather.State(p.stream.Name, p.epoch, w), nil)
+		e, err := d.entry(t.Context(), turn{program, -1, w}, d.parts.gather.State(p.stream.Name, p.epoch, w), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

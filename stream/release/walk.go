@@ -175,7 +175,8 @@ func (ws *walks) rebuildNext(ctx context.Context, program int) (more bool, err e
 	}
 	lost := state.Gone // not where records of the input were lost: then all parts are here that there ever were
 	if !lost {
-		if _, lost, err = ws.merge(ctx, program, w, lagging); err != nil {
+		// Under max_windows, who counts does not depend on groups that are found.
+		if _, lost, err = ws.merge(ctx, program, w, p.stream.Groups, lagging); err != nil {
 			return false, err
 		}
 	}
@@ -211,9 +212,9 @@ func (ws *walks) pass(program int) {
 	}
 }
 
-// merge merges a window's parts for the users who count in it, and takes the window through some walks. See
-// [parts.merge].
-func (ws *walks) merge(ctx context.Context, program int, w windows.Window,
+// merge merges a window's parts, in these groups, for the users who count in it, and takes the window through some walks.
+// See [parts.merge].
+func (ws *walks) merge(ctx context.Context, program int, w windows.Window, groups []string,
 	through []walk) (*windows.Merger, bool, error) {
 	p := ws.programs[program]
 	for _, t := range through {
@@ -229,7 +230,7 @@ func (ws *walks) merge(ctx context.Context, program int, w windows.Window,
 			}
 		}
 	}
-	merged, lost, err := ws.parts.merge(ctx, p, w, join)
+	merged, lost, err := ws.parts.merge(ctx, p, w, groups, join)
 	if err != nil || len(through) == 0 {
 		return merged, lost, err
 	}

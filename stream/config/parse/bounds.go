@@ -11,6 +11,7 @@ import (
 type boundary struct {
 	lower, upper, step decimal.Decimal
 	prior              string
+	priorGiven         bool
 	grid               *mechanisms.Grid
 }
 
@@ -26,7 +27,8 @@ var boundsForm = form.Form{
 	{Name: "prior", Fallback: "adaptive", Example: "cells",
 		Meaning: "which values are likely before any data is seen. `adaptive`: learnt from earlier published " +
 			"values. `cells`: on a logarithmic scale away from zero. `tapered`: like `cells`, but values far from " +
-			"zero are less likely. `uniform`: all values are equally likely",
+			"zero are less likely. `uniform`: all values are equally likely. Where groups are found, the default is " +
+			"`tapered`",
 		Value: form.Into(form.OneOf("adaptive", "tapered", "cells", "uniform"),
 			func(b *boundary, v string) { b.prior = v })},
 }
@@ -34,7 +36,7 @@ var boundsForm = form.Form{
 // bounds also makes the grid. The grid is nil if there is a fault.
 func bounds() form.Kind[boundary] {
 	return form.MappingOf(boundsForm, func(m form.Mapping, b *boundary, ok bool) {
-		if !ok {
+		if _, b.priorGiven = m.Values["prior"]; !ok {
 			return
 		}
 		var err error

@@ -62,6 +62,7 @@ func (p *parser) file() (*config.File, error) {
 		func() { topics(p.streams) },
 		func() { continues(p.streams) },
 		func() { periods(p.streams) },
+		func() { discovered(p.streams) },
 		func() { affordable(p.streams) },
 		func() { payable(p.streams, f, time.Now()) },
 	} {

@@ -21,6 +21,9 @@ func affordable(streams []*streamNode) {
 		for _, x := range s.Steps() {
 			items = append(append(items, x.Price...), x.First...)
 		}
+		for _, d := range s.Discoveries() {
+			items = append(items, d.Price()...)
+		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
 		}

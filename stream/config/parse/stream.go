@@ -18,6 +18,9 @@ type streamNode struct {
 	totals   []releaseNode // those that are running totals
 	watches  []watchNode
 	payer    payer
+	// found is nil where groups are listed. priorGiven says that the prior is not the default.
+	found      *foundNode
+	priorGiven bool
 	// maxWindows and minUsers are nil without those keys.
 	maxWindows *maxWindowsNode
 	minUsers   *minUsersNode
@@ -43,12 +46,9 @@ var streamForm = form.Form{
 	{Name: "unit", Absent: "none", Example: "ms", Meaning: "the unit that is published with every value",
 		Value: form.Into(form.Prose(), func(s *streamNode, v string) { s.Unit = v })},
 	{Name: "groups", Absent: "one group, without a name", Example: "[eu, us, ap]",
-		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. " +
-			"Needs `input.group`",
-		Value: form.Into(
-			form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1,
-				form.Most),
-			func(s *streamNode, v []string) { s.Groups = v })},
+		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. Or, as a " +
+			"mapping, how groups are found whose names nobody can list. Needs `input.group`",
+		Value: form.Into(groups(), func(s *streamNode, v groupsNode) { s.Groups, s.found = v.listed, v.found })},
 	{Name: "max_groups", Fallback: "1", Example: "2",
 		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
 			"it",
@@ -63,7 +63,9 @@ var streamForm = form.Form{
 		})},
 	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
 		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
-		Value:   form.Into(bounds(), func(s *streamNode, v boundary) { s.Grid, s.Prior = v.grid, v.prior })},
+		Value: form.Into(bounds(), func(s *streamNode, v boundary) {
+			s.Grid, s.Prior, s.priorGiven = v.grid, v.prior, v.priorGiven
+		})},
 	{Name: "expected_users", Absent: "unknown", Example: "5000",
 		Meaning: "a public forecast of the number of users in one window and group. Forecasts, the adaptive prior " +
 			"and the choice of a quantile's mechanism use it. With `max_windows`, the number of those who still " +
@@ -132,6 +134,9 @@ func streams() form.Kind[streamNode] {
 
 // complete makes the mechanisms of a stream whose budget is known, or wrong, and checks what depends on several keys.
 func (s *streamNode) complete() {
+	if s.found != nil {
+		s.find()
+	}
 	s.drawReleases()
 	if !s.sound {
 		return
@@ -189,12 +194,20 @@ func (s *streamNode) drawReleases() {
 
 func (s *streamNode) checkGroups() {
 	v, listed := s.Values["groups"]
+	if s.found != nil {
+		if s.Found != nil && s.MaxGroups > s.Found.Most() {
+			s.Values["max_groups"].Refuse("%d, but a list has at most %s; want at most %d", s.MaxGroups,
+				form.Plural(s.Found.Most(), "group"), s.Found.Most())
+		}
+		return
+	}
 	switch {
 	case listed && s.Input.Group == "":
 		v.Refuse("input.group does not say which field holds the group; set it, or remove groups")
 		return
 	case !listed && s.Input.Group != "":
-		s.Under("groups").Refuse("missing; want the public list of groups that %q may hold", s.Input.Group)
+		s.Under("groups").Refuse("missing; want the public list of groups that %q may hold, or {discover: …} to find them",
+			s.Input.Group)
 		return
 	case !listed:
 		s.Groups = []string{""}
@@ -218,6 +231,14 @@ func (s *streamNode) makeWatches() {
 	}
 	for _, f := range s.Free {
 		taken[f.Name] = "a release"
+	}
+	if s.found != nil {
+		for _, d := range s.found.rows {
+			if by := taken[d.Name]; by != "" && d.Name != "" {
+				d.Refuse("the name %q is taken by %s; choose another name", d.Name, by)
+			}
+			taken[d.Name] = "another discovery"
+		}
 	}
 	for _, w := range s.watches {
 		if by := taken[w.Name]; by != "" && w.Name != "" {

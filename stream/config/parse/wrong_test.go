@@ -156,7 +156,8 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`max_future: 5m`, `user_partitioned: maybe`,
 		`14: streams[checkout].input.user_partitioned: "maybe"; want true or false`},
 	{"    groups: [eu, us, ap]\n", ``,
-		`5: streams[checkout].groups: missing; want the public list of groups that "region" may hold`},
+		`5: streams[checkout].groups: missing; want the public list of groups that "region" may hold, or {discover: …} to ` +
+			`find them`},
 	{`groups: [eu, us, ap]`, `groups: []`,
 		`16: streams[checkout].groups: an empty list; want a list of names of groups`},
 	{`groups: [eu, us, ap]`, `groups: eu`,

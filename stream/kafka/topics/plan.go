@@ -110,13 +110,17 @@ func stateRetention(streams []*config.Stream) time.Duration {
 }
 
 // partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
-// long as the longest window and the windows before it that decide who counts in it.
+// long as the longest window and the windows before it that decide who counts in it, or as the longest period of a
+// discovery.
 func partialsRetention(streams []*config.Stream) time.Duration {
 	keep := 7 * 24 * time.Hour
 	for _, s := range streams {
 		need := s.Window.Size + s.Window.Grace
 		if s.MaxWindows != nil {
 			need += time.Duration(s.MaxWindows.By.Reach()) * s.Window.Every
+		}
+		for _, d := range s.Discoveries() {
+			need = max(need, d.Every+s.Window.Grace)
 		}
 		keep = max(keep, 2*need)
 	}

@@ -112,7 +112,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	for i := range s.Totals {
 		x.Totals = append(x.Totals, describeTotal(s, &s.Totals[i], public.Users))
 	}
-	if len(s.Steps()) > 0 {
+	if len(of.Watches) > 0 {
 		x.watches = cost.Payer{Limit: pays.Limit, Streams: []cost.Stream{of}}.Watching()
 		x.WatchEpsilon = inspect.EpsilonOf(x.watches)
 	}

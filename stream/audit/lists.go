@@ -1,0 +1,95 @@
+package audit
+
+import (
+	"slices"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/ledger"
+)
+
+// lists compares the groups of windows, and what discoveries say of a list, with what was found before.
+type lists struct {
+	found *Findings
+	of    map[string]*ledger.Lists // by budget
+}
+
+func newLists(found *Findings) *lists {
+	return &lists{found: found, of: map[string]*ledger.Lists{}}
+}
+
+// begin takes over the lists of a partition's checkpoint.
+func (l *lists) begin(f *ledger.Fold) {
+	for _, budget := range f.Books.Budgets() {
+		l.of[budget] = f.Lists()
+	}
+}
+
+// under returns the lists of a budget. The entries of a budget are all in one partition.
+func (l *lists) under(budget string) *ledger.Lists {
+	if l.of[budget] == nil {
+		l.of[budget] = ledger.NewLists()
+	}
+	return l.of[budget]
+}
+
+// compare compares the next entry with the entries before it, and adds it.
+func (l *lists) compare(at Position, e ledger.Entry) {
+	of := l.under(e.Budget)
+	if e.List != nil {
+		stream := e.Stream
+		if e.List.Stream != "" {
+			stream = e.List.Stream
+		}
+		groups, end, err := of.Of(e.Budget, stream, e.List.Rules)
+		got := e.GroupNames()
+		switch {
+		case err != nil:
+			l.found.fault(EntryUnreadable, at, "%s: %v", e.Name(), err)
+		case !slices.Equal(got, groups):
+			l.found.fault(ListDiffers, at, "%s: its groups are not those of the list: %d are missing, and %d are not on it",
+				e.Name(), missing(groups, got), missing(got, groups))
+		case (end == nil) != (e.List.Of == nil) || end != nil && !end.Equal(e.List.Of.Time):
+			l.found.fault(ListDiffers, at, "%s: its list is that of %s; the entries before give that of %s", e.Name(),
+				e.List.Of, end)
+		}
+	}
+	if e.Discovery == nil {
+		return
+	}
+	again, d := e, *e.Discovery
+	again.Discovery = &d
+	if err := of.Settle(&again); err != nil {
+		l.found.fault(EntryUnreadable, at, "%v", err)
+		return
+	}
+	if was := e.Discovery; !slices.Equal(d.Joined, was.Joined) || !slices.Equal(d.Left, was.Left) ||
+		d.Listed != was.Listed || !slices.Equal(d.Unlisted, was.Unlisted) {
+		l.found.fault(ListDiffers, at, "%s: %d names joined, %d left and %d are listed; what was found gives %d, %d and %d",
+			e.Name(), len(was.Joined), len(was.Left), was.Listed, len(d.Joined), len(d.Left), d.Listed)
+	}
+	p := e.Price[0]
+	switch m, err := mechanisms.NewTruncatedGeometric(p.Epsilon, p.Delta, 1); {
+	case err != nil:
+		l.found.fault(EntryUnreadable, at, "%s: %v", e.Name(), err)
+	case m.Threshold() > d.Threshold:
+		l.found.fault(ListDiffers, at, "%s: its threshold is %d; its ε and δ take at least %d", e.Name(), d.Threshold,
+			m.Threshold())
+	}
+	if err := of.Add(e); err != nil {
+		l.found.fault(EntryUnreadable, at, "%v", err)
+	}
+}
+
+// missing counts the names of x that are not in y.
+func missing(x, y []string) (n int) {
+	have := map[string]bool{}
+	for _, name := range y {
+		have[name] = true
+	}
+	for _, name := range x {
+		if !have[name] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/record"
+)
+
+// listed are three discoveries, an hour apart, and a window after each.
+func listed(t *testing.T) (all []ledger.Entry) {
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: budget.Limit{Epsilon: ledgertest.Dec("1000"),
+		Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}}
+	rules := ledger.Rules{Source: "in path", Keep: 2 * 3600, Max: 3, Always: []string{"home"}, Other: "rest"}
+	f := ledger.NewFold("louver", 0)
+	add := func(e ledger.Entry) {
+		if err := f.Books.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Discovery != nil {
+			if err := f.Lists().Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		value := ledgertest.Encode(t, e)
+		if err := f.Add(e, value, int64(len(all))); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	for i, found := range []map[string]int64{{"a": 100, "b": 90}, {"c": 95}, {}} {
+		end := ledgertest.Epoch.Add(time.Duration(i+1) * time.Hour)
+		d := p.Discovery("hourly", end.Add(-time.Hour), end, rules, found)
+		d.Discovery.Threshold = 40
+		add(d)
+		w := p.Entry(60*(i+1) + 5)
+		groups, of, err := f.Lists().Of("b", "s", rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Groups, w.List = nil, &ledger.List{Of: of, Rules: rules}
+		for _, name := range groups {
+			w.Groups = append(w.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+		}
+		add(w)
+	}
+	return all
+}
+
+// TestAuditOfLists: the audit folds what was found again. It sees a group that is not on the list, one that is missing,
+// one that was kept too long, and a threshold that is too low.
+func TestAuditOfLists(t *testing.T) {
+	drop := func(g []ledger.Group, name string) []ledger.Group {
+		return slices.DeleteFunc(slices.Clone(g), func(g ledger.Group) bool { return g.Name == name })
+	}
+	with := func(e ledger.Entry, name string) []ledger.Group {
+		g := append(drop(e.Groups, "rest"), ledger.Group{Name: name, Values: e.Groups[0].Values})
+		slices.SortFunc(g, func(x, y ledger.Group) int { return strings.Compare(x.Name, y.Name) })
+		return append(g, e.Groups[len(e.Groups)-1])
+	}
+	for name, c := range map[string]struct {
+		change func(all []ledger.Entry)
+		want   string // "": no fault
+	}{
+		"right":             {func([]ledger.Entry) {}, ""},
+		"a wrong group":     {func(all []ledger.Entry) { all[1].Groups = with(all[1], "stranger") }, "0 are missing, and 1 are not on it"},
+		"a missing one":     {func(all []ledger.Entry) { all[3].Groups = drop(all[3].Groups, "c") }, "1 are missing, and 0 are not"},
+		"kept too long":     {func(all []ledger.Entry) { all[5].Groups = with(all[5], "a") }, "0 are missing, and 1 are not on it"},
+		"another list":      {func(all []ledger.Entry) { all[5].List.Of = new(record.Whole(ledgertest.Epoch)) }, "its list is that of"},
+		"a name that joins": {func(all []ledger.Entry) { all[2].Discovery.Joined = nil }, "0 names joined"},
+		"too few listed":    {func(all []ledger.Entry) { all[4].Discovery.Listed = 9 }, "9 are listed"},
+		"a low threshold":   {func(all []ledger.Entry) { all[2].Discovery.Threshold = 30 }, "its ε and δ take at least 36"},
+		"another finding": {func(all []ledger.Entry) { all[0].Discovery.Found = all[0].Discovery.Found[:1] },
+			"2 names joined, 0 left and 3 are listed; what was found gives 1, 0 and 2"},
+	} {
+		all := listed(t)
+		c.change(all)
+		a := New()
+		for i, e := range all {
+			a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
+		}
+		f := a.Findings()
+		found := slices.ContainsFunc(f.Faults, func(f Fault) bool { return f.Kind == ListDiffers && strings.Contains(f.What, c.want) })
+		if found != (c.want != "") || c.want == "" && f.FaultCount > 0 {
+			t.Errorf("%s: %+v, want %q", name, f.Faults, c.want)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// found is how the groups of withFound are found.
+const found = `groups:
+      discover:
+        - {name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001, max_groups: 2, at_least: 10}
+        - {name: hourly, every: 1h, epsilon: 0.02, delta: 0.0000000001}
+      keep: 7d
+      max: 900
+      other: (other)
+      always: [/login, /]
+      match: '^/[a-z0-9/-]*$'
+      except: [/admin]`
+
+// withFound is right with groups that are found.
+func withFound(groups string) string {
+	return strings.NewReplacer("groups: [eu, us, ap]", groups, "epsilon: 24,", "epsilon: 24, delta: 0.000001,",
+		", prior: cells", "").Replace(right)
+}
+
+func TestFoundGroups(t *testing.T) {
+	f := parse(t, withFound(found))
+	s := f.Streams[0]
+	of := s.Found
+	if s.Groups != nil || of == nil || len(of.Rows) != 2 || of.Keep != 7*24*time.Hour || of.Max != 900 || of.Most() != 903 ||
+		!slices.Equal(of.Always, []string{"/", "/login"}) || s.Prior != "tapered" {
+		t.Fatalf("%+v", of)
+	}
+	for name, want := range map[string]bool{"/shoes": true, "/": false, "/admin": false, "Shoes": false, "(other)": false} {
+		if of.May(name) != want {
+			t.Errorf("%q may be found: %v, want %v", name, !want, want)
+		}
+	}
+	day, hour := of.Rows[0], of.Rows[1]
+	// 36 + 9 for at_least: the table of the design.
+	if day.MaxGroups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.MaxGroups != 1 || hour.AtMost != 24 {
+		t.Errorf("%+v and %+v", day, hour)
+	}
+	if lost := f.Budgets[0].Compose(day.Price()); lost.Epsilon.String() != "1" {
+		t.Errorf("a daily discovery costs %s, want 2 · 0.5", lost.Epsilon)
+	}
+	before := parse(t, withFound(strings.Replace(found, found[strings.Index(found, "        - {name: hourly"):strings.Index(found,
+		"      keep")], "", 1)))
+	if a, b := f.Payer(f.Budgets[0], time.Now()).InAnyDay(), before.Payer(before.Budgets[0], time.Now()).InAnyDay(); !b.Epsilon.
+		LessThan(a.Epsilon) {
+		t.Errorf("with hourly discoveries a day costs %s, and without them %s", a.Epsilon, b.Epsilon)
+	}
+	again, err := Definition(s.Definition)
+	if err != nil || again.Found == nil || again.Found.Match.String() != of.Match.String() || len(again.Found.Rows) != 2 {
+		t.Errorf("the definition gives %+v (%v)", again, err)
+	}
+	if d := parse(t, withFound("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}]}")).Streams[0].
+		Found; d.Keep != 7*24*time.Hour || d.Max != 1000 || d.Other != "" || !d.May("anything") || d.Most() != 1000 {
+		t.Errorf("by default %+v, want what 4000 figures allow", d)
+	}
+}
+
+func TestFoundGroupsWrong(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{", delta: 0.00000001", "", `18: streams[checkout].groups.discover[daily].delta: missing; add it`},
+		{"delta: 0.00000001,", "delta: 0,", `18: streams[checkout].groups.discover[daily].delta: 0; want more than 0, such as ` +
+			`0.00000001, because no mechanism finds unknown names with a delta of 0`},
+		{"delta: 0.00000001,", "delta: 0.2,", `18: streams[checkout].groups.discover[daily].delta: 0.2; want less than 0.1`},
+		{"delta: 0.000001,", "", `streams[checkout].budget: budget "shoppers" has delta 0; want at least 0.000000224, ten ` +
+			`times that of the discoveries of its period: the rest is for adding up`},
+		{"delta: 0.000001,", "delta: 0.0000002,", `has delta 0.0000002; want at least 0.000000224`},
+		{"every: 24h", "every: 50m", `18: streams[checkout].groups.discover[daily].every: 50m; want a multiple of ` +
+			`window.every, 15m`},
+		{"keep: 7d", "keep: 12h", `20: streams[checkout].groups.keep: 12h; want at least 24h, the time from one discovery of ` +
+			`daily to the next`},
+		{"max: 900", "max: 100000", `21: streams[checkout].groups.max: 100000; want at most 997, because an entry holds 4000 ` +
+			`figures`},
+		{"[/login, /]", "[/login, /admin]", `23: streams[checkout].groups.always: "/admin" is in except too; remove one of the ` +
+			`two`},
+		{"[/login, /]", "['(other)']", `23: streams[checkout].groups.always: "(other)" is in other too; remove one of the two`},
+		{"(other)", "/admin", `22: streams[checkout].groups.other: "/admin" is in except too; remove one of the two`},
+		{"[/login, /]", "[' a']", `groups.always[0]: " a" is not how records' names are written; write "a"`},
+		{"[/login, /]", `["a\u200bb"]`, `is not the name of a group: it has a control, format or private-use character or a ` +
+			`line separator; want 1–200 characters that can be printed`},
+		{`'^/[a-z0-9/-]*$'`, "'('", `24: streams[checkout].groups.match: "(" is not a regular expression: missing closing )`},
+		{"      group: region\n", "", `16: streams[checkout].groups.discover: input.group does not say which field holds the ` +
+			`group; set it, or remove groups`},
+		{"name: hourly", "name: users", `19: streams[checkout].groups.discover[users]: the name "users" is taken by a release; ` +
+			`choose another name`},
+		{"name: hourly", "name: daily", `the name "daily" is taken by another discovery; choose another name`},
+		{"step: 1}", "step: 1, prior: adaptive}", `streams[checkout].bounds.prior: adaptive learns from earlier values of each ` +
+			`group, but groups are found, and come and go`},
+		{p50, today, `since: midnight, but groups are found, and come and go; want a second stream with a list of groups, or ` +
+			`without groups`},
+		{p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 50, watch_epsilon: 1, " +
+			"at_most: 3}", `publish: on_change, but groups are found`},
+		{"    min_users", "    watches: [" + fire + "]\n    min_users", `watches: 1 watch, but groups are found`},
+		{"max_groups: 1\n", "max_groups: 1000\n", `max_groups: 1000, but a list has at most 903 groups; want at most 903`},
+		{"per: 24h", "per: forever", `discover[daily].every: 24h, but a budget for ever cannot pay for periods without end; want ` +
+			`window.end, a budget for a rolling period, or on_exhausted: withhold`},
+	} {
+		text := withFound(found)
+		if !strings.Contains(text, c.old) {
+			t.Fatalf("%q is not there", c.old)
+		}
+		if _, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables); err == nil ||
+			!strings.Contains(strings.ReplaceAll(err.Error(), "s.yaml:", ""), c.want) {
+			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
+		}
+	}
+}
+
+func TestBesidesOfFoundGroups(t *testing.T) {
+	if got := config.Besides(parse(t, withFound(found)).Streams[0]); got != "discoveries" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,156 @@
+package release
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows"
+)
+
+// A discovery is decided like a window, at the end of its period, and before all windows that are due at the same time.
+// So the list of a window is known when its turn comes: it is that of all discoveries that are due no later.
+//
+// It reads the parts of its period again, which are kept until then. Users count for the names that come first by a
+// keyed hash, those that were found lately last ([ledger.Lists.Last]). For each name with users there is one draw, and
+// nothing is kept of names that are not found.
+//
+// A crash draws nothing twice: what was found is in the entry, with its charge, like any draw.
+
+// newRules are the rules of the list of a stream whose groups are found.
+func newRules(s *config.Stream) ledger.Rules {
+	f := s.Found
+	r := ledger.Rules{Source: s.Source(), Keep: int64(f.Keep.Seconds()), Max: f.Max, Other: f.Other, Always: f.Always,
+		Except: f.Except}
+	if f.Match != nil {
+		r.Match = f.Match.String()
+	}
+	return r
+}
+
+// turn is what is decided next: a window of a program, or the period of one of its discoveries.
+type turn struct {
+	program int
+	// row is the place of the discovery; −1 for a window.
+	row    int
+	window windows.Window
+}
+
+// discovered returns the end of the last period of a discovery in the ledger.
+func (cs *charges) discovered(p *program, row int) int64 {
+	if last, ok := cs.own.fold.Books.LastOf(p.stream.Name, p.epoch, p.stream.Found.Rows[row].Name); ok {
+		return last.UnixNano()
+	}
+	return p.schedule.Start
+}
+
+// period returns the next period of a discovery. Periods end at multiples of their length since 1970. The first one
+// begins with the definition of the stream, which draws what ends until the first window of the next one does. ok is
+// false if that is nothing more.
+func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
+	every := p.stream.Found.Rows[row].Every
+	w.End = windows.NextBoundary(max(cs.discovered(p, row)+1, p.schedule.First().End), every)
+	w.Start = max(w.End-int64(every), p.schedule.Start)
+	replaced := slices.ContainsFunc(cs.Editions, func(e control.Edition) bool {
+		return e.Stream.Name == p.stream.Name && e.Number > p.epoch && e.Schedule.First().End <= w.End
+	})
+	return w, !replaced && (p.schedule.End == 0 || w.End <= p.schedule.End)
+}
+
+// keep has the parts of undecided periods kept.
+func (cs *charges) keep(g *windows.Gathering, p *program) {
+	if len(p.stream.Discoveries()) == 0 {
+		return
+	}
+	from := int64(math.MaxInt64)
+	for row := range p.stream.Found.Rows {
+		if w, ok := cs.period(p, row); ok {
+			from = min(from, w.Start)
+		}
+	}
+	g.Keep(p.stream.Name, p.epoch, from)
+}
+
+// discover settles the discovery of a period with its budget, draws it, and says what the list becomes.
+func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
+	before ledger.Before) (ledger.Entry, error) {
+	p := d.programs[t.program]
+	of := &p.stream.Found.Rows[t.row]
+	e := p.blank(d.Names.App, t.window)
+	e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Price(), []record.Series{of.Series()}
+	e.Discovery = &ledger.Discovery{MaxGroups: of.MaxGroups, Threshold: of.Mechanism.Threshold(),
+		Error95: of.Mechanism.Error95(), Rules: p.rules}
+	d.settled(&e, before)
+	books, lists := d.charges.own.fold.Books, d.charges.own.fold.Lists()
+	if err := books.Settle(&e); err != nil {
+		return e, err
+	}
+	d.began(&e, state)
+	if e.Reason == "" {
+		var err error
+		if e.Discovery.Found, err = d.find(ctx, p, of, t.window, &e); err != nil {
+			return e, err
+		}
+	}
+	return e, lists.Settle(&e)
+}
+
+// find draws each name of a period, and returns those that are found, at most as many as the list may have, in the order
+// of their bytes.
+func (d *decisions) find(ctx context.Context, p *program, of *config.Discovery, period windows.Window,
+	e *ledger.Entry) ([]ledger.Finding, error) {
+	last := d.charges.own.fold.Lists().Last(e.Budget, e.Stream, of.Name, p.rules, e.WindowEnd)
+	random := bufio.NewReader(p.random)
+	began := time.Now()
+	tally := windows.NewTally(windows.TallySpec{MaxGroups: int(of.MaxGroups), Period: period, Hasher: d.Hasher,
+		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
+		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
+		Most: int(p.rules.Max)}, d.MergeBytes)
+	_, lost, err := d.parts.each(ctx, p, period, d.parts.gather.Parts(p.stream.Name, p.epoch, period), tally)
+	if err != nil {
+		return nil, err
+	}
+	names, err := tally.Found()
+	if err != nil {
+		return nil, fmt.Errorf("discovery %s of stream %s: %w", of.Name, e.Stream, err)
+	}
+	e.Incomplete = e.Incomplete || lost || tally.Unknown() > 0
+	d.Metrics.DrawDuration.WithLabelValues(record.StatisticGroups).Observe(time.Since(began).Seconds())
+	d.Metrics.GroupNames.WithLabelValues(e.Stream, of.Name).Set(float64(tally.Names()))
+	d.Metrics.DiscoveryReadings.WithLabelValues(e.Stream, of.Name).Set(float64(tally.Readings()))
+	found := make([]ledger.Finding, 0, len(names))
+	for _, x := range names {
+		found = append(found, ledger.Finding{Name: x.Name, Value: x.Value})
+	}
+	found = ledger.Largest(found, p.rules.Max)
+	slices.SortFunc(found, func(x, y ledger.Finding) int { return strings.Compare(x.Name, y.Name) })
+	return found, nil
+}
+
+// list fills in the groups of a window of a stream whose groups are found: those of the list as all discoveries that are
+// due no later have left it. Without any group there is nothing to draw, and nothing to pay.
+func (d *decisions) list(p *program, e *ledger.Entry) error {
+	if p.stream.Found == nil {
+		return nil
+	}
+	groups, of, err := d.charges.own.fold.Lists().Of(e.Budget, e.Stream, p.rules)
+	if err != nil {
+		return err
+	}
+	e.List = &ledger.List{Of: of, Rules: p.rules}
+	for _, name := range groups {
+		e.Groups = append(e.Groups, ledger.Group{Name: name})
+	}
+	if len(groups) == 0 {
+		e.Price, e.Releases = nil, nil
+	}
+	return nil
+}
