@@ -245,7 +245,9 @@ func TestRollupsTakeLittleMemory(t *testing.T) {
 	}
 	used := func() uint64 {
 		var m runtime.MemStats
-		runtime.GC()
+		for range 3 { // what other tests left in pools is gone after the second, and what has a finalizer after the third
+			runtime.GC()
+		}
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
@@ -258,8 +260,8 @@ func TestRollupsTakeLittleMemory(t *testing.T) {
 		}
 	}
 	const numbers = 8 * (buckets + coarse) * groups * 2
-	if after := used(); after > before+numbers*3/2 || after < before+numbers {
-		t.Errorf("the open roll-ups take %d bytes, want %d and at most half as much more", int64(after)-int64(before), numbers)
+	if after := used(); after > before+numbers*3/2 || after < before+numbers*9/10 {
+		t.Errorf("the open roll-ups take %d bytes, want about %d and at most half as much more", int64(after)-int64(before), numbers)
 	}
 	runtime.KeepAlive(sums)
 	runtime.KeepAlive(e)
