@@ -99,7 +99,7 @@ function before(ctx, { before: { steps } = { steps: [] } }, { x, y }) {
   ctx.globalAlpha = 1;
 }
 
-/** Fills bands, and draws their edges if wanted. Those of windows that are narrower than a line fall together, to what they cover between them. */
+/** Fills bands, and draws their edges if wanted. Bands narrower than a line fall together, to what they cover. */
 class Bands {
   #ctx;
   #edges;
@@ -177,7 +177,7 @@ export function hatch(ctx, [left, top, width, height], paint) {
   ctx.restore();
 }
 
-/** A withheld window is a gap with a cross at its foot, and with the reason where there is room. If some of the lines go on, there is no gap. */
+/** A withheld window is a gap with a cross at its foot, and the reason where there is room. If lines go on, there is no gap. */
 function missing(ctx, [left, top, width, height], reason, all) {
   ctx.save();
   ctx.fillStyle = color("gap");
