@@ -99,7 +99,7 @@ function before(ctx, { before: { steps } = { steps: [] } }, { x, y }) {
   ctx.globalAlpha = 1;
 }
 
-/** Fills bands, and draws their edges if wanted. Bands narrower than a line fall together, to what they cover. */
+/** Fills bands, and draws edges if wanted. Bands narrower than a line fall together, to what they cover. */
 class Bands {
   #ctx;
   #edges;
