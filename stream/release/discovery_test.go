@@ -224,6 +224,36 @@ func TestNamesAreFoundAndListed(t *testing.T) {
 	}
 }
 
+// TestTextsAreReadNoLongerThanNeeded: a day's parts are read once to count, and then the first of them, which have the
+// texts of all names that were found.
+func TestTextsAreReadNoLongerThanNeeded(t *testing.T) {
+	d := newDecider(t, programOf(t, strings.NewReplacer(
+		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "", "every: 1h", "every: 24h",
+		"keep: 3h", "keep: 24h").Replace(finding)), zap.NewNop())
+	d.messages = d.remembering()
+	read, again := 0, d.parts.again
+	d.parts.again = func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (
+		[]*windows.Held, error) {
+		read += len(parts)
+		return again(ctx, parts, take)
+	}
+	for n := range 96 {
+		name := "shoes"
+		if n >= 80 { // parts of the last windows may be held
+			name = "home"
+		}
+		d.giveNames(d.programs[0], quarter(n), sentBy(uint64(100*n), 3, name))
+		for _, e := range d.turns() {
+			if e.Discovery != nil && (len(e.Discovery.Found) != 1 || e.Incomplete) {
+				t.Errorf("%s, want shoes to be found", toldNames(e))
+			}
+		}
+	}
+	if want := 95 + partsAtOnce; read < want-1 || read > want {
+		t.Errorf("%d parts are read again, want %d", read, want)
+	}
+}
+
 // TestAnEmptyListCostsNothing: without names there is nothing to draw.
 func TestAnEmptyListCostsNothing(t *testing.T) {
 	p := programOf(t, strings.NewReplacer("      other: rest\n", "", "      always: [home]\n", "").Replace(finding))

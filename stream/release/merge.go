@@ -44,6 +44,9 @@ type passes interface {
 	Add(data []byte, slice windows.Window) error
 }
 
+// partsAtOnce is how many parts are read again before a tally is asked whether it needs more.
+const partsAtOnce = 64
+
 // each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not match the
 // stream, or is gone. It reads parts whose payload is not held again, one after another. Those of a window it holds if
 // there is room, as well as parts of the next windows.
@@ -56,6 +59,9 @@ func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []
 			zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
+	// A tally knows the texts of all names that it has found after a few parts, mostly.
+	tally, counts := to.(*windows.Tally)
+	needs := func() bool { return !counts || tally.Needs() }
 	for ; to.Pass(); readings++ {
 		add := func(h *windows.Held, payload []byte) {
 			if err := to.Add(payload, h.Slice); err != nil {
@@ -65,39 +71,41 @@ func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []
 		var absent []*windows.Held
 		for _, h := range held {
 			switch {
-			case bad[h]: // in an earlier pass
+			case bad[h] || !needs(): // bad in an earlier pass
 			case h.Payload == nil:
 				absent = append(absent, h)
 			default:
 				add(h, h.Payload)
 			}
 		}
-		if len(absent) == 0 {
-			continue
-		}
 		own := func(h *windows.Held) bool { return h.Slice.Start < w.End }
-		var ahead []*windows.Held
-		_, holds := to.(*windows.Merger)
-		if holds {
-			ahead = ps.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(absent))
-		}
-		missing, err := ps.again(ctx, append(absent, ahead...), func(h *windows.Held, payload []byte, err error) {
-			switch {
-			case err == nil:
-				if holds {
-					ps.gather.Hold(h, payload)
-				}
-				if own(h) {
-					add(h, payload)
-				}
-			case own(h):
-				leave(h, "a part is unreadable", err)
+		for len(absent) > 0 && needs() {
+			some := absent
+			if counts {
+				some = absent[:min(len(absent), partsAtOnce)]
 			}
-		})
-		if err != nil {
-			return readings, false, err
+			absent = absent[len(some):]
+			if !counts {
+				some = append(some, ps.gather.Ahead(p.stream.Name, p.epoch, w, windows.Size(some))...)
+			}
+			missing, err := ps.again(ctx, some, func(h *windows.Held, payload []byte, err error) {
+				switch {
+				case err == nil:
+					if !counts {
+						ps.gather.Hold(h, payload)
+					}
+					if own(h) {
+						add(h, payload)
+					}
+				case own(h):
+					leave(h, "a part is unreadable", err)
+				}
+			})
+			if err != nil {
+				return readings, false, err
+			}
+			lost = lost || slices.ContainsFunc(missing, own)
 		}
-		lost = lost || slices.ContainsFunc(missing, own)
 	}
 	return readings, lost || len(bad) > 0, nil
 }
