@@ -246,7 +246,7 @@ func TestFlipFindsTheHeaviestPoint(t *testing.T) {
 	if favoured < v.seen.hi || v.peak(weight[favoured], v.level(favoured)) < 1.3*v.runs[0].peak {
 		t.Fatal("the survey finds the favoured point by itself, or it is not the heaviest")
 	}
-	const draws = 100_000
+	const draws = 300_000
 	found := 0
 	for range draws {
 		if m.draw(s, measure, k) == favoured {
