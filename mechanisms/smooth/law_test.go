@@ -226,7 +226,7 @@ func TestDrawsFollowTheLaw(t *testing.T) {
 		epsilon := s.Epsilon.InexactFloat64()
 		m := mechanismOf(t, s, len(sample), 0)
 		x := ranksOf(sample)
-		counts := dptest.Counts(8000, len(sample), func() int {
+		counts := dptest.Counts(15000, len(sample), func() int {
 			index, err := m.Draw(x.Values, random)
 			if err != nil {
 				t.Fatal(err)
