@@ -236,7 +236,10 @@ func (t *traffic) reasons(m tally) string {
 			part = printed("%d %s", n, part)
 		}
 		wrong := "unusable"
-		if r == codec.BadGroup {
+		switch {
+		case r == codec.BadGroup && t.stream.Found != nil:
+			wrong = "not a name of 1–200 characters that can be printed"
+		case r == codec.BadGroup:
 			wrong = "not in groups"
 		}
 		switch field, named := fields[r]; {

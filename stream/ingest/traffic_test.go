@@ -125,6 +125,17 @@ func TestTrafficLines(t *testing.T) {
 }
 
 // TestManyQuietStreamsShareALine: twenty streams without events need no twenty lines.
+// TestNamesThatAreNone: where groups are found there is no list that a group could be missing in.
+func TestNamesThatAreNone(t *testing.T) {
+	of := &config.Stream{Found: &config.Found{}}
+	of.Input.Group = "section"
+	web := &traffic{stream: of}
+	const want = `bad_group: field "section" is not a name of 1–200 characters that can be printed`
+	if got := web.reasons(many(3, verdict{rejected: codec.BadGroup})); got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
+
 func TestManyQuietStreamsShareALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)

@@ -45,7 +45,7 @@ const (
 	// mostFigures is how many figures an entry of the ledger holds at most, and usualMax the default of max.
 	mostFigures = 4000
 	usualMax    = 1000
-	// longestKeep is the longest time for which a name stays on the list.
+	// longestKeep is the longest time for which a name stays on the list, and the longest period of a discovery.
 	longestKeep = 3660 * 24 * time.Hour
 )
 
@@ -192,6 +192,10 @@ func (s *streamNode) find() {
 			d.Values["every"].Refuse("%s; want a multiple of window.every, %s", config.Duration(d.Every),
 				config.Duration(s.Window.Every))
 		}
+		if d.Every > longestKeep {
+			d.Values["every"].Refuse("%s; want at most %s", config.Duration(d.Every), config.Duration(longestKeep))
+			d.Every = longestKeep
+		}
 		if d.AtMost = mostDiscovered(d.Every, &s.Stream, time.Now()); d.AtMost == endless && !s.Withhold {
 			d.Values["every"].Refuse("%s, but a budget for ever cannot pay for periods without end; want window.end, a budget "+
 				"for a rolling period, or on_exhausted: withhold", config.Duration(d.Every))
@@ -203,7 +207,7 @@ func (s *streamNode) find() {
 	}
 	switch keep, given := f.Values["keep"]; {
 	case !given:
-		f.Keep = min(7*longest.Every, max(longest.Every, longestKeep))
+		f.Keep = min(7*longest.Every, longestKeep)
 	case f.Keep < longest.Every:
 		keep.Refuse("%s; want at least %s, the time from one discovery of %s to the next", config.Duration(f.Keep),
 			config.Duration(longest.Every), longest.Name)
@@ -307,11 +311,19 @@ func discovered(streams []*streamNode) {
 		for _, s := range streams {
 			for _, d := range s.Discoveries() {
 				if s.Budget == first.Budget {
-					delta = delta.Add(d.Mechanism.Promise().Delta.Mul(decimal.NewFromInt(d.MaxGroups * d.AtMost)))
+					times := decimal.NewFromInt(d.MaxGroups).Mul(decimal.NewFromInt(d.AtMost))
+					delta = delta.Add(d.Mechanism.Promise().Delta.Mul(times))
 				}
 			}
 		}
-		if need := delta.Mul(decimal.NewFromInt(10)); len(first.Discoveries()) > 0 && need.GreaterThan(first.Budget.Delta) {
+		need, most := delta.Mul(decimal.NewFromInt(10)), decimal.RequireFromString(aDelta.Under)
+		switch {
+		case len(first.Discoveries()) == 0 || !need.GreaterThan(first.Budget.Delta):
+		case !need.LessThan(most):
+			first.Values["budget"].Refuse("the discoveries of a period of budget %q have delta %s together; want less than %s: "+
+				"give each a smaller delta or a larger every", first.Budget.Name, delta, most.Shift(-1))
+			return
+		default:
 			first.Values["budget"].Refuse("budget %q has delta %s; want at least %s, ten times that of the discoveries of its "+
 				"period: the rest is for adding up", first.Budget.Name, first.Budget.Delta, need)
 			return

@@ -73,6 +73,9 @@ func TestFoundGroupsWrong(t *testing.T) {
 		{"delta: 0.000001,", "", `streams[checkout].budget: budget "shoppers" has delta 0; want at least 0.000000224, ten ` +
 			`times that of the discoveries of its period: the rest is for adding up`},
 		{"delta: 0.000001,", "delta: 0.0000002,", `has delta 0.0000002; want at least 0.000000224`},
+		{"delta: 0.00000001", "delta: 0.01", `streams[checkout].budget: the discoveries of a period of budget "shoppers" have ` +
+			`delta 0.0200000024 together; want less than 0.01: give each a smaller delta or a larger every`},
+		{"every: 24h", "every: 3661d", `18: streams[checkout].groups.discover[daily].every: 3661d; want at most 3660d`},
 		{"every: 24h", "every: 50m", `18: streams[checkout].groups.discover[daily].every: 50m; want a multiple of ` +
 			`window.every, 15m`},
 		{"keep: 7d", "keep: 12h", `20: streams[checkout].groups.keep: 12h; want at least 24h, the time from one discovery of ` +
