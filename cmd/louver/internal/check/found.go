@@ -92,34 +92,3 @@ func share(of, all int64) string {
 	}
 	return fmt.Sprintf("%d/%d", of, all)
 }
-
-// mostSeries is how many series of found groups pass without a warning.
-const mostSeries = 10_000
-
-// found warns of how groups are found.
-func (w *warner) found(s *config.Stream, x *streamReport) {
-	for i, d := range s.Discoveries() {
-		warn := func(key, format string, args ...any) {
-			w.at(d.Where, keyOf(s, "groups.discover[%s].%s", d.Name, key), format, args...)
-		}
-		p, described := d.Mechanism.Promise(), x.Discoveries[i]
-		w.hardlyAnyone(d.Where, keyOf(s, "groups.discover[%s].epsilon", d.Name), p.Epsilon)
-		if p.Delta.GreaterThan(largeDelta) {
-			warn("delta", "δ %s lets a name that one user sent be found with that probability; want at most %s", p.Delta,
-				largeDelta)
-		}
-		// users of a name in a period, if each window had others
-		if most := s.ExpectedUsers * max(1, int64(d.Every/s.Window.Every)); most > 0 && most < described.Users50 {
-			warn("epsilon", "a group needs %s to be found with 50 %%, and there are at most %d in %s, by expected_users; want a "+
-				"larger epsilon, delta or every", users(described.Users50), most, described.period)
-		}
-		if d.Every < time.Hour {
-			warn("every", "every %s costs one user who is always there %d times ε %s a day; want 1h or more", described.Every,
-				int64(day/d.Every)*d.MaxGroups, p.Epsilon)
-		}
-	}
-	if s.Found != nil && x.Series > mostSeries {
-		w.at(s.Where, keyOf(s, "groups.max"), "up to %d series: %d groups with %d figures each; want at most %d, or a topic "+
-			"and a metrics store that take so many", x.Series, x.Groups, x.Series/max(1, x.Groups), mostSeries)
-	}
-}

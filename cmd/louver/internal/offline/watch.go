@@ -17,29 +17,6 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// watchFlags say what to watch for, and when.
-type watchFlags struct {
-	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
-	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
-	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
-	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
-	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
-	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
-	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
-	Hold        time.Duration `group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
-	AtMost      int           `default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
-}
-
-// misplaced returns a flag that was given and has no meaning without --watch, or "".
-func (f watchFlags) misplaced() string {
-	for _, g := range []struct{ flag, value string }{{"--time", f.Time}, {"--from", f.From}, {"--to", f.To}} {
-		if g.value != "" {
-			return g.flag
-		}
-	}
-	return ""
-}
-
 // watch replays a file against a watch.
 func (c *ReleaseCommand) watch(app *cli.App) error {
 	w, schedule, err := c.watching()
@@ -63,7 +40,8 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 	for start, bag := range bags {
 		samples[start] = mechanisms.NewSample(grid, bag.Sample(0))
 	}
-	return c.follow(app.Out, w, schedule, samples)
+	f := &followed{watchFlags: c.watchFlags, json: c.JSON, out: app.Out, watch: w, samples: samples}
+	return f.through(schedule)
 }
 
 // watching checks the flags.

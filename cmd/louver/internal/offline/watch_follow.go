@@ -13,10 +13,21 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// follow looks at one window after another, arms the watch again where that is allowed, and prints what it says.
-func (c *ReleaseCommand) follow(out io.Writer, w *watch.Watch, s windows.Schedule,
-	samples map[int64]*mechanisms.Sample) error {
-	f := &followed{ReleaseCommand: c, out: out, watch: w, samples: samples}
+// followed is a watch on its way through the windows.
+type followed struct {
+	watchFlags
+	json     bool
+	out      io.Writer
+	watch    *watch.Watch
+	samples  map[int64]*mechanisms.Sample
+	armed    *watch.Armed
+	instance int
+	fired    int64 // end of the window in which the last instance did
+	over     bool  // it is said that there is no other instance
+}
+
+// through looks at one window after another, arms the watch again where that is allowed, and prints what it says.
+func (f *followed) through(s windows.Schedule) error {
 	var last windows.Window
 	for at, more := s.First(), true; more; at, more = s.Next(at) {
 		last = at
@@ -27,8 +38,8 @@ func (c *ReleaseCommand) follow(out io.Writer, w *watch.Watch, s windows.Schedul
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			if err := json.NewEncoder(out).Encode(record); err != nil {
+		if f.json {
+			if err := json.NewEncoder(f.out).Encode(record); err != nil {
 				return err
 			}
 		}
@@ -36,19 +47,7 @@ func (c *ReleaseCommand) follow(out io.Writer, w *watch.Watch, s windows.Schedul
 	if f.armed.Fired() {
 		return nil
 	}
-	return c.say(out, last.End, "the last window ends: the watch is still armed and silent")
-}
-
-// followed is a watch on its way through the windows.
-type followed struct {
-	*ReleaseCommand
-	out      io.Writer
-	watch    *watch.Watch
-	samples  map[int64]*mechanisms.Sample
-	armed    *watch.Armed
-	instance int
-	fired    int64 // end of the window in which the last instance did
-	over     bool  // it is said that there is no other instance
+	return f.say(last.End, "the last window ends: the watch is still armed and silent")
 }
 
 // arm arms the first instance, and others when the one before has fired and held.
@@ -60,7 +59,7 @@ func (f *followed) arm(at windows.Window) (err error) {
 		return err
 	}
 	f.instance++
-	return f.say(f.out, at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", f.instance, f.AtMost,
+	return f.say(at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", f.instance, f.AtMost,
 		f.watch.Promise().Epsilon,
 		cli.WithUnit(cli.Tenths(f.watch.Excess95()), "users"), cli.Direction(f.Watch))
 }
@@ -79,7 +78,7 @@ func (f *followed) look(at windows.Window) (watchedWindow, error) {
 			return record, nil
 		}
 		f.over = true
-		return record, f.say(f.out, at.Start, "over: it was armed %s", times(f.AtMost))
+		return record, f.say(at.Start, "over: it was armed %s", times(f.AtMost))
 	}
 	if !f.armed.Fired() {
 		group, err := f.armed.Look([]*mechanisms.Sample{f.sample(at)}, rand.Reader)
@@ -91,7 +90,7 @@ func (f *followed) look(at windows.Window) (watchedWindow, error) {
 			return record, nil
 		}
 		f.fired = at.End
-		if err := f.say(f.out, at.End, "fires"); err != nil {
+		if err := f.say(at.End, "fires"); err != nil {
 			return record, err
 		}
 	}
@@ -122,11 +121,11 @@ type watchedWindow struct {
 }
 
 // say writes a line with its time, unless there is JSON.
-func (c *ReleaseCommand) say(out io.Writer, at int64, format string, args ...any) error {
-	if c.JSON {
+func (f *followed) say(at int64, format string, args ...any) error {
+	if f.json {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, stamp(at)+" "+format+"\n", args...)
+	_, err := fmt.Fprintf(f.out, stamp(at)+" "+format+"\n", args...)
 	return err
 }
 
