@@ -1,13 +1,8 @@
 package ledger
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
+	"regexp"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/louver/louver/stream/record"
 )
@@ -31,108 +26,41 @@ type Discovery struct {
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 
-// checkDiscovery returns an error for an entry of a discovery that nobody writes.
-func (e Entry) checkDiscovery() error {
-	d := e.Discovery
-	switch {
-	case e.Row == "" || len(e.Releases) != 1 || len(e.Price) != 1 || len(e.Groups) > 0 || e.List != nil:
-		return fmt.Errorf("a discovery with row %q, %d releases, %d items in the price and %d groups; want a row, one "+
-			"release, one item and no groups", e.Row, len(e.Releases), len(e.Price), len(e.Groups))
-	case len(e.Steps)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
-		return errors.New("a discovery with steps, roll-ups or a prior; want none")
-	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Row:
-		return fmt.Errorf("a discovery of %q by %q", e.Releases[0].Name, e.Releases[0].Statistic)
-	case e.Price[0].Times != d.MaxGroups || !e.Price[0].Epsilon.Equal(e.Releases[0].Epsilon) ||
-		!e.Price[0].Delta.Equal(e.Releases[0].Delta):
-		return fmt.Errorf("a discovery whose price is not that of max_groups, %d, of its draws", d.MaxGroups)
-	case d.Threshold < 1 || d.MaxGroups < 1 || d.Error95 < 0 || d.Listed < 0:
-		return fmt.Errorf("a discovery with threshold %d and max_groups %d; want at least 1", d.Threshold, d.MaxGroups)
-	case (e.Reason == "") != (d.Found != nil):
-		return fmt.Errorf("a discovery with reason %q that has found %d names", e.Reason, len(d.Found))
-	}
-	if err := d.Rules.check(); err != nil {
-		return err
-	}
-	for i, f := range d.Found {
-		switch {
-		case f.Name == "" || i > 0 && f.Name <= d.Found[i-1].Name:
-			return errors.New("the found names are not in the order of their bytes, or one is empty")
-		case f.Value < d.Threshold:
-			return fmt.Errorf("a name with a count of %d; want at least the threshold, %d", f.Value, d.Threshold)
-		}
-	}
-	return nil
+// Rules say which names are on the list of a stream. They are those of its definition.
+type Rules struct {
+	// Source names the topic and the field that names come from. Names from another one are not of this list.
+	Source string `json:"source"`
+	// Keep is for how many seconds a name stays on the list after it was last found.
+	Keep int64 `json:"keep"`
+	// Max limits the names, without Always and Other.
+	Max int64 `json:"max"`
+	// Other is the group for everybody else; "" for none.
+	Other string `json:"other,omitempty"`
+	// Always are on the list in any case, Except in no case; sorted. Match is a regular expression for all other names.
+	Always []string `json:"always,omitempty"`
+	Except []string `json:"except,omitempty"`
+	Match  string   `json:"match,omitempty"`
 }
 
-func (r Rules) check() error {
-	if r.Source == "" || r.Keep < 1 || r.Max < 1 || r.Keep > mostHold || !slices.IsSorted(r.Always) ||
-		!slices.IsSorted(r.Except) {
-		return fmt.Errorf("a list of source %q that keeps up to %d names for %d s; want a source, at least one name and "+
-			"second, and names in the order of their bytes", r.Source, r.Max, r.Keep)
-	}
-	return nil
+// List says of which list the groups of a window are.
+type List struct {
+	// Stream is the stream whose list it is; "" for the entry's own.
+	Stream string `json:"stream,omitempty"`
+	// Of is the end of the last discovery before the window was decided; nil if there was none.
+	Of    *record.Second `json:"of,omitempty"`
+	Rules Rules          `json:"rules"`
 }
 
-// unlisted says that the entry is a window for which nothing is on the list yet.
-func (e Entry) unlisted() bool { return e.List != nil && len(e.Groups) == 0 }
-
-// checkList returns an error for a window whose groups cannot be those of its list.
-func (e Entry) checkList() error {
-	if e.List == nil {
-		return nil
-	}
-	if err := e.List.Rules.check(); err != nil {
-		return err
-	}
-	groups := e.Groups
-	if n := len(groups); e.List.Rules.Other != "" {
-		if n == 0 || groups[n-1].Name != e.List.Rules.Other {
-			return fmt.Errorf("the last group is not %q, which is for everybody else", e.List.Rules.Other)
-		}
-		groups = groups[:n-1]
-	}
-	if !slices.IsSortedFunc(groups, func(x, y Group) int { return strings.Compare(x.Name, y.Name) }) {
-		return errors.New("the groups are not in the order of their bytes")
-	}
-	return nil
+// Finding is what a discovery found about a name.
+type Finding struct {
+	Name string `json:"name"`
+	// Value is the noisy number of users who counted for the name.
+	Value int64 `json:"value"`
 }
 
-// discoveryRecords are those of a discovery: one about all names, and then one for each name that it found.
-func (e Entry) discoveryRecords() ([]record.Record, error) {
-	d, of := e.Discovery, e.Releases[0]
-	figure := func(name string) record.Figure {
-		f := e.blank(Group{Name: name}, of)
-		f.Threshold = d.Threshold
-		return f
-	}
-	all := figure("")
-	all.Joined, all.Left = new(int64(len(d.Joined))), new(int64(len(d.Left)))
-	if e.Reason != "" {
-		withhold(&all, e.Reason)
-	} else {
-		all.Value = new(wholeNumber(d.Listed))
-	}
-	figures := []record.Figure{all}
-	left := map[string]bool{}
-	for _, name := range d.Unlisted {
-		left[name] = true
-	}
-	for _, x := range d.Found {
-		f := figure(x.Name)
-		f.Value, f.Error95 = new(wholeNumber(x.Value)), new(wholeNumber(d.Error95))
-		if !left[x.Name] {
-			f.ListedUntil = new(e.WindowEnd.Add(time.Duration(d.Rules.Keep) * time.Second))
-		}
-		figures = append(figures, f)
-	}
-	out := make([]record.Record, len(figures))
-	for i, f := range figures {
-		var err error
-		if out[i], err = e.record(f); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+// may reports whether a name can be found.
+func (r Rules) may(name string, match *regexp.Regexp) bool {
+	_, always := slices.BinarySearch(r.Always, name)
+	_, except := slices.BinarySearch(r.Except, name)
+	return !always && !except && name != r.Other && (match == nil || match.MatchString(name))
 }
-
-func wholeNumber(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

@@ -17,38 +17,6 @@ import (
 // published, and paid for. The list is computed from that and from the stream's definition, so it costs nothing, and
 // anyone can compute it again.
 
-// Rules say which names are on the list of a stream. They are those of its definition.
-type Rules struct {
-	// Source names the topic and the field that names come from. Names from another one are not of this list.
-	Source string `json:"source"`
-	// Keep is for how many seconds a name stays on the list after it was last found.
-	Keep int64 `json:"keep"`
-	// Max limits the names, without Always and Other.
-	Max int64 `json:"max"`
-	// Other is the group for everybody else; "" for none.
-	Other string `json:"other,omitempty"`
-	// Always are on the list in any case, Except in no case; sorted. Match is a regular expression for all other names.
-	Always []string `json:"always,omitempty"`
-	Except []string `json:"except,omitempty"`
-	Match  string   `json:"match,omitempty"`
-}
-
-// List says of which list the groups of a window are.
-type List struct {
-	// Stream is the stream whose list it is; "" for the entry's own.
-	Stream string `json:"stream,omitempty"`
-	// Of is the end of the last discovery before the window was decided; nil if there was none.
-	Of    *record.Second `json:"of,omitempty"`
-	Rules Rules          `json:"rules"`
-}
-
-// Finding is what a discovery found about a name.
-type Finding struct {
-	Name string `json:"name"`
-	// Value is the noisy number of users who counted for the name.
-	Value int64 `json:"value"`
-}
-
 // mostNames bounds the bytes of the names of a list, as they are written, so that every entry fits into a record.
 const mostNames = 160 << 10
 
@@ -162,13 +130,6 @@ func (l *Lists) match(text string) (*regexp.Regexp, error) {
 		l.matches[text] = match
 	}
 	return match, err
-}
-
-// may reports whether a name can be found.
-func (r Rules) may(name string, match *regexp.Regexp) bool {
-	_, always := slices.BinarySearch(r.Always, name)
-	_, except := slices.BinarySearch(r.Except, name)
-	return !always && !except && name != r.Other && (match == nil || match.MatchString(name))
 }
 
 // lately returns when a name was last found, and the largest count of a row, within keep of the last discovery. last is

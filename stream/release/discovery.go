@@ -25,17 +25,6 @@ import (
 //
 // A crash draws nothing twice: what was found is in the entry, with its charge, like any draw.
 
-// newRules are the rules of the list of a stream whose groups are found.
-func newRules(s *config.Stream) ledger.Rules {
-	f := s.Found
-	r := ledger.Rules{Source: s.Source(), Keep: int64(f.Keep.Seconds()), Max: f.Max, Other: f.Other, Always: f.Always,
-		Except: f.Except}
-	if f.Match != nil {
-		r.Match = f.Match.String()
-	}
-	return r
-}
-
 // turn is what is decided next: a window of a program, or the period of one of its discoveries.
 type turn struct {
 	program int

@@ -48,6 +48,17 @@ func newProgram(e control.Edition) *program {
 	return p
 }
 
+// newRules are the rules of the list of a stream whose groups are found.
+func newRules(s *config.Stream) ledger.Rules {
+	f := s.Found
+	r := ledger.Rules{Source: s.Source(), Keep: int64(f.Keep.Seconds()), Max: f.Max, Other: f.Other, Always: f.Always,
+		Except: f.Except}
+	if f.Match != nil {
+		r.Match = f.Match.String()
+	}
+	return r
+}
+
 // entry is the ledger entry of a window, before it is settled and drawn.
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	e := p.blank(app, w)

@@ -1,0 +1,76 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/louver/louver/stream/record"
+)
+
+// checkDiscovery returns an error for an entry of a discovery that nobody writes.
+func (e Entry) checkDiscovery() error {
+	d := e.Discovery
+	switch {
+	case e.Row == "" || len(e.Releases) != 1 || len(e.Price) != 1 || len(e.Groups) > 0 || e.List != nil:
+		return fmt.Errorf("a discovery with row %q, %d releases, %d items in the price and %d groups; want a row, one "+
+			"release, one item and no groups", e.Row, len(e.Releases), len(e.Price), len(e.Groups))
+	case len(e.Steps)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
+		return errors.New("a discovery with steps, roll-ups or a prior; want none")
+	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Row:
+		return fmt.Errorf("a discovery of %q by %q", e.Releases[0].Name, e.Releases[0].Statistic)
+	case e.Price[0].Times != d.MaxGroups || !e.Price[0].Epsilon.Equal(e.Releases[0].Epsilon) ||
+		!e.Price[0].Delta.Equal(e.Releases[0].Delta):
+		return fmt.Errorf("a discovery whose price is not that of max_groups, %d, of its draws", d.MaxGroups)
+	case d.Threshold < 1 || d.MaxGroups < 1 || d.Error95 < 0 || d.Listed < 0:
+		return fmt.Errorf("a discovery with threshold %d and max_groups %d; want at least 1", d.Threshold, d.MaxGroups)
+	case (e.Reason == "") != (d.Found != nil):
+		return fmt.Errorf("a discovery with reason %q that has found %d names", e.Reason, len(d.Found))
+	}
+	if err := d.Rules.check(); err != nil {
+		return err
+	}
+	for i, f := range d.Found {
+		switch {
+		case f.Name == "" || i > 0 && f.Name <= d.Found[i-1].Name:
+			return errors.New("the found names are not in the order of their bytes, or one is empty")
+		case f.Value < d.Threshold:
+			return fmt.Errorf("a name with a count of %d; want at least the threshold, %d", f.Value, d.Threshold)
+		}
+	}
+	return nil
+}
+
+func (r Rules) check() error {
+	if r.Source == "" || r.Keep < 1 || r.Max < 1 || r.Keep > mostHold || !slices.IsSorted(r.Always) ||
+		!slices.IsSorted(r.Except) {
+		return fmt.Errorf("a list of source %q that keeps up to %d names for %d s; want a source, at least one name and "+
+			"second, and names in the order of their bytes", r.Source, r.Max, r.Keep)
+	}
+	return nil
+}
+
+// unlisted says that the entry is a window for which nothing is on the list yet.
+func (e Entry) unlisted() bool { return e.List != nil && len(e.Groups) == 0 }
+
+// checkList returns an error for a window whose groups cannot be those of its list.
+func (e Entry) checkList() error {
+	if e.List == nil {
+		return nil
+	}
+	if err := e.List.Rules.check(); err != nil {
+		return err
+	}
+	groups := e.Groups
+	if n := len(groups); e.List.Rules.Other != "" {
+		if n == 0 || groups[n-1].Name != e.List.Rules.Other {
+			return fmt.Errorf("the last group is not %q, which is for everybody else", e.List.Rules.Other)
+		}
+		groups = groups[:n-1]
+	}
+	if !slices.IsSortedFunc(groups, func(x, y Group) int { return strings.Compare(x.Name, y.Name) }) {
+		return errors.New("the groups are not in the order of their bytes")
+	}
+	return nil
+}
