@@ -17,6 +17,7 @@ func (e Entry) discoveryRecords() ([]record.Record, error) {
 		return f
 	}
 	all := figure("")
+	all.Unit = "groups"
 	all.Joined, all.Left = new(int64(len(d.Joined))), new(int64(len(d.Left)))
 	if e.Reason != "" {
 		withhold(&all, e.Reason)
