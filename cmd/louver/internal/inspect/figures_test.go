@@ -97,6 +97,24 @@ func TestWatchLines(t *testing.T) {
 	}
 }
 
+// How many names are on a list has no error, public or not.
+func TestWatchLineOfAList(t *testing.T) {
+	const about = `{"schema":"louver.release.v1","stream":"web","group":"","release":"daily","statistic":"groups","value":214,` +
+		`"unit":"groups","window_end":"2026-11-20T08:15:00Z","budget_epsilon_spent":12.5,"budget_epsilon_limit":24}`
+	r, _, err := outputs.Decode([]byte(about))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := newWatchLines(&cli.App{Out: &out}, nil).print(r); err != nil {
+		t.Fatal(err)
+	}
+	want := "2026-11-20T08:15:00Z  web//daily  214 groups      on the list              -       ε 12.5 of 24\n"
+	if out.String() != want {
+		t.Errorf("%q; want %q", out.String(), want)
+	}
+}
+
 // A topic that is missing is named, and what comes once it is there is shown, from its first record on.
 func TestWatchWaitsForTheTopic(t *testing.T) {
 	b := kafkatest.Fake(t)

@@ -107,6 +107,8 @@ func figureColumns(r outputs.Record) string {
 		if r.Since != nil {
 			value, off = "firing", "since "+r.Since.Format("15:04:05")
 		}
+	case r.Value != nil && r.Statistic == record.StatisticGroups && r.Group == "":
+		value, off, quality = cli.Value(r), "on the list", "-" // not drawn: it follows from what was found
 	case r.Value != nil:
 		value = cli.Value(r)
 		if off = cli.BoundInWords(r); off == "" {
