@@ -30,8 +30,8 @@ const truncatedGeometric = "truncated_geometric"
 // it is nothing, since K < T: a name that nobody sent is treated like all others although nothing is drawn for it. A
 // user who counts for at most k names costs (kε, kδ); it is for the caller that nobody counts for more.
 //
-// For one name this is optimal among all (ε, δ) mechanisms, but for the rounding of K: Desfontaines, Voss, Gipson,
-// Mandayam (2022).
+// For one name no (ε, δ) mechanism finds more, apart from the rounding of K: Desfontaines, Voss, Gipson, Mandayam
+// (2022).
 //
 // It is immutable and safe for concurrent use.
 type TruncatedGeometric struct {

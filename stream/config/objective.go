@@ -155,8 +155,8 @@ func (o Objective) Seen(b Burn, falsePages float64, users int64) float64 {
 	return max(passes(b.Long, 1, o.Margin(b, falsePages)), passes(b.Long, times, 0), passes(b.Short, times, 0))
 }
 
-// Definition is a short name for all that the alerts of the objective follow from, but for how likely a false one may
-// be.
+// Definition is a short name for everything that the alerts of the objective depend on, except how likely a false one
+// may be.
 func (o Objective) Definition() string {
 	drawn := o.Share.From.Series("")[0]
 	// Numbers and names: this never fails.

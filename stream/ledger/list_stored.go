@@ -80,7 +80,7 @@ func (l *Lists) restore(budget string, all []storedList) error {
 	for _, s := range all {
 		of := listName{budget, s.Stream}
 		if l.of[of] != nil {
-			return fmt.Errorf("the list of stream %q is there twice", s.Stream)
+			return fmt.Errorf("stream %q has two lists", s.Stream)
 		}
 		f, err := s.found()
 		if err != nil {

@@ -51,8 +51,9 @@ func (ps *parts) renewed(ctx context.Context) (bool, error) {
 
 // anew begins to read a topic that was made anew, whatever its length. All that the one before held is lost.
 func (ps *parts) anew() {
-	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun will be marked "+
-		"incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number))
+	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun, or "+
+		"begin within max_future, will be marked incomplete", zap.String("topic", ps.at.Topic),
+		zap.Int("partition", ps.at.Number))
 	ps.lose(time.Now())
 	ps.reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
 	ps.deleter.anew()

@@ -109,7 +109,7 @@ func (v *visits) list(t *testing.T, hour int) groupList {
 }
 
 // Through random discoveries the API's list is that of the ledger: the names, their counts, and when they leave. Before
-// the first window of a list the records of the discovery say it, but for names that others have displaced.
+// a list has a window, they follow from the discovery's records, apart from names that others have displaced.
 func TestGroupsAreThoseOfTheLedger(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 25))
