@@ -177,8 +177,9 @@ func TestDemoFileLeavesAStreamsFile(t *testing.T) {
 				shown[i].Window)
 		}
 	}
+	// The broker runs beside the other commands, so each of them writes its words at once.
 	out, err := exec.CommandContext(t.Context(), "sh", "-c",
-		"louver() { for w; do echo \"[$w]\"; done; }; sleep() { :; }; "+commands[strings.Index(commands, "\n\n"):]).Output()
+		"louver() { printf '[%s]\\n' \"$@\"; }; sleep() { :; }; "+commands[strings.Index(commands, "\n\n"):]).Output()
 	if err != nil || !strings.Contains(string(out), "It's two.csv]\n[--topic]\n[it-s-two.events]\n[--user]\n[who]\n"+
 		"[--value]\n[what (ms)]\n[--time]\n[when]\n") {
 		t.Errorf("%v: the shell has\n%s", err, out)
