@@ -215,6 +215,33 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	b.until(`/from=2.*&to=2/.test(location.hash)`)
 }
 
+// The keys put the cursor on a window. A mouse that rests does not take it away when the plot moves away below it.
+func TestRestingMouseLeavesTheCursor(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.play(0, 20)
+	b := open(t, a, "#/s/checkout-latency/eu/users?from=all")
+	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
+	x, y := b.place(".plot.counts", 0.13)
+	b.run(chromedp.MouseEvent(input.MouseMoved, x-1, y), chromedp.MouseEvent(input.MouseMoved, x, y))
+	b.until(`document.querySelector(".readout caption").textContent.startsWith("Window")`)
+	b.key("End", false)
+	b.key("ArrowLeft", false)
+	b.run(chromedp.Evaluate(`
+		window.at = document.querySelector(".readout caption").textContent;
+		window.left = false;
+		document.querySelector(".plot.counts .u-over").addEventListener("mouseleave", () => { window.left = true; });
+		document.querySelector(".panel").style.marginTop = "2000px"`, nil), twoFrames,
+		chromedp.MouseEvent(input.MouseMoved, x, y))
+	b.until(`window.left`)
+	b.key("Enter", false)
+	b.until(`document.querySelector(".comparison p").textContent.startsWith("A is " + window.at.slice("Window ".length))`)
+	// A mouse that moves takes it.
+	b.run(chromedp.Evaluate(`document.querySelector(".panel").style.marginTop = ""`, nil), twoFrames)
+	x, y = b.place(".plot.counts", 0.13)
+	b.run(chromedp.MouseEvent(input.MouseMoved, x-1, y), chromedp.MouseEvent(input.MouseMoved, x, y))
+	b.until(`document.querySelector(".readout caption").textContent !== window.at`)
+}
+
 // On a phone fingers drag ranges while they are compared.
 func TestFingersCompareRanges(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))

@@ -26,6 +26,10 @@ export class Detail {
   /** @type {Window[]} */
   #windows = [];
   #cursor = null; // the end of the window below the cursor; null: the newest
+  #keyed = false; // the keys put the cursor there: a mouse that rests leaves it, even if the plot moves away below it
+  #moved = (event) => {
+    if (event.movementX !== 0 || event.movementY !== 0) this.#keyed = false;
+  };
   #title = h("h1", {});
   #need = h("span", { class: "pill" });
   #about = h("p", { class: "about" });
@@ -61,8 +65,10 @@ export class Detail {
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
     this.#panel.append(this.#readout.element);
     main.replaceChildren(this.#view);
+    document.addEventListener("pointermove", this.#moved, true);
     this.#on = {
-      hover: (at) => this.#hover(at),
+      hover: (at) => this.#keyed || this.#hover(at),
+      mouse: () => !this.#keyed,
       pick: (at, shift) => this.#pick(this.#windowAt(at), shift),
       range: (start, end, shift) => {
         if (shift || this.#dragging) this.#pickRange(start, end);
@@ -187,6 +193,7 @@ export class Detail {
     }
     this.#panel.style.setProperty("--plots", String(figures.length));
     for (const [name, own] of wanted) this.#draw(name, own, start, end);
+    if (this.#keyed) this.#aim(); // the times may have moved
     this.#readout.show(stream, this.#totals, lines, this.#window, this.#app.truth, this.#cursor !== null);
     this.#heat(stream, group, start, end, newest).catch((error) => {
       this.#problem.hidden = false;
@@ -230,6 +237,7 @@ export class Detail {
   }
 
   remove() {
+    document.removeEventListener("pointermove", this.#moved, true);
     this.#loading?.abort();
     for (const plot of this.#plots.values()) plot.remove();
     this.#app.figures.holds = () => false;
@@ -248,9 +256,9 @@ export class Detail {
     const at = this.#windows.indexOf(this.#window);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: n - 1 }[event.key];
     if (to === undefined) return false;
-    const window = this.#windows[Math.min(n - 1, Math.max(0, to))];
-    this.#point(window.end);
-    for (const plot of this.#plots.values()) plot.point(this.#middle(window));
+    this.#keyed = true;
+    this.#point(this.#windows[Math.min(n - 1, Math.max(0, to))].end);
+    this.#aim();
     return true;
   }
 
@@ -261,7 +269,7 @@ export class Detail {
     this.#remember();
     this.#comparing(false);
     this.#cursor = null;
-    for (const plot of this.#plots.values()) plot.point(null);
+    this.#aim();
     this.update();
     return true;
   }
@@ -285,6 +293,11 @@ export class Detail {
     this.#cursor = cursor;
     this.#readout.show(this.#stream, this.#totals, this.#lines, this.#window, this.#app.truth, cursor !== null);
     this.#tell();
+  }
+
+  /** Puts the cursor of each plot there, too. */
+  #aim() {
+    for (const plot of this.#plots.values()) plot.point(this.#cursor === null ? null : this.#middle(this.#window));
   }
 
   /** Says at the cursor why a window has a gap or is hatched. */

@@ -91,7 +91,7 @@ export class Plot {
 
   /**
    * @param {HTMLElement} host which says how large the plot is
-   * @param {{small?: boolean, rows?: boolean, unit?: string, hover?: (at: number|null) => void, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
+   * @param {{small?: boolean, rows?: boolean, unit?: string, hover?: (at: number|null) => void, mouse?: () => boolean, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
    */
   constructor(host, options) {
     this.host = host;
@@ -173,7 +173,8 @@ export class Plot {
     const { clientWidth: width, clientHeight: height } = this.host;
     if (width === 0 || height === 0) return; // not laid out yet: fit comes
     this.#stale = false;
-    const { small } = this, { hover, pick, range } = this.#options;
+    const { small } = this, { hover, mouse, pick, range } = this.#options;
+    const heeds = (u, target, handle) => (event) => mouse?.() === false ? null : handle(event);
     const { smoothed } = this.extras;
     const series = [{}];
     let pressed = null; // the event that began a drag here; the other plot shows it, too
@@ -188,7 +189,7 @@ export class Plot {
       width, height, series,
       padding: small ? [2, 0, 2, () => this.gutter] : [this.rows ? 0 : 14, () => this.#narrow ? 52 : 76, 0, 0],
       legend: { show: false },
-      cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" } },
+      cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" }, bind: { mouseleave: heeds } },
       scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis } },
       axes: small ? [{ show: false }, { show: false }] : this.#axes(),
       hooks: {
