@@ -1,12 +1,8 @@
 package mechanisms
 
 import (
-	"fmt"
 	"io"
 	"math/big"
-	"strings"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
@@ -16,23 +12,6 @@ import (
 
 // gaussianHistogram is the name of the mechanism of [newGaussianHistogram].
 const gaussianHistogram = "gaussian_histogram"
-
-// Bucketing says where the buckets of a histogram end: at a list of grid points, or where those of Prometheus' native
-// histograms do.
-type Bucketing struct {
-	Ends []decimal.Decimal
-	// Native says that Scale, from 0 to 5, takes the place of Ends.
-	Native bool
-	Scale  int
-}
-
-// String returns the buckets as a streams file has them.
-func (b *Bucketing) String() string {
-	if b.Native {
-		return fmt.Sprintf("{scale: %d}", b.Scale)
-	}
-	return "[" + strings.Trim(listed(b.Ends), "[]") + "]"
-}
 
 // bucketed draws noisy numbers of users for all buckets and, on two levels, for all groups of neighbouring buckets too;
 // for those without users like for all others. Package histogram computes everything else from them.

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 
@@ -116,3 +117,20 @@ func (h header) Counts() bool             { return false }
 
 // Errors is for a mechanism whose errors all depend on the data.
 func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
+
+// Bucketing says where the buckets of a histogram end: at a list of grid points, or where those of Prometheus' native
+// histograms do.
+type Bucketing struct {
+	Ends []decimal.Decimal
+	// Native says that Scale, from 0 to 5, takes the place of Ends.
+	Native bool
+	Scale  int
+}
+
+// String returns the buckets as a streams file has them.
+func (b *Bucketing) String() string {
+	if b.Native {
+		return fmt.Sprintf("{scale: %d}", b.Scale)
+	}
+	return "[" + strings.Trim(listed(b.Ends), "[]") + "]"
+}

@@ -12,28 +12,28 @@ import "fmt"
 //	    column of values    ascending: the first as it is, then differences
 //	    column of orders    as in version 2, with times in nanoseconds
 //	    column of hashes    16 bytes each
-func decodeFirst(data []byte, start int64) (payload, error) {
+func decodeFirst(data []byte, start int64) (policy Policy, groups []column, err error) {
 	raw, err := decompress(data)
 	if err != nil {
-		return payload{}, err
+		return "", nil, err
 	}
 	r := &reader{rest: raw}
 	if v := r.uint8("version"); r.err == nil && v != 1 {
-		return payload{}, fmt.Errorf("version %d; want 1 or %d", v, payloadVersion)
+		return "", nil, fmt.Errorf("version %d; want 1 or %d", v, payloadVersion)
 	}
 	if kind := r.uint8("kind"); kind != 0 {
-		return payload{}, fmt.Errorf("kind %d is unknown", kind)
+		return "", nil, fmt.Errorf("kind %d is unknown", kind)
 	}
-	p := payload{policy: r.policy()}
+	policy = r.policy()
 	r.uvarint("max groups")
 	for n := r.count(3+16, "groups"); n > 0 && r.err == nil; n-- {
-		g := decodeFirstColumn(r, p.policy, start)
-		if last := len(p.groups) - 1; last >= 0 && p.groups[last].name >= g.name {
+		g := decodeFirstColumn(r, policy, start)
+		if last := len(groups) - 1; last >= 0 && groups[last].name >= g.name {
 			r.fail("groups are not ascending by name")
 		}
-		p.groups = append(p.groups, g)
+		groups = append(groups, g)
 	}
-	return p, r.end()
+	return policy, groups, r.end()
 }
 
 func decodeFirstColumn(r *reader, policy Policy, start int64) column {

@@ -119,14 +119,6 @@ func (b *Bag) byName() []named {
 	return all
 }
 
-// appendName appends a name, of which it leaves out what the name before begins with too.
-func appendName[T string | []byte](data []byte, before, name T) []byte {
-	shared := sharedPrefix(before, name)
-	data = binary.AppendUvarint(data, uint64(shared))
-	data = binary.AppendUvarint(data, uint64(len(name)-shared))
-	return append(data, name[shared:]...)
-}
-
 // decodeOpen decodes the rest of a payload, behind its flags. No error names a name.
 func decodeOpen(r *reader, flags uint8, start int64) (*openPayload, error) {
 	policy := r.policy()

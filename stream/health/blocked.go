@@ -1,6 +1,7 @@
 package health
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -55,10 +56,12 @@ func (s *Stage) allBlocked() map[string]blocked {
 	return all
 }
 
-// reportBlocked adds a fact about each output that takes no figures.
-func (s *Stage) reportBlocked(r *Report, now time.Time) {
+// blockedFacts has a line about each output that takes no figures.
+func (s *Stage) blockedFacts(now time.Time) (facts []string) {
 	all := s.allBlocked()
 	for _, output := range slices.Sorted(maps.Keys(all)) {
-		r.fact("output %s: blocked for %s: %v", output, episode.Round(now.Sub(all[output].since)), all[output].why)
+		facts = append(facts, fmt.Sprintf("output %s: blocked for %s: %v", output, episode.Round(now.Sub(all[output].since)),
+			all[output].why))
 	}
+	return facts
 }

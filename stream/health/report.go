@@ -127,7 +127,7 @@ func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[strin
 			}
 		}
 	}
-	s.reportBlocked(r, now)
+	r.Facts = append(r.Facts, s.blockedFacts(now)...)
 	if s.left != nil {
 		r.fact("%s: leaves its partitions to other processes, because %v", s.name, s.left)
 		return

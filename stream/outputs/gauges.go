@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -19,11 +20,9 @@ type Gauges struct {
 	step map[string]time.Duration
 	pays map[string]bool // by budget
 	// found is what is known of streams whose groups are found.
-	found map[string]*foundGroups
-	// sums are those of objectives, and complete says that they have all windows.
-	sums     []*sums
-	complete bool
-	now      func() time.Time
+	found      map[string]*foundGroups
+	objectives objectiveSums
+	now        func() time.Time
 }
 
 // NewGauges returns gauges without figures.
@@ -37,7 +36,7 @@ func NewGauges() *Gauges {
 func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.count(r)
+	g.objectives.count(r)
 	if g.find(r) {
 		return
 	}
@@ -51,14 +50,28 @@ func (g *Gauges) Update(r Record) {
 	g.newest[r.Key()] = r
 }
 
-// count counts a record in the sums of objectives.
-func (g *Gauges) count(r Record) {
-	if len(g.sums) == 0 {
-		return
+// Objectives names objectives whose sums are shown. It is called before records come.
+func (g *Gauges) Objectives(all []config.Objective) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, o := range all {
+		g.objectives.sums = append(g.objectives.sums, newSums(o))
 	}
-	if d, ok := drawn(r); ok {
-		g.add(d)
-	}
+}
+
+// Add counts what was drawn for a histogram in the sums of objectives, without showing it otherwise.
+func (g *Gauges) Add(d Drawn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.objectives.add(d)
+}
+
+// Complete says that all windows before now have been added. Until then no sums are shown: a part of them would be
+// taken for all.
+func (g *Gauges) Complete() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.objectives.complete = true
 }
 
 // Expect names the series that will be published, by one record each, without value and window. A series without
@@ -80,8 +93,6 @@ func (g *Gauges) Pays(budgets map[string]bool) {
 const staleWindows = 3
 
 var (
-	series = []string{"stream", "group", "release"}
-
 	value = prometheus.NewDesc("louver_release_value",
 		"Newest published value. Absent while it is withheld, or once it is older than three windows.", series, nil)
 	low = prometheus.NewDesc("louver_release_low",
@@ -177,7 +188,10 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	for k, r := range watches {
 		to.indicate(armed, goesOn(r) && g.fresh(r), k[0], k[1])
 	}
-	g.collectObjectives(to)
+	g.objectives.collect(to, func(stream, group, release string) (end time.Time, fresh bool) {
+		r := g.newest[Record{Stream: stream, Group: group, Release: release}.Key()]
+		return r.WindowEnd, !r.WindowEnd.IsZero() && g.fresh(r)
+	})
 	for name, pays := range g.pays {
 		to.indicate(budgetPays, pays, name)
 	}
@@ -265,30 +279,4 @@ func greater(a, b *json.Number) *json.Number {
 		return b
 	}
 	return a
-}
-
-// metrics takes gauges.
-type metrics chan<- prometheus.Metric
-
-func (to metrics) show(d *prometheus.Desc, f float64, labels ...string) {
-	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, f, labels...)
-}
-
-// indicate shows 1 for yes and 0 for no.
-func (to metrics) indicate(d *prometheus.Desc, yes bool, labels ...string) {
-	f := 0.0
-	if yes {
-		f = 1
-	}
-	to.show(d, f, labels...)
-}
-
-// number shows nothing for nil.
-func (to metrics) number(d *prometheus.Desc, n *json.Number, labels ...string) {
-	if n == nil {
-		return
-	}
-	if f, err := n.Float64(); err == nil {
-		to.show(d, f, labels...)
-	}
 }

@@ -111,34 +111,50 @@ func (s *sums) over(span time.Duration, group string, end int64) (bad, users flo
 	return float64(b) * histogram.Unit, float64(u) * histogram.Unit, windows
 }
 
-// Objectives names objectives whose sums are shown. It is called before records come.
-func (g *Gauges) Objectives(all []config.Objective) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, o := range all {
-		g.sums = append(g.sums, newSums(o))
-	}
+// objectiveSums are the sums of all objectives.
+type objectiveSums struct {
+	sums     []*sums
+	complete bool // they have all windows
 }
 
-// Add counts what was drawn for a histogram in the sums of objectives, without showing it otherwise.
-func (g *Gauges) Add(d Drawn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.add(d)
-}
-
-func (g *Gauges) add(d Drawn) {
-	for _, s := range g.sums {
+func (o *objectiveSums) add(d Drawn) {
+	for _, s := range o.sums {
 		s.add(d)
 	}
 }
 
-// Complete says that all windows before now have been added. Until then no sums are shown: a part of them would be
-// taken for all.
-func (g *Gauges) Complete() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.complete = true
+// count counts what a record says was drawn.
+func (o *objectiveSums) count(r Record) {
+	if len(o.sums) == 0 {
+		return
+	}
+	if d, ok := drawn(r); ok {
+		o.add(d)
+	}
+}
+
+// collect shows the sums up to the newest window of each group. newest returns when it ended, and whether it is fresh.
+func (o *objectiveSums) collect(to metrics, newest func(stream, group, release string) (end time.Time, fresh bool)) {
+	for _, s := range o.sums {
+		name, share := s.of.Stream.Name, s.of.Share.Name
+		to.show(sloObjective, s.of.Share.Objective.InexactFloat64(), name, share, s.of.Definition())
+		for _, group := range s.of.Stream.Groups {
+			end, fresh := newest(name, group, s.law.Name)
+			for _, span := range s.of.Spans() {
+				labels := []string{name, group, share, period.Name(span)}
+				var bad, users float64
+				var windows int64
+				if o.complete && fresh {
+					bad, users, windows = s.over(span, group, end.Unix())
+				}
+				to.show(sloWindows, float64(windows), labels...)
+				if windows > 0 {
+					to.show(sloBad, bad, labels...)
+					to.show(sloUsers, users, labels...)
+				}
+			}
+		}
+	}
 }
 
 // drawn returns what a record says was drawn for a histogram. ok is false if it says nothing of that.
@@ -161,29 +177,4 @@ func drawn(r Record) (d Drawn, ok bool) {
 		d.Ends = append(d.Ends, *value)
 	}
 	return d, true
-}
-
-// collectObjectives shows the sums up to the newest window of each group.
-func (g *Gauges) collectObjectives(to metrics) {
-	for _, s := range g.sums {
-		name, share := s.of.Stream.Name, s.of.Share.Name
-		to.show(sloObjective, s.of.Share.Objective.InexactFloat64(), name, share, s.of.Definition())
-		for _, group := range s.of.Stream.Groups {
-			newest := g.newest[Record{Stream: name, Group: group, Release: s.law.Name}.Key()]
-			shown := g.complete && !newest.WindowEnd.IsZero() && g.fresh(newest)
-			for _, span := range s.of.Spans() {
-				labels := []string{name, group, share, period.Name(span)}
-				var bad, users float64
-				var windows int64
-				if shown {
-					bad, users, windows = s.over(span, group, newest.WindowEnd.Unix())
-				}
-				to.show(sloWindows, float64(windows), labels...)
-				if windows > 0 {
-					to.show(sloBad, bad, labels...)
-					to.show(sloUsers, users, labels...)
-				}
-			}
-		}
-	}
 }

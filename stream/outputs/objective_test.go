@@ -178,7 +178,7 @@ func TestSumsOfObjectives(t *testing.T) {
 func TestSumsThatAreNotShown(t *testing.T) {
 	none := sum{math.NaN(), math.NaN(), 0}
 	g := sumsAfter(t, objectives(t), inWindow(t, 4))
-	g.complete = false
+	g.objectives.complete = false
 	if got := sumOver(t, g, "1h"); !same(got, none) {
 		t.Errorf("before all is read: %v", got)
 	}

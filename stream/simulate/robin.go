@@ -31,13 +31,3 @@ func (s *Service) robin(at time.Time) (when time.Time, calls bool) {
 	random := rand.New(rand.NewPCG(s.seed^robins, uint64(spell.UnixNano())))
 	return spell.Add(time.Duration(random.Int64N(int64(Spell)))), random.IntN(2) == 1
 }
-
-// robinIn returns Robin's request if there is one in the tick that begins at start.
-func (s *Service) robinIn(start time.Time, slow Incident) (Event, bool) {
-	when, calls := s.robin(start)
-	if !calls || when.Before(start) || !when.Before(start.Add(tick)) {
-		return Event{}, false
-	}
-	random := rand.New(rand.NewPCG(s.seed^robins, uint64(when.UnixNano())))
-	return request(random, slow, robinRegion, Robin, when), true
-}

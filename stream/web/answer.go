@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/shopspring/decimal"
 )
 
 // answer sends a body with its ETag, or 304 if the client has it already.
@@ -32,4 +34,15 @@ func answerJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	}
 	answer(w, r, "application/json", b.Bytes())
 	return nil
+}
+
+func instant(seconds int64) *time.Time { return new(time.Unix(seconds, 0).UTC()) }
+
+func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
+
+func optional(d *decimal.Decimal) *json.Number {
+	if d == nil {
+		return nil
+	}
+	return new(exactly(*d))
 }

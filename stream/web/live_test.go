@@ -290,12 +290,12 @@ func TestTooManyClients(t *testing.T) {
 
 func TestReading(t *testing.T) {
 	s := NewStore(1 << 20)
-	s.fails("x", true)
+	s.reading.note("x", true)
 	want(t, "at once", s.Reading().OK, true) // it may pass
 	s.reading.failing["x"] = time.Now().Add(-time.Minute)
 	if r := s.Reading(); r.OK || time.Since(*r.Since) < time.Minute {
 		t.Errorf("%s", r.json())
 	}
-	s.fails("x", false)
+	s.reading.note("x", false)
 	want(t, "after it has passed", string(s.Reading().json()), `{"ok":true,"since":null}`)
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"sync"
 	"time"
 )
 
@@ -21,18 +22,21 @@ func (r Reading) json() []byte {
 	return text
 }
 
-// reading holds the lasting failures.
-type reading struct{ failing map[string]time.Time }
+// reading holds the lasting failures. It is safe for concurrent use.
+type reading struct {
+	mu      sync.Mutex
+	failing map[string]time.Time
+}
 
 // settling is how long a failure lasts before it is reported: a leader that moves is back within moments.
 const settling = 3 * time.Second
 
-// Reading says whether the output topics can be read now.
-func (s *Store) Reading() Reading {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// now says whether the output topics can be read now.
+func (f *reading) now() Reading {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	r := Reading{OK: true}
-	for _, since := range s.reading.failing {
+	for _, since := range f.failing {
 		if time.Since(since) >= settling && (r.OK || since.Before(*r.Since)) {
 			r.OK, r.Since = false, new(since.UTC().Truncate(time.Second))
 		}
@@ -40,29 +44,20 @@ func (s *Store) Reading() Reading {
 	return r
 }
 
-// Retrying makes hooks for an outputs.Reader. They note failures, and pass them on to the hooks that hear makes.
-func (s *Store) Retrying(hear func(problem, solved string) func(error)) func(problem, solved string) func(error) {
-	return func(problem, solved string) func(error) {
-		pass := hear(problem, solved)
-		return func(err error) {
-			pass(err)
-			s.fails(problem, err != nil)
-		}
+// note notes that something fails, or works. It reports whether a failure has ended.
+func (f *reading) note(problem string, fails bool) (ended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failing == nil {
+		f.failing = map[string]time.Time{}
 	}
-}
-
-func (s *Store) fails(problem string, fails bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.reading.failing == nil {
-		s.reading.failing = map[string]time.Time{}
-	}
-	_, known := s.reading.failing[problem]
+	_, known := f.failing[problem]
 	switch {
 	case fails && !known:
-		s.reading.failing[problem] = time.Now()
+		f.failing[problem] = time.Now()
 	case !fails && known:
-		delete(s.reading.failing, problem)
-		s.tell()
+		delete(f.failing, problem)
+		return true
 	}
+	return false
 }

@@ -73,6 +73,24 @@ func (s *Store) Begin(topic string, number int, from, end int64) {
 	s.tell()
 }
 
+// Reading says whether the output topics can be read now.
+func (s *Store) Reading() Reading { return s.reading.now() }
+
+// Retrying makes hooks for an outputs.Reader. They note failures, and pass them on to the hooks that hear makes.
+func (s *Store) Retrying(hear func(problem, solved string) func(error)) func(problem, solved string) func(error) {
+	return func(problem, solved string) func(error) {
+		pass := hear(problem, solved)
+		return func(err error) {
+			pass(err)
+			if s.reading.note(problem, err != nil) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.tell()
+			}
+		}
+	}
+}
+
 // Renew records that a topic was deleted and recreated. Earlier records stay, but no longer have offsets.
 func (s *Store) Renew(topic string) {
 	s.mu.Lock()

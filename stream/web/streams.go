@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
@@ -196,8 +194,6 @@ func (s *Store) oldest() map[string]*time.Time {
 	return times
 }
 
-func instant(seconds int64) *time.Time { return new(time.Unix(seconds, 0).UTC()) }
-
 // declared returns what a streams file says about a stream.
 func declared(s *config.Stream) streamInfo {
 	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
@@ -260,15 +256,6 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 		named(c.Name).OnChange = true
 	}
 	return all
-}
-
-func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
-
-func optional(d *decimal.Decimal) *json.Number {
-	if d == nil {
-		return nil
-	}
-	return new(exactly(*d))
 }
 
 // learn adds facts from a record that are not known yet.

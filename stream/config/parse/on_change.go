@@ -21,14 +21,6 @@ const (
 	onChange    = "on_change"
 )
 
-// changeKeys are the keys of a release that say when it is drawn.
-type changeKeys struct {
-	publish      string
-	tolerance    decimal.Decimal
-	watchEpsilon decimal.Decimal
-	atMost       int64
-}
-
 var (
 	quantiles = form.When{Key: "statistic", Is: texts([]mechanisms.Statistic{mechanisms.Median, mechanisms.Quantile})}
 	changes   = form.When{Key: "publish", Is: []string{onChange}}

@@ -11,16 +11,6 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// releaseNode is a release and its place. Its mechanism is made later.
-type releaseNode struct {
-	config.Release
-	form.Mapping
-	changeKeys
-	totalKeys
-	histogramKeys
-	sound bool // it has no faults of its own
-}
-
 var releaseForm = append(form.Form{
 	{Name: "name", Required: true, Example: "p50",
 		Meaning: "the name of the figure. Those of `quantiles` are published as NAME.p90, NAME.p99 and so on",

@@ -17,13 +17,6 @@ import (
 // A release with `since` is a running total. It is no part of a window's price: a period of it costs epsilon once, for
 // each of the max_groups, however many windows it has.
 
-// totalKeys are the keys of a release that make it a running total.
-type totalKeys struct {
-	since, zone string
-	update      time.Duration
-	maxTotal    *decimal.Decimal
-}
-
 var (
 	totalled = form.When{Key: "statistic", Is: texts(mechanisms.TotalStatistics())}
 	zoned    = form.When{Key: "statistic", Is: append(texts(mechanisms.TotalStatistics()), string(mechanisms.Histogram))}

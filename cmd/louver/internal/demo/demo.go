@@ -44,9 +44,6 @@ The demo of a file ends with a finished streams file for it, and with the comman
 not get these: they go to standard error.`
 }
 
-// demoApp names the internal topics of a demo, which live as long as it does.
-const demoApp = "demo"
-
 // Run implements the command.
 func (c *Command) Run(app *cli.App) error {
 	ctx, stop := app.UntilSignal()

@@ -13,10 +13,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// large shows the figure that stands for the stream, in all groups: few lines with a chart. It is nil if lines are too
-// few; all figures are in the table.
-func (v *view) large(lines int) []string {
-	p := v.newest()
+// large shows the figure that stands for the stream, in all groups: few lines with a chart of these windows. It is nil if
+// lines are too few; all figures are in the table.
+func large(windows []picture, lines, width int) []string {
+	p := windows[len(windows)-1]
 	each := len(p.records) / len(p.stream.Groups)
 	main := mainRelease(p.stream)
 	high := min(3, (lines-1)/len(p.stream.Groups)) // of a group, with the space below
@@ -24,7 +24,7 @@ func (v *view) large(lines int) []string {
 		return nil
 	}
 	head := [3]string{"group", p.records[main].Release, "truth"}
-	cells, width := make([][3]string, len(p.stream.Groups)), [3]int{}
+	cells, wide := make([][3]string, len(p.stream.Groups)), [3]int{}
 	if p.stream.Groups[0] == "" {
 		head[0] = ""
 	}
@@ -32,7 +32,7 @@ func (v *view) large(lines int) []string {
 		head[2] = ""
 	}
 	for i := range head {
-		width[i] = len(head[i])
+		wide[i] = len(head[i])
 	}
 	for g, group := range p.stream.Groups {
 		r := p.records[g*each+main]
@@ -41,19 +41,19 @@ func (v *view) large(lines int) []string {
 			cells[g][2] = p.sim.truth(r)
 		}
 		for i, cell := range cells[g] {
-			width[i] = max(width[i], text.StringWidthWithoutEscSequences(cell))
+			wide[i] = max(wide[i], text.StringWidthWithoutEscSequences(cell))
 		}
 	}
 	row := func(cells [3]string) (line string) {
 		for i, cell := range cells {
-			if width[i] > 0 {
-				line += text.Pad(cell, width[i], ' ') + "   "
+			if wide[i] > 0 {
+				line += text.Pad(cell, wide[i], ' ') + "   "
 			}
 		}
 		return line
 	}
 	all := []string{text.Faint.Sprint(row(head))}
-	room := min(len(v.pictures), v.width-text.StringWidthWithoutEscSequences(row(head)))
+	room := min(len(windows), width-text.StringWidthWithoutEscSequences(row(head)))
 	if room >= 8 {
 		all[0] += text.Faint.Sprint("last ", room)
 	}
@@ -65,7 +65,7 @@ func (v *view) large(lines int) []string {
 			lines[i] = row([3]string{})
 		}
 		if room >= 8 {
-			for i, line := range chart(v.pictures[len(v.pictures)-room:], g*each+main, charts) {
+			for i, line := range chart(windows[len(windows)-room:], g*each+main, charts) {
 				lines[i] += line
 			}
 		}

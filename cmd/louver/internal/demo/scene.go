@@ -98,3 +98,6 @@ type sceneText struct {
 	// layout is how window times are written.
 	layout string
 }
+
+// demoApp names the internal topics of a demo, which live as long as it does.
+const demoApp = "demo"

@@ -28,9 +28,9 @@ func pagesOf(s *config.Stream, lines int) (pages []span) {
 	return pages
 }
 
-// table shows the groups of a page.
-func (v *view) table(page span) string {
-	p := v.newest()
+// tableOf shows the groups of a page in the newest of some windows.
+func tableOf(windows []picture, page span, width int) string {
+	p := windows[len(windows)-1]
 	each := len(p.records) / len(p.stream.Groups)
 	t := table.NewWriter()
 	t.SetStyle(table.StyleDefault)
@@ -44,7 +44,7 @@ func (v *view) table(page span) string {
 		{name: "private", shown: true, right: true},
 		{name: "error", shown: true, right: true},
 		{name: "truth", shown: sim, right: true},
-		{name: "off", shown: sim && v.width >= 70, right: true},
+		{name: "off", shown: sim && width >= 70, right: true},
 	}
 	head, configs := table.Row{}, []table.ColumnConfig{}
 	for _, c := range columns {
@@ -75,7 +75,7 @@ func (v *view) table(page span) string {
 			truth, off = p.sim.truth(r), p.sim.off(r)
 		}
 		var row table.Row
-		for k, cell := range []string{group, v.label(r), value, shortError(r), truth, off} {
+		for k, cell := range []string{group, label(p.stream, r), value, shortError(r), truth, off} {
 			if !columns[k].shown {
 				continue
 			}
@@ -87,7 +87,7 @@ func (v *view) table(page span) string {
 		t.AppendRow(row)
 	}
 	lines := strings.Split(t.Render(), "\n")
-	v.history(lines, page.from*each)
+	history(lines, windows, page.from*each, width)
 	return strings.Join(lines, "\n")
 }
 
@@ -99,15 +99,15 @@ type column struct {
 }
 
 // history appends a chart of the last windows if there is room. The first line is the head.
-func (v *view) history(lines []string, first int) {
-	room := v.width - text.StringWidthWithoutEscSequences(lines[0])
+func history(lines []string, windows []picture, first, width int) {
+	room := width - text.StringWidthWithoutEscSequences(lines[0])
 	if room < 8 {
 		return
 	}
-	room = min(room, len(v.pictures))
+	room = min(room, len(windows))
 	lines[0] += text.Faint.Sprint("last ", room)
 	for i := 1; i < len(lines); i++ {
-		lines[i] += chart(v.pictures[len(v.pictures)-room:], first+i-1, 1)[0]
+		lines[i] += chart(windows[len(windows)-room:], first+i-1, 1)[0]
 	}
 }
 
@@ -152,8 +152,8 @@ func chart(pictures []picture, series, rows int) []string {
 }
 
 // label names a figure, and says what a count counts.
-func (v *view) label(r outputs.Record) string {
-	for _, release := range v.newest().stream.Releases {
+func label(s *config.Stream, r outputs.Record) string {
+	for _, release := range s.Releases {
 		q := release.Query
 		if release.Name != r.Release || q.Statistic != mechanisms.Count {
 			continue

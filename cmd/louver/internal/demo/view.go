@@ -88,14 +88,14 @@ func (v *view) String() string {
 	}
 	head, foot := v.head(), v.foot()
 	room := v.height - len(head) - len(foot) - 2
-	tables, body := pagesOf(v.newest().stream, room), v.large(room-1)
+	tables, body := pagesOf(v.newest().stream, room), large(v.pictures, room-1, v.width)
 	pages, first := len(tables), 0
 	if body != nil {
 		pages, first = pages+1, 1
 	}
 	v.page = (v.page%pages + pages) % pages
 	if v.page >= first {
-		body = strings.Split(v.table(tables[v.page-first]), "\n")
+		body = strings.Split(tableOf(v.pictures, tables[v.page-first], v.width), "\n")
 	} else {
 		body = append([]string{""}, body...)
 		if more := v.newest().cheaper(); v.fits(more, len(head)+len(body)+len(foot)+2) {

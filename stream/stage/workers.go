@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -75,4 +76,53 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 // errors lead to a retry, for ever.
 func Final(err error) bool {
 	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, control.ErrForgotten) || errors.Is(err, topics.ErrUnfit)
+}
+
+// running is the set of workers of a stage.
+type running struct {
+	env        Env
+	group      string
+	work       Worker
+	membership Membership
+	workers    map[Partition]*worker
+	fail       context.CancelCauseFunc
+}
+
+type worker struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// keep stops the workers of all other partitions and waits for them.
+func (r *running) keep(assigned map[Partition]bool) {
+	leaving := map[Partition]*worker{}
+	for p, w := range r.workers {
+		if !assigned[p] {
+			w.stop()
+			leaving[p] = w
+			delete(r.workers, p)
+		}
+	}
+	for p, w := range leaving {
+		w.done.Wait()
+		r.env.noLag(r.group, p)
+		r.env.Health.Gone(p)
+	}
+}
+
+func (r *running) start(ctx context.Context, assigned map[Partition]bool) {
+	for p := range assigned {
+		if r.workers[p] != nil {
+			continue
+		}
+		ctx, stop := context.WithCancel(ctx)
+		w := &worker{stop: stop}
+		r.workers[p] = w
+		r.env.Health.Assigned(p)
+		w.done.Go(func() {
+			if err := r.supervise(ctx, p); err != nil {
+				r.fail(err)
+			}
+		})
+	}
 }

@@ -1,0 +1,196 @@
+package windows
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// payloadVersion is the version of payloads that are written. The release before wrote version 1: see payload_first.go.
+const payloadVersion = 2
+
+// The rows of a group are columns of equal length: hashes (16 bytes each), values, and orders. Rows are sorted by user,
+// and each user has one in a group, so the order of arrival leaves no trace. Policies min and max have no orders. Those of
+// first and last are the event times after the slice's start, in the largest of s, ms, µs and ns that divides all times of
+// the payload. Those of random are keyed hashes (8 bytes each).
+
+// units are those of times, in nanoseconds, by their codes.
+var units = [...]int64{1e9, 1e6, 1e3, 1}
+
+// column holds a group's rows: encoded columns of equal length, which have been checked to their ends.
+type column struct {
+	name                  string
+	n                     int
+	users, values, orders []byte
+	policy                Policy
+	start                 int64 // of the slice
+	unit                  int64 // of times
+	ascend                bool  // values are differences, except the first
+}
+
+// columns are those of a group that is being written. The next group uses their memory again.
+type columns struct{ values, orders []byte }
+
+// appendColumns appends users to the column of hashes, which is in data, and the rest of their rows to the other
+// columns. name is the hash of their name if the bag is open, and otherwise 0.
+func (b *Bag) appendColumns(data []byte, rows []uint32, name [2]uint64, unit int64, c *columns) []byte {
+	for _, i := range rows { // each row is looked at once: it is seldom in the processor's cache
+		r := b.rows.row(i)
+		u := r.user.with(name)
+		data = binary.BigEndian.AppendUint64(data, u[0])
+		data = binary.BigEndian.AppendUint64(data, u[1])
+		c.values = binary.AppendVarint(c.values, r.value)
+		switch {
+		case b.timed:
+			c.orders = binary.AppendVarint(c.orders, (r.order-b.spec.Window.Start)/unit)
+		case b.random:
+			c.orders = binary.BigEndian.AppendUint64(c.orders, uint64(r.order))
+		}
+	}
+	return data
+}
+
+// unit returns the code of the unit of times.
+func (b *Bag) unit() int {
+	unit := 0
+	if !b.timed {
+		return unit
+	}
+	for _, block := range b.rows.blocks {
+		for i := range block {
+			for (block[i].order-b.spec.Window.Start)%units[unit] != 0 {
+				unit++
+			}
+		}
+	}
+	return unit
+}
+
+func castagnoli(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
+
+func (g *column) readRows(r *reader) {
+	if g.n = r.rows(); g.n == 0 {
+		return
+	}
+	g.users = r.bytes(16*g.n, "users")
+	for i := 16; i < len(g.users); i += 16 {
+		if string(g.users[i-16:i]) >= string(g.users[i:i+16]) {
+			r.fail("users are not ascending")
+			return
+		}
+	}
+	g.values = r.varints(g.n, "value")
+	g.orders = r.orders(g.n, g.policy)
+}
+
+// policy reads the code of a policy.
+func (r *reader) policy() Policy {
+	code := r.uint8("policy")
+	if int(code) >= len(policies) {
+		r.fail("policy %d is unknown", code)
+		return ""
+	}
+	return policies[code]
+}
+
+// unit reads the code of a unit of times.
+func (r *reader) unit() int64 {
+	code := r.uint8("unit")
+	if int(code) >= len(units) {
+		r.fail("unit %d of times is unknown", code)
+		return 1
+	}
+	return units[code]
+}
+
+// rows reads the number of a group's rows.
+func (r *reader) rows() int {
+	n := r.count(1+16, "rows")
+	if n == 0 {
+		r.fail("a group without rows")
+	}
+	return n
+}
+
+// orders returns the column of orders.
+func (r *reader) orders(n int, p Policy) []byte {
+	switch {
+	case p.timed():
+		return r.varints(n, "time")
+	case p == Random:
+		return r.bytes(8*n, "choices")
+	}
+	return nil
+}
+
+// varints returns a column of n signed numbers.
+func (r *reader) varints(n int, what string) []byte {
+	from := r.rest
+	for range n {
+		r.varint(what)
+	}
+	return from[:len(from)-len(r.rest)]
+}
+
+// end returns the error of the reader. To have read less than everything is one.
+func (r *reader) end() error {
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail("%d bytes too many", len(r.rest))
+	}
+	return r.err
+}
+
+// rows reads the column from its beginning.
+type rows struct {
+	column
+	first bool
+	row
+}
+
+func (g column) rows() rows { return rows{column: g, first: true} }
+
+// next moves to the next row, and returns false if there is none.
+func (r *rows) next() bool {
+	if len(r.users) == 0 {
+		return false
+	}
+	if r.ascend && !r.first {
+		difference, n := binary.Uvarint(r.values)
+		r.value, r.values = r.value+int64(difference), r.values[n:]
+	} else {
+		value, n := binary.Varint(r.values)
+		r.value, r.values = value, r.values[n:]
+	}
+	r.first = false
+	switch {
+	case r.policy.timed():
+		order, n := binary.Varint(r.orders)
+		r.order, r.orders = order*r.unit+r.start, r.orders[n:]
+	case r.policy == Random:
+		r.order, r.orders = int64(binary.BigEndian.Uint64(r.orders)), r.orders[8:]
+	}
+	r.user = r.peek()
+	r.users = r.users[16:]
+	return true
+}
+
+// peek returns the user of the next row, if there is one.
+func (r *rows) peek() UserHash {
+	return UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
+}
+
+// appendName appends a name, of which it leaves out what the name before begins with too.
+func appendName[T string | []byte](data []byte, before, name T) []byte {
+	shared := sharedPrefix(before, name)
+	data = binary.AppendUvarint(data, uint64(shared))
+	data = binary.AppendUvarint(data, uint64(len(name)-shared))
+	return append(data, name[shared:]...)
+}
+
+// sharedPrefix returns how many bytes two names have in common at their beginning.
+func sharedPrefix[T string | []byte](x, y T) int {
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	return n
+}
