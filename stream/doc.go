@@ -84,7 +84,8 @@
 // The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period, which
 // names many users share. What it finds is in an entry of its own, with its charge, and the list of a window follows
 // from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger leaves out
-// those that are not listed (release/discovery.go).
+// those that are not listed. A discovery notes who counts for what while its period lasts, so that it need not read a day
+// again at its end (release/discovery.go).
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -149,7 +150,8 @@
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
-// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Compressed
+// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Half as much again
+// bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed
 // batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct
 // value of each group. The grid and the list of groups bound it. The other is who has counted, in each walk: some 50
 // bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is, with what the

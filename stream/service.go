@@ -62,7 +62,8 @@ type Service struct {
 	BeginAgain bool
 	// BagBytes is how much memory open windows may take. Half is for bags; larger ones are written as parts. A quarter
 	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
-	// that are being merged; more users take several passes. 0 means [DefaultBagBytes].
+	// that are being merged; more users take several passes. Half as much again may be taken for what discoveries note
+	// while their periods last. 0 means [DefaultBagBytes].
 	BagBytes int64
 	// Remembers is told how much memory a partition of the release stage takes beside BagBytes, for who has counted under
 	// max_windows and for what its figures have learnt. nil: nobody asks. It must be safe for concurrent use.

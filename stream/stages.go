@@ -45,6 +45,7 @@ func (s *Service) rows(state *control.State, editions []control.Edition, watch *
 				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
 				// it may double for a moment
 				PartBytes: s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge),
+				NoteBytes: 2 * s.share(editions, place),
 				Remembers: s.Remembers,
 				State:     &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
 				Drawn:     s.client(env, fetch.Options{Aborted: true}), Group: g}

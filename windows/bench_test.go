@@ -149,7 +149,7 @@ func BenchmarkTally(b *testing.B) {
 		runtime.GC()
 		before, most, began := heap(), int64(0), time.Now()
 		t := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher,
-			Draw: func(users int64) (int64, bool, error) { return users, users > 10, nil }}, limit)
+			Draw: func(users int64) (int64, bool, error) { return users, users > 10, nil }}, limit/2, limit/2)
 		for t.Pass() {
 			for _, p := range parts {
 				if err := t.Add(p, spec.Window); err != nil {

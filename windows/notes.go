@@ -12,7 +12,8 @@ type notes struct {
 	k      int
 	start  int64 // of the period
 	hasher *Hasher
-	// users has a row for each user and name: order and value are the hash of the name, and group is its class.
+	// users has a row for each user and name: order and value are the hash of the name, and group is its class with the
+	// place where the user was seen with it first.
 	users table
 	first uint64 // the users of these notes: the second words of their hashes
 	last  uint64
@@ -23,7 +24,14 @@ const (
 	early    int32 = iota
 	late           // names that come last
 	nameless       // not a name: the user is there, and has no name that could be found
+
+	classBits = 2 // the places are the bits above
+	classMask = 1<<classBits - 1
 )
+
+// classOf is the class of a row's name, and placeOf the number of the slice in which it was seen.
+func classOf(r *row) int32 { return r.group & classMask }
+func placeOf(r *row) int32 { return r.group >> classBits }
 
 func newNotes(spec TallySpec, first uint64) *notes {
 	return &notes{k: max(spec.MaxGroups, 1), start: spec.Period.Start, hasher: spec.Hasher, users: newTable(),
@@ -34,8 +42,8 @@ func newNotes(spec TallySpec, first uint64) *notes {
 func (n *notes) has(u UserHash) bool { return u[1] >= n.first && u[1] <= n.last }
 
 // noted is the row of a user's name.
-func noted(u UserHash, name [2]uint64, class int32) row {
-	return row{user: u, order: int64(name[0]), value: int64(name[1]), group: class}
+func noted(u UserHash, name [2]uint64, class, place int32) row {
+	return row{user: u, order: int64(name[0]), value: int64(name[1]), group: place<<classBits | class}
 }
 
 // of is the hash of the name of a row.
@@ -62,7 +70,8 @@ func (n *notes) addAt(slot uint32, added *row) {
 	var last *row
 	r, slot := n.users.next(added.user, slot)
 	for ; r != nil; r, slot = n.users.next(added.user, n.users.after(slot)) {
-		if r.of() == added.of() && r.group == added.group {
+		if r.of() == added.of() && classOf(r) == classOf(added) {
+			r.group = min(r.group, added.group)
 			return
 		}
 		if has++; last == nil || n.before(last, r) {
@@ -80,8 +89,8 @@ func (n *notes) addAt(slot uint32, added *row) {
 // before reports whether the name of x is chosen before the name of y, which is another one of the same user. The upper
 // halves of their ranks mostly decide, and are kept. If two ranks collide, the hashes of the names decide.
 func (n *notes) before(x, y *row) bool {
-	if x.group != y.group {
-		return x.group < y.group
+	if classOf(x) != classOf(y) {
+		return classOf(x) < classOf(y)
 	}
 	for _, r := range [2]*row{x, y} {
 		if r.rank == 0 {

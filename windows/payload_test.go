@@ -261,7 +261,7 @@ func FuzzMerger(f *testing.F) {
 			err := m.Add(d, spec.Window)
 			m.Pass()
 			all := samples(spec.Groups, m.Sample)
-			tally := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher, Draw: exactly}, 1<<20)
+			tally := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher, Draw: exactly}, 1<<19, 1<<19)
 			tally.Pass()
 			if second := tally.Add(d, spec.Window); err != nil && second == nil && !strings.Contains(err.Error(), "policy") {
 				t.Fatalf("a tally takes what a merger refuses: %v", err)

@@ -46,6 +46,9 @@ type Found struct {
 //	}
 //	found, err := t.Found()
 //
+// The first pass may take the whole period: payloads are added as they come, and the others when the period ends.
+// Nothing is drawn, and Counts is not asked, before that pass ends.
+//
 // Each user counts once for each of at most MaxGroups names of the period. Which ones depends on that user's own
 // records, the key and what is public: names that come last do so, and among equals the least keyed hash of (user,
 // start of the period, name) comes first. So adding or removing everything that one user sent changes the counts of at
@@ -54,20 +57,22 @@ type Found struct {
 //
 // # Memory
 //
-// It takes about limit bytes, for any number of users and names. Half of it is for who counts for what: about 50 bytes
-// for each user and name that counts. If that is too little, there is a pass for each of several ranges of users. The
-// other half is for the counts: about 50 bytes a name, however long it is. If that is too little, all of this is done
-// for each of several ranges of names. In the end one more pass looks up the texts of what was found. So u times too
-// many users and n times too many names take between u·n+1 and about 2u·2n+1 readings. Found names are in memory,
-// beside the limit.
+// Two limits bound it, for any number of users and names. One is for who counts for what: about 50 bytes for each user
+// and name that counts. If that is too little, there is a pass for each of several ranges of users. The other is for the
+// counts: about 50 bytes a name, however long it is. If that is too little, all of this is done for each of several
+// ranges of names. In the end one more pass looks up the texts of what was found: only in slices in which somebody was
+// first seen with such a name. So u times too many users and n times too many names take between u·n+1 and about 2u·2n+1
+// readings. Found names are in memory, beside the limits.
 //
 // A Tally is not safe for concurrent use.
 type Tally struct {
 	spec  TallySpec
-	limit int64 // of the notes, and of the counts
+	limit struct{ notes, counts int64 }
 
 	notes  *notes
-	counts table // a row for each name, by its hash, of which value is the number of users
+	counts table           // a row for each name, by its hash: value is the number of users, and group the first place
+	places []int64         // starts of the slices that were added, as they came
+	place  map[int64]int32 // the place of each
 	first  uint64
 	last   uint64 // the range of names: the second words of their hashes
 
@@ -75,6 +80,7 @@ type Tally struct {
 	names    int64
 	found    []found
 	missing  map[[2]uint64]int // names that are looked up: their places in found
+	wanted   map[int64]int     // how many of them are known to be in the slice that starts then; nil: any may be anywhere
 	err      error
 }
 
@@ -82,6 +88,7 @@ type Tally struct {
 type found struct {
 	hash  [2]uint64
 	value int64
+	slice int64 // the start of one in which somebody was seen with it
 	text  string
 	known bool
 }
@@ -89,17 +96,21 @@ type found struct {
 // lastHash is the last word of a hash.
 const lastHash = math.MaxUint64
 
-// NewTally returns an empty tally.
-func NewTally(spec TallySpec, limit int64) *Tally {
+// NewTally returns an empty tally that takes about so many bytes for who counts for what, and so many for the counts.
+func NewTally(spec TallySpec, notes, counts int64) *Tally {
 	empty := newTable()
-	return &Tally{spec: spec, limit: limit/2 + empty.bytes(), counts: empty, last: lastHash}
+	t := &Tally{spec: spec, counts: empty, last: lastHash, place: map[int64]int32{}}
+	t.limit.notes, t.limit.counts = notes+empty.bytes(), counts+empty.bytes()
+	return t
 }
 
 // Pass ends a pass and begins the next. It returns false when there is nothing more to do.
 func (t *Tally) Pass() bool {
 	switch {
-	case t.err != nil || t.missing != nil:
+	case t.err != nil || t.missing != nil && (len(t.missing) == 0 || t.wanted == nil):
 		return false
+	case t.missing != nil: // parts are gone: the names may be in others
+		t.wanted = nil
 	case t.notes == nil:
 		t.notes = newNotes(t.spec, 0)
 	default:
@@ -125,8 +136,21 @@ func (t *Tally) Pass() bool {
 	return true
 }
 
-// Needs reports whether this pass needs the payloads of more slices.
-func (t *Tally) Needs() bool { return t.missing == nil || len(t.missing) > 0 }
+// Needs reports whether this pass needs the payloads of a slice.
+func (t *Tally) Needs(slice Window) bool {
+	if t.missing == nil || t.wanted == nil {
+		return t.missing == nil || len(t.missing) > 0
+	}
+	return t.wanted[slice.Start] > 0
+}
+
+// Bytes is how much memory it takes for who counts for what.
+func (t *Tally) Bytes() int64 {
+	if t.notes == nil {
+		return 0
+	}
+	return t.notes.users.bytes()
+}
 
 // Readings is how many passes there were.
 func (t *Tally) Readings() int { return t.readings }
@@ -145,13 +169,23 @@ func (t *Tally) Add(data []byte, slice Window) error {
 	case t.missing != nil:
 		t.read(p.open)
 	default:
-		t.note(p.open)
+		t.note(p.open, t.number(slice))
 	}
 	return nil
 }
 
-// note notes the names of users.
-func (t *Tally) note(p *openPayload) {
+// number returns the place of a slice.
+func (t *Tally) number(slice Window) int32 {
+	place, known := t.place[slice.Start]
+	if !known {
+		place = int32(len(t.places))
+		t.place[slice.Start], t.places = place, append(t.places, slice.Start)
+	}
+	return place
+}
+
+// note notes the names of users, who were seen in a place.
+func (t *Tally) note(p *openPayload, place int32) {
 	var some [ahead]row
 	n := 0
 	for c := p.cursor(); c.nextName(); {
@@ -169,7 +203,7 @@ func (t *Tally) note(p *openPayload) {
 				c.skip()
 				break
 			}
-			some[n] = noted(u, hash, class)
+			some[n] = noted(u, hash, class, place)
 			if n++; n == ahead {
 				t.take(some[:])
 				n = 0
@@ -194,7 +228,7 @@ func (t *Tally) of(name []byte) (hash [2]uint64, class int32) {
 // take notes rows. If the notes are too large then, the pass is for fewer users.
 func (t *Tally) take(rows []row) {
 	t.notes.add(rows)
-	for t.notes.users.bytes() > t.limit && t.notes.users.n > t.notes.k && t.notes.first < t.notes.last {
+	for t.notes.users.bytes() > t.limit.notes && t.notes.users.n > t.notes.k && t.notes.first < t.notes.last {
 		t.notes.narrow()
 	}
 }
@@ -206,15 +240,16 @@ func (t *Tally) count() {
 		switch {
 		case t.spec.Counts != nil && !t.spec.Counts(r.user):
 			return
-		case r.group == nameless || !t.inRange(name):
+		case classOf(r) == nameless || !t.inRange(name):
 			return
 		}
 		if c, slot := t.counts.next(name, t.counts.place(name)); c != nil {
 			c.value++
+			c.group = min(c.group, placeOf(r))
 		} else {
-			t.counts.insertAt(slot, &row{user: name, value: 1})
+			t.counts.insertAt(slot, &row{user: name, value: 1, group: placeOf(r)})
 		}
-		for t.counts.bytes() > t.limit && t.counts.n > 1 && t.first < t.last {
+		for t.counts.bytes() > t.limit.counts && t.counts.n > 1 && t.first < t.last {
 			t.last = t.first + (t.last-t.first)/2
 			t.counts = t.counts.only(t.inRange)
 		}
@@ -235,7 +270,7 @@ func (t *Tally) draw() {
 			return
 		}
 		if ok {
-			t.found = append(t.found, found{hash: r.user, value: value})
+			t.found = append(t.found, found{hash: r.user, value: value, slice: t.places[r.group]})
 		}
 	}
 }
@@ -253,8 +288,10 @@ func (t *Tally) look() {
 		}
 		t.found = t.found[:n]
 	}
+	t.wanted = map[int64]int{}
 	for i, f := range t.found {
 		t.missing[f.hash] = i
+		t.wanted[f.slice]++
 	}
 }
 
@@ -265,6 +302,9 @@ func (t *Tally) read(p *openPayload) {
 		if i, ok := t.missing[hash]; ok {
 			t.found[i].text, t.found[i].known = string(c.name), true
 			delete(t.missing, hash)
+			if t.wanted != nil {
+				t.wanted[t.found[i].slice]--
+			}
 		}
 	}
 }

@@ -20,10 +20,10 @@ func exactly(users int64) (int64, bool, error) { return users, true, nil }
 
 // tallied runs a tally over parts.
 func tallied(t interface{ Fatal(...any) }, spec TallySpec, limit int64, parts ...[]byte) *Tally {
-	tally := NewTally(spec, limit)
+	tally := NewTally(spec, limit/2, limit/2)
 	for tally.Pass() {
 		for _, p := range parts {
-			if !tally.Needs() {
+			if !tally.Needs(spec.Period) {
 				break
 			}
 			if err := tally.Add(p, spec.Period); err != nil {
@@ -118,10 +118,20 @@ func TestTallyMatchesModel(t *testing.T) {
 		half := rapid.IntRange(0, len(events)).Draw(t, "half")
 		again := rapid.IntRange(0, half).Draw(t, "records read again")
 		parts := [][]byte{fillOpen(bag, events[:half]).Seal(), fillOpen(bag, events[again:]).Seal()}
-		tally := NewTally(spec, rapid.SampledFrom([]int64{0, 200, 800, 1 << 20}).Draw(t, "limit"))
-		for tally.Pass() {
-			for _, p := range rapid.Permutation(parts).Draw(t, "order of parts") {
-				if err := tally.Add(p, bag.Window); err != nil {
+		apart := rapid.IntRange(0, 1).Draw(t, "of different slices")
+		limits := rapid.SampledFrom([]int64{0, 100, 400, 1 << 19})
+		tally := NewTally(spec, limits.Draw(t, "limit of notes"), limits.Draw(t, "limit of counts"))
+		for pass := 0; tally.Pass(); pass++ {
+			order := rapid.Permutation([]int{0, 1}).Draw(t, "order of parts")
+			if pass == 0 && rapid.Bool().Draw(t, "some are noted twice") {
+				order = append(order, order[0])
+			}
+			for _, i := range order {
+				slice := Window{bag.Window.Start + int64(i*apart), bag.Window.End}
+				if !tally.Needs(slice) {
+					continue
+				}
+				if err := tally.Add(parts[i], slice); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -153,6 +163,51 @@ func TestTallyMatchesModel(t *testing.T) {
 	}
 }
 
+// Texts are looked for where somebody was seen with the name first. If the parts of that slice are gone, they are looked
+// for everywhere.
+func TestTallyLooksWhereNamesWere(t *testing.T) {
+	w := testSpec.Window
+	slice := func(i int) Window { return Window{w.Start + int64(i), w.Start + int64(i) + 1} }
+	var parts [][]byte
+	for i := range 4 {
+		all := []event{{User: "one", Group: "/of/one", Time: 1e18}}
+		if i <= 1 {
+			all = append(all, event{User: fmt.Sprint("d", i), Group: "/d", Time: 1e18})
+		}
+		if i >= 2 {
+			all = append(all, event{User: fmt.Sprint("a", i), Group: "/a", Time: 1e18})
+		}
+		if i == 3 {
+			all = append(all, event{User: "b", Group: "/b", Time: 1e18}, event{User: "c", Group: "/b", Time: 1e18})
+		}
+		parts = append(parts, fillOpen(testSpec, all).Seal())
+	}
+	for gone, want := range map[int]string{9: "0, 2, 3", 0: "2, 3; 1", 2: "0, 3", 3: "0, 2; 0, 1, 2"} {
+		tally := NewTally(TallySpec{MaxGroups: 1, Period: w, Hasher: testSpec.Hasher,
+			Draw: func(n int64) (int64, bool, error) { return n, n > 1, nil }}, 1<<20, 1<<20)
+		var passes []string
+		for pass := 0; tally.Pass(); pass++ {
+			var read []string
+			for _, i := range []int{3, 2, 1, 0} { // as they may come
+				if i = 3 - i; pass == 0 || i != gone && tally.Needs(slice(i)) {
+					if err := tally.Add(parts[i], slice(i)); err != nil {
+						t.Fatal(err)
+					}
+					read = append(read, fmt.Sprint(i))
+				}
+			}
+			passes = append(passes, strings.Join(read, ", "))
+		}
+		found, err := tally.Found()
+		if err != nil || len(found) != 3-tally.Unknown() || (tally.Unknown() > 0) != (gone == 3) {
+			t.Errorf("found %v (%v), %d are unknown", found, err, tally.Unknown())
+		}
+		if got := strings.Join(passes[1:], "; "); got != want {
+			t.Errorf("without slice %d, slices %s are read for texts, want %s", gone, got, want)
+		}
+	}
+}
+
 // Vectors: which names a user counts for. Ranks are the upper halves here. Where they are equal, the lower halves would
 // decide, and the vector has none.
 func TestTallyChoice(t *testing.T) {
@@ -179,7 +234,7 @@ func TestTallyChoice(t *testing.T) {
 			if slices.Contains(v.Late, name) {
 				class = late
 			}
-			r := noted(UserHash{1}, [2]uint64{uint64(name[0])}, class)
+			r := noted(UserHash{1}, [2]uint64{uint64(name[0])}, class, int32(rank%3))
 			r.rank = rank
 			n.addAt(n.users.place(r.user), &r)
 		}
@@ -248,7 +303,7 @@ func TestTallyBoundsMemory(t *testing.T) {
 			}
 			return users, drawn%100 == 0, nil
 		}}
-	tally := NewTally(spec, limit)
+	tally := NewTally(spec, limit/2, limit/2)
 	for tally.Pass() {
 		for i, p := range parts {
 			if err := tally.Add(p, bag.Window); err != nil {
@@ -294,7 +349,7 @@ func TestTallyUsersAtTheEdge(t *testing.T) {
 
 func TestTallyRefuses(t *testing.T) {
 	spec := TallySpec{MaxGroups: 1, Period: testSpec.Window, Hasher: testSpec.Hasher, Draw: exactly}
-	tally := NewTally(spec, 1<<20)
+	tally := NewTally(spec, 1<<19, 1<<19)
 	for tally.Pass() {
 		for _, data := range [][]byte{nil, {2}, testBag(testSpec).Seal(), openBag(testSpec).Seal()[1:]} {
 			if err := tally.Add(data, testSpec.Window); err == nil {
@@ -312,7 +367,7 @@ func TestTallyRefuses(t *testing.T) {
 	}
 
 	spec.Draw = exactly
-	tally = NewTally(spec, 1<<20)
+	tally = NewTally(spec, 1<<19, 1<<19)
 	for pass := 0; tally.Pass(); pass++ {
 		if pass == 0 { // the part is gone when the texts are looked up
 			if err := tally.Add(openBag(testSpec).Seal(), testSpec.Window); err != nil {

@@ -95,7 +95,7 @@ func (l *groupList) discover(c groupCase, day int, parts [][]byte) error {
 			last, ok := l.found[name]
 			return ok && c.lateLast && day-last <= groupDays/2
 		},
-		Draw: func(n int64) (int64, bool, error) { return m.Draw(n, random) }}, 1<<30)
+		Draw: func(n int64) (int64, bool, error) { return m.Draw(n, random) }}, 1<<29, 1<<29)
 	for tally.Pass() {
 		for _, p := range parts {
 			if err := tally.Add(p, w); err != nil {

@@ -28,6 +28,7 @@ type decisions struct {
 	charges  *charges
 	parts    *parts
 	walks    *walks
+	notes    *notes
 	lookout  *lookout
 	priors   []*prior // of the programs
 }
@@ -36,6 +37,8 @@ type decisions struct {
 func newDecisions(w *worker) (*decisions, error) {
 	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
+	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, of: map[noter]*tallying{}}
+	d.parts.note = d.notes.note
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
 	for _, p := range w.programs {
 		d.priors = append(d.priors, newPrior(p))
@@ -109,6 +112,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 			return false, err
 		}
 		if next.row < 0 {
+			d.notes.hold(p, next.window)
 			d.walks.decided(next.program, next.window)
 		} else {
 			d.charges.keep(d.parts.gather, p)

@@ -54,6 +54,7 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 		Hasher:     windows.NewHasher([16]byte{}),
 		MergeBytes: 1 << 20,
 		PartBytes:  1 << 30,
+		NoteBytes:  1 << 20,
 		WatchKey:   make([]byte, 32),
 		Lineage:    func(budget string) []string { return append([]string{budget}, continued...) },
 	}

@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
@@ -19,9 +17,9 @@ import (
 // A discovery is decided like a window, at the end of its period, and before all windows that are due at the same time.
 // So the list of a window is known when its turn comes: it is that of all discoveries that are due no later.
 //
-// It reads the parts of its period again, which are kept until then. Users count for the names that come first by a
-// keyed hash, those that were found lately last ([ledger.Lists.Last]). For each name with users there is one draw, and
-// nothing is kept of names that are not found.
+// Who counts for what is noted while the parts of its period are read for windows (noting.go). Users count for the names
+// that come first by a keyed hash, those that were found lately last ([ledger.Lists.Last]). For each name with users there
+// is one draw, and nothing is kept of names that are not found.
 //
 // A crash draws nothing twice: what was found is in the entry, with its charge, like any draw.
 
@@ -85,7 +83,7 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	d.began(&e, state)
 	if e.Reason == "" {
 		var err error
-		if e.Discovery.Found, err = d.find(ctx, p, of, t.window, &e); err != nil {
+		if e.Discovery.Found, err = d.find(ctx, t, &e); err != nil {
 			return e, err
 		}
 	}
@@ -94,27 +92,22 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 
 // find draws each name of a period, and returns those that are found, at most as many as the list may have, in the order
 // of their bytes.
-func (d *decisions) find(ctx context.Context, p *program, of *config.Discovery, period windows.Window,
-	e *ledger.Entry) ([]ledger.Finding, error) {
-	last := d.charges.own.fold.Lists().Last(e.Budget, e.Stream, of.Name, p.rules, e.WindowEnd)
-	random := bufio.NewReader(p.random)
-	began := time.Now()
-	tally := windows.NewTally(windows.TallySpec{MaxGroups: int(of.MaxGroups), Period: period, Hasher: d.Hasher,
-		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
-		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
-		Most: int(p.rules.Max)}, d.MergeBytes)
-	_, lost, err := d.parts.each(ctx, p, period, d.parts.gather.Parts(p.stream.Name, p.epoch, period), tally)
+func (d *decisions) find(ctx context.Context, t turn, e *ledger.Entry) ([]ledger.Finding, error) {
+	p, began := d.programs[t.program], time.Now()
+	held := d.parts.gather.Parts(p.stream.Name, p.epoch, t.window)
+	tally := d.notes.take(p, t.row, t.window, held)
+	_, lost, err := d.parts.each(ctx, p, t.window, held, tally)
 	if err != nil {
 		return nil, err
 	}
 	names, err := tally.Found()
 	if err != nil {
-		return nil, fmt.Errorf("discovery %s of stream %s: %w", of.Name, e.Stream, err)
+		return nil, fmt.Errorf("discovery %s of stream %s: %w", e.Row, e.Stream, err)
 	}
 	e.Incomplete = e.Incomplete || lost || tally.Unknown() > 0
 	d.Metrics.DrawDuration.WithLabelValues(record.StatisticGroups).Observe(time.Since(began).Seconds())
-	d.Metrics.GroupNames.WithLabelValues(e.Stream, of.Name).Set(float64(tally.Names()))
-	d.Metrics.DiscoveryReadings.WithLabelValues(e.Stream, of.Name).Set(float64(tally.Readings()))
+	d.Metrics.GroupNames.WithLabelValues(e.Stream, e.Row).Set(float64(tally.Names()))
+	d.Metrics.DiscoveryReadings.WithLabelValues(e.Stream, e.Row).Set(float64(tally.Readings()))
 	found := make([]ledger.Finding, 0, len(names))
 	for _, x := range names {
 		found = append(found, ledger.Finding{Name: x.Name, Value: x.Value})

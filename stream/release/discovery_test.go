@@ -127,6 +127,7 @@ func (d *decider) turns() (all []ledger.Entry) {
 			d.t.Fatal(err)
 		}
 		if next.row < 0 {
+			d.notes.hold(p, next.window)
 			d.walks.decided(next.program, next.window)
 		} else {
 			d.charges.keep(d.parts.gather, p)
@@ -224,33 +225,47 @@ func TestNamesAreFoundAndListed(t *testing.T) {
 	}
 }
 
-// TestTextsAreReadNoLongerThanNeeded: a day's parts are read once to count, and then the first of them, which have the
-// texts of all names that were found.
-func TestTextsAreReadNoLongerThanNeeded(t *testing.T) {
-	d := newDecider(t, programOf(t, strings.NewReplacer(
+// TestADayIsNotReadAgain: who counts is noted as windows are decided, and of what is found the first part has the text.
+// A worker that begins reads the day again once: a little at a time if nothing is due, or else at its end.
+func TestADayIsNotReadAgain(t *testing.T) {
+	text := strings.NewReplacer(
 		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "", "every: 1h", "every: 24h",
-		"keep: 3h", "keep: 24h").Replace(finding)), zap.NewNop())
-	d.messages = d.remembering()
-	read, again := 0, d.parts.again
-	d.parts.again = func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (
-		[]*windows.Held, error) {
-		read += len(parts)
-		return again(ctx, parts, take)
-	}
-	for n := range 96 {
-		name := "shoes"
-		if n >= 80 { // parts of the last windows may be held
-			name = "home"
+		"keep: 3h", "keep: 24h").Replace(finding)
+	for when, want := range map[string]int{"never": 1, "at noon": 48 + 1, "before midnight": 95 + 1} {
+		d := newDecider(t, programOf(t, text), zap.NewNop())
+		d.messages = d.remembering()
+		read, again := 0, d.parts.again
+		d.parts.again = func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (
+			[]*windows.Held, error) {
+			read += len(parts)
+			return again(ctx, parts, take)
 		}
-		d.giveNames(d.programs[0], quarter(n), sentBy(uint64(100*n), 3, name))
-		for _, e := range d.turns() {
-			if e.Discovery != nil && (len(e.Discovery.Found) != 1 || e.Incomplete) {
-				t.Errorf("%s, want shoes to be found", toldNames(e))
+		for n := range 96 {
+			name := "shoes"
+			if n >= 80 { // parts of the last windows may be held
+				name = "home"
+			}
+			if when == "at noon" && n == 48 || when == "before midnight" && n == 95 {
+				clear(d.notes.of) // as in a new session
+			}
+			if when == "at noon" {
+				if err := d.notes.catchUp(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if n > 48 && read != 48 {
+					t.Fatalf("%d parts are read again by quarter %d, want 48", read, n)
+				}
+			}
+			d.giveNames(d.programs[0], quarter(n), sentBy(uint64(100*n), 3, name))
+			for _, e := range d.turns() {
+				if e.Discovery != nil && (len(e.Discovery.Found) != 1 || e.Discovery.Found[0].Value != 240 || e.Incomplete) {
+					t.Errorf("%s, want 240 users of shoes to be found", toldNames(e))
+				}
 			}
 		}
-	}
-	if want := 95 + partsAtOnce; read < want-1 || read > want {
-		t.Errorf("%d parts are read again, want %d", read, want)
+		if read != want {
+			t.Errorf("a worker that begins %s: %d parts are read again, want %d", when, read, want)
+		}
 	}
 }
 

@@ -38,13 +38,13 @@ func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, groups
 	return merged, lost, nil
 }
 
-// passes takes the payloads of all parts, once in each pass: a [windows.Merger] or a [windows.Tally].
+// passes takes the payloads of all parts, once in each pass: a [windows.Merger], or the notes of a discovery.
 type passes interface {
 	Pass() bool
 	Add(data []byte, slice windows.Window) error
 }
 
-// partsAtOnce is how many parts are read again before a tally is asked whether it needs more.
+// partsAtOnce is how many parts are read again before a discovery is asked whether it needs more.
 const partsAtOnce = 64
 
 // each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not match the
@@ -59,19 +59,21 @@ func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []
 			zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
-	// A tally knows the texts of all names that it has found after a few parts, mostly.
-	tally, counts := to.(*windows.Tally)
-	needs := func() bool { return !counts || tally.Needs() }
+	// A discovery has noted most parts already, and knows the texts of what it has found after a few, mostly.
+	notes, counts := to.(*tallying)
+	wants := func(h *windows.Held) bool { return !bad[h] && (!counts || notes.wants(h)) }
 	for ; to.Pass(); readings++ {
 		add := func(h *windows.Held, payload []byte) {
 			if err := to.Add(payload, h.Slice); err != nil {
 				leave(h, "a part does not fit the stream", err)
+			} else if !counts {
+				ps.note(p, h, payload)
 			}
 		}
 		var absent []*windows.Held
 		for _, h := range held {
 			switch {
-			case bad[h] || !needs(): // bad in an earlier pass
+			case !wants(h):
 			case h.Payload == nil:
 				absent = append(absent, h)
 			default:
@@ -79,9 +81,12 @@ func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []
 			}
 		}
 		own := func(h *windows.Held) bool { return h.Slice.Start < w.End }
-		for len(absent) > 0 && needs() {
+		for len(absent) > 0 {
 			some := absent
 			if counts {
+				if absent = slices.DeleteFunc(absent, func(h *windows.Held) bool { return !wants(h) }); len(absent) == 0 {
+					break
+				}
 				some = absent[:min(len(absent), partsAtOnce)]
 			}
 			absent = absent[len(some):]

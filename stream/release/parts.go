@@ -26,6 +26,8 @@ type parts struct {
 	// that begins then has to know of that, too.
 	lostAt time.Time
 	last   mergedParts
+	// note is told of each part that was read for a window.
+	note func(p *program, h *windows.Held, payload []byte)
 	// again reads parts again from the log: see [parts.load]. Tests have them from elsewhere.
 	again func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) ([]*windows.Held, error)
 }

@@ -46,6 +46,9 @@ type Release struct {
 	// MergeBytes is how much memory a worker may use for the users of the window that it merges. More users take
 	// several passes.
 	MergeBytes int64
+	// NoteBytes is how much memory a worker may use to note who counts for what, until its discoveries are due. More
+	// users take several readings of the parts.
+	NoteBytes int64
 	// Remembers is told how much memory a worker takes beside PartBytes and MergeBytes, for who has counted and for what
 	// its figures have learnt. nil: nobody asks. It is called for one partition at a time, and for several partitions at once.
 	Remembers func(partition int, bytes int64)

@@ -79,6 +79,9 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.decide(ctx); err != nil {
 			return err
 		}
+		if err := s.notes.catchUp(ctx); err != nil {
+			return err
+		}
 		if err := s.walks.save(ctx, s.producer); err != nil {
 			return err
 		}
@@ -101,7 +104,9 @@ func (w *worker) session(ctx context.Context) error {
 }
 
 // held is how much memory may not be dropped.
-func (s *session) held() int64 { return s.walks.bytes() + figureBytes*int64(s.figures()) }
+func (s *session) held() int64 {
+	return s.walks.bytes() + s.notes.bytes() + figureBytes*int64(s.figures())
+}
 
 // open begins to read the parts at the offset that the last session recorded, and the caps where that left them.
 func (s *session) open(ctx context.Context) error {

@@ -1,0 +1,206 @@
+package release
+
+import (
+	"bufio"
+	"context"
+	"maps"
+	"time"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows"
+)
+
+// A discovery notes who counts for what while its period lasts: whenever a part is read for a window, the names of its
+// users are noted too. At the end of the period only those parts are read that no window has read yet, so the windows
+// that are due with the discovery do not wait for a whole day to be read again.
+//
+// What is drawn follows from the parts of the period and the list alone, whatever was noted when. Users count for the
+// first of their names in a total order, so notes may be taken in any order, and twice. What is noted has to be among the
+// parts of the period in the end, and taken by the names that come last then. Otherwise everything is read again.
+//
+// A new session has no notes. It reads the parts of decided windows again, a little whenever nothing is due.
+
+// tallying is what is noted of the period of a discovery. Its tally is in the first pass until the period ends.
+type tallying struct {
+	*windows.Tally
+	period windows.Window
+	last   map[string]bool // the names that come last
+	// noted are the parts that were. All readable ones are of windows that end at or before at.
+	noted map[*windows.Held]bool
+	at    int64
+	ended bool
+}
+
+// Pass goes on with the first pass at the end of the period, and then begins the others.
+func (n *tallying) Pass() bool {
+	if !n.ended {
+		n.ended = true
+		return true
+	}
+	n.noted = nil
+	return n.Tally.Pass()
+}
+
+// wants reports whether the pass needs a part.
+func (n *tallying) wants(h *windows.Held) bool { return !n.noted[h] && n.Needs(h.Slice) }
+
+// note notes the users of a part of a window, if it is of the period. A part that cannot be read is left for the end.
+func (n *tallying) note(h *windows.Held, payload []byte) {
+	if n.misses(h) && n.Add(payload, h.Slice) == nil {
+		n.noted[h] = true
+	}
+}
+
+// misses reports whether a part is of the period and is not noted.
+func (n *tallying) misses(h *windows.Held) bool {
+	return h.Slice.Start >= n.period.Start && h.Slice.Start < n.period.End && !n.noted[h]
+}
+
+// notes are those of the discoveries of a worker.
+type notes struct {
+	*worker
+	charges *charges
+	parts   *parts
+	of      map[noter]*tallying
+}
+
+type noter struct {
+	program *program
+	row     int
+}
+
+// now returns the notes of the period that a discovery is in; nil if there is none.
+func (ns *notes) now(p *program, row int) *tallying {
+	of := noter{p, row}
+	period, ok := ns.charges.period(p, row)
+	switch n := ns.of[of]; {
+	case !ok:
+		delete(ns.of, of)
+	case n == nil || n.period != period:
+		ns.of[of] = ns.begin(p, row, period)
+	}
+	return ns.of[of]
+}
+
+// begin has noted nothing yet.
+func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
+	of := &p.stream.Found.Rows[row]
+	n := &tallying{period: period, last: ns.last(p, of, period), noted: map[*windows.Held]bool{}, at: period.Start}
+	random := bufio.NewReader(p.random)
+	n.Tally = windows.NewTally(windows.TallySpec{MaxGroups: int(of.MaxGroups), Period: period, Hasher: ns.Hasher,
+		May: p.stream.Found.May, Last: func(name string) bool { return n.last[name] },
+		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
+		Most: int(p.rules.Max)}, ns.share(), 2*ns.MergeBytes)
+	n.Tally.Pass()
+	return n
+}
+
+// last returns the names that come last in a period: it is known when that begins, unless the definition before the
+// present one still finds some.
+func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) map[string]bool {
+	return ns.charges.own.fold.Lists().Last(p.stream.Budget.Name, p.stream.Name, of.Name, p.rules,
+		time.Unix(0, period.End))
+}
+
+// share is how many bytes the notes of a discovery may take.
+func (ns *notes) share() int64 {
+	rows := 0
+	for _, all := range ns.editions {
+		rows += len(all[len(all)-1].stream.Discoveries())
+	}
+	return ns.NoteBytes / int64(max(rows, 1))
+}
+
+// take hands over the notes of a period at its end, when it has these parts.
+func (ns *notes) take(p *program, row int, period windows.Window, parts []*windows.Held) *tallying {
+	n := ns.now(p, row)
+	delete(ns.of, noter{p, row})
+	stray := maps.Clone(n.noted)
+	for _, h := range parts {
+		delete(stray, h)
+	}
+	if last := ns.last(p, &p.stream.Found.Rows[row], period); len(stray) > 0 || !maps.Equal(last, n.last) {
+		n = ns.begin(p, row, period)
+	}
+	return n
+}
+
+// note notes a part that was read for a window.
+func (ns *notes) note(p *program, h *windows.Held, payload []byte) {
+	for row := range p.stream.Discoveries() {
+		if n := ns.now(p, row); n != nil {
+			n.note(h, payload)
+		}
+	}
+}
+
+// hold notes the parts of a window that are still held: nothing else may have read them.
+func (ns *notes) hold(p *program, w windows.Window) {
+	if len(p.stream.Discoveries()) == 0 {
+		return
+	}
+	for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
+		if h.Payload != nil {
+			ns.note(p, h, h.Payload)
+		}
+	}
+}
+
+// catchUpFor is how long a session reads parts of decided windows again before it looks whether something is due.
+const catchUpFor = 200 * time.Millisecond
+
+// catchUp notes what is missing of decided windows.
+func (ns *notes) catchUp(ctx context.Context) error {
+	until := time.Now().Add(catchUpFor)
+	for _, p := range ns.programs {
+		for row := range p.stream.Discoveries() {
+			if n := ns.now(p, row); n != nil {
+				if err := ns.read(ctx, p, n, until); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// read notes what is missing of decided windows, one after another, until a moment.
+func (ns *notes) read(ctx context.Context, p *program, n *tallying, until time.Time) error {
+	decided := ns.charges.decided(p)
+	for w, ok := p.schedule.After(n.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
+		w.Start = max(w.Start, n.period.Start)
+		var missing []*windows.Held
+		for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
+			if n.misses(h) {
+				missing = append(missing, h)
+			}
+		}
+		for len(missing) > 0 {
+			if !time.Now().Before(until) {
+				return nil
+			}
+			some := missing[:min(len(missing), partsAtOnce)]
+			missing = missing[len(some):]
+			if _, err := ns.parts.again(ctx, some, func(h *windows.Held, payload []byte, err error) {
+				if err == nil {
+					n.note(h, payload)
+				}
+			}); err != nil {
+				return err
+			}
+		}
+		n.at = w.End
+	}
+	return nil
+}
+
+// bytes is how much memory the notes take.
+func (ns *notes) bytes() (sum int64) {
+	for _, n := range ns.of {
+		sum += n.Bytes() + notedBytes*int64(len(n.noted))
+	}
+	return sum
+}
+
+// notedBytes is about what it takes to know of a part that it is noted.
+const notedBytes = 32
