@@ -11,13 +11,11 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -103,35 +101,6 @@ type tab struct {
 	away     bool     // the server is: failed requests are no fault of the page
 	host     string
 	requests int
-}
-
-// browse starts a browser that is thrown away with the test.
-func browse(t *testing.T, host string) *tab {
-	t.Helper()
-	found := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			found = path
-			break
-		}
-	}
-	if found == "" {
-		t.Skip("there is no Chromium on this machine: install the package chromium, as .ci/run does")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found), chromedp.NoSandbox,
-		chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-component-update", true))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancel() }) // waits for the browser's end
-	b := &tab{T: t, ctx: ctx, host: host}
-	chromedp.ListenTarget(ctx, b.note)
-	if err := chromedp.Run(ctx, log.Enable(), network.Enable(), emulation.SetTimezoneOverride("UTC")); err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 // note keeps what a page must not do.

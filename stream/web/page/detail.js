@@ -349,7 +349,7 @@ export class Detail {
     plot.host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
     if (plot.rows) plot.host.style.height = `${stripHeight * lines.length + 6}px`;
     const picked = this.#comparison.picked.map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
-    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals });
+    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth?.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals });
   }
 
   #head(stream, group) {

@@ -310,7 +310,7 @@ class Card {
     this.plot.gutter = least ? 7 * Math.max(least.length, most.length) + 5 : 0;
     this.element.style.setProperty("--gutter", `${this.plot.gutter}px`);
     say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
-    this.plot.show([line], start, end, axis, { ...app.truth.extras(), signals: app.figures.signals });
+    this.plot.show([line], start, end, axis, { ...app.truth?.extras(), signals: app.figures.signals });
     const signal = figure && app.figures.signals.get(figure.id);
     say(this.#signal, signal ? "◆" : "", signal ?? "");
     if (!figure) {

@@ -11,7 +11,6 @@ import { listen } from "./live.js";
 import { Overview } from "./overview.js";
 import { route } from "./router.js";
 import { everyOf, mainRelease, needs, seconds } from "./streams.js";
-import { Truth } from "./truth.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -20,7 +19,7 @@ const app = {
   figures: new Figures(),
   streams: [],
   reading: { ok: true, since: null },
-  truth: new Truth(),
+  truth: null, // what only a demo knows
   find: "",
   loaded: false,
 };
@@ -129,7 +128,7 @@ function refresh() {
     soon = null;
     try {
       const main = [...new Set(app.streams.map(mainRelease))];
-      await Promise.all([loadStreams(), main.length > 0 ? each({ last: 2, release: main }, (query) => signals(query, app.figures.signals)) : null, app.truth.shown ? app.truth.load() : null, view.refresh?.()]);
+      await Promise.all([loadStreams(), main.length > 0 ? each({ last: 2, release: main }, (query) => signals(query, app.figures.signals)) : null, app.truth?.shown ? app.truth.load() : null, view.refresh?.()]);
       update();
     } catch { /* the live connection says that the server is away */ }
   }, 1000);
@@ -183,6 +182,7 @@ control({
 });
 
 element("truth").addEventListener("change", async (event) => {
+  app.truth ??= new (await import("./truth.js")).Truth();
   app.truth.shown = event.target.checked;
   if (app.truth.shown) await app.truth.load();
   update();

@@ -22,7 +22,7 @@ export class Readout {
    * @param {Object|null} totals what running totals are compared with, once it is loaded
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window|undefined} window
-   * @param {import("./truth.js").Truth} truth
+   * @param {import("../demo/truth.js").Truth?} truth
    * @param {boolean} pointed whether the cursor is there
    */
   show(stream, totals, lines, window, truth, pointed) {
@@ -32,7 +32,7 @@ export class Readout {
       return;
     }
     say(this.#when, `${pointed ? "Window" : "Newest window"} ${windowText(window)}`, `${utc(window.start)} – ${utc(window.end)}`);
-    this.#truth.hidden = !truth.shown;
+    this.#truth.hidden = !truth?.shown;
     this.#body.replaceChildren(...lines.map((line) => {
       const figure = window.figures.find((f) => f.release === line.name);
       const name = h("th", { scope: "row" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
@@ -40,7 +40,7 @@ export class Readout {
       const text = figureText(figure), noise = figure.quality === "noise";
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
         isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) && totals ? totals.text(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
-      const real = truth.of(figure);
+      const real = truth?.of(figure);
       const kind = fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
       const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];
       return h("tr", { class: kind }, name,
@@ -48,7 +48,7 @@ export class Readout {
         h("td", { title: errorText(figure) }, h("span", { class: "wide" }, wide), h("span", { class: "narrow" }, narrow)),
         h("td", {}, quality),
         h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`),
-        truth.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
+        truth?.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }
 }

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// chromium is one browser for all tests: its start costs more than most of them.
+var chromium struct {
+	once  sync.Once
+	ctx   context.Context // nil where there is no browser on this machine
+	err   error
+	close func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if chromium.close != nil {
+		chromium.close()
+	}
+	os.Exit(code)
+}
+
+// startChromium starts the browser, if there is one.
+func startChromium() {
+	found := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			found = path
+			break
+		}
+	}
+	if found == "" {
+		return
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found), chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(ctx)
+	chromium.ctx, chromium.err = ctx, chromedp.Run(ctx)
+	chromium.close = func() { _ = chromedp.Cancel(ctx); cancel(); stop() } // waits for the browser's end
+}
+
+// browse opens a window that is thrown away with the test. As a private window it shares no cache, no storage and no
+// connections with others. A test has one at a time: the others of a browser may rest while one is in front.
+func browse(t *testing.T, host string) *tab {
+	t.Helper()
+	chromium.once.Do(startChromium)
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
+	}
+	if chromium.ctx == nil {
+		t.Skip("there is no Chromium on this machine: install the package chromium, as .ci/run does")
+	}
+	browser := cdp.WithExecutor(chromium.ctx, chromedp.FromContext(chromium.ctx).Browser)
+	private, err := target.CreateBrowserContext().Do(browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := target.CreateTarget("about:blank").WithBrowserContextID(private).WithNewWindow(true).Do(browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := chromedp.NewContext(chromium.ctx, chromedp.WithTargetID(page))
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits for the page's end
+		cancel()
+		if err := target.DisposeBrowserContext(private).Do(browser); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &tab{T: t, ctx: ctx, host: host}
+	chromedp.ListenTarget(ctx, b.note)
+	if err := chromedp.Run(ctx, log.Enable(), network.Enable(), emulation.SetTimezoneOverride("UTC")); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
