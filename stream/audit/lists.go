@@ -35,22 +35,18 @@ func (l *lists) under(budget string) *ledger.Lists {
 // compare compares the next entry with the entries before it, and adds it.
 func (l *lists) compare(at Position, e ledger.Entry) {
 	of := l.under(e.Budget)
-	if e.List != nil {
-		stream := e.Stream
-		if e.List.Stream != "" {
-			stream = e.List.Stream
-		}
+	if stream := e.ListOf(); stream != "" {
 		groups, end, err := of.Of(e.Budget, stream, e.List.Rules)
 		got := e.GroupNames()
 		switch {
 		case err != nil:
 			l.found.fault(EntryUnreadable, at, "%s: %v", e.Name(), err)
 		case !slices.Equal(got, groups):
-			l.found.fault(ListDiffers, at, "%s: its groups are not those of the list: %d are missing, and %d are not on it",
-				e.Name(), missing(groups, got), missing(got, groups))
+			l.found.fault(ListDiffers, at, "%s: its groups are not those of the list of stream %q: %d are missing, and %d are "+
+				"not on it", e.Name(), stream, missing(groups, got), missing(got, groups))
 		case (end == nil) != (e.List.Of == nil) || end != nil && !end.Equal(e.List.Of.Time):
-			l.found.fault(ListDiffers, at, "%s: its list is that of %s; the entries before give that of %s", e.Name(),
-				e.List.Of, end)
+			l.found.fault(ListDiffers, at, "%s: its list of stream %q is that of %s; the entries before give that of %s",
+				e.Name(), stream, e.List.Of, end)
 		}
 	}
 	if e.Discovery == nil {

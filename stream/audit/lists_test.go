@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// listed are three discoveries, an hour apart, and a window after each.
+// listed are three discoveries, an hour apart, and after each a window, and one of a stream that follows the list.
 func listed(t *testing.T) (all []ledger.Entry) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: budget.Limit{Epsilon: ledgertest.Dec("1000"),
 		Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}}
@@ -38,16 +38,22 @@ func listed(t *testing.T) (all []ledger.Entry) {
 		d := p.Discovery("hourly", end.Add(-time.Hour), end, rules, found)
 		d.Discovery.Threshold = 40
 		add(d)
-		w := p.Entry(60*(i+1) + 5)
 		groups, of, err := f.Lists().Of("b", "s", rules)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Groups, w.List = nil, &ledger.List{Of: of, Rules: rules}
-		for _, name := range groups {
-			w.Groups = append(w.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+		for _, from := range []string{"", "s"} {
+			p := p
+			if from != "" {
+				p.Stream = "follower"
+			}
+			w := p.Entry(60*(i+1) + 5)
+			w.Groups, w.List = nil, &ledger.List{Stream: from, Of: of, Rules: rules}
+			for _, name := range groups {
+				w.Groups = append(w.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+			}
+			add(w)
 		}
-		add(w)
 	}
 	return all
 }
@@ -67,14 +73,20 @@ func TestAuditOfLists(t *testing.T) {
 		change func(all []ledger.Entry)
 		want   string // "": no fault
 	}{
-		"right":             {func([]ledger.Entry) {}, ""},
-		"a wrong group":     {func(all []ledger.Entry) { all[1].Groups = with(all[1], "stranger") }, "0 are missing, and 1 are not on it"},
-		"a missing one":     {func(all []ledger.Entry) { all[3].Groups = drop(all[3].Groups, "c") }, "1 are missing, and 0 are not"},
-		"kept too long":     {func(all []ledger.Entry) { all[5].Groups = with(all[5], "a") }, "0 are missing, and 1 are not on it"},
-		"another list":      {func(all []ledger.Entry) { all[5].List.Of = new(record.Whole(ledgertest.Epoch)) }, "its list is that of"},
-		"a name that joins": {func(all []ledger.Entry) { all[2].Discovery.Joined = nil }, "0 names joined"},
-		"too few listed":    {func(all []ledger.Entry) { all[4].Discovery.Listed = 9 }, "9 are listed"},
-		"a low threshold":   {func(all []ledger.Entry) { all[2].Discovery.Threshold = 30 }, "its ε and δ take at least 36"},
+		"right":         {func([]ledger.Entry) {}, ""},
+		"a wrong group": {func(all []ledger.Entry) { all[1].Groups = with(all[1], "stranger") }, "0 are missing, and 1 are not on it"},
+		"a missing one": {func(all []ledger.Entry) { all[4].Groups = drop(all[4].Groups, "c") }, "1 are missing, and 0 are not"},
+		"kept too long": {func(all []ledger.Entry) { all[7].Groups = with(all[7], "a") }, "0 are missing, and 1 are not on it"},
+		"another list":  {func(all []ledger.Entry) { all[7].List.Of = new(record.Whole(ledgertest.Epoch)) }, "its list of stream \"s\" is that of"},
+		"a wrong group of a follower": {func(all []ledger.Entry) { all[5].Groups = with(all[5], "stranger") },
+			`stream "follower", window of 2026-11-20T10:05:00Z: its groups are not those of the list of stream "s": 0 are missing, and 1`},
+		"a follower's list is old": {func(all []ledger.Entry) { all[5].Groups, all[5].List.Of = all[2].Groups, all[2].List.Of },
+			`those of the list of stream "s": 1 are missing`},
+		"another stream's list":  {func(all []ledger.Entry) { all[8].List.Stream = "t" }, `of the list of stream "t": 0 are missing, and 1`},
+		"its own list after all": {func(all []ledger.Entry) { all[8].List.Stream = "" }, `those of the list of stream "follower"`},
+		"a name that joins":      {func(all []ledger.Entry) { all[3].Discovery.Joined = nil }, "0 names joined"},
+		"too few listed":         {func(all []ledger.Entry) { all[6].Discovery.Listed = 9 }, "9 are listed"},
+		"a low threshold":        {func(all []ledger.Entry) { all[3].Discovery.Threshold = 30 }, "its ε and δ take at least 36"},
 		"another finding": {func(all []ledger.Entry) { all[0].Discovery.Found = all[0].Discovery.Found[:1] },
 			"2 names joined, 0 left and 3 are listed; what was found gives 1, 0 and 2"},
 	} {

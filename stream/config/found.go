@@ -13,6 +13,9 @@ import (
 // Found says how the groups of a stream are found: nobody lists them. Discoveries publish the names that many users
 // share, and these form the list, which is public from then on. It follows from the ledger alone: see ledger.List.
 type Found struct {
+	// From is the stream whose list this one follows, of the same topic, field and budget; "" if the list is its own. The
+	// fields below are those of that stream, except that there are no Rows.
+	From string
 	// Rows are the discoveries, in the order of the file: one to four, whose names are unique in the stream.
 	Rows []Discovery
 	// Keep is how long a name stays on the list after it was last found, at least the longest time between two
@@ -76,7 +79,7 @@ func (d *Discovery) Series() record.Series {
 		Epsilon: p.Epsilon, Delta: p.Delta}
 }
 
-// Discoveries are the stream's own; none if its groups are listed.
+// Discoveries are the stream's own; none if its groups are listed, or found by another stream.
 func (s *Stream) Discoveries() []Discovery {
 	if s.Found == nil {
 		return nil

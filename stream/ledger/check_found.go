@@ -62,6 +62,9 @@ func (e Entry) checkList() error {
 	if err := e.List.Rules.check(); err != nil {
 		return err
 	}
+	if e.List.Stream == e.Stream {
+		return fmt.Errorf("the list is said to be that of another stream, %q, and is the stream's own", e.Stream)
+	}
 	groups := e.Groups
 	if n := len(groups); e.List.Rules.Other != "" {
 		if n == 0 || groups[n-1].Name != e.List.Rules.Other {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -49,6 +50,14 @@ type List struct {
 	// Of is the end of the last discovery before the window was decided; nil if there was none.
 	Of    *record.Second `json:"of,omitempty"`
 	Rules Rules          `json:"rules"`
+}
+
+// ListOf is the stream whose list the entry's groups are; "" if the stream's definition has them.
+func (e Entry) ListOf() string {
+	if e.List == nil {
+		return ""
+	}
+	return cmp.Or(e.List.Stream, e.Stream)
 }
 
 // Finding is what a discovery found about a name.

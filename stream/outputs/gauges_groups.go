@@ -12,8 +12,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Found says of a stream whose groups are found how many names can be on its list, and which are always.
+// Found says of a stream whose groups are found how many names can be on its list, and which are always. From is the
+// stream that finds them; "" for the stream itself.
 type Found struct {
+	From   string
 	Max    int64
 	Always []string
 }
@@ -125,11 +127,15 @@ func (g *Gauges) listed(stream string, of *foundGroups) (names []string) {
 			names = append(names, r.Group)
 		}
 	}
+	counts := of.counts
+	if finder := g.found[of.From]; of.From != "" && finder != nil {
+		counts = finder.counts
+	}
 	users := func(name string) float64 {
 		if slices.Contains(of.Always, name) {
 			return math.Inf(1)
 		}
-		return of.counts[name].users
+		return counts[name].users
 	}
 	slices.SortFunc(names, func(x, y string) int {
 		return cmp.Or(cmp.Compare(users(y), users(x)), strings.Compare(x, y))

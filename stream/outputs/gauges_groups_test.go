@@ -116,6 +116,34 @@ func TestGaugesOfGroupsThatLeave(t *testing.T) {
 	}
 }
 
+// The largest groups of a stream that follows a list are those that the other stream has found to be.
+func TestGaugesOfAFollower(t *testing.T) {
+	p := newPages()
+	p.Finds(map[string]Found{"pages": {Max: 5000}, "carts": {From: "pages", Max: 5000}})
+	found := map[string]int{}
+	for i := range 1002 {
+		found[fmt.Sprintf("/%04d", i)] = 2000 - (i+500)%1002 // the last are in the middle
+	}
+	p.finds(4, found)
+	for name := range found {
+		p.Update(Record{Stream: "carts", Group: name, Release: "p50", Statistic: "median", Unit: "ms", Budget: "b",
+			List: new(midnight), Value: new(json.Number("7")), WindowStart: midnight, WindowEnd: midnight.Add(time.Hour),
+			DueAt: midnight})
+	}
+	got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_release_value", "louver_groups_listed",
+		"louver_groups_max", "louver_groups_without_gauges")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]bool{`louver_groups_listed{stream="carts"} 1002`: true,
+		`louver_groups_without_gauges{stream="carts"} 2`: true, `louver_groups_max{stream="carts"} 5000`: true,
+		`group="/0500"`: false, `group="/0501"`: false, `group="/0502"`: true, `group="/0000"`: true, `group="/1001"`: true} {
+		if strings.Contains(string(got), line) != want {
+			t.Errorf("%s: %v, want %v", line, !want, want)
+		}
+	}
+}
+
 // The 1,000 groups with the most users have gauges, of equal ones the lesser names; and those that are always listed.
 func TestGaugesOfTheLargestGroups(t *testing.T) {
 	p := newPages()

@@ -119,15 +119,18 @@ func (d *decisions) find(ctx context.Context, t turn, e *ledger.Entry) ([]ledger
 
 // list fills in the groups of a window of a stream whose groups are found: those of the list as all discoveries that are
 // due no later have left it. Without any group there is nothing to draw, and nothing to pay.
+//
+// The list may be another stream's. It has the same budget, so its discoveries are decided here too, in their turn.
 func (d *decisions) list(p *program, e *ledger.Entry) error {
 	if p.stream.Found == nil {
 		return nil
 	}
-	groups, of, err := d.charges.own.fold.Lists().Of(e.Budget, e.Stream, p.rules)
+	e.List = &ledger.List{Stream: p.stream.Found.From, Rules: p.rules}
+	groups, of, err := d.charges.own.fold.Lists().Of(e.Budget, e.ListOf(), p.rules)
 	if err != nil {
 		return err
 	}
-	e.List = &ledger.List{Of: of, Rules: p.rules}
+	e.List.Of = of
 	for _, name := range groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: name})
 	}

@@ -16,7 +16,10 @@ type groupLists struct{ source }
 // groupList is what is known of the groups of a stream. Its JSON names are public.
 type groupList struct {
 	Stream string `json:"stream"`
-	// AsOf is the end of the newest discovery; null if there is none in memory.
+	// From is the stream whose list it is; "" for its own, or if unknown.
+	From string `json:"from,omitempty"`
+	// AsOf is the end of the newest discovery, or of that whose list the newest window has, if the list is another
+	// stream's; null if there is none in memory.
 	AsOf *time.Time `json:"as_of"`
 	// Listed is how many groups have figures now, without Other. Max is how many names can be on the list; null if unknown.
 	Listed int         `json:"listed"`
@@ -77,7 +80,8 @@ func (s groupLists) answer(w http.ResponseWriter, r *http.Request) error {
 
 // names collects what is in memory of the groups of a stream.
 type names struct {
-	asOf   int64  // the end of the newest discovery
+	from   string // the stream whose list it is; "" for its own
+	asOf   int64  // the end of the newest discovery, or of that whose list is in use here
 	other  string // the group for everybody else
 	found  map[string][]*figure
 	newest window // the newest one that is of the list of asOf
@@ -100,19 +104,32 @@ func (s source) lists() map[string]groupList {
 	}
 	for _, x := range s.streams {
 		if x.Found != nil {
-			of(x.Name)
+			of(x.Name).from = x.Found.From
 		}
 	}
+	used := map[string]int64{} // the end of the newest discovery whose list a window of a stream has
 	s.store.each(func(e *series) {
+		newest := e.figures[len(e.figures)-1]
 		if !e.discovery {
+			used[e.stream] = max(used[e.stream], newest.list)
 			return
 		}
 		n := of(e.stream)
-		n.asOf = max(n.asOf, e.figures[len(e.figures)-1].end)
+		n.asOf = max(n.asOf, newest.end)
 		if e.group != "" {
 			n.found[e.group] = append(n.found[e.group], e.figures...)
 		}
 	})
+	for stream, end := range used {
+		if n := all[stream]; end != 0 && (n == nil || n.asOf == 0) { // its discoveries are another stream's, or not in memory
+			of(stream).asOf = end
+		}
+	}
+	for _, n := range all {
+		if source := all[n.from]; n.from != "" && source != nil {
+			n.found, n.asOf = source.found, cmp.Or(n.asOf, source.asOf)
+		}
+	}
 	s.store.each(func(e *series) {
 		if n := all[e.stream]; n != nil && !e.discovery && !e.watch {
 			n.see(e)
@@ -142,7 +159,7 @@ func (n *names) see(e *series) {
 
 // list says what is known of the groups of a stream: those with the most users first.
 func (s source) list(stream string, n *names) groupList {
-	l := groupList{Stream: stream, Other: n.other, Groups: []groupInfo{}}
+	l := groupList{Stream: stream, From: n.from, Other: n.other, Groups: []groupInfo{}}
 	if n.asOf != 0 {
 		l.AsOf = instant(n.asOf)
 	}

@@ -64,18 +64,20 @@ func (v *visits) discover(hour int, found map[string]int64) {
 }
 
 // window publishes a window that ends some quarters after the first moment, for the groups of the list.
-func (v *visits) window(quarter int) {
+func (v *visits) window(quarter int) { v.windowOf(v.streams[0], quarter) }
+
+// windowOf does the same for another stream that has the list.
+func (v *visits) windowOf(s *config.Stream, quarter int) {
 	v.Helper()
-	s := v.streams[0]
 	end := v.first.Add(time.Duration(quarter) * 15 * time.Minute)
-	groups, of, err := v.lists.Of(s.Budget.Name, s.Name, v.rules)
+	groups, of, err := v.lists.Of(s.Budget.Name, "pages", v.rules)
 	if err != nil {
 		v.Fatal(err)
 	}
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: "out", WindowStart: end.
 		Add(-15 * time.Minute), WindowEnd: end, DueAt: end.Add(5 * time.Second), ReleasedAt: end.Add(5 * time.Second),
 		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series(),
-		List: &ledger.List{Of: of, Rules: v.rules}}
+		List: &ledger.List{Stream: s.Found.From, Of: of, Rules: v.rules}}
 	for i, name := range groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: name})
 		(&act{world: v.world, noise: v.noise}).fill(&e, i, quarter, 60)
@@ -101,8 +103,13 @@ func (v *visits) served(hour int) http.Handler {
 
 func (v *visits) list(t *testing.T, hour int) groupList {
 	t.Helper()
+	return v.listOf(t, "pages", hour)
+}
+
+func (v *visits) listOf(t *testing.T, stream string, hour int) groupList {
+	t.Helper()
 	var l groupList
-	if err := json.Unmarshal([]byte(ask(t, v.served(hour), "/api/v1/groups?stream=pages")), &l); err != nil {
+	if err := json.Unmarshal([]byte(ask(t, v.served(hour), "/api/v1/groups?stream="+stream)), &l); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -219,6 +226,55 @@ func TestGroupsComeAndGo(t *testing.T) {
 		if !strings.Contains(compared, `"sentence"`) {
 			t.Errorf("%s: %s", id, compared)
 		}
+	}
+}
+
+// A stream that follows another one's list has the names and counts that the other one has found, as far as its own
+// windows have that list. Without a streams file the names are those of its windows.
+func TestGroupsOfAFollower(t *testing.T) {
+	v := newVisits(t, 100, epoch)
+	carts := *v.streams[0]
+	found := *carts.Found
+	found.From, found.Rows = "pages", nil
+	carts.Name, carts.Found = "carts", &found
+	v.streams = append(v.streams, &carts)
+	told := func(hour int) string {
+		l := v.listOf(t, "carts", hour)
+		text := fmt.Sprintf("from %s, %d listed:", l.From, l.Listed)
+		for _, g := range l.Groups {
+			users, listed := "-", ""
+			if g.Value != nil {
+				users = g.Value.String()
+			}
+			if g.Listed {
+				listed = "listed"
+			}
+			text += fmt.Sprintf(" %s:%s:%s", g.Group, users, listed)
+		}
+		return text
+	}
+	if got, want := told(0), "from pages, 1 listed: /:-:listed"; got != want {
+		t.Errorf("at first %s, want %s", got, want)
+	}
+	v.discover(1, map[string]int64{"/shoes": 214, "a/b": 60})
+	v.windowOf(&carts, 4)
+	v.discover(2, map[string]int64{"/hats": 80})
+	// Its window is not due yet.
+	if got, want := told(2), "from pages, 3 listed: /shoes:214:listed a/b:60:listed /:-:listed /hats:80:"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	v.windowOf(&carts, 8)
+	want := "4 listed: /shoes:214:listed /hats:80:listed a/b:60:listed /:-:listed"
+	if got := told(2); got != "from pages, "+want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if said := ask(t, v.served(2), "/api/v1/streams?stream=carts"); !strings.Contains(said, `"discovery":{"listed":4,"max":100,`+
+		`"other":"(other)","as_of":"2026-11-20T10:00:00Z"}`) {
+		t.Error(said)
+	}
+	v.streams = nil
+	if got, want := told(2), "from , 4 listed: /:-:listed /hats:-:listed /shoes:-:listed a/b:-:listed"; got != want {
+		t.Errorf("without a streams file %s\nwant %s", got, want)
 	}
 }
 

@@ -37,6 +37,7 @@ func (s source) known(want selection) error {
 		}
 	}
 	for _, of := range s.streams {
+		streams[of.Name] = true // groups that are found are not declared
 		for _, g := range of.Groups {
 			for _, r := range of.Releases {
 				for _, name := range r.Names() {

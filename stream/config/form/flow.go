@@ -61,6 +61,24 @@ func (n Node) Flow(b *strings.Builder, without ...string) {
 	}
 }
 
+// Put gives a key of the mapping at the node the value at another node, so that the stream's definition holds it.
+func (n Node) Put(key string, value Node) { n.put(key, value.yaml) }
+
+// PutText does the same with a text.
+func (n Node) PutText(key, text string) {
+	n.put(key, &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: n.yaml.Line})
+}
+
+func (n Node) put(key string, value *yaml.Node) {
+	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
+		if n.yaml.Content[i].Value == key {
+			n.yaml.Content[i+1] = value
+			return
+		}
+	}
+	n.yaml.Content = append(n.yaml.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key, Line: n.yaml.Line}, value)
+}
+
 // Embed puts a text in the place of a reference to it, so that the stream's definition holds it.
 func (n Node) Embed(reference, key, text string) {
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {

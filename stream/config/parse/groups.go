@@ -50,7 +50,11 @@ const (
 )
 
 var foundForm = form.Form{
-	{Name: "discover", Required: true, Example: "[" + aDiscovery + "]",
+	{Name: "from", Absent: "`discover` has discoveries", Example: "page-load",
+		Meaning: "the stream whose list this one follows: one that discovers its groups, with the same `input.topic`, " +
+			"`input.group` and budget. That costs nothing more. No other key has a place beside it",
+		Value: form.Into(streamName(), func(f *foundNode, v string) { f.From = v })},
+	{Name: "discover", Required: true, Unless: "from", Example: "[" + aDiscovery + "]",
 		Meaning: "the discoveries. At the end of each period, a discovery counts the users of each name, adds noise, and " +
 			"publishes the names whose noisy count reaches a public threshold, with that count. These names are groups " +
 			"from then on. A name that few users share is never published. Needs `input.group` and a budget with a " +
@@ -177,12 +181,7 @@ func expression() form.Kind[*regexp.Regexp] {
 // find completes how the groups of a stream are found, and refuses what does not go with it.
 func (s *streamNode) find() {
 	f := s.found
-	if s.Input.Group == "" {
-		f.Under("discover").Refuse("input.group does not say which field holds the group; set it, or remove groups")
-		return
-	}
-	s.refuseBeside()
-	if !f.sound || s.Window.Every == 0 {
+	if !s.fed("discover") || !f.sound || s.Window.Every == 0 {
 		return
 	}
 	var longest *discoveryNode
@@ -217,6 +216,17 @@ func (s *streamNode) find() {
 	s.checkNames()
 	s.checkMax()
 	s.Found = &f.Found
+}
+
+// fed refuses groups that come from no field, and what does not go with groups that are found. It reports whether there
+// is a field.
+func (s *streamNode) fed(key string) bool {
+	if s.Input.Group == "" {
+		s.found.Under(key).Refuse("input.group does not say which field holds the group; set it, or remove groups")
+		return false
+	}
+	s.refuseBeside()
+	return true
 }
 
 // refuseBeside refuses what needs a list that never changes.
@@ -270,18 +280,14 @@ func (s *streamNode) checkNames() {
 
 // checkMax limits the names on the list to what an entry of the ledger holds.
 func (s *streamNode) checkMax() {
-	f := s.found
-	figures := max(1, len(s.releases))
-	for _, r := range s.releases {
-		figures += max(0, len(r.Query.P)-1)
-	}
+	f, figures := s.found, s.figures()
 	beside := f.Most() - int(f.Max)
-	most := int64(mostFigures/figures - beside)
+	most := int64(s.mostGroups() - beside)
 	v, given := f.Values["max"]
 	switch {
 	case most < 1:
 		f.Refuse("%s with always and other, of %s each; want at most %d in all, because an entry holds %d figures",
-			form.Plural(beside, "group"), form.Plural(figures, "figure"), mostFigures/figures-1, mostFigures)
+			form.Plural(beside, "group"), form.Plural(figures, "figure"), s.mostGroups()-1, mostFigures)
 	case !given:
 		f.Max = min(usualMax, most)
 	case f.Max > most:

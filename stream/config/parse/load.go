@@ -54,7 +54,7 @@ func File(name string, data []byte, getenv func(string) (string, bool)) (*config
 
 // Definition reads a definition back. The stream's start is "now", because a definition does not hold the real one.
 func Definition(d config.Definition) (*config.Stream, error) {
-	var one parser
+	one := parser{alone: true}
 	// Variables were replaced when the definition was made.
 	one.read("definition", []byte(d), func(name string) (string, bool) { return "${" + name + "}", true })
 	f, err := one.resolve()

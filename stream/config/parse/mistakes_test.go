@@ -88,7 +88,7 @@ func TestMistakes(t *testing.T) {
 		{"a text for a list", "groups: [eu, us, ap]", "groups: eu, us",
 			`16: streams[checkout].groups: "eu, us" is not a list; write [eu, us]`},
 		{"a mapping for a list", "groups: [eu, us, ap]", "groups: {eu: 1}",
-			`16: streams[checkout].groups.eu: unknown key; want discover, keep, max, other, always, match or except`},
+			`16: streams[checkout].groups.eu: unknown key; want from, discover, keep, max, other, always, match or except`},
 		{"a list for a number", "statistic: median, epsilon: 0.05", "statistic: median, epsilon: [0.05]",
 			`23: streams[checkout].releases[p50].epsilon: a list; want a number greater than 0`},
 		{"a mapping for a number", "statistic: median, epsilon: 0.05", "statistic: median, epsilon: {value: 0.05}",

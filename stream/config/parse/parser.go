@@ -18,6 +18,8 @@ type parser struct {
 	removed []string
 	// revision is the highest one of all files.
 	revision int
+	// alone says that the only stream is that of a definition.
+	alone bool
 	// incomplete says that some files may hold budgets that could not be read.
 	incomplete bool
 }
@@ -95,6 +97,12 @@ func (p *parser) resolve() (*config.File, error) {
 		case s.payer.name != "" && !p.incomplete:
 			s.payer.refuseUnknown(s.Values["budget"], p.budgets)
 		}
+		if s.found != nil && s.found.From == "" {
+			s.find()
+		}
+	}
+	p.followLists()
+	for _, s := range p.streams {
 		s.complete()
 		f.Streams = append(f.Streams, &s.Stream)
 	}

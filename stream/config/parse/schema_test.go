@@ -123,7 +123,8 @@ func rightFiles(t *testing.T) map[string]string {
 	}
 	return map[string]string{"right": right, "full": full, "least": least, "rest": rest,
 		"watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady), "totals": withTotals(today, revenue), "found": withFound(found),
-		"histogram": withHistogram(shape, ofShape...), "levels": withHistogram(listed),
+		"found by another": withFollower(found),
+		"histogram":        withHistogram(shape, ofShape...), "levels": withHistogram(listed),
 		"objective":           withHistogram(shape, strings.Replace(ofShape[1], "from", "objective: 0.999, from", 1)),
 		"deploy/streams.yaml": string(deployed)}
 }

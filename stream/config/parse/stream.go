@@ -134,9 +134,6 @@ func streams() form.Kind[streamNode] {
 
 // complete makes the mechanisms of a stream whose budget is known, or wrong, and checks what depends on several keys.
 func (s *streamNode) complete() {
-	if s.found != nil {
-		s.find()
-	}
 	s.drawReleases()
 	if !s.sound {
 		return

@@ -9,7 +9,7 @@ import { mainRelease, seconds } from "./streams.js";
 
 /**
  * A list as api/v1/groups has it.
- * @typedef {{as_of: string|null, listed: number, max: number|null, other: string, groups: Object[]}} List
+ * @typedef {{from?: string, as_of: string|null, listed: number, max: number|null, other: string, groups: Object[]}} List
  */
 
 /** How many groups have a card, beside the one for everybody else: those with the most users. */
@@ -85,7 +85,8 @@ export class Groups {
     const { list } = stream;
     const room = list.max === null ? "" : `; at most ${several(list.max, "name")} can be found`;
     const as = list.as_of ? ` as of ${clock(seconds(list.as_of))}` : "";
-    say(this.#about, `${several(list.listed, "group")} with figures${as}${room}. A number of users counts each user for a few of their groups only, so it is lower than that of all who were there.`, list.as_of ?? "");
+    const whose = list.from ? `. Stream ${list.from} finds them` : "";
+    say(this.#about, `${several(list.listed, "group")} with figures${as}${room}${whose}. A number of users counts each user for a few of their groups only, so it is lower than that of all who were there.`, list.as_of ?? "");
     const release = mainRelease(stream);
     const rows = new Map(), before = this.#rows.size;
     if (list.other) this.#other = this.#other?.group === list.other ? this.#other : { group: list.other, listed: true, rows: [], other: true };

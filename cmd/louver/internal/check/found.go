@@ -39,7 +39,7 @@ func (s *streamReport) describeFound(of *config.Stream) {
 		figures += len(r.Names())
 	}
 	s.Groups = of.Found.Most()
-	s.Series = s.Groups * figures
+	s.Series, s.ListOf = s.Groups*figures, of.Found.From
 	for _, d := range of.Discoveries() {
 		m := d.Mechanism
 		p := m.Promise()
@@ -52,6 +52,10 @@ func (s *streamReport) describeFound(of *config.Stream) {
 
 // printFound says how the groups of a stream are found.
 func (s *streamReport) printFound(w *bytes.Buffer) {
+	if s.ListOf != "" {
+		fmt.Fprintf(w, "  groups are those that stream %s discovers, at no further cost\n    figures for at most %d groups: %d "+
+			"series\n", s.ListOf, s.Groups, s.Series)
+	}
 	if len(s.Discoveries) == 0 {
 		return
 	}

@@ -112,3 +112,44 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 		}
 	}
 }
+
+// A stream that follows a list says whose it is, and is warned if that stream ends before it does.
+func TestCheckOfFollowers(t *testing.T) {
+	file := discovering(t, 5000, row(t, "daily", 24*time.Hour, "0.5", "0.00000001", 1, 10))
+	follower := *file.Streams[0]
+	list := *follower.Found
+	list.From, list.Rows = "page-load", nil
+	follower.Name, follower.Found = "carts", &list
+	file.Streams = append(file.Streams, &follower)
+	said := func() string {
+		found, err := find(file, &forecastFlags{}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := found.Streams[1].print(&b, 120); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range warnings(file, found, time.Now()) {
+			b.WriteString(m.Error() + "\n")
+		}
+		return b.String()
+	}
+	const ends = "streams[carts].groups.from: stream page-load ends at 2027-01-01T00:00:00Z; its list stays as it is from then on: " +
+		"no name joins it, and none leaves it"
+	if got := said(); !strings.Contains(got, "  groups are those that stream page-load discovers, at no further cost\n    figures "+
+		"for at most 5003 groups: 15009 series\n") || !strings.Contains(got, "streams[carts].groups.from: up to 15009 series") ||
+		strings.Contains(got, "page-load ends") || strings.Contains(got, "discoveries cost") {
+		t.Error(got)
+	}
+	source := *file.Streams[0]
+	source.Window.End = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+	file.Streams[0] = &source
+	if got := said(); !strings.Contains(got, ends) {
+		t.Errorf("%s\nwant %s", got, ends)
+	}
+	follower.Window.End = source.Window.End
+	if got := said(); strings.Contains(got, "page-load ends") {
+		t.Error(got)
+	}
+}

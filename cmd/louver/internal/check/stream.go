@@ -48,7 +48,8 @@ type streamReport struct {
 	OnChange     []changeReport  `json:"on_change,omitempty"`
 	Totals       []totalReport   `json:"totals,omitempty"`
 	Discoveries  []foundReport   `json:"discoveries,omitempty"`
-	Series       int             `json:"series,omitempty"` // at most, of a stream whose groups are found
+	ListOf       string          `json:"list_of,omitempty"` // the stream that finds the groups, if it is another one
+	Series       int             `json:"series,omitempty"`  // at most, of a stream whose groups are found
 	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
 	Backlog      *backlogReport  `json:"backlog"`
 

@@ -46,6 +46,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 			w.total(s, &s.Totals[j], now)
 		}
 		w.found(s, x)
+		w.follows(file, s)
 		w.window(s, x)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)

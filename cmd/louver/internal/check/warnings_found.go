@@ -32,7 +32,23 @@ func (w *warner) found(s *config.Stream, x *streamReport) {
 		}
 	}
 	if s.Found != nil && x.Series > mostSeries {
-		w.at(s.Where, keyOf(s, "groups.max"), "up to %d series: %d groups with %d figures each; want at most %d, or a topic "+
+		key := keyOf(s, "groups.max")
+		if s.Found.From != "" {
+			key = keyOf(s, "groups.from")
+		}
+		w.at(s.Where, key, "up to %d series: %d groups with %d figures each; want at most %d, or a topic "+
 			"and a metrics store that take so many", x.Series, x.Groups, x.Series/max(1, x.Groups), mostSeries)
+	}
+}
+
+// follows warns of a list that stays as it is while a stream still follows it.
+func (w *warner) follows(file *config.File, s *config.Stream) {
+	if s.Found == nil || s.Found.From == "" {
+		return
+	}
+	source := file.Stream(s.Found.From).Window
+	if source.End != 0 && (s.Window.End == 0 || source.End < s.Window.End) {
+		w.at(s.Where, keyOf(s, "groups.from"), "stream %s ends at %s; its list stays as it is from then on: no name joins it, and "+
+			"none leaves it", s.Found.From, time.Unix(0, source.End).UTC().Format(time.RFC3339))
 	}
 }

@@ -49,7 +49,7 @@ func finding(streams []*config.Stream) map[string]outputs.Found {
 	all := map[string]outputs.Found{}
 	for _, s := range streams {
 		if s.Found != nil {
-			all[s.Name] = outputs.Found{Max: s.Found.Max, Always: s.Found.Always}
+			all[s.Name] = outputs.Found{From: s.Found.From, Max: s.Found.Max, Always: s.Found.Always}
 		}
 	}
 	return all

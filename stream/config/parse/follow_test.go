@@ -1,0 +1,140 @@
+package parse
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// follower follows the list of stream checkout of withFound. It stands before it in the file.
+const follower = `  - name: carts
+    input: {topic: checkout.events, user: user_id, value: latency_ms, time: ts, group: region}
+    groups: {from: checkout}
+    max_groups: 2
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 5m, grace: 2m}
+    releases: [{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}]
+    output: {topic: carts.private}
+    budget: shoppers
+    on_exhausted: withhold
+`
+
+// withFollower is withFound with the follower before it.
+func withFollower(groups string) string {
+	return strings.NewReplacer("streams:\n", "streams:\n"+follower, "refuse\n", "withhold\n").Replace(withFound(groups))
+}
+
+func TestGroupsOfAnotherStream(t *testing.T) {
+	f := parse(t, withFollower(found))
+	s, source := f.Streams[0], f.Streams[1]
+	of := s.Found
+	if of == nil || of.From != "checkout" || s.Groups != nil || s.MaxGroups != 2 || s.Prior != "tapered" ||
+		len(s.Discoveries()) > 0 || len(source.Discoveries()) != 2 {
+		t.Fatalf("%+v", of)
+	}
+	expressions := cmp.Comparer(func(x, y *regexp.Regexp) bool { return x.String() == y.String() })
+	want := *source.Found
+	want.From, want.Rows = "checkout", nil
+	if d := cmp.Diff(want, *of, expressions); d != "" {
+		t.Errorf("the list differs from that of its stream:\n%s", d)
+	}
+	if paid := s.Cost(time.Now()).Watches; len(paid) > 0 {
+		t.Errorf("a stream that follows a list pays for %+v beside its windows", paid)
+	}
+	again, err := Definition(s.Definition)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.Definition)
+	}
+	if d := cmp.Diff(want, *again.Found, expressions); d != "" {
+		t.Errorf("the list differs in the definition:\n%s", d)
+	}
+	// Defaults are in the definition too: they depend on the other stream.
+	f = parse(t, withFollower("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}]}"))
+	if again, err = Definition(f.Streams[0].Definition); err != nil || again.Found.Keep != 7*24*time.Hour ||
+		again.Found.Max != 1000 {
+		t.Errorf("%+v (%v) in the definition, want what is kept and listed by default\n%s", again, err, f.Streams[0].Definition)
+	}
+}
+
+// The definition of a stream that follows a list is another one when the list is, and not when anything else is of the
+// stream whose list it is.
+func TestDefinitionsOfFollowers(t *testing.T) {
+	before := parse(t, withFollower(found)).Streams[0].Definition
+	for _, c := range []struct {
+		old, new string
+		change   string
+	}{
+		{"keep: 7d", "keep: 8d", "groups.keep: 7d → 8d"},
+		{"keep: 7d", "keep: 168h", ""},
+		{"[/admin]", "[/admin, /root]", "groups.except: [/admin] → [/admin, /root]"},
+		{"      match: '^/[a-z0-9/-]*$'\n", "", "groups.match: ^/[a-z0-9/-]*$ → absent"},
+		{"epsilon: 0.5,", "epsilon: 0.6,", ""},
+		{"{name: p50, statistic: median, epsilon: 0.05}", "{name: p50, statistic: median, epsilon: 0.06}", ""},
+	} {
+		text := withFollower(found)
+		if !strings.Contains(text, c.old) {
+			t.Fatal(c.old)
+		}
+		changes, err := config.Changes(before, parse(t, strings.Replace(text, c.old, c.new, 1)).Streams[0].Definition)
+		var told []string
+		for _, c := range changes {
+			told = append(told, c.String())
+		}
+		if err != nil || strings.Join(told, "\n") != c.change {
+			t.Errorf("%s: %q (%v), want %q", c.new, told, err, c.change)
+		}
+	}
+}
+
+func TestGroupsOfAnotherStreamWrong(t *testing.T) {
+	const at = `7: streams[carts].groups.from: `
+	for _, c := range []struct{ old, new, want string }{
+		{"from: checkout", "from: carts", at + `"carts" is this stream itself; want another one that discovers its groups`},
+		{"from: checkout", "from: check-out", at + `"check-out" is not one of the streams that discover their ` +
+			`groups; want checkout`},
+		{"topic: checkout.events, user", "topic: carts.events, user", at + `stream checkout has input.topic "checkout.events", ` +
+			`and this one "carts.events"; want the same`},
+		{"group: region}", "group: shop}", at + `stream checkout has input.group "region", and this one "shop"; want the same`},
+		{"budget: shoppers", "budget: {epsilon: 24, per: 24h}", at + `budget "shoppers" pays for stream checkout, and "carts" ` +
+			`for this one; want one of the budgets in both`},
+		{"from: checkout}", "from: checkout, max: 7}", `7: streams[carts].groups.max: the list is that of stream checkout, with ` +
+			`its max; remove this one`},
+		{"from: checkout}", "from: checkout, discover: [" + aDiscovery + "]}", `7: streams[carts].groups.discover: it has no ` +
+			`place beside from; remove it`},
+		{"from: checkout}", "keep: 7d}", `7: streams[carts].groups.discover: missing; add it`},
+		{", group: region}", "}", `7: streams[carts].groups.from: input.group does not say which field holds the group`},
+		{"p: [0.5, 0.9, 0.99]", "p: [0.1, 0.2, 0.3, 0.5, 0.9]", at + `the list of stream checkout has up to 903 groups, with 5 ` +
+			`figures each here; want at most 800, by a smaller max there, because an entry holds 4000 figures`},
+		{"max_groups: 2", "max_groups: 2000", `8: streams[carts].max_groups: 2000, but a list has at most 903 groups`},
+		{"epsilon: 0.01}", "epsilon: 0.01}\n      - " + strings.Replace(today, "name: ", "name: x-", 1),
+			`since: midnight, but groups are found`},
+		{found, "groups: [eu, us, ap]", at + `stream checkout does not discover its groups; want what it has under groups`},
+		{found, "groups: {from: carts}", at + `stream checkout follows the list of carts itself; want from: carts`},
+	} {
+		text := strings.Replace(withFollower(found), "releases: [{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], "+
+			"epsilon: 0.01}]", "releases:\n      - {name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}", 1)
+		if !strings.Contains(text, c.old) {
+			t.Fatalf("%q is not there", c.old)
+		}
+		_, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "s.yaml:", ""), c.want) {
+			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
+		} else if lines := strings.Split(err.Error(), "\n"); len(lines) > 2 {
+			t.Errorf("%s: %d errors, want one or two\n%v", c.new, len(lines), err)
+		}
+	}
+	// The same error, for a stream with faults of its own.
+	_, err := File("s.yaml", []byte(strings.Replace(withFollower(found), "every: 24h, epsilon: 0.5", "every: 50m, epsilon: 0.5",
+		1)), noVariables)
+	if err == nil || slices.ContainsFunc(strings.Split(err.Error(), "\n"), func(line string) bool {
+		return strings.Contains(line, "carts")
+	}) {
+		t.Errorf("%v; want the fault of the other stream alone", err)
+	}
+}
