@@ -60,7 +60,9 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 	}
 	a, n := NewAllowance(rule), 0 // n is in how many groups the last user has counted
 	var before UserHash
-	for i := range r.count(18, "users") {
+	rows := r.count(18, "users")
+	a.users.reserve(rows)
+	for i := range rows {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		group, used := r.uvarint("group"), r.uvarint("used")
 		if n++; i == 0 || u != before {

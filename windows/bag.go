@@ -267,19 +267,14 @@ func (b *Bag) tally(samples []multiset) {
 
 // leaveOut marks the rows of all users for whom counts is false. It asks once for each user.
 func (b *Bag) leaveOut(counts func(u UserHash) bool) {
-	var before *row
-	for _, i := range b.rows.ascending() {
-		r := b.rows.row(i)
-		switch {
-		case before != nil && before.user == r.user:
-			if before.group == leftOut {
-				r.group = leftOut
-			}
-		case !counts(r.user):
-			r.group = leftOut
+	b.rows.users(func(rows []uint32) {
+		if counts(b.rows.row(rows[0]).user) {
+			return
 		}
-		before = r
-	}
+		for _, i := range rows {
+			b.rows.row(i).group = leftOut
+		}
+	})
 }
 
 // Visit passes each user once to a function, with what they have, in the order in which groups are chosen. seen is
@@ -288,30 +283,22 @@ func (b *Bag) Visit(visit func(u UserHash, seen []Seen)) {
 	b.settle()
 	var of []*row
 	var seen []Seen
-	pass := func() {
-		if len(of) == 0 {
-			return
+	b.rows.users(func(rows []uint32) {
+		of, seen = of[:0], seen[:0]
+		for _, i := range rows {
+			r := b.rows.row(i)
+			if of = append(of, r); b.hashes != nil && r.rank == 0 {
+				r.rank = upper(b.rank(r))
+			}
 		}
 		if len(of) > 1 && b.hashes != nil {
 			slices.SortFunc(of, b.compare)
 		}
-		seen = seen[:0]
 		for _, r := range of {
 			seen = append(seen, Seen{int(r.group), r.value})
 		}
 		visit(of[0].user, seen)
-		of = of[:0]
-	}
-	for _, i := range b.rows.ascending() {
-		r := b.rows.row(i)
-		if len(of) > 0 && of[0].user != r.user {
-			pass()
-		}
-		if of = append(of, r); b.hashes != nil && r.rank == 0 {
-			r.rank = upper(b.rank(r))
-		}
-	}
-	pass()
+	})
 }
 
 // compare sorts the rows of a user in the order in which their groups are chosen.
@@ -328,6 +315,7 @@ func (b *Bag) compare(x, y *row) int {
 // only returns a bag of the users for whom keep is true.
 func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	some := NewBag(b.spec)
+	some.rows.reserve(b.rows.count(keep))
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; keep(r.user) {

@@ -160,7 +160,13 @@ func (c *Cap) Began() int64 { return c.now * int64(c.rule.every) }
 
 // sweep forgets users whose block is over.
 func (c *Cap) sweep() {
-	live := newTable()
+	live, n := newTable(), 0
+	c.users.each(func(_ uint32, r *row) {
+		if c.live(r) {
+			n++
+		}
+	})
+	live.reserve(n)
 	for b, block := range c.users.blocks {
 		for i := range block {
 			if c.live(&block[i]) {

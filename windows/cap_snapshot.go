@@ -73,7 +73,9 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	}
 	c.swept = c.now
 	var before UserHash
-	for i := range r.count(18, "users") {
+	n := r.count(18, "users")
+	c.users.reserve(n)
+	for i := range n {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		ago, count := r.uvarint("last window"), r.uvarint("windows")
 		switch {

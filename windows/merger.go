@@ -180,17 +180,24 @@ func (m *Merger) take(rows []row) {
 	}
 }
 
-// expect makes room for the users of a payload that are in the pass's range, as far as the limit allows.
+// expect makes room for the users of a payload that are in the pass's range: they come in ascending order, see
+// [table.reserve]. If they alone are too many for a pass, it becomes narrower before they come.
 func (m *Merger) expect(p payload) {
+	inRange := func(n int) int { return int(float64(m.last-m.first) / math.MaxUint64 * float64(n)) }
+	if p.open != nil { // not every row stays: a bag leaves out names beyond a user's max_groups
+		m.bag.rows.reserve(min(m.bag.rows.n+inRange(p.open.all.n), int(m.limit/(rowBytes+8))))
+		return
+	}
 	n := 0
 	for _, g := range p.groups {
-		n += g.n
+		if _, known := m.groups[g.name]; known {
+			n += g.n
+		}
 	}
-	if p.open != nil {
-		n = p.open.all.n
+	for int64(inRange(n))*(rowBytes+5) > m.limit && m.first < m.last {
+		m.narrow()
 	}
-	share := float64(m.last-m.first) / math.MaxUint64
-	m.bag.rows.reserve(min(m.bag.rows.n+int(share*float64(n)), int(m.limit/(rowBytes+8))))
+	m.bag.rows.reserve(m.bag.rows.n + inRange(n))
 }
 
 // narrow leaves the upper half of the pass's range to later passes. Hashes are keyed and so spread evenly. So about

@@ -58,7 +58,7 @@ func (b *Bag) Seal() []byte {
 
 func (b *Bag) appendRows(data []byte, rows []uint32, unit int64, c *columns) []byte {
 	data = binary.AppendUvarint(data, uint64(len(rows)))
-	c.values, c.orders = slices.Grow(c.values[:0], 2*len(rows)), slices.Grow(c.orders[:0], 3*len(rows))
+	c.values, c.orders = slices.Grow(c.values[:0], 3*len(rows)), slices.Grow(c.orders[:0], 4*len(rows))
 	data = b.appendColumns(data, rows, [2]uint64{}, unit, c)
 	return append(append(data, c.values...), c.orders...)
 }

@@ -1,6 +1,9 @@
 package windows
 
-import "cmp"
+import (
+	"cmp"
+	"math/bits"
+)
 
 // row is a user's contribution to a group.
 type row struct {
@@ -121,7 +124,8 @@ func (t *table) insertAt(slot uint32, r *row) {
 	t.add(r)
 }
 
-// reserve makes room for n rows in all, except for the rows themselves.
+// reserve makes room for n rows in all, except for the rows themselves. Users who come in the order of their hashes need
+// it: in a smaller table all of them would meet in the first slots, and each would have to pass those before.
 func (t *table) reserve(n int) {
 	bits := t.bits
 	for n > 1<<bits/4*3 {
@@ -222,15 +226,52 @@ func (t *table) unwrap(rows []uint32, users []uint64) {
 
 func compareUsers(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }
 
+// together is how many rows [table.users] takes in order before it goes elsewhere.
+const together = 16
+
+// users calls f for each user, with the numbers of their rows, which are valid during the call. f may put the users into
+// another table that grows as they come (see reserve): they come in short stretches of ascending hashes, and the stretches
+// are spread evenly from the first on, as the places of numbers whose bits are read backwards.
+func (t *table) users(f func(rows []uint32)) {
+	rows := t.ascending()
+	same := func(i int) bool { return i < len(rows) && t.row(rows[i]).user == t.row(rows[i-1]).user }
+	stretches := (len(rows) + together - 1) / together
+	width := bits.Len(uint(max(stretches-1, 0)))
+	for c := range uint64(1) << width {
+		i := int(bits.Reverse64(c)>>(64-width)) * together
+		end := min(i+together, len(rows))
+		for i > 0 && i < end && same(i) {
+			i++ // the stretch before this one has the user
+		}
+		for i < end {
+			from := i
+			for i++; same(i); i++ {
+			}
+			f(rows[from:i])
+		}
+	}
+}
+
 // only returns a table of the rows of those for whom keep is true.
 func (t *table) only(keep func(u UserHash) bool) table {
 	some := newTable()
+	some.reserve(t.count(keep))
 	t.each(func(_ uint32, r *row) {
 		if keep(r.user) {
 			some.insert(*r)
 		}
 	})
 	return some
+}
+
+// count returns how many rows are of users for whom is is true.
+func (t *table) count(is func(u UserHash) bool) (n int) {
+	t.each(func(_ uint32, r *row) {
+		if is(r.user) {
+			n++
+		}
+	})
+	return n
 }
 
 // bytes is how much memory the table takes.

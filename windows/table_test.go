@@ -47,6 +47,27 @@ func TestTableMatchesMap(t *testing.T) {
 		}) {
 			t.Fatal("the rows do not ascend by user")
 		}
+		rows.users(func(numbers []uint32) {
+			u := rows.row(numbers[0]).user
+			for _, i := range numbers {
+				if r := rows.row(i); r.user != u {
+					t.Fatalf("a row of user %x is among those of %x", r.user, u)
+				}
+			}
+			want[u] = append(want[u], int64(len(numbers)))
+		})
+		for _, u := range users {
+			r, _ := rows.next(u, rows.place(u))
+			if got := len(want[u]); r != nil && got != 1 || r == nil && got != 0 {
+				t.Fatalf("user %x came %d times", u, got)
+			}
+			for _, got := range want[u] {
+				n -= int(got)
+			}
+		}
+		if n != 0 {
+			t.Fatalf("%d rows came with no user", n)
+		}
 	})
 }
 
@@ -67,5 +88,42 @@ func TestSlotsTellUsersApart(t *testing.T) {
 	// At most a few ten thousand pairs share a cluster, and each agrees in 20 bits with probability 2⁻²⁰.
 	if same > 10 {
 		t.Errorf("%d pairs of rows that stand together have the same bits", same)
+	}
+}
+
+// Users of one table go into another without meeting there, even if it has to grow for them. In ascending order they
+// would pass each other again and again: the work would grow with the square of their number.
+func TestUsersDoNotMeetInAnotherTable(t *testing.T) {
+	const n = 20_000
+	h, rows := NewHasher([16]byte{1}), newTable()
+	for i := range n {
+		rows.insert(row{user: h.User(fmt.Append(nil, i))})
+	}
+	passed := func(users []uint32, room int) (slots int) {
+		other := newTable()
+		other.reserve(room)
+		for _, i := range users {
+			u := rows.row(i).user
+			for slot := other.place(u); other.slots[slot] != 0; slot = other.after(slot) {
+				slots++
+			}
+			other.insert(row{user: u})
+		}
+		return slots
+	}
+	var spread []uint32
+	rows.users(func(numbers []uint32) { spread = append(spread, numbers...) })
+	// Linear probing passes (1/(1 − α)² − 1)/2 slots for a new row at a load of α, so at most 7.5 of three quarters.
+	for _, c := range []struct {
+		what  string
+		users []uint32
+		room  int
+	}{{"spread evenly", spread, 0}, {"ascending, with room for all", rows.ascending(), n}} {
+		if got := passed(c.users, c.room); got > 8*n {
+			t.Errorf("%s: %d users pass %d slots, want at most 8 each", c.what, n, got)
+		}
+	}
+	if got := passed(rows.ascending(), 0); got < 100*n {
+		t.Errorf("ascending: %d slots are passed, so this test shows nothing", got)
 	}
 }
