@@ -65,7 +65,9 @@ func (b *Bag) unit() int {
 	return unit
 }
 
-func castagnoli(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
+var castagnoliTable = crc32.MakeTable(crc32.Castagnoli)
+
+func castagnoli(data []byte) uint32 { return crc32.Checksum(data, castagnoliTable) }
 
 func (g *column) readRows(r *reader) {
 	if g.n = r.rows(); g.n == 0 {

@@ -254,6 +254,10 @@ func (g *Gathering) hold(s *gathered, a *assembly) *Held {
 		return h
 	}
 	g.held += h.size
+	if a.first.of == 1 {
+		h.Payload = a.shares[0]
+		return h
+	}
 	h.Payload = make([]byte, 0, h.size)
 	for i := range a.first.of {
 		h.Payload = append(h.Payload, a.shares[i]...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"math"
 )
 
@@ -94,28 +95,43 @@ func finish(b []byte) []byte {
 	return b
 }
 
-// checksum returns the checksum of a message. Kafka has its own, but not every client verifies it.
-func checksum(message []byte) uint32 {
-	table := crc32.MakeTable(crc32.Castagnoli)
-	return crc32.Update(crc32.Checksum(message[:4], table), table, message[8:])
+// checksum returns the checksum of a message, which may be in several pieces. Kafka has its own, but not every client
+// verifies it.
+func checksum(message []byte, rest ...[]byte) uint32 {
+	sum := crc32.Update(crc32.Checksum(message[:4], castagnoliTable), castagnoliTable, message[8:])
+	for _, piece := range rest {
+		sum = crc32.Update(sum, castagnoliTable, piece)
+	}
+	return sum
 }
 
 // Messages splits the part into messages of at most limit bytes, which a [Gathering] puts together again. If the limit
 // leaves no room for payload, each message has one byte of it.
-func (p Part) Messages(limit int) [][]byte {
-	room := max(limit-p.partOverhead(), 1)
-	of := max((len(p.Payload)+room-1)/room, 1)
-	messages := make([][]byte, of)
-	for i := range messages {
-		share := p.Payload[min(i*room, len(p.Payload)):min((i+1)*room, len(p.Payload))]
-		b := p.begin(kindPart, 2*8+2*4+len(share))
-		b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.Start))
-		b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.End))
-		b = binary.BigEndian.AppendUint32(b, uint32(i))
-		b = binary.BigEndian.AppendUint32(b, uint32(of))
-		messages[i] = finish(append(b, share...))
+func (p Part) Messages(limit int) (messages [][]byte) {
+	for head, share := range p.Split(limit) {
+		messages = append(messages, append(head, share...))
 	}
 	return messages
+}
+
+// Split yields the messages in two pieces each, of which the second is a share of the payload that is not copied.
+func (p Part) Split(limit int) iter.Seq2[[]byte, []byte] {
+	return func(yield func(head, share []byte) bool) {
+		room := max(limit-p.partOverhead(), 1)
+		of := max((len(p.Payload)+room-1)/room, 1)
+		for i := range of {
+			share := p.Payload[min(i*room, len(p.Payload)):min((i+1)*room, len(p.Payload))]
+			b := p.begin(kindPart, 2*8+2*4)
+			b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.Start))
+			b = binary.BigEndian.AppendUint64(b, uint64(p.Slice.End))
+			b = binary.BigEndian.AppendUint32(b, uint32(i))
+			b = binary.BigEndian.AppendUint32(b, uint32(of))
+			binary.BigEndian.PutUint32(b[4:], checksum(b, share))
+			if !yield(b, share) {
+				return
+			}
+		}
+	}
 }
 
 // Message encodes the mark.

@@ -130,7 +130,7 @@ func (p *cuts) vanished() {
 				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: gone},
 					Partitions: steps[i-1].Partitions,
 					After:      through, Through: through}
-				p.out.put(r, mark.Message())
+				p.out.put(r, mark.Message(), nil)
 			}
 		}
 	}

@@ -122,9 +122,9 @@ func (p *output) mark(ctx context.Context, r *route, to int64) error {
 	mark, err := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64), func(part windows.Part) error {
 		for _, r := range r.all() {
 			part.Stream, part.Epoch = r.stream.Name, r.edition
-			for _, message := range part.Messages(messageBytes) {
-				p.put(r, message)
-				p.Metrics.PartBytes.WithLabelValues(r.stream.Name).Add(float64(len(message)))
+			for head, share := range part.Split(messageBytes) {
+				p.put(r, head, share)
+				p.Metrics.PartBytes.WithLabelValues(r.stream.Name).Add(float64(len(head) + len(share)))
 			}
 			if err := p.sendIfMuch(ctx); err != nil {
 				return err
@@ -137,7 +137,7 @@ func (p *output) mark(ctx context.Context, r *route, to int64) error {
 	}
 	for _, r := range r.all() {
 		mark.Stream, mark.Epoch = r.stream.Name, r.edition
-		p.put(r, mark.Message())
+		p.put(r, mark.Message(), nil)
 	}
 	if r.finished() {
 		p.sort()
@@ -145,12 +145,12 @@ func (p *output) mark(ctx context.Context, r *route, to int64) error {
 	return p.sendIfMuch(ctx)
 }
 
-// put queues a message for the stage that decides the route's windows.
-func (p *output) put(r *route, message []byte) {
+// put queues a message, which may be in two pieces, for the stage that decides the route's windows.
+func (p *output) put(r *route, message, rest []byte) {
 	budget := r.stream.Budget.Name
 	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget),
-		Value: message, Time: time.Now().UnixMilli()})
-	p.bytes += len(message)
+		Value: message, Rest: rest, Time: time.Now().UnixMilli()})
+	p.bytes += len(message) + len(rest)
 }
 
 func (p *output) sendIfMuch(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -22,7 +23,9 @@ type Record struct {
 	Partition int
 	// Key and Value are null if nil.
 	Key, Value []byte
-	Headers    []Header
+	// Rest continues the value, if that is in two pieces. Value is not nil then.
+	Rest    []byte
+	Headers []Header
 	// Time is the record's timestamp in milliseconds since 1970. Zero means
 	// now: a record of 1970 would be deleted at once by retention.
 	Time int64
@@ -68,9 +71,13 @@ var encoder = sync.OnceValue(func() *zstd.Encoder {
 
 // EncodeBatch encodes records of one partition as one record batch of message format v2. It compresses with zstd if
 // that makes the batch smaller. The first four bytes are the batch's size, as kafka-go's RawRecordSet wants it.
-func EncodeBatch(s Session, records []Record) []byte { return encodeBatch(s, records, true) }
+func EncodeBatch(s Session, records []Record) []byte {
+	return bytes.Join(encodeBatch(s, records, true), nil)
+}
 
-func encodeBatch(s Session, records []Record, compress bool) []byte {
+// encodeBatch returns a batch in pieces, one after another. The records' values are among them and not copied, as long
+// as they are not compressed.
+func encodeBatch(s Session, records []Record, compress bool) [][]byte {
 	now := time.Now().UnixMilli()
 	at := func(r *Record) int64 {
 		if r.Time == 0 {
@@ -80,11 +87,15 @@ func encodeBatch(s Session, records []Record, compress bool) []byte {
 	}
 	first := at(&records[0])
 	latest := first
-	var body, scratch []byte
+	room := 0
 	for i := range records {
-		t := at(&records[i])
-		latest = max(latest, t)
-		body, scratch = appendRecord(body, scratch, &records[i], i, t-first)
+		latest = max(latest, at(&records[i]))
+		room += records[i].size() - len(records[i].Value) - len(records[i].Rest)
+	}
+	heads := make([]byte, 0, room)              // it never moves: the pieces are parts of it
+	body := make([][]byte, 1, 1+4*len(records)) // the first is for the head
+	for i := range records {
+		body, heads = appendRecord(body, heads, &records[i], i, at(&records[i])-first)
 	}
 	b := kmsg.RecordBatch{
 		PartitionLeaderEpoch: -1,
@@ -96,47 +107,85 @@ func encodeBatch(s Session, records []Record, compress bool) []byte {
 		ProducerEpoch:        s.Epoch,
 		FirstSequence:        s.Sequence,
 		NumRecords:           int32(len(records)),
-		Records:              body,
 	}
 	if s.Transactional {
 		b.Attributes |= transactionalBit
 	}
-	if compress && len(body) >= compressFrom {
-		if z := encoder().EncodeAll(body, nil); len(z) < len(body) {
-			b.Records = z
+	size := length(body)
+	if compress && size >= compressFrom {
+		if z := encoder().EncodeAll(bytes.Join(body, nil), nil); len(z) < size {
+			body, size = [][]byte{nil, z}, len(z)
 			b.Attributes |= zstdCodec
 		}
 	}
 	const prefix = 4
-	out := b.AppendTo(make([]byte, prefix, prefix+64+len(b.Records)))
-	raw := out[prefix:]
-	binary.BigEndian.PutUint32(out, uint32(len(raw)))
-	binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-batchOverhead))
-	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[crcFrom:], castagnoli))
-	return out
+	head := b.AppendTo(make([]byte, prefix, prefix+64))
+	raw := head[prefix:]
+	size += len(raw)
+	binary.BigEndian.PutUint32(head, uint32(size))
+	binary.BigEndian.PutUint32(raw[8:], uint32(size-batchOverhead))
+	crc := crc32.Checksum(raw[crcFrom:], castagnoli)
+	for _, piece := range body {
+		crc = crc32.Update(crc, castagnoli, piece)
+	}
+	binary.BigEndian.PutUint32(raw[17:], crc)
+	body[0] = head
+	return body
 }
 
-// appendRecord encodes one record: its length, then its content. It assembles the content in scratch first, because the
-// length comes first.
-func appendRecord(dst, scratch []byte, r *Record, delta int, timeDelta int64) (_, _ []byte) {
-	b := scratch[:0]
-	b = append(b, 0) // attributes: none are defined
-	b = kbin.AppendVarlong(b, timeDelta)
-	b = kbin.AppendVarint(b, int32(delta))
-	b = kbin.AppendVarintBytes(b, r.Key)
-	b = kbin.AppendVarintBytes(b, r.Value)
-	b = kbin.AppendVarint(b, int32(len(r.Headers)))
-	for _, h := range r.Headers {
-		b = kbin.AppendVarintString(b, h.Key)
-		b = kbin.AppendVarintBytes(b, h.Value)
+func length(pieces [][]byte) (n int) {
+	for _, piece := range pieces {
+		n += len(piece)
 	}
-	return append(kbin.AppendVarint(dst, int32(len(b))), b...), b
+	return n
+}
+
+// appendRecord encodes one record: its length, then its content. What is not the value goes to heads, which must have
+// room for it.
+func appendRecord(pieces [][]byte, heads []byte, r *Record, delta int, timeDelta int64) (_ [][]byte, _ []byte) {
+	value := len(r.Value) + len(r.Rest)
+	from := len(heads)
+	heads = kbin.AppendVarint(heads, int32(1+kbin.VarlongLen(timeDelta)+kbin.VarintLen(int32(delta))+
+		sizedLen(r.Key == nil, len(r.Key))+sizedLen(r.Value == nil, value)+r.headersLen()))
+	heads = append(heads, 0) // attributes: none are defined
+	heads = kbin.AppendVarlong(heads, timeDelta)
+	heads = kbin.AppendVarint(heads, int32(delta))
+	heads = kbin.AppendVarintBytes(heads, r.Key)
+	if r.Value == nil {
+		heads = kbin.AppendVarint(heads, -1)
+	} else {
+		heads = kbin.AppendVarint(heads, int32(value))
+	}
+	pieces = append(pieces, heads[from:], r.Value, r.Rest)
+	from = len(heads)
+	heads = kbin.AppendVarint(heads, int32(len(r.Headers)))
+	for _, h := range r.Headers {
+		heads = kbin.AppendVarintString(heads, h.Key)
+		heads = kbin.AppendVarintBytes(heads, h.Value)
+	}
+	return append(pieces, heads[from:]), heads
+}
+
+// sizedLen is how many bytes a field with its length takes.
+func sizedLen(null bool, n int) int {
+	if null {
+		return kbin.VarintLen(-1)
+	}
+	return kbin.VarintLen(int32(n)) + n
+}
+
+func (r *Record) headersLen() int {
+	n := kbin.VarintLen(int32(len(r.Headers)))
+	for _, h := range r.Headers {
+		n += sizedLen(false, len(h.Key)) + sizedLen(h.Value == nil, len(h.Value))
+	}
+	return n
 }
 
 // size is an upper bound of a record's size in a batch.
 func (r *Record) size() int {
 	const varints = 32 // lengths, deltas and counts
-	n := varints + len(r.Key) + len(r.Value)
+	n := varints + len(r.Key) + len(r.Value) + len(r.Rest)
 	for _, h := range r.Headers {
 		n += 10 + len(h.Key) + len(h.Value)
 	}

@@ -136,9 +136,19 @@ func TestSplit(t *testing.T) {
 
 func TestPackedIsNotCompressed(t *testing.T) {
 	all := []Record{{Value: bytes.Repeat([]byte("x"), 5000)}}
-	if b, got := decode(t, encodeBatch(noSession, all, false)); b.Attributes != 0 ||
+	if b, got := decode(t, bytes.Join(encodeBatch(noSession, all, false), nil)); b.Attributes != 0 ||
 		!bytes.Equal(got[0].Value, all[0].Value) {
 		t.Errorf("attributes %b, a value of %d bytes; want none and 5000", b.Attributes, len(got[0].Value))
+	}
+}
+
+// A value may be in two pieces, and nobody sees it in the batch.
+func TestValueInTwoPieces(t *testing.T) {
+	whole := []Record{{Value: []byte("one two"), Time: 1}, {Value: []byte("three"), Time: 2, Headers: []Header{{Key: "h"}}}}
+	pieces := []Record{{Value: []byte("one "), Rest: []byte("two"), Time: 1},
+		{Value: []byte{}, Rest: []byte("three"), Time: 2, Headers: []Header{{Key: "h"}}}}
+	if want, got := EncodeBatch(noSession, whole), EncodeBatch(noSession, pieces); !bytes.Equal(want, got) {
+		t.Errorf("%x, want %x", got, want)
 	}
 }
 
@@ -149,8 +159,8 @@ func TestSizeIsAnUpperBound(t *testing.T) {
 		{Key: make([]byte, 70), Value: make([]byte, 1<<21), Time: 1 << 50,
 			Headers: []Header{{Key: string(make([]byte, 200)), Value: make([]byte, 70_000)}, {}}},
 	} {
-		if b, _ := appendRecord(nil, nil, &r, 1<<30, -1<<50); len(b) > r.size() {
-			t.Errorf("%d bytes, want at most %d", len(b), r.size())
+		if b, _ := appendRecord(nil, nil, &r, 1<<30, -1<<50); length(b) > r.size() {
+			t.Errorf("%d bytes, want at most %d", length(b), r.size())
 		}
 	}
 }

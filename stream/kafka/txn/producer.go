@@ -136,12 +136,12 @@ func (p *Producer) write(ctx context.Context, t Transaction) error {
 	for _, to := range order {
 		for _, records := range batches[to] {
 			sequence := p.sequence[to]
-			batch := EncodeBatch(Session{
+			batch := encodeBatch(Session{
 				ProducerID:    int64(p.session.ProducerID),
 				Epoch:         int16(p.session.ProducerEpoch),
 				Sequence:      sequence,
 				Transactional: true,
-			}, records)
+			}, records, true)
 			at, err := produce(ctx, p.client, p.id, to, batch, p.notify)
 			if err != nil {
 				return err

@@ -1,9 +1,10 @@
 package txn
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -45,7 +46,7 @@ func collect(options []Option) settings {
 // Send writes records outside any transaction, each at least once. When it returns nil, all in-sync replicas have them.
 // A retry after a lost answer may write a batch twice, and after an error some records may be written. Records of one
 // partition keep their order. Temporary failures are retried until ctx ends. A hook given by OnRetry may be called
-// concurrently.
+// concurrently. The records' bytes must never change afterwards: a try that was given up may still read them.
 func Send(ctx context.Context, client *kafka.Client, records []Record, options ...Option) error {
 	o := collect(options)
 	order, batches := split(records)
@@ -67,7 +68,7 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 // Append writes one record as Send does. It returns when the broker appended it, or zero if the topic keeps the
 // producer's timestamps.
 func Append(ctx context.Context, client *kafka.Client, r Record, options ...Option) (time.Time, error) {
-	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, EncodeBatch(noSession, []Record{r}),
+	a, err := produce(ctx, client, "", partition{r.Topic, r.Partition}, encodeBatch(noSession, []Record{r}, true),
 		collect(options).notify)
 	return a.time, err
 }
@@ -78,17 +79,18 @@ type appended struct {
 	time   time.Time // zero if the topic keeps the producer's timestamps
 }
 
-// produce writes one encoded batch and retries until it is acknowledged, the error is permanent, or ctx ends.
+// produce writes one encoded batch, which is in pieces, and retries until it is acknowledged, the error is permanent, or ctx ends.
 func produce(
-	ctx context.Context, client *kafka.Client, id string, p partition, batch []byte, notify func(error),
+	ctx context.Context, client *kafka.Client, id string, p partition, batch [][]byte, notify func(error),
 ) (appended, error) {
 	a, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (appended, error) {
+		unsent := net.Buffers(slices.Clone(batch)) // writing takes them out
 		res, err := client.RawProduce(ctx, &kafka.RawProduceRequest{
 			Topic:           p.topic,
 			Partition:       p.id,
 			RequiredAcks:    kafka.RequireAll,
 			TransactionalID: id,
-			RawRecords:      protocol.RawRecordSet{Reader: bytes.NewReader(batch)},
+			RawRecords:      protocol.RawRecordSet{Reader: &unsent},
 		})
 		if err == nil {
 			err = res.Error
