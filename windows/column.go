@@ -3,6 +3,7 @@ package windows
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // payloadVersion is the version of payloads that are written. The release before wrote version 1: see payload_first.go.
@@ -33,11 +34,14 @@ type columns struct{ values, orders []byte }
 // appendColumns appends users to the column of hashes, which is in data, and the rest of their rows to the other
 // columns. name is the hash of their name if the bag is open, and otherwise 0.
 func (b *Bag) appendColumns(data []byte, rows []uint32, name [2]uint64, unit int64, c *columns) []byte {
+	at := len(data)
+	data = slices.Grow(data, 16*len(rows))[:at+16*len(rows)]
 	for _, i := range rows { // each row is looked at once: it is seldom in the processor's cache
 		r := b.rows.row(i)
-		u := r.user.with(name)
-		data = binary.BigEndian.AppendUint64(data, u[0])
-		data = binary.BigEndian.AppendUint64(data, u[1])
+		u, to := r.user.with(name), data[at:at+16]
+		binary.BigEndian.PutUint64(to, u[0])
+		binary.BigEndian.PutUint64(to[8:], u[1])
+		at += 16
 		c.values = binary.AppendVarint(c.values, r.value)
 		switch {
 		case b.timed:
@@ -128,7 +132,15 @@ func (r *reader) orders(n int, p Policy) []byte {
 func (r *reader) varints(n int, what string) []byte {
 	from := r.rest
 	for range n {
-		r.varint(what)
+		end := 0
+		for end < len(r.rest) && r.rest[end] >= 0x80 {
+			end++
+		}
+		if end < len(r.rest) && end < binary.MaxVarintLen64-1 {
+			r.rest = r.rest[end+1:]
+		} else {
+			r.varint(what) // it may be too large, or have no end
+		}
 	}
 	return from[:len(from)-len(r.rest)]
 }

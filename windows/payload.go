@@ -71,6 +71,16 @@ func (b *Bag) byGroup() [][]uint32 {
 		rows[0] = ascending
 		return rows
 	}
+	counts := make([]int, len(rows))
+	for _, block := range b.rows.blocks {
+		for i := range block {
+			counts[block[i].group]++
+		}
+	}
+	all := make([]uint32, len(ascending))
+	for g, n := range counts {
+		rows[g], all = all[:0:n], all[n:]
+	}
 	for _, i := range ascending {
 		g := b.rows.row(i).group
 		rows[g] = append(rows[g], i)

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -252,6 +253,34 @@ func compareWithFranz(t *testing.T, set []byte, count int) {
 	}
 	if count != want {
 		t.Fatalf("%d records, franz-go finds %d", count, want)
+	}
+}
+
+// Numbers of every length are read as encoding/binary reads them, whatever follows them, and none beyond the end.
+func TestVarint(t *testing.T) {
+	for bit := range 64 {
+		for _, v := range []int64{1 << bit, 1<<bit - 1, -1 << bit, -1<<bit - 1, 0x5555555555555555 & (1<<bit - 1)} {
+			for behind := range 5 {
+				b := binary.AppendVarint([]byte{0x80}, v)
+				end := len(b)
+				b = append(b, 0xff, 0, 0x80, 1, 0xff)[:end+behind]
+				if got, i := varint(b, 1); got != v || i != end {
+					t.Fatalf("%x: %d up to %d, want %d up to %d", b, got, i, v, end)
+				}
+			}
+			b := binary.AppendVarint(nil, v)
+			for n := range b {
+				if _, i := varint(b[:n:n], 0); i != -1 {
+					t.Fatalf("%x: a number up to %d, want none", b[:n], i)
+				}
+			}
+		}
+	}
+	tooLong := bytes.Repeat([]byte{0xff}, 11)
+	for _, at := range []int{-1, 0, 11, 12} {
+		if _, i := varint(tooLong, at); i != -1 {
+			t.Errorf("from %d on there is a number up to %d, want none", at, i)
+		}
 	}
 }
 

@@ -288,9 +288,24 @@ func varint(b []byte, i int) (int64, int) {
 	return longVarint(b, i)
 }
 
+// longVarint is varint for numbers of several bytes. Those of two to four, which most are, take no loop.
 func longVarint(b []byte, i int) (int64, int) {
 	if i < 0 {
 		return 0, -1
+	}
+	if i+4 <= len(b) {
+		w := binary.LittleEndian.Uint32(b[i:])
+		v := int64(w&0x7f | w>>1&(0x7f<<7))
+		switch {
+		case w&(0x80<<8) == 0:
+			return v>>1 ^ -(v & 1), i + 2
+		case w&(0x80<<16) == 0:
+			v |= int64(w >> 2 & (0x7f << 14))
+			return v>>1 ^ -(v & 1), i + 3
+		case w&(0x80<<24) == 0:
+			v |= int64(w>>2&(0x7f<<14) | w>>3&(0x7f<<21))
+			return v>>1 ^ -(v & 1), i + 4
+		}
 	}
 	v, n := binary.Varint(b[min(i, len(b)):])
 	if n <= 0 {
