@@ -103,3 +103,75 @@ func TestAuditOfLists(t *testing.T) {
 		}
 	}
 }
+
+// watchedLists are listed with a watch that fires in a with the second window, and waits while a leaves the list.
+func watchedLists(t *testing.T) (all []ledger.Entry) {
+	f := ledger.NewFold("louver", 0)
+	for i, e := range listed(t) {
+		if e.Discovery == nil && e.Stream == "s" {
+			e.Steps = []ledger.Step{ledgertest.Alarm("slow", "d", "1", 2, 10*time.Hour)}
+		}
+		if err := f.Books.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		for s := range e.Steps {
+			if e.Steps[s].Arms {
+				e.Steps[s].Sealed = []byte("s/slow/1")
+			}
+		}
+		if i == 4 {
+			e.Steps[0].Fire(e, "a")
+		}
+		if err := f.Add(e, ledgertest.Encode(t, e), int64(i)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// TestAuditOfWatchesThatFollowLists: an entry may say that a watch has fired in a group that has left the list. It may
+// not say that of a group in which it has not fired, and no watch fires in a group that the window does not have, or at
+// which it does not look.
+func TestAuditOfWatchesThatFollowLists(t *testing.T) {
+	var none *time.Time
+	for name, c := range map[string]struct {
+		change func(of *ledger.Step) // in the last window
+		forge  [2]string             // in the entry in which it fires
+		kind   string                // "": no fault
+	}{
+		"right":                    {},
+		"another group that left":  {change: func(of *ledger.Step) { of.Alarm.Fired = new("b") }, kind: WatchDiffers},
+		"forgotten with its group": {change: func(of *ledger.Step) { of.Alarm.Fired, of.Alarm.Since = nil, none }, kind: WatchDiffers},
+		"armed again at once": {change: func(of *ledger.Step) {
+			of.Alarm.Fired, of.Alarm.Since = nil, none
+			of.Reason, of.Arms, of.Instance, of.Sealed = "", true, 2, []byte("s/slow/2")
+		}, kind: WatchDiffers},
+		"in a group without a list": {forge: [2]string{`"fired":"a"`, `"fired":"stranger"`}, kind: EntryUnreadable},
+		"at what it does not look":  {forge: [2]string{`"alarm":{`, `"alarm":{"always":true,`}, kind: EntryUnreadable},
+	} {
+		all := watchedLists(t)
+		if at := all[7].Steps[0].Alarm; at.Fired == nil || *at.Fired != "a" || slices.Contains(all[7].GroupNames(), "a") {
+			t.Fatalf("%+v on %q, want a watch that waits without its group", at, all[7].GroupNames())
+		}
+		if c.change != nil {
+			c.change(&all[7].Steps[0])
+		}
+		a := New()
+		for i, e := range all {
+			value := ledgertest.Encode(t, e)
+			if i == 4 && c.forge[0] != "" {
+				if !strings.Contains(string(value), c.forge[0]) {
+					t.Fatalf("%s is not in %s", c.forge[0], value)
+				}
+				value = []byte(strings.Replace(string(value), c.forge[0], c.forge[1], 1))
+			}
+			a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), value)
+		}
+		f := a.Findings()
+		if found := slices.ContainsFunc(f.Faults, func(f Fault) bool { return f.Kind == c.kind }); found != (c.kind != "") ||
+			c.kind == "" && f.FaultCount > 0 {
+			t.Errorf("%s: %+v, want %q", name, f.Faults, c.kind)
+		}
+	}
+}

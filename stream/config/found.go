@@ -47,6 +47,14 @@ func (f *Found) Most() int {
 	return n
 }
 
+// MostGroups is how many groups a window of the stream has at most.
+func (s *Stream) MostGroups() int {
+	if s.Found != nil {
+		return s.Found.Most()
+	}
+	return len(s.Groups)
+}
+
 // Discovery is a draw at the end of each period that counts the users of each name, and publishes the names whose noisy
 // count reaches a public threshold.
 type Discovery struct {

@@ -35,6 +35,8 @@ func (l *Lasting) Price() []budget.Item {
 // Alarm fires when a group of a window meets its condition.
 type Alarm struct {
 	Lasting
+	// Always says that it looks at the groups of [Found.Always] alone: of others, it would see that they come and go.
+	Always bool
 	// Hold is how long it waits after firing before another instance is armed.
 	Hold time.Duration
 }

@@ -12,16 +12,29 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-func (a *Alarm) fresh() kind { return &Alarm{Excess95: a.Excess95, Hold: a.Hold} }
+func (a *Alarm) fresh() kind { return &Alarm{Excess95: a.Excess95, Hold: a.Hold, Always: a.Always} }
+
+// LooksAt reports whether the alarm looks at a group of an entry.
+func (a *Alarm) LooksAt(e Entry, group string) bool {
+	if !a.Always || e.List == nil {
+		return !a.Always
+	}
+	_, always := slices.BinarySearch(e.List.Rules.Always, group)
+	return always
+}
 
 func (a *Alarm) check(s Step, e Entry) error {
 	switch {
+	case a.Always && (e.List == nil || len(e.List.Rules.Always) == 0):
+		return errors.New("it looks at groups that are always on the list, and there are none")
 	case a.Hold < 0 || a.Hold > mostHold:
 		return fmt.Errorf("hold of %d s; want 0 to %d", a.Hold, int64(mostHold))
 	case (a.Fired == nil) != (a.Since == nil) || s.Reason == record.BudgetExhausted && a.Fired != nil:
 		return fmt.Errorf("it has fired or not, with reason %q", s.Reason)
-	case a.Fired != nil && e.group(*a.Fired) < 0:
+	case a.Fired != nil && e.group(*a.Fired) < 0 && (s.Looks() || e.List == nil):
 		return fmt.Errorf("it has fired in group %q, which the stream does not have", *a.Fired)
+	case a.Fired != nil && s.Looks() && !a.LooksAt(e, *a.Fired):
+		return fmt.Errorf("it has fired in group %q, at which it does not look", *a.Fired)
 	case s.Looks() && a.Since != nil && !a.Since.Equal(e.WindowEnd):
 		return errors.New("it fires at another time than the window's end")
 	}

@@ -11,16 +11,20 @@ func (e Entry) Size() int {
 	if e.Discovery != nil {
 		return 1 + len(e.Discovery.Found)
 	}
-	series := len(e.Releases)
+	series, some := len(e.Releases), 0
 	for _, s := range e.Steps {
-		if s.Publishes(e) {
+		switch {
+		case !s.Publishes(e):
+		case s.Alarm != nil && s.Alarm.Always:
+			some += len(e.List.Rules.Always)
+		default:
 			series++
 		}
 	}
 	for _, up := range e.Rollups {
 		series += len(e.rollupSeries(up))
 	}
-	return len(e.Groups) * series
+	return len(e.Groups)*series + some
 }
 
 // Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and
@@ -64,7 +68,7 @@ func (e Entry) Records() ([]record.Record, error) {
 			}
 		}
 		for _, s := range e.Steps {
-			if !s.Publishes(e) {
+			if !s.Publishes(e) || !s.about(e, g.Name) {
 				continue
 			}
 			r, err := e.record(e.stepFigure(s, g))

@@ -50,9 +50,12 @@ type Alarm struct {
 	Excess95 *decimal.Decimal `json:"excess_95"`
 	// Hold is how many seconds it waits after firing before it is armed again.
 	Hold int64 `json:"hold"`
+	// Always says that it looks only at the groups that are always on the list.
+	Always bool `json:"always,omitempty"`
 
 	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is the
-	// end of that window. The groups before it were silent, the groups after it were not looked at.
+	// end of that window. The groups before it were silent, the groups after it were not looked at. A group that is found
+	// may have left the list since.
 	Fired *string    `json:"fired,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 }
@@ -212,6 +215,9 @@ func (s Step) Fires() *string {
 
 // mayCount reports whether another instance may count beside n others.
 func (s Step) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
+
+// about reports whether the step has records about a group, where it has any: an alarm may look at some groups alone.
+func (s Step) about(e Entry, group string) bool { return s.Alarm == nil || s.Alarm.LooksAt(e, group) }
 
 // begins reports whether the instance costs more than Cost.
 func (s Step) begins() bool { return len(s.kind().more()) > 0 }

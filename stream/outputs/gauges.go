@@ -115,7 +115,8 @@ var (
 		[]string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
 	firing = prometheus.NewDesc("louver_watch_firing",
 		"1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at the "+
-			"group, or once the newest record is older than three windows.", []string{"stream", "group", "watch"}, nil)
+			"group, or once the newest record is older than three windows. The group is empty if the one in which it fired is "+
+			"found, and has left the list since.", []string{"stream", "group", "watch"}, nil)
 	armed = prometheus.NewDesc("louver_watch_armed",
 		"1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"}, nil)
 	spent = prometheus.NewDesc("louver_epsilon_spent",
@@ -150,20 +151,21 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	to := metrics(c)
 	streams, budgets, infos := map[string]Record{}, map[string]Record{}, map[[2]string]Record{}
 	watches, left := map[[2]string]Record{}, map[string]Record{} // left: by budget, the one with the windows left
-	shown := g.collectGroups(to)
+	listed, fired := g.collectGroups(to), map[[2]string]bool{}
 	for _, r := range g.newest {
 		put(streams, r.Stream, r, newer)
 		put(left, r.Budget, r, g.betterWindowsLeft)
 		release := [2]string{r.Stream, r.Release}
 		if r.Statistic == record.StatisticWatch {
-			if !hides(shown, r) {
+			if !hides(listed, r) {
 				g.collectWatch(to, r)
+				fired[release] = fired[release] || fires(r)
 			}
 			put(watches, release, r, func(r, old Record) bool {
 				return newer(r, old) || r.WindowEnd.Equal(old.WindowEnd) && !goesOn(r)
 			})
 		} else {
-			if !hides(shown, r) {
+			if !hides(listed, r) {
 				g.collect(to, r)
 			}
 			// Groups of one window may have different mechanisms. Show the first of the newest.
@@ -187,6 +189,9 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	}
 	for k, r := range watches {
 		to.indicate(armed, goesOn(r) && g.fresh(r), k[0], k[1])
+		if !fired[k] {
+			g.collectLeft(to, r)
+		}
 	}
 	g.objectives.collect(to, func(stream, group, release string) (end time.Time, fresh bool) {
 		r := g.newest[Record{Stream: stream, Group: group, Release: release}.Key()]

@@ -143,9 +143,13 @@ func (g *Gauges) listed(stream string, of *foundGroups) (names []string) {
 	return names
 }
 
-// collectGroups shows how many groups there are. It returns by stream which of them have gauges.
-func (g *Gauges) collectGroups(to metrics) map[string]map[string]bool {
-	shown := map[string]map[string]bool{}
+// listedGroups are the groups of a stream that are found and have figures now, and those of them that have gauges. The
+// group "" is for what is about no group.
+type listedGroups struct{ all, gauges map[string]bool }
+
+// collectGroups shows how many groups there are. It returns which of them are listed, by stream.
+func (g *Gauges) collectGroups(to metrics) map[string]listedGroups {
+	listed := map[string]listedGroups{}
 	for stream, of := range g.found {
 		names := g.listed(stream, of)
 		most := min(len(names), mostGroups+len(of.Always))
@@ -154,16 +158,34 @@ func (g *Gauges) collectGroups(to metrics) map[string]map[string]bool {
 		if of.known {
 			to.show(groupsMax, float64(of.Max), stream)
 		}
-		shown[stream] = map[string]bool{"": true}
-		for _, name := range names[:most] {
-			shown[stream][name] = true
+		here := listedGroups{map[string]bool{"": true}, map[string]bool{"": true}}
+		for i, name := range names {
+			here.all[name], here.gauges[name] = true, i < most
 		}
+		listed[stream] = here
 	}
-	return shown
+	return listed
 }
 
-// hides reports whether a record's group is found and has no gauges.
-func hides(shown map[string]map[string]bool, r Record) bool {
-	groups, found := shown[r.Stream]
-	return found && !r.Other && !groups[r.Group]
+// hides reports whether a record's group is found and has no gauges. A watch that fires is shown wherever it does.
+func hides(listed map[string]listedGroups, r Record) bool {
+	groups, found := listed[r.Stream]
+	if fires(r) {
+		return found && !r.Other && !groups.all[r.Group]
+	}
+	return found && !r.Other && !groups.gauges[r.Group]
+}
+
+// fires reports whether a watch has fired in the group of a record.
+func fires(r Record) bool {
+	return r.Statistic == record.StatisticWatch && r.Value != nil && r.Value.String() == "1"
+}
+
+// collectLeft shows that a watch has fired in a group that has left the list, and waits to be armed again. The group has
+// no record any more, and without a gauge the alarm would seem to be over. newest is a record of its newest window.
+func (g *Gauges) collectLeft(to metrics, newest Record) {
+	waits := newest.Reason != nil && *newest.Reason == record.NotArmed
+	if _, found := g.found[newest.Stream]; found && waits && g.fresh(newest) {
+		to.show(firing, 1, newest.Stream, "", newest.Release)
+	}
 }

@@ -175,3 +175,71 @@ func TestGaugesOfTheLargestGroups(t *testing.T) {
 		t.Errorf("%d gauges", n)
 	}
 }
+
+// alarm publishes the records of a watch in a quarter: of each group its value, or "" where it does not look.
+func (p *pages) alarm(quarter int, values map[string]string) {
+	end := midnight.Add(time.Duration(quarter) * 15 * time.Minute)
+	p.at = end.Add(time.Second)
+	for name, value := range values {
+		r := Record{Stream: "pages", Group: name, Release: "slow", Statistic: record.StatisticWatch, Budget: "b",
+			List: new(midnight), WindowStart: end.Add(-15 * time.Minute), WindowEnd: end, DueAt: end}
+		if value == "" {
+			r.Reason = new(record.NotArmed)
+		} else {
+			r.Value = new(json.Number(value))
+		}
+		p.Update(r)
+	}
+	p.at = p.at.Add(settled)
+}
+
+// A watch stays firing while it waits, also when the group in which it fired has left the list, or is too small to have
+// gauges of its own. Otherwise its alert would end, and the one for a watch that looks at nothing would begin.
+func TestGaugesOfAWatchWhoseGroupLeft(t *testing.T) {
+	p := newPages()
+	p.finds(4, map[string]int{"/shoes": 90, "/hats": 40})
+	for _, c := range []struct {
+		quarter     int
+		values      map[string]string
+		what, fires string
+		armed       string
+	}{
+		{4, map[string]string{"/": "0", "/hats": "0", "/shoes": "0"}, "before", `{group="/"} 0 {group="/hats"} 0 ` +
+			`{group="/shoes"} 0`, "1"},
+		{5, map[string]string{"/": "0", "/hats": "1", "/shoes": ""}, "firing", `{group="/"} 0 {group="/hats"} 1`, "0"},
+		{6, map[string]string{"/": "", "/hats": "1", "/shoes": ""}, "waiting", `{group="/hats"} 1`, "0"},
+		{7, map[string]string{"/": "", "/shoes": ""}, "without the group", `{group=""} 1`, "0"},
+		{8, map[string]string{"/": "0", "/shoes": "0"}, "armed again", `{group="/"} 0 {group="/shoes"} 0`, "1"},
+	} {
+		p.alarm(c.quarter, c.values)
+		got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing", "louver_watch_armed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fires []string
+		armed := ""
+		for line := range strings.Lines(string(got)) {
+			line = strings.TrimSpace(strings.ReplaceAll(line, `,stream="pages",watch="slow"`, ""))
+			if rest, ok := strings.CutPrefix(line, "louver_watch_firing"); ok {
+				fires = append(fires, rest)
+			} else if strings.HasPrefix(line, "louver_watch_armed") {
+				armed = line[len(line)-1:]
+			}
+		}
+		if strings.Join(fires, " ") != c.fires || armed != c.armed {
+			t.Errorf("%s: fires %q and armed %s; want %q and %s", c.what, fires, armed, c.fires, c.armed)
+		}
+	}
+	// With more groups than have gauges, one without them still fires.
+	p = newPages()
+	many, values := map[string]int{"small": 1}, map[string]string{"small": "1"}
+	for i := range mostGroups {
+		many[fmt.Sprint("large", i)], values[fmt.Sprint("large", i)] = 1000, "0"
+	}
+	p.finds(4, many)
+	p.alarm(4, values)
+	if got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing"); err != nil || !strings.Contains(
+		string(got), `{group="small",stream="pages",watch="slow"} 1`) || strings.Contains(string(got), `{group=""`) {
+		t.Errorf("%d bytes of gauges (%v), want one of the small group", len(got), err)
+	}
+}

@@ -212,7 +212,9 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	if t := d.walks.caps[program]; t != nil {
 		e.Cap = t.of
 	}
-	e.Steps = d.lookout.steps(p, window)
+	if len(e.Groups) > 0 {
+		e.Steps = d.lookout.steps(p, window)
+	}
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {

@@ -22,6 +22,18 @@ import (
 // because another instance would have to be paid for them. So one person loses the ε of one instance, whatever happens
 // in a window.
 //
+// Where groups are found, an alarm looks at the list of each window, or at those of its groups that are always listed.
+// Lists follow from what was published, so this is AboveThreshold with questions that are chosen as it goes.
+//
+// Privacy: fix all that is published, and with it every list and so every question. In the probability of this, an
+// instance has one factor: the chance of its silences and its firing, over its secret ρ. The proof at [watch.Watch]
+// compares this factor for two data sets that differ by one user, for any row of windows and groups: it asks only that a
+// user's records change a question's sum by no more than one user can. They do: given the list, which groups are theirs
+// follows from their records alone (package windows). So the factor changes by e^ε at most, and those of discoveries and
+// draws by what these are charged. The charges of all add up, whichever chose what another one looked at.
+//
+// A window whose list is empty has no steps: an instance would be armed, and charged, for nothing.
+//
 // An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
 
 // lookout arms the instances of steps and has them look.

@@ -52,14 +52,22 @@ func newSteps(s *config.Stream) (all []step) {
 type alarm struct{ of *config.Alarm }
 
 func (a alarm) describe(s *ledger.Step, _ windows.Window) {
-	s.Alarm = &ledger.Alarm{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds())}
+	s.Alarm = &ledger.Alarm{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds()),
+		Always: a.of.Always}
 }
 
 func (a alarm) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
 	_ *metrics.Operator) error {
-	group, err := open.Look(samples, random)
+	var names []string
+	var looked []*mechanisms.Sample
+	for g, of := range e.Groups {
+		if s.Alarm.LooksAt(*e, of.Name) {
+			names, looked = append(names, of.Name), append(looked, samples[g])
+		}
+	}
+	group, err := open.Look(looked, random)
 	if err == nil && group >= 0 {
-		s.Fire(*e, e.Groups[group].Name)
+		s.Fire(*e, names[group])
 	}
 	return err
 }

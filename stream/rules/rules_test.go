@@ -234,3 +234,27 @@ func TestRulesInPrometheus(t *testing.T) {
 	}
 	promtool(t, "test", "rules", path)
 }
+
+// Where groups are found, an alarm may be false in as many of them as a list can have. A watch for few users looks at
+// those that are always listed.
+func TestAlertsOfFoundGroups(t *testing.T) {
+	f, err := parse.File("streams.yaml", []byte(strings.NewReplacer("groups: [eu, us]", "groups: {discover: [{name: daily, "+
+		"every: 24h, epsilon: 0.5, delta: 0.00000001}], max: 100, always: [eu, us], other: rest}", "    output: {topic: "+
+		"web.private}\n    budget: {", "    watches:\n      - {name: slow, above: 500, more_than: 0.01, epsilon: 1, false_alarms: "+
+		"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n      - {name: gone, users_below: 200, epsilon: 1, false_alarms: "+
+		"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n    output: {topic: web.private}\n    budget: {delta: 0.000001, ",
+	).Replace(streams)), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if _, err := Write(&b, f.Streams[:1], Wanted{Thresholds: []Threshold{above("web", "users", "500", 0)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in 30 days in all 103 groups together", "in all 103 groups together. It stays for 15m",
+		"in all 2 groups together. It stays for 15m"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+}

@@ -55,11 +55,11 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 	perMonth := math.Floor(month / float64(every))
 	k := t.Windows
 	if k == 0 {
-		k = wait(b, len(s.Groups), perMonth)
+		k = wait(b, s.MostGroups(), perMonth)
 	}
-	alarms := float64(len(s.Groups)) * falseAlarms(b.known, b.miss, k, perMonth)
+	alarms := float64(s.MostGroups()) * falseAlarms(b.known, b.miss, k, perMonth)
 	const remedies = "more windows in a row (--windows), a release with an interval, or a watch in the streams file"
-	if usual := float64(len(s.Groups)) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
+	if usual := float64(s.MostGroups()) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
 		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is at "+
 			"the threshold; want %s, or --noisy", t, count(usual), remedies)
 	}
@@ -93,7 +93,7 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 				t.side(), threshold),
 			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value "+
 				"}}. %s",
-				t.side(), threshold, windows, chance(b, alarms, len(s.Groups))),
+				t.side(), threshold, windows, chance(b, alarms, s.MostGroups())),
 			"false_alarms_30d": count(alarms),
 		},
 	}, warning, nil

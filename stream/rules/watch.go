@@ -23,7 +23,7 @@ func watchAlert(s *config.Stream, w config.Alarm) rule {
 				"within %s with a probability of at most %s %%%s. "+
 				"It stays for %s; then the watch is armed again, at most %d times in a period of the budget.",
 				w.Query.Conditions[0].Words(s.Unit), config.Duration(w.FalseAlarmsPer), w.Query.FalseAlarms.Shift(2),
-				together(len(s.Groups)),
+				together(int(w.Query.Groups)),
 				config.Duration(w.Hold), w.AtMost),
 			"false_alarms_30d": count(alarms),
 		},

@@ -235,9 +235,6 @@ func (s *streamNode) refuseBeside() {
 		at.Refuse("%s, but groups are found, and come and go; want a second stream with a list of groups, or without groups",
 			what)
 	}
-	if v, given := s.Values["watches"]; given {
-		refuse(v, form.Plural(len(s.watches), "watch"))
-	}
 	for _, r := range s.releases {
 		switch {
 		case r.since != "":

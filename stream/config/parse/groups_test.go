@@ -101,7 +101,6 @@ func TestFoundGroupsWrong(t *testing.T) {
 			`without groups`},
 		{p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 50, watch_epsilon: 1, " +
 			"at_most: 3}", `publish: on_change, but groups are found`},
-		{"    min_users", "    watches: [" + fire + "]\n    min_users", `watches: 1 watch, but groups are found`},
 		{"max_groups: 1\n", "max_groups: 1000\n", `max_groups: 1000, but a list has at most 903 groups; want at most 903`},
 		{"per: 24h", "per: forever", `discover[daily].every: 24h, but a budget for ever cannot pay for periods without end; want ` +
 			`window.end, a budget for a rolling period, or on_exhausted: withhold`},

@@ -183,10 +183,7 @@ func checkSize(s *config.Stream, at form.Node) {
 	for i := range s.Releases {
 		figures += len(s.Releases[i].Rollups) * (1 + len(s.Free))
 	}
-	groups := len(s.Groups)
-	if s.Found != nil {
-		groups = s.Found.Most()
-	}
+	groups := s.MostGroups()
 	if size := groups * (numbers*numberBytes + figures*figureBytes); size > mostEntry {
 		at.Refuse("%d buckets of %q in %s make an entry of about %d kB in the ledger for each window; "+
 			"want at most %d kB: fewer buckets or groups", mechanisms.Buckets(largest.Mechanism).Len(), largest.Name,

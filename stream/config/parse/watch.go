@@ -46,15 +46,17 @@ var watchForm = form.Form{
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
 	{Name: "less_than", Absent: "see `more_than` and `users`", Example: "0.9",
-		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted",
+		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted. Where groups are " +
+			"found, it looks at those of `always` alone",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
 	{Name: "users", Absent: "see `more_than` and `less_than`", Example: "100",
 		Meaning: "with `above` or `below`: fire if more than so many users are counted",
 		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
 	{Name: "users_below", Absent: "see `above` and `below`", Example: "500",
-		Meaning: "alone: fire if a group has fewer users than this, whatever their values are",
-		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
+		Meaning: "alone: fire if a group has fewer users than this, whatever their values are. Where groups are found, it looks " +
+			"at those of `always` alone",
+		Value: form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
 	{Name: "epsilon", Required: true, Example: "1",
 		Meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is " +
 			"no default",
@@ -102,15 +104,44 @@ func alarm() form.Kind[watchNode] {
 // watch makes the mechanism of a sound watch.
 func (w *watchNode) watch(s *config.Stream) {
 	q := &w.Query
-	q.Conditions, q.Grid, q.Groups = []watch.Condition{w.condition}, s.Grid, int64(len(s.Groups))
+	groups, fixed, sound := w.looks(s)
+	if !sound {
+		return
+	}
+	q.Conditions, q.Grid, q.Groups = []watch.Condition{w.condition}, s.Grid, int64(groups)
 	q.Windows = max(1, int64((w.FalseAlarmsPer+s.Window.Every-1)/s.Window.Every))
 	var err error
 	if w.Mechanism, err = watch.New(*q); err != nil {
 		refuse(w.Mapping, err)
 		return
 	}
-	w.Definition = fingerprint("%s|%s|%s|%d|%q|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
-		w.Query.Windows, s.Groups, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
+	w.Definition = fingerprint("%s|%s|%s|%d|%s|%s|%s|%s", w.condition, w.Query.Epsilon, w.Query.FalseAlarms,
+		w.Query.Windows, fixed, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step())
+}
+
+// looks returns at how many groups of a window the watch looks at most, and what of them its instances depend on.
+//
+// Where groups are found, a watch looks at the list of each window, and only the length of the longest list is fixed:
+// its margin is for that many. A watch for few users looks at the groups that are always listed. Any other group has few
+// users when it is found or fades away, and would fire it for that.
+func (w *watchNode) looks(s *config.Stream) (groups int, fixed string, sound bool) {
+	f := s.Found
+	if f == nil {
+		return s.MostGroups(), fmt.Sprintf("%q", s.Groups), true
+	}
+	key := "less_than"
+	switch {
+	case w.condition.UsersBelow != nil:
+		key = "users_below"
+	case w.condition.LessThan == nil:
+		return s.MostGroups(), fmt.Sprint(s.MostGroups()), true
+	}
+	if w.Always = true; len(f.Always) == 0 {
+		w.Values[key].Refuse("groups are found, and come and go, so this watch looks at those of groups.always alone, and there " +
+			"are none; want groups.always, or above or below with more_than or users")
+		return 0, "", false
+	}
+	return len(f.Always), fmt.Sprintf("always %q", f.Always), true
 }
 
 // fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/louver/louver/stream/config"
 )
 
 // fire is a watch without mistakes.
@@ -76,6 +78,51 @@ func TestDefinitionsOfWatches(t *testing.T) {
 		if after := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new,
 			1)).Streams[0].Alarms[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
+		}
+	}
+}
+
+// Where groups are found, a watch looks at each list, whose longest length its margin is for, and one for few users at
+// the groups that are always listed. Its instances go on if the list may be of other names.
+func TestWatchesOfFoundGroups(t *testing.T) {
+	with := func(groups string) []config.Alarm {
+		return parse(t, strings.Replace(withFound(groups), "    min_users:",
+			"    watches: ["+strings.Join([]string{fire, gone, calm, many}, ", ")+"]\n    min_users:", 1)).Streams[0].Alarms
+	}
+	before := with(found)
+	for i, want := range []struct {
+		always bool
+		groups int64
+	}{{false, 903}, {true, 2}, {true, 2}, {false, 903}} {
+		if w := before[i]; w.Always != want.always || w.Query.Groups != want.groups {
+			t.Errorf("%s: always %v, %d groups; want %+v", w.Name, w.Always, w.Query.Groups, want)
+		}
+	}
+	for _, c := range []struct {
+		old, new  string
+		fire, few bool // they are the same
+	}{
+		{"max: 900", "max: 901", false, true},
+		{"      other: (other)\n", "", false, true},
+		{"[/login, /]", "[/login, /home]", true, false},
+		{"[/login, /]", "[/login]", false, false},
+		{"      except: [/admin]", "      except: [/admin, /internal]", true, true},
+		{"keep: 7d", "keep: 6d", true, true},
+	} {
+		after := with(strings.Replace(found, c.old, c.new, 1))
+		if fire, few := after[0].Definition == before[0].Definition, after[1].Definition == before[1].Definition; fire != c.fire ||
+			few != c.few {
+			t.Errorf("%q → %q: the same %v and %v, want %v and %v", c.old, c.new, fire, few, c.fire, c.few)
+		}
+	}
+	without := strings.Replace(withFound(strings.Replace(found, "      always: [/login, /]\n", "", 1)), "    min_users:",
+		"    watches: ["+gone+", "+calm+"]\n    min_users:", 1)
+	_, err := File("s.yaml", []byte(without), noVariables)
+	for _, want := range []string{"watches[gone].users_below: groups are found, and come and go, so this watch looks at those " +
+		"of groups.always alone, and there are none; want groups.always, or above or below with more_than or users",
+		"watches[calm].less_than: groups are found"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

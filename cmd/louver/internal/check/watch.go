@@ -25,6 +25,7 @@ type watchReport struct {
 
 	words  string // the condition, as a clause
 	capped bool   // the stream has max_windows, so more users are there than are expected to count
+	looks  string // at which groups, if these are found
 }
 
 // sight is what a watch sees. Most and Missed are nil if no number of users is expected.
@@ -47,7 +48,15 @@ func sees(w *watch.Watch, users int64) sight {
 
 func describeWatch(s *config.Stream, w config.Alarm, expected int64) watchReport {
 	condition := w.Query.Conditions[0]
-	return watchReport{Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit),
+	looks := ""
+	switch {
+	case s.Found == nil:
+	case w.Always:
+		looks = fmt.Sprintf("the groups that are always listed: %d", w.Query.Groups)
+	default:
+		looks = fmt.Sprintf("the groups of each window: at most %d", w.Query.Groups)
+	}
+	return watchReport{looks: looks, Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit),
 		capped: s.MaxWindows != nil, Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost,
 		FalseAlarms: cli.NewFigure(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer),
 		sight: sees(w.Mechanism, expected)}
@@ -60,6 +69,9 @@ func (x watchReport) print(w *bytes.Buffer, expected int64) {
 		more, many = "fewer", "too few"
 	}
 	fmt.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.words)
+	if x.looks != "" {
+		fmt.Fprintf(w, "    it looks at %s\n", x.looks)
+	}
 	fmt.Fprintf(w, "    costs one user ε %s until it fires, at most %s in a period of the budget\n",
 		x.Epsilon, cli.Plural(x.AtMost, "time"))
 	fmt.Fprintf(w, "    its margin of %s keeps the probability of a false alarm in %s at %s %% or less\n",

@@ -108,11 +108,7 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 func (p *published) begin(topic string, since time.Time) time.Time {
 	series := 0
 	for _, s := range p.streams {
-		groups := len(s.Groups)
-		if s.Found != nil {
-			groups = s.Found.Most()
-		}
-		series += groups * (len(s.Releases) + len(s.Free) + len(s.OnChange))
+		series += s.MostGroups() * (len(s.Releases) + len(s.Free) + len(s.OnChange))
 	}
 	windows := time.Duration(web.Windows(historyBytes, series))
 	now := time.Now()
