@@ -18,6 +18,9 @@ type Cap struct {
 	// Era tells choices of users apart that do not know of each other, such as those of two definitions of a stream. What
 	// they cost adds up.
 	Era int64
+	// Row names what of a stream is limited for itself, such as one of its discoveries; "" for its windows. Users of each
+	// are chosen apart from those of the others, so what they cost adds up, too.
+	Row string
 }
 
 func (c Cap) none() bool { return c == Cap{} }
@@ -36,7 +39,8 @@ func (c Cap) Check() error {
 }
 
 func compareCaps(x, y Cap) int {
-	return cmp.Or(cmp.Compare(x.Era, y.Era), cmp.Compare(x.Count, y.Count), cmp.Compare(x.Per, y.Per))
+	return cmp.Or(cmp.Compare(x.Row, y.Row), cmp.Compare(x.Era, y.Era), cmp.Compare(x.Count, y.Count),
+		cmp.Compare(x.Per, y.Per))
 }
 
 // batch is some windows of one stream and cap that cost the same.
@@ -46,6 +50,14 @@ type batch struct {
 	unit        *sum
 	n           int64
 	first, last int64 // ends of the first and of the last of them, if there are any
+}
+
+// Most returns for how many of n windows one person is charged at most, which end one after another at a distance.
+func (c Cap) Most(n int64, every time.Duration) int64 {
+	if c.none() || n < 1 {
+		return n
+	}
+	return min(n, c.most(0, (n-1)*int64(every)))
 }
 
 // most bounds in how many windows one person counts whose ends lie from first to last.

@@ -58,8 +58,8 @@ func (s Schedule) Most(per time.Duration) (n int64, bounded bool) {
 	case s.End == 0 && len(s.Items) > 0:
 		return n, false
 	}
-	if !s.Cap.none() && n > 0 {
-		n = min(n, s.Cap.most(0, (n-1)*int64(s.Every)))
+	if n > 0 {
+		n = s.Cap.Most(n, s.Every)
 	}
 	return n, true
 }

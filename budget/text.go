@@ -17,9 +17,10 @@ type limitText struct {
 }
 
 type capText struct {
-	Count int64 `json:"count"`
-	Per   per   `json:"per"`
-	Era   int64 `json:"era"`
+	Count int64  `json:"count"`
+	Per   per    `json:"per"`
+	Era   int64  `json:"era"`
+	Row   string `json:"row,omitempty"`
 }
 
 type per time.Duration
@@ -50,7 +51,9 @@ func (l *Limit) UnmarshalJSON(text []byte) error {
 }
 
 // MarshalJSON writes the cap as in the ledger.
-func (c Cap) MarshalJSON() ([]byte, error) { return json.Marshal(capText{c.Count, per(c.Per), c.Era}) }
+func (c Cap) MarshalJSON() ([]byte, error) {
+	return json.Marshal(capText{c.Count, per(c.Per), c.Era, c.Row})
+}
 
 // UnmarshalJSON reads a valid cap.
 func (c *Cap) UnmarshalJSON(text []byte) error {
@@ -58,6 +61,6 @@ func (c *Cap) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &t); err != nil {
 		return fmt.Errorf("cap: %w", err)
 	}
-	*c = Cap{t.Count, time.Duration(t.Per), t.Era}
+	*c = Cap{t.Count, time.Duration(t.Per), t.Era, t.Row}
 	return c.Check()
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// rightCap reports whether the entry has the cap of its epoch's windows before, which it returns, and in their era or
-// in one that begins with its window because counting began anew. The first window of an epoch has an era of its own.
+// rightCap reports whether the entry has the cap of the windows before of its epoch and row, which it returns, and in
+// their era or in one that begins with its window because counting began anew. The first window of an epoch has an era of its own.
 // Else charges of users who were chosen apart would not add up.
 func rightCap(books *ledger.Books, e ledger.Entry) (before budget.Cap, right bool) {
-	_, decided := books.Last(e.Stream, e.Epoch)
-	before = books.Cap(e.Stream, e.Epoch)
+	_, decided := books.LastOf(e.Stream, e.Epoch, e.Row)
+	before = books.Cap(e.Stream, e.Epoch, e.Row)
 	if !decided {
 		before = e.Cap
 	}
 	anew := before
 	if anew.Era = e.WindowStart.Unix(); !decided {
 		anew.Era = books.Era(e.Stream, e.WindowStart.UnixNano(), func(era int64) budget.Cap {
-			return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era}
+			return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era, Row: e.Row}
 		})
 	}
 	none := budget.Cap{}

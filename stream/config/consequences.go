@@ -34,7 +34,7 @@ func countsAnew(before, after *Stream, same bool) string {
 	if per == 0 || len(after.Releases) == 0 {
 		return text
 	}
-	old, now := before.MaxWindows.in(per, before.Window), after.MaxWindows.in(per, after.Window)
+	old, now := before.MaxWindows.in(per), after.MaxWindows.in(per)
 	lost := cost.Of(after.Budget.Limit, append(budget.Times(before.Price(), old), budget.Times(after.Price(), now)...))
 	text += fmt.Sprintf(". In the first %s a person may count in %d %s of the old ones and in %d of the new ones, "+
 		"for at most %s", Period(per), old, english.PluralWord(int(old), "window", ""), now, lost)

@@ -66,7 +66,10 @@ type Discovery struct {
 	Mechanism *mechanisms.TruncatedGeometric
 	// MaxGroups is for how many names of a period one user counts, at least 1.
 	MaxGroups int64
-	// AtMost is how many periods end in any period of the budget.
+	// MaxWindows limits in how many periods one user counts, of those that end in a longer one. It is nil if everybody
+	// counts in every period.
+	MaxWindows *MaxWindows
+	// AtMost is for how many periods a user is charged that end in any period of the budget.
 	AtMost int64
 	// Where says where the discovery is defined, as "file:line".
 	Where string
@@ -78,6 +81,22 @@ type Discovery struct {
 // each by one, and each name's outcome is (ε, δ)-DP. So these charges are those of MaxGroups draws.
 func (d *Discovery) Price() []budget.Item {
 	return []budget.Item{{Promise: d.Mechanism.Promise(), Times: d.MaxGroups}}
+}
+
+// Cap returns how the costs of the discovery's periods add up, in an era. It is the zero value if everybody counts in
+// every period.
+//
+// Privacy: who has a turn in a period is everybody with any record in it that has a good name: listed or not, and whether
+// or not it can be found. So who counts depends on the user's own records, the schedule and the key alone, and not on any
+// list, nor on anybody else. By [windows.CapRule] nobody counts in more than Count periods of any length Per, and who does
+// not count in a period changes nothing of it: the user's names are left out of all counts. Given what was published
+// before, each of the others costs what Price says. So a user loses at most the Count largest prices.
+func (d *Discovery) Cap(era int64) budget.Cap {
+	c := d.MaxWindows.cap(era)
+	if d.MaxWindows != nil {
+		c.Row = d.Name
+	}
+	return c
 }
 
 // Series describes the records of a discovery, with the ε and δ of one name.

@@ -31,12 +31,7 @@ func (s *Stream) StepPrice() (items []budget.Item) {
 
 // Cap returns how the costs of the stream's windows add up, in an era. It is the zero value if everybody counts in
 // every window.
-func (s *Stream) Cap(era int64) budget.Cap {
-	if s.MaxWindows == nil {
-		return budget.Cap{}
-	}
-	return budget.Cap{Count: s.MaxWindows.By.AtMost(), Per: s.MaxWindows.Per, Era: era}
-}
+func (s *Stream) Cap(era int64) budget.Cap { return s.MaxWindows.cap(era) }
 
 // priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by default.
 func (s *Stream) priceWithDelta() []budget.Item {

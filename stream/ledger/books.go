@@ -101,6 +101,7 @@ func (b *Books) Add(e Entry) error {
 	if e.Row != "" && s.latest.Stream == "" {
 		s.latest = e // until there is a window
 		s.latest.Price, s.latest.Releases, s.latest.Discovery, s.latest.Reason = nil, nil, nil, ""
+		s.latest.Cap = budget.Cap{}
 	}
 	if e.Row == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e

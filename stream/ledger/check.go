@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -107,6 +108,9 @@ func (e Entry) fail(format string, args ...any) error {
 func (e Entry) checkCap() error {
 	if err := e.Cap.Check(); err != nil {
 		return err
+	}
+	if e.Cap != (budget.Cap{}) && e.Cap.Row != e.Row {
+		return fmt.Errorf("cap of row %q; want that of the entry's own row, %q", e.Cap.Row, e.Row)
 	}
 	if e.Cap.Era > e.WindowStart.Unix() {
 		return fmt.Errorf("cap of an era that begins at %s, after the window",

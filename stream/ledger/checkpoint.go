@@ -18,8 +18,12 @@ import (
 // compares them.
 const checkpointVersion = 1
 
-// listsVersion is that of checkpoints with lists of names. A release that knows of no lists must not use them.
-const listsVersion = 2
+// A release that knows of no lists must not use checkpoints with lists of names, and one that knows of no caps of
+// discoveries none with such caps.
+const (
+	listsVersion   = 2
+	rowCapsVersion = 3
+)
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
 type checkpoint struct {
@@ -159,10 +163,13 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name), Lists: f.lists.stored(name),
 		}
 		if len(b.Lists) > 0 {
-			c.Version = listsVersion
+			c.Version = max(c.Version, listsVersion)
 		}
-		for _, c := range a.Charges() {
-			b.Charges = append(b.Charges, storedCharges{c.Stream, c.Cap, c.Items, runsOf(c.Ends)})
+		for _, of := range a.Charges() {
+			if of.Cap.Row != "" {
+				c.Version = rowCapsVersion
+			}
+			b.Charges = append(b.Charges, storedCharges{of.Stream, of.Cap, of.Items, runsOf(of.Ends)})
 		}
 		c.Budgets = append(c.Budgets, b)
 	}
@@ -174,6 +181,9 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		}
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
+			if book.rows[at].cap.Row != "" { // perhaps of withheld periods only
+				c.Version = rowCapsVersion
+			}
 			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
 		}
 		if !book.unpaid.IsZero() {
@@ -221,8 +231,8 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && c.Version != checkpointVersion && c.Version != listsVersion {
-		return nil, fmt.Errorf("format version %s; want %d or %d", versionText(c.Version), checkpointVersion, listsVersion)
+	if (err == nil || c.Version != 0) && (c.Version < checkpointVersion || c.Version > rowCapsVersion) {
+		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), checkpointVersion, rowCapsVersion)
 	}
 	if err != nil {
 		return nil, err

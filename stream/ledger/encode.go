@@ -20,8 +20,12 @@ var ErrUnreadable = errors.New("ledger entry unreadable")
 // it would miss. A new optional field needs no new version.
 const version = 1
 
-// entryListsVersion is that of entries with a list of names, or of a discovery: a reader of version 1 would misread them.
-const entryListsVersion = 2
+// A reader of an earlier version would misread entries with a list of names or of a discovery, and then those of a
+// discovery with a cap of its own: it would add up what they cost with what the windows of the stream cost.
+const (
+	entryListsVersion   = 2
+	entryRowCapsVersion = 3
+)
 
 // format is that of the output records that an entry gives. It is written down so that another format, one day, leaves
 // the bytes of earlier records as they are.
@@ -81,7 +85,10 @@ func (e Entry) stored() (stored, error) {
 		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt), Every: budget.FormatPer(e.Every),
 		Charge: storedCharge{charge.Epsilon, charge.Delta, price},
 	}
-	if e.List != nil || e.Discovery != nil {
+	switch {
+	case e.Cap.Row != "":
+		s.Version = entryRowCapsVersion
+	case e.List != nil || e.Discovery != nil:
 		s.Version = entryListsVersion
 	}
 	if !e.Until.IsZero() {
@@ -107,9 +114,9 @@ func decode(value []byte) (Entry, error) {
 	var s stored
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
-	if (err == nil || s.Version != 0) && s.Version != version && s.Version != entryListsVersion {
-		return Entry{}, fmt.Errorf("format version %s; want %d or %d: it was written by another release of louver",
-			versionText(s.Version), version, entryListsVersion)
+	if (err == nil || s.Version != 0) && (s.Version < version || s.Version > entryRowCapsVersion) {
+		return Entry{}, fmt.Errorf("format version %s; want %d to %d: it was written by another release of louver",
+			versionText(s.Version), version, entryRowCapsVersion)
 	}
 	if err != nil {
 		return Entry{}, err

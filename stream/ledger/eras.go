@@ -6,12 +6,14 @@ import (
 	"github.com/louver/louver/budget"
 )
 
-// Cap returns the cap of the latest decided window of a stream's epoch. It is the zero value if there is none.
-func (b *Books) Cap(stream string, epoch uint32) budget.Cap {
-	return b.of(stream, row{epoch: epoch}).cap
+// Cap returns the cap of the latest decided window of a stream's epoch, or of the latest period of one of its
+// discoveries, by its name. It is the zero value if there is none.
+func (b *Books) Cap(stream string, epoch uint32, of string) budget.Cap {
+	return b.of(stream, row{epoch, of}).cap
 }
 
-// Era returns the era of a definition of a stream whose first window begins at a moment: that moment, in Unix seconds.
+// Era returns the era of a definition of a stream whose first window, or the first period of a discovery, begins at a
+// moment: that moment, in Unix seconds.
 // It is the last free second before if windows were charged under the same cap and era: those of a definition that was
 // replaced, because a clock was wrong, after it had begun. The two choose users apart, so what they cost must add up.
 func (b *Books) Era(stream string, begins int64, of func(era int64) budget.Cap) int64 {

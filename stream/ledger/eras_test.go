@@ -38,7 +38,7 @@ func TestSettleUnderACap(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Error(diff)
 	}
-	if c := b.Cap("s", 0); c.Era != p.Entry(6).WindowStart.Unix() {
+	if c := b.Cap("s", 0, ""); c.Era != p.Entry(6).WindowStart.Unix() {
 		t.Errorf("the latest cap is %+v", c)
 	}
 }

@@ -18,11 +18,13 @@ import (
 // it begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they
 // cost adds to what those of the old one did.
 
-// capState is the cap of one program's windows.
+// capState is the cap of one program's windows, or of the periods of one of its discoveries (cap_row.go). What is said of
+// windows here holds for periods too.
 type capState struct {
 	course
 	ws      *walks
 	program int
+	row     int // the place of the discovery; −1 for windows
 	rule    windows.CapRule
 	size    time.Duration // of a window
 	cap     *windows.Cap
@@ -31,34 +33,62 @@ type capState struct {
 	of budget.Cap
 }
 
-// newCapState returns the cap of a program before it has been through the windows in its reach. It is nil for programs
-// without a cap, and for those that have decided their last window.
-func (ws *walks) newCapState(program int) *capState {
+// newCapState returns the cap of a program's windows, for row −1, or of a discovery, before it has been through the
+// windows in its reach. It is nil where there is no cap, and where the last window is decided.
+func (ws *walks) newCapState(program, row int) *capState {
 	p := ws.programs[program]
-	decided := ws.charges.decided(p)
-	next, more := p.schedule.After(decided)
-	if p.stream.MaxWindows == nil || !more {
+	t := &capState{ws: ws, program: program, row: row, size: p.schedule.Size}
+	of, under, name := p.stream.MaxWindows, p.stream.Cap, ""
+	if row >= 0 {
+		d := &p.stream.Found.Rows[row]
+		of, under, name, t.size = d.MaxWindows, d.Cap, d.Name, d.Every
+	}
+	if of == nil {
 		return nil
 	}
-	rule := p.stream.MaxWindows.By
-	t := &capState{ws: ws, program: program, rule: rule, size: p.schedule.Size, cap: windows.NewCap(rule),
-		of: ws.charges.own.fold.Books.Cap(p.stream.Name, p.epoch), course: course{key: snapshotKey(p)}}
-	t.anew(decided)
-	if t.of != p.stream.Cap(t.of.Era) { // none of its windows is decided
-		t.of = p.stream.Cap(ws.charges.own.fold.Books.Era(p.stream.Name, next.Start, p.stream.Cap))
+	t.rule, t.cap, t.key = of.By, windows.NewCap(of.By), snapshotKey(p, row)
+	next, more := t.next()
+	if !more {
+		return nil
+	}
+	books := ws.charges.own.fold.Books
+	t.of = books.Cap(p.stream.Name, p.epoch, name)
+	t.anew(t.decided())
+	if t.of != under(t.of.Era) { // none of its windows is decided
+		t.of = under(books.Era(p.stream.Name, next.Start, under))
 		return t
 	}
-	every := int64(p.schedule.Every)
-	before := t.of.Era*int64(time.Second) + int64(p.schedule.Size) - every // the end of the window before the era
-	t.anew(max(before, decided-t.rule.Reach()*every))
+	every := int64(t.rule.Every())
+	before := t.of.Era*int64(time.Second) + int64(t.size) - every // the end of the window before the era
+	t.anew(max(before, t.decided()-t.rule.Reach()*every))
 	return t
 }
 
 // era names the choice of users that begins with a window.
 func era(w windows.Window) int64 { return w.Start / int64(time.Second) }
 
+// decided returns the end of the last decided window.
+func (t *capState) decided() int64 {
+	if p := t.ws.programs[t.program]; t.row >= 0 {
+		return t.ws.charges.discovered(p, t.row)
+	}
+	return t.ws.charges.decided(t.ws.programs[t.program])
+}
+
+// next returns the next window to decide, or false if there is none.
+func (t *capState) next() (windows.Window, bool) {
+	p := t.ws.programs[t.program]
+	if t.row >= 0 {
+		return t.ws.charges.period(p, t.row)
+	}
+	return p.schedule.After(t.decided())
+}
+
 // target is the last decided window.
-func (t *capState) target(int) int64 { return t.ws.charges.decided(t.ws.programs[t.program]) }
+func (t *capState) target(int) int64 { return t.decided() }
+
+// lags says that it has not been through all decided windows.
+func (t *capState) lags() bool { return t.at < t.decided() }
 
 func (t *capState) begin(w windows.Window) error { return t.cap.Begin(w) }
 func (t *capState) join(m *windows.Merger)       { m.Restrict(t.cap.Counts) }
@@ -67,27 +97,44 @@ func (t *capState) bytes() int64                 { return t.cap.Bytes() }
 
 // relies on windows in reach.
 func (t *capState) relies() (known int64, ok bool) {
-	decided := t.target(t.program)
-	_, more := t.ws.programs[t.program].schedule.After(decided)
-	return max(t.saved, decided-t.rule.Reach()*int64(t.rule.Every())), more
+	_, more := t.next()
+	return max(t.saved, t.decided()-t.rule.Reach()*int64(t.rule.Every())), more
 }
 
-// lose begins a new era with the program's next window.
+// lose begins a new era with the next window.
 func (t *capState) lose() {
-	p, decided := t.ws.programs[t.program], t.target(t.program)
-	next, more := p.schedule.After(decided)
+	stream := t.ws.programs[t.program].stream
+	next, more := t.next()
 	if !more {
-		t.ws.caps[t.program] = nil
+		*t.ws.place(t.program, t.row) = nil
 		return
 	}
 	t.cap = windows.NewCap(t.rule)
-	t.anew(decided)
+	t.anew(t.decided())
 	t.of.Era = era(next)
-	t.ws.Metrics.Recounts.WithLabelValues(p.stream.Name).Inc()
+	t.ws.Metrics.Recounts.WithLabelValues(stream.Name).Inc()
+	fields := []zap.Field{zap.String("stream", stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC())}
+	if t.row >= 0 {
+		fields = append(fields, zap.String("discovery", t.of.Row))
+	}
 	t.ws.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows "+
 		"are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
-		zap.String("stream", p.stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC()))
+		fields...)
 }
 
-// snapshotKey is the key of the snapshots of a program's cap.
-func snapshotKey(p *program) string { return progress.StreamKey(p.stream.Name, p.epoch) }
+// place is where the cap of a program's windows, or of a discovery, is.
+func (ws *walks) place(program, row int) **capState {
+	if row >= 0 {
+		return &ws.rows[program][row]
+	}
+	return &ws.caps[program]
+}
+
+// snapshotKey is the key of the snapshots of a cap of a program.
+func snapshotKey(p *program, row int) string {
+	key := progress.StreamKey(p.stream.Name, p.epoch)
+	if row >= 0 {
+		key = "row/" + p.stream.Found.Rows[row].Name + "/" + key
+	}
+	return key
+}

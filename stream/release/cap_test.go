@@ -49,6 +49,7 @@ func cappedProgram(t testing.TB, hours int64, limit string, c windows.CapSpec) *
 // capWorld is what outlives a session: the log of parts, the last snapshot, and the ledger.
 type capWorld struct {
 	p       *program
+	row     int // of the cap that is looked at: 0 for windows, 1 for the first discovery
 	log     [][]byte
 	deleted int64  // messages below are gone
 	lost    bool   // some of them were still needed, or the snapshot was
@@ -73,9 +74,14 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 	c.slice = windows.Window{Start: c.slice.End, End: c.slice.End + every}
 	c.came[c.slice.Start] = came
 	bag := windows.NewBag(windows.BagSpec{Groups: c.p.stream.Groups, MaxGroups: 1, Policy: c.p.stream.Contribution,
-		Window: c.slice, Hasher: windows.NewHasher([16]byte{})})
+		Window: c.slice, Hasher: windows.NewHasher([16]byte{}), Open: c.p.stream.Found != nil})
 	for u, here := range came {
-		if here {
+		switch {
+		case here && c.p.stream.Found != nil:
+			for _, user := range twins(u) {
+				bag.PutName(user, []byte(capName(u)), c.slice.Start, 5)
+			}
+		case here:
 			bag.Add(capUser(u), u, c.slice.Start, 5)
 		}
 	}
@@ -98,9 +104,13 @@ func (c *capWorld) session(t testing.TB) *decider {
 	t.Helper()
 	d := newDecider(t, c.p, zap.NewNop())
 	d.MergeBytes = 1 // as many passes as there can be
+	d.parts.again = c.again
 	for _, value := range c.aborted {
 		e := c.decode(t, value)
-		if !slices.ContainsFunc(c.ledger, func(v []byte) bool { return c.decode(t, v).WindowEnd.Equal(e.WindowEnd) }) {
+		if !slices.ContainsFunc(c.ledger, func(v []byte) bool {
+			have := c.decode(t, v)
+			return have.WindowEnd.Equal(e.WindowEnd) && have.Row == e.Row
+		}) {
 			c.ledger = append(c.ledger, value)
 		}
 	}
@@ -110,11 +120,11 @@ func (c *capWorld) session(t testing.TB) *decider {
 			t.Fatal(err)
 		}
 	}
-	d.walks.caps, d.walks.totals, d.walks.passed = nil, nil, nil
+	d.walks.caps, d.walks.rows, d.walks.totals, d.walks.passed = nil, nil, nil, nil
 	d.parts.gather = windows.NewGathering(1 << 30)
 	snapshots := map[string]progress.Text{}
 	if c.saved != nil {
-		snapshots[snapshotKey(c.p)] = progress.Text{Text: c.saved}
+		snapshots[snapshotKey(c.p, c.at())] = progress.Text{Text: c.saved}
 	}
 	for key, text := range c.savedTotals {
 		snapshots[key] = progress.Text{Text: text, Pieces: 1}
@@ -136,6 +146,12 @@ func (c *capWorld) decode(t testing.TB, value []byte) ledger.Entry {
 	return e
 }
 
+// at is the place of the discovery whose cap is looked at; −1 for windows.
+func (c *capWorld) at() int { return c.row - 1 }
+
+// cap is the cap that is looked at.
+func (c *capWorld) cap(d *decider) *capState { return *d.walks.place(0, c.at()) }
+
 // read hands over the rest of the log.
 func (d *decider) read(c *capWorld) {
 	for ; d.offset < int64(len(c.log)); d.offset++ {
@@ -145,24 +161,17 @@ func (d *decider) read(c *capWorld) {
 	}
 }
 
-// draws decides up to n windows and gives their entries.
+// draws decides up to n windows and periods, and gives their entries.
 func (d *decider) draws(n int) (values [][]byte) {
 	d.t.Helper()
-	p := d.programs[0]
 	if err := d.walks.rebuild(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
-	for range n {
-		w, ok := p.schedule.After(d.charges.decided(p))
-		if !ok || !d.parts.gather.State(p.stream.Name, p.epoch, w).Ready {
-			break
-		}
-		e := d.decide(w)
+	for _, e := range d.turnsUpTo(n) {
 		value, err := e.Encode()
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		d.learnt(w, e)
 		values = append(values, value)
 	}
 	return values
@@ -232,7 +241,7 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 // abort that is adopted, and after one that left nothing. It deletes what is not needed, and more than that. In every
 // window the users count that would have counted undisturbed, and where that cannot be known, a new era begins.
 func TestTheSameUsersCountWhateverHappens(t *testing.T) {
-	losses, renewals, snapshots := 0, 0, 0
+	var done happened
 	history := func(r *rapid.T) {
 		overlap := rapid.Int64Range(1, 3).Draw(r, "slices of a window")
 		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"),
@@ -240,80 +249,94 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 		spec.Count = overlap*(spec.Parts+1) + rapid.Int64Range(0, 6).Draw(r, "more")
 		p := cappedProgram(t, overlap, rapid.SampledFrom([]string{"1000000000", "3000000"}).Draw(r, "limit"), spec)
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-		loses := rapid.Bool().Draw(r, "parts are lost")
-		var before []byte
-		d := c.session(t)
-		for range rapid.IntRange(10, 60).Draw(r, "steps") {
-			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
-				"lose", "save", "spoil"}).Draw(r, "step") {
-			case "slice":
-				var came [capUsers]bool
-				for u := range came {
-					came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > 0
-				}
-				c.next(came, max(0, rapid.Int64Range(-9, 1).Draw(r, "lost of the input")))
-			case "commit":
-				d.read(c)
-				c.ledger = append(c.ledger, d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))...)
-			case "abort": // others may have seen it
-				d.read(c)
-				c.aborted = d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))
-				d = c.session(t)
-			case "nothing": // nobody has
-				d.read(c)
-				d.draws(2)
-				d = c.session(t)
-			case "save":
-				if turns := d.walks.caps[0]; turns.due() {
-					before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
-					snapshots++
-				}
-			case "spoil": // a snapshot that nobody can use, or one of before
-				if !loses || len(c.saved) == 0 {
-					continue
-				}
-				c.lost = true
-				switch rapid.SampledFrom([]string{"no more", "damaged", "of before", "of later"}).Draw(r, "spoilt") {
-				case "no more":
-					c.saved = nil
-				case "damaged":
-					c.saved = slices.Clone(c.saved)
-					c.saved[rapid.IntRange(snapshotHead, len(c.saved)-1).Draw(r, "byte")] ^= 1
-				case "of before":
-					c.saved = before
-				case "of later":
-					c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
-				}
-			case "keep":
-				if needs := min(d.parts.gather.Needs(d.offset), d.walks.needs()); needs > c.deleted {
-					c.deleted, c.kept = needs, d.walks.saved()
-				}
-			case "stop":
-				d = c.session(t)
-			case "lose":
-				d.read(c)
-				if loses && d.walks.caps[0].at == d.charges.decided(p) { // all that decided windows need
-					losses++
-					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
-					d = c.session(t)
-				}
-			}
-		}
-		c.aborted = nil
-		eras := c.check(r, t)
-		if eras > 1 && !c.lost {
-			r.Fatalf("%d eras although nothing was lost", eras)
-		}
-		renewals += max(0, eras-1)
+		c.happen(r, t, &done, c.check)
 	}
 	const series = 4 // of a hundred histories each: one alone misses some faults of the cap one time in ten
 	for range series {
 		rapid.Check(t, history)
 	}
-	if losses == 0 || renewals == 0 || snapshots == 0 {
-		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", losses,
-			snapshots, renewals)
+	done.enough(t)
+}
+
+// happened counts what has befallen worlds.
+type happened struct{ losses, renewals, snapshots int }
+
+func (h happened) enough(t *testing.T) {
+	t.Helper()
+	if h.losses == 0 || h.renewals == 0 || h.snapshots == 0 {
+		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", h.losses,
+			h.snapshots, h.renewals)
 	}
+}
+
+// happen lets a history befall a world, and checks the ledger in the end. Check returns how many eras of the cap there
+// are.
+func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(rapid.TB, testing.TB) int) {
+	loses := rapid.Bool().Draw(r, "parts are lost")
+	var before []byte
+	d := c.session(t)
+	for range rapid.IntRange(10, 60).Draw(r, "steps") {
+		switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
+			"lose", "save", "spoil"}).Draw(r, "step") {
+		case "slice":
+			var came [capUsers]bool
+			for u := range came {
+				came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > 0
+			}
+			c.next(came, max(0, rapid.Int64Range(-9, 1).Draw(r, "lost of the input")))
+		case "commit":
+			d.read(c)
+			c.ledger = append(c.ledger, d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))...)
+		case "abort": // others may have seen it
+			d.read(c)
+			c.aborted = d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))
+			d = c.session(t)
+		case "nothing": // nobody has
+			d.read(c)
+			d.draws(2)
+			d = c.session(t)
+		case "save":
+			if turns := c.cap(d); turns.due() {
+				before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
+				done.snapshots++
+			}
+		case "spoil": // a snapshot that nobody can use, or one of before
+			if !loses || len(c.saved) == 0 {
+				continue
+			}
+			c.lost = true
+			switch rapid.SampledFrom([]string{"no more", "damaged", "of before", "of later"}).Draw(r, "spoilt") {
+			case "no more":
+				c.saved = nil
+			case "damaged":
+				c.saved = slices.Clone(c.saved)
+				c.saved[rapid.IntRange(snapshotHead, len(c.saved)-1).Draw(r, "byte")] ^= 1
+			case "of before":
+				c.saved = before
+			case "of later":
+				c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
+			}
+		case "keep":
+			if needs := min(d.parts.gather.Needs(d.offset), d.walks.needs()); needs > c.deleted {
+				c.deleted, c.kept = needs, d.walks.saved()
+			}
+		case "stop":
+			d = c.session(t)
+		case "lose":
+			d.read(c)
+			if loses && !c.cap(d).lags() { // all that decided windows need
+				done.losses++
+				c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
+				d = c.session(t)
+			}
+		}
+	}
+	c.aborted = nil
+	eras := check(r, t)
+	if eras > 1 && !c.lost {
+		r.Fatalf("%d eras although nothing was lost", eras)
+	}
+	done.renewals += max(0, eras-1)
 }
 
 // TestASnapshotOfBeforeIsNotEnough loses the last snapshot after parts were deleted that it replaced. Of the window

@@ -37,9 +37,9 @@ type decisions struct {
 func newDecisions(w *worker) (*decisions, error) {
 	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
-	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, of: map[noter]*tallying{}}
-	d.parts.note = d.notes.note
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
+	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, walks: d.walks, of: map[noter]*tallying{}}
+	d.parts.note = d.notes.note
 	for _, p := range w.programs {
 		d.priors = append(d.priors, newPrior(p))
 	}
@@ -115,7 +115,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 			d.notes.hold(p, next.window)
 			d.walks.decided(next.program, next.window)
 		} else {
-			d.charges.keep(d.parts.gather, p)
+			d.walks.keep(next.program)
 		}
 		entries = append(entries, entry)
 		size += len(value)

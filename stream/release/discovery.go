@@ -39,31 +39,41 @@ func (cs *charges) discovered(p *program, row int) int64 {
 	return p.schedule.Start
 }
 
-// period returns the next period of a discovery. Periods end at multiples of their length since 1970. The first one
-// begins with the definition of the stream, which draws what ends until the first window of the next one does. ok is
-// false if that is nothing more.
-func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
+// period returns the first period of a discovery that ends after a moment. Periods end at multiples of their length since
+// 1970, and the first one begins with the definition of the stream.
+func (p *program) period(row int, after int64) (w windows.Window) {
 	every := p.stream.Found.Rows[row].Every
-	w.End = windows.NextBoundary(max(cs.discovered(p, row)+1, p.schedule.First().End), every)
+	w.End = windows.NextBoundary(max(after+1, p.schedule.First().End), every)
 	w.Start = max(w.End-int64(every), p.schedule.Start)
+	return w
+}
+
+// period returns the next period of a discovery. Each definition of the stream draws what ends until the first window of
+// the next one does. ok is false if that is nothing more.
+func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
+	w = p.period(row, cs.discovered(p, row))
 	replaced := slices.ContainsFunc(cs.Editions, func(e control.Edition) bool {
 		return e.Stream.Name == p.stream.Name && e.Number > p.epoch && e.Schedule.First().End <= w.End
 	})
 	return w, !replaced && (p.schedule.End == 0 || w.End <= p.schedule.End)
 }
 
-// keep has the parts of undecided periods kept.
-func (cs *charges) keep(g *windows.Gathering, p *program) {
+// keep has the parts of undecided periods of a program kept, and of those that a cap has not been through.
+func (ws *walks) keep(program int) {
+	p := ws.programs[program]
 	if len(p.stream.Discoveries()) == 0 {
 		return
 	}
 	from := int64(math.MaxInt64)
-	for row := range p.stream.Found.Rows {
-		if w, ok := cs.period(p, row); ok {
+	for row, t := range ws.rows[program] {
+		if w, ok := ws.charges.period(p, row); ok {
 			from = min(from, w.Start)
 		}
+		if t != nil && t.lags() {
+			from = min(from, p.period(row, t.at).Start)
+		}
 	}
-	g.Keep(p.stream.Name, p.epoch, from)
+	ws.parts.gather.Keep(p.stream.Name, p.epoch, from)
 }
 
 // discover settles the discovery of a period with its budget, draws it, and says what the list becomes.
@@ -76,33 +86,52 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	e.Discovery = &ledger.Discovery{MaxGroups: of.MaxGroups, Threshold: of.Mechanism.Threshold(),
 		Error95: of.Mechanism.Error95(), Rules: p.rules}
 	d.settled(&e, before)
+	counts := d.walks.caughtRow(t.program, t.row)
+	if counts != nil {
+		e.Cap = counts.of
+	}
 	books, lists := d.charges.own.fold.Books, d.charges.own.fold.Lists()
 	if err := books.Settle(&e); err != nil {
 		return e, err
 	}
 	d.began(&e, state)
-	if e.Reason == "" {
-		var err error
-		if e.Discovery.Found, err = d.find(ctx, t, &e); err != nil {
+	if e.Reason == "" || counts != nil { // who is there takes a turn in any case
+		found, err := d.find(ctx, t, counts, &e)
+		if err != nil {
 			return e, err
+		}
+		if e.Reason == "" {
+			e.Discovery.Found = found
 		}
 	}
 	return e, lists.Settle(&e)
 }
 
 // find draws each name of a period, and returns those that are found, at most as many as the list may have, in the order
-// of their bytes.
-func (d *decisions) find(ctx context.Context, t turn, e *ledger.Entry) ([]ledger.Finding, error) {
+// of their bytes. Under a cap, only users who still count do. If the discovery is withheld, nothing is drawn.
+func (d *decisions) find(ctx context.Context, t turn, counts *capState, e *ledger.Entry) ([]ledger.Finding, error) {
 	p, began := d.programs[t.program], time.Now()
 	held := d.parts.gather.Parts(p.stream.Name, p.epoch, t.window)
 	tally := d.notes.take(p, t.row, t.window, held)
+	tally.withheld = e.Reason != ""
+	if counts != nil {
+		if err := counts.begin(t.window); err != nil {
+			return nil, err
+		}
+	}
 	_, lost, err := d.parts.each(ctx, p, t.window, held, tally)
 	if err != nil {
 		return nil, err
 	}
+	if counts != nil {
+		counts.through(t.window)
+	}
 	names, err := tally.Found()
 	if err != nil {
 		return nil, fmt.Errorf("discovery %s of stream %s: %w", e.Row, e.Stream, err)
+	}
+	if e.Reason != "" {
+		return nil, nil
 	}
 	e.Incomplete = e.Incomplete || lost || tally.Unknown() > 0
 	d.Metrics.DrawDuration.WithLabelValues(record.StatisticGroups).Observe(time.Since(began).Seconds())

@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -100,9 +101,12 @@ func (d *decider) giveNames(p *program, w windows.Window, records []sent) {
 }
 
 // turns decides everything that is ready, and returns the entries.
-func (d *decider) turns() (all []ledger.Entry) {
+func (d *decider) turns() (all []ledger.Entry) { return d.turnsUpTo(math.MaxInt) }
+
+// turnsUpTo decides up to n windows and periods that are ready.
+func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 	d.t.Helper()
-	for {
+	for len(all) < n {
 		next, ok := d.decisions.next("s")
 		if !ok {
 			return all
@@ -130,10 +134,11 @@ func (d *decider) turns() (all []ledger.Entry) {
 			d.notes.hold(p, next.window)
 			d.walks.decided(next.program, next.window)
 		} else {
-			d.charges.keep(d.parts.gather, p)
+			d.walks.keep(next.program)
 		}
 		all = append(all, e)
 	}
+	return all
 }
 
 // told says what an entry of these tests decided, in one line.

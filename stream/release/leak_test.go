@@ -92,7 +92,7 @@ var figureFields = map[string]class{
 
 // neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same,
 // what a stream decides beside its windows, and how many windows of a roll-up were incomplete.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true, "entry.Cap.Row": true,
 	"entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/louver/louver/stream/config"
@@ -29,6 +30,25 @@ type tallying struct {
 	noted map[*windows.Held]bool
 	at    int64
 	ended bool
+	// withheld says that nothing is drawn: who is there takes a turn all the same.
+	withheld bool
+}
+
+// newTallying begins the first pass.
+func newTallying(period windows.Window, spec windows.TallySpec, notes, counts int64) *tallying {
+	n := &tallying{period: period, noted: map[*windows.Held]bool{}, at: period.Start}
+	spec.Period = period
+	if draw := spec.Draw; draw != nil {
+		spec.Draw = func(users int64) (int64, bool, error) {
+			if n.withheld {
+				return 0, false, nil
+			}
+			return draw(users)
+		}
+	}
+	n.Tally = windows.NewTally(spec, notes, counts)
+	n.Tally.Pass()
+	return n
 }
 
 // Pass goes on with the first pass at the end of the period, and then begins the others.
@@ -61,6 +81,7 @@ type notes struct {
 	*worker
 	charges *charges
 	parts   *parts
+	walks   *walks
 	of      map[noter]*tallying
 }
 
@@ -85,13 +106,16 @@ func (ns *notes) now(p *program, row int) *tallying {
 // begin has noted nothing yet.
 func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
 	of := &p.stream.Found.Rows[row]
-	n := &tallying{period: period, last: ns.last(p, of, period), noted: map[*windows.Held]bool{}, at: period.Start}
-	random := bufio.NewReader(p.random)
-	n.Tally = windows.NewTally(windows.TallySpec{MaxGroups: int(of.MaxGroups), Period: period, Hasher: ns.Hasher,
-		May: p.stream.Found.May, Last: func(name string) bool { return n.last[name] },
+	random, last := bufio.NewReader(p.random), ns.last(p, of, period)
+	spec := windows.TallySpec{MaxGroups: int(of.MaxGroups), Hasher: ns.Hasher,
+		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
 		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
-		Most: int(p.rules.Max)}, ns.share(), 2*ns.MergeBytes)
-	n.Tally.Pass()
+		Most: int(p.rules.Max)}
+	if program := slices.Index(ns.programs, p); of.MaxWindows != nil {
+		spec.Counts = func(u windows.UserHash) bool { return ns.walks.rows[program][row].cap.Counts(u) }
+	}
+	n := newTallying(period, spec, ns.share(), 2*ns.MergeBytes)
+	n.last = last
 	return n
 }
 

@@ -30,7 +30,7 @@ import (
 
 func (t *capState) due() bool {
 	reach := t.rule.Reach() * int64(t.rule.Every())
-	return reach > 0 && t.at == t.target(t.program) && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
+	return reach > 0 && !t.lags() && t.at-t.saved >= min(int64(snapshotEvery), reach/8)
 }
 
 func (t *capState) snapshot() []byte {
@@ -38,7 +38,7 @@ func (t *capState) snapshot() []byte {
 }
 
 // restore compares with what the parts of the windows in reach would say.
-func (t *capState) restore(text []byte) error { return t.restoreUpTo(text, t.target(t.program)) }
+func (t *capState) restore(text []byte) error { return t.restoreUpTo(text, t.decided()) }
 
 func (t *capState) restoreUpTo(text []byte, decided int64) error {
 	if len(text) < snapshotHead {
@@ -68,7 +68,12 @@ func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error
 	keys := map[string]bool{}
 	for _, p := range ws.programs {
 		if p.stream.MaxWindows != nil {
-			keys[snapshotKey(p)] = true
+			keys[snapshotKey(p, -1)] = true
+		}
+		for row, of := range p.stream.Discoveries() {
+			if of.MaxWindows != nil {
+				keys[snapshotKey(p, row)] = true
+			}
 		}
 		for i := range p.stream.Totals {
 			keys[totalKey(p.stream, &p.stream.Totals[i])] = true
@@ -95,7 +100,12 @@ func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error
 // there. saved are the ends of windows that earlier sessions relied on.
 func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
 	for i := range ws.programs {
-		ws.caps = append(ws.caps, ws.newCapState(i))
+		ws.caps = append(ws.caps, ws.newCapState(i, -1))
+		rows := make([]*capState, len(ws.programs[i].stream.Discoveries()))
+		for row := range rows {
+			rows[row] = ws.newCapState(i, row)
+		}
+		ws.rows = append(ws.rows, rows)
 		ws.addTotals(i)
 	}
 	for _, t := range ws.all() {
@@ -110,7 +120,7 @@ func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]i
 	for i, p := range ws.programs {
 		ws.passed = append(ws.passed, ws.follows(i))
 		ws.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, ws.passed[i])
-		ws.charges.keep(ws.parts.gather, p)
+		ws.keep(i)
 	}
 	for _, t := range ws.all() {
 		if _, ok := t.relies(); ok && slices.ContainsFunc(saved, func(ends map[string]int64) bool {
@@ -121,6 +131,7 @@ func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]i
 	}
 	for i := range ws.programs {
 		ws.pass(i)
+		ws.keep(i)
 	}
 }
 

@@ -96,7 +96,8 @@ type walks struct {
 	*worker
 	charges *charges
 	parts   *parts
-	caps    []*capState // of each program; nil where everybody counts
+	caps    []*capState   // of the windows of each program; nil where everybody counts
+	rows    [][]*capState // of the discoveries of each program; nil where everybody counts
 	totals  []*totalState
 	// lost are instances of totals that are lost, and have to end.
 	lost map[ledger.Instance]bool
@@ -111,6 +112,11 @@ func (ws *walks) all() (all []walk) {
 			all = append(all, t)
 		}
 	}
+	for _, t := range slices.Concat(ws.rows...) {
+		if t != nil {
+			all = append(all, t)
+		}
+	}
 	for _, t := range ws.totals {
 		all = append(all, t)
 	}
@@ -119,7 +125,7 @@ func (ws *walks) all() (all []walk) {
 
 // lagging lists the walks that have not been through all windows of a program that they have to have been through.
 func (ws *walks) lagging(program int) (all []walk) {
-	if t := ws.caps[program]; t != nil && t.at < t.target(program) {
+	if t := ws.caps[program]; t != nil && t.lags() {
 		all = append(all, t)
 	}
 	for _, t := range ws.totals {
@@ -149,6 +155,9 @@ func (ws *walks) rebuild(ctx context.Context) error {
 			}
 		}
 		ws.pass(i)
+		if err := ws.rebuildRows(ctx, i); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
@@ -207,7 +206,7 @@ func (s source) books() (*ledger.Books, error) {
 
 // addDiscovery adds what a discovery cost in its periods. Each has a record about all names.
 func (s source) addDiscovery(books *ledger.Books, e ledger.Entry, d config.Discovery) error {
-	e.Row, e.Price, e.Every, e.Cap = d.Name, d.Price(), d.Every, budget.Cap{}
+	e.Row, e.Price, e.Every, e.Cap = d.Name, d.Price(), d.Every, d.Cap(0)
 	for _, f := range s.store.all(e.Stream, "", d.Name) {
 		e.WindowStart, e.WindowEnd, e.Reason = time.Unix(f.start, 0).UTC(), time.Unix(f.end, 0).UTC(), ""
 		if f.unpaid {

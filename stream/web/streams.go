@@ -280,7 +280,7 @@ func (s *streamInfo) learn(f *figure) {
 			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil,
 			From: r.From})
 	}
-	if !s.Declared && r.MaxWindows != nil { // watches and figures on change look at everybody, and have none
+	if !s.Declared && r.MaxWindows != nil && r.Statistic != record.StatisticGroups { // watches and figures on change look at everybody, and have none
 		s.MaxWindows = r.MaxWindows
 	}
 	if !s.Declared && newer {

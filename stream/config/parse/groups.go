@@ -35,6 +35,7 @@ type discoveryNode struct {
 	form.Mapping
 	epsilon, delta decimal.Decimal
 	atLeast        int64
+	maxWindows     *maxWindowsNode
 	sound          bool
 }
 
@@ -109,6 +110,11 @@ var discoveryForm = form.Form{
 		Meaning: "a name of fewer users is never published. The threshold rises by as much",
 		Value: form.Into(form.WholeUpTo("of users ", mechanisms.MaxUsers),
 			func(d *discoveryNode, v int64) { d.atLeast = v })},
+	{Name: "max_windows", Absent: "every period", Example: "{count: 2, per: 24h, parts: 1}",
+		Meaning: "the number of periods in which one user counts, of those in a longer one. However many periods there " +
+			"are, a user then loses no more than so many of them cost. It has nothing to do with the `max_windows` of the " +
+			"stream",
+		Value: form.Into(maxWindows(maxPeriodsForm), func(d *discoveryNode, v maxWindowsNode) { d.maxWindows = &v })},
 }
 
 func discovery() form.Kind[discoveryNode] {
@@ -199,6 +205,7 @@ func (s *streamNode) find() {
 			d.Values["every"].Refuse("%s, but a budget for ever cannot pay for periods without end; want window.end, a budget "+
 				"for a rolling period, or on_exhausted: withhold", config.Duration(d.Every))
 		}
+		d.cap()
 		if longest == nil || d.Every > longest.Every {
 			longest = d
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -13,7 +14,8 @@ import (
 const found = `groups:
       discover:
         - {name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001, max_groups: 2, at_least: 10}
-        - {name: hourly, every: 1h, epsilon: 0.02, delta: 0.0000000001}
+        - {name: hourly, every: 1h, epsilon: 0.25, delta: 0.0000000001,
+           max_windows: {count: 2, per: 24h, parts: 1}}
       keep: 7d
       max: 900
       other: (other)
@@ -42,8 +44,17 @@ func TestFoundGroups(t *testing.T) {
 	}
 	day, hour := of.Rows[0], of.Rows[1]
 	// 36 + 9 for at_least: the table of the design.
-	if day.MaxGroups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.MaxGroups != 1 || hour.AtMost != 24 {
+	if day.MaxGroups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.MaxGroups != 1 || hour.AtMost != 2 {
 		t.Errorf("%+v and %+v", day, hour)
+	}
+	// Blocks of 24 hours would begin at the same time of day for ever.
+	if m := hour.MaxWindows; day.MaxWindows != nil || m == nil || m.By.Most != 1 || m.By.Block != 25 || m.By.AtMost() != 2 ||
+		hour.Cap(7) != (budget.Cap{Count: 2, Per: 24 * time.Hour, Era: 7, Row: "hourly"}) || day.Cap(7) != (budget.Cap{}) {
+		t.Errorf("max_windows %+v and %+v", day.MaxWindows, hour.MaxWindows)
+	}
+	// ε 0.25 in 2 of 24 hours: 0.5, and 1 for the two names of a day.
+	if lost := f.Budgets[0].Compose(s.StepPrice()); lost.Epsilon.String() != "1.5" {
+		t.Errorf("a day's discoveries cost %s, want 1 + 2 · 0.25", lost.Epsilon)
 	}
 	if lost := f.Budgets[0].Compose(day.Price()); lost.Epsilon.String() != "1" {
 		t.Errorf("a daily discovery costs %s, want 2 · 0.5", lost.Epsilon)
@@ -70,26 +81,35 @@ func TestFoundGroupsWrong(t *testing.T) {
 		{"delta: 0.00000001,", "delta: 0,", `18: streams[checkout].groups.discover[daily].delta: 0; want more than 0, such as ` +
 			`0.00000001, because no mechanism finds unknown names with a delta of 0`},
 		{"delta: 0.00000001,", "delta: 0.2,", `18: streams[checkout].groups.discover[daily].delta: 0.2; want less than 0.1`},
-		{"delta: 0.000001,", "", `streams[checkout].budget: budget "shoppers" has delta 0; want at least 0.000000224, ten ` +
+		{"delta: 0.000001,", "", `streams[checkout].budget: budget "shoppers" has delta 0; want at least 0.000000202, ten ` +
 			`times that of the discoveries of its period: the rest is for adding up`},
-		{"delta: 0.000001,", "delta: 0.0000002,", `has delta 0.0000002; want at least 0.000000224`},
+		{"delta: 0.000001,", "delta: 0.0000002,", `has delta 0.0000002; want at least 0.000000202`},
 		{"delta: 0.00000001", "delta: 0.01", `streams[checkout].budget: the discoveries of a period of budget "shoppers" have ` +
-			`delta 0.0200000024 together; want less than 0.01: give each a smaller delta or a larger every`},
+			`delta 0.0200000002 together; want less than 0.01: give each a smaller delta or a larger every`},
 		{"every: 24h", "every: 3661d", `18: streams[checkout].groups.discover[daily].every: 3661d; want at most 3660d`},
 		{"every: 24h", "every: 50m", `18: streams[checkout].groups.discover[daily].every: 50m; want a multiple of ` +
 			`window.every, 15m`},
-		{"keep: 7d", "keep: 12h", `20: streams[checkout].groups.keep: 12h; want at least 24h, the time from one discovery of ` +
+		{"per: 24h, parts", "per: 90m, parts", `20: streams[checkout].groups.discover[hourly].max_windows.per: 1h30m; want a ` +
+			`multiple of every, 1h`},
+		{"per: 24h, parts", "per: 30m, parts", `20: streams[checkout].groups.discover[hourly].max_windows.per: 30m; want a ` +
+			`multiple of every, 1h`},
+		{"{count: 2", "{count: 1", `20: streams[checkout].groups.discover[hourly].max_windows.count: 1; want from 2 to ` +
+			`1000000000, because a period reaches into 2 parts, and a user counts in a window of each`},
+		{"parts: 1}", "parts: 0}", `20: streams[checkout].groups.discover[hourly].max_windows.parts: 0; want a whole number`},
+		{"{count: 2, ", "{", `20: streams[checkout].groups.discover[hourly].max_windows.count: missing; add it`},
+		{"{count: 2, per", "{cuont: 2, per", `max_windows.cuont: unknown key; want count, per or parts`},
+		{"keep: 7d", "keep: 12h", `21: streams[checkout].groups.keep: 12h; want at least 24h, the time from one discovery of ` +
 			`daily to the next`},
-		{"max: 900", "max: 100000", `21: streams[checkout].groups.max: 100000; want at most 997, because an entry holds 4000 ` +
+		{"max: 900", "max: 100000", `22: streams[checkout].groups.max: 100000; want at most 997, because an entry holds 4000 ` +
 			`figures`},
-		{"[/login, /]", "[/login, /admin]", `23: streams[checkout].groups.always: "/admin" is in except too; remove one of the ` +
+		{"[/login, /]", "[/login, /admin]", `24: streams[checkout].groups.always: "/admin" is in except too; remove one of the ` +
 			`two`},
-		{"[/login, /]", "['(other)']", `23: streams[checkout].groups.always: "(other)" is in other too; remove one of the two`},
-		{"(other)", "/admin", `22: streams[checkout].groups.other: "/admin" is in except too; remove one of the two`},
+		{"[/login, /]", "['(other)']", `24: streams[checkout].groups.always: "(other)" is in other too; remove one of the two`},
+		{"(other)", "/admin", `23: streams[checkout].groups.other: "/admin" is in except too; remove one of the two`},
 		{"[/login, /]", "[' a']", `groups.always[0]: " a" is not how records' names are written; write "a"`},
 		{"[/login, /]", `["a\u200bb"]`, `is not the name of a group: it has a control, format or private-use character or a ` +
 			`line separator; want 1–200 characters that can be printed`},
-		{`'^/[a-z0-9/-]*$'`, "'('", `24: streams[checkout].groups.match: "(" is not a regular expression: missing closing )`},
+		{`'^/[a-z0-9/-]*$'`, "'('", `25: streams[checkout].groups.match: "(" is not a regular expression: missing closing )`},
 		{"      group: region\n", "", `16: streams[checkout].groups.discover: input.group does not say which field holds the ` +
 			`group; set it, or remove groups`},
 		{"name: hourly", "name: users", `19: streams[checkout].groups.discover[users]: the name "users" is taken by a release; ` +

@@ -57,7 +57,7 @@ var streamForm = form.Form{
 		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
 			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
 			"those who come rarely",
-		Value: form.Into(maxWindows(), func(s *streamNode, v maxWindowsNode) {
+		Value: form.Into(maxWindows(maxWindowsForm), func(s *streamNode, v maxWindowsNode) {
 			s.maxWindows, s.MaxWindows = &v,
 				&v.MaxWindows
 		})},
@@ -146,7 +146,7 @@ func (s *streamNode) complete() {
 		s.minUsers.check(&s.Stream)
 	}
 	if s.maxWindows != nil {
-		s.maxWindows.makeRule(s.Window)
+		s.maxWindows.makeRule(s.Window.Schedule(0))
 	}
 	if v, given := s.Values["continues"]; given && s.Fresh {
 		v.Refuse("%q, but fresh is true; use one or the other", s.Continues)

@@ -59,7 +59,7 @@ func Plan(app string, streams []*config.Stream) []Topic {
 		{Name: n.Ledger(), Use: "charges and values", Partitions: Partitions, Cleanup: "delete", MinRetention: Forever,
 			Operations: ownRights},
 	}
-	if slices.ContainsFunc(streams, func(s *config.Stream) bool { return s.MaxWindows != nil || len(s.Totals) > 0 }) {
+	if slices.ContainsFunc(streams, (*config.Stream).Remembers) {
 		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows and totals", Partitions: Partitions,
 			Cleanup: "compact,delete", MinRetention: max(stateRetention(streams), partialsRetention(streams)), Personal: true,
 			Erased: true, Operations: ownRights})
@@ -111,7 +111,7 @@ func stateRetention(streams []*config.Stream) time.Duration {
 
 // partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
 // long as the longest window and the windows before it that decide who counts in it, or as the longest period of a
-// discovery.
+// discovery, with the periods before it that decide the same.
 func partialsRetention(streams []*config.Stream) time.Duration {
 	keep := 7 * 24 * time.Hour
 	for _, s := range streams {
@@ -120,7 +120,11 @@ func partialsRetention(streams []*config.Stream) time.Duration {
 			need += time.Duration(s.MaxWindows.By.Reach()) * s.Window.Every
 		}
 		for _, d := range s.Discoveries() {
-			need = max(need, d.Every+s.Window.Grace)
+			before := time.Duration(0)
+			if d.MaxWindows != nil {
+				before = time.Duration(d.MaxWindows.By.Reach()) * d.Every
+			}
+			need = max(need, before+d.Every+s.Window.Grace)
 		}
 		keep = max(keep, 2*need)
 	}

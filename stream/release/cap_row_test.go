@@ -1,0 +1,166 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/windows"
+)
+
+// cappedRow has windows of half an hour. An hour's discovery has max_windows, and so have the windows, another one; a
+// discovery of two hours has none. The noise of discoveries is nearly always 0: see finding. So a name that two users
+// send is found if both count, and never if none does.
+const cappedRow = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups:
+      discover:
+        - {name: hourly, every: 1h, epsilon: 24, delta: 0.00001, max_windows: {count: COUNT, per: PER, parts: PARTS}}
+        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001}
+      max: 10
+    max_windows: {count: 2, per: 2h, parts: 1}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 30m, every: 30m, grace: 10s, start: 2026-01-01T00:30:00Z}
+    contribution: last
+    releases: [{name: users, statistic: count, mechanism: geometric, epsilon: 30}]
+    output: {topic: out}
+    budget: {epsilon: LIMIT, delta: 0.09, per: 24h}
+    on_exhausted: withhold
+`
+
+func cappedRowProgram(t testing.TB, limit string, c windows.CapSpec) *program {
+	t.Helper()
+	return programOf(t, strings.NewReplacer("LIMIT", limit, "COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts),
+		"PER", c.Per.String()).Replace(cappedRow))
+}
+
+// twins are two users who have the same turns: they begin their blocks at the same time.
+func twins(u int) [2]windows.UserHash {
+	one := capUser(u)
+	return [2]windows.UserHash{one, {one[0] ^ 0xff00ff00ff00ff, one[1]}}
+}
+
+// capName is the name that only a user and their twin send.
+func capName(u int) string { return string(rune('a' + u)) }
+
+// again reads parts again from what is left of the log.
+func (c *capWorld) again(_ context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (
+	missing []*windows.Held, err error) {
+	for _, h := range parts {
+		if slices.Min(h.Offsets) < c.deleted {
+			missing = append(missing, h)
+			continue
+		}
+		var data [][]byte
+		for _, at := range h.Offsets {
+			data = append(data, c.log[at])
+		}
+		payload, err := h.Assemble(data)
+		take(h, payload, err)
+	}
+	return missing, nil
+}
+
+// checkRow compares who counts in the first discovery of the ledger with a cap that is never disturbed and begins with
+// each era, and that everybody counts in the second one. It returns how many eras there are.
+func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
+	var whole *windows.Cap
+	era := int64(-1)
+	counted := [capUsers][]time.Time{} // the ends of the periods in which each user has counted
+	row := &c.p.stream.Found.Rows[0]
+	for _, value := range c.ledger {
+		e := c.decode(real, value)
+		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
+		switch e.Row {
+		case "":
+			continue
+		case row.Name:
+			if e.Cap.Era != era {
+				if e.Cap.Era != e.WindowStart.Unix() || e.Cap != row.Cap(e.Cap.Era) {
+					t.Fatalf("a period that starts at %d has the cap %+v", e.WindowStart.Unix(), e.Cap)
+				}
+				whole, era = windows.NewCap(row.MaxWindows.By), e.Cap.Era
+				eras++
+			}
+			if err := whole.Begin(w); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			if e.Cap != (budget.Cap{}) {
+				t.Fatalf("discovery %s has the cap %+v, and is to have none", e.Row, e.Cap)
+			}
+		}
+		var got, want []string
+		for u := range capUsers {
+			came := false
+			for start := w.Start; start < w.End; start += int64(c.p.schedule.Every) {
+				came = came || c.came[start][u]
+			}
+			if came && (e.Row != row.Name || whole.Counts(capUser(u))) {
+				want = append(want, capName(u)+" 2")
+				if e.Row == row.Name && e.Reason == "" {
+					counted[u] = append(counted[u], e.WindowEnd)
+				}
+			}
+		}
+		if e.Reason != "" {
+			continue // who came has used a turn
+		}
+		for _, f := range e.Discovery.Found {
+			got = append(got, fmt.Sprintf("%s %d", f.Name, f.Value))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s, era %d: found %q, want %q", e.Name(), era, got, want)
+		}
+		for u, ends := range counted { // by whatever eras
+			n := int64(0)
+			for _, end := range ends {
+				if end.After(e.WindowEnd.Add(-e.Limit.Per)) {
+					n++
+				}
+			}
+			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(row.Price(), n)).Epsilon; n > 0 &&
+				lost.GreaterThan(*e.Standing.BudgetSpent) {
+				t.Fatalf("%s: user %d has lost ε %s in the period, and ε %s is charged", e.Name(), u, lost,
+					e.Standing.BudgetSpent)
+			}
+		}
+	}
+	return eras
+}
+
+// TestTheSameUsersSpeakWhateverHappens: the same as for windows, for a discovery with max_windows beside a stream that
+// has max_windows too, and beside a discovery without.
+func TestTheSameUsersSpeakWhateverHappens(t *testing.T) {
+	var done happened
+	withheld, periods := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"),
+			Per: time.Duration(rapid.Int64Range(1, 12).Draw(r, "period")) * time.Hour}
+		spec.Count = spec.Parts + 1 + rapid.Int64Range(0, 3).Draw(r, "more")
+		p := cappedRowProgram(t, rapid.SampledFrom([]string{"1000000", "150"}).Draw(r, "limit"), spec)
+		c := &capWorld{p: p, row: 1, came: map[int64][capUsers]bool{}}
+		c.happen(r, t, &done, c.checkRow)
+		for _, value := range c.ledger {
+			if e := c.decode(t, value); e.Row == "hourly" {
+				if periods++; e.Reason != "" {
+					withheld++
+				}
+			}
+		}
+	})
+	done.enough(t)
+	if withheld == 0 || withheld == periods {
+		t.Errorf("%d of %d periods were withheld: the test tests nothing", withheld, periods)
+	}
+}
