@@ -82,6 +82,14 @@ func NewFilter(q Query) (*Filter, error) {
 	return f, nil
 }
 
+// Clone returns a filter that has learnt the same, such as one for another group from one that has learnt nothing. The
+// two share working memory: never use them at the same time.
+func (f *Filter) Clone() *Filter {
+	c := *f
+	c.posterior, c.state, c.mass = slices.Clone(f.posterior), slices.Clone(f.state), slices.Clone(f.mass)
+	return &c
+}
+
 // newFilter returns a filter for the quantile p/q that begins with a mass for each cell.
 func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
 	f := &Filter{p: p, q: q, bounds: bounds, flat: flat}

@@ -326,7 +326,7 @@ func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
 		if len(group.Ends) != len(group.Figures) || len(group.Ends) == 0 {
 			return fmt.Errorf("%d windows with %d figures", len(group.Ends), len(group.Figures))
 		}
-		of := &series{group.Groups, group.Releases}
+		of := &series{Groups: group.Groups, Releases: group.Releases}
 		for i, end := range group.Ends {
 			r.windows = append(r.windows, Past{end * int64(time.Second), of, group.Figures[i]})
 		}

@@ -53,6 +53,10 @@ func (l *Lately) keep(e Entry) {
 	switch {
 	case e.Row != "": // nothing learns from it
 		return
+	case e.unlisted(): // what was learnt of any group ends here
+		if r == nil {
+			return
+		}
 	case e.Reason == "" && e.Prior == nil:
 		delete(l.streams, e.Stream)
 		return

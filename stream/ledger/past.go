@@ -21,6 +21,22 @@ type Past struct {
 type series struct {
 	Groups   []string `json:"groups"`
 	Releases []string `json:"releases"`
+
+	places map[string]int // of the groups, once they are asked for
+}
+
+// place returns the place of a group, or −1.
+func (s *series) place(group string) int {
+	if s.places == nil {
+		s.places = make(map[string]int, len(s.Groups))
+		for i, name := range s.Groups {
+			s.places[name] = i
+		}
+	}
+	if at, ok := s.places[group]; ok {
+		return at
+	}
+	return -1
 }
 
 func (s *series) equal(t *series) bool {
@@ -65,6 +81,9 @@ func newPast(e Entry, before *series) Past {
 	return p
 }
 
+// Has reports whether the window had a group, whatever it published of it.
+func (p Past) Has(group string) bool { return p.of.place(group) >= 0 }
+
 // Figures returns what was published: for a group the count of users, and its value of each of some releases. Each is
 // written as in the ledger, or "" if there is none.
 func (p Past) Figures(releases []string) func(group string) (users string, values []string) {
@@ -72,7 +91,7 @@ func (p Past) Figures(releases []string) func(group string) (users string, value
 	width := 1 + len(p.of.Releases)
 	return func(group string) (users string, values []string) {
 		values = make([]string, len(releases))
-		g := slices.Index(p.of.Groups, group)
+		g := p.of.place(group)
 		if g < 0 || len(cells) != width*len(p.of.Groups) {
 			return "", values
 		}

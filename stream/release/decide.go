@@ -234,7 +234,7 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	if e.Reason != "" {
 		return e, nil
 	}
-	if e.Prior, err = learned.before(window, d.charges.recent(e.Stream)); err != nil {
+	if e.Prior, err = learned.before(window, e.GroupNames(), d.charges.recent(e.Stream)); err != nil {
 		return e, err
 	}
 	if err := p.draw(&e, merged, learned, d.Metrics); err != nil {

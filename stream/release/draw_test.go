@@ -98,7 +98,7 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 		}
 	}
 	entry, learned := p.entry("app", w), newPrior(p)
-	if _, err := learned.before(w, nil); err != nil {
+	if _, err := learned.before(w, p.stream.Groups, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {

@@ -31,5 +31,5 @@ func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, err
 	if p == nil {
 		return nil, nil
 	}
-	return p.before(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}, past)
+	return p.before(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}, e.GroupNames(), past)
 }

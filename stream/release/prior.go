@@ -15,21 +15,25 @@ import (
 // prior learns base measures from what a stream has published. It has one filter for each group and release that asks
 // for the adaptive measure. Its state depends on the ledger and the configuration only.
 //
+// Where groups are found, a group's filters begin with the window in which it joined the list, and a window without the
+// group ends them. So a group that was away begins anew.
+//
 // Call before ahead of each window: it computes the measures of the window's draws.
 type prior struct {
 	program *program
-	series  []int // the draws that ask for it
-	filters [][]*mechanisms.Filter
+	series  []int                           // the draws that ask for it
+	fresh   []*mechanisms.Filter            // of each series, one that has learnt nothing
+	filters map[string][]*mechanisms.Filter // of each group of the window
+	groups  []string                        // of the window, in order
 
 	from int64 // the window that the filters began with
 	next int64 // the window that they are ready for
 }
 
-// published holds what filters learn from a window: published values only.
+// published holds what the filters of a group learn from a window: published values only.
 type published struct {
-	window int64
-	values [][]int64 // by group and series; −1: withheld
-	users  []*int64
+	values []int64 // by series; −1: withheld
+	users  *int64
 }
 
 func newPrior(p *program) *prior {
@@ -45,28 +49,24 @@ func newPrior(p *program) *prior {
 // number numbers the windows of a schedule by their ends, from 1970 on.
 func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.Every) }
 
-// published finds what a window published for the present groups and series. The configuration may have been different
-// then.
-func (a *prior) published(w ledger.Past) published {
-	p := published{window: a.number(w.End)}
+// published finds what a window published for the present series in each group. The configuration may have been
+// different then.
+func (a *prior) published(w ledger.Past) func(group string) published {
 	figures := w.Figures(a.names())
-	for _, group := range a.program.stream.Groups {
+	return func(group string) published {
 		users, texts := figures(group)
-		values := make([]int64, len(a.series))
+		p := published{values: make([]int64, len(a.series))}
 		for i, text := range texts {
-			values[i] = -1
+			p.values[i] = -1
 			if x, err := a.program.stream.Grid.Parse([]byte(text)); err == nil {
-				values[i] = min(max(x, 0), a.program.stream.Grid.Last())
+				p.values[i] = min(max(x, 0), a.program.stream.Grid.Last())
 			}
 		}
-		p.values = append(p.values, values)
-		var count *int64
 		if n, err := strconv.ParseInt(users, 10, 64); err == nil {
-			count = &n
+			p.users = &n
 		}
-		p.users = append(p.users, count)
+		return p
 	}
-	return p
 }
 
 // names lists the releases of the series.
@@ -77,27 +77,19 @@ func (a *prior) names() (all []string) {
 	return all
 }
 
-// before brings the filters to a window: they learn everything before it in past, and nothing else. past is what the
-// stream published lately, in the order of the ledger. before returns what the measures were computed from, or nil if
-// no draw asks for one.
-func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, error) {
+// before brings the filters to a window with some groups: they learn everything before it in past, and nothing else.
+// past is what the stream published lately, in the order of the ledger. before returns what the measures were computed
+// from, or nil if no draw asks for one.
+func (a *prior) before(w windows.Window, groups []string, past []ledger.Past) (*ledger.Prior, error) {
 	if len(a.series) == 0 {
 		return nil, nil
 	}
 	window := a.number(w.End)
 	if from := ledger.LearnsFrom(window); from != a.from || window < a.next {
-		a.from, a.next = from, from
-		a.filters = make([][]*mechanisms.Filter, len(a.program.stream.Groups))
-		for g := range a.filters {
-			for _, d := range a.series {
-				f, err := mechanisms.NewFilter(a.program.draws[d].query)
-				if err != nil {
-					return nil, fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name,
-						a.program.releases[a.program.draws[d].first].Name, err)
-				}
-				a.filters[g] = append(a.filters[g], f)
-			}
-		}
+		a.from, a.next, a.filters = from, from, map[string][]*mechanisms.Filter{}
+	}
+	if err := a.take(groups); err != nil {
+		return nil, err
 	}
 	read := int64(0)
 	for _, w := range past {
@@ -110,7 +102,7 @@ func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, err
 			continue // learnt before
 		}
 		a.predict(at)
-		a.update(a.published(w))
+		a.learn(w)
 		a.predict(at + 1)
 	}
 	a.predict(window)
@@ -118,12 +110,56 @@ func (a *prior) before(w windows.Window, past []ledger.Past) (*ledger.Prior, err
 	return &ledger.Prior{Upto: read, Hash: hash}, err
 }
 
+// take gives each group of a window its filters. Those of groups that it does not have go: if such a group comes again,
+// this window is one without it.
+func (a *prior) take(groups []string) error {
+	if a.fresh == nil {
+		for _, d := range a.series {
+			f, err := mechanisms.NewFilter(a.program.draws[d].query)
+			if err != nil {
+				return fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name,
+					a.program.releases[a.program.draws[d].first].Name, err)
+			}
+			a.fresh = append(a.fresh, f)
+		}
+	}
+	before := a.filters
+	a.groups, a.filters = groups, make(map[string][]*mechanisms.Filter, len(groups))
+	for _, group := range groups {
+		if a.filters[group] = before[group]; before[group] == nil {
+			a.begin(group)
+		}
+	}
+	return nil
+}
+
+// begin gives a group filters that have learnt nothing.
+func (a *prior) begin(group string) {
+	filters := make([]*mechanisms.Filter, len(a.fresh))
+	for i, f := range a.fresh {
+		filters[i] = f.Clone()
+	}
+	a.filters[group] = filters
+}
+
+// learn learns what a window published.
+func (a *prior) learn(w ledger.Past) {
+	of := a.published(w)
+	for _, group := range a.groups {
+		if a.program.stream.Found != nil && !w.Has(group) {
+			a.begin(group)
+			continue
+		}
+		a.update(group, of(group))
+	}
+}
+
 // hash returns the hash of all measures.
 func (a *prior) hash() (string, error) {
 	sum := sha256.New()
 	var b []byte
-	for _, filters := range a.filters {
-		for _, f := range filters {
+	for _, group := range a.groups {
+		for _, f := range a.filters[group] {
 			var err error
 			if b, err = f.Measure().AppendBinary(b[:0]); err != nil {
 				return "", err
@@ -147,18 +183,16 @@ func (a *prior) predict(until int64) {
 	}
 }
 
-func (a *prior) update(p published) {
-	for g, filters := range a.filters {
-		for i, f := range filters {
-			if x := p.values[g][i]; x >= 0 {
-				f.Update(x, p.users[g])
-			}
+func (a *prior) update(group string, p published) {
+	for i, f := range a.filters[group] {
+		if x := p.values[i]; x >= 0 {
+			f.Update(x, p.users)
 		}
 	}
 }
 
 // measure returns the base measure of a draw in a group, or nil if the mechanism has its own.
-func (a *prior) measure(group, draw int) *mechanisms.Measure {
+func (a *prior) measure(group string, draw int) *mechanisms.Measure {
 	if i := slices.Index(a.series, draw); i >= 0 {
 		return a.filters[group][i].Measure()
 	}
@@ -171,15 +205,16 @@ func (a *prior) smooth(e *ledger.Entry) {
 	if len(a.series) == 0 {
 		return
 	}
-	p := a.published(ledger.NewPast(*e))
-	a.update(p)
-	for g := range e.Groups {
+	of := a.published(ledger.NewPast(*e))
+	for g, group := range e.Groups {
+		p := of(group.Name)
+		a.update(group.Name, p)
 		for i, d := range a.series {
-			x := p.values[g][i]
+			x := p.values[i]
 			if x < 0 {
 				continue
 			}
-			s := a.filters[g][i].Smoothed(x, p.users[g])
+			s := a.filters[group.Name][i].Smoothed(x, p.users)
 			if s == nil {
 				continue
 			}
@@ -192,5 +227,5 @@ func (a *prior) smooth(e *ledger.Entry) {
 			e.Groups[g].Values[a.program.draws[d].first].Smoothed = out
 		}
 	}
-	a.predict(p.window + 1)
+	a.predict(a.number(e.WindowEnd.UnixNano()) + 1)
 }

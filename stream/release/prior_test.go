@@ -71,7 +71,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			entry.Reason = record.BudgetExhausted
 		} else {
 			var err error
-			if entry.Prior, err = running.before(window, fold.Recent(p.stream.Name)); err != nil {
+			if entry.Prior, err = running.before(window, p.stream.Groups, fold.Recent(p.stream.Name)); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 && random.IntN(30) == 0 || i >= 3*block/2+90 {
@@ -79,7 +79,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 				if !reflect.DeepEqual(past, restored()) {
 					t.Fatalf("window %d: the checkpoint restores another past", i)
 				}
-				again, err := newPrior(p).before(window, past)
+				again, err := newPrior(p).before(window, p.stream.Groups, past)
 				if err != nil {
 					t.Fatal(err)
 				}

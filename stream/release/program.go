@@ -115,7 +115,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				if d.counting != counting {
 					continue
 				}
-				public.Measure = learned.measure(g, i)
+				public.Measure = learned.measure(e.Groups[g].Name, i)
 				began := time.Now()
 				drawn, err := d.mechanism.Draw(sample, public, random)
 				if err != nil {

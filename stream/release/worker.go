@@ -39,7 +39,7 @@ const figureBytes = 16 << 10
 // figures is how many figures a window of each stream has that is decided here.
 func (w *worker) figures() (n int) {
 	for _, p := range w.programs {
-		n += len(p.draws) * max(1, len(p.stream.Groups))
+		n += len(p.draws) * p.stream.MostGroups()
 	}
 	return n
 }

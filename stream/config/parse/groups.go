@@ -252,9 +252,7 @@ func (s *streamNode) refuseBeside() {
 			refuse(r.Values["rollup"], "given")
 		}
 	}
-	if s.priorGiven && s.Prior == "adaptive" {
-		refuse(s.Values["bounds"].Under("prior"), "adaptive learns from earlier values of each group")
-	} else if !s.priorGiven {
+	if !s.priorGiven {
 		s.Prior = "tapered"
 	}
 }

@@ -115,8 +115,6 @@ func TestFoundGroupsWrong(t *testing.T) {
 		{"name: hourly", "name: users", `19: streams[checkout].groups.discover[users]: the name "users" is taken by a release; ` +
 			`choose another name`},
 		{"name: hourly", "name: daily", `the name "daily" is taken by another discovery; choose another name`},
-		{"step: 1}", "step: 1, prior: adaptive}", `streams[checkout].bounds.prior: adaptive learns from earlier values of each ` +
-			`group, but groups are found, and come and go`},
 		{p50, today, `since: midnight, but groups are found, and come and go; want a second stream with a list of groups, or ` +
 			`without groups`},
 		{p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 50, watch_epsilon: 1, " +
