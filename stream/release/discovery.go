@@ -3,12 +3,10 @@ package release
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
@@ -29,51 +27,6 @@ type turn struct {
 	// row is the place of the discovery; −1 for a window.
 	row    int
 	window windows.Window
-}
-
-// discovered returns the end of the last period of a discovery in the ledger.
-func (cs *charges) discovered(p *program, row int) int64 {
-	if last, ok := cs.own.fold.Books.LastOf(p.stream.Name, p.epoch, p.stream.Found.Rows[row].Name); ok {
-		return last.UnixNano()
-	}
-	return p.schedule.Start
-}
-
-// period returns the first period of a discovery that ends after a moment. Periods end at multiples of their length since
-// 1970, and the first one begins with the definition of the stream.
-func (p *program) period(row int, after int64) (w windows.Window) {
-	every := p.stream.Found.Rows[row].Every
-	w.End = windows.NextBoundary(max(after+1, p.schedule.First().End), every)
-	w.Start = max(w.End-int64(every), p.schedule.Start)
-	return w
-}
-
-// period returns the next period of a discovery. Each definition of the stream draws what ends until the first window of
-// the next one does. ok is false if that is nothing more.
-func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
-	w = p.period(row, cs.discovered(p, row))
-	replaced := slices.ContainsFunc(cs.Editions, func(e control.Edition) bool {
-		return e.Stream.Name == p.stream.Name && e.Number > p.epoch && e.Schedule.First().End <= w.End
-	})
-	return w, !replaced && (p.schedule.End == 0 || w.End <= p.schedule.End)
-}
-
-// keep has the parts of undecided periods of a program kept, and of those that a cap has not been through.
-func (ws *walks) keep(program int) {
-	p := ws.programs[program]
-	if len(p.stream.Discoveries()) == 0 {
-		return
-	}
-	from := int64(math.MaxInt64)
-	for row, t := range ws.rows[program] {
-		if w, ok := ws.charges.period(p, row); ok {
-			from = min(from, w.Start)
-		}
-		if t != nil && t.lags() {
-			from = min(from, p.period(row, t.at).Start)
-		}
-	}
-	ws.parts.gather.Keep(p.stream.Name, p.epoch, from)
 }
 
 // discover settles the discovery of a period with its budget, draws it, and says what the list becomes.

@@ -44,6 +44,9 @@ type passes interface {
 	Add(data []byte, slice windows.Window) error
 }
 
+// choosy wants some of the parts in a pass.
+type choosy interface{ wants(h *windows.Held) bool }
+
 // partsAtOnce is how many parts are read again before a discovery is asked whether it needs more.
 const partsAtOnce = 64
 
@@ -60,8 +63,8 @@ func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []
 		bad[h] = true
 	}
 	// A discovery has noted most parts already, and knows the texts of what it has found after a few, mostly.
-	notes, counts := to.(*tallying)
-	wants := func(h *windows.Held) bool { return !bad[h] && (!counts || notes.wants(h)) }
+	discovery, counts := to.(choosy)
+	wants := func(h *windows.Held) bool { return !bad[h] && (!counts || discovery.wants(h)) }
 	for ; to.Pass(); readings++ {
 		add := func(h *windows.Held, payload []byte) {
 			if err := to.Add(payload, h.Slice); err != nil {
