@@ -150,11 +150,11 @@
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
-// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Half as much again
-// bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed
-// batches are unpacked as a stream. Two things are kept whole. One is the merged sample: one number for each distinct
-// value of each group. The grid and the list of groups bound it. The other is who has counted, in each walk: some 50
-// bytes for each user who did in one part of the period. [Service.Remembers] is told how much that is, with what the
+// decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Half as much
+// again bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed batches are unpacked as
+// a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of each group. The
+// grid and the list of groups bound it. The other is who has counted, in each walk: some 50 bytes for each user who did
+// in one part of the period. [Service.Remembers] is told how much that is, with the notes of discoveries and what the
 // figures of the streams have learnt.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and

@@ -13,11 +13,12 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A population whose users open pages that nobody listed: Zipf's law with exponent 1.1. Each user opens about 7.2
-// different ones a day, drawn anew every day.
+// A population whose users open pages that nobody listed: Zipf's law with exponent 1.1, drawn anew every day. How many a
+// user opens follows Poisson's law, and about 7.4 of them differ. Or users differ more: the geometric law has the same
+// mean, and 7.2 differ.
 const (
 	groupDays   = 7
-	groupOpened = 8 // Poisson, with repetitions
+	groupOpened = 8 // on average, with repetitions
 	groupCommon = 50
 )
 
@@ -27,14 +28,18 @@ type groupCase struct {
 	k        int64 // names for which a user counts
 	atLeast  int64
 	lateLast bool // names that were found within half of a week come last
+	unequal  bool // the geometric law says how many pages a user opens
 }
 
 var groupCases = []groupCase{
-	{"one name, found names last", 1, 1, true},
-	{"two names", 2, 1, true},
-	{"four names", 4, 1, true},
-	{"one name, in any order", 1, 1, false},
-	{"one name, at least 10 users", 1, 10, true},
+	{"one name, found names last", 1, 1, true, false},
+	{"two names", 2, 1, true, false},
+	{"four names", 4, 1, true, false},
+	{"one name, in any order", 1, 1, false, false},
+	{"one name, at least 10 users", 1, 10, true, false},
+	{"one name, users differ more", 1, 1, true, true},
+	{"two names, users differ more", 2, 1, true, true},
+	{"four names, users differ more", 4, 1, true, true},
 }
 
 // groups counts the names on the list after a week of discoveries, each of which stays for a week, and looks from how
@@ -44,23 +49,29 @@ func groups(s *session) error {
 	if s.quick {
 		names, users = 10_000, 2_000
 	}
-	p := newPages(names)
+	all := map[bool]pages{false: newPages(names, false), true: newPages(names, true)}
 	lists := make([]groupList, len(groupCases))
 	for i := range lists {
 		lists[i].found = map[string]int{}
 	}
 	for day := range groupDays {
-		parts, there := p.day(day, users)
-		s.log("day %d: %d names", day+1, there)
-		for i, c := range groupCases {
-			if err := lists[i].discover(c, day, parts); err != nil {
-				return err
+		for _, unequal := range []bool{false, true} {
+			parts, there := all[unequal].day(day, users)
+			s.log("day %d: %d names", day+1, there)
+			for i, c := range groupCases {
+				if c.unequal != unequal {
+					continue
+				}
+				if err := lists[i].discover(c, day, parts); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	t := newTable("discovery", "on_the_list", "users_95", "recall_of_50", "below_20_users")
 	var lines []line
 	for i, c := range groupCases {
+		p := all[c.unequal]
 		curve := lists[i].curve(p, users)
 		lines = append(lines, line{name: c.name, x: curve.x, y: curve.y})
 		few := 0
@@ -157,10 +168,13 @@ func (c curve) reaches(p float64) float64 {
 }
 
 // pages are names by Zipf's law: the probability that one of the first i+1 is opened.
-type pages struct{ upTo []float64 }
+type pages struct {
+	upTo    []float64
+	unequal bool
+}
 
-func newPages(n int) pages {
-	p, sum := pages{make([]float64, n)}, 0.0
+func newPages(n int, unequal bool) pages {
+	p, sum := pages{make([]float64, n), unequal}, 0.0
 	for i := range p.upTo {
 		sum += math.Pow(float64(i+1), -1.1)
 		p.upTo[i] = sum
@@ -178,6 +192,9 @@ func (p pages) users(i, users int) float64 {
 	probability := p.upTo[i]
 	if i > 0 {
 		probability -= p.upTo[i-1]
+	}
+	if p.unequal {
+		return float64(users) * groupOpened * probability / (1 + (groupOpened-1)*probability)
 	}
 	return float64(users) * -math.Expm1(-groupOpened*probability)
 }
@@ -198,7 +215,7 @@ func (p pages) day(day, users int) (parts [][]byte, there int) {
 	bag, seen := windows.NewBag(spec), map[int]bool{}
 	for u := range users {
 		user := spec.Hasher.User(fmt.Append(nil, u))
-		for range random.poisson(groupOpened) {
+		for range p.opened(random) {
 			i, _ := slices.BinarySearch(p.upTo, random.uniform())
 			seen[i] = true
 			bag.PutName(user, []byte(pageName(i)), w.Start, 1)
@@ -208,6 +225,14 @@ func (p pages) day(day, users int) (parts [][]byte, there int) {
 		}
 	}
 	return append(parts, bag.Seal()), len(seen)
+}
+
+// opened is how many pages a user opens on a day.
+func (p pages) opened(random *stream) int {
+	if p.unequal {
+		return 1 + int(math.Log(random.uniform())/math.Log1p(-1./groupOpened))
+	}
+	return random.poisson(groupOpened)
 }
 
 // poisson returns a number from Poisson's law.

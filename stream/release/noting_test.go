@@ -193,3 +193,41 @@ func TestNotesChangeNothing(t *testing.T) {
 		t.Errorf("%d names are found, notes are there %d times: too few for this test", found, noted)
 	}
 }
+
+// TestNotesBeginAnew: what is noted has to be of the period's parts, by the names that come last at its end. Otherwise
+// nothing of it is used.
+func TestNotesBeginAnew(t *testing.T) {
+	p := programOf(t, finding)
+	end := quarter(7)
+	for name, change := range map[string]func(d *decider, parts []*windows.Held) []*windows.Held{
+		"nothing":             func(_ *decider, parts []*windows.Held) []*windows.Held { return parts },
+		"a part is not of it": func(_ *decider, parts []*windows.Held) []*windows.Held { return parts[1:] },
+		"other names come last": func(d *decider, parts []*windows.Held) []*windows.Held {
+			e := p.blank("app", quarter(6)) // as of a former definition whose grace is longer
+			e.Row, e.Discovery = "hourly", &ledger.Discovery{Rules: p.rules,
+				Found: []ledger.Finding{{Name: "socks", Value: 9}}}
+			if err := d.charges.own.fold.Lists().Add(e); err != nil {
+				t.Fatal(err)
+			}
+			return parts
+		},
+	} {
+		d := newDecider(t, p, zap.NewNop())
+		d.messages = d.remembering()
+		for n := range 8 {
+			d.giveNames(p, quarter(n), sentBy(1, 5, "shoes", "hats"))
+			if n < 7 {
+				d.turns()
+			}
+		}
+		period := windows.Window{Start: quarter(4).Start, End: end.End}
+		parts := change(d, d.parts.gather.Parts("s", 1, period))
+		n := d.notes.take(p, 0, period, parts)
+		if want := map[bool]int{true: 3}[name == "nothing"]; len(n.noted) != want || n.period != period {
+			t.Errorf("%s: %d parts are noted, want %d", name, len(n.noted), want)
+		}
+		if n.last["socks"] != (name == "other names come last") || !n.last["shoes"] {
+			t.Errorf("%s: %v come last", name, n.last)
+		}
+	}
+}
