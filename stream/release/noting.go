@@ -193,6 +193,9 @@ func (ns *notes) read(ctx context.Context, p *program, n *tallying, until time.T
 	decided := ns.charges.decided(p)
 	for w, ok := p.schedule.After(n.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
 		w.Start = max(w.Start, n.period.Start)
+		if !ns.parts.gather.State(p.stream.Name, p.epoch, w).Ready {
+			return nil // this session has not come so far yet
+		}
 		var missing []*windows.Held
 		for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
 			if n.misses(h) {
