@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"math"
 
 	"github.com/louver/louver/windows"
 )
@@ -18,6 +19,11 @@ func (ws *walks) caughtRow(program, row int) *capState {
 		t.lose()
 	}
 	return ws.rows[program][row]
+}
+
+// counts reports whether a user counts in the period that a discovery with max_windows is in.
+func (ws *walks) counts(program, row int, u windows.UserHash) bool {
+	return ws.rows[program][row].cap.Counts(u)
 }
 
 // through says that a cap of a discovery has been through a period.
@@ -67,4 +73,22 @@ func (ws *walks) rebuildRows(ctx context.Context, program int) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// keep has the parts of undecided periods of a program kept, and of those that a cap has not been through.
+func (ws *walks) keep(program int) {
+	p := ws.programs[program]
+	if len(p.stream.Discoveries()) == 0 {
+		return
+	}
+	from := int64(math.MaxInt64)
+	for row, t := range ws.rows[program] {
+		if w, ok := ws.charges.period(p, row); ok {
+			from = min(from, w.Start)
+		}
+		if t != nil && t.lags() {
+			from = min(from, p.period(row, t.at).Start)
+		}
+	}
+	ws.parts.gather.Keep(p.stream.Name, p.epoch, from)
 }

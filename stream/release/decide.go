@@ -38,7 +38,8 @@ func newDecisions(w *worker) (*decisions, error) {
 	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
-	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, walks: d.walks, of: map[noter]*tallying{}}
+	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, counts: d.walks.counts,
+		of: map[noter]*tallying{}}
 	d.parts.note = d.notes.note
 	for _, p := range w.programs {
 		d.priors = append(d.priors, newPrior(p))

@@ -81,8 +81,9 @@ type notes struct {
 	*worker
 	charges *charges
 	parts   *parts
-	walks   *walks
-	of      map[noter]*tallying
+	// counts reports whether a user counts in the period that a discovery with max_windows is in.
+	counts func(program, row int, u windows.UserHash) bool
+	of     map[noter]*tallying
 }
 
 type noter struct {
@@ -112,7 +113,7 @@ func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
 		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
 		Most: int(p.rules.Max)}
 	if program := slices.Index(ns.programs, p); of.MaxWindows != nil {
-		spec.Counts = func(u windows.UserHash) bool { return ns.walks.rows[program][row].cap.Counts(u) }
+		spec.Counts = func(u windows.UserHash) bool { return ns.counts(program, row, u) }
 	}
 	n := newTallying(period, spec, ns.share(), 2*ns.MergeBytes)
 	n.last = last

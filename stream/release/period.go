@@ -1,7 +1,6 @@
 package release
 
 import (
-	"math"
 	"slices"
 
 	"github.com/louver/louver/stream/control"
@@ -33,22 +32,4 @@ func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
 		return e.Stream.Name == p.stream.Name && e.Number > p.epoch && e.Schedule.First().End <= w.End
 	})
 	return w, !replaced && (p.schedule.End == 0 || w.End <= p.schedule.End)
-}
-
-// keep has the parts of undecided periods of a program kept, and of those that a cap has not been through.
-func (ws *walks) keep(program int) {
-	p := ws.programs[program]
-	if len(p.stream.Discoveries()) == 0 {
-		return
-	}
-	from := int64(math.MaxInt64)
-	for row, t := range ws.rows[program] {
-		if w, ok := ws.charges.period(p, row); ok {
-			from = min(from, w.Start)
-		}
-		if t != nil && t.lags() {
-			from = min(from, p.period(row, t.at).Start)
-		}
-	}
-	ws.parts.gather.Keep(p.stream.Name, p.epoch, from)
 }
