@@ -15,7 +15,18 @@ import (
 func Consequences(before, after *Stream) (all []string) {
 	same := before.Budget.Name == after.Budget.Name
 	if before.MaxWindows != nil && after.MaxWindows != nil {
-		all = append(all, countsAnew(before, after, same))
+		of := turns{after.MaxWindows, after.Price(), "window"}
+		all = append(all, of.countAnew(turns{before.MaxWindows, before.Price(), "window"}, after.Budget, same))
+	}
+	for _, d := range after.Discoveries() {
+		i := slices.IndexFunc(before.Discoveries(), func(old Discovery) bool { return old.Name == d.Name })
+		if i < 0 || d.MaxWindows == nil || before.Discoveries()[i].MaxWindows == nil {
+			continue
+		}
+		of := turns{d.MaxWindows, d.Price(), "period"}
+		old := before.Discoveries()[i]
+		all = append(all, "discovery "+d.Name+": "+
+			of.countAnew(turns{old.MaxWindows, old.Price(), "period"}, after.Budget, same))
 	}
 	old := before.Steps()
 	for _, x := range after.Steps() {
@@ -27,19 +38,27 @@ func Consequences(before, after *Stream) (all []string) {
 	return all
 }
 
-// countsAnew says what one person can lose while windows of two eras of max_windows count.
-func countsAnew(before, after *Stream, same bool) string {
-	text := "max_windows counts anew: what a person loses by the new windows adds to what they lost by the old ones"
-	per := after.Budget.Per
-	if per == 0 || len(after.Releases) == 0 {
+// turns are windows or periods in which users take turns, and what one of them costs a user.
+type turns struct {
+	*MaxWindows
+	price []budget.Item
+	noun  string
+}
+
+// countAnew says what one person can lose while turns of two eras of max_windows count. same says that one budget pays for
+// both.
+func (t turns) countAnew(before turns, b *Budget, same bool) string {
+	text := fmt.Sprintf("max_windows counts anew: what a person loses by the new %ss adds to what they lost by the old ones",
+		t.noun)
+	if b.Per == 0 || len(t.price) == 0 {
 		return text
 	}
-	old, now := before.MaxWindows.in(per), after.MaxWindows.in(per)
-	lost := cost.Of(after.Budget.Limit, append(budget.Times(before.Price(), old), budget.Times(after.Price(), now)...))
+	old, now := before.in(b.Per), t.in(b.Per)
+	lost := cost.Of(b.Limit, append(budget.Times(before.price, old), budget.Times(t.price, now)...))
 	text += fmt.Sprintf(". In the first %s a person may count in %d %s of the old ones and in %d of the new ones, "+
-		"for at most %s", Period(per), old, english.PluralWord(int(old), "window", ""), now, lost)
-	if same && lost.Epsilon.GreaterThan(after.Budget.Epsilon) {
-		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", after.Budget.Name, after.Budget.Epsilon)
+		"for at most %s", Period(b.Per), old, english.PluralWord(int(old), t.noun, ""), now, lost)
+	if same && lost.Epsilon.GreaterThan(b.Epsilon) {
+		text += fmt.Sprintf("; budget %s withholds what passes its ε %s", b.Name, b.Epsilon)
 	}
 	return text
 }

@@ -73,3 +73,33 @@ func TestConsequences(t *testing.T) {
 		}
 	}
 }
+
+// A discovery with max_windows counts anew too, by its own price, and only if it still has its name.
+func TestConsequencesOfDiscoveries(t *testing.T) {
+	found := strings.NewReplacer("value: ms}", "value: ms, group: page}", "    max_windows: {count: 8, per: 24h}\n",
+		"    groups:\n      discover:\n        - {name: often, every: 15m, epsilon: 0.25, delta: 0.0000000001, "+
+			"max_windows: {count: 2, per: 24h, parts: 1}}\n        - {name: daily, every: 24h, epsilon: 0.5, delta: 0.0000000001}\n",
+		"{epsilon: 4, per: 24h}", "{epsilon: 4, delta: 0.00001, per: 24h}").Replace(changed)
+	at := strings.Index(found, "      - {name: calm")
+	found = found[:at] + found[strings.Index(found, "    output"):]
+	const anew = "discovery often: max_windows counts anew: what a person loses by the new periods adds to what they lost by " +
+		"the old ones. In the first 24h a person may count in 2 periods of the old ones and in 2 of the new ones, for at most ε 1"
+	for name, c := range map[string]struct {
+		old, new string
+		want     int
+	}{
+		"another grace":     {"grace: 10s", "grace: 20s", 1},
+		"another name":      {"name: often", "name: frequent", 0},
+		"no cap any more":   {", max_windows: {count: 2, per: 24h, parts: 1}", "", 0},
+		"another discovery": {"name: daily", "name: nightly", 1},
+	} {
+		text := strings.Replace(found, c.old, c.new, 1)
+		if text == found {
+			t.Fatalf("%s: nothing changes", name)
+		}
+		got := config.Consequences(read(t, found), read(t, text))
+		if len(got) != c.want || len(got) > 0 && !strings.HasPrefix(got[0], anew) {
+			t.Errorf("%s: %q, want %d consequences: %s", name, got, c.want, anew)
+		}
+	}
+}

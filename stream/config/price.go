@@ -69,6 +69,11 @@ func (s *Stream) Cost(now time.Time) cost.Stream {
 	if s.MaxWindows != nil {
 		of.MaxWindows = &s.MaxWindows.By
 	}
+	for _, d := range s.Discoveries() {
+		if d.MaxWindows != nil {
+			of.Turns = append(of.Turns, cost.Turns{Rule: d.MaxWindows.By, Items: d.Price(), AtMost: d.AtMost})
+		}
+	}
 	return of
 }
 

@@ -154,6 +154,11 @@ func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
 		if m := s.MaxWindows; m != nil {
 			after = max(after, p.Periods(time.Duration(m.Block)*s.Every+s.Size))
 		}
+		for _, t := range s.Turns {
+			items = append(items, t.more(p.Per)...)
+			later = later || t.Rule.ChangedBy(1) > 1
+			after = max(after, p.Periods(time.Duration(t.Rule.Block+1)*t.Rule.Every()))
+		}
 	}
 	return windows, p.paid(Counted(p.Limit, items), 2+after), later
 }

@@ -21,6 +21,24 @@ type Stream struct {
 	// says that there is no such amount: the budget is for ever, and periods of totals begin for ever.
 	Watches []budget.Item
 	Endless bool
+	// Turns are the discoveries with max_windows, which are among the watches.
+	Turns []Turns
+}
+
+// Turns are the periods of a discovery in which users take turns.
+type Turns struct {
+	Rule windows.CapRule
+	// Items are what a period costs a person who counts in it, and AtMost for how many periods a person is charged in one
+	// of the budget.
+	Items  []budget.Item
+	AtMost int64
+}
+
+// more returns what the periods cost that change with what one person does in a stretch of time, beyond those for which
+// the person is charged in two periods of the budget. The stretch reaches into one period more than it holds.
+func (t Turns) more(stretch time.Duration) []budget.Item {
+	n := int64((stretch-1)/t.Rule.Every()) + 2
+	return budget.Times(t.Items, max(0, t.Rule.ChangedBy(n)-2*t.AtMost))
 }
 
 // Ended is a stream of a topic that has no windows any more.

@@ -22,8 +22,10 @@ type foundReport struct {
 	Certain    int64      `json:"users_certain"`
 	PerMillion float64    `json:"found_of_a_million"` // of names of at_least users
 	Error      int64      `json:"error_95"`
+	MaxWindows *capReport `json:"max_windows,omitempty"` // nil if everybody counts in every period
 
-	period string // such as "24h"
+	period  string // such as "24h"
+	changed int64  // how many periods change with what a user has in one
 }
 
 // severalNames is how many names somebody has in the example of check.
@@ -43,10 +45,14 @@ func (s *streamReport) describeFound(of *config.Stream) {
 	for _, d := range of.Discoveries() {
 		m := d.Mechanism
 		p := m.Promise()
-		s.Discoveries = append(s.Discoveries, foundReport{Release: d.Name, Every: config.Duration(d.Every),
+		x := foundReport{Release: d.Name, Every: config.Duration(d.Every),
 			Epsilon: cli.NewFigure(p.Epsilon), Delta: cli.NewFigure(p.Delta), MaxGroups: d.MaxGroups, AtLeast: m.AtLeast(),
 			Users50: m.UsersFor(0.5), Users95: m.UsersFor(0.95), Certain: m.Certain(),
-			PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95(), period: config.Period(d.Every)})
+			PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95(), period: config.Period(d.Every)}
+		if d.MaxWindows != nil {
+			x.MaxWindows, x.changed = newCapReport(d.MaxWindows), d.MaxWindows.By.ChangedBy(1)
+		}
+		s.Discoveries = append(s.Discoveries, x)
 	}
 }
 
@@ -71,6 +77,13 @@ func (s *streamReport) printFound(w *bytes.Buffer) {
 		names := max(severalNames, 2*d.MaxGroups)
 		fmt.Fprintf(w, "      a user counts for %s in each %s. Whoever has %d that are not listed yet counts for each of them "+
 			"with %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names, share(d.MaxGroups, names))
+		if d.MaxWindows != nil {
+			d.MaxWindows.print(w, "      ", "period")
+			if d.changed > 1 {
+				fmt.Fprintf(w, "      what one user has in one period changes up to %d, because who does not count in it may count "+
+					"in a later one\n", d.changed)
+			}
+		}
 	}
 	fmt.Fprintf(w, "    figures for at most %d groups: %d series. Parts, which are personal, are kept for %s\n", s.Groups,
 		s.Series, s.Discoveries[longest(s.Discoveries)].period)

@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/windows"
 )
 
 const foundFile = `version: 1
@@ -86,6 +89,51 @@ func TestCheckOfDiscoveries(t *testing.T) {
 	}
 }
 
+// turns has a user count in some of a discovery's periods.
+func turns(t *testing.T, d config.Discovery, c windows.CapSpec) config.Discovery {
+	t.Helper()
+	rule, err := c.Rule(windows.Schedule{Size: d.Every, Every: d.Every})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.MaxWindows = &config.MaxWindows{CapSpec: c, By: rule}
+	d.AtMost = d.Cap(0).Most(d.AtMost, d.Every)
+	return d
+}
+
+// A discovery with max_windows says in how many periods a user counts, costs so many of them, and may be frequent.
+func TestCheckOfTurns(t *testing.T) {
+	often := turns(t, row(t, "often", 15*time.Minute, "0.25", "0.0000000001", 1, 1),
+		windows.CapSpec{Count: 2, Per: 24 * time.Hour, Parts: 1})
+	file := discovering(t, 1000, often)
+	found, said := described(t, file)
+	for _, want := range []string{
+		"its discoveries cost one user at most ε 0.5, δ 0.0000000002 in a period of the budget, beside the windows\n",
+		"counts for each of them with 1/8\n      one user counts in at most 2 periods of any 24h: in each stretch of 24h15m, the " +
+			"first one in which they appear\n      of users with something in every period, one in 97 counts in each; those who " +
+			"come rarely all count\n      what one user has in one period changes up to 2, because who does not count in it may " +
+			"count in a later one\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is missing in\n%s", want, said)
+		}
+	}
+	for _, m := range warnings(file, found, time.Now()) {
+		if strings.Contains(m.Error(), "groups.") {
+			t.Errorf("a warning of a sound discovery: %s", m)
+		}
+	}
+	idle := discovering(t, 1000, turns(t, row(t, "idle", 12*time.Hour, "0.25", "0.0000000001", 1, 1),
+		windows.CapSpec{Count: 6, Per: 24 * time.Hour, Parts: 1}))
+	found, _ = described(t, idle)
+	const want = "groups.discover[idle].max_windows: has no effect, because a user counts in every period of a part of 36h"
+	if !slices.ContainsFunc(warnings(idle, found, time.Now()), func(m *form.Mistake) bool {
+		return strings.Contains(m.Error(), want)
+	}) {
+		t.Errorf("no warning %q", want)
+	}
+}
+
 func TestWarningsOfDiscoveries(t *testing.T) {
 	file := discovering(t, 4000, row(t, "daily", 24*time.Hour, "0.5", "0.001", 1, 1),
 		row(t, "often", 15*time.Minute, "0.001", "0.0000000001", 1, 1))
@@ -97,7 +145,8 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 	for _, want := range []string{
 		"groups.discover[daily].delta: δ 0.001 lets a name that one user sent be found with that probability; want at most 0.00001",
 		"groups.discover[often].epsilon: a group needs 15426 users to be found with 50 %, and there are at most 2000 in 15m, by expected_users",
-		"groups.discover[often].every: every 15m costs one user who is always there 96 times ε 0.001 a day; want 1h or more",
+		"groups.discover[often].every: every 15m costs one user who is always there 96 times ε 0.001 a day; want 1h or more, or " +
+			"max_windows",
 		"groups.max: up to 12009 series: 4003 groups with 3 figures each; want at most 10000",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -67,6 +67,25 @@ type capReport struct {
 	Share float64 `json:"share"`
 }
 
+func newCapReport(m *config.MaxWindows) *capReport {
+	return &capReport{m.By.AtMost(), config.Duration(m.Per), m.By.Most,
+		config.Duration(time.Duration(m.By.Block) * m.By.Every()), min(1, float64(m.By.Most)/float64(m.By.Block))}
+}
+
+// print says in which windows or periods a user counts.
+func (c *capReport) print(w *bytes.Buffer, indent, noun string) {
+	first := "one"
+	if c.Each > 1 {
+		first = fmt.Sprint(c.Each)
+	}
+	fmt.Fprintf(w, "%sone user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n",
+		indent, cli.Plural(c.Count, noun), c.Per, c.Block, first)
+	if c.Share < 1 {
+		fmt.Fprintf(w, "%sof users with something in every %s, one in %.0f counts in each; those who come rarely all count\n",
+			indent, noun, math.Ceil(1/c.Share))
+	}
+}
+
 // describeStream describes a stream that pays pays for.
 func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, now time.Time) (*streamReport, error) {
 	of := s.Cost(now)
@@ -78,10 +97,8 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
 	x.Overlap, x.changed, x.event = pays.Event(of)
 	x.EventEpsilon, x.EventDelta = cli.NewFigure(x.event.Epsilon), cli.NewFigure(x.event.Delta)
-	if m := s.MaxWindows; m != nil {
-		block := config.Duration(time.Duration(m.By.Block) * s.Window.Every)
-		x.MaxWindows = &capReport{m.By.AtMost(), config.Duration(m.Per), m.By.Most, block,
-			min(1, float64(m.By.Most)/float64(m.By.Block))}
+	if s.MaxWindows != nil {
+		x.MaxWindows = newCapReport(s.MaxWindows)
 	}
 	if public.Shape != nil {
 		x.Shape = public.Shape.String()
@@ -237,19 +254,8 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 	if len(s.Releases) > 0 {
 		fmt.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))
 	}
-	if m := s.MaxWindows; m != nil {
-		first := "one"
-		if m.Each > 1 {
-			first = fmt.Sprint(m.Each)
-		}
-		fmt.Fprintf(w, "  one user counts in at most %s of any %s: in each stretch of %s, "+
-			"the first %s in which they appear\n",
-			cli.Plural(m.Count, "window"), m.Per, m.Block, first)
-		if m.Share < 1 {
-			fmt.Fprintf(w, "  of users with something in every window, one in %.0f counts in each; "+
-				"those who come rarely all count\n",
-				math.Ceil(1/m.Share))
-		}
+	if s.MaxWindows != nil {
+		s.MaxWindows.print(w, "  ", "window")
 	}
 	if s.Overlap > 1 && len(s.Releases) > 0 {
 		later := ""

@@ -26,8 +26,13 @@ func (w *warner) found(s *config.Stream, x *streamReport) {
 			warn("epsilon", "a group needs %s to be found with 50 %%, and there are at most %d in %s, by expected_users; want a "+
 				"larger epsilon, delta or every", users(described.Users50), most, described.period)
 		}
-		if d.Every < time.Hour {
-			warn("every", "every %s costs one user who is always there %d times ε %s a day; want 1h or more", described.Every,
+		switch m := described.MaxWindows; {
+		case m != nil && m.Share >= 1:
+			warn("max_windows", "has no effect, because a user counts in every period of a part of %s; want a smaller count, or "+
+				"a longer per", m.Block)
+		case m == nil && d.Every < time.Hour:
+			warn("every", "every %s costs one user who is always there %d times ε %s a day; want 1h or more, or "+
+				"max_windows", described.Every,
 				int64(day/d.Every)*d.MaxGroups, p.Epsilon)
 		}
 	}
