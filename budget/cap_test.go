@@ -2,6 +2,7 @@ package budget
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ func anyCap() *rapid.Generator[Cap] {
 			return Cap{}
 		}
 		return Cap{Count: rapid.Int64Range(1, 3).Draw(t, "count"),
-			Per: time.Duration(rapid.Int64Range(1, 25).Draw(t, "cap per")), Era: rapid.Int64Range(0, 1).Draw(t, "era")}
+			Per: time.Duration(rapid.Int64Range(1, 25).Draw(t, "cap per")), Era: rapid.Int64Range(0, 1).Draw(t, "era"),
+			Row: rapid.SampledFrom([]string{"", "", "row"}).Draw(t, "row")}
 	})
 }
 
@@ -389,5 +391,49 @@ func TestErasStayApart(t *testing.T) {
 	}
 	if got, twice := a.Total().Epsilon, again.Total().Epsilon; got.String() != "2" || !twice.Equal(got) {
 		t.Errorf("ε %s, and %s from the lists; want 2 both times", got, twice)
+	}
+}
+
+// TestCapsOfRows: what a stream does beside its windows under a cap of its own adds up with them. In one class, only the
+// largest of both would count.
+func TestCapsOfRows(t *testing.T) {
+	for row, want := range map[string]string{"hourly": "2.8", "": "2"} {
+		a := NewAccount(Limit{Epsilon: dec("100"), Per: 24 * time.Hour})
+		var plus []Charge
+		for hour := range int64(24) {
+			end := (hour + 1) * int64(time.Hour)
+			for _, c := range []Charge{
+				{Stream: "s", End: end, Items: []Item{pure("0.1", 1)}, Cap: Cap{Count: 8, Per: 24 * time.Hour}},
+				{Stream: "s", End: end, Items: []Item{pure("0.25", 1)}, Cap: Cap{Count: 8, Per: 24 * time.Hour, Row: row}},
+			} {
+				a.Add(c)
+				plus = append(plus, c)
+			}
+		}
+		empty := NewAccount(a.Limit())
+		at := 24 * int64(time.Hour)
+		if now, then := a.Spent(at).Epsilon, empty.Spent(at, plus...).Epsilon; now.String() != want || !then.Equal(now) {
+			t.Errorf("row %q: ε %s, and %s as if it were charged; want %s", row, now, then, want)
+		}
+		if of := a.StreamTotal("s").Epsilon; of.String() != want {
+			t.Errorf("row %q: the stream has spent ε %s, want %s", row, of, want)
+		}
+		again := NewAccount(a.Limit())
+		for _, c := range a.Charges() {
+			text, err := json.Marshal(c.Cap)
+			if err == nil {
+				c.Cap = Cap{}
+				err = json.Unmarshal(text, &c.Cap)
+			}
+			if err == nil {
+				err = again.AddAll(c)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := again.Spent(at).Epsilon; got.String() != want {
+			t.Errorf("row %q: ε %s after the charges were written down, want %s", row, got, want)
+		}
 	}
 }

@@ -1,0 +1,126 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+)
+
+// takingTurns are four hours of a stream whose windows have a cap, and whose discovery has another one: each hour a window
+// and the discovery after it. Change is told of each before it is settled.
+func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]byte) {
+	t.Helper()
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.1", Limit: budget.Limit{Epsilon: ledgertest.Dec("30"),
+		Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}, Cap: budget.Cap{Count: 2, Per: 24 * time.Hour}}
+	rules := ledger.Rules{Source: "in path", Keep: 24 * 3600, Max: 3, Always: []string{"home"}}
+	f := ledger.NewFold("louver", 0)
+	era := ledgertest.Epoch.Unix()
+	for i := range 8 {
+		end := ledgertest.Epoch.Add(time.Duration(i/2+1) * time.Hour)
+		var e ledger.Entry
+		if i%2 == 0 {
+			e = p.Entry(60 * (i / 2))
+			groups, of, err := f.Lists().Of("b", "s", rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Groups, e.List = nil, &ledger.List{Of: of, Rules: rules}
+			for _, name := range groups {
+				e.Groups = append(e.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+			}
+		} else {
+			e = p.Discovery("hourly", end.Add(-time.Hour), end, rules, map[string]int64{"a": 100})
+			e.Discovery.Threshold = 40
+			e.Cap.Row = "hourly"
+		}
+		e.Cap.Era = era
+		change(i, &e)
+		if err := f.Books.Settle(&e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Discovery != nil {
+			if err := f.Lists().Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		value := ledgertest.Encode(t, e)
+		if err := f.Add(e, value, int64(i)); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, value)
+	}
+	return values
+}
+
+// TestAuditOfTurns: the audit knows the cap of each discovery apart from that of the windows, computes what both cost
+// together again, and sees a charge that forgot one.
+func TestAuditOfTurns(t *testing.T) {
+	as := func(from int, cap func(c *budget.Cap)) func(int, *ledger.Entry) {
+		return func(i int, e *ledger.Entry) {
+			if i >= from && e.Row != "" {
+				cap(&e.Cap)
+			}
+		}
+	}
+	forged := func(old, new string) func(string) string {
+		return func(value string) string { return strings.Replace(value, old, new, 1) }
+	}
+	for name, c := range map[string]struct {
+		change func(i int, e *ledger.Entry)
+		forge  func(value string) string // of the last entry, which is of the discovery
+		kinds  []string
+		what   string
+	}{
+		"right": {},
+		"a new era of the discovery alone": {change: func(i int, e *ledger.Entry) {
+			if i >= 5 && e.Row != "" {
+				e.Cap.Era = ledgertest.Epoch.Add(2 * time.Hour).Unix()
+			}
+		}},
+		"a charge that forgot the cap": {change: as(7, func(c *budget.Cap) { *c = budget.Cap{} }), kinds: []string{WrongCap},
+			what: "its cap is none, that of the windows before is 2 windows per 24h"},
+		"a cap that comes from nowhere": {change: func(i int, e *ledger.Entry) {
+			if i < 7 && e.Row != "" {
+				e.Cap = budget.Cap{}
+			}
+		}, kinds: []string{WrongCap}, what: "that of the windows before is none"},
+		"a wider cap": {change: as(7, func(c *budget.Cap) { c.Count = 3 }), kinds: []string{WrongCap},
+			what: "its cap is 3 windows"},
+		"an era that begins with no period": {change: as(7, func(c *budget.Cap) { c.Era += 60 }), kinds: []string{WrongCap}},
+		"the cap of the windows": {forge: forged(`,"row":"hourly"},"releases"`, `},"releases"`),
+			kinds: []string{EntryUnreadable}, what: `cap of row ""; want that of the entry's own row, "hourly"`},
+		// Of windows and periods together, only the two dearest would be charged: the periods.
+		"a sum by one cap for both": {forge: forged(`"budget_epsilon_spent":"2.2"`, `"budget_epsilon_spent":"2"`),
+			kinds: []string{WrongSum}, what: "budget_epsilon_spent is 2, but the entries add up to 2.2"},
+	} {
+		change := c.change
+		if change == nil {
+			change = func(int, *ledger.Entry) {}
+		}
+		values, a := takingTurns(t, change), New()
+		if last := len(values) - 1; c.forge != nil {
+			value := c.forge(string(values[last]))
+			if value == string(values[last]) {
+				t.Fatalf("%s: nothing is forged in %s", name, value)
+			}
+			values[last] = []byte(value)
+		}
+		for i, value := range values {
+			a.Entry(Position{"ledger", 0, int64(i)}, []byte("b"), value)
+		}
+		f := a.Findings()
+		var kinds []string
+		said := ""
+		for _, fault := range f.Faults {
+			kinds, said = append(kinds, fault.Kind), said+fault.What+"\n"
+		}
+		if slices.Sort(kinds); !slices.Equal(slices.Compact(kinds), c.kinds) || !strings.Contains(said, c.what) {
+			t.Errorf("%s: %q, %s; want %q, %s", name, kinds, said, c.kinds, c.what)
+		}
+	}
+}
