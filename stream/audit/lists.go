@@ -58,10 +58,20 @@ func (l *lists) compare(at Position, e ledger.Entry) {
 		l.found.fault(EntryUnreadable, at, "%v", err)
 		return
 	}
-	if was := e.Discovery; !slices.Equal(d.Joined, was.Joined) || !slices.Equal(d.Left, was.Left) ||
-		d.Listed != was.Listed || !slices.Equal(d.Unlisted, was.Unlisted) {
-		l.found.fault(ListDiffers, at, "%s: %d names joined, %d left and %d are listed; what was found gives %d, %d and %d",
-			e.Name(), len(was.Joined), len(was.Left), was.Listed, len(d.Joined), len(d.Left), d.Listed)
+	was := e.Discovery
+	for _, names := range []struct {
+		which     string
+		got, want []string
+	}{
+		{"joined", was.Joined, d.Joined}, {"left", was.Left, d.Left}, {"were found and are not listed", was.Unlisted, d.Unlisted},
+	} {
+		if !slices.Equal(names.got, names.want) {
+			l.found.fault(ListDiffers, at, "%s: the names that %s are not those that findings give: %d are missing, and %d are "+
+				"others", e.Name(), names.which, missing(names.want, names.got), missing(names.got, names.want))
+		}
+	}
+	if d.Listed != was.Listed {
+		l.found.fault(ListDiffers, at, "%s: %d names are listed; findings give %d", e.Name(), was.Listed, d.Listed)
 	}
 	p := e.Price[0]
 	switch m, err := mechanisms.NewTruncatedGeometric(p.Epsilon, p.Delta, 1); {

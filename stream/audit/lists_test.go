@@ -84,19 +84,24 @@ func TestAuditOfLists(t *testing.T) {
 			`those of the list of stream "s": 1 are missing`},
 		"another stream's list":  {func(all []ledger.Entry) { all[8].List.Stream = "t" }, `of the list of stream "t": 0 are missing, and 1`},
 		"its own list after all": {func(all []ledger.Entry) { all[8].List.Stream = "" }, `those of the list of stream "follower"`},
-		"a name that joins":      {func(all []ledger.Entry) { all[3].Discovery.Joined = nil }, "0 names joined"},
-		"too few listed":         {func(all []ledger.Entry) { all[6].Discovery.Listed = 9 }, "9 are listed"},
-		"a low threshold":        {func(all []ledger.Entry) { all[3].Discovery.Threshold = 30 }, "its ε and δ take at least 36"},
+		"the list before":        {func(all []ledger.Entry) { all[7].List.Of = all[4].List.Of }, "is that of 2026-11-20T10:00:00Z; the"},
+		"a list of nothing":      {func(all []ledger.Entry) { all[7].List.Of = nil }, "is that of <nil>; the"},
+		"a name that joins": {func(all []ledger.Entry) { all[3].Discovery.Joined = nil },
+			"the names that joined are not those that findings give: 1 are missing, and 0 are others"},
+		"a name that left": {func(all []ledger.Entry) { all[6].Discovery.Left = all[6].Discovery.Left[:1] },
+			"the names that left are not those that findings give: 1 are missing, and 0 are others"},
+		"a name that stays": {func(all []ledger.Entry) { all[6].Discovery.Left[1] = "home" },
+			"the names that left are not those that findings give: 1 are missing, and 1 are others"},
+		"pushed out": {func(all []ledger.Entry) { all[3].Discovery.Unlisted = []string{"c"} },
+			"the names that were found and are not listed are not those that findings give: 0 are missing, and 1 are others"},
+		"too few listed":  {func(all []ledger.Entry) { all[6].Discovery.Listed = 9 }, "9 names are listed; findings give 2"},
+		"a low threshold": {func(all []ledger.Entry) { all[3].Discovery.Threshold = 35 }, "its ε and δ take at least 36"},
 		"another finding": {func(all []ledger.Entry) { all[0].Discovery.Found = all[0].Discovery.Found[:1] },
-			"2 names joined, 0 left and 3 are listed; what was found gives 1, 0 and 2"},
+			"3 names are listed; findings give 2"},
 	} {
 		all := listed(t)
 		c.change(all)
-		a := New()
-		for i, e := range all {
-			a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
-		}
-		f := a.Findings()
+		f := auditOf(t, &logs{entries: all})
 		found := slices.ContainsFunc(f.Faults, func(f Fault) bool { return f.Kind == ListDiffers && strings.Contains(f.What, c.want) })
 		if found != (c.want != "") || c.want == "" && f.FaultCount > 0 {
 			t.Errorf("%s: %+v, want %q", name, f.Faults, c.want)

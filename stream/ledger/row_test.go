@@ -52,3 +52,23 @@ func TestRowsAreDecidedForThemselves(t *testing.T) {
 		}
 	}
 }
+
+// TestADiscoveryTeachesNothing: what draws have learnt from earlier windows is the same after it.
+func TestADiscoveryTeachesNothing(t *testing.T) {
+	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("40", time.Hour)}
+	p.Limit.Delta = ledgertest.Dec("0.000001")
+	window := p.Entry(2)
+	window.Prior = &ledger.Prior{Hash: "00"}
+	window.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
+	beside := p.Discovery("names", window.WindowStart, window.WindowEnd, ledger.Rules{Source: "in path", Keep: 60, Max: 9},
+		map[string]int64{})
+	f := ledger.NewFold("louver", 3)
+	for i, e := range []ledger.Entry{window, beside} {
+		if err := f.Add(e, nil, int64(i)); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(f.Recent("s")); n != 1 {
+			t.Errorf("after %s, %d windows are learnt from; want 1", e.Name(), n)
+		}
+	}
+}

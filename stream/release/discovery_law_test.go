@@ -1,0 +1,118 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
+)
+
+// discoveries gives the names of four windows and returns the discoveries at their end.
+func (d *decider) discoveries(hour int, records ...sent) (all []ledger.Entry) {
+	d.t.Helper()
+	for n := range 4 {
+		d.giveNames(d.programs[0], quarter(4*hour+n), records)
+	}
+	for _, e := range d.turns() {
+		if e.Discovery != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// findingHourly has one discovery.
+func findingHourly(edit ...string) string {
+	return strings.NewReplacer(append(edit,
+		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "")...).Replace(finding)
+}
+
+// TestFoundNamesComeLast: users who have a name that was found within half of keep speak for another one, all of them.
+// Names that nobody may find take nobody's place.
+func TestFoundNamesComeLast(t *testing.T) {
+	d := newDecider(t, programOf(t, findingHourly("keep: 3h", "keep: 4h")), zap.NewNop())
+	d.messages = d.remembering()
+	for hour, c := range []struct {
+		records []sent
+		want    string
+	}{
+		{sentBy(1, 40, "shoes", "home", "NO", "no matter 7"), "1h0m0s hourly [shoes:40] +1 -0 =2"},
+		{sentBy(1, 40, "shoes", "hats"), "2h0m0s hourly [hats:40] +1 -0 =3"},
+		{sentBy(1, 40, "shoes", "hats", "bags"), "3h0m0s hourly [bags:40] +1 -0 =4"},
+		{sentBy(1, 40, "shoes", "hats"), "4h0m0s hourly [shoes:40] +0 -0 =4"}, // shoes were found three hours ago
+	} {
+		all := d.discoveries(hour, c.records...)
+		if len(all) != 1 || toldNames(all[0]) != c.want {
+			t.Errorf("%q, want %q", toldNames(all[0]), c.want)
+		}
+	}
+}
+
+// TestALostPartOfAPeriodIsTold: the discovery is drawn from the rest, and says so.
+func TestALostPartOfAPeriodIsTold(t *testing.T) {
+	d := newDecider(t, programOf(t, findingHourly()), zap.NewNop())
+	d.messages = d.remembering()
+	again := d.parts.again
+	d.parts.again = func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (
+		[]*windows.Held, error) {
+		lost := slices.IndexFunc(parts, func(h *windows.Held) bool { return h.Slice == quarter(0) })
+		if lost < 0 {
+			return again(ctx, parts, take)
+		}
+		rest := slices.Concat(parts[:lost], parts[lost+1:])
+		missing, err := again(ctx, rest, take)
+		return append(missing, parts[lost]), err
+	}
+	for n := range 4 {
+		d.giveNames(d.programs[0], quarter(n), sentBy(uint64(10*n), 5, "shoes"))
+		for _, e := range d.turns() {
+			switch {
+			case e.Discovery == nil && e.Incomplete:
+				t.Errorf("%s: incomplete", toldNames(e))
+			case e.Discovery != nil && (!e.Incomplete || toldNames(e) != "1h0m0s hourly [shoes:15] +1 -0 =2"):
+				t.Errorf("%s, incomplete: %v; want what is left of 20 users, and that it is", toldNames(e), e.Incomplete)
+			}
+		}
+	}
+}
+
+// TestFoundNamesFitIntoAnEntry: of many long names, those with the most users are told.
+func TestFoundNamesFitIntoAnEntry(t *testing.T) {
+	d := newDecider(t, programOf(t, findingHourly("max: 3", "max: 1000")), zap.NewNop())
+	d.messages = d.remembering()
+	var records []sent
+	for i := range uint64(900) {
+		name := fmt.Sprintf("%c%c%s", 'a'+rune(i%26), 'a'+rune(i/26), strings.Repeat("x", 197))
+		records = append(records, sentBy(1000*(i+1), 3, name)...)
+	}
+	d.discoveries(0, append(records, sentBy(1, 9, "shoes")...)...)
+	all := d.charges.own.fold.Lists()
+	listed, err := all.Show("s", "s", d.programs[0].rules)
+	if err != nil || len(listed) < 500 || len(listed) > 900 || !slices.ContainsFunc(listed,
+		func(l ledger.Listed) bool { return l.Name == "shoes" && l.Value == 9 }) {
+		t.Errorf("%d names are listed (%v), want as many as have room, and shoes with the most users", len(listed), err)
+	}
+}
+
+// TestWhatADiscoveryCosts: max_groups times what it costs for one name, with a δ.
+func TestWhatADiscoveryCosts(t *testing.T) {
+	d := newDecider(t, programOf(t, strings.Replace(finding, "every: 2h", "every: 1h", 1)), zap.NewNop())
+	d.messages = d.remembering()
+	var got []string
+	for _, e := range d.discoveries(0, sentBy(1, 9, "shoes")...) {
+		c, err := e.Charge()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s: ε %s, δ %s", e.Row, c.Epsilon, c.Delta))
+	}
+	if want := []string{"hourly: ε 24, δ 0.00001", "twice: ε 48, δ 0.00002"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
