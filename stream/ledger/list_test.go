@@ -258,9 +258,18 @@ func TestListsAgainstBruteForce(t *testing.T) {
 			if again := ledgertest.Checkpoint(t, restored); string(again) != string(text) {
 				t.Fatalf("the checkpoint\n%s\nbecame\n%s", text, again)
 			}
-			last := f.Lists().Last("b", "s", row, rules, at.Add(time.Hour))
-			if again := restored.Lists().Last("b", "s", row, rules, at.Add(time.Hour)); gocmp.Diff(last, again) != "" {
-				t.Fatalf("%v come last, and %v by the checkpoint", last, again)
+			for _, later := range []time.Duration{0, time.Hour, 2 * time.Hour, 3 * time.Hour} {
+				last := f.Lists().Last("b", "s", row, rules, at.Add(later))
+				if again := restored.Lists().Last("b", "s", row, rules, at.Add(later)); gocmp.Diff(last, again) != "" {
+					t.Fatalf("%v come last, and %v by the checkpoint", last, again)
+				}
+			}
+			shown, err := f.Lists().Show("b", "s", rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := restored.Lists().Show("b", "s", rules); err != nil || gocmp.Diff(shown, again) != "" {
+				t.Fatalf("%v are listed, and %v by the checkpoint (%v)", shown, again, err)
 			}
 			f = restored
 		}
@@ -293,8 +302,66 @@ func TestAnEditOfTheRules(t *testing.T) {
 			t.Errorf("%s: the list is %q (%v), want %q", c.what, groups, err, c.want)
 		}
 	}
+	r := rules
+	for source, want := range map[string]int{"in path": 3, "in device": 0} {
+		r.Source = source
+		if last := f.Lists().Last("b", "s", "row", r, ledgertest.Epoch.Add(2*time.Hour)); len(last) != want {
+			t.Errorf("%v come last among names of %q, want %d", last, source, want)
+		}
+	}
 	if groups, of, err := f.Lists().Of("other", "s", rules); err != nil || of != nil || len(groups) != 2 {
 		t.Errorf("under another budget the list is %q of %v (%v), want what is always on it", groups, of, err)
+	}
+}
+
+// TestOfTwoRowsTheLargerCounts: it decides who is on the list, and is shown.
+func TestOfTwoRowsTheLargerCounts(t *testing.T) {
+	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 20}
+	f := ledger.NewFold("louver", 0)
+	for i, value := range []int64{9, 1, 5} {
+		found := map[string]int64{}
+		for n := range 20 {
+			found[fmt.Sprint(n)] = value
+		}
+		at := ledgertest.Epoch.Add(time.Duration(i+1) * time.Hour)
+		e := discovering.Discovery(fmt.Sprint("row", i), at.Add(-time.Hour), at, rules, found)
+		addDiscovery(t, f, &e, int64(i))
+	}
+	shown, err := f.Lists().Show("b", "s", rules)
+	if err != nil || len(shown) != 20 {
+		t.Fatalf("%v, %v", shown, err)
+	}
+	for _, x := range shown {
+		if x.Value != 9 {
+			t.Errorf("%s has the count %d, want 9", x.Name, x.Value)
+		}
+	}
+}
+
+// TestAPushedOutNameIsToldAsSuch: a name that was found and has no room on the list has no time until which it is listed.
+func TestAPushedOutNameIsToldAsSuch(t *testing.T) {
+	rules := ledger.Rules{Source: "in path", Keep: 7200, Max: 1}
+	f := ledger.NewFold("louver", 0)
+	for i, c := range []struct {
+		found map[string]int64
+		until map[string]string
+	}{
+		{map[string]int64{"a": 9}, map[string]string{"a": `"2026-11-20T11:00:00Z"`}},
+		{map[string]int64{"b": 5}, map[string]string{"b": "null"}},
+	} {
+		at := ledgertest.Epoch.Add(time.Duration(i+1) * time.Hour)
+		e := discovering.Discovery(fmt.Sprint("row", i), at.Add(-time.Hour), at, rules, c.found)
+		addDiscovery(t, f, &e, int64(i))
+		for _, r := range ledgertest.Records(t, e)[1:] {
+			of := fields(t, r)
+			name := strings.Trim(of["group"], `"`)
+			if got := of["listed_until"]; got != c.until[name] && (got != "" || c.until[name] != "null") {
+				t.Errorf("%s is listed until %s, want %s", name, got, c.until[name])
+			}
+		}
+		if want := i; len(e.Discovery.Unlisted) != want {
+			t.Errorf("%q are not listed, want %d", e.Discovery.Unlisted, want)
+		}
 	}
 }
 

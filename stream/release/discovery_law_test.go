@@ -9,7 +9,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -91,9 +93,11 @@ func TestFoundNamesFitIntoAnEntry(t *testing.T) {
 		name := fmt.Sprintf("%c%c%s", 'a'+rune(i%26), 'a'+rune(i/26), strings.Repeat("x", 197))
 		records = append(records, sentBy(1000*(i+1), 3, name)...)
 	}
-	d.discoveries(0, append(records, sentBy(1, 9, "shoes")...)...)
-	all := d.charges.own.fold.Lists()
-	listed, err := all.Show("s", "s", d.programs[0].rules)
+	all := d.discoveries(0, append(records, sentBy(1, 9, "shoes")...)...)
+	listed, err := d.charges.own.fold.Lists().Show("s", "s", d.programs[0].rules)
+	if n := len(all[0].Discovery.Found); n+1 != len(listed) {
+		t.Errorf("%d names are found, and %d listed with the one that always is", n, len(listed))
+	}
 	if err != nil || len(listed) < 500 || len(listed) > 900 || !slices.ContainsFunc(listed,
 		func(l ledger.Listed) bool { return l.Name == "shoes" && l.Value == 9 }) {
 		t.Errorf("%d names are listed (%v), want as many as have room, and shoes with the most users", len(listed), err)
@@ -114,5 +118,42 @@ func TestWhatADiscoveryCosts(t *testing.T) {
 	}
 	if want := []string{"hourly: ε 24, δ 0.00001", "twice: ε 48, δ 0.00002"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestOnePeriodHasOneDefinition: windows of the former definition may end after the first ones of the next. A period
+// that ends between is drawn by the next one alone.
+func TestOnePeriodHasOneDefinition(t *testing.T) {
+	text := findingHourly()
+	old := programOf(t, strings.Replace(text, "size: 15m, every", "size: 1h, every", 1))
+	next := programOf(t, text)
+	old.schedule.End = quarter(8).End // two hours and a quarter
+	next.epoch, next.schedule.Start = 2, quarter(6).Start
+	d := newDecider(t, old, zap.NewNop())
+	d.takes(old, next)
+	d.Editions = []control.Edition{{Stream: old.stream, Number: 1, Schedule: old.schedule},
+		{Stream: next.stream, Number: 2, Schedule: next.schedule}}
+	var ends []string
+	for range 9 {
+		turn, ok := d.decisions.next("s")
+		if !ok {
+			t.Fatal("nothing is decided next")
+		}
+		p := d.programs[turn.program]
+		e := p.entry("app", turn.window)
+		if turn.row >= 0 {
+			e = p.blank("app", turn.window)
+			of := &p.stream.Found.Rows[turn.row]
+			e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Price(), []record.Series{of.Series()}
+			e.Discovery = &ledger.Discovery{MaxGroups: 1, Threshold: 1, Rules: p.rules}
+			ends = append(ends, fmt.Sprintf("%d: %s", e.Epoch, e.WindowEnd.Sub(newYear)))
+		}
+		e.Reason = record.BudgetExhausted
+		if err := d.charges.learn(e, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"1: 1h0m0s", "2: 2h0m0s"}; !slices.Equal(ends, want) {
+		t.Errorf("%q, want %q", ends, want)
 	}
 }
