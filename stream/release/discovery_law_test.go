@@ -56,7 +56,8 @@ func TestFoundNamesComeLast(t *testing.T) {
 	}
 }
 
-// TestALostPartOfAPeriodIsTold: the discovery is drawn from the rest, and says so.
+// TestALostPartOfAPeriodIsTold: if nothing was noted of a part that is lost, the discovery is drawn from the rest, and says
+// so.
 func TestALostPartOfAPeriodIsTold(t *testing.T) {
 	d := newDecider(t, programOf(t, findingHourly()), zap.NewNop())
 	d.messages = d.remembering()
@@ -73,6 +74,7 @@ func TestALostPartOfAPeriodIsTold(t *testing.T) {
 	}
 	for n := range 4 {
 		d.giveNames(d.programs[0], quarter(n), sentBy(uint64(10*n), 5, "shoes"))
+		clear(d.notes.of) // as after a restart
 		for _, e := range d.turns() {
 			switch {
 			case e.Discovery == nil && e.Incomplete:
