@@ -198,6 +198,9 @@ func (w *world) published() []outputs.Record {
 	var all []outputs.Record
 	reader := w.reader()
 	err := reader.All(kafkatest.Context(w.t), w.outputs(), func(m outputs.Message) error {
+		if m.Ended != "" { // it ends a series
+			return nil
+		}
 		r, ok, err := outputs.Decode(m.Value)
 		if err != nil || !ok {
 			return fmt.Errorf("a foreign record in the output: %w", err)
@@ -296,6 +299,11 @@ func (w *world) audit() []ledger.Entry {
 			Offset: text.Offset}, w.app, partition, text.Text)
 	}
 	err = reader.All(ctx, w.outputs(), func(m outputs.Message) error {
+		at := audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}
+		if m.Ended != "" {
+			a.Ended(at, m.Key, m.Ended)
+			return nil
+		}
 		value := m.Value
 		if m.Avro {
 			var err error
@@ -303,7 +311,7 @@ func (w *world) audit() []ledger.Entry {
 				return err
 			}
 		}
-		a.Output(audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, value)
+		a.Output(at, m.Key, value)
 		return nil
 	})
 	if err != nil {

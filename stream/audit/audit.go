@@ -103,6 +103,12 @@ func (a *Audit) Output(at Position, key, value []byte) {
 	a.outputs.add(at, key, value)
 }
 
+// Ended takes a committed record of an output topic that ends a series: it has an id and no value.
+func (a *Audit) Ended(at Position, key []byte, id string) {
+	a.found.Outputs++
+	a.outputs.addEnded(at, key, id)
+}
+
 // Findings ends the audit.
 func (a *Audit) Findings() Findings {
 	a.decisions.finish()

@@ -47,11 +47,21 @@ func (l *lists) compare(at Position, e ledger.Entry) {
 		case (end == nil) != (e.List.Of == nil) || end != nil && !end.Equal(e.List.Of.Time):
 			l.found.fault(ListDiffers, at, "%s: its list of stream %q is that of %s; the entries before give that of %s",
 				e.Name(), stream, e.List.Of, end)
+		case len(e.List.Left) > 0 && !slices.Equal(e.List.Left, of.Gone(e)):
+			l.found.fault(ListDiffers, at, "%s: series of %d groups end; those that the window before it has, and it has not, are "+
+				"%d others", e.Name(), len(e.List.Left), len(of.Gone(e)))
 		}
 	}
-	if e.Discovery == nil {
-		return
+	if e.Discovery != nil {
+		l.discovery(at, of, e)
 	}
+	if err := of.Add(e); err != nil {
+		l.found.fault(EntryUnreadable, at, "%v", err)
+	}
+}
+
+// discovery compares what a discovery says with the entries before it.
+func (l *lists) discovery(at Position, of *ledger.Lists, e ledger.Entry) {
 	again, d := e, *e.Discovery
 	again.Discovery = &d
 	if err := of.Settle(&again); err != nil {
@@ -80,9 +90,6 @@ func (l *lists) compare(at Position, e ledger.Entry) {
 	case m.Threshold() > d.Threshold:
 		l.found.fault(ListDiffers, at, "%s: its threshold is %d; its ε and δ take at least %d", e.Name(), d.Threshold,
 			m.Threshold())
-	}
-	if err := of.Add(e); err != nil {
-		l.found.fault(EntryUnreadable, at, "%v", err)
 	}
 }
 

@@ -58,7 +58,7 @@ func (o *outputs) expect(e ledger.Entry, records []record.Record) {
 			continue // charged twice, which the books find; the first entry counts
 		}
 		value := r.Value
-		if e.OutputFormat == record.FormatAvro {
+		if e.OutputFormat == record.FormatAvro && value != nil {
 			value, _ = record.AvroContent(value) // of JSON that was just written: never fails
 		}
 		p := &promise{content: contentOf(r.Key, value), window: w}
@@ -89,17 +89,36 @@ func (o *outputs) add(at Position, key, value []byte) {
 	if says.Statistic == record.StatisticGroups {
 		of += "/" + says.Release
 	}
-	if last, ok := o.since[of]; ok && !says.End.After(last) {
+	o.see(of, says.End, says.ID, sighting{contentOf(key, value), at})
+}
+
+// addEnded takes a record that ends a series.
+func (o *outputs) addEnded(at Position, key []byte, id string) {
+	says, ok := record.ReadLeft(id)
+	if !ok {
+		o.found.fault(OutputUnreadable, at, "a record without a value has the id %q; want that of a series that ends", id)
+		return
+	}
+	of := says.Stream
+	if says.Discovery != "" {
+		of += "/" + says.Discovery
+	}
+	o.see(of, says.End, id, sighting{contentOf(key, nil), at})
+}
+
+// see compares an output of a stream, or of a discovery, whose window or period ends at some time.
+func (o *outputs) see(of string, end time.Time, says string, s sighting) {
+	if last, ok := o.since[of]; ok && !end.After(last) {
 		o.found.Earlier++
 		return
 	}
-	id, s := identify(at.Topic, says.ID), sighting{contentOf(key, value), at}
+	id := identify(s.at.Topic, says)
 	if p := o.expected[id]; p != nil {
-		o.compare(p, s, says.ID)
+		o.compare(p, s, says)
 		return
 	}
 	if before, found := o.early[id]; found {
-		o.found.fault(OutputTwice, at, "%s was already published at %s", says.ID, before.at)
+		o.found.fault(OutputTwice, s.at, "%s was already published at %s", says, before.at)
 		return
 	}
 	o.early[id] = s

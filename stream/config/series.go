@@ -1,6 +1,9 @@
 package config
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
@@ -15,6 +18,29 @@ func (s *Stream) Series() (all []record.Series) {
 	}
 	for _, f := range s.Free {
 		all = append(all, f.Series(s.Unit))
+	}
+	return all
+}
+
+// SeriesNames are the names of everything that the stream publishes for a group, with those of roll-ups and of its
+// discoveries.
+func (s *Stream) SeriesNames() (all []string) {
+	periods := map[string][]string{} // of the roll-ups of each histogram
+	add := func(x record.Series) {
+		all = append(all, x.Name)
+		for _, period := range periods[cmp.Or(x.From, x.Name)] {
+			all = append(all, x.Name+"."+period)
+		}
+	}
+	series := s.Series()
+	for _, x := range series {
+		periods[x.Name] = x.Rollups
+	}
+	for _, x := range slices.Concat(series, s.StepSeries()) {
+		add(x)
+	}
+	for _, d := range s.Discoveries() {
+		all = append(all, d.Name)
 	}
 	return all
 }

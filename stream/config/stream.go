@@ -48,6 +48,8 @@ type Stream struct {
 	Rejects, Late, Output string
 	// OutputFormat is how figures are written: OutputJSON or OutputAvro.
 	OutputFormat string
+	// Tombstones says that a record without a value ends each series of a group that left the list.
+	Tombstones bool
 	// Budget pays for the stream; several streams may hold the same one.
 	Budget *Budget
 	// Withhold says that windows are withheld if the budget cannot pay for them. Otherwise it must pay for the whole

@@ -25,6 +25,8 @@ func (e Entry) checkDiscovery() error {
 		return fmt.Errorf("a discovery whose price is not that of max_groups, %d, of its draws", d.MaxGroups)
 	case d.Threshold < 1 || d.MaxGroups < 1 || d.Error95 < 0 || d.Listed < 0:
 		return fmt.Errorf("a discovery with threshold %d and max_groups %d; want at least 1", d.Threshold, d.MaxGroups)
+	case len(d.Tombstones) > 0 && (len(d.Left) == 0 || !soundSeries(d.Tombstones)):
+		return errLeft(d.Left, d.Tombstones)
 	case (e.Reason == "") != (d.Found != nil):
 		return fmt.Errorf("a discovery with reason %q that has found %d names", e.Reason, len(d.Found))
 	}
@@ -37,6 +39,43 @@ func (e Entry) checkDiscovery() error {
 			return errors.New("the found names are not in the order of their bytes, or one is empty")
 		case f.Value < d.Threshold:
 			return fmt.Errorf("a name with a count of %d; want at least the threshold, %d", f.Value, d.Threshold)
+		}
+	}
+	return nil
+}
+
+// soundSeries reports whether names of figures are those of the series of one group.
+func soundSeries(names []string) bool {
+	seen := map[string]bool{"": true}
+	for _, name := range names {
+		if seen[name] || strings.Contains(name, "/") {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+func errLeft(groups, series []string) error {
+	return fmt.Errorf("%d series end of %d groups that left; want some of each, each once", len(series), len(groups))
+}
+
+// checkLeft checks which series end with a window because their groups have left the list of another stream.
+func (e Entry) checkLeft() error {
+	l := e.List
+	if len(l.Left)+len(l.Tombstones) == 0 {
+		return nil
+	}
+	if l.Stream == "" || len(l.Left) == 0 || len(l.Tombstones) == 0 || !soundSeries(l.Tombstones) {
+		return errLeft(l.Left, l.Tombstones)
+	}
+	here := map[string]bool{"": true}
+	for _, g := range e.Groups {
+		here[g.Name] = true
+	}
+	for i, name := range l.Left {
+		if here[name] || i > 0 && name <= l.Left[i-1] {
+			return errors.New("the groups that left are not in the order of their bytes, or one is still here")
 		}
 	}
 	return nil
@@ -64,6 +103,9 @@ func (e Entry) checkList() error {
 	}
 	if e.List.Stream == e.Stream {
 		return fmt.Errorf("the list is said to be that of another stream, %q, and is the stream's own", e.Stream)
+	}
+	if err := e.checkLeft(); err != nil {
+		return err
 	}
 	groups := e.Groups
 	if n := len(groups); e.List.Rules.Other != "" {

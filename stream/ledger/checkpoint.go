@@ -18,11 +18,11 @@ import (
 // compares them.
 const checkpointVersion = 1
 
-// A release that knows of no lists must not use checkpoints with lists of names, and one that knows of no caps of
-// discoveries none with such caps.
+// A release that knows of no lists must not use checkpoints with lists of names. One that knows of no caps of discoveries,
+// and of no series that end, must not use any with such caps or with the groups of streams that follow a list.
 const (
-	listsVersion   = 2
-	rowCapsVersion = 3
+	listsVersion  = 2
+	newestVersion = 3
 )
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
@@ -47,6 +47,7 @@ type storedBudget struct {
 	Charges   []storedCharges `json:"charges,omitempty"`
 	Steps     []storedSteps   `json:"steps,omitempty"`
 	Lists     []storedList    `json:"lists,omitempty"`
+	Followers []storedShown   `json:"followers,omitempty"`
 }
 
 type storedCharges struct {
@@ -161,13 +162,17 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		b := storedBudget{
 			Budget: name, Limit: a.Limit(),
 			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name), Lists: f.lists.stored(name),
+			Followers: f.lists.followers(name),
 		}
 		if len(b.Lists) > 0 {
 			c.Version = max(c.Version, listsVersion)
 		}
+		if len(b.Followers) > 0 {
+			c.Version = newestVersion
+		}
 		for _, of := range a.Charges() {
 			if of.Cap.Row != "" {
-				c.Version = rowCapsVersion
+				c.Version = newestVersion
 			}
 			b.Charges = append(b.Charges, storedCharges{of.Stream, of.Cap, of.Items, runsOf(of.Ends)})
 		}
@@ -182,7 +187,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
 			if book.rows[at].cap.Row != "" { // perhaps of withheld periods only
-				c.Version = rowCapsVersion
+				c.Version = newestVersion
 			}
 			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
 		}
@@ -231,8 +236,8 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && (c.Version < checkpointVersion || c.Version > rowCapsVersion) {
-		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), checkpointVersion, rowCapsVersion)
+	if (err == nil || c.Version != 0) && (c.Version < checkpointVersion || c.Version > newestVersion) {
+		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), checkpointVersion, newestVersion)
 	}
 	if err != nil {
 		return nil, err
@@ -252,7 +257,7 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 		if err := f.Books.restoreBudget(b, &charged); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
-		if err := f.lists.restore(b.Budget, b.Lists); err != nil {
+		if err := f.lists.restore(b.Budget, b.Lists, b.Followers); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
 	}

@@ -25,6 +25,8 @@ type Discovery struct {
 	Listed int64    `json:"listed"`
 	// Unlisted are those found that are not on the list: others have more users.
 	Unlisted []string `json:"unlisted,omitempty"`
+	// Tombstones are the figures of each group that left, if their series end in the output.
+	Tombstones []string `json:"tombstones,omitempty"`
 }
 
 // Rules say which names are on the list of a stream. They are those of its definition.
@@ -50,6 +52,10 @@ type List struct {
 	// Of is the end of the last discovery before the window was decided; nil if there was none.
 	Of    *record.Second `json:"of,omitempty"`
 	Rules Rules          `json:"rules"`
+	// Left are the groups of the stream's window before this one that are no longer on the list, and Tombstones their
+	// figures, if the list is another stream's and their series end in the output.
+	Left       []string `json:"left,omitempty"`
+	Tombstones []string `json:"tombstones,omitempty"`
 }
 
 // ListOf is the stream whose list the entry's groups are; "" if the stream's definition has them.

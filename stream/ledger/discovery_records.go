@@ -47,4 +47,27 @@ func (e Entry) discoveryRecords() ([]record.Record, error) {
 	return out, nil
 }
 
+// ending returns the groups whose series end with the entry, and which of their series do.
+func (e Entry) ending() (groups, series []string) {
+	switch {
+	case e.Discovery != nil && len(e.Discovery.Tombstones) > 0:
+		return e.Discovery.Left, e.Discovery.Tombstones
+	case e.List != nil:
+		return e.List.Left, e.List.Tombstones
+	}
+	return nil, nil
+}
+
+// tombstones are the records that end series.
+func (e Entry) tombstones() (all []record.Record) {
+	groups, series := e.ending()
+	for _, group := range groups {
+		for _, name := range series {
+			all = append(all, record.Left{Stream: e.Stream, Group: group, Release: name, Discovery: e.Row, End: e.WindowEnd,
+				Due: e.DueAt}.Tombstone(e.destination()))
+		}
+	}
+	return all
+}
+
 func wholeNumber(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

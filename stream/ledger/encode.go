@@ -20,11 +20,12 @@ var ErrUnreadable = errors.New("ledger entry unreadable")
 // it would miss. A new optional field needs no new version.
 const version = 1
 
-// A reader of an earlier version would misread entries with a list of names or of a discovery, and then those of a
-// discovery with a cap of its own: it would add up what they cost with what the windows of the stream cost.
+// A reader of an earlier version would misread entries with a list of names or of a discovery. Then it would misread those
+// of a discovery with a cap of its own, because it would add up what they cost with what the windows of the stream cost;
+// and it would not publish the records that end the series of groups that left.
 const (
-	entryListsVersion   = 2
-	entryRowCapsVersion = 3
+	entryListsVersion  = 2
+	entryNewestVersion = 3
 )
 
 // format is that of the output records that an entry gives. It is written down so that another format, one day, leaves
@@ -85,9 +86,9 @@ func (e Entry) stored() (stored, error) {
 		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt), Every: budget.FormatPer(e.Every),
 		Charge: storedCharge{charge.Epsilon, charge.Delta, price},
 	}
-	switch {
-	case e.Cap.Row != "":
-		s.Version = entryRowCapsVersion
+	switch groups, _ := e.ending(); {
+	case e.Cap.Row != "" || len(groups) > 0:
+		s.Version = entryNewestVersion
 	case e.List != nil || e.Discovery != nil:
 		s.Version = entryListsVersion
 	}
@@ -114,9 +115,9 @@ func decode(value []byte) (Entry, error) {
 	var s stored
 	// The version is read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
-	if (err == nil || s.Version != 0) && (s.Version < version || s.Version > entryRowCapsVersion) {
+	if (err == nil || s.Version != 0) && (s.Version < version || s.Version > entryNewestVersion) {
 		return Entry{}, fmt.Errorf("format version %s; want %d to %d: it was written by another release of louver",
-			versionText(s.Version), version, entryRowCapsVersion)
+			versionText(s.Version), version, entryNewestVersion)
 	}
 	if err != nil {
 		return Entry{}, err

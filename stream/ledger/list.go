@@ -23,12 +23,16 @@ const mostNames = 160 << 10
 // Lists are the names that discoveries of a partition have found lately. It is a fold of its entries, in the order of
 // the ledger. It is not safe for concurrent use.
 type Lists struct {
-	of      map[listName]*found
+	of map[listName]*found
+	// shown are the groups of the last window of each stream that follows another one's list.
+	shown   map[listName][]string
 	matches map[string]*regexp.Regexp
 }
 
 // NewLists begins before the first entry of a partition.
-func NewLists() *Lists { return &Lists{map[listName]*found{}, map[string]*regexp.Regexp{}} }
+func NewLists() *Lists {
+	return &Lists{map[listName]*found{}, map[listName][]string{}, map[string]*regexp.Regexp{}}
+}
 
 // listName names a list. A stream that changes its budget begins another one.
 type listName struct{ budget, stream string }
@@ -177,9 +181,29 @@ func Largest(all []Finding, most int64) []Finding {
 	return all
 }
 
-// Add adds what the next entry found.
+// Gone returns the groups of the last window of a stream that follows another one's list which the next window of it does
+// not have, in the order of their bytes.
+func (l *Lists) Gone(next Entry) (gone []string) {
+	here := map[string]bool{}
+	for _, g := range next.Groups {
+		here[g.Name] = true
+	}
+	for _, name := range l.shown[listName{next.Budget, next.Stream}] {
+		if !here[name] {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	return gone
+}
+
+// Add adds what the next entry found, or which groups it has.
 func (l *Lists) Add(e Entry) error {
 	if e.Discovery == nil {
+		of := listName{e.Budget, e.Stream}
+		if delete(l.shown, of); e.List != nil && e.List.Stream != "" && len(e.Groups) > 0 {
+			l.shown[of] = e.GroupNames()
+		}
 		return nil
 	}
 	f, _, err := l.after(e)

@@ -23,6 +23,22 @@ type storedList struct {
 	} `json:"rows,omitempty"`
 }
 
+// storedShown are the groups of the last window of a stream that follows another one's list.
+type storedShown struct {
+	Stream string   `json:"stream"`
+	Groups []string `json:"groups"`
+}
+
+// followers returns what streams of a budget have shown last that follow other streams' lists, by stream.
+func (l *Lists) followers(budget string) (all []storedShown) {
+	for _, of := range slices.SortedFunc(maps.Keys(l.shown), listName.compare) {
+		if of.budget == budget {
+			all = append(all, storedShown{of.stream, l.shown[of]})
+		}
+	}
+	return all
+}
+
 // stored returns the lists of a budget, by stream.
 func (l *Lists) stored(budget string) (all []storedList) {
 	for _, of := range slices.SortedFunc(maps.Keys(l.of), listName.compare) {
@@ -76,7 +92,14 @@ func (f *found) stored(stream string) storedList {
 }
 
 // restore takes the lists of a budget from a checkpoint.
-func (l *Lists) restore(budget string, all []storedList) error {
+func (l *Lists) restore(budget string, all []storedList, followers []storedShown) error {
+	for _, s := range followers {
+		of := listName{budget, s.Stream}
+		if l.shown[of] != nil || len(s.Groups) == 0 {
+			return fmt.Errorf("stream %q has %d groups of another stream's list, or has them twice", s.Stream, len(s.Groups))
+		}
+		l.shown[of] = s.Groups
+	}
 	for _, s := range all {
 		of := listName{budget, s.Stream}
 		if l.of[of] != nil {

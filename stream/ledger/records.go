@@ -8,8 +8,9 @@ import (
 
 // Size is how many records the entry has.
 func (e Entry) Size() int {
+	groups, ending := e.ending()
 	if e.Discovery != nil {
-		return 1 + len(e.Discovery.Found)
+		return 1 + len(e.Discovery.Found) + len(groups)*len(ending)
 	}
 	series, some := len(e.Releases), 0
 	for _, s := range e.Steps {
@@ -24,19 +25,29 @@ func (e Entry) Size() int {
 	for _, up := range e.Rollups {
 		series += len(e.rollupSeries(up))
 	}
-	return len(e.Groups)*series + some
+	return len(e.Groups)*series + some + len(groups)*len(ending)
 }
 
 // Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and
-// the steps. The same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro]
+// the steps, and then those that end a series, which have no value. The same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro]
 // converts them with [record.EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
+	records := e.windowRecords
 	if e.Discovery != nil {
-		return e.discoveryRecords()
+		records = e.discoveryRecords
 	}
+	out, err := records()
+	if err != nil {
+		return nil, err
+	}
+	return append(out, e.tombstones()...), nil
+}
+
+// windowRecords are those of a window.
+func (e Entry) windowRecords() ([]record.Record, error) {
 	histograms, err := e.histograms()
 	if err != nil {
 		return nil, err
@@ -81,8 +92,12 @@ func (e Entry) Records() ([]record.Record, error) {
 	return out, nil
 }
 
+func (e Entry) destination() record.Destination {
+	return record.Destination{App: e.App, Topic: e.Output, Format: e.OutputFormat}
+}
+
 func (e Entry) record(f record.Figure) (record.Record, error) {
-	r, err := record.New(f, record.Destination{App: e.App, Topic: e.Output, Format: e.OutputFormat})
+	r, err := record.New(f, e.destination())
 	if err != nil {
 		return record.Record{}, fmt.Errorf("%s: %w", e.Name(), err)
 	}

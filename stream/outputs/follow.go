@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/record"
 )
 
 // Reader reads output topics, committed records only. It is safe for concurrent use.
@@ -46,6 +47,8 @@ type Message struct {
 	Key, Value []byte
 	// Avro says that the record is a figure in Avro. Value is the same in JSON.
 	Avro bool
+	// Ended is the id of a record that ends a series, and has no value; "" for all others.
+	Ended string
 }
 
 // Follow calls f for every record from the given time on, including new ones, until ctx ends or f fails. Records of one
@@ -69,13 +72,13 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 					if err != nil {
 						return err
 					}
-					record, ok, err := Decode(message.Value)
+					figure, ok, err := Decode(message.Value)
 					if err != nil || !ok {
-						return nil // a foreign record: the topic belongs to the user
+						return nil // the end of a series, or a foreign record: the topic belongs to the user
 					}
 					one.Lock()
 					defer one.Unlock()
-					return f(message, record)
+					return f(message, figure)
 				})
 			}
 			if r.Lenient {
@@ -95,7 +98,7 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 
 // message makes the message of a record. A figure in Avro becomes JSON; what cannot be read stays as it is.
 func (r *Reader) message(ctx context.Context, topic string, partition int, m *fetch.Record) (Message, error) {
-	out := Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value}
+	out := Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value, Ended: endOf(m)}
 	if len(m.Value) < headerSize || m.Value[0] != 0 || !inAvro(m) {
 		return out, nil
 	}
@@ -113,6 +116,19 @@ func (r *Reader) message(ctx context.Context, topic string, partition int, m *fe
 		out.Value, out.Avro = value, true
 	}
 	return out, nil
+}
+
+// endOf returns the id of a record that ends a series, or "".
+func endOf(m *fetch.Record) string {
+	if m.Value != nil {
+		return ""
+	}
+	for key, value := range m.Headers() {
+		if key == record.HeaderID {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // persist calls f, and for a lenient Reader again while a broker refuses.

@@ -30,6 +30,9 @@ type prefixes struct {
 func (p *prefixes) avro(ctx context.Context, records []record.Record) error {
 	for i := range records {
 		r := &records[i]
+		if r.Value == nil { // it ends a series
+			continue
+		}
 		number, err := p.number(ctx, r.Topic)
 		switch {
 		case ctx.Err() != nil:

@@ -56,6 +56,10 @@ func TestPrefixes(t *testing.T) {
 	if got := strings.Join(registry.asked, " "); got != "a-value a-value b-value" {
 		t.Errorf("the registry was asked for %s, want each subject once after it was away", got)
 	}
+	ending := []record.Record{{Topic: "a", Key: []byte("k")}}
+	if err := (&prefixes{}).avro(t.Context(), ending); err != nil || ending[0].Value != nil {
+		t.Errorf("the end of a series becomes %q (%v), want no value, and no registry is asked", ending[0].Value, err)
+	}
 	without := prefixes{}
 	if err := without.avro(t.Context(), some("a")); !errors.As(err, &blocked) ||
 		!strings.Contains(err.Error(), "LOUVER_SCHEMA_REGISTRY_URL") {

@@ -8,7 +8,8 @@ import (
 
 // Record is one record of an output topic.
 type Record struct {
-	Topic      string
+	Topic string
+	// Value is nil in a record that ends a series.
 	Key, Value []byte
 	Headers    []Header
 	// Time is the record's timestamp: the end of the window.
@@ -21,10 +22,10 @@ type Header struct {
 	Value []byte
 }
 
-const (
-	specVersion = "1.0" // of CloudEvents
-	headerID    = "ce_id"
-)
+// HeaderID is the header with the id of a record.
+const HeaderID = "ce_id"
+
+const specVersion = "1.0" // of CloudEvents
 
 // Destination says where an app writes the records of a stream, and how: format is "" for JSON, or [FormatAvro].
 type Destination struct{ App, Topic, Format string }
@@ -43,25 +44,29 @@ func New(f Figure, to Destination) (Record, error) {
 		content = ContentAvro
 	}
 	return Record{
-		Topic: to.Topic,
-		Key:   []byte(f.Key()),
-		Value: bytes.TrimSuffix(value.Bytes(), []byte("\n")),
-		Headers: []Header{
-			{"content-type", []byte(content)},
-			{"ce_specversion", []byte(specVersion)},
-			{headerID, []byte(f.ID)},
-			{"ce_source", []byte("/" + to.App + "/" + f.Stream)},
-			{"ce_type", []byte(Schema)},
-			{"ce_time", []byte(Whole(f.DueAt).String())},
-		},
-		Time: f.WindowEnd,
+		Topic:   to.Topic,
+		Key:     []byte(f.Key()),
+		Value:   bytes.TrimSuffix(value.Bytes(), []byte("\n")),
+		Headers: append([]Header{{"content-type", []byte(content)}}, events(to, f.ID, f.Stream, f.DueAt)...),
+		Time:    f.WindowEnd,
 	}, nil
+}
+
+// events are the headers of a record that CloudEvents knows.
+func events(to Destination, id, stream string, due time.Time) []Header {
+	return []Header{
+		{"ce_specversion", []byte(specVersion)},
+		{HeaderID, []byte(id)},
+		{"ce_source", []byte("/" + to.App + "/" + stream)},
+		{"ce_type", []byte(Schema)},
+		{"ce_time", []byte(Whole(due).String())},
+	}
 }
 
 // ID returns the record's ce_id, the same as [Figure.ID]; "" if it has none.
 func (r Record) ID() string {
 	for _, h := range r.Headers {
-		if h.Key == headerID {
+		if h.Key == HeaderID {
 			return string(h.Value)
 		}
 	}

@@ -57,7 +57,13 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 			e.Discovery.Found = found
 		}
 	}
-	return e, lists.Settle(&e)
+	if err := lists.Settle(&e); err != nil {
+		return e, err
+	}
+	if len(e.Discovery.Left) > 0 {
+		e.Discovery.Tombstones = p.ending
+	}
+	return e, nil
 }
 
 // find draws each name of a period, and returns those that are found, at most as many as the list may have, in the order
@@ -108,7 +114,8 @@ func (d *decisions) list(p *program, e *ledger.Entry) error {
 		return nil
 	}
 	e.List = &ledger.List{Stream: p.stream.Found.From, Rules: p.rules}
-	groups, of, err := d.charges.own.fold.Lists().Of(e.Budget, e.ListOf(), p.rules)
+	lists := d.charges.own.fold.Lists()
+	groups, of, err := lists.Of(e.Budget, e.ListOf(), p.rules)
 	if err != nil {
 		return err
 	}
@@ -118,6 +125,13 @@ func (d *decisions) list(p *program, e *ledger.Entry) error {
 	}
 	if len(groups) == 0 {
 		e.Price, e.Releases = nil, nil
+	}
+	// The series of groups that left end with the discovery, in its stream, and in others with the first window without
+	// them.
+	if e.List.Stream != "" && len(p.ending) > 0 {
+		if e.List.Left = lists.Gone(*e); len(e.List.Left) > 0 {
+			e.List.Tombstones = p.ending
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -30,8 +31,8 @@ func following(window, grace string) string {
     budget: s
     on_exhausted: withhold
 `
-	return strings.NewReplacer("streams:\n", "budgets: [{name: s, epsilon: 100000, delta: 0.09, per: 24h}]\nstreams:\n"+
-		follower, "budget: {epsilon: 10000, delta: 0.09, per: 24h}", "budget: s", "max: 3", "max: 50").Replace(finding)
+	return strings.NewReplacer("{topic: out}", "{topic: out, tombstones: true}", "streams:\n", "budgets: [{name: s, epsilon: 100000, delta: 0.09, per: 24h}]\nstreams:\n"+
+		strings.Replace(follower, "topic: out", "topic: out, tombstones: true", 1), "budget: {epsilon: 10000, delta: 0.09, per: 24h}", "budget: s", "max: 3", "max: 50").Replace(finding)
 }
 
 // deciding opens the session of some editions.
@@ -135,6 +136,7 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 			d.giveNames(p, w, records)
 			all = append(all, d.turns()...)
 		}
+		checkCompacted(t, all)
 		followed, early, lists := 0, 0, map[string]bool{}
 		for _, e := range all {
 			if e.Discovery != nil {
@@ -164,6 +166,45 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 		if sooner := d.programs[0].schedule.Grace < d.programs[1].schedule.Grace; sooner != (early > 0) {
 			t.Errorf("%+v: %d windows do not have the list of their hour", c, early)
 		}
+	}
+}
+
+// checkCompacted checks that the last records of all keys, without the series that have ended, are those of the groups of
+// the newest window of each stream.
+func checkCompacted(t *testing.T, all []ledger.Entry) {
+	t.Helper()
+	last, ended := map[string]bool{}, map[string]int{}
+	for _, e := range all {
+		records, err := e.Records()
+		if err != nil || len(records) != e.Size() {
+			t.Fatalf("%s has %d records, want %d (%v)", e.Name(), len(records), e.Size(), err)
+		}
+		for _, r := range records {
+			if last[string(r.Key)] = true; r.Value == nil {
+				delete(last, string(r.Key))
+				ended[e.Stream]++
+			}
+		}
+		if e.Discovery != nil {
+			continue
+		}
+		listed := map[string]bool{}
+		for _, g := range e.Groups {
+			if key := record.FoundKey(e.Stream, g.Name, "users"); !last[key] {
+				t.Fatalf("%s has no record of %s", e.Name(), key)
+			}
+			listed[record.FoundKey(e.Stream, g.Name, "")] = true
+		}
+		for key := range last {
+			group := key[:strings.LastIndex(key, "/")+1]
+			if strings.HasPrefix(key, e.Stream+"/") && !listed[group] && group != e.Stream+"//" {
+				t.Fatalf("with %s there is still a record of %s; the groups are %q", e.Name(), key, e.GroupNames())
+			}
+		}
+	}
+	// Of the stream that discovers, users and both discoveries.
+	if ended["f"] < 5 || ended["s"] < 15 || ended["s"]%3 != 0 {
+		t.Errorf("%v series end, want some of both streams", ended)
 	}
 }
 

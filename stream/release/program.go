@@ -28,7 +28,9 @@ type program struct {
 	releases []record.Series // what the draws release, in the order of the configuration, and what is computed from it
 	price    []budget.Item
 	rules    ledger.Rules // of the list, if groups are found
-	random   io.Reader    // the source of all noise: crypto/rand, except in tests
+	// ending are the series of a group that end when it leaves the list; nil if none do.
+	ending []string
+	random io.Reader // the source of all noise: crypto/rand, except in tests
 }
 
 func newProgram(e control.Edition) *program {
@@ -37,6 +39,9 @@ func newProgram(e control.Edition) *program {
 		random: rand.Reader}
 	if s.Found != nil {
 		p.rules = newRules(s)
+	}
+	if s.Tombstones {
+		p.ending = s.SeriesNames()
 	}
 	for _, r := range s.Releases {
 		p.draws = append(p.draws, newDraw(r, len(p.releases)))

@@ -20,7 +20,7 @@ const follower = `  - name: carts
     bounds: {lower: 0, upper: 100, step: 1}
     window: {size: 5m, grace: 2m}
     releases: [{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}]
-    output: {topic: carts.private}
+    output: {topic: carts.private, tombstones: true}
     budget: shoppers
     on_exhausted: withhold
 `
@@ -34,7 +34,8 @@ func TestGroupsOfAnotherStream(t *testing.T) {
 	f := parse(t, withFollower(found))
 	s, source := f.Streams[0], f.Streams[1]
 	of := s.Found
-	if of == nil || of.From != "checkout" || s.Groups != nil || s.MaxGroups != 2 || s.Prior != "tapered" ||
+	if of == nil || of.From != "checkout" || s.Groups != nil || s.MaxGroups != 2 || s.Prior != "tapered" || !s.Tombstones ||
+		source.Tombstones ||
 		len(s.Discoveries()) > 0 || len(source.Discoveries()) != 2 {
 		t.Fatalf("%+v", of)
 	}
@@ -129,12 +130,29 @@ func TestGroupsOfAnotherStreamWrong(t *testing.T) {
 			t.Errorf("%s: %d errors, want one or two\n%v", c.new, len(lines), err)
 		}
 	}
-	// The same error, for a stream with faults of its own.
-	_, err := File("s.yaml", []byte(strings.Replace(withFollower(found), "every: 24h, epsilon: 0.5", "every: 50m, epsilon: 0.5",
+	_, err := File("s.yaml", []byte(strings.Replace(right, "checkout.private}", "checkout.private, tombstones: true}", 1)),
+		noVariables)
+	if err == nil || err.Error() != "s.yaml:30: streams[checkout].output.tombstones: true, but the groups are listed, and none "+
+		"leaves; remove it" {
+		t.Error(err)
+	}
+	// No second error where the other stream has faults of its own.
+	_, err = File("s.yaml", []byte(strings.Replace(withFollower(found), "every: 24h, epsilon: 0.5", "every: 50m, epsilon: 0.5",
 		1)), noVariables)
 	if err == nil || slices.ContainsFunc(strings.Split(err.Error(), "\n"), func(line string) bool {
 		return strings.Contains(line, "carts")
 	}) {
 		t.Errorf("%v; want the fault of the other stream alone", err)
+	}
+}
+
+// What is published for a group, with roll-ups and discoveries: these series end when it leaves a list.
+func TestNamesOfSeries(t *testing.T) {
+	s := parse(t, withHistogram(shape, ofShape...)).Streams[0]
+	s.Found = parse(t, withFound(found)).Streams[0].Found
+	want := "shape shape.1h shape.1d p90 users slow tail tail.1h tail.1d slower slower.1h slower.1d peak peak.1h peak.1d quick " +
+		"quick.1h quick.1d mid mid.1h mid.1d daily hourly"
+	if got := strings.Join(s.SeriesNames(), " "); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -105,7 +105,9 @@ var streamForm = form.Form{
 			func(s *streamNode, v string) { s.Late = v })},
 	{Name: "output", Required: true, Example: "{topic: checkout.private}", Meaning: "where the figures are published",
 		Value: form.Into(form.MappingOf[outputKeys](outputForm, nil),
-			func(s *streamNode, v outputKeys) { s.Output, s.OutputFormat = v.topic, v.format })},
+			func(s *streamNode, v outputKeys) {
+				s.Output, s.OutputFormat, s.Tombstones = v.topic, v.format, v.tombstones
+			})},
 	{Name: "budget", Required: true, Example: "shoppers",
 		Meaning: "what pays for the windows: the name of one of the `budgets`, or a budget of the stream's own",
 		Value:   form.Into(budgetOrName(), func(s *streamNode, v payer) { s.payer = v })},
@@ -197,6 +199,9 @@ func (s *streamNode) checkGroups() {
 				form.Plural(s.Found.Most(), "group"), s.Found.Most())
 		}
 		return
+	}
+	if s.Tombstones {
+		s.Values["output"].Under("tombstones").Refuse("true, but the groups are listed, and none leaves; remove it")
 	}
 	switch {
 	case listed && s.Input.Group == "":

@@ -28,7 +28,10 @@ func topic(meaning, example string) form.Kind[string] {
 		Value: form.Into(topicName(), func(s *string, v string) { *s = v })}}, nil)
 }
 
-type outputKeys struct{ topic, format string }
+type outputKeys struct {
+	topic, format string
+	tombstones    bool
+}
 
 var outputForm = form.Form{
 	{Name: "topic", Required: true, Example: "checkout.private", Meaning: "the topic for published records",
@@ -38,4 +41,8 @@ var outputForm = form.Form{
 			"registry at LOUVER_SCHEMA_REGISTRY_URL, under the name of the topic and `-value`. Numbers are doubles " +
 			"there. All streams of a topic have the same format, and it never changes",
 		Value: form.Into(form.OneOf(config.OutputJSON, config.OutputAvro), func(o *outputKeys, v string) { o.format = v })},
+	{Name: "tombstones", Fallback: "false", Example: "true",
+		Meaning: "whether the series of a group that left the list of found groups end with a record without a value. A " +
+			"compacted topic then drops them",
+		Value: form.Into(form.Boolean(), func(o *outputKeys, v bool) { o.tombstones = v })},
 }

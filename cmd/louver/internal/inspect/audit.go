@@ -168,6 +168,10 @@ func auditOutput(app *cli.App, r *outputs.Reader, agreed cluster.Control, a *aud
 			"cannot be compared; grant Describe, or create it again, even empty", topic))
 	}
 	return cluster.WithExitCode(r.All(app.Context, []string{topic}, func(m outputs.Message) error {
+		if m.Ended != "" {
+			a.Ended(position(m), m.Key, m.Ended)
+			return nil
+		}
 		value := m.Value
 		if m.Avro {
 			if kept, err := record.AvroContent(value); err == nil { // else the audit says that it is no figure

@@ -157,6 +157,9 @@ func showEntry(gauges *outputs.Gauges, e ledger.Entry) error {
 		return err
 	}
 	for _, out := range records {
+		if out.Value == nil { // it ends a series
+			continue
+		}
 		r, _, err := outputs.Decode(out.Value)
 		if err != nil {
 			return err
