@@ -30,6 +30,17 @@ type Rollup struct {
 // the entry's releases. A figure without a value is withheld, because the histogram shows nobody.
 type RollupGroup struct {
 	Values []Value `json:"values"`
+	// Windows are there if groups are found: those of the period since the group joined the list. If none of them was
+	// released there are no values.
+	Windows *record.Windows `json:"windows,omitempty"`
+}
+
+// windows are those that are added up of the g-th group.
+func (up Rollup) windows(g int) record.Windows {
+	if len(up.Groups) > 0 && up.Groups[g].Windows != nil {
+		return *up.Groups[g].Windows
+	}
+	return up.Windows
 }
 
 // rollupSeries returns the series of a roll-up: the histogram's and those of the figures from it.
@@ -63,6 +74,13 @@ func (e Entry) checkRollups() error {
 			return err
 		}
 		for _, g := range up.Groups {
+			if (g.Windows != nil) != (e.List != nil) || g.Windows != nil && !up.holds(*g.Windows) {
+				return fmt.Errorf("roll-up %s of %q has %+v in some group, and %+v in all", up.Period, up.Release, g.Windows,
+					up.Windows)
+			}
+			if g.Windows != nil && g.Windows.Released == 0 && len(g.Values) == 0 && len(up.Groups) == len(e.Groups) {
+				continue
+			}
 			if len(up.Groups) != len(e.Groups) || len(g.Values) != len(series) || g.Values[0].Value == nil {
 				return fmt.Errorf("roll-up %s of %q has no values of some group", up.Period, up.Release)
 			}
@@ -72,6 +90,12 @@ func (e Entry) checkRollups() error {
 		}
 	}
 	return nil
+}
+
+// holds reports whether windows of a group can be among those of the roll-up.
+func (up Rollup) holds(w record.Windows) bool {
+	return w.Of == up.Windows.Of && w.Released >= 0 && w.Released <= up.Windows.Released && w.Incomplete >= 0 &&
+		w.Incomplete <= min(w.Released, up.Windows.Incomplete)
 }
 
 // SameRollups reports whether two lists of roll-ups say the same.

@@ -13,6 +13,7 @@ func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) 
 	if err != nil {
 		return nil, err
 	}
+	windows := up.windows(g)
 	for i, r := range e.rollupSeries(up) {
 		f := e.blank(Group{Name: e.Groups[g].Name}, r)
 		f.Release += "." + up.Period
@@ -20,10 +21,10 @@ func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) 
 			f.From += "." + up.Period
 		}
 		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, up.Since, f.Release)
-		f.WindowStart, f.Incomplete = up.Since.Time, up.Windows.Incomplete > 0
-		f.Windows, f.Counts = &up.Windows, record.UserWindows
+		f.WindowStart, f.Incomplete = up.Since.Time, windows.Incomplete > 0
+		f.Windows, f.Counts = &windows, record.UserWindows
 		switch {
-		case len(up.Groups) == 0:
+		case windows.Released == 0:
 			f.Status, f.Reason = record.Withheld, new(record.BudgetExhausted)
 		case up.Groups[g].Values[i].Value == nil:
 			f.Status, f.Reason = record.Withheld, new(record.TooFewUsers)
@@ -31,7 +32,7 @@ func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) 
 			v := up.Groups[g].Values[i]
 			fill(&f, v)
 			if n := v.Numbers; n != nil {
-				counts := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, up.Windows.Released).Counts()
+				counts := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, windows.Released).Counts()
 				f.Buckets = record.NewDistribution(r.Buckets.Ends, n.Raw, n.Coarse, counts)
 			}
 		}

@@ -24,13 +24,24 @@ type sums struct {
 	Of      string         `json:"of"`
 	Windows record.Windows `json:"windows"`
 	Groups  []Numbers      `json:"groups,omitempty"`
+	// Listed are there in the place of Groups if these are found: those of the last window, in order.
+	Listed []listed `json:"listed,omitempty"`
+}
+
+// listed are the sums of a found group, over the windows of the period since it joined the list. A group that leaves and
+// comes back begins anew: so there are never more of them than the list is long.
+type listed struct {
+	Name       string   `json:"name"`
+	Released   int64    `json:"released"`
+	Incomplete int64    `json:"incomplete,omitempty"`
+	Numbers    *Numbers `json:"numbers,omitempty"`
 }
 
 // Rollups are the sums of histograms over periods that are not over yet. It is a fold of the entries of a partition, in
 // the order of the ledger. It is not safe for concurrent use.
 //
-// A definition with other buckets, bounds, groups or another ε ends all periods that have begun: their sums are never
-// published. The next ones begin with its first window. Another zone ends none: the period's first entry decides when it
+// A definition with other buckets, bounds, listed groups or another ε ends all periods that have begun: their sums are
+// never published. The next ones begin with its first window. Groups that are found come and go within a period. Another zone ends none: the period's first entry decides when it
 // ends. So does one whose budget has its entries in another partition.
 type Rollups struct {
 	streams map[string]*summed
@@ -125,9 +136,7 @@ func (r *Rollups) after(e Entry) (open []sums, err error) {
 			case at >= 0 && e.WindowStart.Before(before[at].until(e)):
 				s = before[at] // whatever the entry says now of its period: the first one decided
 			}
-			if e.Reason == "" {
-				s = s.with(e, i)
-			}
+			s = s.with(e, i)
 			open = append(open, s)
 		}
 	}
@@ -150,11 +159,14 @@ func (e Entry) begin(of record.Series, name string) (sums, error) {
 		Windows: record.Windows{Of: int64(length / e.Every)}}, err
 }
 
-// alike is a digest of what windows must have in common for their numbers to be added up.
+// alike is a digest of what windows must have in common for their numbers to be added up. Found groups have in common
+// where their names come from.
 func (e Entry) alike(of record.Series) (string, error) {
-	var groups []string
-	for _, g := range e.Groups {
-		groups = append(groups, g.Name)
+	var groups any
+	if e.List != nil {
+		groups = e.List.Rules.Source
+	} else {
+		groups = e.GroupNames()
 	}
 	text, err := json.Marshal([]any{of.Mechanism, of.Epsilon, of.Buckets, groups, e.Every})
 	d := sha256.Sum256(text)
@@ -173,32 +185,76 @@ func (s sums) until(e Entry) time.Time { return s.Since.Add(time.Duration(s.Wind
 
 // fits reports whether the numbers of the i-th release of an entry can be added.
 func (s sums) fits(e Entry, i int) bool {
-	if len(s.Groups) == 0 || e.Reason != "" {
+	if n := len(s.Groups); n > 0 && n != len(e.Groups) {
+		return false
+	}
+	if e.Reason != "" {
 		return true
 	}
-	return len(s.Groups) == len(e.Groups) && !slices.ContainsFunc(e.Groups, func(g Group) bool {
-		n := g.Values[i].Numbers
-		return len(n.Raw) != len(s.Groups[0].Raw) || len(n.Coarse) != len(s.Groups[0].Coarse)
+	before := s.before(e)
+	return !slices.ContainsFunc(e.Groups, func(g Group) bool {
+		n, old := g.Values[i].Numbers, before(g.Name).Numbers
+		return old != nil && (len(n.Raw) != len(old.Raw) || len(n.Coarse) != len(old.Coarse))
 	})
 }
 
-// with adds the numbers of the i-th release of an entry.
-func (s sums) with(e Entry, i int) sums {
-	s.Windows.Released++
-	if e.Incomplete {
-		s.Windows.Incomplete++
+// before returns the sums of the groups of an entry without it, by name. Those of a group that is not known are empty.
+func (s sums) before(e Entry) func(name string) listed {
+	at := map[string]listed{}
+	for _, of := range s.Listed {
+		at[of.Name] = of
 	}
-	groups := make([]Numbers, len(e.Groups))
+	for g := range s.Groups { // the digest says that these are the same groups
+		name := e.Groups[g].Name
+		at[name] = listed{name, s.Windows.Released, s.Windows.Incomplete, &s.Groups[g]}
+	}
+	return func(name string) listed {
+		of := at[name]
+		of.Name = name
+		return of
+	}
+}
+
+// with adds a window: what its groups are, and the numbers of the i-th release of an entry, unless it is withheld.
+func (s sums) with(e Entry, i int) sums {
+	if e.Reason != "" && e.List == nil {
+		return s
+	}
+	before, all := s.before(e), make([]listed, len(e.Groups))
 	for g, group := range e.Groups {
-		n := group.Values[i].Numbers
-		groups[g] = Numbers{slices.Clone(n.Raw), slices.Clone(n.Coarse)}
-		if len(s.Groups) > 0 {
-			add(groups[g].Raw, s.Groups[g].Raw)
-			add(groups[g].Coarse, s.Groups[g].Coarse)
+		if all[g] = before(group.Name); e.Reason == "" {
+			all[g] = all[g].with(*group.Values[i].Numbers, e.Incomplete)
 		}
 	}
-	s.Groups = groups
+	if e.Reason == "" {
+		s.Windows.Released++
+		if e.Incomplete {
+			s.Windows.Incomplete++
+		}
+	}
+	if e.List != nil {
+		s.Listed = all
+		return s
+	}
+	s.Groups = make([]Numbers, len(all))
+	for g, of := range all {
+		s.Groups[g] = *of.Numbers
+	}
 	return s
+}
+
+// with adds the numbers of a window.
+func (l listed) with(n Numbers, incomplete bool) listed {
+	sum := &Numbers{slices.Clone(n.Raw), slices.Clone(n.Coarse)}
+	if l.Numbers != nil {
+		add(sum.Raw, l.Numbers.Raw)
+		add(sum.Coarse, l.Numbers.Coarse)
+	}
+	l.Numbers, l.Released = sum, l.Released+1
+	if incomplete {
+		l.Incomplete++
+	}
+	return l
 }
 
 func add(to, more []int64) {
@@ -217,16 +273,23 @@ func (e Entry) rolledUp(i int, s sums) ([]RollupGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]RollupGroup, len(s.Groups))
-	for g, n := range s.Groups {
-		if err := h.fits(&n); err != nil {
+	all, before := make([]RollupGroup, len(e.Groups)), s.before(e)
+	for g, group := range e.Groups {
+		n := before(group.Name)
+		if e.List != nil {
+			all[g].Windows = &record.Windows{Of: s.Windows.Of, Released: n.Released, Incomplete: n.Incomplete}
+		}
+		if n.Numbers == nil {
+			continue // all its windows were withheld
+		}
+		if err := h.fits(n.Numbers); err != nil {
 			return nil, err
 		}
-		of := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, s.Windows.Released)
+		of := h.Buckets.Estimate(n.Numbers.Raw, n.Numbers.Coarse, h.Noise, n.Released)
 		values := make([]Value, len(e.Releases))
 		h.compute(of, values)
 		users, _ := everybody.Of(of)
-		all[g].Values = []Value{{Value: &users.Value, Error95: users.Error95, Quality: string(users.Quality), Numbers: &n}}
+		all[g].Values = []Value{{Value: &users.Value, Error95: users.Error95, Quality: string(users.Quality), Numbers: n.Numbers}}
 		for _, f := range h.free {
 			all[g].Values = append(all[g].Values, values[f.at])
 		}

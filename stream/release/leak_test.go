@@ -106,7 +106,7 @@ var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Step
 	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Smoothed."}
 
 // ofFound begins the fields that only streams have whose groups are found: see TestNothingGetsPastDiscoveries.
-var ofFound = []string{"entry.List.", "entry.Steps.Alarm.Always", "entry.Discovery.", "record.List", "record.Other", "record.Threshold", "record.Joined",
+var ofFound = []string{"entry.List.", "entry.Steps.Alarm.Always", "entry.Rollups.Groups.Windows", "entry.Discovery.", "record.List", "record.Other", "record.Threshold", "record.Joined",
 	"record.Left", "record.Found"}
 
 const everything = `

@@ -248,8 +248,6 @@ func (s *streamNode) refuseBeside() {
 			refuse(r.Values["since"], string(r.since))
 		case r.publish == onChange:
 			refuse(r.Values["publish"], string(r.publish))
-		case len(r.Rollups) > 0:
-			refuse(r.Values["rollup"], "given")
 		}
 	}
 	if !s.priorGiven {

@@ -134,6 +134,34 @@ func TestFoundGroupsWrong(t *testing.T) {
 	}
 }
 
+// Roll-ups add up what a group has, so they go with found groups as far as an entry has room. Objectives do not.
+func TestHistogramsOfFoundGroups(t *testing.T) {
+	with := func(more string, releases ...string) (*config.File, error) {
+		text := strings.Replace(withFound(strings.Replace(found, "max: 900", "max: "+more, 1)), p50,
+			"{name: shape, statistic: histogram, buckets: [100, 500, 2000], epsilon: 0.05, rollup: [1h, 24h]}"+
+				strings.Join(append([]string{""}, releases...), "\n      - "), 1)
+		return File("s.yaml", []byte(text), noVariables)
+	}
+	f, err := with("300")
+	if err != nil || len(f.Streams[0].Releases[0].Rollups) != 2 {
+		t.Fatalf("%v, want two roll-ups", err)
+	}
+	_, err = with("900")
+	if err == nil {
+		t.Fatal("900 groups with roll-ups fit into an entry")
+	}
+	_, most, _ := strings.Cut(err.Error(), "kB: fewer buckets, or groups.max of at most ")
+	most, _, _ = strings.Cut(most, "\n")
+	if _, err := with(most); err != nil {
+		t.Errorf("max: %s, as it was asked for: %v", most, err)
+	}
+	_, err = with("300", "{name: good, statistic: share, above: 500, from: shape, objective: 0.99}")
+	if err == nil || !strings.Contains(err.Error(), "releases[good].objective: the groups of this stream are found, and their "+
+		"sums would begin with each list; want groups that are listed") {
+		t.Errorf("%v, want that there are no objectives", err)
+	}
+}
+
 func TestBesidesOfFoundGroups(t *testing.T) {
 	if got := config.Besides(parse(t, withFound(found)).Streams[0]); got != "discoveries" {
 		t.Errorf("%q", got)

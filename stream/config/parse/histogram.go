@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -183,10 +184,16 @@ func checkSize(s *config.Stream, at form.Node) {
 	for i := range s.Releases {
 		figures += len(s.Releases[i].Rollups) * (1 + len(s.Free))
 	}
-	groups := s.MostGroups()
-	if size := groups * (numbers*numberBytes + figures*figureBytes); size > mostEntry {
+	groups, each := s.MostGroups(), numbers*numberBytes+figures*figureBytes
+	if size := groups * each; size > mostEntry {
+		remedy := "fewer buckets or groups"
+		if s.Found != nil {
+			if most := mostEntry/each - groups + int(s.Found.Max); most > 0 {
+				remedy = fmt.Sprintf("fewer buckets, or groups.max of at most %d", most)
+			}
+		}
 		at.Refuse("%d buckets of %q in %s make an entry of about %d kB in the ledger for each window; "+
-			"want at most %d kB: fewer buckets or groups", mechanisms.Buckets(largest.Mechanism).Len(), largest.Name,
-			form.Plural(groups, "group"), size>>10, mostEntry>>10)
+			"want at most %d kB: %s", mechanisms.Buckets(largest.Mechanism).Len(), largest.Name,
+			form.Plural(groups, "group"), size>>10, mostEntry>>10, remedy)
 	}
 }
