@@ -22,7 +22,7 @@ type statement struct {
 // loss is the most that one person can lose through some windows.
 type loss struct {
 	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a
-	// period of a `total`, those that one `event` falls into, those of the stream's budget that end in a `day`, those that
+	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` falls into, those of the stream's budget that end in a `day`, those that
 	// the `budget` pays in its period, those that overlap a `stretch` of time as long as that period, or those in a day of
 	// all budgets that pay for one `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows
 	// in which the person counts instead.
@@ -83,6 +83,7 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 	all := statement{Stream: s.Name, Losses: []loss{}}
 	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
 	all.Losses = append(all.Losses, ofWatches(s)...)
+	all.Losses = append(all.Losses, ofDiscoveries(s)...)
 	const anyOf = "that person is in any of them"
 	day := pays.InAnyDay()
 	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
@@ -182,6 +183,30 @@ func ofWatches(s *config.Stream) (all []loss) {
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a "+
 				"period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))
+	}
+	return all
+}
+
+// ofDiscoveries says what each discovery of groups costs. Under max_windows, who does not count in a period may count in a
+// later one.
+func ofDiscoveries(s *config.Stream) (all []loss) {
+	for _, d := range s.Discoveries() {
+		names, period, changed := "one name", config.Duration(d.Every), int64(1)
+		if d.MaxGroups > 1 {
+			names = fmt.Sprintf("up to %d names", d.MaxGroups)
+		}
+		sentence := fmt.Sprintf("Discovery %s counts one person for %s in each period of %s, and publishes the names that many "+
+			"share. This costs that person at most %%s.", d.Name, names, period)
+		if d.MaxWindows != nil {
+			changed = d.MaxWindows.By.ChangedBy(1)
+		}
+		if changed > 1 {
+			sentence = fmt.Sprintf("Discovery %s counts one person for %s in some of its periods of %s, and publishes the names that "+
+				"many share. What that person sends in one period changes up to %d of them. Together they cost that person at most "+
+				"%%s.", d.Name, names, period, changed)
+		}
+		lost := cost.Of(s.Budget.Limit, budget.Times(d.Price(), changed))
+		all = append(all, newLoss("discovery", 0, period, lost, sentence, "that person is in the data of a period"))
 	}
 	return all
 }

@@ -50,8 +50,13 @@ func (a statements) answerPage(w http.ResponseWriter, r *http.Request, all []sta
 // facts says in words what is counted of a person.
 func facts(s *config.Stream) string {
 	one := "One value of each person counts in a window"
-	if len(s.Groups) > 1 {
+	switch {
+	case len(s.Groups) > 1:
 		one += fmt.Sprintf(", in at most %d of %d groups", s.MaxGroups, len(s.Groups))
+	case s.Found != nil && s.MaxGroups == 1:
+		one += ", in one of the groups that many people share"
+	case s.Found != nil:
+		one += fmt.Sprintf(", in at most %d of the groups that many people share", s.MaxGroups)
 	}
 	text := fmt.Sprintf("A window lasts %s. %s. Values count from %s to %s %s.", config.Duration(s.Window.Size), one,
 		s.Grid.Lower(), s.Grid.Upper(), s.Unit)

@@ -92,6 +92,43 @@ streams:
 	}
 }
 
+// What a discovery of groups costs is said with its δ and its period. Who follows the list of another stream pays nothing.
+func TestStatementOfDiscoveries(t *testing.T) {
+	streams := parsed(t, `version: 1
+budgets: [{name: web, epsilon: 30, delta: 0.0001, per: 24h}]
+streams:
+  - name: pages
+    input: {topic: in, user: user, value: ms, group: path}
+    groups:
+      discover:
+        - {name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}
+        - {name: hourly, every: 1h, epsilon: 0.25, delta: 0.0000000001, max_groups: 2, max_windows: {count: 4, per: 24h}}
+    max_groups: 2
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.01}]
+    output: {topic: out}
+    budget: web
+`)
+	var got struct{ Streams []statement }
+	h := served(newWorld(t, 1<<20), streams, epoch)
+	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement")), &got); err != nil || len(got.Streams) != 1 {
+		t.Fatal(err, got)
+	}
+	var said []string
+	for _, l := range got.Streams[0].Losses {
+		if l.Scope == "discovery" {
+			said = append(said, fmt.Sprintf("%s ε %v δ %v: %s", *l.Per, l.Epsilon, l.Delta, l.Sentence))
+		}
+	}
+	want(t, "discoveries", strings.Join(said, "\n"), strings.TrimSpace(`
+24h ε 0.5 δ 1e-08: Discovery daily counts one person for one name in each period of 24h, and publishes the names that many share. This costs that person at most ε 0.5, δ 0.00000001. Of 100 guesses whether that person is in the data of a period, at most 63 are right.
+1h ε 1 δ 4e-10: Discovery hourly counts one person for up to 2 names in some of its periods of 1h, and publishes the names that many share. What that person sends in one period changes up to 2 of them. Together they cost that person at most ε 1, δ 0.0000000004. Of 100 guesses whether that person is in the data of a period, at most 74 are right.`))
+	if text := facts(streams[0]); !strings.Contains(text, ", in at most 2 of the groups that many people share. ") {
+		t.Error(text)
+	}
+}
+
 // A δ makes many windows cheaper, and the plain sum stands beside it. What the books hold of former definitions is said
 // where it is more, and so is what several budgets cost together.
 func TestStatementOfBooksAndBudgets(t *testing.T) {

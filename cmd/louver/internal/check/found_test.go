@@ -162,6 +162,25 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 	}
 }
 
+// Overlapping windows do not have other users each: a period has at most as many as the windows that fill it.
+func TestWarningsOfDiscoveriesUnderOverlappingWindows(t *testing.T) {
+	for size, want := range map[time.Duration]string{
+		15 * time.Minute: "",
+		2 * time.Hour:    "there are at most 2000 in 1h",
+	} {
+		file := discovering(t, 1000, row(t, "hourly", time.Hour, "0.003", "0.0000000001", 1, 1)) // wants some 5,400 users
+		file.Streams[0].Window.Size = size
+		found, _ := described(t, file)
+		var b strings.Builder
+		for _, m := range warnings(file, found, time.Now()) {
+			b.WriteString(m.Error() + "\n")
+		}
+		if got := strings.Contains(b.String(), "to be found with 50 %"); got != (want != "") || !strings.Contains(b.String(), want) {
+			t.Errorf("windows of %s: want a warning %q in\n%s", size, want, b.String())
+		}
+	}
+}
+
 // A stream that follows a list says whose it is, and is warned if that stream ends before it does.
 func TestCheckOfFollowers(t *testing.T) {
 	file := discovering(t, 5000, row(t, "daily", 24*time.Hour, "0.5", "0.00000001", 1, 10))

@@ -21,8 +21,8 @@ func (w *warner) found(s *config.Stream, x *streamReport) {
 			warn("delta", "δ %s lets a name that one user sent be found with that probability; want at most %s", p.Delta,
 				largeDelta)
 		}
-		// users of a name in a period, if each window had others
-		if most := s.ExpectedUsers * max(1, int64(d.Every/s.Window.Every)); most > 0 && most < described.Users50 {
+		// Users of a name in a period, if each of the windows that fill it one after another had others.
+		if most := s.ExpectedUsers * int64((d.Every+s.Window.Size-1)/s.Window.Size); most > 0 && most < described.Users50 {
 			warn("epsilon", "a group needs %s to be found with 50 %%, and there are at most %d in %s, by expected_users; want a "+
 				"larger epsilon, delta or every", users(described.Users50), most, described.period)
 		}
