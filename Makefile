@@ -21,12 +21,15 @@ demo: build ## the whole service on an embedded broker, with simulated events
 build: ## bin/louver
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/louver ./cmd/louver
 
+# Tests are short: they need not collect garbage as often as a service does. What vet has seen, go test does not look
+# at again.
+test: export GOGC = 400
 test: ## every test; many of them mostly wait, so more run at a time than there are cores
 	$(GO) vet ./...
-	$(GO) test -timeout $(TEST_TIMEOUT) -p 4 -parallel 8 ./...
+	$(GO) test -vet=off -timeout $(TEST_TIMEOUT) -p 4 -parallel 8 ./...
 	cd deploy/helm && $(GO) test ./... # a module of its own: the program does not depend on Helm
-	cd mechanisms/experiments && $(GO) vet ./... && $(GO) test -timeout $(TEST_TIMEOUT) ./... # another: nor on what draws charts
-	cd stream/bench && $(GO) vet ./... && $(GO) test ./... # another: nor on other clients of Kafka
+	cd mechanisms/experiments && $(GO) vet ./... && $(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./... # another: nor on what draws charts
+	cd stream/bench && $(GO) vet ./... && $(GO) test -vet=off ./... # another: nor on other clients of Kafka
 
 # Faults that `make chaos` does to a running service, drawn by the seed. `make test` does a dozen.
 CHAOS_FAULTS ?= 500
