@@ -66,6 +66,19 @@ func (v *visits) discover(hour int, found map[string]int64) {
 // window publishes a window that ends some quarters after the first moment, for the groups of the list.
 func (v *visits) window(quarter int) { v.windowOf(v.streams[0], quarter) }
 
+// follower adds a stream with other figures that has the list of the first.
+func (v *visits) follower() *config.Stream {
+	carts := *v.streams[0]
+	found := *carts.Found
+	found.From, found.Rows = "pages", nil
+	carts.Name, carts.Found, carts.Releases = "carts", &found, slices.Clone(carts.Releases)
+	for i := range carts.Releases {
+		carts.Releases[i].Name = "carts-" + carts.Releases[i].Name
+	}
+	v.streams = append(v.streams, &carts)
+	return &carts
+}
+
 // windowOf does the same for another stream that has the list.
 func (v *visits) windowOf(s *config.Stream, quarter int) {
 	v.Helper()
@@ -76,12 +89,13 @@ func (v *visits) windowOf(s *config.Stream, quarter int) {
 	}
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: "out", WindowStart: end.
 		Add(-15 * time.Minute), WindowEnd: end, DueAt: end.Add(5 * time.Second), ReleasedAt: end.Add(5 * time.Second),
-		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series(),
+		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: v.streams[0].Series(),
 		List: &ledger.List{Stream: s.Found.From, Of: of, Rules: v.rules}}
 	for i, name := range groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: name})
 		(&act{world: v.world, noise: v.noise}).fill(&e, i, quarter, 60)
 	}
+	e.Releases = s.Series()
 	v.say(e)
 }
 
@@ -233,11 +247,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 // windows have that list. Without a streams file the names are those of its windows.
 func TestGroupsOfAFollower(t *testing.T) {
 	v := newVisits(t, 100, epoch)
-	carts := *v.streams[0]
-	found := *carts.Found
-	found.From, found.Rows = "pages", nil
-	carts.Name, carts.Found = "carts", &found
-	v.streams = append(v.streams, &carts)
+	carts := v.follower()
 	told := func(hour int) string {
 		l := v.listOf(t, "carts", hour)
 		text := fmt.Sprintf("from %s, %d listed:", l.From, l.Listed)
@@ -257,13 +267,13 @@ func TestGroupsOfAFollower(t *testing.T) {
 		t.Errorf("at first %s, want %s", got, want)
 	}
 	v.discover(1, map[string]int64{"/shoes": 214, "a/b": 60})
-	v.windowOf(&carts, 4)
+	v.windowOf(carts, 4)
 	v.discover(2, map[string]int64{"/hats": 80})
 	// Its window is not due yet.
 	if got, want := told(2), "from pages, 3 listed: /shoes:214:listed a/b:60:listed /:-:listed /hats:80:"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	v.windowOf(&carts, 8)
+	v.windowOf(carts, 8)
 	want := "4 listed: /shoes:214:listed /hats:80:listed a/b:60:listed /:-:listed"
 	if got := told(2); got != "from pages, "+want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -386,5 +396,25 @@ func TestGroupsInBrowser(t *testing.T) {
 	}
 	b.run(chromedp.Evaluate(`document.querySelectorAll(".windows .pick")[0].click(); document.querySelectorAll(".windows .pick")[1].click()`, nil))
 	b.until(`document.querySelector(".comparison li") !== null && !document.querySelector(".comparison").textContent.includes("memory")`)
+	b.clean()
+}
+
+// The page of a stream that follows a list says whose it is. Its figures have other names than those of that stream.
+func TestGroupsOfAFollowerInBrowser(t *testing.T) {
+	v := village(t, 6, 4)
+	carts := v.follower()
+	s := &restartable{T: t, handler: New(Config{Store: v.store, Streams: v.streams})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/#/g/carts"))
+	b.until(`document.querySelector(".about")?.textContent.includes("Stream pages finds them")`) // before it has figures
+	for quarter := 16; quarter < 20; quarter++ {
+		v.windowOf(carts, quarter)
+	}
+	b.run(chromedp.Reload())
+	b.complete()
+	b.until(`document.querySelectorAll(".found li:not(.gone)").length === 8`)
+	b.shows(".about", "7 groups with figures")
+	b.until(`[...document.querySelectorAll(".found li:not(.gone)")].every((e) => e.textContent.includes("ms"))`)
 	b.clean()
 }

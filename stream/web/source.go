@@ -36,8 +36,23 @@ func (s source) known(want selection) error {
 			groups[group], releases[release] = true, true
 		}
 	}
+	group := func(stream, name string) {
+		if len(want.streams) == 0 || slices.Contains(want.streams, stream) {
+			groups[name] = true
+		}
+	}
+	lists := map[string][]string{} // the streams that follow each list
 	for _, of := range s.streams {
-		streams[of.Name] = true // groups that are found are not declared
+		streams[of.Name] = true // also where no group has a record yet
+		if f := of.Found; f != nil {
+			lists[f.From] = append(lists[f.From], of.Name)
+			for _, name := range append([]string{f.Other}, f.Always...) {
+				group(of.Name, name)
+			}
+			for _, name := range of.SeriesNames() {
+				add(of.Name, f.Other, name)
+			}
+		}
 		for _, g := range of.Groups {
 			for _, r := range of.Releases {
 				for _, name := range r.Names() {
@@ -52,7 +67,14 @@ func (s source) known(want selection) error {
 			}
 		}
 	}
-	s.store.each(func(e *series) { add(e.stream, e.group, e.release) })
+	s.store.each(func(e *series) {
+		add(e.stream, e.group, e.release)
+		if e.discovery {
+			for _, follower := range lists[e.stream] {
+				group(follower, e.group)
+			}
+		}
+	})
 	for _, x := range []struct {
 		kind  string
 		want  []string

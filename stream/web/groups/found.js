@@ -43,11 +43,15 @@ export async function learn(streams, figures) {
  */
 export async function each(streams, query, f) {
   const found = streams.filter((s) => s.discovery), plain = streams.filter((s) => !s.discovery).map((s) => s.stream);
-  const queries = found.filter((s) => s.groups.length > 0).map((s) => ({ ...query, stream: s.stream, group: s.groups }));
+  const queries = found.filter((s) => s.groups.length > 0).map((s) => ({ ...releasesOf(query, [s]), stream: s.stream, group: s.groups }));
   if (found.length === 0) queries.push(query);
-  else if (plain.length > 0) queries.push({ ...query, stream: plain });
-  await Promise.all(queries.map(f));
+  else if (plain.length > 0) queries.push({ ...releasesOf(query, streams.filter((s) => !s.discovery)), stream: plain });
+  await Promise.all(queries.filter((q) => q.release?.length !== 0).map(f));
 }
+
+/** Leaves only those releases in a query that some of the streams have. */
+const releasesOf = (query, streams) => query.release === undefined ? query :
+  { ...query, release: query.release.filter((name) => streams.some((s) => s.releases.some((r) => r.release === name))) };
 
 /** The view of a stream's groups: those that have figures, and those that left. */
 export class Groups {
