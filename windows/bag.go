@@ -75,6 +75,10 @@ func NewBag(spec BagSpec) *Bag {
 	return b
 }
 
+// Expect makes room for so many users, except for their contributions themselves: a table that need not grow is filled
+// faster. It is a guess, and need not be right.
+func (b *Bag) Expect(users int) { b.rows.reserve(users) }
+
 // Add adds a record of user u in the group with this index. Its event time is in Unix nanoseconds and its value is an
 // index on the grid (−1 and N+1 are beyond the bounds, and compare as integers). superseded says that the user already
 // had a contribution here, and one of the two, old or new, no longer counts.

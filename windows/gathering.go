@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -68,7 +69,8 @@ type Held struct {
 // assembly is a part that still lacks messages.
 type assembly struct {
 	first  chunk
-	shares map[uint32][]byte
+	size   int64             // of the payload so far
+	shares map[uint32][]byte // nil: there is no room
 	at     map[uint32]int64
 }
 
@@ -232,7 +234,14 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 			format(c.Slice.Start), c.index, c.of)
 	}
 	if _, known := a.at[c.index]; !known {
-		a.shares[c.index], a.at[c.index] = append([]byte(nil), c.Payload...), at
+		a.at[c.index] = at
+		a.size += int64(len(c.Payload))
+		if a.size > g.room() || s.decidedOf(c.Slice.Start) {
+			a.shares = nil // it will not be held
+		}
+		if a.shares != nil {
+			a.shares[c.index] = bytes.Clone(c.Payload)
+		}
 		l.least = min(l.least, at)
 	}
 	if len(a.at) < int(c.of) {
@@ -245,12 +254,11 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 
 // hold turns a complete assembly into a part, and keeps its payload if there is room.
 func (g *Gathering) hold(s *gathered, a *assembly) *Held {
-	h := &Held{Part: a.first.Part}
+	h := &Held{Part: a.first.Part, size: a.size}
 	for i := range a.first.of {
 		h.Offsets = append(h.Offsets, a.at[i])
-		h.size += int64(len(a.shares[i]))
 	}
-	if h.size > g.room() || s.decidedOf(h.Slice.Start) {
+	if a.shares == nil || h.size > g.room() || s.decidedOf(h.Slice.Start) {
 		return h
 	}
 	g.held += h.size
@@ -306,7 +314,8 @@ func Size(parts []*Held) (bytes int64) {
 	return bytes
 }
 
-// Assemble makes the payload of a part that is not held from its messages, which come in the order of [Held.Offsets].
+// Assemble makes the payload of a part that is not held from its messages, which come in the order of [Held.Offsets]. If
+// there is only one, the payload is a piece of it.
 func (h *Held) Assemble(messages [][]byte) ([]byte, error) {
 	var payload []byte
 	for i, data := range messages {
@@ -317,7 +326,10 @@ func (h *Held) Assemble(messages [][]byte) ([]byte, error) {
 		if c == nil || c.Attempt != h.Attempt || c.Slice != h.Slice || int(c.index) != i {
 			return nil, fmt.Errorf("the message at offset %d of the log is not chunk %d of the part", h.Offsets[i], i)
 		}
-		payload = append(payload, c.Payload...)
+		if len(messages) == 1 {
+			return c.Payload, nil
+		}
+		payload = append(slices.Grow(payload, max(0, int(h.size)-len(payload))), c.Payload...)
 	}
 	return payload, nil
 }

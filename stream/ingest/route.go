@@ -26,8 +26,10 @@ type route struct {
 	follows   *route   // whose bags these are too; nil: the route has its own
 	followers []*route // whose bags are those of this route
 
-	bags map[int64]*slot // by the start of their slice
-	last *slot           // the slot of the previous event: most events need no look-up
+	bags   map[int64]*slot // by the start of their slice
+	last   *slot           // the slot of the previous event: most events need no look-up
+	newest int64           // the start of the latest slice that had a bag
+	usual  int             // how many rows the fullest bag of the last flush had
 
 	// later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
 	horizon int64
@@ -134,6 +136,10 @@ func (r *route) slot(t int64) *slot {
 	}
 	slice := windows.Window{Start: start, End: end}
 	s := &slot{slice: slice, bag: windows.NewBag(r.bagSpec(slice))}
+	if start >= r.newest { // earlier ones get but a few late events
+		r.newest = start
+		s.bag.Expect(r.usual)
+	}
 	r.bags[start] = s
 	return s
 }
@@ -203,8 +209,10 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int,
 		mark.Slices = append(mark.Slices, s.slice.Start)
 	}
 	slices.Sort(mark.Slices)
+	r.usual = 0
 	for _, start := range mark.Slices {
 		s := r.bags[start]
+		r.usual = max(r.usual, s.bag.Users())
 		part := windows.Part{Origin: origin, Slice: s.slice, Payload: s.bag.Seal()}
 		r.counts.superseded += s.bag.Superseded()
 		delete(r.bags, start) // as early as possible: a backlog's bags are large

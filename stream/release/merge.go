@@ -135,11 +135,9 @@ func (ps *parts) load(ctx context.Context, parts []*windows.Held,
 		}
 	}
 	offsets := slices.Sorted(maps.Keys(wanted))
-	var reader *fetch.Reader
+	reader := ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
 	for len(offsets) > 0 {
-		if reader == nil || offsets[0] != reader.Position() {
-			reader = ps.Fetch.Partition(ps.at.Topic, ps.at.Number, offsets[0])
-		}
+		reader.MoveTo(offsets[0])
 		page, err := reader.Poll(ctx)
 		if err == nil {
 			err = page.Each(func(r *fetch.Record) error {

@@ -50,6 +50,9 @@ func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 // or is lost. Until the first Poll it may be negative (kafka.FirstOffset, kafka.LastOffset).
 func (r *Reader) Position() int64 { return r.position }
 
+// MoveTo makes the next Poll begin at an offset.
+func (r *Reader) MoveTo(offset int64) { r.position, r.lost = offset, 0 }
+
 // WaitAtMost bounds how long the next polls wait for a first record: d in whole milliseconds, rounded up, and at most
 // Options.MaxWait.
 func (r *Reader) WaitAtMost(d time.Duration) {
