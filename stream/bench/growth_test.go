@@ -39,7 +39,7 @@ func axes() []growth {
 		along("overlap", []int{1, 5, 60}, func(r *row, n int) { r.over = n }),
 		along("streams", []int{1, 20, 200, 2000}, func(r *row, n int) { r.streams, r.events = n, 200_000 }),
 		along("different-streams", []int{1, 5, 20}, func(r *row, n int) { r.streams, r.unlike, r.events = n, true, 200_000 }),
-		along("idle-streams", []int{0, 100, 1000}, func(r *row, n int) { r.idle = n }),
+		along("idle-streams", []int{0, 100, 1000, 2000}, func(r *row, n int) { r.idle = n }),
 		along("processes", []int{1, 2, 4, 20}, func(r *row, n int) { r.processes = n }),
 	}
 }
