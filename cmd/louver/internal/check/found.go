@@ -39,6 +39,12 @@ func (s *streamReport) describeFound(of *config.Stream) {
 	figures := len(of.Free) + len(of.StepSeries())
 	for _, r := range of.Releases {
 		figures += len(r.Names())
+		figures += len(r.Rollups)
+		for _, f := range of.Free {
+			if f.From.Name == r.Name {
+				figures += len(r.Rollups)
+			}
+		}
 	}
 	s.Groups = of.Found.Most()
 	s.Series, s.ListOf = s.Groups*figures, of.Found.From

@@ -80,6 +80,7 @@ func (c *WatchCommand) Run(app *cli.App) error {
 		}
 		return lines.print(f.Record)
 	})
+	shown.ahead = lines.ahead
 	reader := cluster.Follower(conn, schemas, tellOnce(app.Err))
 	if c.Since > 0 {
 		past, err := partitionsOf(ctx, conn, names)

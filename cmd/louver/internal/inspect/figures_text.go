@@ -53,6 +53,18 @@ func (l *watchLines) name(r outputs.Record) string {
 	return r.Key()
 }
 
+// widestName is how wide the column of names becomes for names that are found: longer ones stand out.
+const widestName = 48
+
+// ahead makes room for the names of figures that come next: names that are found are not known before.
+func (l *watchLines) ahead(all []shownFigure) {
+	for _, f := range all {
+		if width := text.StringWidth(l.name(f.Record)); width <= widestName {
+			l.series = max(l.series, width)
+		}
+	}
+}
+
 // print writes a figure.
 func (l *watchLines) print(r outputs.Record) error {
 	name := text.Pad(l.name(r), l.series, ' ')

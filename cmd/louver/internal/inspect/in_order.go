@@ -2,12 +2,14 @@ package inspect
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // patience is how long figures wait for the others of their window. All of a window's figures are published at once,
@@ -30,8 +32,12 @@ type partition struct {
 // waits until all of it has been read, a new figure until those of its window are there. It is safe for concurrent use.
 type inOrder struct {
 	print  func(shownFigure) error
+	ahead  func([]shownFigure) // is told what is printed next, if it is not nil
 	places map[series]int
 	counts map[string]int // series of each stream
+	// found are the streams whose groups are found: nobody knows how many series they have. Their places are those of a
+	// group "", and the stream's own is that of the release "".
+	found map[string]bool
 
 	mu      sync.Mutex
 	past    map[partition]bool // what has not been read to its end
@@ -49,8 +55,15 @@ type window struct {
 }
 
 func newInOrder(streams []*config.Stream, print func(shownFigure) error) *inOrder {
-	o := &inOrder{print: print, places: map[series]int{}, counts: map[string]int{}, missing: map[window]int{}}
+	o := &inOrder{print: print, places: map[series]int{}, counts: map[string]int{}, found: map[string]bool{},
+		missing: map[window]int{}}
 	for _, s := range streams {
+		if o.found[s.Name] = s.Found != nil; s.Found != nil {
+			for _, name := range append([]string{""}, namesOf(s)...) {
+				o.places[series{s.Name, "", name}] = len(o.places)
+			}
+			o.counts[s.Name] = math.MaxInt
+		}
 		for _, g := range s.Groups {
 			for _, name := range namesOf(s) {
 				o.places[series{s.Name, g, name}] = len(o.places)
@@ -127,6 +140,9 @@ func (o *inOrder) pass() {
 		o.timer = nil
 	}
 	slices.SortStableFunc(o.held, o.compare)
+	if o.ahead != nil {
+		o.ahead(o.held)
+	}
 	for _, f := range o.held {
 		if o.err == nil {
 			o.err = o.print(f)
@@ -136,13 +152,26 @@ func (o *inOrder) pass() {
 	clear(o.missing)
 }
 
-// compare orders figures. Those of a former definition come last in their window.
+// compare orders figures. Those of a former definition come last in their window. Where groups are found, what was found
+// comes first, and then one group after another.
 func (o *inOrder) compare(a, b shownFigure) int {
-	place := func(f shownFigure) int {
-		if p, ok := o.places[series{f.Stream, f.Group, f.Release}]; ok {
+	at := func(group string, f shownFigure, release string) int {
+		if p, ok := o.places[series{f.Stream, group, release}]; ok {
 			return p
 		}
 		return len(o.places)
 	}
-	return cmp.Or(a.WindowEnd.Compare(b.WindowEnd), cmp.Compare(place(a), place(b)), cmp.Compare(a.Key(), b.Key()))
+	place := func(f shownFigure) (stream, kind int, group string, release int) {
+		switch {
+		case !o.found[f.Stream]:
+			return at(f.Group, f, f.Release), 0, "", 0
+		case f.Statistic == record.StatisticGroups:
+			return at("", f, ""), 0, f.Group, 0
+		}
+		return at("", f, ""), 1, f.Group, at("", f, f.Release)
+	}
+	streamA, kindA, groupA, releaseA := place(a)
+	streamB, kindB, groupB, releaseB := place(b)
+	return cmp.Or(a.WindowEnd.Compare(b.WindowEnd), cmp.Compare(streamA, streamB), cmp.Compare(kindA, kindB),
+		cmp.Compare(groupA, groupB), cmp.Compare(releaseA, releaseB), cmp.Compare(a.Key(), b.Key()))
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // Figures of a window come in the order of the streams file, windows in that of time, whatever order they are read in.
@@ -93,6 +96,68 @@ func TestFiguresInOrder(t *testing.T) {
 		add(all[0])
 		if err := o.flush(); err == nil {
 			t.Error("nobody is told that figures cannot be printed")
+		}
+	})
+}
+
+// Where groups are found, nobody knows which figures a window has. They wait a moment for each other, and come group by
+// group, after what was found, in columns.
+func TestFiguresOfFoundGroupsInOrder(t *testing.T) {
+	text := strings.NewReplacer("groups: [eu, us, ap]", "groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: "+
+		"0.00000001}]}", "budget: {", "budget: {delta: 0.000001, ", "{name: shoppers, ", "{name: shoppers, delta: 0.000001, ").
+		Replace(clitest.StreamsFile)
+	file, err := parse.File("s.yaml", []byte(text), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := file.Streams[0]
+	names := namesOf(s)
+	if len(names) < 2 {
+		t.Fatalf("%q, want some figures", names)
+	}
+	end := time.Unix(1_800_000_000, 0)
+	var want []string
+	var all []shownFigure
+	add := func(group, release, statistic string) {
+		r := outputs.Record{Stream: s.Name, Group: group, Release: release, Statistic: statistic, WindowEnd: end}
+		all, want = append(all, shownFigure{Record: r}), append(want, r.Key())
+	}
+	add("", "daily", record.StatisticGroups)
+	add("/a/longer/name", "daily", record.StatisticGroups)
+	add("/b", "daily", record.StatisticGroups)
+	for _, group := range []string{"/a/longer/name", "/b", "/c"} {
+		for _, name := range names {
+			add(group, name, "count")
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		var out bytes.Buffer
+		lines := newWatchLines(&cli.App{Out: &out}, file.Streams)
+		o := newInOrder(file.Streams, func(f shownFigure) error {
+			got = append(got, f.Key())
+			return lines.print(f.Record)
+		})
+		o.ahead = lines.ahead
+		for _, f := range slices.Backward(all) {
+			if err := o.add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(got) > 0 {
+			t.Errorf("%d figures came before the others of their window could", len(got))
+		}
+		time.Sleep(patience)
+		synctest.Wait()
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		columns := map[int]bool{}
+		for line := range strings.Lines(out.String()) {
+			columns[strings.Index(line, "ε")] = true
+		}
+		if len(columns) != 1 {
+			t.Errorf("the lines have different columns:\n%s", out.String())
 		}
 	})
 }
