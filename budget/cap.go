@@ -25,7 +25,7 @@ type Cap struct {
 
 func (c Cap) none() bool { return c == Cap{} }
 
-// Check returns an error for a cap that is none and not the zero value either.
+// Check returns an error for an invalid cap. The zero value is valid.
 func (c Cap) Check() error {
 	switch {
 	case c.none():

@@ -71,7 +71,7 @@ import (
 // well (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the
 // others cost no more than the largest prices.
 //
-// The limit itself is taken as given. Somebody who edits it by what was published chooses α by it.
+// The limit itself is taken as given. Somebody who edits it in the light of what was published thereby chooses α.
 //
 // Sources: Feldman & Zrnic 2021 (Rényi filters of one order); Kairouz, Oh & Viswanath 2015, The Composition Theorem for
 // Differential Privacy (what approximate costs are made of); Canonne, Kamath & Steinke 2020, Proposition 12 (c); Bun &

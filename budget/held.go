@@ -52,7 +52,8 @@ func (a *Account) Hold(h Held) error {
 	return nil
 }
 
-// Let ends a held charge: one that is open, or that would end later. It fails where there is none of that ID.
+// Let ends a held charge: one that is open, or that would end later. It fails if there is none with
+// that ID.
 func (a *Account) Let(id string, to int64) error {
 	h := a.byID[id]
 	if h == nil || h.To < to {

@@ -141,8 +141,8 @@ func (f *Filter) Predict() {
 func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
 
 // Update learns from a published value x that was drawn under Measure. users is the noisy count published for the same
-// window, or nil if there is none: by whatever law, since the filter learns more or less from x, but nothing from the
-// count.
+// window, or nil if there is none. Its law does not matter: the count decides how much the filter learns from x, and the
+// filter learns nothing from the count itself.
 func (f *Filter) Update(x int64, users *int64) {
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
 }

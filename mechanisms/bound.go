@@ -17,7 +17,7 @@ type Bound struct {
 	information float64
 }
 
-// unbounded is the bound of a value of which nothing is known.
+// unbounded is the bound of a value about which nothing is known.
 func unbounded() Bound {
 	nan := math.NaN()
 	return Bound{RankError95: nan, Error95: nan, PLow: nan, PHigh: nan, information: nan}

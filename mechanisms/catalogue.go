@@ -36,7 +36,7 @@ type row struct {
 	width func(g *Grid, n float64) float64
 	// unit returns the unit of the statistic for a unit of the values. nil means the same unit.
 	unit func(unit string) string
-	// apart says that it is none of the values of a window, and no [Query] asks for it.
+	// apart says that it is not a value of a window, and that no [Query] asks for it.
 	apart bool
 }
 

@@ -17,7 +17,7 @@ import (
 // for the same window with ε₀ ≥ ε/16, less one unit of its noise, 1/ε₀, which is σ if it is Gaussian: I = ε·N0 − ε/ε₀;
 // or from the expected users: I = ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete
 // Laplace noise. I sets two numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋,
-// but 5 at least and 54 at most.
+// but at least 5 and at most 54.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //
@@ -225,7 +225,7 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 		information: information, own: own}
 }
 
-// drawWith finds out how much is known of a sample. By that, figure draws the interval and what is released of the
+// drawWith finds out how much is known of a sample. With that, figure draws the interval and what is released of the
 // values cut to it. The result says how much was known if it has an interval.
 func (c *clipping) drawWith(
 	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),

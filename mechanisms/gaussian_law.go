@@ -42,7 +42,7 @@ func gaussianSum(sigma, first float64) (sum float64) {
 
 func gaussianWeight(sigma, z float64) float64 { return math.Exp(-z / sigma * z / sigma / 2) }
 
-// gaussianReach is the least whole t ≥ 0 for which [gaussianTail] is eta at most, for an eta of at most 0.15, where
+// gaussianReach is the least whole t ≥ 0 for which [gaussianTail] is at most eta. eta is at most 0.15, where
 // t + ½ > σ.
 func gaussianReach(sigma, eta float64) (t float64) {
 	if sigma > summedSigma {

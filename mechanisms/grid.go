@@ -63,7 +63,7 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 			"lower plus a multiple of the step, %s, for example %s or %s", step, fitting,
 			fitting.Add(step))
 	case (g.hi-g.lo)/g.width > MaxPoints:
-		return nil, parameter.Wrong("step", step, "a step of which at most 2^53 lie between the bounds")
+		return nil, parameter.Wrong("step", step, "a step that fits at most 2^53 times between the bounds")
 	}
 	g.last = (g.hi - g.lo) / g.width
 	g.anchor = min(max(g.nearest(0), 0), g.last)

@@ -14,7 +14,7 @@ import (
 const gaussianHistogram = "gaussian_histogram"
 
 // bucketed draws noisy numbers of users for all buckets and, on two levels, for all groups of neighbouring buckets too;
-// for those without users like for all others. Package histogram computes everything else from them.
+// including those without users. Package histogram computes everything else from them.
 //
 // Sensitivity: a user is in one bucket and in one group, and so changes one number of each level by 1.
 type bucketed struct {

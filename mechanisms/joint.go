@@ -16,7 +16,7 @@ import (
 )
 
 // joint draws several quantiles p_1 < … < p_m at once (JointExp: Gillenwater, Joseph, Kulesza 2021). For places
-// o_1 ≤ … ≤ o_m, of which n_j users lie between o_{j−1} and o_j, and shares w_j = p_j − p_{j−1},
+// o_1 ≤ … ≤ o_m with n_j users between o_{j−1} and o_j, and shares w_j = p_j − p_{j−1},
 //
 //	P(o) ∝ Π_j μ(o_j) · e^{−(ε/2Δ)·Σ_j |n_j − w_j·N|}.
 //

@@ -106,7 +106,7 @@ func (m *wholeMean) Errors(Public) []Bound { return []Bound{noiseBound(math.Inf(
 // the grid. count is the count released for the same window, or a similar one; nil if there is none.
 //
 // Two sums of n·W in all are off by z in all, which moves the quotient by z/(n·W − z) at most. One sum from the middle,
-// of n·W at most, off by z and divided by 2N0 in the place of 2n, is off by (z + W·c)/(2(n − c)), c = |N0 − n|.
+// of n·W at most, off by z and divided by 2N0 instead of 2n, is off by (z + W·c)/(2(n − c)), c = |N0 − n|.
 func (q Query) MeanError95(n int64, count *NoisyCount) float64 {
 	epsilon, width := q.Epsilon.InexactFloat64(), uint64(q.Grid.last)
 	z, err := newTwoSums(&q)

@@ -307,7 +307,7 @@ func (x *messages) step(j int) {
 	x.memory = x.memory[:mark]
 }
 
-// nearSum returns the sum over lo ≤ i ≤ hi = lo + length − 1, of which a part may lie outside the slices.
+// nearSum returns the sum over lo ≤ i ≤ hi = lo + length − 1. A part of this range may lie outside the slices.
 func nearSum(ahead, back []float64, lo, hi, length int64) float64 {
 	size := int64(len(ahead))
 	if hi < 0 || lo >= size {

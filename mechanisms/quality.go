@@ -12,10 +12,9 @@ const (
 	Noise  Quality = "noise"
 )
 
-// Judge returns the quality of the i-th value of a draw, of which b is known. value is that value: a number of users
-// for counts, else in the unit of the grid. users is the count released for the same window and group; nil: none, and
-// then ExpectedUsers takes its place. Only public figures enter, so that the quality may be published and costs
-// nothing.
+// Judge returns the quality of the i-th value of a draw, whose bound is b. value is that value: a number of users for
+// counts, else in the unit of the grid. users is the count released for the same window and group. If it is nil,
+// ExpectedUsers takes its place. Only public figures enter, so the quality may be published and costs nothing.
 //
 //   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise.
 //   - A median or quantile p whose value lies between the percentiles l and h with 95 % confidence: Useful if the odds

@@ -64,8 +64,7 @@ const mostVarianceSteps = 1 << 28
 func newThreeSums(q *Query) (threeSums, error) {
 	if q.Grid.last > mostVarianceSteps {
 		return threeSums{}, parameter.Wrong("step", q.Grid.step,
-			"a step of which at most 2^28 lie between the bounds, for a %s",
-			q.Statistic)
+			"a step that fits at most 2^28 times between the bounds, for a %s", q.Statistic)
 	}
 	x := threeSums{grid: q.Grid, root: q.Statistic == StdDev, shift: 3}
 	for bound := float64(q.Grid.last) * float64(q.Grid.last) / 4; !x.root && bound*math.Pow10(int(x.shift)) > MaxPoints; {

@@ -8,12 +8,12 @@ type Seen struct {
 
 // AllowanceRule says what a user adds to running totals of groups, such as the users so far today.
 type AllowanceRule struct {
-	// MaxGroups is in how many groups of a period one user counts, at least 1.
+	// MaxGroups says in how many groups of a period one user counts. It is at least 1.
 	MaxGroups int
-	// Most is how much one user adds in each of these at most, in absolute amounts.
+	// Most limits what one user adds in each of these groups, in absolute amounts.
 	Most int64
-	// Adds is what a value of a window adds as long as there is enough left of Most. It must depend on public figures
-	// only, beside the value. 0: the user does not count there.
+	// Adds returns what a value of a window adds while enough of Most is left. Apart from the value, it must depend on
+	// public figures only. 0: the user does not count there.
 	Adds func(value int64) int64
 }
 
@@ -21,12 +21,12 @@ type AllowanceRule struct {
 // groups they have counted, and how much of Most is used up there.
 //
 // A user counts in the first MaxGroups groups of the period in which a value adds something. Inside a window these are
-// taken in the order in which a bag chooses groups: by a keyed hash. In each, a value adds what is left of Most at
-// most; the last one perhaps a part.
+// taken in the order in which a bag chooses groups: by a keyed hash. In each, a value adds no more than what is left of
+// Most, so the last one may add only a part.
 //
 // So all that one user ever sent changes the totals of at most MaxGroups groups of a period, and in each the leaves by
-// Most together, Σ|Δ| ≤ Most. What a user adds depends on that user's own records, the schedule and the key alone:
-// nobody is ever left out for what others do. An Allowance is not safe for concurrent use.
+// Most together, Σ|Δ| ≤ Most. What a user adds depends only on that user's own records, the schedule and the key:
+// nobody is ever left out because of what others do. An Allowance is not safe for concurrent use.
 type Allowance struct {
 	rule AllowanceRule
 	// users has a row for each user and group: value is how much is used up there.

@@ -73,7 +73,7 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 		case i > 0 && compareUsers(before, u) > 0:
 			r.fail("user %d does not come after the one before", i)
 		case group >= uint64(groups) || n > rule.MaxGroups || used < 1 || used > uint64(rule.Most) || a.has(u, int32(group)):
-			r.fail("a user has used up %d in group %d, the %dth of theirs", used, group, n)
+			r.fail("a user has used up %d in group %d, their group number %d", used, group, n)
 		default:
 			a.users.insert(row{user: u, group: int32(group), value: int64(used)})
 			before = u

@@ -98,9 +98,9 @@ func (b *Bag) Put(u UserHash, group int, time, value int64) {
 
 // PutName puts a record of a group with this name into an open bag, as Put does. It does not keep name.
 //
-// A row's place in the table is by user and name together, so that many names of one user are no cluster. The hash that
-// stands for the user there is that of the user, exclusive or that of the name: as no two pairs of a bag with the same
-// name have the same, no row is ever taken for another one's.
+// A row's place in the table depends on user and name together, so that the names of one user do not cluster. The hash
+// that stands for the user there is the hash of the user XOR that of the name. Within one name it differs from user to
+// user, so no row is ever taken for another one's.
 func (b *Bag) PutName(u UserHash, name []byte, time, value int64) {
 	hash := b.spec.Hasher.nameBytes(name)
 	b.waiting = append(b.waiting, row{user: u.with(hash), order: b.order(u, time, value), value: value,
@@ -180,8 +180,8 @@ func (b *Bag) addAt(slot uint32, added *row) (superseded bool) {
 	return true
 }
 
-// displace puts a row of a user who already has MaxGroups groups in the place of the group that is chosen last, if its
-// own is chosen before that.
+// displace adds a row of a user who already has MaxGroups groups. It replaces the group that is chosen last, if its own
+// group is chosen before that one.
 func (b *Bag) displace(added row) {
 	added.rank = upper(b.rank(&added))
 	var last *row

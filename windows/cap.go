@@ -9,13 +9,13 @@ import (
 
 // CapSpec limits in how many windows of a period one user counts.
 type CapSpec struct {
-	// Count is k: nobody counts in more than so many windows of any period. At least Parts + 1; for windows that overlap,
-	// so many times that as windows hold a moment.
+	// Count is k: nobody counts in more than k windows of any period. It is at least Parts + 1. For windows that overlap,
+	// it is at least that number times the number of windows that hold a moment.
 	Count int64
-	// Per is the length of the period, at least that of a window.
+	// Per is the length of the period, which is at least as long as a window.
 	Per time.Duration
-	// Parts is into how many blocks a period is divided; 0 is 3. With more of them a user counts at more times of the
-	// period, and in fewer windows of each.
+	// Parts says into how many blocks a period is divided; 0 means 3. With more blocks a user counts at more times of the
+	// period, and in fewer windows of each block.
 	Parts int64
 }
 
@@ -25,9 +25,9 @@ const defaultParts = 3
 // CapRule says in which windows a user counts.
 //
 // Windows have numbers: the start divided by the step from one window to the next. Those of a user are divided into
-// blocks of Block windows, whose borders a keyed hash of the user moves, so that different users begin theirs at
-// different times. In each block the user counts in the first Most windows with something of theirs, and in no later
-// one.
+// blocks of Block windows. A keyed hash of the user moves the borders of the blocks, so that they begin at different
+// times for different users. In each block the user counts in the first Most windows in which they appear, and in no
+// later one.
 //
 // Nobody counts in more than k windows of any period: W consecutive windows touch at most Parts + 1 blocks of one user,
 // for Block ≥ W/Parts, and Most is k/(Parts + 1), rounded down. This holds for every period, whenever it begins.
@@ -94,10 +94,10 @@ func (r CapRule) AtMostOf(n int64) int64 { return min(n, r.Most*(1+ceilDiv(n-1, 
 // have in n windows in a row, for n ≥ 1. That is more than AtMostOf(n), as a turn that is not used there is used later
 // in the same block.
 //
-// In a block of B windows a user counts in the first m with something of theirs, and to take back only makes these
-// windows fewer. A block that ends within the n windows has no later one, so only the last block gains windows outside.
-// A window is gained for one that is lost, so there are at most n and at most m; and it is none of the first m, so
-// there are at most B − m. Windows that overlap hold an event that stays as well as one that goes, at the end of the n
+// In a block of B windows a user counts in the first m in which they appear, and taking back only makes these windows
+// fewer. A block that ends within the n windows has no later one, so only the last block gains windows outside.
+// Each window that is gained replaces one that is lost, so at most n and at most m are gained. None of the first m is
+// gained, so there are at most B − m. Windows that overlap hold an event that stays as well as one that goes, at the end of the n
 // windows too. There are fewer than m of those, and the turns that they gain are as many as the last block counts for
 // less.
 func (r CapRule) ChangedBy(n int64) int64 {
@@ -133,8 +133,8 @@ type Cap struct {
 // NewCap returns the cap of users of whom nothing is known. It is right after Reach windows.
 func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: newTable()} }
 
-// Reach is how many windows before a window decide who counts in it. A new cap that has been through so many decides as
-// one that has been through all.
+// Reach says how many windows before a window decide who counts in it. A new cap that has been through
+// that many decides as one that has been through all of them.
 func (r CapRule) Reach() int64 { return r.Block - 1 }
 
 // Begin goes on to a window, which must not lie before the one that began last. To begin the same one again changes
@@ -182,7 +182,7 @@ func (c *Cap) sweep() {
 func (c *Cap) live(r *row) bool { return c.rule.block(r.user, r.order) == c.rule.block(r.user, c.now) }
 
 // Counts says whether a user who has something in the window that has begun counts in it. It may be asked several
-// times. Nobody must be asked for who has nothing in the window.
+// times. Do not ask about a user who has nothing in the window.
 func (c *Cap) Counts(u UserHash) bool {
 	r, _ := c.users.next(u, c.users.place(u))
 	switch {

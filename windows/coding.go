@@ -103,7 +103,7 @@ const mostPacked = 1 << 10
 // decompress trusts the size that a frame claims only as far as there are bytes.
 func decompress(b []byte) ([]byte, error) { return decompressInto(b, mostPacked*len(b)) }
 
-// decompressInto refuses what has more than so many bytes. A frame may ask for a kilobyte whatever it has.
+// decompressInto refuses a frame that unpacks to more than most bytes. A frame may always ask for a kilobyte.
 func decompressInto(b []byte, most int) ([]byte, error) {
 	if len(b) == 0 {
 		return nil, errors.New("empty")

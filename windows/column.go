@@ -192,7 +192,7 @@ func (r *rows) peek() UserHash {
 	return UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
 }
 
-// appendName appends a name, of which it leaves out what the name before begins with too.
+// appendName appends a name without the beginning that it shares with the name before.
 func appendName[T string | []byte](data []byte, before, name T) []byte {
 	shared := sharedPrefix(before, name)
 	data = binary.AppendUvarint(data, uint64(shared))

@@ -144,7 +144,7 @@ func decodeOpen(r *reader, flags uint8, start int64) (*openPayload, error) {
 	return p, p.check()
 }
 
-// unpack returns a block that is packed into so many bytes.
+// unpack returns a block that takes size bytes when it is packed, and unpacked bytes when it is not.
 func (r *reader) unpack(size, unpacked int) []byte {
 	packed := r.bytes(size, "names")
 	if r.err != nil {
@@ -223,7 +223,7 @@ func (c *cursor) next() bool {
 	return c.rows.next()
 }
 
-// nextUser moves to the next row of the name, of which it reads the user alone. Do not mix it with next.
+// nextUser moves to the next row of the name and reads only its user. Do not mix it with next.
 func (c *cursor) nextUser() (UserHash, bool) {
 	if c.left == 0 {
 		return UserHash{}, false

@@ -83,7 +83,7 @@ func (s Schedule) Validate() error {
 	return nil
 }
 
-// around lists the multiples of every next to t, which is none.
+// around lists the multiples of every on both sides of t, which is not one itself.
 func around(t int64, every time.Duration) string {
 	below := floor(t, every)
 	return format(below) + " or " + format(below+int64(every))

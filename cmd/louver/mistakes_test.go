@@ -56,7 +56,7 @@ func TestMistakes(t *testing.T) {
 		{"an unknown flag", []string{"check", "--kubernetes"}, cli.ExitUsage,
 			"unknown flag --kubernetes; louver help check lists them"},
 		{"a flag before the command", []string{"--kafka-brokers", "a:9092", "run"}, cli.ExitUsage,
-			"unknown flag --kafka-brokers; flags of a command come behind its name, as in louver run --kafka-brokers"},
+			"unknown flag --kafka-brokers; flags of a command come after its name, as in louver run --kafka-brokers"},
 		{"-v", []string{"-v"}, cli.ExitUsage, "unknown flag -v; want --version, or louver COMMAND --log-level debug"},
 		{"no stages", []string{"run", "--stages", ""}, cli.ExitUsage,
 			"--stages is empty; want one or more of ingest,release,publish"},

@@ -98,7 +98,7 @@ func TestReleaseGroupsInJSON(t *testing.T) {
 			t.Errorf("a line is %s", line)
 		}
 	}
-	const left = "louver: stdin has 2 rows without a good name in column page, left out; the first is in line 243: it has a " +
+	const left = "louver: stdin has 2 rows without a usable name in column page, which are left out; the first is in line 243: it has a " +
 		"control, format or private-use character or a line separator (this line is not private: do not publish it)\n"
 	if got.code != cli.ExitDone || got.err != left {
 		t.Errorf("%d, %s\nwant %s", got.code, got.err, left)

@@ -157,7 +157,7 @@ func TestReleaseWatchMistakes(t *testing.T) {
 func TestReleaseWatchSaysWhatItCannotSee(t *testing.T) {
 	args := watchHour("--watch", "above: 2000, more_than: 0.1", "--expected-users", "10", "--epsilon", "1")
 	got := commandLine(t, hour(10, func(int) int { return 0 }), args...)
-	if got.code != 0 || !strings.HasPrefix(got.err, "louver: of 10 users at most 9 can be too many, and the watch sees ") {
+	if got.code != 0 || !strings.HasPrefix(got.err, "louver: with 10 users, at most 9 can be too many, but the watch needs ") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -68,7 +68,9 @@ func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if w.In == Value && public.Shape != nil && public.Users > 0 && !m.Counts() {
+	if w.In != Value {
+		public.Shape = nil // errors in users do not depend on it, and it takes thousands of draws
+	} else if public.Shape != nil && public.Users > 0 && !m.Counts() {
 		if reached, sure, err := w.clearly(q, m, public); sure || err != nil {
 			return reached, err
 		}
@@ -128,8 +130,6 @@ func Users(q mechanisms.Query, public Public, wanted Wanted) (int64, error) {
 	most := int64(maxUsers)
 	if public.Shape != nil && wanted.In == Value {
 		most = MostUsers
-	} else {
-		public.Shape = nil
 	}
 	n := func(i int) int64 { return digits(i, -1).Ceil().IntPart() }
 	count := sort.Search(9*90, func(i int) bool { return n(i) > most })

@@ -22,7 +22,7 @@ func (e Entry) checkDiscovery() error {
 		return fmt.Errorf("a discovery of %q by %q", e.Releases[0].Name, e.Releases[0].Statistic)
 	case e.Price[0].Times != d.MaxGroups || !e.Price[0].Epsilon.Equal(e.Releases[0].Epsilon) ||
 		!e.Price[0].Delta.Equal(e.Releases[0].Delta):
-		return fmt.Errorf("a discovery whose price is not that of max_groups, %d, of its draws", d.MaxGroups)
+		return fmt.Errorf("a discovery whose price is not max_groups, %d, times that of one draw", d.MaxGroups)
 	case d.Threshold < 1 || d.MaxGroups < 1 || d.Error95 < 0 || d.Listed < 0:
 		return fmt.Errorf("a discovery with threshold %d and max_groups %d; want at least 1", d.Threshold, d.MaxGroups)
 	case len(d.Tombstones) > 0 && (len(d.Left) == 0 || !soundSeries(d.Tombstones)):
@@ -102,7 +102,7 @@ func (e Entry) checkList() error {
 		return err
 	}
 	if e.List.Stream == e.Stream {
-		return fmt.Errorf("the list is said to be that of another stream, %q, and is the stream's own", e.Stream)
+		return fmt.Errorf("the list names stream %q as the one that finds the groups, which is the stream itself; want another one, or none", e.Stream)
 	}
 	if err := e.checkLeft(); err != nil {
 		return err

@@ -14,7 +14,7 @@ type Discovery struct {
 	// MaxGroups is for how many names one user counts, and Threshold the least count that is published.
 	MaxGroups int64 `json:"max_groups"`
 	Threshold int64 `json:"threshold"`
-	// Error95 is the error of a count of which 95 % have no larger one.
+	// Error95 is the error that 95 % of the counts do not exceed.
 	Error95 int64 `json:"error_95"`
 	Rules   Rules `json:"rules"`
 	// Found are the names that were found, by bytes; nil if the discovery is withheld.

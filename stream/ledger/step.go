@@ -46,7 +46,8 @@ type Step struct {
 
 // Alarm is a step that fires once in some group, and is armed again after a while.
 type Alarm struct {
-	// Excess95 is a number of users. A new instance fires with a probability of 95 % if so many are too many, or missing.
+	// Excess95 is a number of users. If that many users are too many, or missing, a new instance fires with a probability
+	// of 95 %.
 	Excess95 *decimal.Decimal `json:"excess_95"`
 	// Hold is how many seconds it waits after firing before it is armed again.
 	Hold int64 `json:"hold"`
@@ -129,9 +130,9 @@ const mostHold = 1e9
 type kind interface {
 	// check returns an error for a step that nobody writes.
 	check(s Step, e Entry) error
-	// may fills in what the window repeats of the past instances of the definition, of which last is the last one that the
-	// entry does not end; nil for none. It reports whether an instance may look at the window: that one, or another one if
-	// that one is over.
+	// may fills in what the window repeats of the past instances of the definition. last is the last of them that the entry
+	// does not end; nil for none. may reports whether an instance may look at the window: last, or another one if last is
+	// over.
 	may(past iter.Seq[*instance], last *instance, e Entry) bool
 	// more is what the instance costs beside Cost.
 	more() []budget.Item

@@ -10,10 +10,10 @@ import (
 )
 
 // before returns what budgets that do not count here had paid for a program's stream before its definition. ok is false
-// as long as a window of theirs is undecided that is due before w, so that their sum is not known.
+// while one of their windows that is due before w is undecided, because their sum is not known then.
 //
-// Waiting ends: a window waits only for windows that are due earlier, and those of a budget are decided in the order in
-// which they are due. Windows of theirs that are due later, because the grace was longer, are left out.
+// Waiting ends: a window waits only for windows that are due earlier, and a budget decides its windows in the order in
+// which they are due. Their windows that are due later, because the grace was longer, are left out.
 func (cs *charges) before(ctx context.Context, p *program, w windows.Window) (paid ledger.Before, ok bool, err error) {
 	stream, line := p.stream.Name, cs.Lineage(p.stream.Budget.Name)
 	latest, known := cs.own.fold.Books.Latest(stream)

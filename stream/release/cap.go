@@ -117,8 +117,8 @@ func (t *capState) lose() {
 	if t.row >= 0 {
 		fields = append(fields, zap.String("discovery", t.of.Row))
 	}
-	t.ws.Log.Error("nobody knows any more how often users have counted, because parts or snapshots of earlier windows "+
-		"are lost: max_windows begins anew with the next window, and what it costs adds to what earlier windows did",
+	t.ws.Log.Error("it is no longer known how often users have counted, because parts or snapshots of earlier windows are "+
+		"lost: max_windows begins anew with the next window, and what it costs adds to the cost of earlier windows",
 		fields...)
 }
 

@@ -81,7 +81,7 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 	switch {
 	case err == nil:
 		d.done.Store(offset)
-		d.Monitor.Episodes.Over(key, "parts of decided windows are deleted again")
+		d.Monitor.Episodes.Over(key, "parts of decided windows can be deleted again")
 	case kafkaconn.Unauthorised(err):
 		d.Monitor.Episodes.On(key, episode.Rule{},
 			"parts of decided windows, which hold personal data, cannot be deleted: they stay until the topic's retention is "+

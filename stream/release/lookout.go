@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A stream's alarms and figures on change look at every window once its parts are merged, also at one whose figures the
-// budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says, and at a
-// window of which part was lost they look as it is.
+// A stream's alarms and figures on change look at every window once its parts are merged. This includes windows whose
+// figures the budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says. If
+// a part of the window was lost, they look at what is left.
 //
 // An instance is armed in the entry of the first window that it looks at. This entry holds its charge, and its secret
 // under a seal. It ends with the window in which it fires: the groups after the one that fired are not looked at,

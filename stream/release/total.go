@@ -158,8 +158,8 @@ func (t *totalState) lose() {
 	t.ws.lost[name] = true
 	t.forget()
 	t.ws.Metrics.TotalRestarts.WithLabelValues(t.stream.Name).Inc()
-	t.ws.Log.Error("nobody knows any more who has counted in a running total, because parts or snapshots of earlier "+
-		"windows are lost: it begins anew with the next window, and is charged again, or withheld if the budget cannot pay",
+	t.ws.Log.Error("it is no longer known who has counted in a running total, because parts or snapshots of earlier windows "+
+		"are lost: the total begins anew with the next window, and is charged again, or withheld if the budget cannot pay",
 		zap.String("stream", t.stream.Name), zap.String("release", t.of.Name), zap.Time("since", time.Unix(0, t.since).UTC()))
 }
 

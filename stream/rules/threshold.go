@@ -19,7 +19,7 @@ type Threshold struct {
 	// Below says that low figures are the bad ones; otherwise high ones are.
 	Below bool
 	Value decimal.Decimal
-	// Ago is not 0 for an alert that a running total is behind its own value of so long before, by more than noise. Then
+	// Ago is not 0 for an alert that a running total is behind its own value that long before, by more than noise. Then
 	// the other fields say nothing.
 	Ago time.Duration
 	// Windows is how many windows in a row have to be beyond the value. 0 means as many as keep false alarms below one

@@ -107,7 +107,7 @@ var discoveryForm = form.Form{
 			"speak for the others. 1 is nearly always best",
 		Value: form.Into(form.Whole("of names "), func(d *discoveryNode, v int64) { d.MaxGroups = v })},
 	{Name: "at_least", Fallback: "1", Example: "10",
-		Meaning: "a name of fewer users is never published. The threshold rises by as much",
+		Meaning: "a name with fewer users is never published. The threshold rises by as much",
 		Value: form.Into(form.WholeUpTo("of users ", mechanisms.MaxUsers),
 			func(d *discoveryNode, v int64) { d.atLeast = v })},
 	{Name: "max_windows", Absent: "every period", Example: "{count: 2, per: 24h, parts: 1}",

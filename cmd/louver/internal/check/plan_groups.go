@@ -13,11 +13,11 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// planGroupFlags say what names shall be found.
+// planGroupFlags say which names to find.
 type planGroupFlags struct {
-	Found        *cli.Number `group:"groups" placeholder:"P" help:"Say how many users a name needs to be found with this probability, such as 0.9. With --users: say how likely a name of so many is found."`
+	Found        *cli.Number `group:"groups" placeholder:"P" help:"Say how many users a name needs to be found with this probability, such as 0.9. With --users: say how likely a name with that many users is found."`
 	NamesPerUser int64       `group:"groups" placeholder:"N" help:"How many names a user has that are not found yet. Absent: as many as the user counts for, which is --max-groups."`
-	AtLeast      int64       `default:"1" group:"groups" placeholder:"N" help:"A name of fewer users is never found."`
+	AtLeast      int64       `default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
 }
 
 // misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".

@@ -22,7 +22,7 @@ import (
 // planTotalFlags say what running total to forecast.
 type planTotalFlags struct {
 	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
-	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"What one user adds in a period at most: windows of a count, an amount of a sum."`
+	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"The most that one user adds in a period: a number of windows for a count, an amount for a sum."`
 	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --every."`
 }
 

@@ -14,7 +14,7 @@ type reach struct {
 	counts float64
 }
 
-// found is the probability that a name of so many users is found: the mean over who of them counts.
+// found is the probability that a name with that many users is found, averaged over which of them count.
 func (r reach) found(users int64) float64 {
 	if r.counts >= 1 {
 		return r.Found(users)

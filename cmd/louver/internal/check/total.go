@@ -72,7 +72,7 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 	return x
 }
 
-// errorsOf forecasts the errors of a total whose period has so many leaves.
+// errorsOf forecasts the errors of a total whose period has that many leaves.
 func errorsOf(leaves int64, m *mechanisms.Total) totalErrors {
 	after := func(leaf int64) int64 { return m.Error95(max(1, leaf)) }
 	figure := func(n int64) cli.Figure { return cli.NewFigure(m.Scale.Length(n)) }
@@ -80,7 +80,7 @@ func errorsOf(leaves int64, m *mechanisms.Total) totalErrors {
 		figure(worstError(leaves, m))}
 }
 
-// worstError is the largest 95 % error of a total in a period of so many leaves, in steps of its scale.
+// worstError is the largest 95 % error of a total in a period of that many leaves, in steps of its scale.
 func worstError(leaves int64, m *mechanisms.Total) (most int64) {
 	for leaf := range leaves {
 		most = max(most, m.Error95(leaf+1))

@@ -36,7 +36,7 @@ type sight struct {
 	Missed *float64 `json:"missed"`
 }
 
-// sees says what a watch sees among so many users; 0 if unknown.
+// sees says what a watch sees among that many users; 0 if their number is unknown.
 func sees(w *watch.Watch, users int64) sight {
 	s := sight{Margin: w.Margin(), Excess: w.Excess95()}
 	if users > 0 {
@@ -83,7 +83,7 @@ func (x watchReport) print(w *bytes.Buffer, expected int64) {
 			expected, cli.Tenths(*x.Most), many, missed(*x.Missed))
 	}
 	if x.Most != nil && x.capped {
-		fmt.Fprintln(w, "    that goes by those who still count under max_windows; it looks at everybody, and so sees more")
+		fmt.Fprintln(w, "    these are the users who still count under max_windows; the watch looks at everybody, so it sees more")
 	}
 }
 

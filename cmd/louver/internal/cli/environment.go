@@ -56,7 +56,7 @@ type TopicSettings struct {
 	TopicsReplication int  `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 }
 
-// Check refuses a replication factor that is none.
+// Check refuses an impossible replication factor.
 func (s TopicSettings) Check() error {
 	if n := s.TopicsReplication; n < 1 && n != -1 {
 		return fmt.Errorf("LOUVER_TOPICS_REPLICATION=%d; want the number of brokers that keep each record, or -1 for the "+
@@ -73,7 +73,7 @@ type HTTPSettings struct {
 	HTTPWebConfigFile string   `envconfig:"LOUVER_HTTP_WEB_CONFIG_FILE" name:"http-web-config-file" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
 }
 
-// MetricsSettings are the operators' address, with exact figures for nobody else.
+// MetricsSettings are the operators' address, whose exact figures are for nobody else.
 type MetricsSettings struct {
 	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" default:"127.0.0.1:9797" group:"http" placeholder:"ADDR" help:"Address of the operators' metrics and health."`
 	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`

@@ -148,7 +148,7 @@ func places(value float64, place int) string {
 	return text
 }
 
-// percent writes a probability in percent, with so many digits behind the point at most.
+// percent writes a probability in percent, with at most that many digits after the point.
 func percent(p json.Number, digits int32) string {
 	d, err := decimal.NewFromString(p.String())
 	if err != nil {

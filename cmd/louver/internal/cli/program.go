@@ -164,7 +164,7 @@ func unknownFlag(text string, command *kong.Node) error {
 	case command == nil && flag == "-v":
 		return errors.New("unknown flag -v; want --version, or louver COMMAND --log-level debug")
 	case command == nil && strings.HasPrefix(flag, "--") && !strings.Contains(text, ", "):
-		return fmt.Errorf("unknown flag %s; flags of a command come behind its name, as in louver run %s", flag, flag)
+		return fmt.Errorf("unknown flag %s; flags of a command come after its name, as in louver run %s", flag, flag)
 	case command != nil && flag == "--streams":
 		return fmt.Errorf("unknown flag --streams: louver %s reads no streams file, and knows the streams from Kafka",
 			command.Name)

@@ -42,7 +42,7 @@ func instances(records []outputs.Record, name string) (n int64) {
 	return n
 }
 
-// instancesOf returns what so many instances of a watch cost one user.
+// instancesOf returns what that many instances of a watch cost one user.
 func instancesOf(w config.OnChange, instances int64) []budget.Item {
 	if instances == 0 {
 		return nil

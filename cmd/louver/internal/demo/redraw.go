@@ -67,9 +67,9 @@ const mostRedrawn = 24
 // epsilons are the ε to choose from.
 var epsilons = []json.Number{"0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
 
-// among is of how many draws a band is made, without the least and the greatest so many. A further draw is as likely to
-// have any rank among them, so it lies in the band with a probability of at least (among + 1 − 2·cut) / (among + 1),
-// which is 95 %.
+// among is the number of draws that a band is made from. The cut least and the cut greatest of them are left out. Every
+// rank of a further draw is equally likely, so it lies in the band with a probability of at least
+// (among + 1 − 2·cut) / (among + 1), which is 95 %.
 const (
 	among = 399
 	cut   = 10

@@ -110,7 +110,8 @@ func strimziLogin(k cli.KafkaSettings) *strimziType {
 
 var unfitForResources = regexp.MustCompile(`[^a-z0-9.-]+|^[.-]+|[.-]+$`)
 
-// resourceName makes a name for Kubernetes. A name that is not one already is told from its likes by a few digits.
+// resourceName makes a name for Kubernetes. A name that has to be changed gets a few digits, which tell it from similar
+// ones.
 func resourceName(name string) string {
 	const most = 200
 	fit := strings.Trim(unfitForResources.ReplaceAllString(strings.ToLower(name), "-"), ".-")

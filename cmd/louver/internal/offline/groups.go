@@ -19,7 +19,7 @@ import (
 type groupFlags struct {
 	Group     string `group:"groups" placeholder:"COLUMN" help:"Column of the names. A user counts for each of at most --max-groups of their names, which are chosen by chance."`
 	MaxGroups int    `default:"1" group:"groups" placeholder:"N" help:"For how many names a user counts. Each costs them ε and δ."`
-	AtLeast   int64  `default:"1" group:"groups" placeholder:"N" help:"A name of fewer users is never found."`
+	AtLeast   int64  `default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
 }
 
 // misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".
@@ -158,7 +158,7 @@ func (b *badNames) add(line int, why error) {
 
 func (b *badNames) say(app *cli.App, file, column string) {
 	if b.rows > 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s has %s without a good name in column %s, left out; the first is in line %d: "+
+		_, _ = fmt.Fprintf(app.Err, "louver: %s has %s without a usable name in column %s, which are left out; the first is in line %d: "+
 			"%s (this line is not private: do not publish it)\n", file, cli.Plural(b.rows, "row"), column, b.first, b.why)
 	}
 }

@@ -25,7 +25,7 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 	}
 	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
 		_, _ = fmt.Fprintf(app.Err,
-			"louver: of %s at most %s can be %s, and the watch sees %s: want more users or a larger ε\n",
+			"louver: with %s, at most %s can be %s, but the watch needs %s; want more users or a larger ε\n",
 			cli.Plural(n, "user"), cli.Tenths(most), cli.Direction(c.Watch), cli.Tenths(w.Excess95()))
 	}
 	bags, err := c.windowed(app, schedule)
@@ -103,8 +103,8 @@ func moment(flag, value string) (int64, error) {
 	return at.UnixNano(), nil
 }
 
-// windowed reads the file into bags by the start of their window. There is none of a window without users. If there are
-// no users at all, it says so.
+// windowed reads the file into bags by the start of their window. A window without users has no bag. If there are no
+// users at all, it says so.
 func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*windows.Bag, error) {
 	name, in, err := open(app, c.File, "a CSV file with a header, or JSON lines")
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/louver/louver/stream/web"
 )
 
-// publicServer makes the public address: released figures only, as a page, an API and metrics. Without an address there
-// is none.
+// publicServer makes the public address: released figures only, as a page, an API and metrics. It makes none if
+// the setting is empty.
 func publicServer(s cli.HTTPSettings, shown *published, report func() health.Report) ([]server, error) {
 	if err := validate(s); err != nil || s.HTTPAddr == "" {
 		return nil, err
@@ -129,7 +129,8 @@ func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 		ExposedHeaders: []string{"ETag", "Link", "Date"}}).Handler(next)
 }
 
-// operatorsServer makes the operators' address, with exact counts for nobody else. Without an address there is none.
+// operatorsServer makes the operators' address, whose exact counts are for nobody else. It makes none if the setting is
+// empty.
 // level, if not nil, answers for the level of the log.
 func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report,
 	level http.Handler) ([]server, error) {
