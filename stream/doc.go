@@ -115,7 +115,7 @@
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
 // Nobody counts too often. Each window of a stream goes through its walks in order: the [windows.Cap] of max_windows,
-// and the [windows.Allowance] of a running total. Every ten minutes of windows, the worker writes down in the state
+// and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their own. Every ten minutes of windows, the worker writes down in the state
 // topic who has counted. A new worker begins with that and takes the windows since through the walks again, from parts
 // that are kept for it. If what it needs is lost, a new era of the cap begins, whose charges add to those of the old
 // one ([budget.Cap]), or the total ends, and another one begins and is charged.
