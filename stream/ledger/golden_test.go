@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -86,5 +87,47 @@ func readsTheLedger(t *testing.T, entries, published string) {
 	}
 	if diff := cmp.Diff(linesOf(t, published), records); diff != "" {
 		t.Errorf("the entries give other records: %s", diff)
+	}
+}
+
+// TestCheckpointOfTurns: a checkpoint keeps the cap of a discovery apart from that of the windows, and a release that
+// knows of no such caps does not use it.
+func TestCheckpointOfTurns(t *testing.T) {
+	lines := linesOf(t, "turns_entries.jsonl")
+	for n := 1; n <= len(lines); n++ {
+		f := ledger.NewFold("louver", 0)
+		add := func(f *ledger.Fold, i int) {
+			e, err := ledger.Decode([]byte(lines[i]))
+			if err == nil {
+				err = f.Add(e, []byte(lines[i]), int64(i))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range n {
+			add(f, i)
+		}
+		text := ledgertest.Checkpoint(t, f)
+		if later := bytes.HasPrefix(text, []byte(`{"v":3,`)); later != (n > 1) {
+			t.Errorf("after %d entries the checkpoint begins with %.8s; want version 3: %v", n, text, n > 1)
+		}
+		again, err := ledger.Restore(text, "louver", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := n - 1; i < len(lines); i++ {
+			if add(again, i); i >= n {
+				add(f, i)
+			}
+		}
+		if diff := cmp.Diff(string(ledgertest.Checkpoint(t, f)), string(ledgertest.Checkpoint(t, again))); diff != "" {
+			t.Errorf("from a checkpoint after %d entries: %s", n, diff)
+		}
+		for _, row := range []string{"", "hourly"} {
+			if got, want := again.Books.Cap("s", 0, row), f.Books.Cap("s", 0, row); got != want || got.Row != row || got.Count != 2 {
+				t.Errorf("row %q has the cap %+v, want %+v", row, got, want)
+			}
+		}
 	}
 }

@@ -264,7 +264,7 @@ func TestEditsOfTurns(t *testing.T) {
 // from the log, knows who had a turn. A later one does not, and begins a new era.
 func TestALostPeriodBeginsANewEra(t *testing.T) {
 	for what, eras := range map[string]int{"nothing": 1, "a damaged part": 2, "a lost part": 2, "a snapshot instead": 1,
-		"a snapshot of before": 2} {
+		"a snapshot of before": 2, "what nobody needs": 1} {
 		p := cappedRowProgram(t, "1000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
 		c := &capWorld{p: p, row: 1, came: map[int64][capUsers]bool{}}
 		d := c.session(t)
@@ -289,6 +289,8 @@ func TestALostPeriodBeginsANewEra(t *testing.T) {
 				c.log[2*4] = windows.Mark{Origin: windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: 4, To: 5,
 					Attempt: [16]byte{4}}, Partitions: 1}.Message()
 				c.saved = nil
+			case "what nobody needs":
+				c.deleted, c.kept, c.saved = min(d.parts.gather.Needs(d.offset), d.walks.needs()), d.walks.saved(), nil
 			case "a snapshot instead":
 				c.deleted = 2 * 6
 			case "a snapshot of before":
