@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
@@ -157,5 +158,27 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 	}
 	if want := []string{"1: 1h0m0s", "2: 2h0m0s"}; !slices.Equal(ends, want) {
 		t.Errorf("%q, want %q", ends, want)
+	}
+}
+
+// TestAShortPeriodIsTold: the first period of a definition may be shorter than others, and whoever reads the log learns why
+// little is found. Whole periods are not worth a line more.
+func TestAShortPeriodIsTold(t *testing.T) {
+	for start, want := range map[int]int{0: 0, 1: 1} {
+		core, logs := observer.New(zap.InfoLevel)
+		p := programOf(t, findingHourly())
+		p.schedule.Start = quarter(start).Start
+		d := newDecider(t, p, zap.New(core))
+		d.messages = d.remembering()
+		for n := start; n < 8; n++ {
+			d.giveNames(p, quarter(n), sentBy(1, 5, "shoes"))
+			for _, e := range d.turns() {
+				d.observe(e)
+			}
+		}
+		if got := logs.FilterMessageSnippet("less than a whole period").Len(); got != want {
+			t.Errorf("a stream that begins %d quarters after an hour says %d times that a period is short, want %d", start, got,
+				want)
+		}
 	}
 }

@@ -110,6 +110,12 @@ func (w *worker) observe(e ledger.Entry) {
 		}
 	}
 	if d := e.Discovery; d != nil {
+		if e.WindowEnd.Sub(e.WindowStart) < e.Every {
+			w.Log.Info("a discovery has less than a whole period, because the stream's present definition began within it: names "+
+				"need as many users in less time. A stream that is edited more often than that may never find any",
+				zap.String("stream", e.Stream), zap.String("discovery", e.Row), zap.Time("began", e.WindowStart),
+				zap.Duration("every", e.Every))
+		}
 		w.Log.Info("a discovery is decided", zap.String("stream", e.Stream), zap.String("discovery", e.Row),
 			zap.Time("window_end", e.WindowEnd), zap.Int("found", len(d.Found)), zap.Int("joined", len(d.Joined)),
 			zap.Int("left", len(d.Left)), zap.Int64("listed", d.Listed), zap.String("reason", e.Reason))

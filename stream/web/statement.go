@@ -205,7 +205,7 @@ func ofDiscoveries(s *config.Stream) (all []loss) {
 				"many share. What that person sends in one period changes up to %d of them. Together they cost that person at most "+
 				"%%s.", d.Name, names, period, changed)
 		}
-		lost := cost.Of(s.Budget.Limit, budget.Times(d.Price(), changed))
+		lost := cost.Of(budget.Limit{}, budget.Times(d.Price(), changed)) // with its own δ, and not with all of the budget's
 		all = append(all, newLoss("discovery", 0, period, lost, sentence, "that person is in the data of a period"))
 	}
 	return all
