@@ -13,10 +13,12 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"os"
 	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -183,22 +185,21 @@ func TestAuthoritiesOfTheMoment(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: []string{addr}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	err = conn.Check(ctx, nil)
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) || kafkaconn.Refused(err) {
-		t.Errorf("%v, want that time ran out, and why", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		conn, err := kafkaconn.New(kafkaconn.Config{Brokers: []string{"kafka:9092"},
+			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, refused }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // of the bubble's clock
+		defer cancel()
+		err = conn.Check(ctx, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) || kafkaconn.Refused(err) {
+			t.Errorf("%v, want that time ran out, and why", err)
+		}
+	})
 }
 
 func TestConfig(t *testing.T) {
