@@ -182,12 +182,17 @@
 //
 // # Other packages
 //
-// [config] is the model of the streams file, and [parse] reads it. [kafkaconn] connects and retries, [group] is
-// membership in a consumer group, [txn] writes, and [topics] knows every topic and right that is needed. [episode]
-// keeps the log short while a fault lasts. Package registry reads schemas for codec, and takes those of outputs in
-// Avro. Package record is what an output record says, package outputs reads what was published, and package audit
-// compares it with the ledger. Package remedy says what would make a figure readable that is only noise. Packages
-// replay, simulate and shape serve the demo and the command line, kafkatest the
-// tests, and embedded starts brokers for both. Folder bench is a module of its own, which measures the service. Outside
-// stream, package windows knows nothing of Kafka, budget nothing of mechanisms, and mechanisms nothing of either.
+// [config] is the model of the streams file, and [parse] reads it. [kafkaconn] connects and retries, package login has
+// the ways to log in, [group] is membership in a consumer group, [txn] writes, and [topics] knows every topic and right
+// that is needed. [episode] keeps the log short while a fault lasts. Package registry reads schemas for codec, and takes
+// those of outputs in Avro. Package groupname says how names that nobody listed are written.
+//
+// Package record is what an output record says, package outputs reads what was published, and package audit compares it
+// with the ledger. Package web serves it as a page and an API, and web/compare says whether two figures differ. Package
+// rules writes alerts, remedy says what would make a figure readable that is only noise, and timeline tells what each
+// window waits for.
+//
+// Packages replay, simulate and shape serve the demo and the command line, kafkatest the tests, and embedded starts
+// brokers for both. Folder bench is a module of its own, which measures the service. Outside stream, package windows
+// knows nothing of Kafka, budget nothing of mechanisms, and mechanisms nothing of either.
 package stream
