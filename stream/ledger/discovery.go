@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 
@@ -56,14 +55,6 @@ type List struct {
 	// figures, if the list is another stream's and their series end in the output.
 	Left       []string `json:"left,omitempty"`
 	Tombstones []string `json:"tombstones,omitempty"`
-}
-
-// ListOf is the stream whose list the entry's groups are; "" if the stream's definition has them.
-func (e Entry) ListOf() string {
-	if e.List == nil {
-		return ""
-	}
-	return cmp.Or(e.List.Stream, e.Stream)
 }
 
 // Finding is what a discovery found about a name.

@@ -88,6 +88,14 @@ func (l *Lists) Last(budget, stream, row string, r Rules, end time.Time) map[str
 	return last
 }
 
+// ListOf is the stream whose list the entry's groups are; "" if the stream's definition has them.
+func (e Entry) ListOf() string {
+	if e.List == nil {
+		return ""
+	}
+	return cmp.Or(e.List.Stream, e.Stream)
+}
+
 // Listed is a name on a list, for those who show it.
 type Listed struct {
 	Name string

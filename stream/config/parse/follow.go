@@ -11,24 +11,24 @@ import (
 var ofList = []string{"keep", "max", "other", "always", "match", "except"}
 
 // followLists completes the streams whose groups are on the list of another one. A definition that is read alone holds
-// what that stream says of its list.
-func (p *parser) followLists() {
-	for _, s := range p.streams {
+// what that stream says of its list. some says that some streams could not be read.
+func followLists(streams []*streamNode, alone, some bool) {
+	for _, s := range streams {
 		switch {
 		case s.found == nil || s.found.From == "":
 		case !s.fed("from"):
-		case p.alone:
+		case alone:
 			s.Found = &s.found.Found
 		default:
-			if source := p.source(s); source != nil {
+			if source := s.source(streams, some); source != nil {
 				s.follow(source)
 			}
 		}
 	}
 }
 
-// source returns the stream whose list another one follows, or nil if it refuses that.
-func (p *parser) source(s *streamNode) *streamNode {
+// source returns the stream whose list this one follows, or nil if it refuses that.
+func (s *streamNode) source(streams []*streamNode, some bool) *streamNode {
 	name, at := s.found.From, s.found.Values["from"]
 	if name == s.Name {
 		at.Refuse("%q is this stream itself; want another one that discovers its groups, or discover: […] here", name)
@@ -36,7 +36,7 @@ func (p *parser) source(s *streamNode) *streamNode {
 	}
 	var finds []string
 	var source *streamNode
-	for _, o := range p.streams {
+	for _, o := range streams {
 		if o.found != nil && o.found.From == "" && o.Name != s.Name {
 			finds = append(finds, o.Name)
 		}
@@ -52,7 +52,7 @@ func (p *parser) source(s *streamNode) *streamNode {
 	case source != nil && source.sound:
 		at.Refuse("stream %s does not discover its groups; want what it has under groups, or a stream that has discover: […]",
 			name)
-	case source != nil || p.incomplete: // the stream has faults of its own
+	case source != nil || some: // the stream has faults of its own
 	case len(finds) > 0:
 		at.Refuse("%q is not one of the streams that discover their groups; want %s", name, form.List(finds, "or"))
 	default:
@@ -106,15 +106,3 @@ func (s *streamNode) follow(source *streamNode) {
 	f.PutText("keep", config.Duration(of.Keep))
 	f.PutText("max", strconv.FormatInt(of.Max, 10))
 }
-
-// figures is how many figures a group has in a window.
-func (s *streamNode) figures() int {
-	n := max(1, len(s.releases))
-	for _, r := range s.releases {
-		n += max(0, len(r.Query.P)-1)
-	}
-	return n
-}
-
-// mostGroups is how many groups an entry of the ledger has room for.
-func (s *streamNode) mostGroups() int { return mostFigures / s.figures() }

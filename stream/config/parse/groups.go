@@ -336,3 +336,15 @@ func discovered(streams []*streamNode) {
 		}
 	}
 }
+
+// figures is how many figures a group has in a window.
+func (s *streamNode) figures() int {
+	n := max(1, len(s.releases))
+	for _, r := range s.releases {
+		n += max(0, len(r.Query.P)-1)
+	}
+	return n
+}
+
+// mostGroups is how many groups an entry of the ledger has room for.
+func (s *streamNode) mostGroups() int { return mostFigures / s.figures() }

@@ -101,7 +101,7 @@ func (p *parser) resolve() (*config.File, error) {
 			s.find()
 		}
 	}
-	p.followLists()
+	followLists(p.streams, p.alone, p.incomplete)
 	for _, s := range p.streams {
 		s.complete()
 		f.Streams = append(f.Streams, &s.Stream)
