@@ -20,7 +20,7 @@ func TestEntriesOfDiscoveriesThatNobodyWrites(t *testing.T) {
 		want   string // "": it is read
 	}{
 		"right":                 {func(*ledger.Entry) {}, ""},
-		"a price for one name":  {func(e *ledger.Entry) { e.Price[0].Times = 1 }, "whose price is not that of max_groups, 2"},
+		"a price for one name":  {func(e *ledger.Entry) { e.Price[0].Times = 1 }, "whose price is not max_groups, 2, times that of one draw"},
 		"a price with less ε":   {func(e *ledger.Entry) { e.Price[0].Promise = approximate("0.4", "0.00000001") }, "whose price is not"},
 		"a price with less δ":   {func(e *ledger.Entry) { e.Price[0].Promise = approximate("0.5", "0.000000001") }, "whose price is not"},
 		"a price without δ":     {func(e *ledger.Entry) { e.Price[0].Promise = privacy.NewPure(ledgertest.Dec("0.5")) }, "whose price is not"},
