@@ -171,9 +171,6 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			c.Version = newestVersion
 		}
 		for _, of := range a.Charges() {
-			if of.Cap.Row != "" {
-				c.Version = newestVersion
-			}
 			b.Charges = append(b.Charges, storedCharges{of.Stream, of.Cap, of.Items, runsOf(of.Ends)})
 		}
 		c.Budgets = append(c.Budgets, b)
@@ -186,7 +183,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		}
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
-			if book.rows[at].cap.Row != "" { // perhaps of withheld periods only
+			if book.rows[at].cap.Row != "" { // so also if there are charges under it
 				c.Version = newestVersion
 			}
 			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
