@@ -87,7 +87,7 @@ func (c *chaos) configure() {
 		yaml += c.stream(s.name, s.input, s.policy, v)
 		if !seen[v.budget] {
 			seen[v.budget] = true
-			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, per: %s}\n", v.budget, v.limit.Epsilon,
+			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, delta: %s, per: %s}\n", v.budget, v.limit.Epsilon, v.limit.Delta,
 				budget.FormatPer(v.limit.Per))
 		}
 	}
@@ -101,13 +101,16 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 	if len(v.groups) > 1 {
 		group, groups = ", group: group", "    groups: ["+strings.Join(v.groups, ", ")+"]\n"
 	}
+	if v.finds {
+		group, groups = ", group: value", found
+	}
 	if v.exact {
 		upper = upperBound
 	}
 	releases := ""
 	for _, r := range v.releases {
 		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
-			"users": "statistic: count", "slow": fmt.Sprint("statistic: count, above: ", slowAbove),
+			"users": "statistic: count, mechanism: geometric", "slow": fmt.Sprint("statistic: count, above: ", slowAbove),
 			"p50": "statistic: median"}[r], v.epsilon)
 	}
 	if v.total > 0 {

@@ -2,7 +2,6 @@ package chaostest
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/record"
 )
 
 // promised describes what a stream promises.
@@ -36,6 +34,7 @@ type definition struct {
 	cap              int64  // in how many windows of capPer a user counts; 0: in all
 	alarm            int    // how many users above slowAbove its watch tells of; 0: it has none
 	total            int64  // the max_total of its running total; 0: it has none
+	finds            bool   // its groups are found: see checkFound
 	continues        string // the budget whose spending this one takes over
 	given            time.Time
 }
@@ -48,7 +47,11 @@ const noticed = time.Minute
 
 // price is the ε of a window.
 func (v definition) price() decimal.Decimal {
-	return v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
+	price := v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
+	if v.finds {
+		price = price.Mul(decimal.NewFromInt(namesOfAUser))
+	}
+	return price
 }
 
 // fits says that an entry has the windows, groups, releases, cap and watches of this definition.
@@ -64,14 +67,18 @@ func (v definition) fits(e ledger.Entry) bool {
 	for _, w := range e.Steps {
 		watches = append(watches, w.Name)
 	}
-	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) &&
+	return (v.finds || slices.Equal(groups, v.groups)) && slices.Equal(releases, v.releases) &&
 		e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
 		e.Cap.Count == v.cap && slices.Equal(watches, v.steps()) && v.total == totalOf(e)
 }
 
 // charges says that an entry has the charge of this definition.
 func (v definition) charges(e ledger.Entry) bool {
-	return priceOf(e).Equal(v.price()) && e.Budget == v.budget && e.Limit.Equal(v.limit)
+	price := v.price()
+	if len(e.Groups) == 0 { // nothing is drawn
+		price = decimal.Zero
+	}
+	return priceOf(e).Equal(price) && e.Budget == v.budget && e.Limit.Equal(v.limit)
 }
 
 // after finds the definition of an entry among those from one on; −1 if there is none. One with another charge is
@@ -126,7 +133,7 @@ type evidence struct {
 type checker struct {
 	evidence
 	verdict
-	entries map[string]ledger.Entry // committed ones by stream and window start
+	entries map[string]ledger.Entry // committed ones by stream, discovery and window start
 	drawn   map[string][]byte       // the first ledger record of each window, committed or not
 	follows map[string]definition   // which definition each entry is of
 }
@@ -142,6 +149,7 @@ func (e evidence) check() verdict {
 	c.checkCaps()
 	c.checkWatches()
 	c.checkTotals()
+	c.checkFound()
 	c.checkBudgets()
 	c.windows = len(c.entries)
 	return c.verdict
@@ -159,7 +167,7 @@ func (c *checker) checkLedger() {
 			c.complain(&c.different, "a ledger entry is unreadable: %v", err)
 			continue
 		}
-		key := windowKey(e.Stream, e.WindowStart)
+		key := windowKey(e.Stream, e.WindowStart) + e.Row
 		if first, ok := c.drawn[key]; !ok {
 			c.drawn[key] = l.value
 		} else if !bytes.Equal(first, l.value) {
@@ -270,11 +278,14 @@ func (c *checker) checkSchedule() {
 	}
 }
 
-// of are the entries of a stream in the order in which their windows begin.
-func (c *checker) of(stream string) []ledger.Entry {
+// of are the windows of a stream in the order in which they begin.
+func (c *checker) of(stream string) []ledger.Entry { return c.row(stream, "") }
+
+// row are the windows of a stream, or the periods of one of its discoveries, in the order in which they begin.
+func (c *checker) row(stream, name string) []ledger.Entry {
 	var all []ledger.Entry
 	for _, e := range c.entries {
-		if e.Stream == stream {
+		if e.Stream == stream && e.Row == name {
 			all = append(all, e)
 		}
 	}
@@ -294,17 +305,23 @@ func (c *checker) checkFigures() {
 	for _, s := range c.streams {
 		own := c.sent(s)
 		for _, e := range c.of(s.name) {
-			if e.Incomplete {
-				c.incomplete++
-				if !slices.ContainsFunc(c.harms, func(h harm) bool { return h.explains(e) }) {
-					c.complain(&c.unexplained, "%s, released at %s, is incomplete and no fault explains it",
-						windowKey(s.name, e.WindowStart), e.ReleasedAt.Format(time.TimeOnly))
-				}
-			}
+			c.explain(e)
 			if v := c.follows[windowKey(s.name, e.WindowStart)]; !e.Incomplete && v.exact && e.Reason == "" {
 				c.checkWindow(s, v, e, own)
 			}
 		}
+	}
+}
+
+// explain looks for a fault by which a window or a period is incomplete.
+func (c *checker) explain(e ledger.Entry) {
+	if !e.Incomplete {
+		return
+	}
+	c.incomplete++
+	if !slices.ContainsFunc(c.harms, func(h harm) bool { return h.explains(e) }) {
+		c.complain(&c.unexplained, "%s%s, released at %s, is incomplete and no fault explains it",
+			windowKey(e.Stream, e.WindowStart), e.Row, e.ReleasedAt.Format(time.TimeOnly))
 	}
 }
 
@@ -329,61 +346,22 @@ func (c *checker) truthIn(s promised, v definition, e ledger.Entry, group string
 	low, _ := slices.BinarySearchFunc(deeds, e.WindowStart, func(d deed, t time.Time) int { return d.at.Compare(t) })
 	high, _ := slices.BinarySearchFunc(deeds, e.WindowEnd, func(d deed, t time.Time) int { return d.at.Compare(t) })
 	due := e.WindowEnd.Add(v.grace)
-	partitions := 0
-	for _, step := range c.steps[s.input] {
-		if step.Due <= due.UnixNano() {
-			partitions = step.Partitions
-		}
-	}
+	partitions := c.partitions(s.input, due)
 	var mine []deed
 	for _, d := range deeds[low:high] {
-		if (d.group == group || group == "") && d.partition < partitions {
+		if (v.groupOf(d) == group || group == "") && d.partition < partitions {
 			mine = append(mine, d)
 		}
 	}
 	return truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
 }
 
-// checkBudgets adds up the charges of every period.
-func (c *checker) checkBudgets() {
-	accounts, shared := map[string][]ledger.Entry{}, map[string]int{}
-	for _, s := range c.streams {
-		shared[s.account]++
-		for _, e := range c.of(s.name) {
-			v := c.follows[windowKey(s.name, e.WindowStart)]
-			if !v.charges(e) {
-				c.complain(&c.overspent, "%s charges %s to %s of %s, want %s to %s of %s", windowKey(s.name, e.WindowStart),
-					priceOf(e), e.Budget, e.Limit.Epsilon, v.price(), v.budget, v.limit.Epsilon)
-			}
-			accounts[s.account] = append(accounts[s.account], e)
+// partitions is how many of an input count in windows that are due at a moment.
+func (c *checker) partitions(input string, due time.Time) (n int) {
+	for _, step := range c.steps[input] {
+		if step.Due <= due.UnixNano() {
+			n = step.Partitions
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(accounts)) {
-		for _, e := range accounts[name] {
-			key := windowKey(e.Stream, e.WindowStart)
-			limit := c.follows[key].limit
-			spent := decimal.Decimal{}
-			for _, o := range accounts[name] {
-				if o.Reason == "" && !o.WindowEnd.After(e.WindowEnd) && o.WindowEnd.After(e.WindowEnd.Add(-limit.Per)) {
-					spent = spent.Add(priceOf(o))
-				}
-			}
-			switch {
-			case e.Reason == "" && spent.Cmp(limit.Epsilon) > 0:
-				c.complain(&c.overspent, "with %s the account %s has spent %s of %s", key, name, spent, limit.Epsilon)
-			case e.Reason == record.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
-				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name, spent,
-					limit.Epsilon)
-			}
-		}
-	}
-}
-
-// priceOf is the ε that a window costs one user.
-func priceOf(e ledger.Entry) decimal.Decimal {
-	var sum decimal.Decimal
-	for _, i := range e.Price {
-		sum = sum.Add(i.Epsilon.Mul(decimal.NewFromInt(i.Times)))
-	}
-	return sum
+	return n
 }

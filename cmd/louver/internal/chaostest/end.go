@@ -16,6 +16,7 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // finish waits for the last windows with events, ends all processes, and judges what they and earlier apps leave.
@@ -52,13 +53,13 @@ func (c *chaos) finish(deeds []deed) {
 			aborted++
 		}
 	}
-	if v.firings == 0 || v.counted == 0 || v.totals == 0 {
-		c.t.Errorf("watches fired %d times, users under a cap counted %d times, and there were %d totals; want some of each",
-			v.firings, v.counted, v.totals)
+	if v.firings == 0 || v.counted == 0 || v.totals == 0 || v.found == 0 {
+		c.t.Errorf("watches fired %d times, users under a cap counted %d times, there were %d totals, and %d names were found; "+
+			"want some of each", v.firings, v.counted, v.totals, v.found)
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a "+
-		"cap counted %d times; %d totals were compared; %d apps; %d processes; %s",
-		events, certain, aborted, v.firings, v.counted, v.totals, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
+		"cap counted %d times; %d totals were compared; names were found %d times; %d apps; %d processes; %s",
+		events, certain, aborted, v.firings, v.counted, v.totals, v.found, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
 	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
 	err := run.Wait()
 	lines := slices.Collect(strings.Lines(run.Log.String()))
@@ -125,7 +126,10 @@ func (c *chaos) await(end time.Time) {
 		}
 		for p := range outputPartitions {
 			for _, l := range c.read(c.output, p) {
-				if r, _, err := outputs.Decode(l.value); err == nil && !l.aborted && !r.WindowEnd.Before(end) {
+				// A window without groups has no records. It is decided if a later discovery is.
+				r, _, err := outputs.Decode(l.value)
+				later := r.WindowEnd.After(end) || r.WindowEnd.Equal(end) && r.Statistic != record.StatisticGroups
+				if err == nil && !l.aborted && later {
 					delete(waiting, r.Stream)
 				}
 				n++

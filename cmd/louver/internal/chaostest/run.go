@@ -57,6 +57,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	alarmed.releases, alarmed.alarm = []string{"users"}, 14
 	visits := figures
 	visits.groups, visits.releases, visits.exact, visits.total = probes, []string{"users"}, false, 9
+	listed := figures
+	listed.budget, listed.limit.Delta = "listed", decimal.New(1, -2)
+	listed.groups, listed.releases, listed.finds = nil, []string{"users"}, true
 	c.streams = []promised{
 		{name: "tumbling", account: "plenty", input: input, policy: "last", definitions: []definition{figures}},
 		{name: "hopping", account: "plenty", input: input, policy: "max", definitions: []definition{hopping}},
@@ -67,6 +70,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		{name: "capped", account: "plenty", input: third, policy: "last", definitions: []definition{capped}},
 		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
 		{name: "visits", account: "plenty", input: third, policy: "last", definitions: []definition{visits}},
+		{name: "found", account: "listed", input: other, policy: "last", definitions: []definition{listed}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
 	c.configure()

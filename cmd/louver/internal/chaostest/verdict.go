@@ -6,8 +6,8 @@ import "fmt"
 type verdict struct {
 	faults, windows, missing, different, double, overspent, incomplete, unexplained int
 	complaints                                                                      []string
-	// of watches, of users under a cap, and totals of users: without any, nothing was tested
-	firings, counted, totals int
+	// of watches, of users under a cap, totals of users, and names that were found: without any, nothing was tested
+	firings, counted, totals, found int
 }
 
 func (v verdict) String() string {
@@ -32,6 +32,7 @@ func (v *verdict) add(o verdict) {
 	v.firings += o.firings
 	v.counted += o.counted
 	v.totals += o.totals
+	v.found += o.found
 }
 
 func (v *verdict) complain(counter *int, format string, args ...any) {
