@@ -97,7 +97,7 @@ func TestCheckWhoIsExpected(t *testing.T) {
 		"watch_epsilon: 0.1, at_most: 2}\n    output"
 	larger := strings.Replace(cappedFile, "epsilon: 2, per", "epsilon: 900, per", 1)
 	for _, c := range []struct{ what, line, warning string }{
-		{watch, "it looks at everybody, and so sees more\n", ", or a stream of its own: a watch looks at everybody, and " +
+		{watch, "the watch looks at everybody, so it sees more\n", ", or a stream of its own: a watch looks at everybody, and " +
 			"with max_windows expected_users is only those who still count\n"},
 		{steady, "", "or longer windows, or a stream of its own without max_windows, whose expected_users are everybody\n"},
 	} {
