@@ -21,7 +21,7 @@ const (
 	namesOfAUser = 8 // in a period or a window: more than any user sends
 )
 
-var found = fmt.Sprintf("    groups: {keep: %s, discover: [{name: %s, every: %s, epsilon: %d, delta: 0.00000001, "+
+var found = fmt.Sprintf("    groups: {keep: %s, discover: [{name: %s, every: %s, epsilon: %d, delta: 0.000000001, "+
 	"max_groups: %d}]}\n    max_groups: %d\n", foundKeep, foundRow, foundEvery, foundEpsilon, namesOfAUser, namesOfAUser)
 
 // groupOf is the group of an event.

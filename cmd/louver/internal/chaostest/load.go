@@ -47,7 +47,7 @@ type load struct {
 }
 
 const (
-	senders    = 3
+	senders    = 4
 	userCount  = 300
 	upperBound = 1000 // values lie between 0 and that
 )

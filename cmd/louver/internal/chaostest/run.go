@@ -22,7 +22,7 @@ func Run(t *testing.T, faults int, seed uint64) {
 		c.start()
 	}
 	c.wait(time.Until(c.from))
-	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input, c.streams[3].input)
+	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input, c.streams[6].input, c.streams[3].input)
 	defer c.load.stop()
 	c.wait(c.between(2, 4))
 	for range faults {
@@ -40,7 +40,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		began: time.Now(), revision: 1, over: make(chan struct{})}
 	c.names = topics.Names{App: kafkatest.Name(t)}
 	c.logIn()
-	input, other, third := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil)
+	input, other, third, pages := c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil), c.broker.Topic(t, 3, nil),
+		c.broker.Topic(t, 3, nil)
 	c.output = kafkatest.Name(t)
 	c.createOutput()
 	const size, grace = shortest, 2 * time.Second
@@ -70,7 +71,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		{name: "capped", account: "plenty", input: third, policy: "last", definitions: []definition{capped}},
 		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
 		{name: "visits", account: "plenty", input: third, policy: "last", definitions: []definition{visits}},
-		{name: "found", account: "listed", input: other, policy: "last", definitions: []definition{listed}},
+		{name: "found", account: "listed", input: pages, policy: "last", definitions: []definition{listed}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
 	c.configure()
