@@ -3,10 +3,14 @@ package group_test
 import (
 	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/describegroups"
+	"github.com/segmentio/kafka-go/protocol/metadata"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -71,6 +75,81 @@ func TestAFailedJoinLeavesNobodyBehind(t *testing.T) {
 	if !left(g.MemberID) {
 		t.Errorf("member %s has not left the group", g.MemberID)
 	}
+}
+
+// The leader of a group looks at the topics by itself. A topic that was away just then is assigned to nobody, and it is
+// there with as many partitions whenever a member looks.
+func TestATopicThatOnlyTheLeaderMissesIsAssignedAnew(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 2, nil)
+	var joined, missed atomic.Bool
+	b.Fake.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		b.Fake.KeepControl()
+		joined.Store(true)
+		return nil, nil, false
+	})
+	b.Fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		b.Fake.KeepControl()
+		q := r.(*kmsg.MetadataRequest)
+		// The first one who asks by name after somebody has joined is the leader.
+		if !joined.Load() || len(q.Topics) != 1 || !missed.CompareAndSwap(false, true) {
+			return nil, nil, false
+		}
+		a := q.ResponseKind().(*kmsg.MetadataResponse)
+		away := kmsg.NewMetadataResponseTopic()
+		away.Topic, away.ErrorCode = q.Topics[0].Topic, kerr.UnknownTopicOrPartition.Code
+		a.Topics = append(a.Topics, away)
+		return a, nil, true
+	})
+	m := member(t, b, topic, topic)
+	g := next(t, m)
+	if len(nonempty(g.Partitions)) > 0 || !missed.Load() {
+		t.Fatalf("assigned %v, and the leader missed the topic: %v; the test tests nothing", g.Partitions, missed.Load())
+	}
+	kafkatest.Receive(t, "the generation is over", g.Done())
+	await(t, m, map[string][]int{topic: {0, 1}})
+}
+
+// looks counts the looks at topics and groups.
+type looks struct {
+	kafka.RoundTripper
+	topics, groups chan struct{}
+}
+
+func (l *looks) RoundTrip(ctx context.Context, addr net.Addr, r kafka.Request) (kafka.Response, error) {
+	a, err := l.RoundTripper.RoundTrip(ctx, addr, r)
+	switch r.(type) {
+	case *metadata.Request:
+		l.topics <- struct{}{}
+	case *describegroups.Request:
+		l.groups <- struct{}{}
+	}
+	return a, err
+}
+
+// An assignment of all partitions stays, and nobody looks at it again.
+func TestAWholeAssignmentStays(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
+		topic := b.Topic(t, 3, nil)
+		conn, client := *b.Conn, *b.Conn.Client
+		l := &looks{client.Transport, make(chan struct{}, 1000), make(chan struct{}, 1000)}
+		client.Transport, conn.Client = l, &client
+		g := await(t, configured(t, group.Config{Conn: &conn, GroupID: topic, Topics: []string{topic}}),
+			map[string][]int{topic: {0, 1, 2}})
+		kafkatest.Receive(t, "a look at the group", l.groups)
+		for range 5 {
+			kafkatest.Receive(t, "a look at the topic", l.topics)
+		}
+		select {
+		case <-g.Done():
+			t.Error("the generation is over")
+		case <-l.groups:
+			t.Error("the group is looked at again")
+		default:
+		}
+	})
 }
 
 func TestOffsetsAreTriedAgain(t *testing.T) {

@@ -46,6 +46,8 @@ const (
 	// times out.
 	closePatience = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
+	// mostGaps bounds how rarely a group rebalances because partitions are still nobody's: every 2^mostGaps looks.
+	mostGaps = 6
 )
 
 // ErrClosed is returned by Next after Close.
@@ -56,6 +58,7 @@ type Member struct {
 	config Config
 	dialer *dialer
 	closed chan struct{}
+	gaps   int // how many generations in a row had partitions that were nobody's; only watch uses it
 
 	mu      sync.Mutex
 	joined  *kafka.ConsumerGroup
@@ -250,13 +253,14 @@ func (m *Member) counts(ctx context.Context) (map[string]int, error) {
 
 var errNoTopic = errors.New("none of its topics exists")
 
-// watch returns when topics have appeared, disappeared or changed their number of partitions, or ctx ends. It ignores
-// failed requests. If no topic exists, it returns once one does: partitions that were assigned in between are none,
-// however many there are then.
+// watch returns when topics have appeared, disappeared or changed their number of partitions, when partitions are
+// nobody's, or when ctx ends. It ignores failed requests. If no topic exists, it returns once one does: partitions that
+// were assigned in between are none, however many there are then.
 func (m *Member) watch(ctx context.Context, known map[string]int) {
 	ticker := time.NewTicker(m.config.WatchInterval)
 	defer ticker.Stop()
-	for {
+	whole := false // all partitions are somebody's
+	for ticks := 1; ; ticks++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -276,7 +280,49 @@ func (m *Member) watch(ctx context.Context, known map[string]int) {
 		if !maps.Equal(known, counts) {
 			return
 		}
+		if whole || ticks < 1<<m.gaps {
+			continue
+		}
+		switch left, err := m.unassigned(ctx, counts); {
+		case err != nil: // it is asked again
+		case left:
+			m.gaps = min(m.gaps+1, mostGaps)
+			return
+		default:
+			whole, m.gaps = true, 0
+		}
 	}
+}
+
+// unassigned reports whether a partition is nobody's. The member that assigns them looks at the topics by itself, at a
+// moment between two looks of the others: what was missing just then is assigned to nobody, and nobody else sees that.
+func (m *Member) unassigned(ctx context.Context, counts map[string]int) (bool, error) {
+	res, err := m.config.Conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{m.config.GroupID}})
+	switch {
+	case err != nil:
+		return false, err
+	case len(res.Groups) != 1 || res.Groups[0].Error != nil:
+		return false, fmt.Errorf("consumer group %s is not described: %w", m.config.GroupID, kafka.Unknown)
+	case res.Groups[0].GroupState != "Stable":
+		return false, fmt.Errorf("consumer group %s is %s", m.config.GroupID, res.Groups[0].GroupState)
+	}
+	assigned := map[string]map[int]bool{}
+	for _, member := range res.Groups[0].Members {
+		for _, t := range member.MemberAssignments.Topics {
+			if assigned[t.Topic] == nil {
+				assigned[t.Topic] = map[int]bool{}
+			}
+			for _, p := range t.Partitions {
+				assigned[t.Topic][p] = true
+			}
+		}
+	}
+	for topic, n := range counts {
+		if len(assigned[topic]) < n {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // release gives up the current generation.
