@@ -10,5 +10,6 @@
 // It is built on kafka-go's ConsumerGroup (eager rebalancing, range assignment) and corrects three things. First, an
 // error does not end the membership: Next retries until its context ends. Second, a missing topic neither blocks the
 // other topics nor makes the group rebalance in a tight loop: the member joins only for topics that exist, and rejoins
-// when one appears, disappears or gets more partitions, and when one is assigned to nobody. Third, committed offsets keep their metadata string.
+// when one appears, disappears or gets more partitions, or when nobody has one of them. Third, committed offsets keep
+// their metadata string.
 package group

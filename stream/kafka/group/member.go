@@ -297,14 +297,15 @@ func (m *Member) watch(ctx context.Context, known map[string]int) {
 // unassigned reports whether a partition is nobody's. The member that assigns them looks at the topics by itself, at a
 // moment between two looks of the others: what was missing just then is assigned to nobody, and nobody else sees that.
 func (m *Member) unassigned(ctx context.Context, counts map[string]int) (bool, error) {
-	res, err := m.config.Conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{m.config.GroupID}})
+	id := m.config.GroupID
+	res, err := m.config.Conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{id}})
 	switch {
 	case err != nil:
 		return false, err
 	case len(res.Groups) != 1 || res.Groups[0].Error != nil:
-		return false, fmt.Errorf("consumer group %s is not described: %w", m.config.GroupID, kafka.Unknown)
+		return false, fmt.Errorf("consumer group %s is not described: %w", id, kafka.Unknown)
 	case res.Groups[0].GroupState != "Stable":
-		return false, fmt.Errorf("consumer group %s is %s", m.config.GroupID, res.Groups[0].GroupState)
+		return false, fmt.Errorf("consumer group %s is %s", id, res.Groups[0].GroupState)
 	}
 	assigned := map[string]map[int]bool{}
 	for _, member := range res.Groups[0].Members {
