@@ -67,7 +67,13 @@ func (v definition) fits(e ledger.Entry) bool {
 	for _, w := range e.Steps {
 		watches = append(watches, w.Name)
 	}
-	return (v.finds || slices.Equal(groups, v.groups)) && slices.Equal(releases, v.releases) &&
+	if v.finds { // checkFound looks at the groups; a window without any has no releases
+		groups = v.groups
+		if len(e.Groups) == 0 {
+			releases = v.releases
+		}
+	}
+	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) &&
 		e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
 		e.Cap.Count == v.cap && slices.Equal(watches, v.steps()) && v.total == totalOf(e)
 }
