@@ -242,6 +242,31 @@ func TestRestingMouseLeavesTheCursor(t *testing.T) {
 	b.until(`document.querySelector(".readout caption").textContent !== window.at`)
 }
 
+// The header has as many lines whatever it says of how long ago the newest window was, so that nothing below it moves.
+func TestHeaderKeepsItsHeight(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a.play(0, 20)
+	b := open(t, a, "#/")
+	b.complete()
+	b.until(`document.querySelector("#state .ago") !== null`)
+	var moved []string
+	b.run(chromedp.Evaluate(`(() => {
+		const line = document.getElementById("state"), ago = line.querySelector(".ago"), moved = [];
+		for (let width = 300; width < 900; width++) {
+			line.style.width = width + "px";
+			const heights = ["0\u00a0s", "9\u00a0s", "10\u00a0s", "59\u00a0s", "1\u00a0min", "59\u00a0min"].map((text) => {
+				ago.textContent = text + "\u00a0ago";
+				return line.offsetHeight;
+			});
+			if (new Set(heights).size > 1) moved.push(width + ": " + heights);
+		}
+		return moved;
+	})()`, &moved))
+	if len(moved) > 0 {
+		t.Errorf("the header's height changes at these widths: %q", moved)
+	}
+}
+
 // On a phone fingers drag ranges while they are compared.
 func TestFingersCompareRanges(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))

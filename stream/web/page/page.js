@@ -3,7 +3,7 @@
 import { ask, newest, now, releases, signals } from "./api.js";
 import { Budget } from "./budget.js";
 import { Detail } from "./detail.js";
-import { say } from "./dom.js";
+import { h, say } from "./dom.js";
 import { Figures, kept } from "./figures.js";
 import { clock, several, span, times, utc, zone } from "./format.js";
 import { control } from "./keys.js";
@@ -142,14 +142,14 @@ function state() {
   const parts = [];
   if (app.loaded) {
     parts.push(several(app.streams.length, "stream"));
-    if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest)} ago`);
+    if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest).replace(" ", "\u00a0")}\u00a0ago`);
     if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look: ${kinds.join(", ")}`);
     const groups = app.streams.flatMap((s) => s.groups.map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
     const noise = groups.filter((f) => f.status === "ok" && f.quality === "noise").length;
     if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")} only noise`);
     parts.push(`times in ${zone()}`);
   }
-  if (parts.length > 0) say(element("state"), parts.join(" · ").replace(/(\d) (s|min|h|d) ago/, "$1\u00a0$2\u00a0ago"), newest > 0 ? utc(newest) : "");
+  if (parts.length > 0) tell(element("state"), parts.join(" · "), newest > 0 ? utc(newest) : "");
   let trouble = "";
   if (failed) trouble = failed;
   else if (lost) trouble = "The connection is lost. The page tries again by itself.";
@@ -158,6 +158,12 @@ function state() {
   element("trouble").hidden = trouble === "";
   say(element("trouble"), trouble);
   announce(bad);
+}
+
+/** Says how long ago something was in a room of its own: the line does not break elsewhere when the number grows. */
+function tell(line, text, title) {
+  if (line.textContent !== text) line.replaceChildren(...text.split(/(\d+\u00a0\w+\u00a0ago)/).map((part, i) => i % 2 ? h("span", { class: "ago" }, part) : part));
+  line.title = title;
 }
 
 let announced = 0;
