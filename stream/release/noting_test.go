@@ -174,7 +174,7 @@ func (p *planned) knows() {
 
 // TestNotesChangeNothing: whatever is noted while a period lasts, and in however many sessions, the discovery counts the
 // same users for the same names as one that reads all parts at the end. Noise is nearly always 0, so what is found shows
-// the counts. Parts overlap and are there twice, windows hop, memory is narrow, and the definition is edited meanwhile.
+// the counts. Some parts overlap, some come twice, windows hop, memory is narrow, and the definition is edited meanwhile.
 func TestNotesChangeNothing(t *testing.T) {
 	found, noted := 0, 0
 	rapid.Check(t, func(r *rapid.T) {

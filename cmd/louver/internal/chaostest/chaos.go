@@ -69,9 +69,6 @@ type repair struct {
 	do func()
 }
 
-// shortest is the size of the shortest windows.
-const shortest = 3 * time.Second
-
 // soon is when the streams of an app begin that is about to begin itself.
 func soon() time.Time { return time.Now().UTC().Truncate(2 * shortest).Add(4 * shortest) }
 

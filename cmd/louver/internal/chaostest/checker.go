@@ -3,6 +3,7 @@ package chaostest
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -142,23 +143,6 @@ type checker struct {
 	entries map[string]ledger.Entry // committed ones by stream, discovery and window start
 	drawn   map[string][]byte       // the first ledger record of each window, committed or not
 	follows map[string]definition   // which definition each entry is of
-}
-
-func (e evidence) check() verdict {
-	c := &checker{evidence: e, entries: map[string]ledger.Entry{}, drawn: map[string][]byte{},
-		follows: map[string]definition{}}
-	c.verdict.faults = e.faults
-	c.checkLedger()
-	c.checkOutputs()
-	c.checkSchedule()
-	c.checkFigures()
-	c.checkCaps()
-	c.checkWatches()
-	c.checkTotals()
-	c.checkFound()
-	c.checkBudgets()
-	c.windows = len(c.entries)
-	return c.verdict
 }
 
 func windowKey(stream string, start time.Time) string {
@@ -370,4 +354,24 @@ func (c *checker) partitions(input string, due time.Time) (n int) {
 		}
 	}
 	return n
+}
+
+// groupOf is the group of an event.
+func (v definition) groupOf(d deed) string {
+	if v.finds {
+		return strconv.Itoa(d.value)
+	}
+	return d.group
+}
+
+// namesOfAUser is in how many found groups a user counts, in a period or a window: more than any user sends.
+const namesOfAUser = 8
+
+// priceOf is the ε that a window costs one user.
+func priceOf(e ledger.Entry) decimal.Decimal {
+	var sum decimal.Decimal
+	for _, i := range e.Price {
+		sum = sum.Add(i.Epsilon.Mul(decimal.NewFromInt(i.Times)))
+	}
+	return sum
 }

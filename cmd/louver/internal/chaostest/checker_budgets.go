@@ -44,12 +44,3 @@ func (c *checker) checkBudgets() {
 		}
 	}
 }
-
-// priceOf is the ε that a window costs one user.
-func priceOf(e ledger.Entry) decimal.Decimal {
-	var sum decimal.Decimal
-	for _, i := range e.Price {
-		sum = sum.Add(i.Epsilon.Mul(decimal.NewFromInt(i.Times)))
-	}
-	return sum
-}

@@ -18,19 +18,10 @@ const (
 	foundEvery   = 2 * shortest
 	foundKeep    = 5 * foundEvery / 2 // no name is last found exactly that long ago
 	foundEpsilon = 50
-	namesOfAUser = 8 // in a period or a window: more than any user sends
 )
 
 var found = fmt.Sprintf("    groups: {keep: %s, discover: [{name: %s, every: %s, epsilon: %d, delta: 0.000000001, "+
 	"max_groups: %d}]}\n    max_groups: %d\n", foundKeep, foundRow, foundEvery, foundEpsilon, namesOfAUser, namesOfAUser)
-
-// groupOf is the group of an event.
-func (v definition) groupOf(d deed) string {
-	if v.finds {
-		return fmt.Sprint(d.value)
-	}
-	return d.group
-}
 
 // checkFound compares what discoveries found with the truth, and the groups of each window with what was found before.
 func (c *checker) checkFound() {

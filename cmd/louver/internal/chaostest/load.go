@@ -52,6 +52,9 @@ const (
 	upperBound = 1000 // values lie between 0 and that
 )
 
+// shortest is the size of the shortest windows.
+const shortest = 3 * time.Second
+
 // probes are users with a group each. They send to the topic of probes all the time, so that counts of their groups
 // say in which windows they count.
 var probes = []string{"probe-0", "probe-1", "probe-2", "probe-3"}
