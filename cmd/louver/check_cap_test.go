@@ -36,10 +36,10 @@ func TestCheckUnderACap(t *testing.T) {
 	for _, want := range []string{
 		"400 users expected to count in a window and group\n",
 		"  one user counts in the one group and can lose ε 0.25 in a window; budget visits pays\n" +
-			"  what one user has in one window changes up to 2, because who does not count in it may count in a later one: " +
+			"  what one user sends in one window changes up to 2, because without it they may count in a later one: " +
 			"at most ε 0.5\n    of 100 guesses whether you were in that window, at most 63 are right\n",
 		"one user counts in at most 8 windows of any 24h: in each stretch of 8h1m, the first 2 in which they appear\n",
-		"of users with something in every window, one in 241 counts in each; those who come rarely all count\n",
+		"of the users who are there in every window, one in 241 counts in each; those who come rarely all count\n",
 		"cost one user at most ε 2; the schedule needs ε 2\n",
 		"one person loses at most ε 2 in any 24 h, counting the windows that end in it\n",
 		"  lasts for ever\n",
@@ -54,7 +54,7 @@ func TestCheckUnderACap(t *testing.T) {
 	if got, want := commandLine(t, "", "check", clitest.File(t, "uneven.yaml", uneven)), "the schedule needs ε 6\n"+
 		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+ // nine blocks of a third of it
 		"    of 100 guesses whether you were there, at most 99 are right\n"+
-		"  what one user does in any 24h falls into up to 1441 windows, with later ones in which that user counts instead, "+
+		"  what one user does in any 24h falls into up to 1441 windows, together with later ones in which that user counts instead, "+
 		"costing at most ε 5\n"+
 		"  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds "+
 		"up\n"; !strings.Contains(got.out, want) {

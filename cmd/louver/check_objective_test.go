@@ -42,15 +42,15 @@ func TestCheckOfObjectives(t *testing.T) {
 	for _, want := range []string{"at most 0.1 % of the users above 800 ms. louver rules --slo web/slow writes its alerts:\n",
 		"│ page   │ 1h, 5m  │ 1.44 %       │ 875 users                │ 3.32 %    │\n",
 		"│ ticket │ 3d, 6h  │ 0.1 %        │ 7207 users               │ 0.332 %   │\n",
-		"    while none of the longer stretches has more than 0.1 %, noise alone raises any of them in 30 days with a " +
+		"    as long as none of the longer stretches has more than 0.1 %, noise alone raises any of them in 30 days with a " +
 			"probability of at most 5 %\n",
-		"with 1000 users in each window\n", "    nothing but this is computed from its histogram"} {
+		"with 1000 users in each window\n", "    its histogram serves nothing else"} {
 		if !strings.Contains(slow, want) {
 			t.Errorf("%q is not in\n%s", want, slow)
 		}
 	}
 	for of, want := range map[string]bool{"a histogram of its own, with buckets: [800], would have 34 % of that noise": true,
-		"nothing but this": false} {
+		"serves nothing else": false} {
 		if strings.Contains(good, of) != want {
 			t.Errorf("%q: want %v in\n%s", of, want, good)
 		}

@@ -311,13 +311,12 @@ func TestCheckOnChange(t *testing.T) {
 	got := commandLine(t, "", "check", path)
 	for _, want := range []string{
 		"one user counts in 2 of 3 groups; budget shoppers pays\n",
-		"its releases on change cost one user at most ε 3.7 in a period of the budget, beside the windows\n",
-		"release calm (median) is drawn anew in a group once its last value is not between the quantiles 0.47 and 0.53 any " +
-			"more\n",
+		"its releases on change cost one user at most ε 3.7 in a period of the budget, besides the windows\n",
+		"release calm (median) is redrawn in a group once its last value is no longer between the quantiles 0.47 and 0.53\n",
 		"costs one user ε 0.15 until then: ε 0.1 for the test, ε 0.05 for the draw by margin\n",
 		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
 		"error of a draw, 95 %: percentiles 41.7 to 55.5\n",
-		" users of 5000 expected are beyond the tolerance, that is seen in the first window with a probability of 95 %\n",
+		" users of 5000 expected are beyond the tolerance, the test sees it in the first window with a probability of 95 %\n",
 		"one person loses at most ε 3.7 in any 24 h, counting the windows that end in it\n",
 	} {
 		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
@@ -349,13 +348,13 @@ func TestCheckWatches(t *testing.T) {
 	path := clitest.File(t, "s.yaml", strings.Replace(alone, "    output:", watches, 1))
 	got := commandLine(t, "", "check", path)
 	for _, want := range []string{
-		"  its watches cost one user at most ε 4 in a period of the budget, beside the windows\n",
+		"  its watches cost one user at most ε 4 in a period of the budget, besides the windows\n",
 		"  watch slow fires if more than 1 % of the users have a value above 2000\n" +
 			"    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
 		"    its margin of ", " keeps the probability of a false alarm in 30d at 5 % or less\n",
 		" more users than that in one group, it fires in the first window with a probability of 95 %\n",
 		" fewer users than that in one group, it fires in the first window with a probability of 95 %\n",
-		"    of 5000 expected users at most 4950 can be too many: it misses even that with a probability of less than 0.1 " +
+		"    of 5000 expected users at most 4950 can be too many: it misses even these with a probability of less than 0.1 " +
 			"%\n",
 		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 7.67774\n" +
 			"  one person loses at most ε 17.44 in any 24 h",

@@ -104,9 +104,9 @@ streams:
 		{"24h", "forever", "  pays for 2 periods of hourly in all, and withholds what it cannot pay for\n"},
 		{"epsilon: 0.4", "epsilon: 0.04", "  lasts for ever\n"},
 		{"0.4}", "0.04}\n      - {name: users, statistic: count, epsilon: 0.001}",
-			"  pays for no window beside the running totals at their most, and withholds what it cannot pay for\n"},
+			"  pays for no window besides the running totals at their most, and withholds what it cannot pay for\n"},
 		{"0.4}", "0.038}\n      - {name: users, statistic: count, epsilon: 0.001}",
-			"  lasts 8m30s: it pays for 50 windows beside the running totals at their most and withholds those"},
+			"  lasts 8m30s: it pays for 50 windows besides the running totals at their most and withholds those"},
 	} {
 		file := clitest.File(t, "s.yaml", strings.Replace(hourly, c.old, c.new, 1))
 		if got := commandLine(t, "", "check", file); !strings.Contains(got.out, c.want) {

@@ -67,7 +67,7 @@ func TestPlanOfAFileWithWatches(t *testing.T) {
 	for _, want := range []string{
 		"\n  watch slow fires if more than 1 % of the users have a value above 2000\n" +
 			"    costs one user ε 1 until it fires, at most 3 times in a period of the budget\n",
-		"    of 10 expected users at most 9.9 can be too many: it misses even that with a probability of 99.",
+		"    of 10 expected users at most 9.9 can be too many: it misses even these with a probability of 99.",
 		"one person loses at most ε 16.44 in any 24 h",
 	} {
 		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {

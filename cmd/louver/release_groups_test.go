@@ -65,7 +65,7 @@ func TestReleaseGroups(t *testing.T) {
 	}
 	got := commandLine(t, visits(), findPages(append(exactly, "--max-groups", "3", "--at-least", "61")...)...)
 	if got.code != cli.ExitDone || got.out != "" || !strings.Contains(got.err,
-		"no group was found. One of 62 users is found with a probability of 50 %, one of 62 users with 95 %") {
+		"no group was found. A group of 62 users is found with a probability of 50 %, one of 62 users with 95 %") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -92,7 +92,7 @@ func TestReleaseTotalRefuses(t *testing.T) {
 		{append(one, "--since", "noon"), "--since noon; want hour, midnight, monday or month"},
 		{append(one, "--zone", "Europe/Munich"), `--zone "Europe/Munich" is no time zone`},
 		{append(one, "--update", "20m"), "--window 15m, --update 20m; want whole seconds, and a multiple of --window up to 24h"},
-		{append(one, "--update", "-15m"), "-15m lies in the other direction"},
+		{append(one, "--update", "-15m"), "-15m is negative"},
 		{append(one, "--from", "noon"), "--from noon; want a time"},
 		{append(one, "--to", "2026-11-21T00:00:00Z"), "--since with --watch, --to"},
 		{append(one, "--watch", "users_below: 5"), "--since with --watch"},

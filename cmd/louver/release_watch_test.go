@@ -43,11 +43,11 @@ func TestReleaseWatch(t *testing.T) {
 		return 5
 	})
 	got := commandLine(t, text, watchHour("--watch", "above: 2000, more_than: 0.1", "--hold", "10m", "--at-most", "3")...)
-	want := `2026-11-20T08:00:00Z armed, 1 of 3, for ε 2000; sees 0.1 users too many with 95 %
+	want := `2026-11-20T08:00:00Z armed, 1 of 3, for ε 2000; sees 0.1 users too many with a probability of 95 %
 2026-11-20T08:11:00Z fires
-2026-11-20T08:21:00Z armed, 2 of 3, for ε 2000; sees 0.1 users too many with 95 %
+2026-11-20T08:21:00Z armed, 2 of 3, for ε 2000; sees 0.1 users too many with a probability of 95 %
 2026-11-20T08:22:00Z fires
-2026-11-20T08:32:00Z armed, 3 of 3, for ε 2000; sees 0.1 users too many with 95 %
+2026-11-20T08:32:00Z armed, 3 of 3, for ε 2000; sees 0.1 users too many with a probability of 95 %
 2026-11-20T08:41:00Z fires
 2026-11-20T08:51:00Z over: it was armed 3 times
 `
@@ -59,7 +59,7 @@ func TestReleaseWatch(t *testing.T) {
 // TestReleaseWatchIsSilent: a watch that fires in no window says so at the end.
 func TestReleaseWatchIsSilent(t *testing.T) {
 	got := commandLine(t, hour(50, func(int) int { return 5 }), watchHour("--watch", "above: 2000, more_than: 0.2")...)
-	want := `2026-11-20T08:00:00Z armed, 1 of 1, for ε 2000; sees 0.2 users too many with 95 %
+	want := `2026-11-20T08:00:00Z armed, 1 of 1, for ε 2000; sees 0.2 users too many with a probability of 95 %
 2026-11-20T09:00:00Z the last window ends: the watch is still armed and silent
 `
 	if got != (outcome{out: want}) {

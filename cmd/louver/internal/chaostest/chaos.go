@@ -1,5 +1,5 @@
-// Package chaostest does faults to a running service of several processes. A checker then reads all topics. It looks
-// for windows that are missing, differ from the events that were sent, or were charged or published twice.
+// Package chaostest inflicts faults on a running service of several processes. A checker then reads all topics. It
+// looks for windows that are missing, differ from the events that were sent, or were charged or published twice.
 package chaostest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// chaos is a service of several processes to which faults are done while it works.
+// chaos is a service of several processes that suffers faults while it works.
 type chaos struct {
 	t      *testing.T
 	broker *kafkatest.Broker
@@ -69,7 +69,7 @@ type repair struct {
 	do func()
 }
 
-// soon is when the streams of an app begin that is about to begin itself.
+// soon is when the streams of an app begin if the app itself begins now.
 func soon() time.Time { return time.Now().UTC().Truncate(2 * shortest).Add(4 * shortest) }
 
 // maxFuture is how far ahead of the clock the streams let an event be.
@@ -149,7 +149,7 @@ func (c *chaos) start(flags ...string) *member {
 	return m
 }
 
-// anyone is a process that is not stopped, of which there is always one.
+// anyone returns a process that is not stopped. There is always one: if not, it undoes all faults first.
 func (c *chaos) anyone() *member {
 	var able []*member
 	for _, m := range c.members {
@@ -224,7 +224,7 @@ func (c *chaos) repair() {
 	}
 }
 
-// wait lets the service work for a while, undoes what it is time for, and looks whether a process has ended by itself.
+// wait lets the service work for a while, undoes the faults that are over, and fails if a process has ended by itself.
 func (c *chaos) wait(d time.Duration) {
 	until := time.Now().Add(d)
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -237,7 +237,7 @@ func (c *chaos) wait(d time.Duration) {
 	}
 }
 
-// look undoes what it is time for, and fails if a process has ended by itself.
+// look undoes the faults that are over, and fails if a process has ended by itself.
 func (c *chaos) look(now time.Time) {
 	due := c.repairs
 	c.repairs = nil
@@ -270,8 +270,8 @@ func (c *chaos) until(what string, cond func() bool) {
 	}
 }
 
-// unreached says whether a process gave up because it met no broker when it started, while they were all down or just
-// starting. Whatever runs it starts it again, as the chaos does.
+// unreached says whether a process gave up because it reached no broker when it started, while they were all down or
+// just starting. Whatever runs a process would start it again, and so does the chaos.
 func (c *chaos) unreached(m *member, err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() == cli.ExitBroker && time.Since(c.down) < 2*time.Minute &&
@@ -286,7 +286,7 @@ func (c *chaos) note(kind string, at time.Time) {
 
 func tail(log string) string { return log[max(0, len(log)-4096):] }
 
-// keepLogs writes what the processes said to a folder, if the test failed.
+// keepLogs writes the processes' logs to a folder if the test failed.
 func (c *chaos) keepLogs(seed uint64) {
 	if !c.t.Failed() {
 		return
@@ -305,7 +305,7 @@ func (c *chaos) keepLogs(seed uint64) {
 	c.t.Logf("the logs of all processes are in %s", dir)
 }
 
-// patience is how long the service may take for what it must do some time.
+// patience is how long the service may take for anything that it must do at some time.
 const patience = 3 * time.Minute
 
 // between draws a time in seconds.

@@ -346,7 +346,7 @@ func (c *checker) truthIn(s promised, v definition, e ledger.Entry, group string
 	return truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
 }
 
-// partitions is how many of an input count in windows that are due at a moment.
+// partitions returns how many partitions of an input count in windows that are due at a moment.
 func (c *checker) partitions(input string, due time.Time) (n int) {
 	for _, step := range c.steps[input] {
 		if step.Due <= due.UnixNano() {

@@ -6,12 +6,12 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// totalled is the total of visits, of a definition that has one. It begins anew with each hour.
+// totalled is the name of the running total of visits. It begins again with each hour.
 const totalled = "visits"
 
 // checkTotals compares running totals with the truth. Groups of streams with totals have one user each, so that a total
 // says in how many windows that user has counted since it began, whatever was killed. Within an hour a total begins
-// anew only under another definition, or after a fault by which parts or snapshots may have been lost.
+// again only under another definition, or after a fault that may have lost parts or snapshots.
 func (c *checker) checkTotals() {
 	for _, s := range c.streams {
 		own := c.sent(s)
@@ -29,7 +29,7 @@ func (c *checker) checkTotals() {
 					return slices.Contains(h.streams, s.name) && !e.ReleasedAt.Before(h.at)
 				})
 				if last.Total != nil && !hour && last.Definition == w.Definition && !harmed {
-					c.complain(&c.overspent, "%s: %s begins anew, and no fault explains it", key, w.Name)
+					c.complain(&c.overspent, "%s: %s begins again, and no fault explains it", key, w.Name)
 				}
 				since = nil
 			} else if last.Instance != w.Instance {

@@ -23,7 +23,7 @@ func (v definition) watches() []string {
 	return []string{fmt.Sprint("slow-", v.alarm)}
 }
 
-// steps are the names of what the definition has beside its windows.
+// steps are the names of what the definition has besides its windows.
 func (v definition) steps() []string {
 	if v.total > 0 {
 		return append([]string{totalled}, v.watches()...)
@@ -42,8 +42,8 @@ func totalOf(e ledger.Entry) int64 {
 }
 
 // checkCaps looks for users who count too often. Groups of streams with caps have one user each, so their counts say
-// who counts where. A user has blocks of windows that begin somewhere, and counts in so many of each. An era begins
-// anew.
+// who counts where. A user has blocks of windows, which begin somewhere, and counts in a limited number of each block.
+// An era begins again from 0.
 func (c *checker) checkCaps() {
 	for _, s := range c.streams {
 		eras := map[budget.Cap]map[string][]int64{} // of users, the numbers of the windows in which they count

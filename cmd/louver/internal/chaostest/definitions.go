@@ -8,7 +8,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// redefinitions are the ways in which the file changes under the service.
+// redefinitions are the ways in which the file changes while the service runs.
 var redefinitions = []struct {
 	stream string
 	change func(v *definition, revision int)

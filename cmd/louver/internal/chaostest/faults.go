@@ -158,11 +158,11 @@ var kinds = []fault{
 		c.loses("input is deleted", at, of, func() bool { return c.committed(topic, partition) >= end })
 		return true
 	}},
-	{"a right is taken away", 3, (*chaos).deny},
-	{"the partials are made anew", 1, (*chaos).losePartials},
-	{"the progress is made anew", 1, (*chaos).loseProgress},
-	{"an input is made anew", 1, (*chaos).loseInput},
-	{"the output is made anew", 1, (*chaos).loseOutput},
+	{"a right is revoked", 3, (*chaos).deny},
+	{"the partials are deleted and created again", 1, (*chaos).losePartials},
+	{"the progress is deleted and created again", 1, (*chaos).loseProgress},
+	{"an input is deleted and created again", 1, (*chaos).loseInput},
+	{"the output is deleted and created again", 1, (*chaos).loseOutput},
 	{"the ledger goes back in time", 1, (*chaos).rewindLedger},
 	{"the ledger is gone", 1, (*chaos).loseLedger},
 	{"the control topic is gone", 1, (*chaos).loseControl},

@@ -17,11 +17,11 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// losePartials deletes the parts of all open windows. The service makes the topic anew.
+// losePartials deletes the parts of all open windows. The service creates the topic again.
 func (c *chaos) losePartials() bool {
 	at := time.Now()
 	c.broker.DeleteTopic(c.t, c.names.Partials())
-	c.heal("the partials are made anew", at, c.streams)
+	c.heal("the partials are deleted and created again", at, c.streams)
 	return true
 }
 
@@ -30,22 +30,22 @@ func (c *chaos) losePartials() bool {
 func (c *chaos) loseProgress() bool {
 	at := time.Now()
 	c.broker.DeleteTopic(c.t, c.names.Progress())
-	c.heal("the progress is made anew", at, c.streams)
+	c.heal("the progress is deleted and created again", at, c.streams)
 	return true
 }
 
-// loseInput deletes an input, and makes it anew.
+// loseInput deletes an input, and creates it again.
 func (c *chaos) loseInput() bool {
 	at, topic := time.Now(), c.load.topics[c.random.IntN(len(c.load.topics))]
 	c.broker.DeleteTopic(c.t, topic)
 	c.wait(c.between(0, 5))
 	c.broker.CreateTopic(c.t, topic, int(c.load.partitions.Load()), nil)
-	c.heal("an input is made anew", at, slices.DeleteFunc(slices.Clone(c.streams),
+	c.heal("an input is deleted and created again", at, slices.DeleteFunc(slices.Clone(c.streams),
 		func(s promised) bool { return s.input != topic }))
 	return true
 }
 
-// loseOutput deletes the output, and makes it anew. What was in it is kept for the checker, so nothing may be written
+// loseOutput deletes the output, and creates it again. What was in it is kept for the checker, so nothing may be written
 // to it meanwhile.
 func (c *chaos) loseOutput() bool {
 	giveBack := c.takeAway(kafka.ACLOperationTypeWrite, c.output)

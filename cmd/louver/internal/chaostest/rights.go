@@ -11,8 +11,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// processUser is the user as whom the processes log in. All that the test does itself, another one does, who may do
-// everything.
+// processUser is the user as whom the processes log in. The test itself uses another one, who may do everything.
 const processUser = "louver"
 
 // logIn gives the processes all rights.
@@ -29,12 +28,12 @@ func (c *chaos) logIn() {
 	c.broker.CreateACLs(c.t, acls...)
 }
 
-// takeAway takes a right on a topic from the processes, and returns what gives it back.
+// takeAway revokes a right on a topic of the processes, and returns a function that grants it again.
 func (c *chaos) takeAway(operation kafka.ACLOperationType, topic string) (giveBack func()) {
 	return c.broker.TakeAway(c.t, processUser, operation, topic)
 }
 
-// deny takes one right away for a while. What does not need it goes on meanwhile, and all comes back by itself.
+// deny revokes one right for a while. Streams that do not need it go on meanwhile, and afterwards all of them do.
 func (c *chaos) deny() bool {
 	read, write := kafka.ACLOperationTypeRead, kafka.ACLOperationTypeWrite
 	rights := []struct {

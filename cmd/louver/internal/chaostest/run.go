@@ -12,7 +12,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Run does faults to a service of several processes on a cluster of three brokers, while events come in of which it is
+// Run inflicts faults on a service of several processes on a cluster of three brokers. Meanwhile events come in; it is
 // known what they are and when they were acknowledged. Then it reads everything that is left, judges it and prints the
 // verdict. The seed says which faults.
 func Run(t *testing.T, faults int, seed uint64) {

@@ -6,7 +6,7 @@ import "fmt"
 type verdict struct {
 	faults, windows, missing, different, double, overspent, incomplete, unexplained int
 	complaints                                                                      []string
-	// of watches, of users under a cap, totals of users, and names that were found: without any, nothing was tested
+	// of watches, of users under a cap, of totals, and of names that were found: if one is 0, that was not tested
 	firings, counted, totals, found int
 }
 

@@ -169,7 +169,7 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	b.printStretch(w)
 	beside := ""
 	if b.besides != "" {
-		beside = " beside the " + b.besides + " at their most"
+		beside = " besides the " + b.besides + " at their most"
 	}
 	switch {
 	case b.Unpaid != nil:
@@ -231,7 +231,7 @@ func (b *budgetReport) printStretch(w *bytes.Buffer) {
 	}
 	later, twice := "", ""
 	if b.later {
-		later = " with later ones in which that user counts instead,"
+		later = " together with later ones in which that user counts instead,"
 	}
 	if b.besides != "" {
 		twice = ", with the " + b.besides + " of two periods"

@@ -34,7 +34,7 @@ mechanism, charge and error of each release. For every budget it prints what one
 any 24 hours, as odds, and how long it lasts. Then come the topics and rights that the streams need.
 
 All mistakes go to standard error, each on a line "file:line: …", and the exit code is 1. So do warnings, with exit
-code 0, or 1 with --strict. In a workflow of GitHub, --format github shows both beside the lines of the file:
+code 0, or 1 with --strict. In a GitHub workflow, --format github shows both next to the lines of the file:
 
   louver check --strict --format github streams/`
 }

@@ -77,17 +77,17 @@ func (s *streamReport) printFound(w *bytes.Buffer) {
 		if d.AtLeast > 1 {
 			least = fmt.Sprintf("; fewer than %d never suffice", d.AtLeast)
 		}
-		fmt.Fprintf(w, "    %s: ε %s, δ %s in each %s: a group needs %s who count to be found with 50 %%, %d with 95 %%%s\n",
-			d.Release, d.Epsilon, d.Delta, d.period, users(d.Users50), d.Users95, least)
+		fmt.Fprintf(w, "    %s: ε %s, δ %s in each %s: a group is found with a probability of 50 %% if %s count for it, of "+
+			"95 %% if %d do%s\n", d.Release, d.Epsilon, d.Delta, d.period, users(d.Users50), d.Users95, least)
 		fmt.Fprintf(w, "      of a million names with %s each, %s are published\n", users(d.AtLeast), cli.Short(d.PerMillion))
 		names := max(severalNames, 2*d.MaxGroups)
-		fmt.Fprintf(w, "      a user counts for %s in each %s. Whoever has %d that are not listed yet counts for each of them "+
-			"with %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names, share(d.MaxGroups, names))
+		fmt.Fprintf(w, "      a user counts for %s in each %s. With %d names that are not listed yet, they count for each with a "+
+			"probability of %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names, share(d.MaxGroups, names))
 		if d.MaxWindows != nil {
 			d.MaxWindows.print(w, "      ", "period")
 			if d.changed > 1 {
-				fmt.Fprintf(w, "      what one user has in one period changes up to %d, because who does not count in it may count "+
-					"in a later one\n", d.changed)
+				fmt.Fprintf(w, "      what one user sends in one period changes up to %d, because without it they may count in a "+
+					"later one\n", d.changed)
 			}
 		}
 	}

@@ -76,11 +76,13 @@ func TestCheckOfDiscoveries(t *testing.T) {
 		row(t, "hourly", time.Hour, "0.02", "0.0000000001", 4, 1)))
 	for _, want := range []string{
 		"one user counts in 1 of 1003 groups",
-		"groups are discovered\n    daily: ε 0.5, δ 0.00000001 in each 24h: a group needs 45 users who count to be found with 50 %, " +
-			"50 with 95 %; fewer than 10 never suffice\n      of a million names with 10 users each, 0.00615 are published\n" +
-			"      a user counts for 1 name in each 24h. Whoever has 8 that are not listed yet counts for each of them with 1/8\n",
-		"    hourly: ε 0.02, δ 0.0000000001 in each 1h: a group needs 923 users who count to be found with 50 %, 1038 with 95 %\n",
-		"counts for 4 names in each 1h. Whoever has 8 that are not listed yet counts for each of them with 1/2\n",
+		"groups are discovered\n    daily: ε 0.5, δ 0.00000001 in each 24h: a group is found with a probability of 50 % if 45 " +
+			"users count for it, of 95 % if 50 do; fewer than 10 never suffice\n" +
+			"      of a million names with 10 users each, 0.00615 are published\n      a user counts for 1 name in each 24h. " +
+			"With 8 names that are not listed yet, they count for each with a probability of 1/8\n",
+		"    hourly: ε 0.02, δ 0.0000000001 in each 1h: a group is found with a probability of 50 % if 923 users count for it, " +
+			"of 95 % if 1038 do\n",
+		"counts for 4 names in each 1h. With 8 names that are not listed yet, they count for each with a probability of 1/2\n",
 		"figures for at most 1003 groups: 3009 series. Parts, which are personal, are kept for 24h\n",
 	} {
 		if !strings.Contains(said, want) {
@@ -108,11 +110,11 @@ func TestCheckOfTurns(t *testing.T) {
 	file := discovering(t, 1000, often)
 	found, said := described(t, file)
 	for _, want := range []string{
-		"its discoveries cost one user at most ε 0.5, δ 0.0000000002 in a period of the budget, beside the windows\n",
-		"counts for each of them with 1/8\n      one user counts in at most 2 periods of any 24h: in each stretch of 24h15m, the " +
-			"first one in which they appear\n      of users with something in every period, one in 97 counts in each; those who " +
-			"come rarely all count\n      what one user has in one period changes up to 2, because who does not count in it may " +
-			"count in a later one\n",
+		"its discoveries cost one user at most ε 0.5, δ 0.0000000002 in a period of the budget, besides the windows\n",
+		"they count for each with a probability of 1/8\n      one user counts in at most 2 periods of any 24h: in each stretch " +
+			"of 24h15m, the first one in which they appear\n      of the users who are there in every period, one in 97 counts in each; those who " +
+			"come rarely all count\n      what one user sends in one period changes up to 2, because without it they may count " +
+			"in a later one\n",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in\n%s", want, said)
@@ -143,10 +145,12 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 		b.WriteString(m.Error() + "\n")
 	}
 	for _, want := range []string{
-		"groups.discover[daily].delta: δ 0.001 lets a name that one user sent be found with that probability; want at most 0.00001",
-		"groups.discover[often].epsilon: a group needs 15426 users to be found with 50 %, and there are at most 2000 in 15m, by expected_users",
-		"groups.discover[often].every: every 15m costs one user who is always there 96 times ε 0.001 a day; want 1h or more, or " +
-			"max_windows",
+		"groups.discover[daily].delta: a name that only one user sent is found with a probability of up to 0.001; want at most " +
+			"0.00001",
+		"groups.discover[often].epsilon: to be found with a probability of 50 %, a group needs 15426 users; by expected_users " +
+			"there are at most 2000 in 15m",
+		"groups.discover[often].every: with 15m, one user who is always there loses 96 times ε 0.001 a day; want 1h or more, " +
+			"or max_windows",
 		"groups.max: up to 12009 series: 4003 groups with 3 figures each; want at most 10000",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -175,7 +179,7 @@ func TestWarningsOfDiscoveriesUnderOverlappingWindows(t *testing.T) {
 		for _, m := range warnings(file, found, time.Now()) {
 			b.WriteString(m.Error() + "\n")
 		}
-		if got := strings.Contains(b.String(), "to be found with 50 %"); got != (want != "") || !strings.Contains(b.String(), want) {
+		if got := strings.Contains(b.String(), "to be found with"); got != (want != "") || !strings.Contains(b.String(), want) {
 			t.Errorf("windows of %s: want a warning %q in\n%s", size, want, b.String())
 		}
 	}

@@ -101,8 +101,8 @@ func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 	if err := cli.WriteTable(w, width, head, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "    while none of the longer stretches has more than %s, noise alone raises any of them in 30 days with a "+
-		"probability of at most %s\n", most, percent(x.False.InexactFloat64()))
+	fmt.Fprintf(w, "    as long as none of the longer stretches has more than %s, noise alone raises any of them in 30 days "+
+		"with a probability of at most %s\n", most, percent(x.False.InexactFloat64()))
 	if users > 0 {
 		fmt.Fprintf(w, "    a share is seen with a probability of 95 %% if it lasts for the longer stretch, with %s in each "+
 			"window\n", cli.Plural(users, "user"))
@@ -112,8 +112,8 @@ func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 			percent(math.Ceil(100*x.Alone)/100))
 	}
 	if x.Only {
-		fmt.Fprintln(w, "    nothing but this is computed from its histogram, which costs its ε in every window; for pages "+
-			"alone, a watch costs its ε once until it fires")
+		fmt.Fprintln(w, "    its histogram serves nothing else and costs its ε in every window; for pages alone, a watch costs "+
+			"its ε once until it fires")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ type PlanCommand struct {
 // Help is the long help.
 func (PlanCommand) Help() string {
 	return `Says what errors to expect, from public figures alone, before anything is spent. With --error it works the
-other way round: it says which ε, or how many users, an error needs.
+other way round: it says which ε, or how many users, it takes to reach an error.
 
   louver plan streams.yaml --users 2000
   louver plan --statistic median --epsilon 0.1 --users 5000 \

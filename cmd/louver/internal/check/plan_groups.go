@@ -136,7 +136,7 @@ func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
 	case c.Found != nil:
 		head = append(head, fmt.Sprintf("users for %s %%", c.Found.Shift(2)))
 	case c.Users > 0:
-		head = append(head, "one of "+users(c.Users)+" is found with")
+		head = append(head, "chance with "+users(c.Users))
 	}
 	var rows [][]string
 	for _, p := range plans {

@@ -81,7 +81,7 @@ func (c *capReport) print(w *bytes.Buffer, indent, noun string) {
 	fmt.Fprintf(w, "%sone user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n",
 		indent, cli.Plural(c.Count, noun), c.Per, c.Block, first)
 	if c.Share < 1 {
-		fmt.Fprintf(w, "%sof users with something in every %s, one in %.0f counts in each; those who come rarely all count\n",
+		fmt.Fprintf(w, "%sof the users who are there in every %s, one in %.0f counts in each; those who come rarely all count\n",
 			indent, noun, math.Ceil(1/c.Share))
 	}
 }
@@ -248,8 +248,8 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 	}
 	fmt.Fprintln(w)
 	if n := s.Window.Windows; n > 1 && len(s.Releases) > 0 {
-		fmt.Fprintf(w, "  what one user has in one window changes up to %d, because who does not count in it may count in a "+
-			"later one: at most %s\n", n, s.Window.lost)
+		fmt.Fprintf(w, "  what one user sends in one window changes up to %d, because without it they may count in a later "+
+			"one: at most %s\n", n, s.Window.lost)
 	}
 	if len(s.Releases) > 0 {
 		fmt.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))
@@ -260,16 +260,16 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 	if s.Overlap > 1 && len(s.Releases) > 0 {
 		later := ""
 		if s.changed > s.Overlap {
-			later = " with later ones in which that user counts instead,"
+			later = " together with later ones in which that user counts instead,"
 		}
 		fmt.Fprintf(w, "  one event falls into up to %d windows,%s which cost its user at most %s\n",
 			s.Overlap, later, s.event)
 	}
 	switch {
 	case s.besides != "" && s.watches.Unbounded:
-		fmt.Fprintf(w, "  its %s cost one user more with each period, beside the windows\n", s.besides)
+		fmt.Fprintf(w, "  its %s cost one user more with each period, besides the windows\n", s.besides)
 	case s.besides != "":
-		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, beside the windows\n",
+		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, besides the windows\n",
 			s.besides, s.watches)
 	}
 }

@@ -34,9 +34,9 @@ func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// endings are the signals that end a service in good order. SIGHUP is one of them, because by default it would kill the
-// process without a word: when its terminal closes, or when somebody means to have the files read again. Under nohup it
-// stays ignored.
+// endings are the signals that end a service in good order. SIGHUP is one of them: by default it would kill the process
+// without a word, when its terminal closes or when somebody expects it to read its files again. Under nohup it stays
+// ignored.
 func endings() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -45,7 +45,7 @@ func endings() []os.Signal {
 	return all
 }
 
-// WriteJSON writes a value as JSON to read: indented, with characters such as < as they are.
+// WriteJSON writes a value as indented JSON, for people too: it does not escape characters such as <.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

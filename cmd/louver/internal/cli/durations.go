@@ -31,7 +31,7 @@ func durations(c *kong.DecodeContext, target reflect.Value) error {
 		return fmt.Errorf("%q is not a duration; want one such as 90s, 15m, 1h30m or 7d", text)
 	}
 	if d < 0 {
-		return fmt.Errorf("%s lies in the other direction; want a duration of 0s or more, such as 90s, 15m, 1h30m or 7d",
+		return fmt.Errorf("%s is negative; want a duration of 0s or more, such as 90s, 15m, 1h30m or 7d",
 			text)
 	}
 	target.SetInt(int64(d))

@@ -183,7 +183,7 @@ func helpText(v *kong.Value) string {
 	return text
 }
 
-// logger writes to w, from a level on that can be changed while it is used.
+// logger makes a log that writes to w. Its level can be changed while it is used.
 func (s LogSettings) logger(w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
 	level, err := zapcore.ParseLevel(s.LogLevel)
 	from := zap.NewAtomicLevelAt(level)

@@ -14,7 +14,7 @@ var (
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// WriteGitHub writes mistakes as workflow commands, which GitHub shows beside the lines of a file. level is error or
+// WriteGitHub writes mistakes as workflow commands, which GitHub shows next to the lines of a file. level is error or
 // warning.
 //
 // Source: GitHub Docs, "Workflow commands for GitHub Actions", "Setting an error message".

@@ -33,7 +33,7 @@ type everyCommand struct {
 
 const description = `Louver turns a Kafka topic of personal numbers into a Kafka topic of private statistics.
 
-Flags win over the environment (LOUVER_…, named at each flag), the environment over defaults.
+Flags win over environment variables (LOUVER_…, named with each flag), and these over defaults.
 `
 
 // Execute runs a command line and returns the exit code.

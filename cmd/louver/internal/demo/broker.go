@@ -25,7 +25,7 @@ type BrokerCommand struct {
 
 // Help is the long help.
 func (BrokerCommand) Help() string {
-	return `Keeps all records for ever, in memory or in --data-dir: it deletes none by age, and compacts nothing.`
+	return `Keeps all records for ever, in memory or in --data-dir. It neither deletes by age nor compacts.`
 }
 
 // Run implements the command.

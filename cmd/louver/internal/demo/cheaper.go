@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// cheaper shows two ways to pay less for a figure: drawing it on change, and max_windows in a stream beside this one.
+// cheaper shows two ways to pay less for a figure: drawing it on change, and max_windows in a stream next to this one.
 // It is empty if the demo does not have both.
 func (p picture) cheaper() []string {
 	if len(p.stream.OnChange) == 0 || len(p.beside) == 0 || p.beside[0].stream.MaxWindows == nil {

@@ -29,8 +29,8 @@ type Command struct {
 
 // Help is the long help.
 func (Command) Help() string {
-	return `Without --csv it shows a simulated service. Its users are not real, so each private figure stands next to the
-truth.
+	return `Without --csv it shows a simulated service. Its users are not real, so it can show the truth next to each private
+figure.
 
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
 them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
@@ -40,8 +40,8 @@ them are sent before the first window closes, so none is late. Times in which no
 
 A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.
 
-The demo of a file ends with a finished streams file for it, and with the commands that run it on Kafka. A pipe does
-not get these: they go to standard error.`
+The demo of a file ends by printing a streams file for it, and the commands that run it on Kafka. These do not go into a
+pipe, but to standard error.`
 }
 
 // Run implements the command.

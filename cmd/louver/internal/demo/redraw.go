@@ -33,7 +33,7 @@ type redrawn struct {
 	start, end time.Time
 	groups     []*mechanisms.Sample // in the order of the stream's
 	truth      map[string]decimal.Decimal
-	// drawn are its figures by release and ε: who comes back to an ε sees the same ones.
+	// drawn are its figures by release and ε, so that somebody who comes back to an ε sees the same ones.
 	drawn map[string][]redrawnFigure
 }
 

@@ -111,7 +111,7 @@ func history(lines []string, windows []picture, first, width int) {
 	}
 }
 
-// chart draws a series in rows from 0 on, with usual values below half the height, so that small changes look small.
+// chart draws a series in rows, from 0 up. Usual values are below half the height, so that small changes look small.
 // Noise is a dot, whatever its value.
 func chart(pictures []picture, series, rows int) []string {
 	blocks := []rune(" ▁▂▃▄▅▆▇█")

@@ -110,7 +110,7 @@ func (v *view) String() string {
 	return v.fitted(append(lines, foot...))
 }
 
-// fits says whether there is room for more lines beside that many others.
+// fits says whether there is room for more lines besides that many others.
 func (v *view) fits(more []string, others int) bool {
 	for _, l := range more {
 		if text.StringWidthWithoutEscSequences(l) > v.width {

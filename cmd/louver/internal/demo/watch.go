@@ -17,8 +17,8 @@ type alarm struct {
 	// group is the one in which the watch fires since a time; since is nil if it does not.
 	group string
 	since *time.Time
-	// armed says that an instance looks on. cost is what all instances have cost so far, and counting what counts in every
-	// window would have cost that see as much.
+	// armed says that an instance is still looking. cost is what all instances have cost so far; counting is what counts in
+	// every window would have cost that see as much.
 	armed          bool
 	cost, counting decimal.Decimal
 }
@@ -47,12 +47,12 @@ func alarmOf(p picture) *alarm {
 	return a
 }
 
-// countingCost is the ε of a count in each window and group that sees as many users with 95 % in the first window as a
-// watch does, with as few false alarms.
+// countingCost is the ε that a count in each window and group needs to see as much as a watch does: the same excess in
+// the first window with a probability of 95 %, with as few false alarms.
 //
-// A count with ε has noise beyond x with probability ½·e^{−ε·x} (about: the exact law is on whole numbers). An alarm at
-// c users too many has at most η false alarms in N windows of G groups if N·G·½·e^{−ε·c} = η. It sees x users too many
-// with 95 % if ½·e^{−ε·(x−c)} = 0.05. Together: ε·x = ln(N·G/2η) + ln(1/0.1).
+// A count with ε has noise beyond x with probability ½·e^{−ε·x} (about: the exact distribution is on whole numbers). An
+// alarm at c users too many has at most η false alarms in N windows of G groups if N·G·½·e^{−ε·c} = η. It sees x users
+// too many with a probability of 95 % if ½·e^{−ε·(x−c)} = 0.05. Together: ε·x = ln(N·G/2η) + ln(1/0.1).
 func countingCost(s *config.Stream, w config.Alarm) float64 {
 	comparisons := float64(w.Query.Windows) * float64(len(s.Groups))
 	return (math.Log(comparisons/(2*w.Query.FalseAlarms.InexactFloat64())) + math.Log(10)) / w.Mechanism.Excess95()

@@ -26,7 +26,7 @@ type RulesCommand struct {
 	Behind     map[string]time.Duration   `mapsep:"none" placeholder:"STREAM/RELEASE=DURATION" help:"Alert while a running total is lower than it was that long before, such as 7d, by more than noise explains. May be repeated."`
 	SLO        []string                   `name:"slo" placeholder:"STREAM/RELEASE" help:"Alert while the users above the limit of a share use up its objective too fast. May be repeated."`
 	FalsePages decimal.Decimal            `name:"false-pages" default:"0.05" placeholder:"P" help:"With --slo: the probability that noise alone raises any alert of an objective in 30 days."`
-	Windows    int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: as many as keep false alarms below one in 30 days, where the law of the noise is known; at least 3 elsewhere."`
+	Windows    int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: enough to keep false alarms below one in 30 days if the distribution of the noise is known, else at least 3."`
 	Runbook    string                     `name:"runbook-url" placeholder:"URL" help:"Where the runbook is, for the annotation runbook_url. Absent: with the sources of Louver."`
 	Noisy      bool                       `help:"Also write alerts that noise alone raises more than once a day."`
 }
@@ -44,19 +44,20 @@ days. If there may be more than three, a warning says so. An alert with more tha
     --below checkout-latency/users=500 > louver-rules.yaml
   promtool check rules louver-rules.yaml
 
-Figures from a histogram are named like others, and those of its roll-ups with the time, such as checkout-latency/p99.1h.
+Figures from a histogram are named like others. Those of its roll-ups have the period in their name, such as
+checkout-latency/p99.1h.
 
-With --behind a running total is compared with what it was a day or a week before, as long after its period began. The
-margin follows from the published errors of both, and is so wide that noise alone raises the alarm less than once in 30
-days. Prometheus has to keep its samples for that long:
+With --behind a running total is compared with what it was a day or a week before, at the same time after its period
+began. The margin follows from the published errors of both, and is so wide that noise alone raises the alarm less than
+once in 30 days. Prometheus has to keep its samples for that long:
 
   louver rules streams.yaml --behind checkout-latency/today=7d
 
-Recording rules make one series of those of all processes: louver:release_value:newest, and low, high and
+Recording rules merge the series of all processes into one: louver:release_value:newest, and low, high and
 window_end_timestamp_seconds in the same way.
 
-For a share with an objective, --slo writes the alerts of the Site Reliability Workbook on the rate at which the
-objective is used up, with a margin against noise: pages over 1h and 6h, and tickets over 1d and 3d.
+For a share with an objective, --slo writes the burn-rate alerts of the Site Reliability Workbook, with a margin against
+noise: pages over 1h and 6h, and tickets over 1d and 3d.
 
   louver rules streams.yaml --slo checkout-latency/slow > louver-rules.yaml`
 }

@@ -38,13 +38,12 @@ func (AuditCommand) Help() string {
 	return `Compares the ledger with the outputs, and every decision and sum in it with the entries before. The exit code
 is 1 if anything differs.
 
-It begins at the last checkpoints of the ledger, as a process does that starts, and takes what they say for granted. So
-it compares the newest windows only, and not what adaptive figures had learnt. With --full it compares everything since
-the first window, the checkpoints among it. That takes a minute or two for a million entries.
+It begins at the last checkpoints of the ledger, as a starting process does, and takes them for granted. So it compares
+only the newest windows, and not what adaptive figures had learnt before. With --full it compares everything since the
+first window, checkpoints included. That takes a minute or two for a million entries.
 
-A note is no error of the ledger, and the exit code stays 0. There is one where the period of a running total, or
-of a roll-up on local days, is not that of this program's time zones: the program that wrote it had other rules of the
-zone.`
+A note is not an error, and the exit code stays 0. It says that the period of a running total, or of a roll-up of local
+days, differs from this program's time zones: the program that wrote it had other rules for the zone.`
 }
 
 // Run implements the command.

@@ -30,7 +30,7 @@ func (BudgetCommand) Help() string {
 hours, follows from the newest definitions of the streams, which louver streams prints. No streams file is read.
 
 After a change, windows of the former definition count until they leave the budget's period: they are part of what is
-spent. A loss is left out if the definition is not known, as that of a stream that has ended.
+spent. A loss is left out if the definition is not known, for example because the stream has ended.
 
 Watches have a table of their own: how often each was armed, and whether it is armed now, has fired, is withheld or has
 ended.`

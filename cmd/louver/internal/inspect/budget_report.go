@@ -28,7 +28,7 @@ type streamReport struct {
 	// window.
 	Epsilon *cli.Figure `json:"epsilon_per_window,omitempty"`
 	Delta   *cli.Figure `json:"delta_per_window,omitempty"`
-	// besides names what tells of windows too, at a cost of its own.
+	// besides names what else is published about windows, at a cost of its own.
 	besides string
 	window  cost.Loss
 }
@@ -105,7 +105,7 @@ func (r budgetReport) lines() (lines []string) {
 		if s.Epsilon != nil {
 			line := fmt.Sprintf("stream %s: one person loses at most %s in a window", s.Stream, s.window)
 			if s.besides != "" {
-				line += ", beside its " + s.besides
+				line += ", besides its " + s.besides
 			}
 			lines = append(lines, line)
 		}

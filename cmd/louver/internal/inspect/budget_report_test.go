@@ -92,7 +92,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	}
 	both := withMost(r, []control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()),
 		edition(visits, 1, 0)}, now)
-	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, beside its watches and releases on change", want}) {
+	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, besides its watches and releases on change", want}) {
 		t.Errorf("%q", got)
 	}
 	var out strings.Builder

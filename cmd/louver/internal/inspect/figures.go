@@ -31,14 +31,15 @@ type WatchCommand struct {
 // Help is the long help.
 func (WatchCommand) Help() string {
 	return `Prints every figure as it is published, by window and in the order of the streams file: its value, its error
-and its quality. The error is a band in the value's unit, (110–128), or a number, ± 15; where nothing public gives that,
-it is a range of percentiles. The value has the digits that its error allows: --json prints all. The quality is useful,
-rough or noise. Error and quality are computed from public figures alone, so some statistics have none. Beside noise
-stands what would make it readable: so many users in the window and group, or a larger ε that the budget could pay.
+and its quality. The error is a band in the value's unit, such as (110–128), or a number, such as ± 15. Where nothing
+public gives that, it is a range of percentiles. The value has the digits that its error allows; --json prints all of
+them. The quality is useful, rough or noise. Error and quality are computed from public figures alone, so some
+statistics have none. If a figure is noise, the line says what would make it readable: that many users in the window and
+group, or a larger ε that the budget could pay for.
 
 The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
 
-Into a pipe every figure is one line, beginning with the window's end. Ctrl-C ends it.`
+In a pipe, every figure is one line that begins with the window's end. Ctrl-C ends it.`
 }
 
 // Run implements the command.

@@ -38,7 +38,7 @@ func EpsilonOf(l cost.Loss) *cli.Figure {
 	return new(cli.NewFigure(l.Epsilon))
 }
 
-// SumOf returns the plain sum beside a bound with a δ; nil if they are the same, or if there is none.
+// SumOf returns the plain sum that goes with a bound with a δ; nil if they are the same, or if there is none.
 func SumOf(l cost.Loss) *cli.Figure {
 	if l.Sum == nil || l.Unbounded || l.Sum.Equal(l.Epsilon) {
 		return nil

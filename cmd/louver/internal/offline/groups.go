@@ -52,7 +52,7 @@ func (c *ReleaseCommand) groups(app *cli.App) error {
 	}
 	found, err := c.find(app.Out, m, users)
 	if err == nil && found == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: no group was found. One of %s is found with a probability of 50 %%, one of "+
+		_, _ = fmt.Fprintf(app.Err, "louver: no group was found. A group of %s is found with a probability of 50 %%, one of "+
 			"%s with 95 %%\n", cli.Plural(m.UsersFor(0.5), "user"), cli.Plural(m.UsersFor(0.95), "user"))
 	}
 	return err

@@ -35,11 +35,11 @@ type ReleaseCommand struct {
 
 // Help is the long help.
 func (ReleaseCommand) Help() string {
-	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header. Files may
-be compressed with gzip.
+	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header.
+Files may be compressed with gzip.
 
-Prints one line for each draw: the value; with --interval the value and the ends of the interval. Several quantiles have
-a line each, such as p99=812, and so have the buckets of a histogram, such as "le=250 41".
+Prints one line for each draw: the value, and with --interval also the ends of the interval. Several quantiles have a
+line each, such as p99=812, and so do the buckets of a histogram, such as "le=250 41".
 
   louver release --statistic median --epsilon 0.5 \
     --lower 0 --upper 100 --step 1 <ages.txt
@@ -47,26 +47,27 @@ a line each, such as p99=812, and so have the buckets of a histogram, such as "l
     --user id --value ms --lower 0 --upper 60000 --step 1 requests.csv
   louver release --statistic count --epsilon 1 <ages.txt
 
-Each draw costs every user in the data ε. Draws add up, and this command keeps no account of them.
+Each draw costs every user in the data ε. The costs of draws add up, and this command keeps no account of them.
 
-With --watch it goes through the windows of a time instead, and says when an alarm would have fired. Each time that it is armed
-costs ε, however many windows it looks at. So figures and alarms can be tried on yesterday's file:
+With --watch it goes through the windows of a stretch of time instead, and says when an alarm would have fired. Each time
+that it is armed costs ε, however many windows it looks at. So you can try alarms on yesterday's file:
 
   louver release --watch "above: 2000, more_than: 0.01" --epsilon 1 \
     --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z --window 1m \
     --hold 15m --at-most 3 --user id --value ms --time ts \
     --lower 0 --upper 60000 --step 1 requests.csv
 
-With --since it prints a running total: the end of each stretch of --update, the total so far, and how far it is off with a
-probability of 95 %. All values of the period together cost ε once. It is the period that holds the time of --from:
+With --since it prints a running total. Each line has a time, one --update after the last, the total so far, and how far
+off it is at most, with a probability of 95 %. All values of the period together cost ε once. It is the period that
+contains the time of --from:
 
   louver release --since midnight --zone Europe/Berlin --update 15m \
     --epsilon 1 --from 2026-11-20T12:00:00Z \
     --user id --value ms --time time requests.csv
 
-With --statistic groups it finds the names that many users share, such as the pages of a site, and prints a noisy number of
-users and the name, for each one found. It says nothing of the others. A user counts for --max-groups of their names, each of
-which costs them ε and δ:
+With --statistic groups it finds the names that many users share, such as the pages of a site. For each one found, it
+prints a noisy number of users and the name. It says nothing about the others. A user counts for --max-groups of their
+names, each of which costs them ε and δ:
 
   louver release --statistic groups --epsilon 1 --delta 0.000001 \
     --user id --group page requests.csv

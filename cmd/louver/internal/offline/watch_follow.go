@@ -59,9 +59,8 @@ func (f *followed) arm(at windows.Window) (err error) {
 		return err
 	}
 	f.instance++
-	return f.say(at.Start, "armed, %d of %d, for ε %s; sees %s %s with 95 %%", f.instance, f.AtMost,
-		f.watch.Promise().Epsilon,
-		cli.WithUnit(cli.Tenths(f.watch.Excess95()), "users"), cli.Direction(f.Watch))
+	return f.say(at.Start, "armed, %d of %d, for ε %s; sees %s %s with a probability of 95 %%", f.instance, f.AtMost,
+		f.watch.Promise().Epsilon, cli.WithUnit(cli.Tenths(f.watch.Excess95()), "users"), cli.Direction(f.Watch))
 }
 
 // holds says whether the window begins while the last firing holds.

@@ -118,7 +118,7 @@ func cleaned(p string) string {
 	return clean
 }
 
-// shared lets pages of other sites read the answers. No answer depends on who asks.
+// shared lets pages of other sites read the answers. Nothing in them depends on who asks.
 func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 	if len(s.HTTPCORSOrigins) == 0 {
 		return next
@@ -130,8 +130,7 @@ func shared(s cli.HTTPSettings, next http.Handler) http.Handler {
 }
 
 // operatorsServer makes the operators' address, whose exact counts are for nobody else. It makes none if the setting is
-// empty.
-// level, if not nil, answers for the level of the log.
+// empty. level, if not nil, shows and changes the level of the log.
 func operatorsServer(s cli.MetricsSettings, gatherer prometheus.Gatherer, report func() health.Report,
 	level http.Handler) ([]server, error) {
 	if s.MetricsAddr == "" {

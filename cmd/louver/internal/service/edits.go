@@ -54,13 +54,13 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 		switch told = state; state {
 		case broken:
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			log.Warn("the streams files cannot be used any more: this process goes on, but could not start again",
+			log.Warn("the streams files can no longer be used: this process goes on, but could not start again",
 				zap.String("error", first))
 		case changed:
-			log.Warn("the streams files have changed since this process read them: that takes effect once a process has " +
-				"started with them")
+			log.Warn("the streams files have changed since this process read them: the change takes effect once a process " +
+				"starts with them")
 		default:
-			log.Info("the streams files are again as this process has read them")
+			log.Info("the streams files are again those that this process has read")
 		}
 	}
 }

@@ -35,8 +35,8 @@ streams:
 	objective := strings.Replace(text, "objective: 0.9", "objective: 0.99", 1)
 	const change = "WARN the streams files have changed since this process read them: that takes effect once a process " +
 		"has started with them"
-	const lost = "WARN the streams files cannot be used any more: this process goes on, but could not start again"
-	const again = "INFO the streams files are again as this process has read them"
+	const lost = "WARN the streams files can no longer be used: this process goes on, but could not start again"
+	const again = "INFO the streams files are again those that this process has read"
 	for name, c := range map[string]struct {
 		looks []string // what the file holds at each look; empty: it is gone
 		want  []string

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// besideBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
-// records for the page. With the program itself, some 30 MiB, that is less than 200 MiB.
-const besideBags = 150 << 20
+// besidesBags is the memory that a process needs in addition to open windows: pages of records, decoders, connections,
+// records for the page. With the program itself, about 30 MiB, that is less than 200 MiB.
+const besidesBags = 150 << 20
 
-// memoryStep is how much the limit moves at once: the program stands still for a moment when it does.
+// memoryStep is how much the limit moves at once: each move stops the program for a moment.
 const memoryStep = 32 << 20
 
 // memory is the soft limit of the process. Below it, the garbage collector works harder before the process uses much
@@ -21,13 +21,13 @@ type memory struct {
 	set  func(limit int64)
 
 	mu     sync.Mutex
-	beside map[int]int64 // by partition of the release stage
+	fixed map[int]int64 // by partition of the release stage
 	limit  int64
 }
 
 // limitMemory sets the limit. If GOMEMLIMIT is set, it applies instead, and nothing moves it.
 func limitMemory(bags int64) *memory {
-	m := &memory{bags: bags, set: func(limit int64) { debug.SetMemoryLimit(limit) }, beside: map[int]int64{}}
+	m := &memory{bags: bags, set: func(limit int64) { debug.SetMemoryLimit(limit) }, fixed: map[int]int64{}}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		m.set = func(int64) {}
 	}
@@ -39,17 +39,17 @@ func limitMemory(bags int64) *memory {
 func (m *memory) remembers(partition int, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.beside[partition] = bytes
+	m.fixed[partition] = bytes
 	m.move()
 }
 
 // move sets the limit if it has changed. What may not be dropped counts twice: it is copied when it grows.
 func (m *memory) move() {
-	var beside int64
-	for _, bytes := range m.beside {
-		beside += 2 * bytes
+	var fixed int64
+	for _, bytes := range m.fixed {
+		fixed += 2 * bytes
 	}
-	limit := m.bags + besideBags + (beside+memoryStep-1)/memoryStep*memoryStep
+	limit := m.bags + besidesBags + (fixed+memoryStep-1)/memoryStep*memoryStep
 	if limit != m.limit {
 		m.limit = limit
 		m.set(limit)

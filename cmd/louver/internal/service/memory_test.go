@@ -8,7 +8,7 @@ import (
 // TestMemoryLimitGrowsWithWhatMayNotBeDropped: the limit follows what the partitions of the release stage remember, in
 // steps, and goes back when a partition goes to another process.
 func TestMemoryLimitGrowsWithWhatMayNotBeDropped(t *testing.T) {
-	const least = 100<<20 + besideBags
+	const least = 100<<20 + besidesBags
 	var set []int64
 	m := &memory{bags: 100 << 20, set: func(limit int64) { set = append(set, limit) }, beside: map[int]int64{}}
 	m.move()
