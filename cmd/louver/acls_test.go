@@ -53,8 +53,8 @@ func (g *guarded) grant() {
 	g.t.Helper()
 	var acls []kafka.ACLEntry
 	for i, line := range g.lines {
-		acl := kafka.ACLEntry{PermissionType: kafka.ACLPermissionTypeAllow, ResourcePatternType: kafka.PatternTypeLiteral,
-			Host: "*"}
+		acl := kafka.ACLEntry{PermissionType: kafka.ACLPermissionTypeAllow,
+			ResourcePatternType: kafka.PatternTypeLiteral, Host: "*"}
 		args := strings.Fields(line)
 		for i, arg := range args {
 			var err error
@@ -179,8 +179,8 @@ func TestEveryRightIsNeeded(t *testing.T) {
 			named := strings.Contains(log, "the right "+g.right+" on") || strings.Contains(log, "grant "+g.right)
 			return named && strings.Contains(log, g.name)
 		})
-		// Without Delete, what holds personal data is kept for longer. Without Read on the output, the page shows nothing of
-		// it.
+		// Without Delete, what holds personal data is kept for longer. Without Read on the output, the page shows
+		// nothing of it.
 		if g.right == "Delete" || g.right == "Read" && g.name == g.output {
 			kafkatest.Await(t, "the service of user "+g.user+" works without the right "+g.right, g.works)
 			continue

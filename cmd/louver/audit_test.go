@@ -42,7 +42,8 @@ func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 		return found
 	}
 	newest, whole := audit("audit"), audit("audit", "--full")
-	if newest.Entries == 0 || newest.Entries >= 1000 || newest.Matched+newest.Earlier != count || newest.Checkpoints != 0 {
+	if newest.Entries == 0 || newest.Entries >= 1000 || newest.Matched+newest.Earlier != count ||
+		newest.Checkpoints != 0 {
 		t.Errorf("from the checkpoint: %+v", newest)
 	}
 	if whole.Entries != count || whole.Matched != count || whole.Earlier != 0 || whole.Checkpoints != 1 {

@@ -52,12 +52,12 @@ func TestCheckUnderACap(t *testing.T) {
 		"epsilon: 6, per").Replace(cappedFile)
 	// three periods of 10 h
 	if got, want := commandLine(t, "", "check", clitest.File(t, "uneven.yaml", uneven)), "the schedule needs ε 6\n"+
-		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+ // nine blocks of a third of it
+		// nine blocks of a third of it
+		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+
 		"    of 100 guesses whether you were there, at most 99 are right\n"+
-		"  what one user does in any 24h falls into up to 1441 windows, together with later ones in which that user counts instead, "+
-		"costing at most ε 5\n"+
-		"  the schedule needs more than that because the budget counts max_windows in whole periods, and rounds "+
-		"up\n"; !strings.Contains(got.out, want) {
+		"  what one user does in any 24h falls into up to 1441 windows, together with later ones in which that "+
+		"user counts instead, costing at most ε 5\n  the schedule needs more than that because the budget counts "+
+		"max_windows in whole periods, and rounds up\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)
 	}
 	var report struct {
@@ -91,15 +91,16 @@ func TestCheckUnderACap(t *testing.T) {
 // Watches and figures on change look at everybody, but expected_users says who still counts.
 func TestCheckWhoIsExpected(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
-	const watch = "    watches: [{name: gone, users_below: 250, epsilon: 0.1, false_alarms: {at_most: 0.05, per: 30d}, " +
-		"hold: 1h, at_most: 1}]\n    output"
+	const watch = "    watches: [{name: gone, users_below: 250, epsilon: 0.1, false_alarms: {at_most: 0.05, per: " +
+		"30d}, hold: 1h, at_most: 1}]\n    output"
 	const steady = "      - {name: p50, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.03, " +
 		"watch_epsilon: 0.1, at_most: 2}\n    output"
 	larger := strings.Replace(cappedFile, "epsilon: 2, per", "epsilon: 900, per", 1)
 	for _, c := range []struct{ what, line, warning string }{
-		{watch, "the watch looks at everybody, so it sees more\n", ", or a stream of its own: a watch looks at everybody, and " +
-			"with max_windows expected_users is only those who still count\n"},
-		{steady, "", "or longer windows, or a stream of its own without max_windows, whose expected_users are everybody\n"},
+		{watch, "the watch looks at everybody, so it sees more\n", ", or a stream of its own: a watch looks at " +
+			"everybody, and with max_windows expected_users is only those who still count\n"},
+		{steady, "", "or longer windows, or a stream of its own without max_windows, whose expected_users are " +
+			"everybody\n"},
 	} {
 		capped := strings.Replace(larger, "    output", c.what, 1)
 		for _, everybody := range []bool{false, true} {
@@ -129,8 +130,8 @@ func TestCheckRefusesABlindWatch(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	watching := func(users string) outcome {
 		text := strings.NewReplacer("epsilon: 2, per", "epsilon: 900, per", "    output",
-			"    watches: [{name: gone, users_below: "+users+", epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: "+
-				"1h, at_most: 1}]\n    output").Replace(cappedFile)
+			"    watches: [{name: gone, users_below: "+users+", epsilon: 0.5, false_alarms: {at_most: 0.05, per: "+
+				"30d}, hold: 1h, at_most: 1}]\n    output").Replace(cappedFile)
 		return commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
 	}
 	got := watching("20")

@@ -26,8 +26,8 @@ streams:
     budget: {epsilon: 400, per: 24h}
 `
 
-// What check says of an objective. The margins are about √2 times those of the vectors, 635 and 5102, because nothing is above 60000 but the
-// bucket +Inf has its noise.
+// What check says of an objective. The margins are about √2 times those of the vectors, 635 and 5102, because nothing
+// is above 60000 but the bucket +Inf has its noise.
 func TestCheckOfObjectives(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	got := commandLine(t, "", "check", clitest.File(t, "s.yaml", withObjective))
@@ -39,27 +39,28 @@ func TestCheckOfObjectives(t *testing.T) {
 	if !found || !other {
 		t.Fatalf("no objectives in\n%s", got.out)
 	}
-	for _, want := range []string{"at most 0.1 % of the users above 800 ms. louver rules --slo web/slow writes its alerts:\n",
-		"│ page   │ 1h, 5m  │ 1.44 %       │ 875 users                │ 3.32 %    │\n",
-		"│ ticket │ 3d, 6h  │ 0.1 %        │ 7207 users               │ 0.332 %   │\n",
-		"    as long as none of the longer stretches has more than 0.1 %, noise alone raises any of them in 30 days with a " +
-			"probability of at most 5 %\n",
-		"with 1000 users in each window\n", "    its histogram serves nothing else"} {
+	for _, want := range []string{"at most 0.1 % of the users above 800 ms. louver rules --slo web/slow writes its " +
+		"alerts:\n", "│ page   │ 1h, 5m  │ 1.44 %       │ 875 users                │ 3.32 %    │\n",
+		"│ ticket │ 3d, 6h  │ 0.1 %        │ 7207 users               │ 0.332 %   │\n", "    as long as none of the " +
+			"longer stretches has more than 0.1 %, noise alone raises any of them in 30 days with a probability of at " +
+			"most 5 %\n", "with 1000 users in each window\n", "    its histogram serves nothing else"} {
 		if !strings.Contains(slow, want) {
 			t.Errorf("%q is not in\n%s", want, slow)
 		}
 	}
-	for of, want := range map[string]bool{"a histogram of its own, with buckets: [800], would have 34 % of that noise": true,
+	for of, want := range map[string]bool{
+		"a histogram of its own, with buckets: [800], would have 34 % of that noise": true,
 		"serves nothing else": false} {
 		if strings.Contains(good, of) != want {
 			t.Errorf("%q: want %v in\n%s", of, want, good)
 		}
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"objective: 0.999", "objective: 0.001", "releases[slow].objective: with 0.001, up to 99.9 % of the users may be above " +
-			"800 ms; did you mean 0.999?"},
-		{"expected_users: 1000", "expected_users: 2", "releases[slow].objective: with 2 expected users no alert can be seen: " +
-			"the noise is larger than all of them; want more users, longer windows, a larger epsilon or fewer buckets"},
+		{"objective: 0.999", "objective: 0.001", "releases[slow].objective: with 0.001, up to 99.9 % of the users " +
+			"may be above 800 ms; did you mean 0.999?"},
+		{"expected_users: 1000", "expected_users: 2", "releases[slow].objective: with 2 expected users no alert can " +
+			"be seen: the noise is larger than all of them; want more users, longer windows, a larger epsilon or " +
+			"fewer buckets"},
 	} {
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", strings.Replace(withObjective, c.old, c.new, 1)))
 		if !strings.Contains(got.err, c.want) {
@@ -74,8 +75,8 @@ func TestCheckOfObjectives(t *testing.T) {
 
 func TestRulesOfObjectives(t *testing.T) {
 	path := clitest.File(t, "s.yaml", withObjective)
-	got := commandLine(t, "", "rules", path, "--slo", "web/slow", "--slo", "web/good", "--slo", "web/slow", "--false-pages",
-		"0.01")
+	got := commandLine(t, "", "rules", path, "--slo", "web/slow", "--slo", "web/good", "--slo", "web/slow",
+		"--false-pages", "0.01")
 	if got.code != cli.ExitDone || got.err != "" || strings.Count(got.out, "alert: LouverObjectivePage") != 4 ||
 		!strings.Contains(got.out, "with a probability of at most 1 %. This follows from the law of the noise.") {
 		t.Errorf("%+v", got)
@@ -86,10 +87,10 @@ func TestRulesOfObjectives(t *testing.T) {
 		want string
 	}{
 		{[]string{"--slo", "web"}, cli.ExitUsage, "louver: --slo web names no release; want STREAM/RELEASE"},
-		{[]string{"--slo", "web/fast"}, cli.ExitInvalid, `louver: --slo web/fast: stream web has no objective "fast"; it has ` +
-			"good, slow"},
-		{[]string{"--slo", "web/slow", "--false-pages", "5"}, cli.ExitUsage, "louver: --false-pages 5; want a probability " +
-			"greater than 0 and less than 1, for example 0.05"},
+		{[]string{"--slo", "web/fast"}, cli.ExitInvalid,
+			`louver: --slo web/fast: stream web has no objective "fast"; it has ` + "good, slow"},
+		{[]string{"--slo", "web/slow", "--false-pages", "5"}, cli.ExitUsage,
+			"louver: --false-pages 5; want a probability greater than 0 and less than 1, for example 0.05"},
 	} {
 		commandLine(t, "", append([]string{"rules", path}, c.args...)...).wants(t, c.code, c.want)
 	}

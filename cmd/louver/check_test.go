@@ -26,12 +26,11 @@ func TestCheckText(t *testing.T) {
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users              │ useful",
 		"  5000 users expected in a window and group\n",
-		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule needs ε " +
-			"13.44\n" +
-			"  with delta: 0.000000001 in the budget, the schedule would need ε 2.700069\n" +
+		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule " +
+			"needs ε 13.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 2.700069\n" +
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
-			"    of 100 guesses whether you were there, all may be right\n" +
-			"  what one user does in any 24h falls into up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
+			"    of 100 guesses whether you were there, all may be right\n  what one user does in any 24h falls into " +
+			"up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -67,7 +66,8 @@ func TestCheckWarnsOfADay(t *testing.T) {
 	for _, c := range []struct{ name, size, epsilon, budget, want string }{
 		{"hardly below", "1h", "0.0757", limit, ""}, // 24 · 2 · 0.0957 = 4.5936
 		{"hardly above", "1h", "0.0758", limit, "one person can lose ε 4.5984 in any 24 h: of 100 guesses"},
-		{"another period", "15m", "0.05", "epsilon: 1, per: 1h", "one person can lose ε 13.44 in any 24 h: of 100 guesses"},
+		{"another period", "15m", "0.05", "epsilon: 1, per: 1h", "one person can lose ε 13.44 in any 24 h: of 100 " +
+			"guesses"},
 		{"a δ with room", "15m", "0.05", "epsilon: 24, delta: 0.000000001, per: 24h", ", or epsilon: 2."},
 		{"a δ", "15m", "0.05", "epsilon: 3, delta: 0.000000001, per: 24h", ""},
 	} {
@@ -89,9 +89,11 @@ func TestCheckOverlap(t *testing.T) {
 			"48 windows, costing at most ε 6.72\n"},
 		"size: 20h, every: 10m": {"120 windows, which cost its user at most ε 16.8\n",
 			"264 windows, costing at most ε 36.96\n"},
-		"size: 1h, every: 5m": {"12 windows, which cost its user at most ε 1.68\n", "300 windows, costing at most ε 42\n"},
+		"size: 1h, every: 5m": {"12 windows, which cost its user at most ε 1.68\n",
+			"300 windows, costing at most ε 42\n"},
 		// twice the limit
-		"size: 1h, every: 4m": {"15 windows, which cost its user at most ε 2.1\n", "375 windows, costing at most ε 48\n"},
+		"size: 1h, every: 4m": {"15 windows, which cost its user at most ε 2.1\n",
+			"375 windows, costing at most ε 48\n"},
 	} {
 		text := strings.Replace(clitest.StreamsFile, "size: 15m", window, 1) + "    on_exhausted: withhold\n"
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
@@ -285,9 +287,8 @@ func TestCheckWarningsOfKeys(t *testing.T) {
 		{"{count: 8,", "{count: 400,", "max_windows",
 			"has no effect, because a user counts in every window of a part of 8h15m; " +
 				"want a smaller count, or a longer per"},
-		{drawn, "", "max_windows", "has no effect, because watches and releases on change count everybody, and no release " +
-			"is " +
-			"drawn in every window; leave it out"},
+		{drawn, "", "max_windows", "has no effect, because watches and releases on change count everybody, and no " +
+			"release is drawn in every window; leave it out"},
 	} {
 		if !strings.Contains(text, c.old) {
 			t.Fatalf("%q is not in\n%s", c.old, text)
@@ -312,11 +313,13 @@ func TestCheckOnChange(t *testing.T) {
 	for _, want := range []string{
 		"one user counts in 2 of 3 groups; budget shoppers pays\n",
 		"its releases on change cost one user at most ε 3.7 in a period of the budget, besides the windows\n",
-		"release calm (median) is redrawn in a group once its last value is no longer between the quantiles 0.47 and 0.53\n",
+		"release calm (median) is redrawn in a group once its last value is no longer between the quantiles 0.47 and " +
+			"0.53\n",
 		"costs one user ε 0.15 until then: ε 0.1 for the test, ε 0.05 for the draw by margin\n",
 		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
 		"error of a draw, 95 %: percentiles 41.7 to 55.5\n",
-		" users of 5000 expected are beyond the tolerance, the test sees it in the first window with a probability of 95 %\n",
+		" users of 5000 expected are beyond the tolerance, the test sees it in the first window with a probability " +
+			"of 95 %\n",
 		"one person loses at most ε 3.7 in any 24 h, counting the windows that end in it\n",
 	} {
 		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
@@ -354,8 +357,8 @@ func TestCheckWatches(t *testing.T) {
 		"    its margin of ", " keeps the probability of a false alarm in 30d at 5 % or less\n",
 		" more users than that in one group, it fires in the first window with a probability of 95 %\n",
 		" fewer users than that in one group, it fires in the first window with a probability of 95 %\n",
-		"    of 5000 expected users at most 4950 can be too many: it misses even these with a probability of less than 0.1 " +
-			"%\n",
+		"    of 5000 expected users at most 4950 can be too many: it misses even these with a probability of less " +
+			"than 0.1 %\n",
 		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 7.67774\n" +
 			"  one person loses at most ε 17.44 in any 24 h",
 		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
@@ -389,7 +392,8 @@ func TestCheckWatches(t *testing.T) {
 }
 
 func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
-	path := clitest.File(t, "s.yaml", strings.Replace(alone, "user: user_id", "user: user_id, user_partitioned: true", 1))
+	path := clitest.File(t, "s.yaml", strings.Replace(alone, "user: user_id", "user: user_id, user_partitioned: true",
+		1))
 	got := commandLine(t, "", "check", path)
 	want := path + ":5: warning: streams[checkout].input.user_partitioned: has no effect: users are always compared " +
 		"across " +
@@ -416,13 +420,12 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"statistic: quantiles, p: [0.5, 0.75], epsilon: 0.1", "", ""},
 		{"statistic: mean, clip: none, epsilon: 0.0007", "", "[x]: the error can reach "},
 		{"statistic: mean, clip: none, epsilon: 0.1", "", ""},
-		{"statistic: mean, epsilon: 0.0079", "",
-			"[x]: ε 0.0079 times 5000 expected users is 39.5, too little to find an interval to clip values to; want at least " +
-				"40"},
+		{"statistic: mean, epsilon: 0.0079", "", "[x]: ε 0.0079 times 5000 expected users is 39.5, too little to " +
+			"find an interval to clip values to; want at least 40"},
 		{"statistic: mean, epsilon: 0.008", "", ""},
 		{"statistic: sum, epsilon: 0.0079", "", "too little to find an interval"},
-		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; want " +
-			"far less than 1/5000"},
+		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; " +
+			"want far less than 1/5000"},
 		{smooth + "0.00000001", "", ""},
 		{"statistic: mode, epsilon: 0.1", "min_users: {count: 98, release: users}",
 			"min_users.count: 98 is within the noise of " +
@@ -450,10 +453,8 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 		"budget: {epsilon: 20, per: 24h}")
 	path := clitest.File(t, "s.yaml", alone+edits.Replace(second))
 	want := path + ":17: warning: streams[again]: reads topic checkout.events, as stream checkout does, but another " +
-		"budget pays, " +
-		"so users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true " +
-		"if " +
-		"that is intended\n"
+		"budget pays, so users of the topic can lose the sum of both; louver run refuses it; want one budget for " +
+		"both, or fresh: true if that is intended\n"
 	if got := commandLine(t, "", "check", path); got.code != cli.ExitDone || withoutDays(got.err) != want {
 		t.Errorf("%+v\nwant %s", got, want)
 	}

@@ -45,8 +45,8 @@ func TestCompletionScriptsAreWhole(t *testing.T) {
 	help := commandLine(t, "", "help").out
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script := commandLine(t, "", "completion", shell).out
-		for _, command := range []string{"demo", "run", "check", "release", "plan", "replay", "watch", "budget", "audit",
-			"topics", "broker", "version", "completion", "help"} {
+		for _, command := range []string{"demo", "run", "check", "release", "plan", "replay", "watch", "budget",
+			"audit", "topics", "broker", "version", "completion", "help"} {
 			if !strings.Contains(help, command) || !strings.Contains(script, command) {
 				t.Errorf("%s: %s is missing", shell, command)
 			}

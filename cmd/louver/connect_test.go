@@ -47,14 +47,13 @@ func TestKafkaMistakes(t *testing.T) {
 		want          string
 	}{
 		{"TLS against a plain port", plain, map[string]string{"LOUVER_KAFKA_TLS": "true"}, cli.ExitBroker,
-			"louver: brokers " + plain +
-				": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"},
-		{"plain against a TLS port", encrypted, nil, cli.ExitBroker,
-			"louver: brokers " + encrypted +
-				": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
+			"louver: brokers " + plain + ": the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want " +
+				"LOUVER_KAFKA_TLS=false, or a port with TLS"},
+		{"plain against a TLS port", encrypted, nil, cli.ExitBroker, "louver: brokers " + encrypted +
+			": the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"},
 		{"unknown authority", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true"}, cli.ExitBroker,
-			"louver: brokers " + encrypted +
-				": the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"},
+			"louver: brokers " + encrypted + ": the broker's certificate is signed by an unknown authority; want its " +
+				"certificate in LOUVER_KAFKA_TLS_CA_FILE"},
 		{"another host's certificate", encrypted, map[string]string{"LOUVER_KAFKA_TLS": "true",
 			"LOUVER_KAFKA_TLS_CA_FILE": certificate, "LOUVER_KAFKA_TLS_SERVER_NAME": "elsewhere"}, cli.ExitBroker,
 			"louver: brokers " + encrypted + ": the broker's certificate is for another name ("},

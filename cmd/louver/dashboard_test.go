@@ -36,7 +36,8 @@ func shows(t *testing.T, address, value string) {
 func TestDashboard(t *testing.T) {
 	b := kafkatest.Fake(t)
 	topic := b.Topic(t, 1, nil)
-	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"), "a record of somebody else", figureOf("30", "813"))...)
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"), "a record of somebody else",
+		figureOf("30", "813"))...)
 	p := clitest.Louver(t, b, "dashboard", "--topic", topic)
 	address := p.Address(t)
 	shows(t, address, "813")

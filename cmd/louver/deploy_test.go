@@ -62,7 +62,8 @@ func TestDeployedMetricsExist(t *testing.T) {
 // Where one Prometheus scrapes several apps, a board shows those that are chosen: each metric is of the chosen jobs and
 // instances.
 func TestBoardsAreOfAnApp(t *testing.T) {
-	metric := regexp.MustCompile(`\blouver_[a-z_]+(\{job=~"\$job", instance=~"\$instance"|\{job=~"\$job"}, instance\)|, job\))?`)
+	metric := regexp.MustCompile(
+		`\blouver_[a-z_]+(\{job=~"\$job", instance=~"\$instance"|\{job=~"\$job"}, instance\)|, job\))?`)
 	for _, name := range []string{"grafana/louver.json", "grafana/operators.json"} {
 		var board struct {
 			Templating struct {
@@ -109,13 +110,15 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 	}
 	// of louver rules
 	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverTotalBehind", "LouverWatchFiring",
-		"LouverWatchBlind", "LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind", "LouverObjectiveEdited"}
+		"LouverWatchBlind", "LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind",
+		"LouverObjectiveEdited"}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {
 			alerts = append(alerts, r.Alert)
 			if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" ||
-				r.Annotations["description"] == "" || r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+strings.ToLower(r.Alert) ||
-				r.Annotations["runbook_url"] != generate.Runbook+"#"+strings.ToLower(r.Alert) {
+				r.Annotations["description"] == "" || r.Annotations["runbook"] != "deploy/RUNBOOK.md#"+
+				strings.ToLower(r.Alert) || r.Annotations["runbook_url"] != generate.Runbook+"#"+
+				strings.ToLower(r.Alert) {
 				t.Errorf("%s: %+v", r.Alert, r)
 			}
 		}
@@ -193,8 +196,8 @@ func TestCompose(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if group, _ := event[in.Group].(string); event[in.User] == nil || event[in.Value] == nil || event[in.Time] == nil ||
-			!slices.Contains(file.Streams[0].Groups, group) {
+		if group, _ := event[in.Group].(string); event[in.User] == nil || event[in.Value] == nil ||
+			event[in.Time] == nil || !slices.Contains(file.Streams[0].Groups, group) {
 			t.Errorf("the streams cannot use %s", line)
 		}
 	}

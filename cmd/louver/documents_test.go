@@ -65,11 +65,10 @@ func reference(t *testing.T, of string) string {
 func TestReferenceOfCheckIsComplete(t *testing.T) {
 	t.Parallel()
 	const besides = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, " +
-		"watch_epsilon: 0.1, at_most: 4}\n" +
-		"      - {name: shape, statistic: histogram, buckets: [800], epsilon: 0.05}\n" +
-		"      - {name: good, statistic: share, above: 800, from: shape, objective: 0.99}\n" +
-		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, " +
-		"hold: 4h, at_most: 1}]\n    max_windows: {count: 8, per: 24h}\n    output:"
+		"watch_epsilon: 0.1, at_most: 4}\n      - {name: shape, statistic: histogram, buckets: [800], epsilon: " +
+		"0.05}\n      - {name: good, statistic: share, above: 800, from: shape, objective: 0.99}\n" +
+		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: " +
+		"30d}, hold: 4h, at_most: 1}]\n    max_windows: {count: 8, per: 24h}\n    output:"
 	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")
 	past := strings.NewReplacer("    output:", besides, "grace: 30s", "grace: 30s, start: 2020-01-01T00:00:00Z")
 	other := strings.NewReplacer("name: checkout\n", "name: again\n", "budget: shoppers",
@@ -106,9 +105,8 @@ func metricsReference(t *testing.T) string {
 	public.MustRegister(outputs.NewGauges(), web.NewExhausts(web.Config{}))
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
-	fmt.Fprintf(&b,
-		"## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators only. Go's own "+
-			"`go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
+	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators "+
+		"only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
 	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n",
 		public.table(t))
 	codes := table.NewWriter()
@@ -206,8 +204,8 @@ func TestSchemaCommand(t *testing.T) {
 		}
 	}
 	for _, of := range []string{"openapi", "asyncapi"} {
-		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone || !strings.Contains(got.out, `"`+of+`": "3.`) ||
-			!strings.Contains(got.out, `"rank_error_95"`) {
+		if got := commandLine(t, "", "schema", of); got.code != cli.ExitDone ||
+			!strings.Contains(got.out, `"`+of+`": "3.`) || !strings.Contains(got.out, `"rank_error_95"`) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
@@ -226,7 +224,8 @@ func TestSchemaCommand(t *testing.T) {
 func TestExitCodesAreInHelp(t *testing.T) {
 	got := commandLine(t, "", "--help")
 	for code, meaning := range cli.ExitMeanings {
-		if want := fmt.Sprintf("%d %s", code, meaning); !strings.Contains(strings.Join(strings.Fields(got.out), " "), want) {
+		if want := fmt.Sprintf("%d %s", code, meaning); !strings.Contains(strings.Join(strings.Fields(got.out), " "),
+			want) {
 			t.Errorf("%q is not in\n%s", want, got.out)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 func TestBoardsFollowGrafana(t *testing.T) {
 	path := os.Getenv("LOUVER_TEST_GRAFANA_SCHEMA")
 	if path == "" {
-		t.Skip("LOUVER_TEST_GRAFANA_SCHEMA is not set: .ci/run makes it from Grafana's types and deploy/grafana/board.ts")
+		t.Skip("LOUVER_TEST_GRAFANA_SCHEMA is not set: .ci/run makes it from Grafana's types and " +
+			"deploy/grafana/board.ts")
 	}
 	schema, err := jsonschema.NewCompiler().Compile(path)
 	if err != nil {

@@ -48,7 +48,8 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"nothing", nil, cli.ExitUsage, "no command; try louver demo, or louver help for a list"},
 		{"a misspelt command", []string{"chek"}, cli.ExitUsage, `chek is not a command; did you mean "check"?`},
-		{"a misspelt flag", []string{"check", "--jsn", csv}, cli.ExitUsage, `unknown flag --jsn, did you mean "--json"?`},
+		{"a misspelt flag", []string{"check", "--jsn", csv}, cli.ExitUsage,
+			`unknown flag --jsn, did you mean "--json"?`},
 		{"a file for a command that takes none", []string{"budget", "s.yaml"}, cli.ExitUsage,
 			"unexpected argument s.yaml; louver help budget says what it takes"},
 		{"a streams file for a command that asks Kafka", []string{"budget", "--streams", "s.yaml"}, cli.ExitUsage,
@@ -61,13 +62,15 @@ func TestMistakes(t *testing.T) {
 		{"no stages", []string{"run", "--stages", ""}, cli.ExitUsage,
 			"--stages is empty; want one or more of ingest,release,publish"},
 		{"no replica", []string{"topics", "--topics-replication", "0", csv}, cli.ExitInvalid,
-			"LOUVER_TOPICS_REPLICATION=0; want the number of brokers that keep each record, or -1 for the broker's default"},
-		{"a draft in a directory that is missing", []string{"init", dir + "/none/s.yaml"}, cli.ExitInvalid, "open " + dir +
-			"/none/s.yaml: no such file or directory; want a file in a directory that exists and that you may write to"},
+			"LOUVER_TOPICS_REPLICATION=0; want the number of brokers that keep each record, or -1 for the broker's " +
+				"default"},
+		{"a draft in a directory that is missing", []string{"init", dir + "/none/s.yaml"}, cli.ExitInvalid,
+			"open " + dir + "/none/s.yaml: no such file or directory; want a file in a directory that exists and " +
+				"that you may write to"},
 		{"a draft for a directory", []string{"init", dir}, cli.ExitInvalid, dir +
 			" is a directory; want the name of a file, such as " + dir + "/streams.yaml"},
-		{"data in a file", []string{"broker", "--data-dir", csv}, cli.ExitInvalid, "--data-dir=" + csv + ": mkdir " + csv +
-			": not a directory; want a directory that you may write to"},
+		{"data in a file", []string{"broker", "--data-dir", csv}, cli.ExitInvalid,
+			"--data-dir=" + csv + ": mkdir " + csv + ": not a directory; want a directory that you may write to"},
 		{"no time for an answer", []string{"healthcheck", "--timeout", "0s"}, cli.ExitUsage,
 			"--timeout=0s; want more than 0s"},
 		{"a port for a URL", []string{"healthcheck", "--url", "127.0.0.1:9797"}, cli.ExitUsage,
@@ -114,8 +117,8 @@ func TestMistakes(t *testing.T) {
 		{"no topic", []string{"replay", csv}, cli.ExitUsage, "missing flags: --topic=TOPIC"},
 		{"a wrong column", replay(csv, "--user", "user", "--value", "bytes", "--time", "time"), cli.ExitInvalid, csv +
 			`:1: user "user" is not in the header; want one of time, client, section, bytes`},
-		{"a wrong field of JSON", replay(json, "--user", "usr", "--value", "ms", "--time", "at"), cli.ExitInvalid, json +
-			`:1: user "usr" is not in the first event; want one of usr.id, ms, ts`},
+		{"a wrong field of JSON", replay(json, "--user", "usr", "--value", "ms", "--time", "at"), cli.ExitInvalid,
+			json + `:1: user "usr" is not in the first event; want one of usr.id, ms, ts`},
 		{"a JSON array", replay(array, columns...), cli.ExitInvalid, array +
 			":1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them"},
 		{"semicolons", replay(semicolons, columns...), cli.ExitInvalid, semicolons +
@@ -124,9 +127,9 @@ func TestMistakes(t *testing.T) {
 			`:1: user "client" is not in the first line, which looks like data; want a header: the names of the columns`},
 		{"a ragged row", replay(ragged, columns...), cli.ExitInvalid, ragged +
 			":4: the line does not have as many fields as the header; want one for each column"},
-		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid, badTime +
-			":4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, " +
-			"2026-11-20, or an epoch number"},
+		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid,
+			badTime + ":4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), " +
+				"2026-11-20 08:00:00, 2026-11-20, or an epoch number"},
 		{"an empty file", replay(empty, columns...), cli.ExitInvalid, empty +
 			":1: the file is empty; want CSV with a header, or JSON lines"},
 		{"a missing file", replay(missing, columns...), cli.ExitInvalid, "open " + missing +
@@ -152,9 +155,9 @@ func TestMistakes(t *testing.T) {
 		{"a missing column", release("--value", "ms", csv), cli.ExitInvalid, csv +
 			`:1: value "ms" is not in the header; want one of time, client, section, bytes`},
 		{"a directory of values", release(dir), cli.ExitInvalid, dir + ": this is a directory; want a file"},
-		{"no bounds", []string{"release", "--epsilon", "1", csv}, cli.ExitUsage,
-			"--lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 " +
-				"(only a plain count needs none)"},
+		{"no bounds", []string{"release", "--epsilon", "1", csv}, cli.ExitUsage, "--lower, --upper, --step missing; " +
+			"want the public bounds of the values, such as --lower 0 --upper 100 --step 1 (only a plain count needs " +
+			"none)"},
 		{"no ε", []string{"release", "--statistic", "count", csv}, cli.ExitUsage, "missing flags: --epsilon=E"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,14 +189,14 @@ func TestFilesOfAllKinds(t *testing.T) {
 		"quoted newlines": strings.Replace(requests, "blog", "\"b\nlog\"", 1),
 		"spaces":          strings.Replace(requests, "client", " client ", 1),
 	} {
-		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time",
-			"--dry-run")
+		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time",
+			"time", "--dry-run")
 		if got.code != cli.ExitDone || got.err != "" || !strings.HasPrefix(got.out, "# Would send 2 events to t.") ||
 			!strings.Contains(got.out, "\n  user: client\n") {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if got := commandLine(t, text, "release", "--value", "bytes", "--user", "client", "--statistic", "count", "--epsilon",
-			"1000"); got != (outcome{out: "2\n"}) {
+		if got := commandLine(t, text, "release", "--value", "bytes", "--user", "client", "--statistic", "count",
+			"--epsilon", "1000"); got != (outcome{out: "2\n"}) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -210,13 +213,12 @@ func TestReplayTellsWhatIsRejected(t *testing.T) {
 	text := requests + "2015-05-17T10:05:04Z,SECRET3,blog,n/a\n2015-05-17T10:05:05Z,,blog,1\n"
 	for mode, want := range map[string]string{"--dry-run": "# Would send 4 events to t. ",
 		"--keyed": "# Sent 4 events to t. "} {
-		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time", "time",
-			"--group", "section", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","), mode)
+		got := commandLine(t, text, "replay", "-", "--topic", "t", "--user", "client", "--value", "bytes", "--time",
+			"time", "--group", "section", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","), mode)
 		if got.code != cli.ExitDone || !strings.HasPrefix(got.out, want) ||
-			!strings.Contains(got.out, "\n  group: section\n# groups: ") ||
-			got.err != "louver: a stream will reject 1 of 4 events: bad_value, first on line 4 (bytes is missing or not a "+
-				"number such as 12 or -3.5)\n"+
-				"louver: a stream will reject 1 of 4 events: bad_user, first on line 5 (client is empty or missing)\n" {
+			!strings.Contains(got.out, "\n  group: section\n# groups: ") || got.err != "louver: a stream will reject "+
+			"1 of 4 events: bad_value, first on line 4 (bytes is missing or not a number such as 12 or -3.5)\n"+
+			"louver: a stream will reject 1 of 4 events: bad_user, first on line 5 (client is empty or missing)\n" {
 			t.Errorf("%s: %+v", mode, got)
 		}
 	}

@@ -52,8 +52,10 @@ func TestPlanComparesQuantilesWithAHistogram(t *testing.T) {
 		if len(all) != 1 || all[0].Buckets != c.buckets || len(all[0].Values) != 3 {
 			t.Fatalf("ε %s, %s users: %+v", c.epsilon, c.users, all)
 		}
-		// At p90, a joint draw and a histogram of the same ε are off by about as much; at p99 the histogram's +Inf is near.
-		if v := all[0].Values[1]; *v.Computed.Typical > 3*(*v.Drawn.Typical+1) || *v.Computed.Error95 < *v.Computed.Typical {
+		// At p90, a joint draw and a histogram of the same ε are off by about as much; at p99 the histogram's +Inf is
+		// near.
+		if v := all[0].Values[1]; *v.Computed.Typical > 3*(*v.Drawn.Typical+1) ||
+			*v.Computed.Error95 < *v.Computed.Typical {
 			t.Errorf("ε %s, %s users: %+v", c.epsilon, c.users, v)
 		}
 	}
@@ -68,7 +70,8 @@ func TestPlanComparesQuantilesWithAHistogram(t *testing.T) {
 	// Half of ε 0.1 for each of two; with a δ the histogram's ρ is 0.1²/2, and √(8·ρ/2) of ε costs half of that.
 	path := clitest.File(t, "s.yaml", withLatencies)
 	pure := choicesOf(t, append([]string{"plan", path}, shape...)...)
-	if len(pure) != 1 || len(pure[0].Values) != 2 || pure[0].Values[0].Release != "mid" || pure[0].Values[0].Epsilon != 0.05 {
+	if len(pure) != 1 || len(pure[0].Values) != 2 || pure[0].Values[0].Release != "mid" ||
+		pure[0].Values[0].Epsilon != 0.05 {
 		t.Errorf("%+v", pure)
 	}
 	path = clitest.File(t, "s.yaml", strings.Replace(withLatencies, "epsilon: 24,", "epsilon: 24, delta: 0.000001,", 1))
@@ -82,8 +85,8 @@ func TestPlanSaysWhichIsCloser(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	got := commandLine(t, "", "plan", clitest.File(t, "s.yaml", withLatencies), "--shape", "lognormal:120,0.6")
 	for _, want := range []string{"  mid and p99 computed from the histogram with buckets: {scale: 2} and ε 0.1, or " +
-		"drawn one by one for the same cost:\n", "│ figure │ ε if drawn │ typical error, drawn │ computed │ 19 of 20 within, drawn │ computed │",
-		"closer", "A histogram also gives any other quantile"} {
+		"drawn one by one for the same cost:\n", "│ figure │ ε if drawn │ typical error, drawn │ computed │ 19 of 20 " +
+		"within, drawn │ computed │", "closer", "A histogram also gives any other quantile"} {
 		if !strings.Contains(got.out, want) || got.code != cli.ExitDone {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}

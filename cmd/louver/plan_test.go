@@ -63,7 +63,8 @@ func planJSON(t *testing.T, args ...string) planned {
 // The figures follow from the formulas: 2·½·(1/ε)·ln(60000/(2·0.05)) ranks by permute-and-flip, with 60000 points
 // beside any one, and e^ε/(1+e^ε).
 func TestPlanFromEpsilon(t *testing.T) {
-	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every", "15m")...).Streams[0]
+	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every",
+		"15m")...).Streams[0]
 	r := s.Releases[0]
 	want := math.Log(60000/0.1) / 0.1
 	if v := r.Values[0]; v.RankError == nil || math.Abs(*v.RankError-want) > 1e-6*want || *v.Low > 0.5-want/5000 ||
@@ -95,7 +96,8 @@ func TestPlanWithAShape(t *testing.T) {
 		t.Errorf("%+v of %+v", v, s)
 	}
 	if v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--statistic", "mean", "--clip",
-		"none")...).Streams[0].Releases[0].Values[0]; v.ValueError == nil || *v.ValueError < 200 || *v.ValueError > 300 {
+		"none")...).Streams[0].Releases[0].Values[0]; v.ValueError == nil || *v.ValueError < 200 ||
+		*v.ValueError > 300 {
 		t.Errorf("a mean: %+v", v)
 	}
 }
@@ -112,7 +114,8 @@ func TestPlanFromAnError(t *testing.T) {
 			func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].CountError) }, 10},
 		{[]string{"--statistic", "mode", "--error", "50"},
 			func(p planned) float64 { return float64(*p.Streams[0].Releases[0].Values[0].Lead) }, 50},
-		{[]string{"--error", "100"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 100},
+		{[]string{"--error", "100"}, func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError },
+			100},
 		{[]string{"--statistic", "quantile", "--p", "0.9", "--error", "2 %", "--users", "2000"},
 			func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 40},
 		{[]string{"--error", "3", "--users", "1000", "--shape", "lognormal:120,0.6"},
@@ -222,7 +225,8 @@ func TestPlanMistakes(t *testing.T) {
 		{planOf("--epsilon", "1", "--max-groups", "0"), "louver: --max-groups 0; want at least 1"},
 		{planOf("--epsilon", "1", "--every", "1ms"), "louver: --every 1ms; want at least 1s"},
 		{planOf("--epsilon", "1", "--count-epsilon", "0"), "louver: --count-epsilon 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--shape", "gamma:1,2"), `louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
+		{planOf("--epsilon", "1", "--shape", "gamma:1,2"),
+			`louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
 		{planOf("--epsilon", "1", "--spread", "0"), "louver: --spread 0; want a number greater than 0"},
 		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"),
 			"louver: --spread 1 with --shape uniform; use one or the other"},
@@ -231,11 +235,12 @@ func TestPlanMistakes(t *testing.T) {
 		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
 		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
 		{planOf("--epsilon", "1", "--error", "0%"), `louver: --error "0%"; want a number greater than 0`},
-		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the number " +
-			"of users; want --users or --epsilon as well"},
+		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the " +
+			"number of users; want --users or --epsilon as well"},
 		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"),
 			"louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
-		{planOf("--error", "0.01"), "louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
+		{planOf("--error", "0.01"),
+			"louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
 		{[]string{"plan", path, "--epsilon", "1"},
 			"louver: --epsilon with a streams file, which sets it; use one or the other"},
 	} {

@@ -17,13 +17,15 @@ func TestPlanOfTotals(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"--every", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight", "usually 96 each day",
-			"± 15 users", "± 21 users", "± 24 users", "± 25 users"}},
-		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users", "more than 20 users"}},
-		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"}, []string{"in at most 5 windows",
-			"usually 24 each day", "visits"}},
+		{[]string{"--every", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight",
+			"usually 96 each day", "± 15 users", "± 21 users", "± 24 users", "± 25 users"}},
+		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users",
+			"more than 20 users"}},
+		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"},
+			[]string{"in at most 5 windows", "usually 24 each day", "visits"}},
 		{append(bounds, "--above", "80", "--every", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
-		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"), []string{"adds up values", "± 7345"}},
+		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"),
+			[]string{"adds up values", "± 7345"}},
 	} {
 		got := commandLine(t, "", append([]string{"plan", "--since", "midnight"}, c.args...)...)
 		for _, want := range c.want {
@@ -37,15 +39,18 @@ func TestPlanOfTotals(t *testing.T) {
 		want string
 	}{
 		{[]string{"--since", "noon"}, "--since noon; want hour, midnight, monday or month"},
-		{[]string{"--since", "hour", "--every", "7m", "--update", "15m"}, "want at least 1s, and a multiple of --every up to 1h"},
+		{[]string{"--since", "hour", "--every", "7m", "--update", "15m"}, "want at least 1s, and a multiple of " +
+			"--every up to 1h"},
 		{[]string{"--since", "midnight", "--error", "0.1"}, "--error 0.1 is out of reach"},
-		{[]string{"--since", "midnight", "--error", "2%"}, "--error 2% with --since; want a number of users, such as 20"},
+		{[]string{"--since", "midnight", "--error", "2%"},
+			"--error 2% with --since; want a number of users, such as 20"},
 		{[]string{"--since", "midnight", "--statistic", "median"}, "--statistic median; want --statistic count or sum"},
 		{[]string{"--since", "midnight", "--statistic", "sum"}, "--since without --lower, --upper and --step"},
 		{[]string{"--since", "midnight", "--watch", "users_below: 5"}, "--since with --watch"},
 		{[]string{"--update", "1h"}, "--max-total or --update without --since"},
 	} {
-		if got := commandLine(t, "", append([]string{"plan"}, c.args...)...); got.code != 2 || !strings.Contains(got.err, c.want) {
+		if got := commandLine(t, "", append([]string{"plan"}, c.args...)...); got.code != 2 ||
+			!strings.Contains(got.err, c.want) {
 			t.Errorf("%s: code %d, %s; want %q", c.args, got.code, got.err, c.want)
 		}
 	}
@@ -69,10 +74,10 @@ streams:
 		t.Fatal(err)
 	}
 	got := commandLine(t, "", "check", file)
-	for _, want := range []string{"total today counts users with a value above 800, each once, since midnight (Europe/Berlin)",
-		"usually 96 each day, drawn by tree", "± 15 users after a quarter", "± 24 users at the end; never more than ± 25 users",
-		"costs one user ε 1 in each day", "any 24h touches up to 2 days, or 3 where one is shorter", "at most ε 3",
-		"97.7 KiB if the same 2000 users"} {
+	for _, want := range []string{"total today counts users with a value above 800, each once, since midnight " +
+		"(Europe/Berlin)", "usually 96 each day, drawn by tree", "± 15 users after a quarter",
+		"± 24 users at the end; never more than ± 25 users", "costs one user ε 1 in each day",
+		"any 24h touches up to 2 days, or 3 where one is shorter", "at most ε 3", "97.7 KiB if the same 2000 users"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s%s", want, got.out, got.err)
 		}
@@ -94,13 +99,14 @@ streams:
     on_exhausted: withhold
     budget: {epsilon: 1, per: 24h}
 `
-	const watch = "    watches: [{name: few, users_below: 500, epsilon: 0.2, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, " +
-		"at_most: 7}]\n    output:"
+	const watch = "    watches: [{name: few, users_below: 500, epsilon: 0.2, false_alarms: {at_most: 0.05, per: " +
+		"30d}, hold: 1h, at_most: 7}]\n    output:"
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", "  pays for 2 of 25 periods of hourly in any 24h, and withholds what it cannot pay for\n"},
 		{"0.4}", "0.4}\n      - {name: users, statistic: count, epsilon: 0.001}",
 			"  pays for 2 of 25 periods of hourly in any 24h, if nothing else is charged, and withholds"},
-		{"    output:", watch, "  pays for 2 of 25 periods of hourly and 5 of 7 instances of few in any 24h, if nothing else is"},
+		{"    output:", watch, "  pays for 2 of 25 periods of hourly and 5 of 7 instances of few in any 24h, if " +
+			"nothing else is"},
 		{"24h", "forever", "  pays for 2 periods of hourly in all, and withholds what it cannot pay for\n"},
 		{"epsilon: 0.4", "epsilon: 0.04", "  lasts for ever\n"},
 		{"0.4}", "0.04}\n      - {name: users, statistic: count, epsilon: 0.001}",
@@ -131,8 +137,8 @@ streams:
     budget: {epsilon: 40, per: 24h}
 `
 	for _, c := range []struct{ zone, epsilon, want string }{
-		{"Asia/Kolkata", "1", "releases[today].since: the day begins at 00:00 in Asia/Kolkata, and no window does, so the " +
-			"total counts from 00:30 on; want windows of 30m or less, or another zone"},
+		{"Asia/Kolkata", "1", "releases[today].since: the day begins at 00:00 in Asia/Kolkata, and no window does, " +
+			"so the total counts from 00:30 on; want windows of 30m or less, or another zone"},
 		{"Australia/Lord_Howe", "1", "the day begins at 00:00 in Australia/Lord_Howe, and no window does"},
 		{"Europe/Berlin", "11", "releases[today].epsilon: ε 11 hardly protects anyone"},
 		{"Europe/Berlin", "1", ""},

@@ -43,7 +43,8 @@ const liveSize, liveGrace = 2 * time.Second, time.Second
 func newLive(t *testing.T, b *kafkatest.Broker, windows int, options ...configtest.Option) *live {
 	t.Helper()
 	l := &live{t: t, broker: b, app: kafkatest.Name(t), windows: windows, sent: map[time.Time]map[string]bool{},
-		input: b.Topic(t, 3, nil), output: b.Topic(t, 2, nil), start: time.Now().UTC().Truncate(liveSize).Add(2 * liveSize)}
+		input: b.Topic(t, 3, nil), output: b.Topic(t, 2, nil),
+		start: time.Now().UTC().Truncate(liveSize).Add(2 * liveSize)}
 	l.file = clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("live", append([]configtest.Option{
 		configtest.Topics(l.input, l.output), configtest.Groups("eu", "us"),
 		configtest.Set("bounds", "{lower: 0, upper: 1000, step: 1}"), configtest.Window(liveSize, liveGrace),

@@ -54,8 +54,8 @@ func TestKillAtFirings(t *testing.T) {
 	outcomes, secrets, fired, aborted := map[string]string{}, map[string]string{}, map[int64]int{}, 0
 	committed, charged := map[int64]bool{}, 0
 	place := topics.Place("live", topics.Partitions)
-	_, err := l.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: l.app}.Ledger(),
-		place, 0, func(r *fetch.Record) error {
+	_, err := l.broker.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t),
+		topics.Names{App: l.app}.Ledger(), place, 0, func(r *fetch.Record) error {
 			e, err := ledger.Decode(r.Value)
 			if err != nil {
 				return err
@@ -96,8 +96,8 @@ func TestKillAtFirings(t *testing.T) {
 		}
 	}
 	if len(secrets) != charged || len(committed) != charged || len(fired) < windows/2 {
-		t.Errorf("%d secrets, %d instances and %d charges; %d fired of %d windows; want as many secrets as charges, and "+
-			"most to fire", len(secrets), len(committed), charged, len(fired), windows)
+		t.Errorf("%d secrets, %d instances and %d charges; %d fired of %d windows; want as many secrets as charges, "+
+			"and most to fire", len(secrets), len(committed), charged, len(fired), windows)
 	}
 	t.Logf("%d windows: %d instances, %d of them fired; %d aborted entries in the log", len(outcomes), charged,
 		len(fired), aborted)

@@ -19,8 +19,8 @@ func TestRegistryMistakes(t *testing.T) {
 	avro := clitest.File(t, "avro.yaml", strings.Replace(clitest.StreamsFile, "{topic: checkout.private}",
 		"{topic: checkout.private, format: avro}", 1))
 	for _, command := range []string{"run", "watch", "dashboard"} {
-		commandLine(t, "", command, "--streams", avro).wants(t, cli.ExitInvalid,
-			"louver: LOUVER_SCHEMA_REGISTRY_URL is not set; stream checkout has an output with format: avro and wants one")
+		commandLine(t, "", command, "--streams", avro).wants(t, cli.ExitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_URL "+
+			"is not set; stream checkout has an output with format: avro and wants one")
 	}
 	commandLine(t, "", "audit", "--schema-registry-url", "registry").wants(t, cli.ExitInvalid,
 		"louver: LOUVER_SCHEMA_REGISTRY_URL: want an address")
@@ -31,6 +31,7 @@ func TestRegistryMistakes(t *testing.T) {
 	}
 	run("--schema-registry-url", "http://registry", "--schema-registry-username", "me").wants(t, cli.ExitInvalid,
 		`louver: LOUVER_SCHEMA_REGISTRY_USERNAME="me" and LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=""; want both or none`)
-	run("--schema-registry-url", "http://registry", "--schema-registry-username", "me", "--schema-registry-password-file",
-		clitest.File(t, "empty", "\n")).wants(t, cli.ExitInvalid, "louver: LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=")
+	run("--schema-registry-url", "http://registry", "--schema-registry-username", "me",
+		"--schema-registry-password-file", clitest.File(t, "empty", "\n")).wants(t, cli.ExitInvalid,
+		"louver: LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=")
 }

@@ -20,8 +20,8 @@ import (
 func TestRepeatHasTheLaw(t *testing.T) {
 	const n = 40_000
 	values := []int{0, 1, 1, 3, 3, 3, 4}
-	got := commandLine(t, strings.Trim(fmt.Sprint(values), "[]"), "release", "--lower", "0", "--upper", "5", "--step", "1",
-		"--mechanism", "margin", "--prior", "uniform", "--epsilon", "0.8", "--repeat", strconv.Itoa(n))
+	got := commandLine(t, strings.Trim(fmt.Sprint(values), "[]"), "release", "--lower", "0", "--upper", "5", "--step",
+		"1", "--mechanism", "margin", "--prior", "uniform", "--epsilon", "0.8", "--repeat", strconv.Itoa(n))
 	var seen [6]float64
 	for _, line := range strings.Fields(got.out) {
 		x, err := strconv.Atoi(line)
@@ -96,9 +96,8 @@ func TestReleaseOffersEveryMechanism(t *testing.T) {
 			t.Errorf("%s has no mechanism", statistic)
 		}
 		for _, name := range available {
-			all := append([]string{"release", "--statistic", string(statistic), "--mechanism", name, "--lower", "0", "--upper",
-				"10", "--step", "0.5",
-				"--epsilon", "1", "--repeat", "3", "--json"}, args...)
+			all := append([]string{"release", "--statistic", string(statistic), "--mechanism", name, "--lower", "0",
+				"--upper", "10", "--step", "0.5", "--epsilon", "1", "--repeat", "3", "--json"}, args...)
 			if name == "smooth_laplace" || name == "smooth_gaussian" {
 				all = append(all, "--delta", "0.000001")
 			}

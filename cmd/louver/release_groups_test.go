@@ -85,21 +85,23 @@ func TestReleaseGroupsInOrder(t *testing.T) {
 	}
 }
 
-// TestReleaseGroupsInJSON: a line has all that a record says of a group; names that are none are left out, and not shown.
+// TestReleaseGroupsInJSON: a line has all that a record says of a group; names that are none are left out, and not
+// shown.
 func TestReleaseGroupsInJSON(t *testing.T) {
 	t.Parallel()
 	got := commandLine(t, visits()+"\u200bwell-hidden,y\n,z\n", findPages("--epsilon", "0.5", "--delta", "0.00000001",
 		"--max-groups", "3", "--json")...)
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
 	for _, line := range lines {
-		if !strings.HasPrefix(line, `{"group":"/`) || !strings.Contains(line, `,"statistic":"groups",`+
-			`"mechanism":"truncated_geometric","value":`) || !strings.Contains(line, `,"threshold":36,"error_95":6,"epsilon":0.5,`+
-			`"delta":0.00000001}`) {
+		if !strings.HasPrefix(line, `{"group":"/`) || !strings.Contains(line,
+			`,"statistic":"groups",`+`"mechanism":"truncated_geometric","value":`) ||
+			!strings.Contains(line, `,"threshold":36,"error_95":6,"epsilon":0.5,`+`"delta":0.00000001}`) {
 			t.Errorf("a line is %s", line)
 		}
 	}
-	const left = "louver: stdin has 2 rows without a usable name in column page, which are left out; the first is in line 243: it has a " +
-		"control, format or private-use character or a line separator (this line is not private: do not publish it)\n"
+	const left = "louver: stdin has 2 rows without a usable name in column page, which are left out; the first is in " +
+		"line 243: it has a control, format or private-use character or a line separator (this line is not private: " +
+		"do not publish it)\n"
 	if got.code != cli.ExitDone || got.err != left {
 		t.Errorf("%d, %s\nwant %s", got.code, got.err, left)
 	}
@@ -127,7 +129,8 @@ func TestReleaseGroupsRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{with(), "--statistic groups without --delta; want --delta, such as --delta 0.000001: no mechanism finds unknown names"},
+		{with(), "--statistic groups without --delta; want --delta, such as --delta 0.000001: no mechanism finds " +
+			"unknown names"},
 		{with("--delta", "0.1"), "--delta 0.1; want"},
 		{with("--delta", "0.01", "--group", ""), "--statistic groups without --group; want the column of the names"},
 		{with("--delta", "0.01", "--user", ""), "--statistic groups without --user; want the column of the users"},
@@ -135,14 +138,17 @@ func TestReleaseGroupsRefuses(t *testing.T) {
 		{with("--delta", "0.01", "--repeat", "2"), "--statistic groups with --repeat; want it without"},
 		{with("--delta", "0.01", "--since", "midnight"), "--statistic groups with --since; want it without"},
 		{with("--delta", "0.01", "--above", "5"), "--statistic groups with --above; want it without"},
-		{with("--delta", "0.01", "--mechanism", "geometric"), "--statistic groups with --mechanism geometric; want truncated_geometric"},
+		{with("--delta", "0.01", "--mechanism", "geometric"), "--statistic groups with --mechanism geometric; want " +
+			"truncated_geometric"},
 		{with("--delta", "0.01", "--max-groups", "0"), "--max-groups 0; want at least 1"},
 		{with("--delta", "0.01", "--at-least", "0"), "--at-least 0; want a whole number from 1"},
-		{[]string{"release", "--epsilon", "1", "--group", "page"}, "--group without --statistic groups; want it with that only"},
+		{[]string{"release", "--epsilon", "1", "--group", "page"}, "--group without --statistic groups; want it with " +
+			"that only"},
 		{[]string{"release", "--epsilon", "1", "--at-least", "5"}, "--at-least without --statistic groups"},
 	} {
 		got := commandLine(t, visits(), c.args...)
-		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) || strings.Count(got.err, "\n") != 1 {
+		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) ||
+			strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
 		}
 	}

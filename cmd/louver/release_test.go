@@ -42,14 +42,14 @@ func TestRelease(t *testing.T) {
 			"--epsilon", "1000", "--statistic", "mode"}, "-5\n"},
 		{"on the grid", "2.3 2.3 2.3", with("--mechanism", "duff", "--prior", "uniform"), "2.5\n"},
 		{"several draws", numbers, with("--repeat", "3"), "5\n5\n5\n"},
-		{"several quantiles", numbers, with("--statistic", "quantiles", "--p", "0.25", "--p", "0.75", "--mechanism", "split",
-			"--prior", "uniform"), "p25=3\np75=7\n"},
+		{"several quantiles", numbers, with("--statistic", "quantiles", "--p", "0.25", "--p", "0.75", "--mechanism",
+			"split", "--prior", "uniform"), "p25=3\np75=7\n"},
 		{"with an interval", "5 5 5 5 5", with("--interval", "0.9"), "5 5 5\n"},
 		{"users of CSV", csv, with("--value", "ms", "--user", "id", "--statistic", "count"), "3\n"},
 		{"rows of CSV", csv, with("--value", "ms", "--statistic", "count"), "5\n"},
 		{"count without bounds", numbers, []string{"release", "--epsilon", "1000", "--statistic", "count"}, "9\n"},
-		{"count of rows without bounds", csv, []string{"release", "--epsilon", "1000", "--statistic", "count", "--value",
-			"ms"}, "5\n"},
+		{"count of rows without bounds", csv, []string{"release", "--epsilon", "1000", "--statistic", "count",
+			"--value", "ms"}, "5\n"},
 		{"semicolons", "id;ms\nann;7\n", with("--value", "ms", "--delimiter", ";"), "7\n"},
 	} {
 		note := ""
@@ -73,8 +73,8 @@ func TestReleaseOfNobody(t *testing.T) {
 		{"\ufeffid,ms\n", with("--statistic", "count", "--value", "ms", "--user", "id")},
 	} {
 		got := commandLine(t, c.in, c.args...)
-		if want := "louver: stdin holds no users, so the output is only noise (this line is not private: do not publish " +
-			"it)\n"; got != (outcome{out: "0\n", err: want}) {
+		if want := "louver: stdin holds no users, so the output is only noise (this line is not private: do not " +
+			"publish it)\n"; got != (outcome{out: "0\n", err: want}) {
 			t.Errorf("%q: %+v, want %q", c.in, got, want)
 		}
 	}
@@ -91,7 +91,8 @@ func TestReleaseContribution(t *testing.T) {
 	for policy, want := range map[string]string{"first": "10", "last": "20.5", "min": "10", "max": "30",
 		"random": "10 30 20.5"} {
 		in := "id,ms\nann,10\nann,30\nann,20.4\n"
-		got := commandLine(t, in, with("--value", "ms", "--user", "id", "--contribution", policy, "--statistic", "mode")...)
+		got := commandLine(t, in, with("--value", "ms", "--user", "id", "--contribution", policy, "--statistic",
+			"mode")...)
 		if got.code != cli.ExitDone || !strings.Contains(" "+want+" ", " "+strings.TrimSpace(got.out)+" ") {
 			t.Errorf("%s: %+v, want %s", policy, got, want)
 		}
@@ -138,9 +139,8 @@ func TestReleaseMistakes(t *testing.T) {
 	}{
 		{"1", []string{"release", "--lower", "0", "--upper", "1", "--step", "1"}, cli.ExitUsage,
 			"louver: missing flags: --epsilon=E"},
-		{"1", []string{"release", "--epsilon", "1"}, cli.ExitUsage,
-			"louver: --lower, --upper, --step missing; want the public bounds of the values, such as --lower 0 --upper " +
-				"100 --step 1"},
+		{"1", []string{"release", "--epsilon", "1"}, cli.ExitUsage, "louver: --lower, --upper, --step missing; want " +
+			"the public bounds of the values, such as --lower 0 --upper 100 --step 1"},
 		{"1", []string{"release", "--epsilon", "1", "--lower", "0", "--statistic", "count"}, cli.ExitUsage,
 			"louver: --upper, --step missing; want"},
 		{"1", []string{"release", "--epsilon", "1", "--statistic", "count", "--above", "3"}, cli.ExitUsage,
@@ -160,7 +160,8 @@ func TestReleaseMistakes(t *testing.T) {
 		{"1", with("--statistic", "quantile"), cli.ExitUsage,
 			"louver: --statistic quantile without --p; want --p, such as --p 0.9"},
 		{"1", with("--statistic", "trimmed_mean"), cli.ExitUsage, "louver: --statistic trimmed_mean without --trim"},
-		{"1", with("--trim", "0"), cli.ExitUsage, "louver: --trim with --statistic median; want it with trimmed_mean only"},
+		{"1", with("--trim", "0"), cli.ExitUsage, "louver: --trim with --statistic median; want it with trimmed_mean " +
+			"only"},
 		{"1", with("--tilt", "1"), cli.ExitUsage, "louver: --tilt 1; want two whole numbers, for example 1, 3"},
 		{"1", with("--tilt", "0,1"), cli.ExitUsage, "louver: --tilt 0; want a number of at least 1"},
 		{"1", with("--beta", "0"), cli.ExitUsage, "louver: --beta 0; want a number greater than 0"},

@@ -41,7 +41,8 @@ func TestReleaseTotal(t *testing.T) {
 		"every hour":     {[]string{"--epsilon", "2000", "--update", "1h"}, 24, func(n int) int { return n }},
 		"none below 2":   {append(bounds, "--below", "2"), 96, func(int) int { return 0 }},
 		"in two windows": {[]string{"--epsilon", "2000", "--max-total", "2"}, 96, func(n int) int { return 2*n - 1 }},
-		"an amount":      {append(bounds, "--statistic", "sum", "--max-total", "5"), 96, func(n int) int { return 5*(n-2) + 4 + 2 }},
+		"an amount": {append(bounds, "--statistic", "sum", "--max-total", "5"), 96,
+			func(n int) int { return 5*(n-2) + 4 + 2 }},
 	} {
 		got := commandLine(t, today(), totalToday(c.args...)...)
 		lines := strings.Split(strings.TrimSpace(got.out), "\n")
@@ -51,7 +52,8 @@ func TestReleaseTotal(t *testing.T) {
 		}
 		for i, line := range lines {
 			quarters := (i + 1) * 96 / c.values
-			if want := max(c.total(quarters), 0); quarters > 1 && !strings.Contains(line, fmt.Sprintf("Z %d ± ", want)) {
+			if want := max(c.total(quarters), 0); quarters > 1 && !strings.Contains(line,
+				fmt.Sprintf("Z %d ± ", want)) {
 				t.Errorf("%s: %s, want %d", name, line, want)
 			}
 		}
@@ -64,15 +66,17 @@ func TestReleaseTotal(t *testing.T) {
 // TestReleaseTotalOfAShortDay: a day of 23 hours has fewer values. Their errors are those that plan forecasts.
 func TestReleaseTotalOfAShortDay(t *testing.T) {
 	t.Parallel()
-	got := commandLine(t, "ts,who,spent\n2026-11-20T08:00:00Z,u,1\n", totalToday("--epsilon", "1", "--from", "2026-03-29T12:00:00Z",
-		"--zone", "Europe/Berlin", "--json")...)
+	got := commandLine(t, "ts,who,spent\n2026-11-20T08:00:00Z,u,1\n", totalToday("--epsilon", "1", "--from",
+		"2026-03-29T12:00:00Z", "--zone", "Europe/Berlin", "--json")...)
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
-	const silent = "louver: stdin holds no users from 2026-03-28T23:00:00Z to 2026-03-29T22:00:00Z (this line is not private: do not publish it)\n"
+	const silent = "louver: stdin holds no users from 2026-03-28T23:00:00Z to 2026-03-29T22:00:00Z (this line is not " +
+		"private: do not publish it)\n"
 	if got.code != 0 || len(lines) != 92 || got.err != silent {
 		t.Fatalf("%d, %q, %d values", got.code, got.err, len(lines))
 	}
 	for leaf, want := range map[int]string{
-		24: `"error_95":15,"final":false,"epsilon":1}`, 48: `"error_95":21,"final":false`, 92: `"final":true,"epsilon":1}`,
+		24: `"error_95":15,"final":false,"epsilon":1}`, 48: `"error_95":21,"final":false`,
+		92: `"final":true,"epsilon":1}`,
 	} {
 		const since = `"statistic":"count","mechanism":"tree","since":"2026-03-28T23:00:00Z","value":`
 		if line := lines[leaf-1]; !strings.Contains(line, want) || !strings.Contains(line, since) {
@@ -91,7 +95,8 @@ func TestReleaseTotalRefuses(t *testing.T) {
 	}{
 		{append(one, "--since", "noon"), "--since noon; want hour, midnight, monday or month"},
 		{append(one, "--zone", "Europe/Munich"), `--zone "Europe/Munich" is no time zone`},
-		{append(one, "--update", "20m"), "--window 15m, --update 20m; want whole seconds, and a multiple of --window up to 24h"},
+		{append(one, "--update", "20m"), "--window 15m, --update 20m; want whole seconds, and a multiple of --window " +
+			"up to 24h"},
 		{append(one, "--update", "-15m"), "-15m is negative"},
 		{append(one, "--from", "noon"), "--from noon; want a time"},
 		{append(one, "--to", "2026-11-21T00:00:00Z"), "--since with --watch, --to"},
@@ -101,7 +106,8 @@ func TestReleaseTotalRefuses(t *testing.T) {
 		{append(one, "--statistic", "mode"), "--since with --statistic mode; want --statistic count or sum"},
 		{append(one, "--statistic", "median"), "--since with --statistic median; want --statistic count or sum"},
 		{append(one, "--statistic", "sum", "--max-total", "5"), "--lower, --upper, --step missing"},
-		{append(one, "--statistic", "sum", "--lower", "0", "--upper", "9", "--step", "1"), "--max-total missing; want the amount"},
+		{append(one, "--statistic", "sum", "--lower", "0", "--upper", "9", "--step", "1"),
+			"--max-total missing; want the amount"},
 		{append(one, "--max-total", "1.5"), "--max-total 1.5; want a whole number of windows"},
 		{append(one, "--mechanism", "square_root"), "--since with --mechanism square_root; want tree"},
 		{append(one, "--user", ""), "--since without --user; want the column of the users"},
@@ -109,7 +115,8 @@ func TestReleaseTotalRefuses(t *testing.T) {
 		{append(one, "--since", "", "--max-total", "5"), "--max-total without --since"},
 	} {
 		got := commandLine(t, today(), totalToday(c.args...)...)
-		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) || strings.Count(got.err, "\n") != 1 {
+		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) ||
+			strings.Count(got.err, "\n") != 1 {
 			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
 		}
 	}

@@ -20,17 +20,17 @@ func hour(users int, slow func(minute int) int) string {
 			if u < slow(minute) {
 				ms = 5000
 			}
-			fmt.Fprintf(&b, "2026-11-20T08:%02d:30Z,u%d,1\n2026-11-20T08:%02d:40Z,u%d,%d\n2026-11-19T08:%02d:40Z,u%d,9999\n",
-				minute, u, minute, u, ms, minute, u)
+			fmt.Fprintf(&b, "2026-11-20T08:%02d:30Z,u%d,1\n2026-11-20T08:%02d:40Z,u%d,%d\n"+
+				"2026-11-19T08:%02d:40Z,u%d,9999\n", minute, u, minute, u, ms, minute, u)
 		}
 	}
 	return b.String()
 }
 
 func watchHour(more ...string) []string {
-	return append([]string{"release", "--user", "who", "--value", "ms", "--time", "ts", "--lower", "0", "--upper", "10000",
-		"--step", "1",
-		"--from", "2026-11-20T08:00:00Z", "--to", "2026-11-20T09:00:00Z", "--epsilon", "2000"}, more...)
+	return append([]string{"release", "--user", "who", "--value", "ms", "--time", "ts", "--lower", "0", "--upper",
+		"10000", "--step", "1", "--from", "2026-11-20T08:00:00Z", "--to", "2026-11-20T09:00:00Z", "--epsilon", "2000"},
+		more...)
 }
 
 // With an ε as large as this the watch does what its condition says. It holds for ten minutes, is armed again twice,
@@ -42,7 +42,8 @@ func TestReleaseWatch(t *testing.T) {
 		}
 		return 5
 	})
-	got := commandLine(t, text, watchHour("--watch", "above: 2000, more_than: 0.1", "--hold", "10m", "--at-most", "3")...)
+	got := commandLine(t, text, watchHour("--watch", "above: 2000, more_than: 0.1", "--hold", "10m", "--at-most",
+		"3")...)
 	want := `2026-11-20T08:00:00Z armed, 1 of 3, for ε 2000; sees 0.1 users too many with a probability of 95 %
 2026-11-20T08:11:00Z fires
 2026-11-20T08:21:00Z armed, 2 of 3, for ε 2000; sees 0.1 users too many with a probability of 95 %
@@ -131,8 +132,10 @@ func TestReleaseWatchMistakes(t *testing.T) {
 			`louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
 		{watchHour("--watch", "above: 20000, more_than: 0.1"), cli.ExitUsage,
 			"louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
-		{watchHour("--watch", "above: 2000, more_than: 2"), cli.ExitUsage, "louver: --watch: more_than 2; want a share"},
-		{watchHour(append(watch, "--false-alarms", "1")...), cli.ExitUsage, "louver: --false-alarms 1; want a probability"},
+		{watchHour("--watch", "above: 2000, more_than: 2"), cli.ExitUsage,
+			"louver: --watch: more_than 2; want a share"},
+		{watchHour(append(watch, "--false-alarms", "1")...), cli.ExitUsage,
+			"louver: --false-alarms 1; want a probability"},
 		{watchHour(append(watch, "--statistic", "mode")...), cli.ExitUsage, "louver: --watch with --statistic"},
 		{watchHour(append(watch, "--above", "3")...), cli.ExitUsage,
 			"louver: --watch with --above; want it within the condition"},
@@ -146,7 +149,8 @@ func TestReleaseWatchMistakes(t *testing.T) {
 			"louver: --watch without --user; want the column of the users"},
 		{watchHour(), cli.ExitUsage, "louver: --time without --watch or --since; want --watch"},
 		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:3: column ms is missing or not a number"},
-		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid, `louver: stdin:1: time "when" is not in the header`},
+		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid,
+			`louver: stdin:1: time "when" is not in the header`},
 		{watchHour(append(watch, "/nowhere")...), cli.ExitInvalid, "louver: open /nowhere"},
 	} {
 		commandLine(t, text, c.args...).wants(t, c.code, c.want)
@@ -157,7 +161,8 @@ func TestReleaseWatchMistakes(t *testing.T) {
 func TestReleaseWatchSaysWhatItCannotSee(t *testing.T) {
 	args := watchHour("--watch", "above: 2000, more_than: 0.1", "--expected-users", "10", "--epsilon", "1")
 	got := commandLine(t, hour(10, func(int) int { return 0 }), args...)
-	if got.code != 0 || !strings.HasPrefix(got.err, "louver: with 10 users, at most 9 can be too many, but the watch needs ") {
+	if got.code != 0 || !strings.HasPrefix(got.err, "louver: with 10 users, at most 9 can be too many, but the watch "+
+		"needs ") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -22,9 +22,9 @@ func TestRulesCommand(t *testing.T) {
 		"days"; !strings.HasPrefix(got.err, want) {
 		t.Errorf("%q does not begin with %q", got.err, want)
 	}
-	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=800", "--windows", "1").wants(t, cli.ExitInvalid,
-		"louver: --above checkout-latency/p50=800: noise alone raises this alarm about 411 times in 30 days while the "+
-			"truth is at the threshold; want more windows in a row")
+	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=800", "--windows", "1").wants(t,
+		cli.ExitInvalid, "louver: --above checkout-latency/p50=800: noise alone raises this alarm about 411 times in "+
+			"30 days while the truth is at the threshold; want more windows in a row")
 	if got := commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=800", "--windows", "1",
 		"--noisy"); got.code != cli.ExitDone {
 		t.Errorf("with --noisy: %+v", got)
@@ -44,7 +44,8 @@ func TestRulesCommand(t *testing.T) {
 		"louver: checkout-latency=3 names no release; want STREAM/RELEASE=VALUE")
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=fast").wants(t, cli.ExitUsage,
 		`louver: --above: "fast" is not a number; want STREAM/RELEASE=VALUE`)
-	commandLine(t, "", "rules", streams, "--windows", "-1").wants(t, cli.ExitUsage, "louver: --windows -1; want 1 or more")
+	commandLine(t, "", "rules", streams, "--windows", "-1").wants(t, cli.ExitUsage,
+		"louver: --windows -1; want 1 or more")
 	commandLine(t, "", "rules", "nowhere.yaml").wants(t, cli.ExitInvalid, "nowhere.yaml: ")
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p5=3").wants(t, cli.ExitInvalid,
 		`louver: --above checkout-latency/p5=3: stream checkout-latency has no release "p5"; it has p50, p99, users`)

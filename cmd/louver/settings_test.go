@@ -21,12 +21,12 @@ func TestEnvironmentMistakes(t *testing.T) {
 	t.Setenv("LOUVER_BAG_BYTES", "256MiB")
 	commandLine(t, "", "version").wants(t, cli.ExitInvalid, `louver: LOUVER_BAG_BYTES="256MiB"; want a whole number`)
 	t.Setenv("LOUVER_BAG_BYTES", "256")
-	commandLine(t, "", "run", "--streams", clitest.File(t, "streams.yaml", clitest.StreamsFile)).wants(t, cli.ExitInvalid,
-		"louver: LOUVER_BAG_BYTES=256; want at least 1048576 (1 MiB)")
+	commandLine(t, "", "run", "--streams", clitest.File(t, "streams.yaml", clitest.StreamsFile)).wants(t,
+		cli.ExitInvalid, "louver: LOUVER_BAG_BYTES=256; want at least 1048576 (1 MiB)")
 	t.Setenv("LOUVER_BAG_BYTES", "268435456")
 	t.Setenv("LOUVER_CHECKPOINT_EVERY", "0")
-	commandLine(t, "", "run", "--streams", clitest.File(t, "streams.yaml", clitest.StreamsFile)).wants(t, cli.ExitInvalid,
-		"louver: LOUVER_CHECKPOINT_EVERY=0; want at least 1")
+	commandLine(t, "", "run", "--streams", clitest.File(t, "streams.yaml", clitest.StreamsFile)).wants(t,
+		cli.ExitInvalid, "louver: LOUVER_CHECKPOINT_EVERY=0; want at least 1")
 	t.Setenv("LOUVER_CHECKPOINT_EVERY", "1000")
 	t.Setenv("LOUVER_KAFKA_TLS", "yes")
 	commandLine(t, "", "version").wants(t, cli.ExitInvalid, `louver: LOUVER_KAFKA_TLS="yes"; want true or false`)

@@ -18,8 +18,8 @@ func TestSignalsEndAServiceInGoodOrder(t *testing.T) {
 	}
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
-			// The tests themselves may have been started with the signal ignored, as by nohup. A child inherits that, but not a
-			// handler.
+			// The tests themselves may have been started with the signal ignored, as by nohup. A child inherits that,
+			// but not a handler.
 			caught := make(chan os.Signal, 1)
 			signal.Notify(caught, s)
 			defer signal.Stop(caught)

@@ -66,8 +66,8 @@ func TestStreamsCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(commandLine(t, "", "streams"), cli.ExitDone, "app louver: epoch 1, revision 0, agreed on ",
-		", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │", "│ never            │ 15m     │ shoppers │",
-		parsed.Streams[0].Definition.Fingerprint())
+		", proposed by here (client id c, version v7)\n", "│ checkout │ 0   │",
+		"│ never            │ 15m     │ shoppers │", parsed.Streams[0].Definition.Fingerprint())
 	has(commandLine(t, "", "streams", "--streams", first), cli.ExitDone,
 		"the file changes nothing: epoch 1 already has its definitions\n")
 	changes := []string{"would begin epoch 2 if it started now:\n",

@@ -75,8 +75,8 @@ func TestTopicsForStrimzi(t *testing.T) {
 			if r.Spec.Replicas != 3 {
 				t.Errorf("%+v", r.Spec)
 			}
-			if c := r.Spec.Config; r.Spec.TopicName == "louver.ledger" && (r.Spec.Partitions != 8 || c["retention.ms"] != "-1" ||
-				c["cleanup.policy"] != "delete" || c["min.insync.replicas"] != "2" ||
+			if c := r.Spec.Config; r.Spec.TopicName == "louver.ledger" && (r.Spec.Partitions != 8 ||
+				c["retention.ms"] != "-1" || c["cleanup.policy"] != "delete" || c["min.insync.replicas"] != "2" ||
 				c["unclean.leader.election.enable"] != "false") {
 				t.Errorf("the ledger: %+v", r.Spec)
 			}
@@ -87,8 +87,9 @@ func TestTopicsForStrimzi(t *testing.T) {
 			}
 			for _, acl := range r.Spec.Authorization.ACLs {
 				for _, op := range acl.Operations {
-					line := "--add --allow-principal User:shop --operation " + op + " --" + strings.Replace(acl.Resource.Type,
-						"transactionalId", "transactional-id", 1) + " " + acl.Resource.Name
+					line := "--add --allow-principal User:shop --operation " + op + " --" +
+						strings.Replace(acl.Resource.Type, "transactionalId", "transactional-id", 1) + " " +
+						acl.Resource.Name
 					if acl.Resource.PatternType == "prefix" {
 						line += " --resource-pattern-type prefixed"
 					}
@@ -99,8 +100,7 @@ func TestTopicsForStrimzi(t *testing.T) {
 			t.Errorf("kind %q", r.Kind)
 		}
 	}
-	if want := strings.Split(strings.TrimSpace(print(append(named, "--format", "acls")...)), "\n"); !slices.Equal(rights,
-		want) {
+	if want := strings.Split(strings.TrimSpace(print(append(named, "--format", "acls")...)), "\n"); !slices.Equal(rights, want) {
 		t.Errorf("the user may\n%s\nwant\n%s", strings.Join(rights, "\n"), strings.Join(want, "\n"))
 	}
 	var listed struct {

@@ -21,7 +21,8 @@ func TestTopicsCreate(t *testing.T) {
 			strings.Join(b.Conn.Brokers, ",")}, args...)...)
 	}
 	stateOf := func(got outcome, topic string) string {
-		m := regexp.MustCompile(`(?m)^│ ` + regexp.QuoteMeta(topic) + ` .*│ +([a-z ]+?) +│$`).FindStringSubmatch(got.out)
+		m := regexp.MustCompile(`(?m)^│ ` + regexp.QuoteMeta(topic) +
+			` .*│ +([a-z ]+?) +│$`).FindStringSubmatch(got.out)
 		if m == nil {
 			t.Fatalf("%s is not in %+v", topic, got)
 		}
@@ -62,8 +63,8 @@ func TestTopicsCreate(t *testing.T) {
 		t.Fatalf("%v, %d rights", err, len(listed.Rights))
 	}
 	for _, topic := range listed.Topics {
-		if topic.State != "exists" || topic.Topic == "louver.ledger" && (topic.Retention != -1 || topic.Partitions != 8) ||
-			topic.Topic == "checkout.events" && topic.Retention != 930_000 {
+		if topic.State != "exists" || topic.Topic == "louver.ledger" && (topic.Retention != -1 ||
+			topic.Partitions != 8) || topic.Topic == "checkout.events" && topic.Retention != 930_000 {
 			t.Errorf("%+v", topic)
 		}
 	}

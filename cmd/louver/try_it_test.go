@@ -51,7 +51,8 @@ func TestReadmeTryIt(t *testing.T) {
 	arguments := func(command string) []string {
 		return strings.Fields(strings.TrimPrefix(strings.ReplaceAll(command, " deploy/", " ../../deploy/"), "louver "))
 	}
-	demo := commandLine(t, "", append(arguments(lines[1]), "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")...)
+	demo := commandLine(t, "", append(arguments(lines[1]), "--http-addr", "127.0.0.1:0", "--metrics-addr",
+		"127.0.0.1:0")...)
 	if n := strings.Count(demo.out, "\n"); demo.code != cli.ExitDone || n != 1+30*4 ||
 		!strings.Contains(demo.err, "\n  - name: requests\n") {
 		t.Errorf("%s\nhas exit code %d and %d lines, and says\n%s", lines[1], demo.code, n, demo.err)
@@ -62,11 +63,13 @@ func TestReadmeTryIt(t *testing.T) {
 		strings.Count(got.out, "\n") != 1 {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[2], got.code, got.out, got.err)
 	}
-	if got := commandLine(t, "", arguments(lines[3])...); got.code != cli.ExitDone || strings.Count(got.out, "\n") != 60 {
+	if got := commandLine(t, "", arguments(lines[3])...); got.code != cli.ExitDone ||
+		strings.Count(got.out, "\n") != 60 {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[3], got.code, got.out, got.err)
 	}
 	// Each region has 187 users or more, and 17 are enough.
-	if got := commandLine(t, "", arguments(lines[4])...); got.code != cli.ExitDone || strings.Count(got.out, "\n") != 3 {
+	if got := commandLine(t, "", arguments(lines[4])...); got.code != cli.ExitDone ||
+		strings.Count(got.out, "\n") != 3 {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[4], got.code, got.out, got.err)
 	}
 }

@@ -325,8 +325,8 @@ func postgres(t *testing.T) database {
 
 func (d database) psql(t *testing.T, name string, args ...string) *exec.Cmd {
 	host, port, _ := net.SplitHostPort(d.address)
-	return exec.CommandContext(t.Context(), "psql",
-		append([]string{"-qAtX", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", port, "-U", "louver", "-d", name}, args...)...)
+	return exec.CommandContext(t.Context(), "psql", append([]string{"-qAtX", "-v", "ON_ERROR_STOP=1", "-h", host, "-p",
+		port, "-U", "louver", "-d", name}, args...)...)
 }
 
 func (d database) run(t *testing.T, args ...string) string {

@@ -290,7 +290,8 @@ func TestPod(t *testing.T) {
 	c := pod.Containers[0]
 	for probe, want := range map[*core.Probe]string{c.StartupProbe: "/livez", c.LivenessProbe: "/livez",
 		c.ReadinessProbe: "/readyz"} {
-		if got := probe.HTTPGet; got.Path != want || got.Port.StrVal != "operators" || got.Scheme != core.URISchemeHTTPS {
+		if got := probe.HTTPGet; got.Path != want || got.Port.StrVal != "operators" ||
+			got.Scheme != core.URISchemeHTTPS {
 			t.Errorf("probe %+v, want %s", got, want)
 		}
 	}

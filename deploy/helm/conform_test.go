@@ -43,7 +43,8 @@ func TestConform(t *testing.T) {
 		defer server.Close()
 		v, err := validator.New([]string{server.URL + "/{{.ResourceKind}}{{.KindSuffix}}.json"},
 			// not of Kubernetes; read strictly elsewhere
-			validator.Opts{Strict: true, KubernetesVersion: version, SkipKinds: map[string]struct{}{"ServiceMonitor": {}}})
+			validator.Opts{Strict: true, KubernetesVersion: version,
+				SkipKinds: map[string]struct{}{"ServiceMonitor": {}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,14 +67,15 @@ func TestConform(t *testing.T) {
 				}
 				// A control: the schemas do refuse.
 				if wrong := strings.Replace(doc, "replicas: ", "replica: ", 1); wrong != doc {
-					if r := v.Validate("", io.NopCloser(strings.NewReader(wrong))); len(r) != 1 || r[0].Status != validator.Invalid {
+					if r := v.Validate("", io.NopCloser(strings.NewReader(wrong))); len(r) != 1 ||
+						r[0].Status != validator.Invalid {
 						t.Errorf("Kubernetes %s: a key that it does not know passes: %+v", version, r)
 					}
 				}
 			}
 		}
-		for _, kind := range []string{"Deployment", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "NetworkPolicy",
-			"Service"} {
+		for _, kind := range []string{"Deployment", "ConfigMap", "ServiceAccount", "PodDisruptionBudget",
+			"NetworkPolicy", "Service"} {
 			if kinds[kind] == 0 {
 				t.Errorf("Kubernetes %s: no %s was checked", version, kind)
 			}

@@ -51,10 +51,14 @@ func main() {
 	newest := map[string]string{} // the last window of each series: they come in order, and a key is a series
 	for {
 		fetches := client.PollFetches(context.Background())
-		fetches.EachError(func(topic string, partition int32, err error) { log.Printf("%s/%d: %v", topic, partition, err) })
+		fetches.EachError(func(topic string, partition int32, err error) {
+			log.Printf("%s/%d: %v", topic, partition,
+				err)
+		})
 		fetches.EachRecord(func(r *kgo.Record) {
 			var f figure
-			if json.Unmarshal(r.Value, &f) != nil || f.Schema != "louver.release.v1" || f.WindowEnd <= newest[string(r.Key)] {
+			if json.Unmarshal(r.Value, &f) != nil || f.Schema != "louver.release.v1" ||
+				f.WindowEnd <= newest[string(r.Key)] {
 				return // not a figure, or one that is known
 			}
 			newest[string(r.Key)] = f.WindowEnd
@@ -71,7 +75,8 @@ func (f figure) text() string {
 		switch {
 		case f.Statistic == "watch": // an alarm: 1 once it has fired
 		case f.Interval != nil:
-			text += fmt.Sprint(", between ", f.Interval.Low, " and ", f.Interval.High, " with probability ", f.Interval.Level)
+			text += fmt.Sprint(", between ", f.Interval.Low, " and ", f.Interval.High, " with probability ",
+				f.Interval.Level)
 		case f.Error95 != nil:
 			text += fmt.Sprint(" ± ", *f.Error95)
 		case f.PLow != nil && f.PHigh != nil:

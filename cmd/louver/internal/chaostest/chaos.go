@@ -84,8 +84,8 @@ func (c *chaos) configure() {
 		yaml += c.stream(s.name, s.input, s.policy, v)
 		if !seen[v.budget] {
 			seen[v.budget] = true
-			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, delta: %s, per: %s}\n", v.budget, v.limit.Epsilon, v.limit.Delta,
-				budget.FormatPer(v.limit.Per))
+			budgets += fmt.Sprintf("  - {name: %s, epsilon: %s, delta: %s, per: %s}\n", v.budget, v.limit.Epsilon,
+				v.limit.Delta, budget.FormatPer(v.limit.Per))
 		}
 	}
 	if err := os.WriteFile(c.file, []byte(budgets+yaml), 0o600); err != nil {
@@ -107,7 +107,8 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 	releases := ""
 	for _, r := range v.releases {
 		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
-			"users": "statistic: count, mechanism: geometric", "slow": fmt.Sprint("statistic: count, above: ", slowAbove),
+			"users": "statistic: count, mechanism: geometric", "slow": fmt.Sprint("statistic: count, above: ",
+				slowAbove),
 			"p50": "statistic: median"}[r], v.epsilon)
 	}
 	if v.total > 0 {
@@ -126,11 +127,12 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 `, name, input, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy,
 		releases, c.output, v.budget)
 	if v.cap > 0 {
-		text += fmt.Sprintf("    max_windows: {count: %d, per: %s, parts: %d}\n", v.cap, budget.FormatPer(capPer), capParts)
+		text += fmt.Sprintf("    max_windows: {count: %d, per: %s, parts: %d}\n", v.cap, budget.FormatPer(capPer),
+			capParts)
 	}
 	for _, name := range v.watches() {
-		text += fmt.Sprintf("    watches: [{name: %s, above: %d, users: %d, epsilon: 1000000, hold: 6s, at_most: 1000,\n"+
-			"      false_alarms: {at_most: 0.05, per: 30d}}]\n", name, slowAbove, v.alarm)
+		text += fmt.Sprintf("    watches: [{name: %s, above: %d, users: %d, epsilon: 1000000, hold: 6s, at_most: "+
+			"1000,\n      false_alarms: {at_most: 0.05, per: 30d}}]\n", name, slowAbove, v.alarm)
 	}
 	if v.continues != "" {
 		text += "    continues: " + v.continues + "\n"

@@ -161,8 +161,8 @@ func (c *checker) checkLedger() {
 		if first, ok := c.drawn[key]; !ok {
 			c.drawn[key] = l.value
 		} else if !bytes.Equal(first, l.value) {
-			c.complain(&c.different, "%s stands in the ledger's log with two contents (aborted %v):\n%s\n%s", key, l.aborted,
-				first, l.value)
+			c.complain(&c.different, "%s stands in the ledger's log with two contents (aborted %v):\n%s\n%s", key,
+				l.aborted, first, l.value)
 		}
 		if l.aborted {
 			continue
@@ -204,8 +204,8 @@ func (c *checker) checkOutputs() {
 		case !known:
 			c.complain(&c.overspent, "%s is in the output's log (aborted %v) but not in the ledger", r.ID, l.aborted)
 		case !bytes.Equal(value, l.value):
-			c.complain(&c.different, "%s is in the output's log (aborted %v) as\n%s\nand in the ledger as\n%s", r.ID, l.aborted,
-				l.value, value)
+			c.complain(&c.different, "%s is in the output's log (aborted %v) as\n%s\nand in the ledger as\n%s", r.ID,
+				l.aborted, l.value, value)
 		}
 		if l.aborted {
 			continue
@@ -232,8 +232,8 @@ func (c *checker) checkSchedule() {
 			key := windowKey(s.name, e.WindowStart)
 			i := s.after(now, e)
 			if i < 0 {
-				c.complain(&c.different, "%s to %s follows no definition, or an old one: groups %v, releases %v, every %s", key,
-					e.WindowEnd.Format(time.TimeOnly), e.Groups, e.Releases, e.Every)
+				c.complain(&c.different, "%s to %s follows no definition, or an old one: groups %v, releases %v, "+
+					"every %s", key, e.WindowEnd.Format(time.TimeOnly), e.Groups, e.Releases, e.Every)
 				i = now
 			}
 			now = i
@@ -324,8 +324,8 @@ func (c *checker) checkWindow(s promised, v definition, e ledger.Entry, deeds []
 			if figure.Value == nil {
 				c.complain(&c.missing, "%s/%s/%s has no value", windowKey(s.name, e.WindowStart), g.Name, name)
 			} else if x := figure.Value.InexactFloat64(); x < truth.low[name] || x > truth.high[name] {
-				c.complain(&c.different, "%s/%s/%s is %v, but the events say %v", windowKey(s.name, e.WindowStart), g.Name,
-					name, x, truth)
+				c.complain(&c.different, "%s/%s/%s is %v, but the events say %v", windowKey(s.name, e.WindowStart),
+					g.Name, name, x, truth)
 			}
 		}
 	}

@@ -18,8 +18,9 @@ func (c *checker) checkBudgets() {
 		for _, e := range c.of(s.name) {
 			v := c.follows[windowKey(s.name, e.WindowStart)]
 			if !v.charges(e) {
-				c.complain(&c.overspent, "%s charges %s to %s of %s, want %s to %s of %s", windowKey(s.name, e.WindowStart),
-					priceOf(e), e.Budget, e.Limit.Epsilon, v.price(), v.budget, v.limit.Epsilon)
+				c.complain(&c.overspent, "%s charges %s to %s of %s, want %s to %s of %s",
+					windowKey(s.name, e.WindowStart), priceOf(e), e.Budget, e.Limit.Epsilon, v.price(), v.budget,
+					v.limit.Epsilon)
 			}
 			accounts[s.account] = append(accounts[s.account], e)
 		}
@@ -37,9 +38,10 @@ func (c *checker) checkBudgets() {
 			switch {
 			case e.Reason == "" && spent.Cmp(limit.Epsilon) > 0:
 				c.complain(&c.overspent, "with %s the account %s has spent %s of %s", key, name, spent, limit.Epsilon)
-			case e.Reason == record.BudgetExhausted && shared[name] == 1 && spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
-				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name, spent,
-					limit.Epsilon)
+			case e.Reason == record.BudgetExhausted && shared[name] == 1 &&
+				spent.Add(priceOf(e)).Cmp(limit.Epsilon) <= 0:
+				c.complain(&c.missing, "%s is withheld although the account %s has spent only %s of %s", key, name,
+					spent, limit.Epsilon)
 			}
 		}
 	}

@@ -21,7 +21,8 @@ const (
 )
 
 var found = fmt.Sprintf("    groups: {keep: %s, discover: [{name: %s, every: %s, epsilon: %d, delta: 0.000000001, "+
-	"max_groups: %d}]}\n    max_groups: %d\n", foundKeep, foundRow, foundEvery, foundEpsilon, namesOfAUser, namesOfAUser)
+	"max_groups: %d}]}\n    max_groups: %d\n", foundKeep, foundRow, foundEvery, foundEpsilon, namesOfAUser,
+	namesOfAUser)
 
 // checkFound compares what discoveries found with the truth, and the groups of each window with what was found before.
 func (c *checker) checkFound() {
@@ -36,7 +37,8 @@ func (c *checker) checkFound() {
 				c.complain(&c.missing, "%s has no discovery that ends at %s", s.name, end.Format(time.TimeOnly))
 			}
 			if price := decimal.NewFromInt(foundEpsilon * namesOfAUser); !priceOf(e).Equal(price) {
-				c.complain(&c.overspent, "%s: a discovery charges %s, want %s", windowKey(s.name, e.WindowStart), priceOf(e), price)
+				c.complain(&c.overspent, "%s: a discovery charges %s, want %s", windowKey(s.name, e.WindowStart),
+					priceOf(e), price)
 			}
 			if c.explain(e); !e.Incomplete {
 				c.checkFindings(s, e, own)
@@ -109,6 +111,7 @@ func (c *checker) checkListed(e ledger.Entry, periods []ledger.Entry) {
 		groups = append(groups, g.Name)
 	}
 	if want := slices.Sorted(maps.Keys(last)); !slices.Equal(groups, want) {
-		c.complain(&c.different, "%s has the groups %v, and the list is %v", windowKey(e.Stream, e.WindowStart), groups, want)
+		c.complain(&c.different, "%s has the groups %v, and the list is %v", windowKey(e.Stream, e.WindowStart), groups,
+			want)
 	}
 }

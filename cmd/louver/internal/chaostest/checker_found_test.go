@@ -13,8 +13,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// foundStory is a run of eight windows and four periods. Two users send 7 in the first period, three send 8 in the second
-// one, and one sends 9 in each. So the list is 7, then 7 and 8, and 8 alone from the last period on.
+// foundStory is a run of eight windows and four periods. Two users send 7 in the first period, three send 8 in the
+// second one, and one sends 9 in each. So the list is 7, then 7 and 8, and 8 alone from the last period on.
 func foundStory() *checker {
 	v := definition{size: shortest, every: shortest, finds: true}
 	k := &checker{evidence: evidence{from: storyStart, to: storyStart.Add(4 * foundEvery),
@@ -61,7 +61,8 @@ func TestCheckerSeesWrongDiscoveries(t *testing.T) {
 		"an event that was there in time does not count": {change: func(k *checker, _, _ *ledger.Entry) {
 			k.deeds = append(k.deeds, deed{topic: "in", user: "d", value: 8, at: at(8), acked: at(8)})
 		}, different: 1},
-		"one user too many": {change: func(_ *checker, p, _ *ledger.Entry) { p.Discovery.Found[0].Value++ }, different: 1},
+		"one user too many": {change: func(_ *checker, p, _ *ledger.Entry) { p.Discovery.Found[0].Value++ },
+			different: 1},
 		"a name of one user": {change: func(_ *checker, p, _ *ledger.Entry) {
 			p.Discovery.Found = append(p.Discovery.Found, ledger.Finding{Name: "9", Value: 2})
 		}, different: 1 + 5}, // and the lists from then on
@@ -94,9 +95,11 @@ func TestCheckerSeesWrongDiscoveries(t *testing.T) {
 		c.change(k, &period, &window)
 		k.entries[windowKey("s", at(6))+foundRow], k.entries[windowKey("s", at(15))] = period, window
 		k.checkFound()
-		if k.missing != c.missing || k.different != c.different || k.overspent != c.overspent || k.incomplete != c.incomplete {
-			t.Errorf("%s: missing %d, different %d, overspent %d, incomplete %d; want %d, %d, %d, %d: %q", name, k.missing,
-				k.different, k.overspent, k.incomplete, c.missing, c.different, c.overspent, c.incomplete, k.complaints)
+		if k.missing != c.missing || k.different != c.different || k.overspent != c.overspent ||
+			k.incomplete != c.incomplete {
+			t.Errorf("%s: missing %d, different %d, overspent %d, incomplete %d; want %d, %d, %d, %d: %q", name,
+				k.missing, k.different, k.overspent, k.incomplete, c.missing, c.different, c.overspent, c.incomplete,
+				k.complaints)
 		}
 	}
 }

@@ -40,9 +40,8 @@ func newStory() *story {
 	for i := range 5 {
 		start := storyStart.Add(time.Duration(i) * storySize)
 		e := ledger.Entry{App: "app", Stream: "s", Budget: "b", Input: "in", Output: "out", WindowStart: start,
-			WindowEnd: start.Add(storySize),
-			DueAt:     start.Add(storySize + storyGrace), ReleasedAt: start.Add(storySize + storyGrace), Every: storySize,
-			Limit: limit,
+			WindowEnd: start.Add(storySize), DueAt: start.Add(storySize + storyGrace),
+			ReleasedAt: start.Add(storySize + storyGrace), Every: storySize, Limit: limit,
 			Price: []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(1)), Times: 3}}}
 		for _, name := range s.streams[0].newest().releases {
 			e.Releases = append(e.Releases, record.Series{Name: name, Statistic: "count", Mechanism: "geometric",
@@ -51,8 +50,8 @@ func newStory() *story {
 		for _, name := range s.streams[0].newest().groups {
 			g := ledger.Group{Name: name}
 			for j, v := range storyValues {
-				first := deed{topic: "in", user: fmt.Sprint(name, j), group: name, value: 1000 - v, at: start.Add(time.Second),
-					acked: start.Add(time.Second)}
+				first := deed{topic: "in", user: fmt.Sprint(name, j), group: name, value: 1000 - v,
+					at: start.Add(time.Second), acked: start.Add(time.Second)}
 				last := first
 				last.value, last.at = v, start.Add(2*time.Second)
 				s.deeds = append(s.deeds, first, last)
@@ -140,8 +139,10 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		{name: "an aborted draw that was adopted", plan: func(s *story) { s.aborted = s.entries[:2] }},
 		{name: "an aborted output that was written again",
 			logs: func(e *evidence) { e.outputs = append(e.outputs, logged{e.outputs[0].value, true}) }},
-		{name: "incomplete, and a fault explains it",
-			plan: func(s *story) { s.first().Incomplete, s.harms = true, []harm{harmed} }, want: verdict{incomplete: 1}},
+		{name: "incomplete, and a fault explains it", plan: func(s *story) {
+			s.first().Incomplete, s.harms = true,
+				[]harm{harmed}
+		}, want: verdict{incomplete: 1}},
 		{name: "incomplete, and so its figure may be wrong", plan: func(s *story) {
 			s.first().Groups[0].Values[0] = drawnAs(1)
 			s.entries[0].Incomplete, s.harms = true, []harm{harmed}
@@ -199,8 +200,10 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		}, want: verdict{incomplete: 1, unexplained: 1}},
 
 		{name: "a window is missing", plan: func(s *story) { s.entries = s.entries[:4] }, want: verdict{missing: 1}},
-		{name: "a window between others is missing", plan: func(s *story) { s.entries = slices.Delete(s.entries, 3, 4) },
-			want: verdict{missing: 1}},
+		{name: "a window between others is missing", plan: func(s *story) {
+			s.entries = slices.Delete(s.entries, 3,
+				4)
+		}, want: verdict{missing: 1}},
 		{name: "a window was drawn and not recorded",
 			plan: func(s *story) { s.entries, s.aborted = s.entries[:4], s.entries[4:] }, want: verdict{missing: 1}},
 		{name: "a figure is not published", logs: func(e *evidence) { e.outputs = e.outputs[1:] },
@@ -248,8 +251,10 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		}, want: verdict{different: 1}},
 		{name: "a group is missing", plan: func(s *story) { e := s.first(); e.Groups = e.Groups[:1] },
 			want: verdict{different: 1}},
-		{name: "the ledger is unreadable",
-			logs: func(e *evidence) { e.ledger = append(e.ledger, logged{[]byte("{"), false}) }, want: verdict{different: 1}},
+		{name: "the ledger is unreadable", logs: func(e *evidence) {
+			e.ledger = append(e.ledger,
+				logged{[]byte("{"), false})
+		}, want: verdict{different: 1}},
 
 		{name: "a figure is published twice", logs: func(e *evidence) { e.outputs = append(e.outputs, e.outputs[0]) },
 			want: verdict{double: 1}},
@@ -263,7 +268,8 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 		{name: "a window charges too little", plan: func(s *story) {
 			s.first().Price = []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(1)), Times: 2}}
 		}, want: verdict{overspent: 1}},
-		{name: "another budget is charged", plan: func(s *story) { s.first().Budget = "c" }, want: verdict{overspent: 1}},
+		{name: "another budget is charged", plan: func(s *story) { s.first().Budget = "c" },
+			want: verdict{overspent: 1}},
 		{name: "a figure is published that nobody charged", logs: func(e *evidence) { e.ledger = e.ledger[:4] },
 			want: verdict{missing: 1, overspent: 6}},
 	} {
@@ -281,7 +287,8 @@ func TestCheckerSeesEveryViolation(t *testing.T) {
 			if v.String() != test.want.String() {
 				t.Errorf("found\n%s, want\n%s\n%s", v, test.want, strings.Join(v.complaints, "\n"))
 			}
-			wrong := test.want.missing + test.want.different + test.want.double + test.want.overspent + test.want.unexplained
+			wrong := test.want.missing + test.want.different + test.want.double + test.want.overspent +
+				test.want.unexplained
 			if len(v.complaints) != wrong {
 				t.Errorf("%d complaints, want %d", len(v.complaints), wrong)
 			}

@@ -33,7 +33,8 @@ func (c *checker) checkTotals() {
 				}
 				since = nil
 			} else if last.Instance != w.Instance {
-				c.complain(&c.overspent, "%s has instance %d of %s look, which was never armed", key, w.Instance, w.Name)
+				c.complain(&c.overspent, "%s has instance %d of %s look, which was never armed", key, w.Instance,
+					w.Name)
 			}
 			last, since = w, append(since, e)
 			c.checkTotal(s, w, since, own)

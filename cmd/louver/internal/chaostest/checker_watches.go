@@ -63,16 +63,16 @@ func (c *checker) checkCaps() {
 		}
 		for limit, users := range eras {
 			v := s.newest()
-			rule, err := windows.CapSpec{Count: limit.Count, Per: limit.Per, Parts: capParts}.Rule(windows.Schedule{Size: v.size,
-				Every: v.every})
+			rule, err := windows.CapSpec{Count: limit.Count, Per: limit.Per,
+				Parts: capParts}.Rule(windows.Schedule{Size: v.size, Every: v.every})
 			if err != nil {
 				c.complain(&c.different, "%s has an impossible cap: %v", s.name, err)
 				continue
 			}
 			for user, counted := range users {
 				if !keepsTo(counted, rule) {
-					c.complain(&c.overspent, "%s of %s counts more than %d times in a block of %d windows of the era %d: %v", user,
-						s.name, rule.Most, rule.Block, limit.Era, counted)
+					c.complain(&c.overspent, "%s of %s counts more than %d times in a block of %d windows of the era "+
+						"%d: %v", user, s.name, rule.Most, rule.Block, limit.Era, counted)
 				}
 			}
 		}
@@ -142,11 +142,11 @@ func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Step, deeds []d
 		fired := at != nil && *at == g.Name
 		switch {
 		case fired && truth.high["slow"] <= float64(v.alarm):
-			c.complain(&c.different, "%s: %s fires in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name,
-				g.Name, truth)
+			c.complain(&c.different, "%s: %s fires in %s, but the events say %v", windowKey(s.name, e.WindowStart),
+				w.Name, g.Name, truth)
 		case !fired && truth.low["slow"] > float64(v.alarm)+w.Alarm.Excess95.InexactFloat64()+1:
-			c.complain(&c.missing, "%s: %s is silent in %s, but the events say %v", windowKey(s.name, e.WindowStart), w.Name,
-				g.Name, truth)
+			c.complain(&c.missing, "%s: %s is silent in %s, but the events say %v", windowKey(s.name, e.WindowStart),
+				w.Name, g.Name, truth)
 		}
 		if fired {
 			return // the groups after it are not looked at

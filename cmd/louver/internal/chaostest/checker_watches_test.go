@@ -61,20 +61,19 @@ func TestCheckerSeesWhoCountsTooOften(t *testing.T) {
 func alarmedStory(slow ...int) *checker {
 	v := definition{size: storySize, every: storySize, grace: storyGrace, groups: []string{"x", "y"}, alarm: 2}
 	c := &checker{evidence: evidence{streams: []promised{{name: "s", input: "in", policy: "last",
-		definitions: []definition{v}}},
-		steps: map[string][]control.Step{"in": {{Partitions: 1, Due: control.Always}}}}, entries: map[string]ledger.Entry{},
-		follows: map[string]definition{}}
+		definitions: []definition{v}}}, steps: map[string][]control.Step{"in": {{Partitions: 1, Due: control.Always}}}},
+		entries: map[string]ledger.Entry{}, follows: map[string]definition{}}
 	excess := decimal.NewFromInt(1)
 	for i, n := range slow {
 		start := storyStart.Add(time.Duration(i) * storySize)
 		for u := range n {
-			c.deeds = append(c.deeds, deed{topic: "in", user: fmt.Sprint(u), group: "y", value: 900, at: start.Add(time.Second),
-				acked: start.Add(time.Second)})
+			c.deeds = append(c.deeds, deed{topic: "in", user: fmt.Sprint(u), group: "y", value: 900,
+				at: start.Add(time.Second), acked: start.Add(time.Second)})
 		}
 		key := windowKey("s", start)
-		c.entries[key] = ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize), Every: storySize,
-			Groups: []ledger.Group{{Name: "x"}, {Name: "y"}},
-			Steps:  []ledger.Step{{Name: "slow-2", Instance: 1, Alarm: &ledger.Alarm{Excess95: &excess}}}}
+		c.entries[key] = ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize),
+			Every: storySize, Groups: []ledger.Group{{Name: "x"}, {Name: "y"}},
+			Steps: []ledger.Step{{Name: "slow-2", Instance: 1, Alarm: &ledger.Alarm{Excess95: &excess}}}}
 		c.follows[key] = v
 	}
 	return c

@@ -54,13 +54,15 @@ func (c *chaos) finish(deeds []deed) {
 		}
 	}
 	if v.firings == 0 || v.counted == 0 || v.totals == 0 || v.found == 0 {
-		c.t.Errorf("watches fired %d times, users under a cap counted %d times, there were %d totals, and %d names were found; "+
-			"want some of each", v.firings, v.counted, v.totals, v.found)
+		c.t.Errorf("watches fired %d times, users under a cap counted %d times, there were %d totals, and %d names "+
+			"were found; want some of each", v.firings, v.counted, v.totals, v.found)
 	}
-	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users under a "+
-		"cap counted %d times; %d totals were compared; names were found %d times; %d apps; %d processes; %s",
-		events, certain, aborted, v.firings, v.counted, v.totals, v.found, len(c.earlier), len(c.all), time.Since(c.began).Round(time.Second))
-	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App}, c.login)...)
+	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users "+
+		"under a cap counted %d times; %d totals were compared; names were found %d times; %d apps; %d processes; %s",
+		events, certain, aborted, v.firings, v.counted, v.totals, v.found, len(c.earlier), len(c.all),
+		time.Since(c.began).Round(time.Second))
+	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App},
+		c.login)...)
 	err := run.Wait()
 	lines := slices.Collect(strings.Lines(run.Log.String()))
 	if len(c.earlier) > 1 { // their figures are in the output, too

@@ -140,7 +140,8 @@ var kinds = []fault{
 		return true
 	}},
 	{"input is deleted", 1, func(c *chaos) bool {
-		topic, partition := c.load.topics[c.random.IntN(len(c.load.topics))], c.random.IntN(int(c.load.partitions.Load()))
+		topic, partition := c.load.topics[c.random.IntN(len(c.load.topics))],
+			c.random.IntN(int(c.load.partitions.Load()))
 		var of []string
 		for _, s := range c.streams {
 			if s.input == topic {

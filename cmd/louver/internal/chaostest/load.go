@@ -92,8 +92,8 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 			user := random.IntN(userCount)
 			// Some events reach the broker later than they happened, but all before their windows are due.
 			at := time.Now().UTC().Add(-time.Duration(random.IntN(1000)) * time.Millisecond)
-			deeds[i] = deed{topic: topic, partition: partition, user: fmt.Sprint("u", user), group: []string{"eu", "us"}[user%2],
-				value: random.IntN(upperBound + 1), at: at}
+			deeds[i] = deed{topic: topic, partition: partition, user: fmt.Sprint("u", user),
+				group: []string{"eu", "us"}[user%2], value: random.IntN(upperBound + 1), at: at}
 			if probe := len(deeds) - 1 - i; topic == l.probed && probe < len(probes) {
 				deeds[i].user, deeds[i].group = probes[probe], probes[probe]
 			}

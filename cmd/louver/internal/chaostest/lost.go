@@ -45,8 +45,8 @@ func (c *chaos) loseInput() bool {
 	return true
 }
 
-// loseOutput deletes the output, and creates it again. What was in it is kept for the checker, so nothing may be written
-// to it meanwhile.
+// loseOutput deletes the output, and creates it again. What was in it is kept for the checker, so nothing may be
+// written to it meanwhile.
 func (c *chaos) loseOutput() bool {
 	giveBack := c.takeAway(kafka.ACLOperationTypeWrite, c.output)
 	c.settle(c.output, outputPartitions)
@@ -195,7 +195,8 @@ func (c *chaos) stopped(m *member) {
 	var exit *exec.ExitError
 	if err := kafkatest.Receive(c.t, m.name+" ends", m.ended); !errors.As(err, &exit) ||
 		exit.ExitCode() != cli.ExitPrivacyStop {
-		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop, tail(m.Log.String()))
+		c.t.Errorf("%s has ended with %v, want exit code %d\n%s", m.name, err, cli.ExitPrivacyStop,
+			tail(m.Log.String()))
 	}
 }
 

@@ -21,9 +21,9 @@ func (c *chaos) logIn() {
 	var acls []kafka.ACLEntry
 	for _, of := range []kafka.ResourceType{kafka.ResourceTypeTopic, kafka.ResourceTypeGroup,
 		kafka.ResourceTypeTransactionalID} {
-		acls = append(acls, kafka.ACLEntry{ResourceType: of, ResourceName: "*", ResourcePatternType: kafka.PatternTypeLiteral,
-			Principal: "User:" + processUser,
-			Host:      "*", Operation: kafka.ACLOperationTypeAll, PermissionType: kafka.ACLPermissionTypeAllow})
+		acls = append(acls, kafka.ACLEntry{ResourceType: of, ResourceName: "*",
+			ResourcePatternType: kafka.PatternTypeLiteral, Principal: "User:" + processUser, Host: "*",
+			Operation: kafka.ACLOperationTypeAll, PermissionType: kafka.ACLPermissionTypeAllow})
 	}
 	c.broker.CreateACLs(c.t, acls...)
 }

@@ -22,7 +22,8 @@ func Run(t *testing.T, faults int, seed uint64) {
 		c.start()
 	}
 	c.wait(time.Until(c.from))
-	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input, c.streams[6].input, c.streams[3].input)
+	c.load = startLoad(c.broker.Conn, seed, 3, c.streams[0].input, c.streams[2].input, c.streams[6].input,
+		c.streams[3].input)
 	defer c.load.stop()
 	c.wait(c.between(2, 4))
 	for range faults {

@@ -22,8 +22,8 @@ func TestCheckBacklog(t *testing.T) {
 		paid       int64
 		want       string
 	}{
-		{"all are paid", old, windows, "  it starts at 2020-01-01T00:00:00Z: 241487 windows already over, to be released " +
-			"at once\n  in total they cost a user ε 33808.18\n"},
+		{"all are paid", old, windows, "  it starts at 2020-01-01T00:00:00Z: 241487 windows already over, to be " +
+			"released at once\n  in total they cost a user ε 33808.18\n"},
 		{"a rolling budget withholds", strings.Replace(old, "budget: shoppers",
 			"budget: {epsilon: 6.72, per: 24h}\n    on_exhausted: withhold", 1), 2515*48 + 47,
 			"  the budget pays for 120767 of them, which cost a user ε 16907.38 in total, and withholds 120720\n"},
@@ -33,10 +33,10 @@ func TestCheckBacklog(t *testing.T) {
 		{"a user counts in few", strings.Replace(old, "    max_groups: 2\n",
 			"    max_groups: 2\n    max_windows: {count: 8, per: 24h}\n", 1), windows,
 			"  in total they cost a user ε 2049.32\n"}, // 7,319 blocks of 33 windows, two of ε 0.14 in each
-		{"none are over", strings.Replace(clitest.StreamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:45:00Z", 1), 0,
-			""},
-		{"one is over", strings.Replace(clitest.StreamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z", 1), 1,
-			": 1 window already over, to be released at once\n  in total they cost a user ε 0.14\n"},
+		{"none are over", strings.Replace(clitest.StreamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:45:00Z",
+			1), 0, ""},
+		{"one is over", strings.Replace(clitest.StreamsFile, "grace: 30s", "grace: 30s, start: 2026-11-20T11:30:00Z",
+			1), 1, ": 1 window already over, to be released at once\n  in total they cost a user ε 0.14\n"},
 		{"it begins now", clitest.StreamsFile, 0, ""},
 	} {
 		f, err := parse.File("s.yaml", []byte(c.text), os.LookupEnv)

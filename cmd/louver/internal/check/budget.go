@@ -163,7 +163,8 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	case config.Period(0):
 		printOdds(w, "  ", b.Period, "one person loses at most %s in all windows together")
 	default:
-		printOdds(w, "  ", b.Period, "one person loses at most %s in any "+b.Per+", counting the windows that end in it")
+		printOdds(w, "  ", b.Period, "one person loses at most %s in any "+
+			b.Per+", counting the windows that end in it")
 	}
 	printOdds(w, "  ", b.Day, inspect.InAnyDay)
 	b.printStretch(w)
@@ -207,7 +208,8 @@ func (b *budgetReport) printUnpaid(w *bytes.Buffer) {
 	if len(paid) > 1 || b.windowed {
 		alone = ", if nothing else is charged"
 	}
-	fmt.Fprintf(w, "  pays for %s%s%s, and withholds what it cannot pay for", english.WordSeries(paid, "and"), when, alone)
+	fmt.Fprintf(w, "  pays for %s%s%s, and withholds what it cannot pay for", english.WordSeries(paid, "and"), when,
+		alone)
 }
 
 // printUnchosen says what the windows cost where nobody has chosen a budget yet.

@@ -42,9 +42,11 @@ type shapedError struct {
 
 func errorOf(f forecast.Figure) shapedError { return shapedError{f.TypicalError, f.Error95} }
 
-// describeChoices compares for each histogram of a stream, or else for all quantiles that it draws if there are several.
-// It needs a shape, because how wide a bucket is among the values decides, and no more users than a shape is drawn for.
-func describeChoices(s *config.Stream, all []releaseReport, public forecast.Public) (choices []choiceReport, err error) {
+// describeChoices compares for each histogram of a stream, or else for all quantiles that it draws if there are
+// several. It needs a shape, because how wide a bucket is among the values decides, and no more users than a shape is
+// drawn for.
+func describeChoices(s *config.Stream, all []releaseReport, public forecast.Public) (choices []choiceReport,
+	err error) {
 	if public.Shape == nil || public.Users == 0 || public.Users > forecast.MostUsers {
 		return nil, nil
 	}
@@ -116,7 +118,8 @@ func choiceOfHistogram(s *config.Stream, h *config.Release, public forecast.Publ
 
 // choiceOfDrawn compares the quantiles that a stream draws with those of a histogram for the sum of their costs. It has
 // none for fewer than two.
-func choiceOfDrawn(s *config.Stream, all []releaseReport, public forecast.Public) (x choiceReport, found bool, err error) {
+func choiceOfDrawn(s *config.Stream, all []releaseReport, public forecast.Public) (x choiceReport, found bool,
+	err error) {
 	x.drawn = true
 	q := mechanisms.Query{Statistic: mechanisms.Histogram, Grid: s.Grid}
 	var figures []mechanisms.Query
@@ -130,7 +133,8 @@ func choiceOfDrawn(s *config.Stream, all []releaseReport, public forecast.Public
 		for j, p := range r.Query.Probabilities() {
 			v := all[i].Values[j]
 			figures = append(figures, quantileAt(p))
-			x.Values = append(x.Values, choiceFigure{v.Release, all[i].Epsilon, errorOf(v.Figure), shapedError{}, j > 0})
+			x.Values = append(x.Values, choiceFigure{v.Release, all[i].Epsilon, errorOf(v.Figure), shapedError{},
+				j > 0})
 		}
 	}
 	if len(figures) < 2 {
@@ -186,20 +190,21 @@ func (x choiceReport) print(w *bytes.Buffer, width int, unit string) error {
 			epsilon = "" // as in the row above
 		}
 		rows = append(rows, []string{v.Release, epsilon, choiceText(v.Drawn.Typical, unit),
-			choiceText(v.Computed.Typical, unit), choiceText(v.Drawn.Error95, unit), choiceText(v.Computed.Error95, unit)})
+			choiceText(v.Computed.Typical, unit), choiceText(v.Drawn.Error95, unit),
+			choiceText(v.Computed.Error95, unit)})
 	}
 	if all := english.WordSeries(names, "and"); x.drawn {
-		fmt.Fprintf(w, "  For the same cost, %s can be computed from a histogram with buckets: %s and ε %s:\n", all, x.Buckets,
-			x.Epsilon)
+		fmt.Fprintf(w, "  For the same cost, %s can be computed from a histogram with buckets: %s and ε %s:\n", all,
+			x.Buckets, x.Epsilon)
 	} else {
-		fmt.Fprintf(w, "  %s computed from the histogram with buckets: %s and ε %s, or drawn one by one for the same cost:\n",
-			all, x.Buckets, x.Epsilon)
+		fmt.Fprintf(w, "  %s computed from the histogram with buckets: %s and ε %s, or drawn one by one for the same "+
+			"cost:\n", all, x.Buckets, x.Epsilon)
 	}
 	if err := cli.WriteTable(w, width, head, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "  %s A histogram also gives any other quantile, shares, counts, roll-ups and a heat map at no further "+
-		"cost.\n", x.verdict())
+	fmt.Fprintf(w, "  %s A histogram also gives any other quantile, shares, counts, roll-ups and a heat map at no "+
+		"further cost.\n", x.verdict())
 	return nil
 }
 

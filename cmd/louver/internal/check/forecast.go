@@ -113,7 +113,8 @@ func (c *forecastFlags) wanted(q mechanisms.Query) (forecast.Wanted, error) {
 	text, isShare := strings.CutSuffix(strings.TrimSpace(c.Error), "%")
 	size, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(size > 0) || math.IsInf(size, 0) {
-		return forecast.Wanted{}, fmt.Errorf("--error %q; want a number greater than 0, or a percentage such as 2%%", c.Error)
+		return forecast.Wanted{}, fmt.Errorf("--error %q; want a number greater than 0, or a percentage such as 2%%",
+			c.Error)
 	}
 	w := forecast.Wanted{Size: size}
 	family := q.Statistic.Family()

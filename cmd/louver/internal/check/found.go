@@ -51,10 +51,10 @@ func (s *streamReport) describeFound(of *config.Stream) {
 	for _, d := range of.Discoveries() {
 		m := d.Mechanism
 		p := m.Promise()
-		x := foundReport{Release: d.Name, Every: config.Duration(d.Every),
-			Epsilon: cli.NewFigure(p.Epsilon), Delta: cli.NewFigure(p.Delta), MaxGroups: d.MaxGroups, AtLeast: m.AtLeast(),
-			Users50: m.UsersFor(0.5), Users95: m.UsersFor(0.95), Certain: m.Certain(),
-			PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95(), period: config.Period(d.Every)}
+		x := foundReport{Release: d.Name, Every: config.Duration(d.Every), Epsilon: cli.NewFigure(p.Epsilon),
+			Delta: cli.NewFigure(p.Delta), MaxGroups: d.MaxGroups, AtLeast: m.AtLeast(), Users50: m.UsersFor(0.5),
+			Users95: m.UsersFor(0.95), Certain: m.Certain(), PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95(),
+			period: config.Period(d.Every)}
 		if d.MaxWindows != nil {
 			x.MaxWindows, x.changed = newCapReport(d.MaxWindows), d.MaxWindows.By.ChangedBy(1)
 		}
@@ -65,8 +65,8 @@ func (s *streamReport) describeFound(of *config.Stream) {
 // printFound says how the groups of a stream are found.
 func (s *streamReport) printFound(w *bytes.Buffer) {
 	if s.ListOf != "" {
-		fmt.Fprintf(w, "  groups are those that stream %s discovers, at no further cost\n    figures for at most %d groups: %d "+
-			"series\n", s.ListOf, s.Groups, s.Series)
+		fmt.Fprintf(w, "  groups are those that stream %s discovers, at no further cost\n"+
+			"    figures for at most %d groups: %d series\n", s.ListOf, s.Groups, s.Series)
 	}
 	if len(s.Discoveries) == 0 {
 		return
@@ -77,22 +77,24 @@ func (s *streamReport) printFound(w *bytes.Buffer) {
 		if d.AtLeast > 1 {
 			least = fmt.Sprintf("; fewer than %d never suffice", d.AtLeast)
 		}
-		fmt.Fprintf(w, "    %s: ε %s, δ %s in each %s: a group is found with a probability of 50 %% if %s count for it, of "+
-			"95 %% if %d do%s\n", d.Release, d.Epsilon, d.Delta, d.period, users(d.Users50), d.Users95, least)
-		fmt.Fprintf(w, "      of a million names with %s each, %s are published\n", users(d.AtLeast), cli.Short(d.PerMillion))
+		fmt.Fprintf(w, "    %s: ε %s, δ %s in each %s: a group is found with a probability of 50 %% if %s count for "+
+			"it, of 95 %% if %d do%s\n", d.Release, d.Epsilon, d.Delta, d.period, users(d.Users50), d.Users95, least)
+		fmt.Fprintf(w, "      of a million names with %s each, %s are published\n", users(d.AtLeast),
+			cli.Short(d.PerMillion))
 		names := max(severalNames, 2*d.MaxGroups)
-		fmt.Fprintf(w, "      a user counts for %s in each %s. With %d names that are not listed yet, they count for each with a "+
-			"probability of %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names, share(d.MaxGroups, names))
+		fmt.Fprintf(w, "      a user counts for %s in each %s. With %d names that are not listed yet, they count for "+
+			"each with a probability of %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names,
+			share(d.MaxGroups, names))
 		if d.MaxWindows != nil {
 			d.MaxWindows.print(w, "      ", "period")
 			if d.changed > 1 {
-				fmt.Fprintf(w, "      what one user sends in one period changes up to %d, because without it they may count in a "+
-					"later one\n", d.changed)
+				fmt.Fprintf(w, "      what one user sends in one period changes up to %d, because without it they "+
+					"may count in a later one\n", d.changed)
 			}
 		}
 	}
-	fmt.Fprintf(w, "    figures for at most %d groups: %d series. Parts, which are personal, are kept for %s\n", s.Groups,
-		s.Series, s.Discoveries[longest(s.Discoveries)].period)
+	fmt.Fprintf(w, "    figures for at most %d groups: %d series. Parts, which are personal, are kept for %s\n",
+		s.Groups, s.Series, s.Discoveries[longest(s.Discoveries)].period)
 }
 
 // longest is the discovery with the longest period.

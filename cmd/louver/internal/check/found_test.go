@@ -42,19 +42,20 @@ func discovering(t *testing.T, most int64, rows ...config.Discovery) *config.Fil
 		t.Fatal(err)
 	}
 	file.Streams[0].Groups = nil
-	file.Streams[0].Found = &config.Found{Keep: 7 * 24 * time.Hour, Max: most, Other: "(other)", Always: []string{"/", "/login"},
-		Rows: rows}
+	file.Streams[0].Found = &config.Found{Keep: 7 * 24 * time.Hour, Max: most, Other: "(other)",
+		Always: []string{"/", "/login"}, Rows: rows}
 	return file
 }
 
 func row(t *testing.T, name string, every time.Duration, epsilon, delta string, most, atLeast int64) config.Discovery {
 	t.Helper()
-	m, err := mechanisms.NewTruncatedGeometric(decimal.RequireFromString(epsilon), decimal.RequireFromString(delta), atLeast)
+	m, err := mechanisms.NewTruncatedGeometric(decimal.RequireFromString(epsilon), decimal.RequireFromString(delta),
+		atLeast)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.Discovery{Name: name, Every: every, Mechanism: m, MaxGroups: most, AtMost: int64(24 * time.Hour / every),
-		Where: "s.yaml:6"}
+	return config.Discovery{Name: name, Every: every, Mechanism: m, MaxGroups: most,
+		AtMost: int64(24 * time.Hour / every), Where: "s.yaml:6"}
 }
 
 func described(t *testing.T, file *config.File) (findings, string) {
@@ -76,13 +77,15 @@ func TestCheckOfDiscoveries(t *testing.T) {
 		row(t, "hourly", time.Hour, "0.02", "0.0000000001", 4, 1)))
 	for _, want := range []string{
 		"one user counts in 1 of 1003 groups",
-		"groups are discovered\n    daily: ε 0.5, δ 0.00000001 in each 24h: a group is found with a probability of 50 % if 45 " +
-			"users count for it, of 95 % if 50 do; fewer than 10 never suffice\n" +
-			"      of a million names with 10 users each, 0.00615 are published\n      a user counts for 1 name in each 24h. " +
-			"With 8 names that are not listed yet, they count for each with a probability of 1/8\n",
-		"    hourly: ε 0.02, δ 0.0000000001 in each 1h: a group is found with a probability of 50 % if 923 users count for it, " +
-			"of 95 % if 1038 do\n",
-		"counts for 4 names in each 1h. With 8 names that are not listed yet, they count for each with a probability of 1/2\n",
+		"groups are discovered\n    daily: ε 0.5, δ 0.00000001 in each 24h: a group is found with a probability of " +
+			"50 % if 45 users count for it, of 95 % if 50 do; fewer than 10 never suffice\n" +
+			"      of a million names with 10 users each, 0.00615 are published\n" +
+			"      a user counts for 1 name in each 24h. With 8 names that are not listed yet, they count for each " +
+			"with a probability of 1/8\n",
+		"    hourly: ε 0.02, δ 0.0000000001 in each 1h: a group is found with a probability of 50 % if 923 users " +
+			"count for it, of 95 % if 1038 do\n",
+		"counts for 4 names in each 1h. With 8 names that are not listed yet, they count for each with a probability " +
+			"of 1/2\n",
 		"figures for at most 1003 groups: 3009 series. Parts, which are personal, are kept for 24h\n",
 	} {
 		if !strings.Contains(said, want) {
@@ -111,10 +114,11 @@ func TestCheckOfTurns(t *testing.T) {
 	found, said := described(t, file)
 	for _, want := range []string{
 		"its discoveries cost one user at most ε 0.5, δ 0.0000000002 in a period of the budget, besides the windows\n",
-		"they count for each with a probability of 1/8\n      one user counts in at most 2 periods of any 24h: in each stretch " +
-			"of 24h15m, the first one in which they appear\n      of the users who are there in every period, one in 97 counts in each; those who " +
-			"come rarely all count\n      what one user sends in one period changes up to 2, because without it they may count " +
-			"in a later one\n",
+		"they count for each with a probability of 1/8\n      one user counts in at most 2 periods of any 24h: in " +
+			"each stretch of 24h15m, the first one in which they appear\n      of the users who are there in every " +
+			"period, one in 97 counts in each; those who come rarely all count\n" +
+			"      what one user sends in one period changes up to 2, because without it they may count in a later " +
+			"one\n",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in\n%s", want, said)
@@ -128,7 +132,8 @@ func TestCheckOfTurns(t *testing.T) {
 	idle := discovering(t, 1000, turns(t, row(t, "idle", 12*time.Hour, "0.25", "0.0000000001", 1, 1),
 		windows.CapSpec{Count: 6, Per: 24 * time.Hour, Parts: 1}))
 	found, _ = described(t, idle)
-	const want = "groups.discover[idle].max_windows: has no effect, because a user counts in every period of a part of 36h"
+	const want = "groups.discover[idle].max_windows: has no effect, because a user counts in every period of a part " +
+		"of 36h"
 	if !slices.ContainsFunc(warnings(idle, found, time.Now()), func(m *form.Mistake) bool {
 		return strings.Contains(m.Error(), want)
 	}) {
@@ -145,12 +150,12 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 		b.WriteString(m.Error() + "\n")
 	}
 	for _, want := range []string{
-		"groups.discover[daily].delta: a name that only one user sent is found with a probability of up to 0.001; want at most " +
-			"0.00001",
-		"groups.discover[often].epsilon: to be found with a probability of 50 %, a group needs 15426 users; by expected_users " +
-			"there are at most 2000 in 15m",
-		"groups.discover[often].every: with 15m, one user who is always there loses 96 times ε 0.001 a day; want 1h or more, " +
-			"or max_windows",
+		"groups.discover[daily].delta: a name that only one user sent is found with a probability of up to 0.001; " +
+			"want at most 0.00001",
+		"groups.discover[often].epsilon: to be found with a probability of 50 %, a group needs 15426 users; by " +
+			"expected_users there are at most 2000 in 15m",
+		"groups.discover[often].every: with 15m, one user who is always there loses 96 times ε 0.001 a day; want 1h " +
+			"or more, or max_windows",
 		"groups.max: up to 12009 series: 4003 groups with 3 figures each; want at most 10000",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -172,14 +177,16 @@ func TestWarningsOfDiscoveriesUnderOverlappingWindows(t *testing.T) {
 		15 * time.Minute: "",
 		2 * time.Hour:    "there are at most 2000 in 1h",
 	} {
-		file := discovering(t, 1000, row(t, "hourly", time.Hour, "0.003", "0.0000000001", 1, 1)) // wants some 5,400 users
+		// wants some 5,400 users
+		file := discovering(t, 1000, row(t, "hourly", time.Hour, "0.003", "0.0000000001", 1, 1))
 		file.Streams[0].Window.Size = size
 		found, _ := described(t, file)
 		var b strings.Builder
 		for _, m := range warnings(file, found, time.Now()) {
 			b.WriteString(m.Error() + "\n")
 		}
-		if got := strings.Contains(b.String(), "to be found with"); got != (want != "") || !strings.Contains(b.String(), want) {
+		if got := strings.Contains(b.String(), "to be found with"); got != (want != "") ||
+			!strings.Contains(b.String(), want) {
 			t.Errorf("windows of %s: want a warning %q in\n%s", size, want, b.String())
 		}
 	}
@@ -207,11 +214,12 @@ func TestCheckOfFollowers(t *testing.T) {
 		}
 		return b.String()
 	}
-	const ends = "streams[carts].groups.from: stream page-load ends at 2027-01-01T00:00:00Z; its list stays as it is from then on: " +
-		"no name joins it, and none leaves it"
-	if got := said(); !strings.Contains(got, "  groups are those that stream page-load discovers, at no further cost\n    figures "+
-		"for at most 5003 groups: 15009 series\n") || !strings.Contains(got, "streams[carts].groups.from: up to 15009 series") ||
-		strings.Contains(got, "page-load ends") || strings.Contains(got, "discoveries cost") {
+	const ends = "streams[carts].groups.from: stream page-load ends at 2027-01-01T00:00:00Z; its list stays as it is " +
+		"from then on: no name joins it, and none leaves it"
+	if got := said(); !strings.Contains(got, "  groups are those that stream page-load discovers, at no further "+
+		"cost\n    figures for at most 5003 groups: 15009 series\n") || !strings.Contains(got,
+		"streams[carts].groups.from: up to 15009 series") || strings.Contains(got, "page-load ends") ||
+		strings.Contains(got, "discoveries cost") {
 		t.Error(got)
 	}
 	source := *file.Streams[0]

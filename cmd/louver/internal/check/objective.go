@@ -42,8 +42,8 @@ func describeObjective(o config.Objective, expected int64) *objectiveReport {
 		at: o.Share.Query.Above.String()}
 	likely := config.FalsePages.InexactFloat64()
 	for _, b := range o.Burns() {
-		one := burnReport{Burn: cli.NewFigure(b.Times), Page: b.Page, Long: period.Name(b.Long), Short: period.Name(b.Short),
-			Margin: int64(math.Ceil(o.Margin(b, likely)))}
+		one := burnReport{Burn: cli.NewFigure(b.Times), Page: b.Page, Long: period.Name(b.Long),
+			Short: period.Name(b.Short), Margin: int64(math.Ceil(o.Margin(b, likely)))}
 		if expected > 0 {
 			one.Seen = new(o.Seen(b, likely, expected))
 		}
@@ -74,8 +74,8 @@ func onlyReader(o config.Objective) bool {
 // print says what the alerts of the objective see.
 func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 	most := percent(x.Bad.InexactFloat64())
-	fmt.Fprintf(w, "  objective %s: at most %s of the users %s. louver rules --slo %[1]s writes its alerts:\n", x.name, most,
-		x.limit)
+	fmt.Fprintf(w, "  objective %s: at most %s of the users %s. louver rules --slo %[1]s writes its alerts:\n", x.name,
+		most, x.limit)
 	head := []string{"alert", "over", "if more than", "and more than allowed by"}
 	if users > 0 {
 		head = append(head, "seen from")
@@ -101,19 +101,19 @@ func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 	if err := cli.WriteTable(w, width, head, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "    as long as none of the longer stretches has more than %s, noise alone raises any of them in 30 days "+
-		"with a probability of at most %s\n", most, percent(x.False.InexactFloat64()))
+	fmt.Fprintf(w, "    as long as none of the longer stretches has more than %s, noise alone raises any of them in "+
+		"30 days with a probability of at most %s\n", most, percent(x.False.InexactFloat64()))
 	if users > 0 {
-		fmt.Fprintf(w, "    a share is seen with a probability of 95 %% if it lasts for the longer stretch, with %s in each "+
-			"window\n", cli.Plural(users, "user"))
+		fmt.Fprintf(w, "    a share is seen with a probability of 95 %% if it lasts for the longer stretch, with %s "+
+			"in each window\n", cli.Plural(users, "user"))
 	}
 	if x.Alone < 0.5 {
-		fmt.Fprintf(w, "    a histogram of its own, with buckets: [%s], would have %s of that noise for the same ε\n", x.at,
-			percent(math.Ceil(100*x.Alone)/100))
+		fmt.Fprintf(w, "    a histogram of its own, with buckets: [%s], would have %s of that noise for the same ε\n",
+			x.at, percent(math.Ceil(100*x.Alone)/100))
 	}
 	if x.Only {
-		fmt.Fprintln(w, "    its histogram serves nothing else and costs its ε in every window; for pages alone, a watch costs "+
-			"its ε once until it fires")
+		fmt.Fprintln(w, "    its histogram serves nothing else and costs its ε in every window; for pages alone, a "+
+			"watch costs its ε once until it fires")
 	}
 	return nil
 }

@@ -195,8 +195,8 @@ func (c *PlanCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
 	}
 	for _, b := range bounds {
 		if b.value == nil {
-			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a streams file",
-				b.flag)
+			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a "+
+				"streams file", b.flag)
 		}
 	}
 	return mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal)

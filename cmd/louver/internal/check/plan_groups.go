@@ -79,7 +79,8 @@ func (c *PlanCommand) checkGroups() error {
 		flag  string
 		given bool
 	}{{"a streams file", c.File != ""}, {"--error", c.Error != ""}, {"--shape", c.Shape != ""},
-		{"--spread", c.Spread != nil}, {"--watch", c.Watch != ""}, {"--since", c.Since != ""}, {"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
+		{"--spread", c.Spread != nil}, {"--watch", c.Watch != ""}, {"--since", c.Since != ""},
+		{"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
 		{"--step", c.Step != nil}, {"--count-epsilon", c.CountEpsilon != nil}} {
 		if f.given {
 			return fmt.Errorf("--statistic groups with %s; want it without", f.flag)
@@ -126,7 +127,8 @@ func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
 	names, k := c.namesPerUser(), int64(c.MaxGroups)
 	fmt.Fprintf(&out, "names that enough users share are found, each with a noisy number of users\n")
 	if names > k {
-		fmt.Fprintf(&out, "a user has %s that are not found yet and counts for %d of them, which are chosen by chance\n",
+		fmt.Fprintf(&out,
+			"a user has %s that are not found yet and counts for %d of them, which are chosen by chance\n",
 			cli.Plural(names, "name"), k)
 	} else {
 		fmt.Fprintf(&out, "a user counts for at most %s\n", cli.Plural(k, "name"))

@@ -55,8 +55,8 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		plans = append(plans, plannedTotal{cli.NewFigure(epsilon), errorsOf(q.Leaves, m)})
 	}
 	if len(plans) == 0 {
-		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller --max-total",
-			c.Error))
+		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller "+
+			"--max-total", c.Error))
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic,
@@ -86,8 +86,8 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 		return q, err
 	}
 	up := func(d time.Duration) int64 { return int64((d + update - 1) / update) }
-	q = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below, Mechanism: c.Mechanism,
-		Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
+	q = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below,
+		Mechanism: c.Mechanism, Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
 	if c.MaxTotal != nil {
 		q.MaxTotal = &c.MaxTotal.Decimal
 	}
@@ -103,8 +103,8 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	return q, err
 }
 
-// totalEpsilons lists the ε to forecast: those of the flags, or several. wanted is the error that no value of the period
-// may exceed, if the flags name one.
+// totalEpsilons lists the ε to forecast: those of the flags, or several. wanted is the error that no value of the
+// period may exceed, if the flags name one.
 func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery, wanted decimal.Decimal) []decimal.Decimal {
 	switch {
 	case c.Epsilon != nil:

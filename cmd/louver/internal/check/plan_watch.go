@@ -38,8 +38,8 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 		}
 	}
 	if c.Every < time.Second || c.Per < c.Every || c.WatchGroups < 1 || c.Users < 0 {
-		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at least "+
-			"--every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
+		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at "+
+			"least --every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
 	}
 	q := watch.Query{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1,
 		Groups: c.WatchGroups}

@@ -78,11 +78,11 @@ func (c *capReport) print(w *bytes.Buffer, indent, noun string) {
 	if c.Each > 1 {
 		first = fmt.Sprint(c.Each)
 	}
-	fmt.Fprintf(w, "%sone user counts in at most %s of any %s: in each stretch of %s, the first %s in which they appear\n",
-		indent, cli.Plural(c.Count, noun), c.Per, c.Block, first)
+	fmt.Fprintf(w, "%sone user counts in at most %s of any %s: in each stretch of %s, the first %s in which they "+
+		"appear\n", indent, cli.Plural(c.Count, noun), c.Per, c.Block, first)
 	if c.Share < 1 {
-		fmt.Fprintf(w, "%sof the users who are there in every %s, one in %.0f counts in each; those who come rarely all count\n",
-			indent, noun, math.Ceil(1/c.Share))
+		fmt.Fprintf(w, "%sof the users who are there in every %s, one in %.0f counts in each; those who come rarely "+
+			"all count\n", indent, noun, math.Ceil(1/c.Share))
 	}
 }
 
@@ -170,7 +170,8 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	}
 	printFree(w, s.Free)
 	if s.Shape != "" && s.Users > 0 {
-		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the shape.")
+		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the "+
+			"shape.")
 	}
 	for _, c := range s.Choices {
 		if err := c.print(w, width, s.Unit); err != nil {
@@ -248,8 +249,8 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 	}
 	fmt.Fprintln(w)
 	if n := s.Window.Windows; n > 1 && len(s.Releases) > 0 {
-		fmt.Fprintf(w, "  what one user sends in one window changes up to %d, because without it they may count in a later "+
-			"one: at most %s\n", n, s.Window.lost)
+		fmt.Fprintf(w, "  what one user sends in one window changes up to %d, because without it they may count in a "+
+			"later one: at most %s\n", n, s.Window.lost)
 	}
 	if len(s.Releases) > 0 {
 		fmt.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))

@@ -143,8 +143,8 @@ func (x totalReport) print(w *bytes.Buffer, expected int64) {
 		fmt.Fprintf(w, "; any %s touches up to %s: at most %s\n", x.per, cli.Plural(x.AtMost, noun), x.worst)
 	}
 	if m := x.Memory; m != nil {
-		fmt.Fprintf(w, "    remembering who has counted takes %s if the same %s of a window and group come all the time, "+
-			"up to %s if each window has others\n", bytesText(m.Least), users(expected), bytesText(m.Most))
+		fmt.Fprintf(w, "    remembering who has counted takes %s if the same %s of a window and group come all the "+
+			"time, up to %s if each window has others\n", bytesText(m.Least), users(expected), bytesText(m.Most))
 	}
 }
 

@@ -67,8 +67,8 @@ func (w *warner) privacy(s *config.Stream, r config.Release) {
 	w.hardlyAnyone(r.Where, keyOf(s, "releases[%s].epsilon", r.Name), r.Query.Epsilon)
 	n := s.ExpectedUsers
 	if n > 0 && r.Query.Delta.Mul(decimal.NewFromInt(n)).Cmp(decimal.NewFromInt(1)) >= 0 {
-		w.at(r.Where, keyOf(s, "releases[%s].delta", r.Name),
-			"with δ %s, every window may reveal one of the %d expected users; want far less than 1/%d", r.Query.Delta, n, n)
+		w.at(r.Where, keyOf(s, "releases[%s].delta", r.Name), "with δ %s, every window may reveal one of the %d "+
+			"expected users; want far less than 1/%d", r.Query.Delta, n, n)
 	}
 }
 
@@ -90,8 +90,8 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 	}
 	information := r.Query.Epsilon.Mul(decimal.NewFromInt(expected))
 	if mechanisms.Clips(r.Mechanism) && information.LessThan(leastInformation) {
-		warn("ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s (more "+
-			"users, longer windows or a larger epsilon), or clip: none", r.Query.Epsilon, expected, information,
+		warn("ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s "+
+			"(more users, longer windows or a larger epsilon), or clip: none", r.Query.Epsilon, expected, information,
 			leastInformation)
 	}
 	switch {
@@ -99,10 +99,11 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 		warn("the error can reach %s among %d expected, so the value may be all noise; "+want+"or a larger epsilon",
 			rankText(v.Figure), expected)
 	case v.CountError != nil && *v.CountError >= expected:
-		warn("the noise can reach %s, but only %d are expected; "+want+"or a larger epsilon", users(*v.CountError), expected)
+		warn("the noise can reach %s, but only %d are expected; "+want+"or a larger epsilon", users(*v.CountError),
+			expected)
 	case v.Lead != nil && *v.Lead >= expected:
-		warn("the mode is found only if it leads by %s, but only %d are expected; "+want+"a larger epsilon or a coarser step",
-			users(*v.Lead), expected)
+		warn("the mode is found only if it leads by %s, but only %d are expected; "+
+			want+"a larger epsilon or a coarser step", users(*v.Lead), expected)
 	}
 }
 
@@ -128,8 +129,8 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 		since, until := of.PeriodAt(at, s.Window.Every)
 		if begin, _ := of.Calendar.Of(since); begin != since {
 			first := time.Unix(0, since).In(of.Calendar.Zone)
-			w.at(of.Where, key+".since", "the %s begins at %s in %s, and no window does, so the total counts from %s on; want "+
-				"windows of %s or less, or another zone", of.Calendar.Unit.Noun(),
+			w.at(of.Where, key+".since", "the %s begins at %s in %s, and no window does, so the total counts from %s "+
+				"on; want windows of %s or less, or another zone", of.Calendar.Unit.Noun(),
 				time.Unix(0, begin).In(of.Calendar.Zone).Format("15:04"), cmp.Or(of.Zone, "UTC"), first.Format("15:04"),
 				config.Duration(time.Duration(since-begin)))
 			return
@@ -142,8 +143,8 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
 	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
 	if s.MaxWindows != nil {
-		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is only " +
-			"those who still count"
+		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is " +
+			"only those who still count"
 	}
 	w.hardlyAnyone(of.Where, key+".epsilon", of.Query.Epsilon)
 	if m := of.Query.Conditions[0].UsersBelow; m != nil && expected > 0 && *m > expected {
@@ -152,17 +153,18 @@ func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
 			*m, expected, everybody)
 	}
 	if most := mostAlarms(of, s.Window.Every); most > 30 {
-		w.at(of.Where, key+".false_alarms", "noise alone may raise this alarm %.0f times in 30 days, and each time costs "+
-			"ε %s; want a longer per, for example 30d, or a smaller at_most", most, of.Query.Epsilon)
+		w.at(of.Where, key+".false_alarms", "noise alone may raise this alarm %.0f times in 30 days, and each time "+
+			"costs ε %s; want a longer per, for example 30d, or a smaller at_most", most, of.Query.Epsilon)
 	}
 	if of.Hold < s.Window.Every && of.AtMost > 1 {
-		w.at(of.Where, key+".hold", "%s is less than the %s from one window to the next, so a cause that lasts soon uses "+
-			"up at_most (%d); want %[2]s or more", config.Duration(of.Hold), config.Duration(s.Window.Every), of.AtMost)
+		w.at(of.Where, key+".hold", "%s is less than the %s from one window to the next, so a cause that lasts soon "+
+			"uses up at_most (%d); want %[2]s or more", config.Duration(of.Hold), config.Duration(s.Window.Every),
+			of.AtMost)
 	}
 	switch {
 	case x.Most != nil && *x.Most <= 0:
-		w.at(of.Where, key, "it can never fire, because %d users are expected; want a condition that fewer users can meet%s",
-			expected, everybody)
+		w.at(of.Where, key, "it can never fire, because %d users are expected; want a condition that fewer users can "+
+			"meet%s", expected, everybody)
 	case x.Most != nil && *x.Most < x.Excess:
 		w.at(of.Where, key, "at most %s of %d expected users can be %s, but %s are needed for it to fire in "+
 			"the first window with a probability of 95 %%; want more users, a larger epsilon or more false alarms%s",
@@ -174,14 +176,14 @@ func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
 func (w *warner) objective(of config.Free, s *config.Stream, x *objectiveReport) {
 	key := keyOf(s, "releases[%s].objective", of.Name)
 	if good := of.Objective; good.LessThan(decimal.New(5, -1)) {
-		w.at(of.Where, key, "with %s, up to %s of the users may be %s; did you mean %s?", good, percent(x.Bad.InexactFloat64()),
-			x.limit, x.Bad)
+		w.at(of.Where, key, "with %s, up to %s of the users may be %s; did you mean %s?", good,
+			percent(x.Bad.InexactFloat64()), x.limit, x.Bad)
 		return
 	}
 	unseen := func(a burnReport) bool { return a.Seen != nil && *a.Seen*x.Bad.InexactFloat64() > 1 }
 	if len(x.Alerts) > 0 && !slices.ContainsFunc(x.Alerts, func(a burnReport) bool { return !unseen(a) }) {
-		w.at(of.Where, key, "with %d expected users no alert can be seen: the noise is larger than all of them; want more "+
-			"users, longer windows, a larger epsilon or fewer buckets", s.ExpectedUsers)
+		w.at(of.Where, key, "with %d expected users no alert can be seen: the noise is larger than all of them; want "+
+			"more users, longer windows, a larger epsilon or fewer buckets", s.ExpectedUsers)
 	}
 }
 
@@ -212,8 +214,9 @@ func (w *warner) minUsers(s *config.Stream, x *streamReport) {
 	for _, r := range x.Releases {
 		noise := r.Values[0].CountError
 		if r.Release == s.MinUsers.Release && noise != nil && *noise >= s.MinUsers.Count {
-			w.at(s.Where, keyOf(s, "min_users.count"), "%d is within the noise of release %s (± %s), so even an empty window "+
-				"may pass; want more than %d, or a larger epsilon", s.MinUsers.Count, r.Release, users(*noise), *noise)
+			w.at(s.Where, keyOf(s, "min_users.count"), "%d is within the noise of release %s (± %s), so even an "+
+				"empty window may pass; want more than %d, or a larger epsilon", s.MinUsers.Count, r.Release,
+				users(*noise), *noise)
 		}
 	}
 }
@@ -223,11 +226,11 @@ func (w *warner) maxWindows(s *config.Stream, x *streamReport) {
 	switch key := keyOf(s, "max_windows"); {
 	case s.MaxWindows == nil:
 	case len(s.Releases) == 0:
-		w.at(s.Where, key, "has no effect, because watches and releases on change count everybody, and no release is drawn "+
-			"in every window; leave it out")
+		w.at(s.Where, key, "has no effect, because watches and releases on change count everybody, and no release is "+
+			"drawn in every window; leave it out")
 	case x.MaxWindows.Share >= 1:
-		w.at(s.Where, key, "has no effect, because a user counts in every window of a part of %s; want a smaller count, or "+
-			"a longer per", x.MaxWindows.Block)
+		w.at(s.Where, key, "has no effect, because a user counts in every window of a part of %s; want a smaller "+
+			"count, or a longer per", x.MaxWindows.Block)
 	}
 }
 
@@ -238,9 +241,9 @@ func (w *warner) payers(file *config.File) {
 		if other := first[s.Input.Topic]; other == nil {
 			first[s.Input.Topic] = s
 		} else if other.Budget != s.Budget && !other.Fresh && !s.Fresh {
-			w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name), "reads topic %s, as stream %s does, but another budget pays, so "+
-				"users of the topic can lose the sum of both; louver run refuses it; want one budget for both, or fresh: true "+
-				"if that is intended", s.Input.Topic, other.Name)
+			w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name), "reads topic %s, as stream %s does, but another budget "+
+				"pays, so users of the topic can lose the sum of both; louver run refuses it; want one budget for "+
+				"both, or fresh: true if that is intended", s.Input.Topic, other.Name)
 		}
 	}
 }
@@ -257,8 +260,8 @@ func (w *warner) budget(file *config.File, b *config.Budget, x budgetReport, now
 		w.day(file, b, x, key, now)
 	}
 	if b.Delta.GreaterThan(largeDelta) {
-		w.at(b.Where, key+".delta", "%s lets the promise fail for one user in %s; want far less than one in all users, for "+
-			"example %s", b.Delta, decimal.NewFromInt(1).DivRound(b.Delta, 0), cost.Suggested)
+		w.at(b.Where, key+".delta", "%s lets the promise fail for one user in %s; want far less than one in all "+
+			"users, for example %s", b.Delta, decimal.NewFromInt(1).DivRound(b.Delta, 0), cost.Suggested)
 	}
 }
 
@@ -275,7 +278,8 @@ func (w *warner) day(file *config.File, b *config.Budget, x budgetReport, key st
 		if b.Delta.IsPositive() {
 			other = fmt.Sprintf("epsilon: %s", with.Epsilon)
 		}
-		want += fmt.Sprintf(", or %s in the budget, which makes it ε %s", other, cli.Short(less.Epsilon.InexactFloat64()))
+		want += fmt.Sprintf(", or %s in the budget, which makes it ε %s", other,
+			cli.Short(less.Epsilon.InexactFloat64()))
 	}
 	w.at(b.Where, key, "one person can lose %s in any 24 h: %s; %s",
 		x.Day.lost, x.Day.lost.Odds("somebody was there"), want)
@@ -294,8 +298,9 @@ func blind(file *config.File) error {
 			margin := of.Mechanism.Margin()
 			if short := margin - of.Mechanism.Most(0); short > 0 {
 				all = append(all, form.MistakeAt(of.Where, keyOf(s, "watches[%s].users_below", of.Name),
-					"%d is less than the margin of %s users, so the watch stays silent even if nobody is there; want at least %d, "+
-						"a larger epsilon or more false alarms", *m, cli.Tenths(margin), *m+int64(math.Ceil(short))))
+					"%d is less than the margin of %s users, so the watch stays silent even if nobody is there; want "+
+						"at least %d, a larger epsilon or more false alarms", *m, cli.Tenths(margin),
+					*m+int64(math.Ceil(short))))
 			}
 		}
 	}

@@ -18,21 +18,23 @@ func (w *warner) found(s *config.Stream, x *streamReport) {
 		p, described := d.Mechanism.Promise(), x.Discoveries[i]
 		w.hardlyAnyone(d.Where, keyOf(s, "groups.discover[%s].epsilon", d.Name), p.Epsilon)
 		if p.Delta.GreaterThan(largeDelta) {
-			warn("delta", "a name that only one user sent is found with a probability of up to %s; want at most %s", p.Delta,
-				largeDelta)
+			warn("delta", "a name that only one user sent is found with a probability of up to %s; want at most %s",
+				p.Delta, largeDelta)
 		}
 		// Users of a name in a period, if each of the windows that fill it one after another had others.
-		if most := s.ExpectedUsers * int64((d.Every+s.Window.Size-1)/s.Window.Size); most > 0 && most < described.Users50 {
-			warn("epsilon", "to be found with a probability of 50 %%, a group needs %s; by expected_users there are at most %d in "+
-				"%s; want a larger epsilon, delta or every", users(described.Users50), most, described.period)
+		if most := s.ExpectedUsers * int64((d.Every+s.Window.Size-1)/s.Window.Size); most > 0 &&
+			most < described.Users50 {
+			warn("epsilon", "to be found with a probability of 50 %%, a group needs %s; by expected_users there are "+
+				"at most %d in %s; want a larger epsilon, delta or every", users(described.Users50), most,
+				described.period)
 		}
 		switch m := described.MaxWindows; {
 		case m != nil && m.Share >= 1:
-			warn("max_windows", "has no effect, because a user counts in every period of a part of %s; want a smaller count, or "+
-				"a longer per", m.Block)
+			warn("max_windows", "has no effect, because a user counts in every period of a part of %s; want a "+
+				"smaller count, or a longer per", m.Block)
 		case m == nil && d.Every < time.Hour:
-			warn("every", "with %s, one user who is always there loses %d times ε %s a day; want 1h or more, or max_windows",
-				described.Every, int64(day/d.Every)*d.MaxGroups, p.Epsilon)
+			warn("every", "with %s, one user who is always there loses %d times ε %s a day; want 1h or more, or "+
+				"max_windows", described.Every, int64(day/d.Every)*d.MaxGroups, p.Epsilon)
 		}
 	}
 	if s.Found != nil && x.Series > mostSeries {
@@ -52,7 +54,7 @@ func (w *warner) follows(file *config.File, s *config.Stream) {
 	}
 	source := file.Stream(s.Found.From).Window
 	if source.End != 0 && (s.Window.End == 0 || source.End < s.Window.End) {
-		w.at(s.Where, keyOf(s, "groups.from"), "stream %s ends at %s; its list stays as it is from then on: no name joins it, and "+
-			"none leaves it", s.Found.From, time.Unix(0, source.End).UTC().Format(time.RFC3339))
+		w.at(s.Where, keyOf(s, "groups.from"), "stream %s ends at %s; its list stays as it is from then on: no name "+
+			"joins it, and none leaves it", s.Found.From, time.Unix(0, source.End).UTC().Format(time.RFC3339))
 	}
 }

@@ -83,7 +83,8 @@ func (x watchReport) print(w *bytes.Buffer, expected int64) {
 			expected, cli.Tenths(*x.Most), many, missed(*x.Missed))
 	}
 	if x.Most != nil && x.capped {
-		fmt.Fprintln(w, "    these are the users who still count under max_windows; the watch looks at everybody, so it sees more")
+		fmt.Fprintln(w, "    these are the users who still count under max_windows; the watch looks at everybody, so "+
+			"it sees more")
 	}
 }
 
@@ -134,14 +135,14 @@ func (x changeReport) print(w *bytes.Buffer, unit string, expected int64) {
 	if expected > 0 {
 		of = fmt.Sprintf(" of %d expected", expected)
 	}
-	fmt.Fprintf(w, "  release %s (%s) is redrawn in a group once its last value is no longer between the quantiles %s and "+
-		"%s\n", x.Release, x.Statistic, x.Low, x.High)
+	fmt.Fprintf(w, "  release %s (%s) is redrawn in a group once its last value is no longer between the quantiles "+
+		"%s and %s\n", x.Release, x.Statistic, x.Low, x.High)
 	fmt.Fprintf(w, "    costs one user %s until then: ε %s for the test, %s for the draw by %s\n",
 		x.each, x.WatchEpsilon, x.draw, mechanismText(x.Mechanism, x.Draw.Figure))
 	fmt.Fprintf(w, "    this happens at most %s in a period of the budget: at most %s, with the first values\n",
 		cli.Plural(x.AtMost, "time"), x.worst)
 	fmt.Fprintf(w, "    error of a draw, 95 %%: %s\n",
 		errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit)))
-	fmt.Fprintf(w, "    once %s%s are beyond the tolerance, the test sees it in the first window with a probability of "+
-		"95 %%\n", users(int64(math.Ceil(x.Excess))), of)
+	fmt.Fprintf(w, "    once %s%s are beyond the tolerance, the test sees it in the first window with a probability "+
+		"of 95 %%\n", users(int64(math.Ceil(x.Excess))), of)
 }

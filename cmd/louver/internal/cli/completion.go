@@ -72,8 +72,8 @@ func completed(line *kong.Application) (commands []completedCommand) {
 		}
 		for _, group := range node.AllFlags(true) {
 			for _, f := range group {
-				c.Flags = append(c.Flags,
-					completedFlag{Name: f.Name, Help: f.Help, Bool: f.IsBool() || f.IsCounter(), Values: values(f.Value)})
+				c.Flags = append(c.Flags, completedFlag{Name: f.Name, Help: f.Help, Bool: f.IsBool() || f.IsCounter(),
+					Values: values(f.Value)})
 			}
 		}
 		commands = append(commands, c)

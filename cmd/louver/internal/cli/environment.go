@@ -59,8 +59,8 @@ type TopicSettings struct {
 // Check refuses an impossible replication factor.
 func (s TopicSettings) Check() error {
 	if n := s.TopicsReplication; n < 1 && n != -1 {
-		return fmt.Errorf("LOUVER_TOPICS_REPLICATION=%d; want the number of brokers that keep each record, or -1 for the "+
-			"broker's default", n)
+		return fmt.Errorf("LOUVER_TOPICS_REPLICATION=%d; want the number of brokers that keep each record, or -1 for "+
+			"the broker's default", n)
 	}
 	return nil
 }
@@ -111,7 +111,8 @@ func readEnvironment() (Environment, error) {
 	var e Environment
 	if err := envconfig.Process("", &e); err != nil {
 		if p := new(envconfig.ParseError); errors.As(err, &p) {
-			err = fmt.Errorf("%s=%q; want %s", p.KeyName, p.Value, cmp.Or(wanted[p.TypeName], "a value of type "+p.TypeName))
+			err = fmt.Errorf("%s=%q; want %s", p.KeyName, p.Value, cmp.Or(wanted[p.TypeName],
+				"a value of type "+p.TypeName))
 		}
 		return e, err
 	}

@@ -16,7 +16,8 @@ const prefix = "LOUVER_"
 // injected are the names that Kubernetes gives to variables of every container for a Service called louver or louver-…,
 // such as LOUVER_SERVICE_HOST, LOUVER_PORT and LOUVER_HTTP_PORT_8080_TCP_ADDR:
 // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
-var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+var injected = regexp.MustCompile(
+	`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // refuseMisspelt refuses variables that look like misspelt settings. Other names that begin with LOUVER_ are ignored:
 // they may belong to another program.

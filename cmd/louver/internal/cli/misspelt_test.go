@@ -39,7 +39,8 @@ func TestMisspeltVariables(t *testing.T) {
 		}
 		got := strings.TrimSuffix(strings.TrimPrefix(err.Error(), name+" is not a setting; did you mean "), "?")
 		if a, b := strings.Split(got, " or "),
-			strings.Split(want, " or "); !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+			strings.Split(want, " or "); !slices.Equal(slices.Sorted(slices.Values(a)),
+			slices.Sorted(slices.Values(b))) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
@@ -52,8 +53,9 @@ func TestForeignVariables(t *testing.T) {
 	// names, of which some are settings' names without their last word.
 	for _, service := range []string{"LOUVER", "LOUVER_HTTP", "LOUVER_METRICS", "LOUVER_KAFKA", "LOUVER_KAFKA_BROKERS",
 		"LOUVER_STREAMS", "LOUVER_SCHEMA_REGISTRY", "LOUVER_APP"} {
-		for _, name := range []string{"SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "SERVICE_PORT_METRICS", "PORT",
-			"PORT_8080_TCP", "PORT_8080_TCP_PROTO", "PORT_8080_TCP_PORT", "PORT_8080_TCP_ADDR", "PORT_53_UDP_ADDR"} {
+		for _, name := range []string{"SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "SERVICE_PORT_METRICS",
+			"PORT", "PORT_8080_TCP", "PORT_8080_TCP_PROTO", "PORT_8080_TCP_PORT", "PORT_8080_TCP_ADDR",
+			"PORT_53_UDP_ADDR"} {
 			environment = append(environment, service+"_"+name+"=x")
 		}
 	}

@@ -3,8 +3,8 @@ package cli
 import "testing"
 
 func TestShort(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.001234: "0.00123", 1: "1", 1.5: "1.5", 12.34: "12.3", 123.4: "123",
-		60000: "60000", 1e9: "1000000000"} {
+	for x, want := range map[float64]string{0: "0", 0.001234: "0.00123", 1: "1", 1.5: "1.5", 12.34: "12.3",
+		123.4: "123", 60000: "60000", 1e9: "1000000000"} {
 		if got := Short(x); got != want {
 			t.Errorf("%v is %q, want %q", x, got, want)
 		}

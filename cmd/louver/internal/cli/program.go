@@ -148,7 +148,8 @@ func lineError(err error) error {
 			what = command.Name
 		}
 		if meant := parse.MeantStatistic(got); what == "--statistic" && meant == got {
-			return fmt.Errorf("%s %s is only computed from a histogram; want --statistic histogram with --buckets", what, got)
+			return fmt.Errorf("%s %s is only computed from a histogram; want --statistic histogram with --buckets",
+				what, got)
 		} else if what == "--statistic" && meant != "" {
 			return fmt.Errorf("%s %s is not a statistic; did you mean %s?", what, got, meant)
 		}

@@ -141,8 +141,8 @@ func (f QueryFlags) Query() (mechanisms.Query, error) {
 func (f QueryFlags) TotalQuery() (mechanisms.Query, error) {
 	statistic := cmp.Or(mechanisms.Statistic(f.Statistic), mechanisms.Count)
 	if totals := mechanisms.TotalStatistics(); !slices.Contains(totals, statistic) {
-		return mechanisms.Query{}, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics have no "+
-			"running total", statistic, english.WordSeries(statisticNames(totals), "or"))
+		return mechanisms.Query{}, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics "+
+			"have no running total", statistic, english.WordSeries(statisticNames(totals), "or"))
 	}
 	return f.query(statistic)
 }

@@ -71,8 +71,8 @@ func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *
 	err := conn.Check(trying, func(err error) {
 		if !told && time.Since(began) >= quiet {
 			told = true
-			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience), zap.Strings("brokers", s.KafkaBrokers),
-				zap.String("reason", unreachable(err)))
+			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience),
+				zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
 		}
 	})
 	switch {
@@ -98,10 +98,11 @@ func connectError(s cli.KafkaSettings, err error) error {
 	case errors.Is(err, kafkaconn.ErrSpeaksPlain), errors.As(err, &record):
 		why = "the port does not speak TLS, but LOUVER_KAFKA_TLS is on; want LOUVER_KAFKA_TLS=false, or a port with TLS"
 	case errors.As(err, &authority):
-		why = "the broker's certificate is signed by an unknown authority; want its certificate in LOUVER_KAFKA_TLS_CA_FILE"
+		why = "the broker's certificate is signed by an unknown authority; want its certificate in " +
+			"LOUVER_KAFKA_TLS_CA_FILE"
 	case errors.As(err, &host):
-		why = fmt.Sprintf("the broker's certificate is for another name (%v); want LOUVER_KAFKA_TLS_SERVER_NAME, or that "+
-			"name in LOUVER_KAFKA_BROKERS", host)
+		why = fmt.Sprintf("the broker's certificate is for another name (%v); want LOUVER_KAFKA_TLS_SERVER_NAME, or "+
+			"that name in LOUVER_KAFKA_BROKERS", host)
 	case errors.As(err, &credentials):
 		return fmt.Errorf("%w; check the LOUVER_KAFKA_SASL settings", credentials)
 	case errors.Is(err, kafka.SASLAuthenticationFailed):

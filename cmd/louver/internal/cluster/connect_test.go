@@ -26,8 +26,7 @@ func TestUnreachableInWords(t *testing.T) {
 		"odd":                                  errors.New("odd"),
 	} {
 		got := connectError(s, fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded, err)).Error()
-		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) ||
-			!strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
+		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
 			t.Errorf("%v: %s; want %s", err, got, want)
 		}
 	}

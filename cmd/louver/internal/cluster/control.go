@@ -49,8 +49,8 @@ func (a Control) Editions(ctx context.Context) ([]control.Edition, error) {
 
 // NoStreams is the error of an app that has agreed on nothing.
 func (a Control) NoStreams() error {
-	return cli.BrokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not describe "+
-		"it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
+	return cli.BrokerError(fmt.Errorf("app %s has no streams yet: topic %s is empty or missing, or you may not "+
+		"describe it; check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Control()))
 }
 
 // Has reports whether a topic exists.

@@ -34,7 +34,8 @@ func configuration(s cli.KafkaSettings) (kafkaconn.Config, error) {
 		authorities, err := login.NewAuthorities(s.KafkaTLSCAFile)
 		switch {
 		case errors.Is(err, login.ErrNoCertificate):
-			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE=%q holds no certificate; want certificates in PEM", s.KafkaTLSCAFile)
+			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE=%q holds no certificate; want certificates in PEM",
+				s.KafkaTLSCAFile)
 		case err != nil:
 			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE: %w; want a file of certificates in PEM", err)
 		}
@@ -54,8 +55,9 @@ func (s credentials) tls() (*tls.Config, error) {
 			{"SERVER_NAME", s.KafkaTLSServerName},
 		} {
 			if f.value != "" {
-				return nil, fmt.Errorf("LOUVER_KAFKA_TLS_%s=%q, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true", f.name,
-					f.value)
+				return nil,
+					fmt.Errorf("LOUVER_KAFKA_TLS_%s=%q, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true",
+						f.name, f.value)
 			}
 		}
 		return nil, nil
@@ -134,8 +136,8 @@ func (s credentials) withPassword(mechanism string) (sasl.Mechanism, error) {
 func (s credentials) oauth() (sasl.Mechanism, error) {
 	if u, err := url.Parse(s.KafkaSASLOAuthTokenURL); err != nil || u.Host == "" ||
 		u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
-		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=%q; want the address where OAUTHBEARER gets its tokens, "+
-			"such as https://login.example.com/oauth2/token", s.KafkaSASLOAuthTokenURL)
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_OAUTH_TOKEN_URL=%q; want the address where OAUTHBEARER gets its "+
+			"tokens, such as https://login.example.com/oauth2/token", s.KafkaSASLOAuthTokenURL)
 	}
 	o := login.OAuth{TokenURL: s.KafkaSASLOAuthTokenURL, ClientID: s.KafkaSASLUsername, Secret: s.password,
 		Scopes: s.KafkaSASLOAuthScopes, Extensions: map[string]string{}}
@@ -156,7 +158,8 @@ func (s credentials) oauth() (sasl.Mechanism, error) {
 func (s credentials) password() (string, error) {
 	switch {
 	case s.KafkaSASLPassword != "" && s.KafkaSASLPasswordFile != "":
-		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD and LOUVER_KAFKA_SASL_PASSWORD_FILE are both set; want one of them")
+		return "", fmt.Errorf("LOUVER_KAFKA_SASL_PASSWORD and LOUVER_KAFKA_SASL_PASSWORD_FILE are both set; want one " +
+			"of them")
 	case s.KafkaSASLPassword != "":
 		return s.KafkaSASLPassword, nil
 	case s.KafkaSASLPasswordFile == "":

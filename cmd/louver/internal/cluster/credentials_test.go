@@ -20,7 +20,8 @@ func TestSASL(t *testing.T) {
 		want     string // the mechanism's name, or the error
 	}{
 		{cli.KafkaSettings{}, ""},
-		{cli.KafkaSettings{KafkaSASLMechanism: "plain", KafkaSASLUsername: "me", KafkaSASLPasswordFile: password}, "PLAIN"},
+		{cli.KafkaSettings{KafkaSASLMechanism: "plain", KafkaSASLUsername: "me", KafkaSASLPasswordFile: password},
+			"PLAIN"},
 		{cli.KafkaSettings{KafkaSASLMechanism: "SCRAM-SHA-256", KafkaSASLUsername: "me", KafkaSASLPassword: "x"},
 			"SCRAM-SHA-256"},
 		{cli.KafkaSettings{KafkaSASLMechanism: "SCRAM-SHA-512", KafkaSASLUsername: "me", KafkaSASLPassword: "x"},
@@ -45,8 +46,9 @@ func TestSASL(t *testing.T) {
 				`such as eu-central-1`},
 		{cli.KafkaSettings{KafkaSASLMechanism: "GSSAPI"},
 			`LOUVER_KAFKA_SASL_MECHANISM="GSSAPI"; want PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM`},
-		{cli.KafkaSettings{KafkaSASLUsername: "me"}, `LOUVER_KAFKA_SASL_USERNAME="me" without LOUVER_KAFKA_SASL_MECHANISM; ` +
-			`want PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM`},
+		{cli.KafkaSettings{KafkaSASLUsername: "me"},
+			`LOUVER_KAFKA_SASL_USERNAME="me" without LOUVER_KAFKA_SASL_MECHANISM; ` +
+				`want PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM`},
 		{cli.KafkaSettings{KafkaSASLMechanism: "PLAIN"}, `LOUVER_KAFKA_SASL_USERNAME is not set; PLAIN wants one`},
 		{cli.KafkaSettings{KafkaSASLMechanism: "PLAIN", KafkaSASLUsername: "me"},
 			`LOUVER_KAFKA_SASL_PASSWORD_FILE is not set; PLAIN wants a password`},

@@ -44,8 +44,8 @@ func registryOf(s cli.RegistrySettings) (*registry.Client, error) {
 	case s.SchemaRegistryURL == "":
 		return nil, nil
 	case (s.SchemaRegistryUsername == "") != (s.SchemaRegistryPasswordFile == ""):
-		return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_USERNAME=%q and LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=%q; want both "+
-			"or none", s.SchemaRegistryUsername, s.SchemaRegistryPasswordFile)
+		return nil, fmt.Errorf("LOUVER_SCHEMA_REGISTRY_USERNAME=%q and LOUVER_SCHEMA_REGISTRY_PASSWORD_FILE=%q; want "+
+			"both or none", s.SchemaRegistryUsername, s.SchemaRegistryPasswordFile)
 	}
 	c := registry.Config{Username: s.SchemaRegistryUsername}
 	for address := range strings.SplitSeq(s.SchemaRegistryURL, ",") {

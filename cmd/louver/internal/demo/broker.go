@@ -36,8 +36,8 @@ func (c *BrokerCommand) Run(app *cli.App) error {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return cli.UsageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092",
-			c.Listen))
+		return cli.UsageError(fmt.Errorf(
+			"--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092", c.Listen))
 	}
 	if c.DataDir != "" {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
@@ -95,7 +95,8 @@ func refuseNames(broker *kfake.Cluster) {
 		Count: -1, When: func(q kmsg.Request) bool {
 			switch q := q.(type) {
 			case *kmsg.CreateTopicsRequest:
-				return slices.ContainsFunc(q.Topics, func(t kmsg.CreateTopicsRequestTopic) bool { return !parse.IsTopic(t.Topic) })
+				return slices.ContainsFunc(q.Topics,
+					func(t kmsg.CreateTopicsRequestTopic) bool { return !parse.IsTopic(t.Topic) })
 			case *kmsg.MetadataRequest:
 				return slices.ContainsFunc(q.Topics,
 					func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && !parse.IsTopic(*t.Topic) })

@@ -27,12 +27,13 @@ func TestEmbeddedBrokerRefusesNames(t *testing.T) {
 	t.Cleanup(conn.Close)
 	for name, want := range map[string]error{
 		"good.topic_1-a": nil, strings.Repeat("x", 249): nil, "...a": nil,
-		"bad topic": kafka.InvalidTopic, "bad/topic": kafka.InvalidTopic, ".": kafka.InvalidTopic, "..": kafka.InvalidTopic,
+		"bad topic": kafka.InvalidTopic, "bad/topic": kafka.InvalidTopic, ".": kafka.InvalidTopic,
+		"..":                     kafka.InvalidTopic,
 		strings.Repeat("x", 250): kafka.InvalidTopic, "späße": kafka.InvalidTopic,
 	} {
 		ctx := kafkatest.Context(t)
-		made, err := conn.Client.CreateTopics(ctx,
-			&kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}}})
+		made, err := conn.Client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name,
+			NumPartitions: 1, ReplicationFactor: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +46,8 @@ func TestEmbeddedBrokerRefusesNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, topic := range answer.(*metadata.Response).Topics {
-			if code := kafka.Error(topic.ErrorCode); (code != 0) != (want != nil) || want != nil && !errors.Is(code, want) {
+			if code := kafka.Error(topic.ErrorCode); (code != 0) != (want != nil) || want != nil &&
+				!errors.Is(code, want) {
 				t.Errorf("asked for topic %q, the broker says %v, want %v", name, code, want)
 			}
 		}

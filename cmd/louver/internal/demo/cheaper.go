@@ -25,7 +25,8 @@ func (p picture) cheaper() []string {
 	drawn := func(items []budget.Item) cost.Loss { return cost.Of(p.stream.Budget.Limit, items) }
 	return []string{
 		fmt.Sprintf("Less ε: %s is drawn when it moves: %s so far; in every window: %s.", calm.Name,
-			drawn(instancesOf(calm, instances(p.watches, calm.Name))), drawn(budget.Times(calm.Redraw(), int64(p.count)))),
+			drawn(instancesOf(calm, instances(p.watches, calm.Name))), drawn(budget.Times(calm.Redraw(),
+				int64(p.count)))),
 		fmt.Sprintf("        %s counts a user %d times in any %s: at most %s; without it: %s.", limited.stream.Name,
 			of.By.AtMost(), per, lost(of.By.AtMost()), lost(windows)),
 	}

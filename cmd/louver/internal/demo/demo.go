@@ -29,8 +29,8 @@ type Command struct {
 
 // Help is the long help.
 func (Command) Help() string {
-	return `Without --csv it shows a simulated service. Its users are not real, so it can show the truth next to each private
-figure.
+	return `Without --csv it shows a simulated service. Its users are not real, so it can show the truth next to each
+private figure.
 
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
 them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
@@ -113,11 +113,11 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		s.tell(&p)
 		d.show(p)
 	}, d.over)
-	serving := &service.Service{AppID: demoApp, TopicSettings: cli.TopicSettings{TopicsCreate: true, TopicsReplication: 1},
-		HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings, ServiceSettings: c.ServiceSettings,
-		Stages:  stream.Stages,
-		Streams: streams, Conn: conn, Log: log, Version: version, AnyPort: true, Since: start(streams), Released: shown.add,
-		Listening: d.listening, Demo: s.demo()}
+	serving := &service.Service{AppID: demoApp, TopicSettings: cli.TopicSettings{TopicsCreate: true,
+		TopicsReplication: 1}, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
+		ServiceSettings: c.ServiceSettings, Stages: stream.Stages, Streams: streams, Conn: conn, Log: log,
+		Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening,
+		Demo: s.demo()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving.Run(ctx) })
 	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })

@@ -199,7 +199,8 @@ func TestDemoAfterSleep(t *testing.T) {
 		t.Errorf("%d windows are torn, want %d at least", torn, least)
 	}
 	a.none("louver_events_late_total")
-	if n, err := strconv.Atoi(regexp.MustCompile(`louver_releases_total\{[^}]*\} (\d+)`).FindStringSubmatch(a.metrics)[1]); err != nil || n < len(a.pictures) {
+	if n, err := strconv.Atoi(regexp.MustCompile(`louver_releases_total\{[^}]*\} (\d+)`).FindStringSubmatch(
+		a.metrics)[1]); err != nil || n < len(a.pictures) {
 		t.Errorf("%d releases, %v; want %d at least", n, err, len(a.pictures))
 	}
 }

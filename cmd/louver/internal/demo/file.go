@@ -54,10 +54,9 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 		return nil, feed.FileError(fmt.Errorf("--csv %s: no such file; want a CSV or JSON-lines file", f.CSV))
 	}
 	if f.Time == "" {
-		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo shows "+
-			"windows. "+
-			"For a file without times: louver release %[1]s --statistic median --value COLUMN --lower X --upper X --step X "+
-			"--epsilon 1", f.CSV))
+		return nil, cli.UsageError(fmt.Errorf("--csv %s without --time; want the column of times, because a demo "+
+			"shows windows. For a file without times: louver release %[1]s --statistic median --value COLUMN --lower "+
+			"X --upper X --step X --epsilon 1", f.CSV))
 	}
 	s := &fileScene{fileFlags: f}
 	var err error
@@ -94,8 +93,8 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 		return nil, feed.FileError(err)
 	}
 	if r := s.survey.Trial.Rejected(); s.left() == s.survey.Events {
-		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns", s.CSV,
-			r[0].First, feed.Meaning(r[0].Reason, s.columns)))
+		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns",
+			s.CSV, r[0].First, feed.Meaning(r[0].Reason, s.columns)))
 	}
 	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
 		return nil, cli.UsageError(err)
@@ -310,7 +309,8 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 		return fmt.Sprintf("No sign of values outside %s (--lower and --upper).", bounds), false
 	}
 	who := strings.TrimSpace(where + " users")
-	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who, bounds),
+	return fmt.Sprintf("About %.0f %% of %s have values outside %s (--lower and --upper).", 100*min(most, 1), who,
+			bounds),
 		most > 0.05
 }
 

@@ -118,7 +118,8 @@ func TestDemoFile(t *testing.T) {
 		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"},
 		strings.NewReader(""), &out, &errOut)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if code != cli.ExitDone || !strings.HasPrefix(errOut.String(), "A streams file for these events:\n") || len(lines) != 1+4*len(want) {
+	if code != cli.ExitDone || !strings.HasPrefix(errOut.String(), "A streams file for these events:\n") ||
+		len(lines) != 1+4*len(want) {
 		t.Fatalf("exit code %d, standard error %q, %d lines; want %d", code, errOut.String(), len(lines), 1+4*len(want))
 	}
 	for _, line := range lines[1:] {
@@ -231,10 +232,10 @@ func decimalNumber(t *testing.T, text string) (n cli.Number) {
 
 // A file of which some lines can't be used says how many.
 func TestDemoFileLeftOut(t *testing.T) {
-	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv",
-		"u,v,t\na,1,2015-05-17\nb,,2015-05-18\nc,3,2015-05-19\n"),
-		FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"}, DelimiterFlag: feed.DelimiterFlag{Delimiter: ","},
-		Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\n"+
+		"c,3,2015-05-19\n"), FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"},
+		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"),
+		Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// large shows the figure that stands for the stream, in all groups: few lines with a chart of these windows. It is nil if
-// lines are too few; all figures are in the table.
+// large shows the figure that stands for the stream, in all groups: few lines with a chart of these windows. It is nil
+// if lines are too few; all figures are in the table.
 func large(windows []picture, lines, width int) []string {
 	p := windows[len(windows)-1]
 	each := len(p.records) / len(p.stream.Groups)

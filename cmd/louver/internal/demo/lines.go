@@ -67,8 +67,8 @@ func (l *lines) show(p picture) {
 	defer l.mu.Unlock()
 	end, sim := p.end.Format(time.RFC3339), p.sim != nil
 	if sim && p.sim.torn {
-		_, _ = fmt.Fprintf(l.err,
-			"louver: the window that ended at %s is left out: this process was too slow to send all of its events\n", end)
+		_, _ = fmt.Fprintf(l.err, "louver: the window that ended at %s is left out: this process was too slow to "+
+			"send all of its events\n", end)
 		return
 	}
 	var b strings.Builder

@@ -43,9 +43,10 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 	if err != nil {
 		return nil, err
 	}
-	// There is one incident in each three minutes, of half a minute or more. The last one was over before the demo's past
-	// begins, so that the watch has not fired, and the next one begins soon and is short, with two quiet minutes after it,
-	// in which a busy machine may be late: at any moment of the three minutes there are seeds for which it is so.
+	// There is one incident in each three minutes, of half a minute or more. The last one was over before the demo's
+	// past begins, so that the watch has not fired, and the next one begins soon and is short, with two quiet minutes
+	// after it, in which a busy machine may be late: at any moment of the three minutes there are seeds for which it is
+	// so.
 	now := time.Now()
 	for seed := uint64(1); ; seed++ {
 		r.service = simulate.New(simulate.Config{Seed: seed})
@@ -188,8 +189,8 @@ func monitor(t *testing.T, public, operators string) monitoring {
 		t.Fatal(err)
 	}
 	var written strings.Builder
-	// Usually some 80 to 170 of a region's users are above 300 ms, and half of all above 120 ms. In an incident it is 60 %
-	// of 1300 to 2700, and 360 ms.
+	// Usually some 80 to 170 of a region's users are above 300 ms, and half of all above 120 ms. In an incident it is
+	// 60 % of 1300 to 2700, and 360 ms.
 	thresholds := []rules.Threshold{
 		{Stream: file.Streams[0].Name, Release: "slow", Value: decimal.NewFromInt(400), Windows: 2, Noisy: true},
 		{Stream: file.Streams[0].Name, Release: "p50", Value: decimal.NewFromInt(220), Windows: 2, Noisy: true},
@@ -353,7 +354,8 @@ func boards(t *testing.T, m monitoring) {
 		for title, expr := range queries {
 			// A rate needs two scrapes, which may not be over yet.
 			until(t, fmt.Sprintf("%s: %s finds data: %s", name, title, expr), func() bool {
-				return slices.ContainsFunc(m.query(fill.Replace(expr)), func(s sample) bool { return !math.IsNaN(s.number()) })
+				return slices.ContainsFunc(m.query(fill.Replace(expr)),
+					func(s sample) bool { return !math.IsNaN(s.number()) })
 			})
 		}
 		t.Logf("%s: each of %d queries finds data", name, len(queries))

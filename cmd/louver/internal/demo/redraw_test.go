@@ -63,7 +63,8 @@ func TestRedrawnBandFollowsTheLaw(t *testing.T) {
 	}
 }
 
-// A value lies outside its band with a probability of 5 %. More than 20 of 72 do so in at most one of 10^9 runs (binomial).
+// A value lies outside its band with a probability of 5 %. More than 20 of 72 do so in at most one of 10^9 runs
+// (binomial).
 func TestRedrawnValuesLieInTheirBands(t *testing.T) {
 	r := drawnAgain(t, mostRedrawn)
 	for _, release := range r.releases() {

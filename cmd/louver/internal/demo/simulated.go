@@ -61,8 +61,8 @@ const (
 	// ahead is how long before its time an event is sent. Only a simulated service can do that. So events are in their
 	// topic long before the window closes, even on a busy machine.
 	ahead = 30 * time.Second
-	// early is as much of that as the stages find when they start. The rest follows, at most burst pieces at a time: the
-	// first figures need the processor more.
+	// early is as much of that as the stages find when they start. The rest follows, at most burst pieces at a time:
+	// the first figures need the processor more.
 	early = 15 * time.Second
 	burst = 2
 	// spare is how long before a window closes its events must be sent. If the window closes sooner, for example after

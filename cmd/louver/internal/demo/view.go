@@ -84,7 +84,8 @@ func (v *view) String() string {
 			"plain lines: louver demo | cat",
 			v.width, v.height, leastWidth, leastHeight)))
 	case len(v.pictures) == 0:
-		return v.fitted(append(v.wrapped("Louver demo: private statistics on an embedded Kafka broker"), "", v.status+" …"))
+		return v.fitted(append(v.wrapped("Louver demo: private statistics on an embedded Kafka broker"), "",
+			v.status+" …"))
 	}
 	head, foot := v.head(), v.foot()
 	room := v.height - len(head) - len(foot) - 2
@@ -179,8 +180,8 @@ func (v *view) foot() (lines []string) {
 	if p.count == 1 {
 		windows = "this window"
 	}
-	return append(lines, v.wrapped(fmt.Sprintf("A user in %s has lost at most ε %s; the limit is ε %s%s.", windows, p.lost,
-		p.stream.Budget.Epsilon, period(p.stream)))...)
+	return append(lines, v.wrapped(fmt.Sprintf("A user in %s has lost at most ε %s; the limit is ε %s%s.", windows,
+		p.lost, p.stream.Budget.Epsilon, period(p.stream)))...)
 }
 
 // hundredths writes a probability as a number of 100, rounded up. It tells certain from nearly certain.

@@ -37,9 +37,9 @@ func painted(s *config.Stream, number int) picture {
 		for _, r := range s.Releases {
 			value += 100
 			v, low, high := json.Number(fmt.Sprint(value)), json.Number("0.4521"), json.Number("0.5479")
-			p.records = append(p.records,
-				outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: string(r.Query.Statistic), Unit: "ms",
-					Value: &v, PLow: &low, PHigh: &high, Quality: "useful", WindowEnd: p.end})
+			p.records = append(p.records, outputs.Record{Stream: s.Name, Group: g, Release: r.Name,
+				Statistic: string(r.Query.Statistic), Unit: "ms", Value: &v, PLow: &low, PHigh: &high,
+				Quality: "useful", WindowEnd: p.end})
 			p.sim.figures[g+"/"+r.Name] = decimal.NewFromInt(value - 7)
 		}
 	}

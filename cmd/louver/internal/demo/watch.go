@@ -17,8 +17,8 @@ type alarm struct {
 	// group is the one in which the watch fires since a time; since is nil if it does not.
 	group string
 	since *time.Time
-	// armed says that an instance is still looking. cost is what all instances have cost so far; counting is what counts in
-	// every window would have cost that see as much.
+	// armed says that an instance is still looking. cost is what all instances have cost so far; counting is what
+	// counts in every window would have cost that see as much.
 	armed          bool
 	cost, counting decimal.Decimal
 }

@@ -53,7 +53,8 @@ func TestCountingCost(t *testing.T) {
 	w := s.Alarms[0]
 	epsilon, x := countingCost(s, w), w.Mechanism.Excess95()
 	comparisons := 3 * 30 * 86400 / 10.
-	beyond := func(c float64) float64 { return math.Exp(-epsilon*math.Ceil(c)) / (1 + math.Exp(-epsilon)) } // P(noise ≥ c)
+	// P(noise ≥ c)
+	beyond := func(c float64) float64 { return math.Exp(-epsilon*math.Ceil(c)) / (1 + math.Exp(-epsilon)) }
 	c := x + math.Log(0.1)/epsilon
 	if alarms := comparisons * beyond(c); alarms < 0.04 || alarms > 0.06 {
 		t.Errorf("an alarm at %v users too many has %v false alarms in 30 days, want 0.05", c, alarms)

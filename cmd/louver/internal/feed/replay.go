@@ -153,7 +153,8 @@ func (c *ReplayCommand) tell(app *cli.App, columns replay.Columns, n int, trial 
 			columns.Group)
 	}
 	if c.From == "" {
-		text += "# The events keep their times. For all of them to count, the stream's start must lie before the first.\n"
+		text += "# The events keep their times. For all of them to count, the stream's start must lie before the " +
+			"first.\n"
 	}
 	if _, err := io.WriteString(app.Out, text); err != nil {
 		return err

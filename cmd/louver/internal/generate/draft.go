@@ -55,8 +55,8 @@ func newDraft(topic string, s sampled) (draft, error) {
 		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
 		d.Format = "csv"
 	default:
-		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines of CSV. "+
-			"For Avro and Protocol Buffers, write the file by hand", topic)
+		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines "+
+			"of CSV. For Avro and Protocol Buffers, write the file by hand", topic)
 	}
 	if s.keyed {
 		note("The records have a key; $key reads it.")
@@ -75,8 +75,8 @@ func describe(f shape.Field) string {
 
 // Usual names of the fields that say who and when.
 var (
-	userName = regexp.MustCompile(`(?i)(^|[._-])(user|client|customer|account|member|person|patient|visitor)([._-]?id)?$` +
-		`|(^|[._-])uid$`)
+	userName = regexp.MustCompile(
+		`(?i)(^|[._-])(user|client|customer|account|member|person|patient|visitor)([._-]?id)?$` + `|(^|[._-])uid$`)
 	timeName = regexp.MustCompile(`(?i)(^|[._-])(time|timestamp|ts|datetime|created_at|event_time)$`)
 	idName   = regexp.MustCompile(`(?i)(^|[._-]|[a-z])id$`)
 )

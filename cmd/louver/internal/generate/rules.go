@@ -112,7 +112,8 @@ func (c *RulesCommand) Run(app *cli.App) error {
 // objectives are those that --slo names.
 func (c *RulesCommand) objectives() (all []rules.Objective, err error) {
 	if p := c.FalsePages; !p.IsPositive() || p.GreaterThanOrEqual(decimal.NewFromInt(1)) {
-		return nil, fmt.Errorf("--false-pages %s; want a probability greater than 0 and less than 1, for example 0.05", p)
+		return nil, fmt.Errorf("--false-pages %s; want a probability greater than 0 and less than 1, for example 0.05",
+			p)
 	}
 	for _, name := range c.SLO {
 		stream, release, ok := strings.Cut(name, "/")

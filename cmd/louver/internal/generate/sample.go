@@ -54,7 +54,8 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 			}
 			return nil
 		})
-		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) { // just deleted: other records will do
+		// just deleted: other records will do
+		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) {
 			return s, cluster.WithExitCode(fmt.Errorf("topic %s: %w", topic, err))
 		}
 	}
@@ -88,8 +89,8 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, topic string) (part
 		if len(others) > 0 {
 			there = "there are " + strings.Join(others[:min(most, len(others))], ", ")
 		}
-		return nil, cli.BrokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or you may not describe it; %s",
-			topic, strings.Join(conn.Brokers, ","), there))
+		return nil, cli.BrokerError(fmt.Errorf("--topic %s: there is no such topic at %s, or you may not describe "+
+			"it; %s", topic, strings.Join(conn.Brokers, ","), there))
 	}
 	slices.Sort(partitions)
 	return partitions[:min(samplePartitions, len(partitions))], nil

@@ -34,7 +34,8 @@ Write the schema next to the file:
 func (c SchemaCommand) Run(app *cli.App) error {
 	switch {
 	case c.Format == "avro" && c.Of != "release":
-		return cli.UsageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json", c.Of))
+		return cli.UsageError(fmt.Errorf("--format avro: there is no schema of %s in Avro; want release, or json",
+			c.Of))
 	case c.Format == "avro":
 		schema, err := record.AvroSchema()
 		if err != nil {

@@ -35,8 +35,8 @@ type AuditCommand struct {
 
 // Help is the long help.
 func (AuditCommand) Help() string {
-	return `Compares the ledger with the outputs, and every decision and sum in it with the entries before. The exit code
-is 1 if anything differs.
+	return `Compares the ledger with the outputs, and every decision and sum in it with the entries before. The exit
+code is 1 if anything differs.
 
 It begins at the last checkpoints of the ledger, as a starting process does, and takes them for granted. So it compares
 only the newest windows, and not what adaptive figures had learnt before. With --full it compares everything since the
@@ -235,11 +235,10 @@ func printFindings(w io.Writer, found audit.Findings) {
 	if !found.OK {
 		verdict = cli.Plural(found.FaultCount, "fault")
 	}
-	_, _ = fmt.Fprintf(w,
-		"%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and the priors of %s as the "+
-			"ledger gives them\n",
-		verdict, cli.Plural(found.Entries, "ledger entry"), cli.Plural(found.Outputs, "output"), found.Matched, found.Pending,
-		found.Absent, cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
+	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and "+
+		"the priors of %s as the ledger gives them\n", verdict, cli.Plural(found.Entries, "ledger entry"),
+		cli.Plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent,
+		cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
 	if found.Earlier > 0 {
 		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n",
 			cli.Plural(found.Earlier, "output"))

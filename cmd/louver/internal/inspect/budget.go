@@ -26,8 +26,8 @@ type BudgetCommand struct {
 
 // Help is the long help.
 func (BudgetCommand) Help() string {
-	return `Reads from the ledger what is spent and what is left. What one person loses at most, in a window and in any 24
-hours, follows from the newest definitions of the streams, which louver streams prints. No streams file is read.
+	return `Reads from the ledger what is spent and what is left. What one person loses at most, in a window and in any
+24 hours, follows from the newest definitions of the streams, which louver streams prints. No streams file is read.
 
 After a change, windows of the former definition count until they leave the budget's period: they are part of what is
 spent. A loss is left out if the definition is not known, for example because the stream has ended.

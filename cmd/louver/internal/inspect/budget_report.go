@@ -35,8 +35,8 @@ type streamReport struct {
 
 type limitReport struct {
 	ledger.Figures
-	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition of
-	// a stream is paid by the budget.
+	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition
+	// of a stream is paid by the budget.
 	DayEpsilon *cli.Figure `json:"epsilon_per_day,omitempty"`
 	DayDelta   *cli.Figure `json:"delta_per_day,omitempty"`
 	// DaySum is the plain sum of the same windows, where that is more.
@@ -61,7 +61,8 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 		x := limitReport{Figures: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
 			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
-			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewFigure(x.day.Epsilon)), new(cli.NewFigure(x.day.Delta)), SumOf(x.day)
+			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewFigure(x.day.Epsilon)), new(cli.NewFigure(x.day.Delta)),
+				SumOf(x.day)
 		}
 		all.Budgets = append(all.Budgets, x)
 	}
@@ -79,7 +80,8 @@ func withBooks(r ledger.Report, editions []control.Edition, file *config.File, n
 		if e.Number > 0 && e.Schedule.Start+int64(e.Schedule.Size) > since {
 			changed[b.Name] = true
 		}
-		if !slices.ContainsFunc(payers, func(p cost.Payer) bool { return p.Name == b.Name }) { // its books say what it costs
+		// its books say what it costs
+		if !slices.ContainsFunc(payers, func(p cost.Payer) bool { return p.Name == b.Name }) {
 			payers = append(payers,
 				cost.Payer{Name: b.Name, Limit: b.Limit, Streams: []cost.Stream{cost.Ended(e.Stream.Input.Topic)}})
 		}
@@ -114,9 +116,8 @@ func (r budgetReport) lines() (lines []string) {
 		if b.DayEpsilon != nil {
 			lines = append(lines, fmt.Sprintf("budget %s: "+InAnyDay, b.Budget, b.day))
 			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
-				lines = append(lines,
-					fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: former definitions, or users who "+
-						"were counted anew, cost more", b.Budget, held))
+				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: "+
+					"former definitions, or users who were counted anew, cost more", b.Budget, held))
 			}
 		}
 	}

@@ -65,8 +65,8 @@ func TestBudgetSaysTheMost(t *testing.T) {
 			t.Fatal(err)
 		}
 		return control.Edition{Stream: s, Number: number,
-			Schedule: windows.Schedule{Start: now.Add(-24 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every,
-				End: end}}
+			Schedule: windows.Schedule{Start: now.Add(-24 * time.Hour).UnixNano(), Size: s.Window.Size,
+				Every: s.Window.Every, End: end}}
 	}
 	visits, moods := parsed.Streams[0].Definition, parsed.Streams[1].Definition
 	dearer := config.Definition(strings.Replace(string(visits), "epsilon: 0.25", "epsilon: 25", 1))
@@ -74,25 +74,27 @@ func TestBudgetSaysTheMost(t *testing.T) {
 		t.Fatal("the definition has no such price")
 	}
 	books := ledger.NewBooks()
-	for _, s := range append(slices.Clone(parsed.Streams), &config.Stream{Name: "old", Budget: &config.Budget{Name: "old",
-		Limit: budget.Limit{Epsilon: decimal.NewFromInt(3)}}, Window: parsed.Streams[0].Window}) {
+	for _, s := range append(slices.Clone(parsed.Streams), &config.Stream{Name: "old",
+		Budget: &config.Budget{Name: "old", Limit: budget.Limit{Epsilon: decimal.NewFromInt(3)}},
+		Window: parsed.Streams[0].Window}) {
 		end := now.Truncate(s.Window.Size)
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every,
-			Price: s.Price(), WindowStart: end.Add(-s.Window.Size), WindowEnd: end}); err != nil {
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
+			Every: s.Window.Every, Price: s.Price(), WindowStart: end.Add(-s.Window.Size), WindowEnd: end}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r := ledger.NewReport(books, now)
 
-	// Two periods of 12 hours cover 24: 2·8·0.25 of windows, 2·(3·0.15 + 0.05 + 2·1) of visits' watches, 2·(0.6 + 0.5) of
-	// moods'. The cap holds for 24 hours, so the windows cost 8·0.25.
+	// Two periods of 12 hours cover 24: 2·8·0.25 of windows, 2·(3·0.15 + 0.05 + 2·1) of visits' watches, 2·(0.6 + 0.5)
+	// of moods'. The cap holds for 24 hours, so the windows cost 8·0.25.
 	const want = "budget both: one person loses at most ε 9.2 in any 24 h, counting the windows that end in it"
 	if of := fmt.Sprintf("budget both: "+InAnyDay, parsed.Payer(parsed.Budgets[0], now).InAnyDay()); of != want {
 		t.Fatalf("check says %s", of)
 	}
 	both := withMost(r, []control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()),
 		edition(visits, 1, 0)}, now)
-	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, besides its watches and releases on change", want}) {
+	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, " +
+		"besides its watches and releases on change", want}) {
 		t.Errorf("%q", got)
 	}
 	var out strings.Builder
@@ -158,23 +160,25 @@ streams:
 	for hour := range 14 {
 		end := now.Add(-time.Duration(13-hour) * time.Hour)
 		price := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.5")), Times: 1}}
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every,
-			Price: price, WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
+			Every: s.Window.Every, Price: price, WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var editions []control.Edition
 	for _, s := range parsed.Streams {
 		editions = append(editions, control.Edition{Stream: s,
-			Schedule: windows.Schedule{Start: now.Add(-48 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every}})
+			Schedule: windows.Schedule{Start: now.Add(-48 * time.Hour).UnixNano(), Size: s.Window.Size,
+				Every: s.Window.Every}})
 	}
 	want := []string{
 		"stream cheap: one person loses at most ε 0.1 in a window",
 		"budget a: one person loses at most ε 2.4 in any 24 h, counting the windows that end in it",
-		"budget a: the windows that ended in the last 24 h cost ε 7: former definitions, or users who were counted anew, " +
-			"cost more",
+		"budget a: the windows that ended in the last 24 h cost ε 7: former definitions, or users who were counted " +
+			"anew, cost more",
 		// 7 and, until all of these are a day old, up to 2.4 beside them; and 4.8.
-		"topic visits: budgets a, b pay for the same people: one person loses at most ε 14.2 in any 24 h through all of them",
+		"topic visits: budgets a, b pay for the same people: one person loses at most ε 14.2 in any 24 h through all " +
+			"of them",
 	}
 	if diff := cmp.Diff(want, withMost(ledger.NewReport(books, now), editions, now).lines()); diff != "" {
 		t.Error(diff)
@@ -218,15 +222,17 @@ streams:
 		if hour >= 3 {
 			era = 2
 		}
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit, Every: s.Window.Every,
-			Price: s.Price(), Cap: s.Cap(era), WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
+		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
+			Every: s.Window.Every, Price: s.Price(), Cap: s.Cap(era), WindowStart: end.Add(-time.Hour),
+			WindowEnd: end}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var editions []control.Edition
 	for _, s := range parsed.Streams {
 		editions = append(editions, control.Edition{Stream: s,
-			Schedule: windows.Schedule{Start: now.Add(-7 * time.Hour).UnixNano(), Size: s.Window.Size, Every: s.Window.Every}})
+			Schedule: windows.Schedule{Start: now.Add(-7 * time.Hour).UnixNano(), Size: s.Window.Size,
+				Every: s.Window.Every}})
 	}
 	report := withMost(ledger.NewReport(books, now), editions, now)
 	if held := report.Budgets[0].EpsilonDay; held == nil || held.String() != "7" {
@@ -291,9 +297,9 @@ streams:
 			if edits[h] && !start.After(now) { // perhaps none of its windows is over
 				limits := rapid.SampledFrom([]string{"", "max_windows: {count: 8, per: 24h}",
 					"max_windows: {count: 4, per: 24h}"}).Draw(t, "cap")
-				f, err := parse.File("s.yaml",
-					[]byte(strings.NewReplacer("CAP", limits, "EPSILON", rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"),
-						"BUDGET", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
+				f, err := parse.File("s.yaml", []byte(strings.NewReplacer("CAP", limits, "EPSILON",
+					rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"), "BUDGET",
+					rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -333,7 +339,8 @@ streams:
 			}
 			editions[i].Number, number = number, number+1
 		}
-		// A person who comes all the time counts in as many windows of an era as the cap lets, in those that cost the most.
+		// A person who comes all the time counts in as many windows of an era as the cap lets, in those that cost the
+		// most.
 		lost := func(to time.Time) decimal.Decimal {
 			sum, used := decimal.Zero, map[string]int64{}
 			for _, c := range all {
@@ -350,8 +357,8 @@ streams:
 		}
 		for h := range 24 {
 			if at := now.Add(time.Duration(h) * time.Hour); lost(at).GreaterThan(report.Inputs[0].DayEpsilon.Decimal) {
-				t.Fatalf("in the day to %s somebody loses %s; said is %s\n%s", at, lost(at), report.Inputs[0].DayEpsilon,
-					strings.Join(report.lines(), "\n"))
+				t.Fatalf("in the day to %s somebody loses %s; said is %s\n%s", at, lost(at),
+					report.Inputs[0].DayEpsilon, strings.Join(report.lines(), "\n"))
 			}
 		}
 		said := decimal.Zero

@@ -29,20 +29,20 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 		case b.ExhaustedAt != nil:
 			exhausted = "at " + cli.Stamp(b.ExhaustedAt.Time, now)
 		}
-		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(), bounded(b.EpsilonTotal),
-			left(b.WindowsLeft), exhausted, nextReturn(b.Figures, now)})
+		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(),
+			bounded(b.EpsilonTotal), left(b.WindowsLeft), exhausted, nextReturn(b.Figures, now)})
 	}
-	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left", "next return"},
-		streams); err != nil {
+	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left",
+		"next return"}, streams); err != nil {
 		return err
 	}
-	if err := cli.WriteTable(w, width,
-		[]string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted", "next return"}, budgets); err != nil {
+	if err := cli.WriteTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted",
+		"next return"}, budgets); err != nil {
 		return err
 	}
 	if len(r.Watches) > 0 {
-		if err := cli.WriteTable(w, width, []string{"stream", "watch or total", "budget", "instances", "state", "looked at",
-			"ε", "total ε"}, watches(r.Watches, now)); err != nil {
+		if err := cli.WriteTable(w, width, []string{"stream", "watch or total", "budget", "instances", "state",
+			"looked at", "ε", "total ε"}, watches(r.Watches, now)); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,8 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 func watches(all []ledger.WatchFigures, now time.Time) (rows [][]string) {
 	for _, x := range all {
 		rows = append(rows, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State,
-			cli.Stamp(x.From.Time, now) + " to " + cli.Stamp(x.To.Time, now), x.Epsilon.String(), x.EpsilonTotal.String()})
+			cli.Stamp(x.From.Time, now) + " to " + cli.Stamp(x.To.Time, now), x.Epsilon.String(),
+			x.EpsilonTotal.String()})
 	}
 	return rows
 }

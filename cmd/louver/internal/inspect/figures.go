@@ -134,8 +134,8 @@ func tellOnce(w io.Writer) func(problem, solved string) func(error) {
 			case err == nil && told:
 				_, _ = fmt.Fprintf(w, "louver: %s\n", solved)
 			case err != nil && !told && errors.Is(err, topics.ErrMissing):
-				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run creates it\n",
-					problem)
+				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run "+
+					"creates it\n", problem)
 			case err != nil && !told:
 				_, _ = fmt.Fprintf(w, "louver: %s: %v\n", problem, err)
 			}

@@ -38,7 +38,8 @@ func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
 	for _, s := range streams {
 		for _, g := range s.Groups {
 			for _, name := range namesOf(s) {
-				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g, Release: name})))
+				l.series = max(l.series, text.StringWidth(l.name(outputs.Record{Stream: s.Name, Group: g,
+					Release: name})))
 			}
 		}
 	}

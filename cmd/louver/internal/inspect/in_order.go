@@ -152,8 +152,8 @@ func (o *inOrder) pass() {
 	clear(o.missing)
 }
 
-// compare orders figures. Those of a former definition come last in their window. Where groups are found, what was found
-// comes first, and then one group after another.
+// compare orders figures. Those of a former definition come last in their window. Where groups are found, what was
+// found comes first, and then one group after another.
 func (o *inOrder) compare(a, b shownFigure) int {
 	at := func(group string, f shownFigure, release string) int {
 		if p, ok := o.places[series{f.Stream, group, release}]; ok {

@@ -103,8 +103,9 @@ func TestFiguresInOrder(t *testing.T) {
 // Where groups are found, nobody knows which figures a window has. They wait a moment for each other, and come group by
 // group, after what was found, in columns.
 func TestFiguresOfFoundGroupsInOrder(t *testing.T) {
-	text := strings.NewReplacer("groups: [eu, us, ap]", "groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: "+
-		"0.00000001}]}", "budget: {", "budget: {delta: 0.000001, ", "{name: shoppers, ", "{name: shoppers, delta: 0.000001, ").
+	text := strings.NewReplacer("groups: [eu, us, ap]", "groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, "+
+		"delta: 0.00000001}]}", "budget: {", "budget: {delta: 0.000001, ", "{name: shoppers, ",
+		"{name: shoppers, delta: 0.000001, ").
 		Replace(clitest.StreamsFile)
 	file, err := parse.File("s.yaml", []byte(text), os.LookupEnv)
 	if err != nil {

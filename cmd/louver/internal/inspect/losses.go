@@ -22,7 +22,8 @@ type Input struct {
 // InputsOf reports on the topics that several budgets pay for.
 func InputsOf(payers []cost.Payer) (all []Input) {
 	for _, s := range cost.InCommon(payers) {
-		all = append(all, Input{s.Topic, s.Budgets, EpsilonOf(s.Day), cli.NewFigure(s.Day.Delta), SumOf(s.Day), s.String()})
+		all = append(all, Input{s.Topic, s.Budgets, EpsilonOf(s.Day), cli.NewFigure(s.Day.Delta), SumOf(s.Day),
+			s.String()})
 	}
 	return all
 }

@@ -53,8 +53,8 @@ func PrintPreview(app *cli.App, agreed cluster.Control, file *config.File, strea
 	var b strings.Builder
 	switch {
 	case p.Older:
-		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; to go back "+
-			"to the file, raise its revision\n", p.Before.Epoch)
+		fmt.Fprintf(&b, "the file is older than epoch %d: a process that has it follows the newer definitions; to go "+
+			"back to the file, raise its revision\n", p.Before.Epoch)
 	case p.After.Epoch == p.Before.Epoch:
 		fmt.Fprintf(&b, "the file changes nothing: epoch %d already has its definitions\n", p.Before.Epoch)
 	default:
@@ -65,7 +65,8 @@ func PrintPreview(app *cli.App, agreed cluster.Control, file *config.File, strea
 			cli.Instant(d.From))
 	}
 	for _, d := range ofStream(p.Ends(), stream) {
-		fmt.Fprintf(&b, "stream %s: the last window of definition %d ends %s\n", d.Stream, d.Number, lastOf(d, cli.Instant))
+		fmt.Fprintf(&b, "stream %s: the last window of definition %d ends %s\n", d.Stream, d.Number,
+			lastOf(d, cli.Instant))
 	}
 	for _, d := range ofStream(p.Begins(), stream) {
 		fmt.Fprintf(&b, "stream %s: definition %d applies from the window that starts %s: %s, budget %s\n", d.Stream,

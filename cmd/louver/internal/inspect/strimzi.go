@@ -78,8 +78,8 @@ func (s strimzi) print(w io.Writer, plan []topics.Topic, rights []topics.Right) 
 	user.Authorization.Type = "simple"
 	for _, r := range rights {
 		acl := strimziACL{Operations: r.Operations}
-		acl.Resource.Type, acl.Resource.Name, acl.Resource.PatternType = strings.ReplaceAll(r.Resource, "transactional-id",
-			"transactionalId"), r.Name, "literal"
+		acl.Resource.Type, acl.Resource.Name, acl.Resource.PatternType = strings.ReplaceAll(r.Resource,
+			"transactional-id", "transactionalId"), r.Name, "literal"
 		if r.Prefixed {
 			acl.Resource.PatternType = "prefix"
 		}

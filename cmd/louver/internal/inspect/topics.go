@@ -70,8 +70,8 @@ func (c *TopicsCommand) print(app *cli.App, plan []topics.Topic, states map[stri
 				if r.Prefixed {
 					pattern = " --resource-pattern-type prefixed"
 				}
-				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s%s\n", c.principal(), op,
-					r.Resource, r.Name, pattern); err != nil {
+				if _, err := fmt.Fprintf(app.Out, "--add --allow-principal User:%s --operation %s --%s %s%s\n",
+					c.principal(), op, r.Resource, r.Name, pattern); err != nil {
 					return err
 				}
 			}

@@ -42,7 +42,8 @@ func (c causes) explain(ctx context.Context, runs []timeline.Run, facts *timelin
 		r := &runs[i]
 		switch {
 		case r.State == timeline.Waiting && len(r.Partitions) == 0:
-			r.Why = append(r.Why, "nobody has counted the partitions of "+r.Input+" yet: no process runs the stage ingest")
+			r.Why = append(r.Why, "nobody has counted the partitions of "+r.Input+" yet: no process runs the stage "+
+				"ingest")
 		case r.State == timeline.Waiting:
 			r.Why = append(r.Why, c.waiting(r, ingest, hanging, facts)...)
 		case r.State == timeline.Cut && len(r.Why) == 0:
@@ -114,8 +115,8 @@ func (c causes) hanging(ctx context.Context, awaited []timeline.Partition,
 // stalled says why a partition is readable up to an offset only, given who wrote the record there.
 func stalled(at timeline.Partition, offset int64, who fetch.Producer, err error) string {
 	if err != nil || !who.Transactional {
-		return fmt.Sprintf("its readable end does not move from offset %d, and no open transaction was found there: its "+
-			"brokers may be busy, or a replica behind", offset)
+		return fmt.Sprintf("its readable end does not move from offset %d, and no open transaction was found there: "+
+			"its brokers may be busy, or a replica behind", offset)
 	}
 	return fmt.Sprintf("a transaction is open from offset %d (producer id %d, epoch %d); to end it: "+
 		"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d",

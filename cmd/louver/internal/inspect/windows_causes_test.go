@@ -16,10 +16,10 @@ func TestNoTransactionIsNotToBeEnded(t *testing.T) {
 		who fetch.Producer
 		err error
 	}{
-		"a transaction is open from offset 7 (producer id 5, epoch 2); to end it: kafka-transactions.sh abort --topic in " +
-			"--partition 3 --start-offset 7": {fetch.Producer{ID: 5, Epoch: 2, Transactional: true}, nil},
-		"its readable end does not move from offset 7, and no open transaction was found there: its brokers may be busy, " +
-			"or a replica behind": {fetch.Producer{ID: -1, Epoch: -1}, nil},
+		"a transaction is open from offset 7 (producer id 5, epoch 2); to end it: kafka-transactions.sh abort " +
+			"--topic in --partition 3 --start-offset 7": {fetch.Producer{ID: 5, Epoch: 2, Transactional: true}, nil},
+		"its readable end does not move from offset 7, and no open transaction was found there: its brokers may be " +
+			"busy, or a replica behind": {fetch.Producer{ID: -1, Epoch: -1}, nil},
 	} {
 		if got := stalled(at, 7, of.who, of.err); got != text {
 			t.Errorf("%q, want %q", got, text)

@@ -24,7 +24,8 @@ func release(t *testing.T, stdin string, args ...string) string {
 		}{ReleaseCommand{QueryFlags: cli.NewQueryFlags()}}
 	}}
 	var out, errOut bytes.Buffer
-	if code := program.Execute(t.Context(), append([]string{"release"}, args...), strings.NewReader(stdin), &out, &errOut); code != cli.ExitDone {
+	if code := program.Execute(t.Context(), append([]string{"release"}, args...), strings.NewReader(stdin), &out,
+		&errOut); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, errOut.String())
 	}
 	return out.String()

@@ -52,8 +52,8 @@ func (c *ReleaseCommand) groups(app *cli.App) error {
 	}
 	found, err := c.find(app.Out, m, users)
 	if err == nil && found == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: no group was found. A group of %s is found with a probability of 50 %%, one of "+
-			"%s with 95 %%\n", cli.Plural(m.UsersFor(0.5), "user"), cli.Plural(m.UsersFor(0.95), "user"))
+		_, _ = fmt.Fprintf(app.Err, "louver: no group was found. A group of %s is found with a probability of 50 %%, "+
+			"one of %s with 95 %%\n", cli.Plural(m.UsersFor(0.5), "user"), cli.Plural(m.UsersFor(0.95), "user"))
 	}
 	return err
 }
@@ -75,7 +75,8 @@ func (c *ReleaseCommand) finding() (*mechanisms.TruncatedGeometric, error) {
 		{"--contribution", c.Contribution != string(windows.Last)}, {"--lower", c.Lower != nil},
 		{"--upper", c.Upper != nil}, {"--step", c.Step != nil}} {
 		if f.given {
-			return nil, fmt.Errorf("--statistic groups with %s; want it without: it counts the users of each name", f.flag)
+			return nil, fmt.Errorf("--statistic groups with %s; want it without: it counts the users of each name",
+				f.flag)
 		}
 	}
 	if c.MaxGroups < 1 {
@@ -158,8 +159,9 @@ func (b *badNames) add(line int, why error) {
 
 func (b *badNames) say(app *cli.App, file, column string) {
 	if b.rows > 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s has %s without a usable name in column %s, which are left out; the first is in line %d: "+
-			"%s (this line is not private: do not publish it)\n", file, cli.Plural(b.rows, "row"), column, b.first, b.why)
+		_, _ = fmt.Fprintf(app.Err, "louver: %s has %s without a usable name in column %s, which are left out; the "+
+			"first is in line %d: %s (this line is not private: do not publish it)\n", file, cli.Plural(b.rows, "row"),
+			column, b.first, b.why)
 	}
 }
 

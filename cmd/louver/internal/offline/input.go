@@ -59,8 +59,9 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 		for field := range strings.FieldsSeq(lines.Text()) {
 			i, err := grid.Parse([]byte(field))
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV", name,
-					line)
+				return nil,
+					fmt.Errorf("%s:%d: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV", name,
+						line)
 			}
 			users[i]++
 		}

@@ -35,8 +35,8 @@ type ReleaseCommand struct {
 
 // Help is the long help.
 func (ReleaseCommand) Help() string {
-	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a header.
-Files may be compressed with gzip.
+	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a
+header. Files may be compressed with gzip.
 
 Prints one line for each draw: the value, and with --interval also the ends of the interval. Several quantiles have a
 line each, such as p99=812, and so do the buckets of a histogram, such as "le=250 41".
@@ -49,17 +49,17 @@ line each, such as p99=812, and so do the buckets of a histogram, such as "le=25
 
 Each draw costs every user in the data ε. The costs of draws add up, and this command keeps no account of them.
 
-With --watch it goes through the windows of a stretch of time instead, and says when an alarm would have fired. Each time
-that it is armed costs ε, however many windows it looks at. So you can try alarms on yesterday's file:
+With --watch it goes through the windows of a stretch of time instead, and says when an alarm would have fired. Each
+time that it is armed costs ε, however many windows it looks at. So you can try alarms on yesterday's file:
 
   louver release --watch "above: 2000, more_than: 0.01" --epsilon 1 \
     --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z --window 1m \
     --hold 15m --at-most 3 --user id --value ms --time ts \
     --lower 0 --upper 60000 --step 1 requests.csv
 
-With --since it prints a running total. Each line has a time, one --update after the last, the total so far, and how far
-off it is at most, with a probability of 95 %. All values of the period together cost ε once. It is the period that
-contains the time of --from:
+With --since it prints a running total: for the end of each stretch of --update, the total so far and how far off it is
+at most, with a probability of 95 %. All values of the period together cost ε once. It is the period that contains the
+time of --from:
 
   louver release --since midnight --zone Europe/Berlin --update 15m \
     --epsilon 1 --from 2026-11-20T12:00:00Z \
@@ -72,8 +72,8 @@ names, each of which costs them ε and δ:
   louver release --statistic groups --epsilon 1 --delta 0.000001 \
     --user id --group page requests.csv
 
-If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's owner.
-Publish standard output only.`
+If the input has no users at all, a line on standard error says so. That line is not private: it is for the file's
+owner. Publish standard output only.`
 }
 
 // Run reads, draws and prints.
@@ -86,8 +86,8 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 	case c.Since != "":
 		return c.total(app)
 	case c.misplacedTotal() != "":
-		return cli.UsageError(fmt.Errorf("%s without --since; want --since with the period of a total, such as --since midnight",
-			c.misplacedTotal()))
+		return cli.UsageError(fmt.Errorf("%s without --since; want --since with the period of a total, such as "+
+			"--since midnight", c.misplacedTotal()))
 	case c.Watch != "":
 		return c.watch(app)
 	}
@@ -109,12 +109,12 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		return err
 	}
 	if c.Value != "" && c.User == "" {
-		_, _ = fmt.Fprintf(app.Err,
-			"louver: %s: each row counts as a user of its own; want --user COLUMN if somebody can have several rows\n", name)
+		_, _ = fmt.Fprintf(app.Err, "louver: %s: each row counts as a user of its own; want --user COLUMN if "+
+			"somebody can have several rows\n", name)
 	}
 	if sample.Users() == 0 {
-		_, _ = fmt.Fprintf(app.Err,
-			"louver: %s holds no users, so the output is only noise (this line is not private: do not publish it)\n", name)
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not "+
+			"private: do not publish it)\n", name)
 	}
 	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
 }
@@ -127,8 +127,8 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 	case c.Repeat < 1:
 		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
 	case c.misplaced() != "":
-		return q, fmt.Errorf("%s without --watch or --since; want --watch with what to watch for, such as --watch \"users_below: 500\", or --since",
-			c.misplaced())
+		return q, fmt.Errorf("%s without --watch or --since; want --watch with what to watch for, such as --watch "+
+			"\"users_below: 500\", or --since", c.misplaced())
 	case c.User != "" && c.Value == "":
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}

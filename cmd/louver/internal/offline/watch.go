@@ -61,7 +61,8 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	}
 	for _, p := range mechanisms.Parameters() {
 		if _, given := c.Given(p); given {
-			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all", cli.FlagOf(p.Name))
+			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all",
+				cli.FlagOf(p.Name))
 		}
 	}
 	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
@@ -116,8 +117,8 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 		return nil, feed.FileError(err)
 	}
 	if len(bags) == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not publish it)\n",
-			name, stamp(s.Start), stamp(s.End))
+		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not "+
+			"publish it)\n", name, stamp(s.Start), stamp(s.End))
 	}
 	return bags, nil
 }
@@ -160,8 +161,8 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader,
 		for w := range s.Containing(e.Time) {
 			bag := bags[w.Start]
 			if bag == nil {
-				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
-					Window: w, Hasher: hasher})
+				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1,
+					Policy: windows.Policy(c.Contribution), Window: w, Hasher: hasher})
 				bags[w.Start] = bag
 			}
 			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)

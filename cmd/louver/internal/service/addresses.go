@@ -55,8 +55,8 @@ func validate(s cli.HTTPSettings) error {
 	for _, origin := range s.HTTPCORSOrigins {
 		u, err := url.Parse(origin)
 		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			return fmt.Errorf("LOUVER_HTTP_CORS_ORIGINS: %q is not an origin; want one such as https://status.example.com, or *",
-				origin)
+			return fmt.Errorf("LOUVER_HTTP_CORS_ORIGINS: %q is not an origin; want one such as "+
+				"https://status.example.com, or *", origin)
 		}
 	}
 	return nil

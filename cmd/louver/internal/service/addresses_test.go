@@ -60,12 +60,13 @@ func TestForwardedPrefix(t *testing.T) {
 		h.ServeHTTP(a, r)
 		return a
 	}
-	for prefix, base := range map[string]string{"/tools/louver": "/tools/louver", "/tools/": "/tools", "/größe": "/gr%C3%B6%C3%9Fe",
-		"/gr%C3%B6%C3%9Fe": "/gr%C3%B6%C3%9Fe", "": "", "/": "", "louver": "", "//evil.example": "", "/a//b": "", "/../x": "",
-		"/a/../b": "", "/%2e%2e/x": "", "/%2f/evil.example": "", "https://evil.example": "", "/a?b": "", "/a#b": "",
-		"/a b": "", "/\\evil.example": "",
-		`/"><script>`: "", "/a\r\nSet-Cookie: x=y": "", "/%0d%0aSet-Cookie:x": "", "/" + strings.Repeat("x", 300): ""} {
-		if got, want := ask("//api/v1/streams?stream=a", prefix).Header().Get("Location"), base+"/api/v1/streams?stream=a"; got != want {
+	for prefix, base := range map[string]string{"/tools/louver": "/tools/louver", "/tools/": "/tools",
+		"/größe": "/gr%C3%B6%C3%9Fe", "/gr%C3%B6%C3%9Fe": "/gr%C3%B6%C3%9Fe", "": "", "/": "", "louver": "",
+		"//evil.example": "", "/a//b": "", "/../x": "", "/a/../b": "", "/%2e%2e/x": "", "/%2f/evil.example": "",
+		"https://evil.example": "", "/a?b": "", "/a#b": "", "/a b": "", "/\\evil.example": "", `/"><script>`: "",
+		"/a\r\nSet-Cookie: x=y": "", "/%0d%0aSet-Cookie:x": "", "/" + strings.Repeat("x", 300): ""} {
+		if got, want := ask("//api/v1/streams?stream=a", prefix).Header().Get("Location"),
+			base+"/api/v1/streams?stream=a"; got != want {
 			t.Errorf("%q: redirect to %q, want %q", prefix, got, want)
 		}
 		if a := ask("/nope", prefix); a.Code != 404 || !strings.Contains(a.Body.String(), `the page is at `+base+`/"`) {
@@ -249,8 +250,10 @@ func TestLogLevel(t *testing.T) {
 		want       zapcore.Level
 	}{{"application/json", `{"level":"debug"}`, 200, zap.DebugLevel},
 		{"application/x-www-form-urlencoded", "level=warn", 200, zap.WarnLevel},
-		{"application/json", `{"level":"loud"}`, 400, zap.WarnLevel}, {"application/json", `{"level":"fatal"}`, 400, zap.WarnLevel},
-		{"application/json", "", 400, zap.WarnLevel}, {"application/x-www-form-urlencoded", "debug", 400, zap.WarnLevel}} {
+		{"application/json", `{"level":"loud"}`, 400, zap.WarnLevel}, {"application/json", `{"level":"fatal"}`, 400,
+			zap.WarnLevel},
+		{"application/json", "", 400, zap.WarnLevel}, {"application/x-www-form-urlencoded", "debug", 400,
+			zap.WarnLevel}} {
 		a := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPut, "/loglevel", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.kind)

@@ -28,8 +28,8 @@ type DashboardCommand struct {
 
 // Help is the long help.
 func (DashboardCommand) Help() string {
-	return `Serves the page, the API and the public metrics from the output topics alone. It needs the right Read on these
-topics and no other, so it can run where nobody may see personal data.
+	return `Serves the page, the API and the public metrics from the output topics alone. It needs the right Read on
+these topics and no other, so it can run where nobody may see personal data.
 
 With a streams file the page also shows the schedule, what one person can lose, and until when the budget lasts. Without
 one, name the topics:

@@ -57,8 +57,8 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 			log.Warn("the streams files can no longer be used: this process goes on, but could not start again",
 				zap.String("error", first))
 		case changed:
-			log.Warn("the streams files have changed since this process read them: the change takes effect once a process " +
-				"starts with them")
+			log.Warn("the streams files have changed since this process read them: the change takes effect once a " +
+				"process starts with them")
 		default:
 			log.Info("the streams files are again those that this process has read")
 		}

@@ -33,25 +33,26 @@ streams:
 `
 	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
 	objective := strings.Replace(text, "objective: 0.9", "objective: 0.99", 1)
-	const change = "WARN the streams files have changed since this process read them: that takes effect once a process " +
-		"has started with them"
+	const change = "WARN the streams files have changed since this process read them: that takes effect once a " +
+		"process has started with them"
 	const lost = "WARN the streams files can no longer be used: this process goes on, but could not start again"
 	const again = "INFO the streams files are again those that this process has read"
 	for name, c := range map[string]struct {
 		looks []string // what the file holds at each look; empty: it is gone
 		want  []string
 	}{
-		"nothing":                      {[]string{text, text}, nil},
-		"a comment":                    {[]string{"# a comment\n" + text}, nil},
-		"an edit":                      {[]string{edited, edited, edited}, []string{change}},
-		"an edit that is taken back":   {[]string{edited, text, text}, []string{change, again}},
-		"an objective":                 {[]string{objective}, []string{change}},
-		"a revision":                   {[]string{"revision: 1\n" + text}, []string{change}},
-		"half of it for a moment":      {[]string{text[:100], text}, nil},
-		"half of it":                   {[]string{text[:100], text[:100], text[:100]}, []string{lost}},
-		"gone for a moment":            {[]string{"", edited}, []string{change}},
-		"gone, and back":               {[]string{"", "", "", text}, []string{lost, again}},
-		"an edit that is then damaged": {[]string{edited, text[:100], text[:100], edited}, []string{change, lost, change}},
+		"nothing":                    {[]string{text, text}, nil},
+		"a comment":                  {[]string{"# a comment\n" + text}, nil},
+		"an edit":                    {[]string{edited, edited, edited}, []string{change}},
+		"an edit that is taken back": {[]string{edited, text, text}, []string{change, again}},
+		"an objective":               {[]string{objective}, []string{change}},
+		"a revision":                 {[]string{"revision: 1\n" + text}, []string{change}},
+		"half of it for a moment":    {[]string{text[:100], text}, nil},
+		"half of it":                 {[]string{text[:100], text[:100], text[:100]}, []string{lost}},
+		"gone for a moment":          {[]string{"", edited}, []string{change}},
+		"gone, and back":             {[]string{"", "", "", text}, []string{lost, again}},
+		"an edit that is then damaged": {[]string{edited, text[:100], text[:100], edited},
+			[]string{change, lost, change}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

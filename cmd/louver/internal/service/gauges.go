@@ -32,10 +32,9 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 		}
 		for _, g := range groups {
 			for _, r := range series {
-				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic, Mechanism: r.Mechanism,
-					Unit:        r.Unit,
-					StreamSpent: &none, Budget: b.Name, BudgetSpent: &none, BudgetLimit: json.Number(b.Epsilon.String()),
-					BudgetLeft: left}
+				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic,
+					Mechanism: r.Mechanism, Unit: r.Unit, StreamSpent: &none, Budget: b.Name, BudgetSpent: &none,
+					BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left}
 				if r.P != nil {
 					p := json.Number(r.P.String())
 					e.P = &p
@@ -133,8 +132,9 @@ func addUp(gauges *outputs.Gauges, e ledger.Entry) {
 				continue
 			}
 			n := g.Values[i].Numbers
-			gauges.Add(outputs.Drawn{Stream: e.Stream, Group: g.Name, Release: r.Name, Start: e.WindowStart, End: e.WindowEnd,
-				Mechanism: r.Mechanism, Epsilon: r.Epsilon, Ends: r.Buckets.Ends, Raw: n.Raw, Coarse: n.Coarse})
+			gauges.Add(outputs.Drawn{Stream: e.Stream, Group: g.Name, Release: r.Name, Start: e.WindowStart,
+				End: e.WindowEnd, Mechanism: r.Mechanism, Epsilon: r.Epsilon, Ends: r.Buckets.Ends, Raw: n.Raw,
+				Coarse: n.Coarse})
 		}
 	}
 }

@@ -99,7 +99,8 @@ func TestGaugesAreRestored(t *testing.T) {
 			e := ledger.Entry{App: "louver", Stream: s.Name, Budget: "both", Input: s.Input.Topic, Output: s.Output,
 				WindowStart: end.Add(-s.Window.Size), WindowEnd: end, DueAt: end.Add(s.Window.Grace),
 				ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every,
-				Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Per: s.Budget.Per}, Price: s.Price(), Releases: s.Series(),
+				Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Per: s.Budget.Per}, Price: s.Price(),
+				Releases: s.Series(),
 				Groups:   []ledger.Group{{Values: []ledger.Value{{Value: &figure, Quality: "rough"}}}},
 				Standing: ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent, WindowsLeft: 3}}
 			value, err := e.Encode()
@@ -128,9 +129,9 @@ func TestGaugesAreRestored(t *testing.T) {
 	}
 }
 
-// Sums of an objective reach three days back. After a restart they are the same, from the ledger alone: the output topic
-// does not exist. Before that, nothing is shown. A window that is withheld does not count, and neither do those of
-// another definition or of a group that is gone.
+// Sums of an objective reach three days back. After a restart they are the same, from the ledger alone: the output
+// topic does not exist. Before that, nothing is shown. A window that is withheld does not count, and neither do those
+// of another definition or of a group that is gone.
 func TestSumsOfObjectivesAreRestored(t *testing.T) {
 	const text = `version: 1
 streams:
@@ -174,7 +175,8 @@ streams:
 		e := ledger.Entry{App: "louver", Stream: "web", Budget: "web", Input: of.Input.Topic, Output: of.Output,
 			WindowStart: end.Add(-15 * time.Minute), WindowEnd: end, DueAt: end.Add(30 * time.Second),
 			ReleasedAt: end.Add(30 * time.Second), Every: 15 * time.Minute,
-			Limit: budget.Limit{Epsilon: of.Budget.Epsilon, Per: of.Budget.Per}, Price: of.Price(), Releases: of.Series(),
+			Limit: budget.Limit{Epsilon: of.Budget.Epsilon, Per: of.Budget.Per}, Price: of.Price(),
+			Releases: of.Series(),
 			Groups:   []ledger.Group{{Name: "eu"}, {Name: "us"}},
 			Standing: ledger.Standing{StreamSpent: new(decimal.Zero), BudgetSpent: new(decimal.Zero), WindowsLeft: 3}}
 		if i == windows-5 {

@@ -25,8 +25,8 @@ type HealthcheckCommand struct {
 
 // Help is the long help.
 func (HealthcheckCommand) Help() string {
-	return `For containers: asks the louver on this host, at its operators' address. Exits with 0 if the answer has status
-200, else with 1.`
+	return `For containers: asks the louver on this host, at its operators' address. Exits with 0 if the answer has
+status 200, else with 1.`
 }
 
 // Run asks once.

@@ -20,9 +20,9 @@ type memory struct {
 	bags int64
 	set  func(limit int64)
 
-	mu     sync.Mutex
+	mu    sync.Mutex
 	fixed map[int]int64 // by partition of the release stage
-	limit  int64
+	limit int64
 }
 
 // limitMemory sets the limit. If GOMEMLIMIT is set, it applies instead, and nothing moves it.

@@ -10,7 +10,7 @@ import (
 func TestMemoryLimitGrowsWithWhatMayNotBeDropped(t *testing.T) {
 	const least = 100<<20 + besidesBags
 	var set []int64
-	m := &memory{bags: 100 << 20, set: func(limit int64) { set = append(set, limit) }, beside: map[int]int64{}}
+	m := &memory{bags: 100 << 20, set: func(limit int64) { set = append(set, limit) }, fixed: map[int]int64{}}
 	m.move()
 	for _, said := range []struct {
 		partition int

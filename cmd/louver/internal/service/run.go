@@ -62,8 +62,9 @@ func (c *RunCommand) Run(app *cli.App) error {
 		MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain,
 		Uncommitted: c.KafkaIsolation == "read_uncommitted",
-		Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas, Registrar: registrar,
-		Conn: conn, Remembers: limitMemory(c.BagBytes).remembers, Log: app.Log,
+		Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas,
+		Registrar: registrar,
+		Conn:      conn, Remembers: limitMemory(c.BagBytes).remembers, Log: app.Log,
 		Level: logLevel(app.Level), Version: app.Build.Version,
 		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
 	go tellEdits(ctx, c.Streams, file, app.Log)

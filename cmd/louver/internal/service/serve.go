@@ -34,8 +34,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 	for _, s := range servers {
 		if err := exporter.Validate(s.config); err != nil {
 			why := strings.Join(strings.Fields(err.Error()), " ") // YAML's errors have several lines
-			return nil, nil, fmt.Errorf("%s=%s: %s; want a file as https://github.com/prometheus/exporter-toolkit describes it",
-				s.setting, s.config, why)
+			return nil, nil, fmt.Errorf("%s=%s: %s; want a file as https://github.com/prometheus/exporter-toolkit "+
+				"describes it", s.setting, s.config, why)
 		}
 	}
 	for _, s := range servers {
@@ -50,8 +50,8 @@ func serve(anyPort bool, servers ...server) (addresses []string, run func(contex
 				_ = l.Close()
 			}
 			setting := strings.Replace(s.setting, "WEB_CONFIG_FILE", "ADDR", 1)
-			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090", setting,
-				s.address, Cause(err))
+			return nil, nil, fmt.Errorf("%s=%s: %w; want a free host:port of this machine, such as 127.0.0.1:8090",
+				setting, s.address, Cause(err))
 		}
 		listeners = append(listeners, l)
 		addresses = append(addresses, l.Addr().String())

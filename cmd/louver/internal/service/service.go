@@ -146,11 +146,11 @@ const leastBagBytes = 1 << 20
 
 // engine makes the service from the settings.
 func (s *Service) engine(m *metrics.Operator) *stream.Service {
-	return &stream.Service{App: s.AppID, Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, Version: s.Version,
-		Stages: s.Stages, BeginAgain: s.BeginAgain, Conn: s.Conn, Schemas: s.Schemas, Registrar: s.Registrar,
-		ReadUncommitted: s.Uncommitted, CreateTopics: s.TopicsCreate, Replication: s.TopicsReplication, BagBytes: s.BagBytes,
-		Remembers: s.Remembers, CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log,
-		Health: health.New(s.Log, s.Stages...)}
+	return &stream.Service{App: s.AppID, Streams: s.Streams, Revision: s.Revision, Removed: s.Removed,
+		Version: s.Version, Stages: s.Stages, BeginAgain: s.BeginAgain, Conn: s.Conn, Schemas: s.Schemas,
+		Registrar: s.Registrar, ReadUncommitted: s.Uncommitted, CreateTopics: s.TopicsCreate,
+		Replication: s.TopicsReplication, BagBytes: s.BagBytes, Remembers: s.Remembers,
+		CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Health: health.New(s.Log, s.Stages...)}
 }
 
 // work serves, connects, and runs the stages until ctx ends.
