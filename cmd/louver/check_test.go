@@ -327,7 +327,7 @@ func TestCheckOnChange(t *testing.T) {
 		}
 	}
 	if got := commandLine(t, "", "plan", path); got.code != cli.ExitDone ||
-		!strings.Contains(got.out, "release calm (median) is drawn anew") ||
+		!strings.Contains(got.out, "release calm (median) is redrawn") ||
 		strings.Contains(got.out, "you were in that window") {
 		t.Errorf("plan says %s%s", got.out, got.err)
 	}

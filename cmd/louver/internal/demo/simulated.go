@@ -236,7 +236,7 @@ func (s *simulation) Redraw(release, epsilon string) (any, error) {
 func (s *simulation) text() sceneText {
 	return sceneText{
 		title:  "Louver demo: how fast does a simulated service answer?",
-		remark: "These users are simulated, so the truth can be shown next to the private figures.",
+		remark: "These users are simulated, so the truth is shown next to the private figures.",
 		guess:  true,
 		news:   s.news,
 	}

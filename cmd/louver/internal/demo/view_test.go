@@ -107,7 +107,7 @@ func TestView80x24(t *testing.T) {
 	}{
 		"figures": {0, false, []string{
 			"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
-			"These users are simulated, so the truth may stand beside the private figures.",
+			"These users are simulated, so the truth is shown next to the private figures.",
 			"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
 			"",
 			"group   p50                           truth   last 8",
