@@ -23,8 +23,8 @@ type Account struct {
 	last    map[string]*class // the class of each stream's last charge
 	held    []*held
 	byID    map[string]*held
-	units   map[string]*unit // what each price adds, once for all that have it
-	// foreign is what units add that were made under a limit of another order.
+	units   map[string]*unit // what each price adds, held once
+	// foreign holds what units add under the order of this limit, if they were made for another order.
 	foreign map[*unit]*sum
 	// took lists the accounts whose charges this one has taken over.
 	took []*Account
@@ -88,7 +88,7 @@ func (a *Account) Add(c Charge) {
 // class returns the class of a stream's charges with this cap and these items.
 func (a *Account) class(stream string, cap Cap, items []Item) *class {
 	if k := a.last[stream]; k != nil && k.cap == cap && slices.EqualFunc(k.items, items, Item.equal) {
-		return k // skips formatting the price, which takes most of the time of an Add
+		return k // without formatting the price, which takes most of the time of an Add
 	}
 	key := classKey{stream, price(items), cap}
 	k := a.index[key]
@@ -101,7 +101,7 @@ func (a *Account) class(stream string, cap Cap, items []Item) *class {
 	return k
 }
 
-// unit returns that of a price.
+// unit returns the unit of a price.
 func (a *Account) unit(price string, items []Item) *unit {
 	u := a.units[price]
 	if u == nil {
@@ -264,8 +264,8 @@ func (a *Account) period(at int64, stream string, plus []Charge) sum {
 	return a.between(before(at, int64(a.limit.Per)), at, stream, plus)
 }
 
-// between sums the charges with an end in (from, to] and what was held in it. It counts the charges in plus and the
-// windows in more as if they were added. Of windows under a cap, only the largest prices count.
+// between sums the charges with an end in (from, to] and what was held in that time. It counts the charges in plus and
+// the windows in more as if they were added. Of the windows under a cap, only the largest prices count.
 func (a *Account) between(from, to int64, stream string, plus []Charge, more ...batch) sum {
 	var s sum
 	var alike tally
@@ -283,7 +283,8 @@ func (a *Account) between(from, to int64, stream string, plus []Charge, more ...
 		}
 	}
 	for _, c := range plus {
-		// One that costs nothing is left out, as Add does: under a cap it would stretch the time in which the others count.
+		// One that costs nothing is left out, as Add does: under a cap it would stretch the time in which the others
+		// count.
 		if len(c.Items) > 0 && from < c.End && c.End <= to && (stream == "" || c.Stream == stream) {
 			more = append(more, batch{c.Stream, c.Cap, new(a.filter.sumOf(c.Items)), 1, c.End, c.End})
 		}
@@ -324,8 +325,8 @@ func (a *Account) Fits(c Charge) bool {
 	return a.fitsThrough(c.End, after(c.End, int64(a.limit.Per)), spent)
 }
 
-// fitsThrough reports whether the limit holds in all periods that end from `from` on and before `to`: those that count
-// a new charge, which spent includes.
+// fitsThrough reports whether the limit holds in all periods that end at `from` or later and before `to`: those that
+// count a new charge, which spent includes.
 //
 // Over these the sum grows only where another charge comes in: a window at its end, a held charge where it begins.
 func (a *Account) fitsThrough(from, to int64, spent func(at int64) sum) bool {
@@ -370,9 +371,8 @@ func (a *Account) SpentIn(from, to int64) Spending {
 	return a.filter.bound(a.between(from, to, "", nil))
 }
 
-// Mixed reports whether charges with an end in (from, to], in Unix nanoseconds, are not all alike for each stream: they
-// have other costs, or are under other caps. Then a stretch of time with some of these and some to come may cost more
-// than either alone.
+// Mixed reports whether a stream has charges with an end in (from, to], in Unix nanoseconds, that differ in their costs
+// or caps. Then a stretch of time with some of these and some to come may cost more than either alone.
 func (a *Account) Mixed(from, to int64) bool {
 	seen := map[string]bool{}
 	for _, k := range a.all() {

@@ -10,16 +10,16 @@ import (
 )
 
 // Cap says that nobody counts in more than Count of the windows that are charged under it in any half-open period of
-// length Per. So no more of them cost one person anything, and a sum takes the largest prices only. The zero value is
-// no cap.
+// length Per. So no more than Count of them cost one person anything, and a sum takes only the largest prices. The zero
+// value is no cap.
 type Cap struct {
 	Count int64
 	Per   time.Duration
-	// Era tells choices of users apart that do not know of each other, such as those of two definitions of a stream. What
-	// they cost adds up.
+	// Era tells apart choices of users that do not know of each other, such as those of two definitions of a stream.
+	// What they cost adds up.
 	Era int64
-	// Row names what of a stream is limited for itself, such as one of its discoveries; "" for its windows. Users of each
-	// are chosen apart from those of the others, so what they cost adds up, too.
+	// Row names a part of a stream that has a limit of its own, such as one of its discoveries. It is "" for the
+	// stream's windows. Each part chooses its users independently of the others, so what they cost adds up too.
 	Row string
 }
 
@@ -52,7 +52,7 @@ type batch struct {
 	first, last int64 // ends of the first and of the last of them, if there are any
 }
 
-// Most returns for how many of n windows one person is charged at most, which end one after another at a distance.
+// Most returns for how many of n windows one person is charged at most. The windows end one step after another.
 func (c Cap) Most(n int64, every time.Duration) int64 {
 	if c.none() || n < 1 {
 		return n
@@ -60,9 +60,9 @@ func (c Cap) Most(n int64, every time.Duration) int64 {
 	return min(n, c.most(0, (n-1)*int64(every)))
 }
 
-// most bounds in how many windows one person counts whose ends lie from first to last.
+// most bounds in how many windows one person counts, of those whose ends lie from first to last.
 //
-// They lie in the (last−first)/Per + 1 half-open periods that end at last, and one is a period behind the other.
+// They lie in (last−first)/Per + 1 half-open periods one after another, of which the last ends at last.
 func (c Cap) most(first, last int64) int64 {
 	periods := int64((uint64(last)-uint64(first))/uint64(c.Per)) + 1
 	if periods <= 0 || c.Count > MostWindows/periods {
@@ -71,9 +71,9 @@ func (c Cap) most(first, last int64) int64 {
 	return c.Count * periods
 }
 
-// largest bounds what windows of one stream and cap cost a person: in each figure of a sum the largest prices, as many
-// as windows in which the person may count. Which of them are the largest may differ from figure to figure; so where
-// the prices are not in one order, it bounds more than any person can lose.
+// largest bounds what windows of one stream and cap cost a person. Each figure of a sum takes the largest prices, for
+// as many windows as the person may count in. Which prices are the largest may differ from figure to figure. Then the
+// bound is more than any person can lose.
 func largest(windows []batch) sum {
 	var total sum
 	n, first, last := int64(0), windows[0].first, windows[0].last
@@ -110,16 +110,13 @@ var sumFigures = [...]func(s *sum) *decimal.Decimal{
 
 // addBatches adds windows of any streams and caps.
 func (t *tally) addBatches(all []batch) {
-	slices.SortFunc(all, func(x,
-		y batch) int {
-		return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap))
-	})
+	slices.SortFunc(all, func(x, y batch) int { return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap)) })
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].stream == all[0].stream && all[n].cap == all[0].cap {
 			n++
 		}
-		if one := all[0]; n == 1 { // of one price, all are the largest
+		if one := all[0]; n == 1 { // with one price, all are the largest
 			t.add(one.unit, min(one.n, one.cap.most(one.first, one.last)))
 		} else {
 			t.add(new(largest(all[:n])), 1)
@@ -128,6 +125,6 @@ func (t *tally) addBatches(all []batch) {
 	}
 }
 
-// MostWindows is the answer of WindowsLeft if there is no end of them: a window costs nothing, or nothing more under a
-// cap.
+// MostWindows is the answer of WindowsLeft if the budget pays for any number: a window costs nothing, or nothing more
+// under a cap.
 const MostWindows = 1 << 53

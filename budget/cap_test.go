@@ -394,8 +394,8 @@ func TestErasStayApart(t *testing.T) {
 	}
 }
 
-// TestCapsOfRows: what a stream does beside its windows under a cap of its own adds up with them. In one class, only the
-// largest of both would count.
+// TestCapsOfRows: what a stream does beside its windows under a cap of its own adds up with them. In one class, only
+// the largest of both would count.
 func TestCapsOfRows(t *testing.T) {
 	for row, want := range map[string]string{"hourly": "2.8", "": "2"} {
 		a := NewAccount(Limit{Epsilon: dec("100"), Per: 24 * time.Hour})

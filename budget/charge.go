@@ -29,13 +29,13 @@ func (i Item) check() error {
 // which one user may count. Make one with [NewCharge].
 type Charge struct {
 	Stream string
-	// End of the window, in Unix nanoseconds. A period counts the charge if it holds End.
+	// End is the end of the window, in Unix nanoseconds. A period counts the charge if it holds End.
 	End int64
 	// Epsilon and Delta are the plain sums over Items. If Items holds a ZCDP cost, Epsilon is only nominal.
 	Epsilon, Delta decimal.Decimal
 	// Cap limits the windows in which a user counts. The zero value is no limit.
 	Cap Cap
-	// Items are the costs in canonical order, with equal costs merged. If empty, the window charges nothing.
+	// Items are the costs in canonical order, with equal costs merged. If there are none, the window costs nothing.
 	Items []Item
 }
 
@@ -63,7 +63,7 @@ func NewCharge(stream string, start, end int64, items []Item) (Charge, error) {
 // Canonical checks items, sorts them and merges equal costs, so that equal charges are equal lists.
 func Canonical(items []Item) ([]Item, error) {
 	if len(items) > 0 && isCanonical(items) {
-		return slices.Clip(items), nil // as nearly always
+		return slices.Clip(items), nil // nearly always so
 	}
 	for _, i := range items {
 		if err := i.check(); err != nil {
@@ -83,6 +83,16 @@ func Canonical(items []Item) ([]Item, error) {
 	return out, nil
 }
 
+// Times returns the costs of a number of windows that each cost the same.
+func Times(window []Item, windows int64) []Item {
+	all := make([]Item, len(window))
+	for i, one := range window {
+		one.Times *= windows
+		all[i] = one
+	}
+	return all
+}
+
 func isCanonical(items []Item) bool {
 	for i, item := range items {
 		if item.check() != nil || i > 0 && compare(items[i-1].Promise, item.Promise) >= 0 {
@@ -99,7 +109,7 @@ func compare(a, b privacy.Promise) int {
 // equal reports whether two items are the same, however their numbers are written.
 func (i Item) equal(j Item) bool { return i.Times == j.Times && compare(i.Promise, j.Promise) == 0 }
 
-// price names a list of items: equal charges have equal names.
+// price returns a text that is equal for equal lists of items.
 func price(items []Item) string {
 	var b strings.Builder
 	for _, i := range items {

@@ -7,16 +7,16 @@
 // [Account.Runway] tells in advance whether a schedule can be paid.
 //
 // Under a limit without δ, the ε of pure mechanisms add up, and no other mechanisms are admitted. With δ > 0 every cost
-// also has a price in Rényi divergence of one order, which follows from the limit alone, and the sum of these prices
-// counts where it makes less: a day of minutes at ε = 0.1 then costs 11 instead of 144 (see [Limit.Compose]). What is
-// charged may depend on data, through what was published before: somebody may look at it and then choose what is drawn
-// next, and so does an alarm that fires. The sums hold for all such choices, because the limit does not depend on them.
-// The proof is in filter.go.
+// also has a price in Rényi divergence of one order, which follows from the limit alone. The sum of these prices counts
+// where it is smaller: a day of windows of one minute at ε = 0.1 then costs 11 instead of 144 (see [Limit.Compose]).
+// What is charged may depend on data through what was published before: somebody may look at it and then choose what is
+// drawn next, and an alarm that fires does so too. The sums hold for all such choices, because the limit does not
+// depend on them. The proof is in filter.go.
 //
-// Two things cost less than their windows: under a [Cap] nobody counts in all windows, so that the largest prices count
-// only, and a [Held] charge is paid once for a stretch of time, as by an alarm that looks at every window until it
+// Two things cost less than one charge for each window. Under a [Cap] nobody counts in all windows, so only the largest
+// prices count. A [Held] charge is paid once for a stretch of time, as for an alarm that looks at every window until it
 // fires.
 //
 // Sources: Bun & Steinke 2016 (zCDP); Canonne, Kamath & Steinke 2020 (the conversion to ε and δ); Feldman & Zrnic 2021
-// (sums of what is chosen by what was drawn); Dong, Durfee & Rogers 2020 and Cesar & Rogers 2021 (bounded range).
+// (sums of costs that depend on earlier draws); Dong, Durfee & Rogers 2020 and Cesar & Rogers 2021 (bounded range).
 package budget

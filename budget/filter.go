@@ -11,9 +11,9 @@ import (
 // filter adds up costs under one limit, and says whether the sum is within it.
 //
 // With a δ it is a Rényi filter: every cost is priced by its Rényi divergence of one order α, the prices add up, and
-// the sum is converted to an ε. α follows from the ε and δ of the limit alone. Nothing else may choose it: who knew
-// what was drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that converts
-// is fixed. Nine tenths of it do. The δ of approximate costs add up to at most the last tenth.
+// the sum is converted to an ε. α follows from the ε and δ of the limit alone. Nothing else may choose it: somebody who
+// knew what was drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that
+// converts is fixed: it is nine tenths. The δ of approximate costs add up to at most the last tenth.
 //
 // # What is admitted
 //
@@ -31,13 +31,14 @@ import (
 //
 //	ln((sinh(αε) − sinh((α−1)ε)) / sinh(ε)) / (α − 1).
 //
-// Both hold for a pure cost, which has a ρ as well, and the smaller counts. An approximate cost is priced like a pure one
-// of its ε: what it adds beside that is in its δ. Without a ρ, as earlier releases wrote it, it is priced ε.
+// Both hold for a cost that is pure or of bounded range, which has a ρ as well, and the smaller counts. An approximate
+// cost is priced like a pure one of its ε: what it adds to that is in its δ. Without a ρ, as earlier releases wrote it,
+// its price is ε.
 //
 // # Proof
 //
-// Somebody sees all draws, chooses each next cost by them, and stops at will, but all that is charged is always within
-// the limit. P and Q are the laws of everything drawn, for two neighbouring inputs. To show: Σ (P − e^ε·Q)⁺ ≤ δ.
+// Somebody sees all draws, chooses each next cost by them, and stops at will. But what is charged is always within the
+// limit. P and Q are the laws of everything drawn, for two neighbouring inputs. To show: Σ (P − e^ε·Q)⁺ ≤ δ.
 //
 // The δ of approximate costs. Take a draw with the laws p and q, given what was drawn before. For an approximate cost
 // (εᵢ, δᵢ) both are made by one and the same random step from those of a randomised response that tells its input with
@@ -45,15 +46,15 @@ import (
 //
 //	r = (δᵢ, (1−δᵢ)·e^εᵢ/(1+e^εᵢ), (1−δᵢ)/(1+e^εᵢ), 0) and the same in reverse.
 //
-// Let g be what this step makes of r without its first outcome. It is less than p by δᵢ in all. For any other cost let
+// Let g be what this step makes of r without its first outcome. In all, it is less than p by δᵢ. For any other cost let
 // g = p. Let G be the product of the g. On every path the δᵢ add up to at most δ/10, so ΣP − ΣG ≤ δ/10. What remains to
 // show is Σ (G − e^ε·Q)⁺ ≤ 9δ/10.
 //
 // Where (1) holds at the end. Sums only grow, so (1) held all the way, and these paths are also paths of the process
 // that stops before (1) would fail. In each of its draws the sum of g^α·q^(1−α) is at most e^((α−1)τ). For an
-// approximate cost it is so for what is left of r: there it is 1−δᵢ times that of randomised response. A random step
-// makes it no greater, since x^α·y^(1−α) is convex and homogeneous, nor do further parts of q. From the last draw to the
-// first, this gives
+// approximate cost this holds for what is left of r: there the sum is 1−δᵢ times that of randomised response. A random
+// step makes it no greater, since x^α·y^(1−α) is convex and homogeneous, nor do further parts of q. From the last draw
+// to the first, this gives
 //
 //	Σ G^α·Q^(1−α) ≤ e^((α−1)(ε−c)),
 //
@@ -67,9 +68,9 @@ import (
 //
 // Where only (2) holds at the end. There g ≤ e^εᵢ·q in each draw, so G ≤ e^Σε·Q ≤ e^ε·Q, which adds nothing. ∎
 //
-// A charge that is held answers many times, between other draws. Every such filter of a fixed order holds for those as
-// well (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the
-// others cost no more than the largest prices.
+// A charge that is held answers many times, between other draws. Such a filter of a fixed order holds for those as well
+// (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the others
+// cost no more than the largest prices.
 //
 // The limit itself is taken as given. Somebody who edits it in the light of what was published thereby chooses α.
 //
@@ -90,7 +91,7 @@ type filter struct {
 var (
 	// converts is the share of δ that is for the conversion.
 	converts = decimal.New(9, -1)
-	// shares is how many times what is left for approximate costs goes into δ.
+	// shares is δ over the part of it that is left for approximate costs.
 	shares = decimal.New(10, 0)
 )
 
@@ -127,7 +128,7 @@ func filterFor(delta decimal.Decimal, items []Item) filter {
 	})
 }
 
-// newFilterAt returns the filter of the order where cost is about the least. The proof holds for every order.
+// newFilterAt returns the filter of the order at which cost is about the least. The proof holds for every order.
 func newFilterAt(delta decimal.Decimal, cost func(alpha, c float64) float64) filter {
 	// The conversion to float64 errs by half a unit in the last place, so move to the side that costs more.
 	logInvDelta := -math.Log(math.Nextafter(delta.Mul(converts).InexactFloat64(), 0))
@@ -223,8 +224,7 @@ func (f filter) sumOf(items []Item) sum {
 	return s
 }
 
-// bound returns the ε and the δ of a sum: those of (2), if they are valid and no larger in ε, and otherwise those of
-// (1).
+// bound returns the ε and the δ of a sum: by (2) if that is valid and its ε no larger, and otherwise by (1).
 func (f filter) bound(s sum) Spending {
 	plain := Spending{Epsilon: s.plain, Delta: s.delta, Unbounded: !s.rho.IsZero()}
 	if f.above.IsZero() {
@@ -240,9 +240,9 @@ func (f filter) bound(s sum) Spending {
 	return Spending{Epsilon: converted, Delta: decimal.Max(f.delta, plain.Delta)}
 }
 
-// Compose returns the bound on the total cost of items at the limit's ε and δ: an ε above the limit's is what they cost
-// at that limit, and another limit may add them up more sharply. If the limit has a δ and its ε is 0, there is no limit
-// yet, and the bound is about the least ε that pays for the items.
+// Compose returns the bound on the total cost of items at the limit's ε and δ. If its ε is above the limit's, another
+// limit may add the items up more sharply. If the limit has a δ and its ε is 0, there is no limit yet, and the bound is
+// about the least ε that pays for the items.
 func (l Limit) Compose(items []Item) Spending {
 	f := newFilter(l)
 	if l.Epsilon.IsZero() {

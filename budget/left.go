@@ -7,8 +7,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// WindowsLeft returns how many more windows at this price the period that ends at a moment could pay if nothing
-// returned meanwhile: the rest of the budget divided by the price.
+// WindowsLeft returns how many more windows at this price the period that ends at a moment could pay for if nothing
+// returned meanwhile: what is left of the budget, divided by the price.
 func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
 	spent, unit := a.period(at, "", plus), a.filter.sumOf(items)
 	return a.mostThatFit(func(n int64) sum {
@@ -35,7 +35,7 @@ func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int6
 // mostThatFit returns the greatest n whose spending the limit admits, at most MostWindows.
 func (a *Account) mostThatFit(spent func(n int64) sum) int64 {
 	fits := func(n int64) bool { return a.limit.within(a.filter.bound(spent(n))) }
-	if fits(MostWindows) { // as most do under a cap
+	if fits(MostWindows) { // mostly so under a cap
 		return MostWindows
 	}
 	high := int64(1)
@@ -60,7 +60,7 @@ type Return struct {
 }
 
 // Returns lists, by time, what a rolling budget gets back after a moment if nothing else is charged. A charge returns
-// when its window's end is one period old, or the end of what held it. Stream "" means all streams.
+// when the end of its window is one period old. A held charge returns when its own end is. Stream "" means all streams.
 func (a *Account) Returns(at int64, stream string) []Return {
 	if a.limit.Per == 0 {
 		return nil

@@ -14,10 +14,10 @@ import (
 type Limit struct {
 	// Epsilon > 0 is the ε of a period.
 	Epsilon decimal.Decimal
-	// Delta in [0, 1) is the δ of a period. Above 0 it admits zCDP charges and sharper sums, and approximate charges whose
-	// δ add up to at most a tenth of it.
+	// Delta in [0, 1) is the δ of a period. Above 0 it admits zCDP charges and sharper sums, and approximate charges
+	// whose δ add up to at most a tenth of it.
 	Delta decimal.Decimal
-	// Per is the length of the rolling period; 0 is forever.
+	// Per is the length of the rolling period. 0 means for ever.
 	Per time.Duration
 }
 
@@ -67,8 +67,8 @@ func ParsePer(s string) (time.Duration, error) {
 // Spending is a bound on what a set of charges costs a user: together they are (Epsilon, Delta)-DP.
 type Spending struct {
 	Epsilon decimal.Decimal
-	// Delta is the δ of a limit that admits the charges. Where approximate ones have more than a tenth of the limit's δ,
-	// it is ten times what they have.
+	// Delta is the δ of a limit that admits the charges. If approximate charges use more than a tenth of the limit's δ,
+	// it is ten times what they use.
 	Delta decimal.Decimal
 	// Unbounded says that there are zCDP charges and the limit has no δ to convert them with. Epsilon then covers only
 	// the other charges.
@@ -97,7 +97,7 @@ func (l Limit) Periods(d time.Duration) int64 {
 	return int64((d-1)/l.Per) + 1
 }
 
-// sum holds all that a bound needs to know about a set of costs. Sums are exact; each price in them was rounded up.
+// sum holds all that a bound needs to know about a set of costs. Sums are exact. Each price in them was rounded up.
 type sum struct {
 	plain decimal.Decimal // Σ ε of all but ZCDP costs
 	order decimal.Decimal // Σ τ of all costs at the order of a filter; 0 without δ
@@ -132,7 +132,7 @@ type tally []struct {
 	times int64
 }
 
-// newest is how many of the last prices add looks through. An account that has more only takes more additions.
+// newest is how many of the last prices add looks through. With more prices, an account only needs more additions.
 const newest = 16
 
 func (t *tally) add(unit *sum, times int64) {

@@ -9,19 +9,19 @@ import (
 // Schedule is the public plan of one stream: when its windows end and what each costs.
 type Schedule struct {
 	Stream string
-	// Start of the first window, in Unix nanoseconds.
+	// Start is the start of the first window, in Unix nanoseconds.
 	Start int64
-	// Size > 0 and Every > 0 of the windows: window k is [Start + k·Every, Start + k·Every + Size).
+	// Size and Every are greater than 0. Window k is [Start + k·Every, Start + k·Every + Size).
 	Size, Every time.Duration
-	// End of the last window, in Unix nanoseconds, or 0 if the schedule is endless.
+	// End is the end of the last window, in Unix nanoseconds, or 0 if the schedule is endless.
 	End int64
 	// Cap limits the windows in which a user counts. The zero value is no limit.
 	Cap Cap
-	// Items are a window's costs.
+	// Items are the costs of a window.
 	Items []Item
 }
 
-// charge returns that of the window with this end.
+// charge returns the charge of the window with this end.
 func (s Schedule) charge(end int64) Charge {
 	return Charge{Stream: s.Stream, End: end, Cap: s.Cap, Items: s.Items}
 }
@@ -46,8 +46,8 @@ func (s Schedule) count(at int64) int64 {
 	return int64(min(n, MostWindows-1)) + 1
 }
 
-// Most returns how many windows cost one person anything, of those that end in any half-open stretch of time of length
-// per. 0 is all time: then bounded is false if the schedule is endless and its windows cost something.
+// Most returns how many windows cost one person anything at most, of those that end in any half-open stretch of time of
+// length per. A per of 0 is all time: then bounded is false if the schedule is endless and its windows cost something.
 //
 // Such a stretch holds at most ⌈per/every⌉ ends that are one step apart.
 func (s Schedule) Most(per time.Duration) (n int64, bounded bool) {
@@ -64,17 +64,17 @@ func (s Schedule) Most(per time.Duration) (n int64, bounded bool) {
 	return n, true
 }
 
-// Runway says how far an account can pay a schedule.
+// Runway says how far an account can pay for a schedule.
 type Runway struct {
 	// Pays says that every window of the schedule fits.
 	Pays bool
-	// Windows is how many windows of all streams together are paid before the first unpaid one. 0 if Pays.
+	// Windows is how many windows of all streams together are paid before the first unpaid one. It is 0 if Pays.
 	Windows int64
-	// ExhaustedAt is the end of the first window that does not fit, in Unix nanoseconds; 0 if Pays, or if that is
+	// ExhaustedAt is the end of the first window that does not fit, in Unix nanoseconds. It is 0 if Pays, or if that is
 	// beyond the year 2262.
 	ExhaustedAt int64
-	// Worst bounds what the schedule alone would spend in any period without a limit, from each stream's fullest
-	// period. It is Unbounded if the budget is for ever and a schedule is endless.
+	// Worst bounds what the schedules alone would spend in any period if there were no limit, from each stream's
+	// fullest period. It is Unbounded if the budget is for ever and a schedule is endless.
 	Worst Spending
 }
 
@@ -83,8 +83,8 @@ type Runway struct {
 // be further than this. [Account.Fits] decides each window in any case.
 const farthestWindows = 1 << 20
 
-// Runway continues the schedules from the account's present charges, without changing it. Windows that end together
-// come in the order of the schedules.
+// Runway continues the schedules from the account's present charges, without changing the account. Windows that end
+// together come in the order of the schedules.
 func (a *Account) Runway(schedules []Schedule) Runway {
 	schedules = slices.DeleteFunc(slices.Clone(schedules), func(p Schedule) bool { return p.count(math.MaxInt64) == 0 })
 	if len(schedules) == 0 {
@@ -106,9 +106,9 @@ func (a *Account) Runway(schedules []Schedule) Runway {
 	return r
 }
 
-// onSchedule reports whether all that the account was charged are earlier windows of the schedules, each once. Then no
-// period, past or future, costs more than the fullest one. Most accounts are like that, and need not be continued
-// window by window.
+// onSchedule reports whether everything that the account was charged for is an earlier window of the schedules, each
+// once. Then no period, past or future, costs more than the fullest one. Most accounts are like that, and need not be
+// continued window by window.
 func (a *Account) onSchedule(schedules []Schedule) bool {
 	if len(a.allHeld()) > 0 {
 		return false
@@ -158,7 +158,7 @@ func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 	for i, p := range schedules {
 		units[i] = new(a.filter.sumOf(p.Items))
 	}
-	pays := func() bool { // the first so many windows of each
+	pays := func() bool { // for so many windows of each, the first ones
 		windows := make([]batch, len(schedules))
 		for i, p := range schedules {
 			windows[i] = p.windows(counts[i], units[i])
@@ -182,7 +182,7 @@ func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 	for _, p := range schedules {
 		low = min(low, p.first()-1)
 	}
-	for low < high-1 { // low: no window yet, or paid; high: not paid
+	for low < high-1 { // at low, no window has ended or all are paid; at high, one is not
 		if middle := low + int64((uint64(high)-uint64(low))/2); fits(middle) {
 			low = middle
 		} else {
@@ -260,8 +260,8 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	r.Pays, r.Windows = true, 0
 }
 
-// surelyPaid returns how many windows fit even if nothing returned meanwhile: no period that one of them is in costs
-// more than all that counts in the first such period or ends later, and the windows themselves. It is 0 if their prices
+// surelyPaid returns how many windows fit even if nothing returned meanwhile. A period that holds one of them costs at
+// most these windows, all that counts in the first such period, and all that ends later. It is 0 if their prices
 // differ.
 func (a *Account) surelyPaid(schedules []Schedule) int64 {
 	items := schedules[0].Items
@@ -279,8 +279,9 @@ func (a *Account) surelyPaid(schedules []Schedule) int64 {
 	})
 }
 
-// Paid continues schedules that end from the account's present charges, and returns how many windows of each it pays.
-// It does not change the account. exact is false if there are more windows than it checks; it then counts only those.
+// Paid continues schedules that end, from the account's present charges, and returns how many windows of each it pays
+// for. It does not change the account. exact is false if there are more windows than it checks. Then it counts only
+// those.
 func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
 	copied := a.clone()
 	paid, next := make([]int64, len(schedules)), make([]int64, len(schedules))
@@ -298,7 +299,7 @@ func (a *Account) Paid(schedules []Schedule) (paid []int64, exact bool) {
 	return paid, false
 }
 
-// earliest finds the stream whose next window ends first, or −1 if all schedules are over.
+// earliest finds the schedule whose next window ends first, or −1 if all schedules are over.
 func earliest(schedules []Schedule, next []int64) (stream int, end int64) {
 	stream = -1
 	for i, p := range schedules {
@@ -310,7 +311,7 @@ func earliest(schedules []Schedule, next []int64) (stream int, end int64) {
 	return stream, end
 }
 
-// leastCommonMultiple returns that of positive numbers, or MaxInt64 if it is larger.
+// leastCommonMultiple returns the least common multiple of positive numbers, or MaxInt64 if it is larger.
 func leastCommonMultiple(a, b int64) int64 {
 	g := a
 	for r := b; r != 0; {

@@ -119,8 +119,8 @@ func newFilter(bounds []int64, flat []uint64, p, q int64) *Filter {
 
 func (f *Filter) cells() int { return len(f.bounds) - 1 }
 
-// Predict moves on to the next window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere with
-// probability 1/128. The base measure gives 1/16 to the initial belief, which bounds the cost of a wrong belief.
+// Predict moves on to the next window: the quantile moves by k cells with a weight of 1/(1+2k²), and jumps anywhere
+// with probability 1/128. The base measure gives 1/16 to the initial belief, which bounds the cost of a wrong belief.
 //
 // Without an Update in between, Predict changes nothing: windows from which nothing is learnt count as one.
 func (f *Filter) Predict() {
@@ -141,8 +141,8 @@ func (f *Filter) Predict() {
 func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
 
 // Update learns from a published value x that was drawn under Measure. users is the noisy count published for the same
-// window, or nil if there is none. Its law does not matter: the count decides how much the filter learns from x, and the
-// filter learns nothing from the count itself.
+// window, or nil if there is none. Its law does not matter: the count decides how much the filter learns from x, and
+// the filter learns nothing from the count itself.
 func (f *Filter) Update(x int64, users *int64) {
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
 }

@@ -2,18 +2,18 @@ package mechanisms
 
 import "math"
 
-// Bound says how far a value may be from the truth, from public figures alone. Each figure holds with probability 95 %;
-// one that is NaN is not known.
+// Bound says how far a value may be from the truth, from public figures alone. Each figure holds with probability 95 %.
+// NaN means that it is not known.
 type Bound struct {
 	// RankError95 bounds the distance from the true quantile, in ranks.
 	RankError95 float64
-	// Error95 bounds the noise: in users for counts, else in the unit of the grid. It says nothing of values that were
-	// cut. +Inf in what [Mechanism.Errors] returns: each draw comes with one of its own.
+	// Error95 bounds the noise: in users for counts, else in the unit of the grid. It says nothing about values that
+	// were cut. If [Mechanism.Errors] says +Inf, each draw comes with a bound of its own.
 	Error95 float64
 	// PLow and PHigh are the percentiles between which the value lies, known only with a noisy count.
 	PLow, PHigh float64
-	// information is ε·n as a mechanism knows it that cuts values to an interval: from a count that was released or drawn
-	// with noise, or expected. NaN: it cuts none, or this is not known.
+	// information is ε·n as known to a mechanism that cuts values to an interval: from a count that was released, drawn
+	// with noise or expected. It is NaN for other mechanisms, or if nothing is known.
 	information float64
 }
 
@@ -30,7 +30,7 @@ func noiseBound(error95 float64) Bound {
 	return b
 }
 
-// single is the only value of a draw.
+// single returns the values of a draw that has only one.
 func single(number int64, b Bound) []Value { return []Value{{number, b}} }
 
 // numbered gives each number its bound.

@@ -11,7 +11,7 @@ import (
 // The default of a median or quantile depends on public figures:
 //   - with a tilt or a paid interval it is margin with a fixed tilt;
 //   - with the adaptive measure, and where the budget sums up ρ (zCDP), it is the exponential mechanism by margin 1:1,
-//     and in a tail by the utility tail: it is bounded-range and costs a quarter of what the others cost there;
+//     and in a tail by the utility tail: that is bounded-range and costs a quarter of what the others cost there;
 //   - else it is permute-and-flip by the same utilities, or, in a tail with few users, above_threshold ([byUsers]).
 //     above_threshold goes towards the tail from the other end of the grid, and stops early if it knows little. So it
 //     is a bad choice if that end is far from 0, as for the lower tail of values from 0 to 60000.
@@ -160,9 +160,9 @@ func (m *byUsers) Errors(public Public) []Bound {
 	return m.whole.choose(m.isFew(public.Users)).Errors(public)
 }
 
-// Likely returns the mechanism that a draw from n users is most likely to choose: m itself where it has no choice.
-// users is the count that is released for the same window; nil: none. It is for forecasts, not for draws: it costs what
-// m costs.
+// Likely returns the mechanism that a draw from n users is most likely to choose: m itself if there is no choice. users
+// is the count that is released for the same window, or nil. The result is for forecasts, not for draws. Its cost is
+// that of m.
 func Likely(m Mechanism, n int64, users *NoisyCount) Mechanism {
 	choosing, ok := m.(*byUsers)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Family says in what the error of a statistic is counted.
+// Family says what the error of a statistic is counted in.
 type Family uint8
 
 // The families.
@@ -36,18 +36,18 @@ type row struct {
 	width func(g *Grid, n float64) float64
 	// unit returns the unit of the statistic for a unit of the values. nil means the same unit.
 	unit func(unit string) string
-	// apart says that it is not a value of a window, and that no [Query] asks for it.
+	// apart says that the statistic is not a value of a window, and that no [Query] asks for it.
 	apart bool
 }
 
-// rows are those of the catalogue. They are made when they are first asked for, because some mechanisms ask for those
-// of others.
+// rows are the rows of the catalogue. They are made when they are first asked for, because some mechanisms ask for the
+// rows of others.
 var rows struct {
 	once sync.Once
 	all  []row
 }
 
-// catalogue is the table of statistics. It is asked for with every value that is published. Nobody changes it.
+// catalogue returns the table of statistics. It is called for every value that is published. Nobody changes the table.
 func catalogue() []row {
 	rows.once.Do(func() { rows.all = table() })
 	return rows.all
@@ -135,13 +135,13 @@ func Statistics() (all []Statistic) {
 	return all
 }
 
-// Family returns in what the errors of a statistic are counted.
+// Family returns what the errors of a statistic are counted in.
 func (s Statistic) Family() Family {
 	r, _ := s.find()
 	return r.family
 }
 
-// Unit returns the unit of a statistic of values in a unit, such as "users" for counts.
+// Unit returns the unit of a statistic, such as "users" for counts. of is the unit of the values.
 func (s Statistic) Unit(of string) string {
 	r, _ := s.find()
 	switch {
@@ -161,8 +161,8 @@ func (s Statistic) Each() Statistic {
 	return s
 }
 
-// Available returns the names of the mechanisms that serve a statistic, the default first; none if there is no such
-// statistic, or if it is only computed from a histogram.
+// Available returns the names of the mechanisms that serve a statistic, the default first. There are none if there is
+// no such statistic, or if it is only computed from a histogram.
 func Available(s Statistic) []string {
 	r, _ := s.find()
 	var names []string

@@ -35,7 +35,7 @@ import (
 //
 // Source: the exponential mechanism of McSherry & Talwar (2007); bounded range: Dong, Durfee, Rogers (2020).
 //
-// It is what the mechanisms share that clip: means, sums, variances and trimmed means.
+// Means, sums, variances and trimmed means share it.
 type clipping struct {
 	header
 	scratch  scratches
@@ -55,7 +55,7 @@ type share struct {
 	rho      float64
 }
 
-// plan holds what follows from the information: how the rest is divided, and s.
+// plan holds what follows from the information: how the rest of ε is divided, and s.
 type plan struct {
 	share
 	halvings    uint
@@ -137,7 +137,7 @@ func (q *Query) clipping(own noise, unit int64) *clipping {
 		epsilon: q.Epsilon.Rat(), expected: q.ExpectedUsers, own: own, unit: big.NewRat(unit, 1)}
 }
 
-// dearest returns the ρ of the dearest way to draw.
+// dearest returns the ρ of the way to draw that costs most.
 func (c *clipping) dearest() float64 {
 	most := 0.0
 	for own := range c.shares {
@@ -157,7 +157,7 @@ func (c *clipping) plan(n int64, users *NoisyCount, source *exact.Source) plan {
 	return c.planBy(count.Add(count, big.NewInt(n)))
 }
 
-// planBy is for a count of its own.
+// planBy returns the plan for a count of its own.
 func (c *clipping) planBy(count *big.Int) plan {
 	information := new(big.Rat)
 	if count.Sign() > 0 {
@@ -166,7 +166,7 @@ func (c *clipping) planBy(count *big.Int) plan {
 	return c.planFor(information.Sub(information, c.unit), 1)
 }
 
-// foreseen is the plan that public figures make; known is false where a count of its own has to be drawn.
+// foreseen returns the plan that public figures make. known is false if a count of its own has to be drawn.
 func (c *clipping) foreseen(users *NoisyCount) (p plan, known bool) {
 	if released := c.released(users); released != nil {
 		return c.planFor(released, 0), true
@@ -179,8 +179,8 @@ func (c *clipping) foreseen(users *NoisyCount) (p plan, known bool) {
 	return p, true
 }
 
-// probable is the plan that public figures make likely. Where a count of its own will be drawn, it is about the one
-// released; known is false where none is.
+// probable returns the plan that public figures make likely. If a count of its own will be drawn, that is taken to be
+// the one released. known is false if none is.
 func (c *clipping) probable(users *NoisyCount) (p plan, known bool) {
 	p, known = c.foreseen(users)
 	if !known && users != nil {
@@ -189,7 +189,7 @@ func (c *clipping) probable(users *NoisyCount) (p plan, known bool) {
 	return p, known
 }
 
-// errors are those of draws with this bound of their noise.
+// errors returns the bounds of draws whose noise has this bound.
 func (c *clipping) errors(error95 float64, users *NoisyCount) []Bound {
 	b := noiseBound(error95)
 	if p, known := c.probable(users); known {
@@ -225,8 +225,8 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 		information: information, own: own}
 }
 
-// drawWith finds out how much is known of a sample. With that, figure draws the interval and what is released of the
-// values cut to it. The result says how much was known if it has an interval.
+// drawWith finds out how much information there is. With that, figure draws the interval and what is released of the
+// values cut to it. If the result has an interval, it says how much information there was.
 func (c *clipping) drawWith(
 	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
 ) (Draw, error) {

@@ -22,14 +22,14 @@ import "github.com/louver/louver/budget/privacy"
 //     min(1, w'_x·m') ≤ min(1, e^ε·w_x·m) ≤ e^ε·min(1, w_x·m), and min(1, w'_x·m') ≥ min(1, e^{−ε}·w_x·m) ≥
 //     e^{−ε}·min(1, w_x·m). Take expectations. It is not bounded-range: zCDP ρ = ε²/2.
 //
-// R is 2·max(p, q−p) for the margin 1:1, and that of tail (level.go) in the tails. For the users of a mode, whom one
+// R is 2·max(p, q−p) for the margin 1:1, and that of tail (tail.go) in the tails. For the users of a mode, whom one
 // user raises by 1 at one value, R is 1.
 //
-// How far off: a point beats the quantile T with probability at most E min(1, V_T·w_x/w_T) ≤ w_x/(2w_T), so that all
-// points whose D is more than d above that of T win with probability at most V/(2μ(T))·e^{−κd}, V the total mass. It is
-// half of the bound for the exponential mechanism. No data-independent bound is much better: where T and its neighbour
-// are the points of the least weight and all that lies on the other side is that far away, the probability is two
-// thirds of it.
+// How far off it may be: a point beats the quantile T with probability at most E min(1, V_T·w_x/w_T) ≤ w_x/(2w_T), so
+// that all points whose D is more than d above that of T win with probability at most V/(2μ(T))·e^{−κd}, V the total
+// mass. It is half of the bound for the exponential mechanism. No data-independent bound is much better: where T and
+// its neighbour are the points of the least weight and all that lies on the other side is that far away, the
+// probability is two thirds of it.
 //
 // Source: McKenna & Sheldon (2020), and Ding, Kifer et al. (2021) for the race; the range in place of twice the
 // sensitivity and the measure are derived here. At equal ε it is never worse than the exponential mechanism, and

@@ -17,18 +17,18 @@ type Free struct {
 	first, end int64 // counted are the indices first ≤ i < end
 }
 
-// FreeValue is what a histogram says of a figure.
+// FreeValue is what a histogram says about a figure.
 type FreeValue struct {
 	// Value is a grid point, a number of users, or a share of them from 0 to 1.
 	Value decimal.Decimal
 	// Low and High hold the true value with 95 % confidence. They are nil for counts and modes.
 	Low, High *decimal.Decimal
-	// Error95 bounds the distance from the truth with 95 % confidence, in the unit of the value; nil for a mode.
+	// Error95 bounds the distance from the truth with 95 % confidence, in the unit of the value. It is nil for a mode.
 	Error95 *decimal.Decimal
 	Quality Quality
 }
 
-// FreeStatistics are those that a histogram answers.
+// FreeStatistics are the statistics that a histogram answers.
 func FreeStatistics() []Statistic { return []Statistic{Quantile, Median, Share, Count, Outside, Mode} }
 
 // FreeLevel is the level of the intervals of free figures.
@@ -37,8 +37,8 @@ var FreeLevel = decimal.New(95, -2)
 // shareDigits is the number of decimals of a share.
 const shareDigits = 6
 
-// NewFree returns the figure that a query asks for, computed from these buckets. It needs no ε and no mechanism.
-// Buckets must end at the limits of the query: see [Query.FreeCuts].
+// NewFree returns the figure that a query asks for, computed from these buckets. The query needs no ε and no mechanism.
+// Buckets must end at its limits: see [Query.FreeCuts]. The error is an [Error].
 func NewFree(q Query, buckets *histogram.Buckets) (*Free, error) {
 	f := &Free{query: q, buckets: buckets}
 	if !slices.Contains(FreeStatistics(), q.Statistic) {
@@ -105,7 +105,7 @@ func (q *Query) FreeCuts() ([]int64, error) {
 	return cuts, nil
 }
 
-// Of computes the figure from what a histogram says. It is false for a quantile or a mode if the histogram shows
+// Of computes the figure from what a histogram says. ok is false for a quantile or a mode if the histogram shows
 // nobody.
 func (f *Free) Of(e *histogram.Estimate) (v FreeValue, ok bool) {
 	users, off := e.Users()
@@ -141,7 +141,7 @@ func (f *Free) quantile(e *histogram.Estimate) (FreeValue, bool) {
 	return v, true
 }
 
-// share is judged by its error as compared with itself, or with a tenth if that is more.
+// share is judged by its error compared with the share itself, or with a tenth if that is more.
 func (f *Free) share(e *histogram.Estimate) FreeValue {
 	s := e.ShareAbove(f.Bucket())
 	v := FreeValue{Value: decimal.NewFromFloat(s.Value).Round(shareDigits)}

@@ -62,7 +62,7 @@ func (m *counting) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	return Draw{Values: single(cut(noisy, 0, 1<<62), noiseBound(m.error95))}, source.Err()
 }
 
-// Errors is that of the noise.
+// Errors is the bound of the noise.
 func (m *counting) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
 
 // cut returns x, but at least low and at most high.

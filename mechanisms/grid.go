@@ -104,9 +104,9 @@ func (g *Grid) nearest(units int64) int64 {
 
 var errNotNumber = errors.New("not a number in JSON's notation")
 
-// Parse returns the index of the grid point nearest to a number, ties upward; −1 for a number below the lower bound and
-// N+1 for one above the upper bound. The text is a number in JSON's grammar and is read exactly, with any number of
-// digits. The error does not repeat the text, because it is personal. Parse does not allocate.
+// Parse returns the index of the grid point nearest to a number, ties upward. It returns −1 for a number below the
+// lower bound, and N+1 for one above the upper bound. The text is a number in JSON's grammar and is read exactly, with
+// any number of digits. The error does not repeat the text, because it is personal. Parse does not allocate.
 func (g *Grid) Parse(number []byte) (int64, error) {
 	if units, ok := g.short(number); ok {
 		return g.index(units, false), nil
@@ -170,8 +170,8 @@ func (g *Grid) index(units int64, inexact bool) int64 {
 	return g.nearest(units)
 }
 
-// short reads what most numbers are: one without a sign and an exponent, whose digits fit, with no more decimals than a
-// unit has. Whatever is anything else, valid or not, is not ok.
+// short reads what most numbers are: one without sign or exponent, whose digits fit, with no more decimals than a unit
+// has. For anything else, valid or not, ok is false.
 func (g *Grid) short(number []byte) (units int64, ok bool) {
 	if len(number)+g.digits > 18 {
 		return 0, false
@@ -249,8 +249,8 @@ func (g *Grid) Value(i int64) decimal.Decimal { return g.decimalOf(g.lo + i*g.wi
 // decimalOf returns a number of units as a decimal.
 func (g *Grid) decimalOf(units int64) decimal.Decimal { return decimal.New(units, int32(-g.digits)) }
 
-// Between returns the indices first ≤ i < end of the points strictly above and strictly below thresholds, which
-// must lie within the bounds; nil is no threshold. There is one such point at least. The error is an [Error].
+// Between returns the indices first ≤ i < end of the points strictly above and strictly below thresholds, which must
+// lie within the bounds. nil is no threshold. It fails if there is no such point. The error is an [Error].
 func (g *Grid) Between(above, below *decimal.Decimal) (first, end int64, err error) {
 	end = g.last + 1
 	if above != nil {

@@ -78,8 +78,8 @@ func (c *coverage) see(name string, holds bool) {
 	}
 }
 
-// mostMisses is exceeded with a probability of 10⁻⁹ if a band misses with probability p: 160 bands and 320 sides of them
-// are tried, so that all together raise a false alarm with a probability below 10⁻⁶.
+// mostMisses is exceeded with a probability of 10⁻⁹ if a band misses with probability p: 160 bands and 320 sides of
+// them are tried, so that all together raise a false alarm with a probability below 10⁻⁶.
 func (c *coverage) mostMisses(p float64) int {
 	law := distuv.Binomial{N: float64(c.draws), P: p}
 	most := int(p * float64(c.draws))
@@ -90,8 +90,8 @@ func (c *coverage) mostMisses(p float64) int {
 }
 
 // Every band that is published holds the truth in 95 % of the draws, and is wholly on one side of it in 2.6 % at most,
-// which is what alert rules go by: in the settings of the error table, with one level and two, with both kinds of noise,
-// and of sums over several windows.
+// which is what alert rules go by: in the settings of the error table, with one level and two, with both kinds of
+// noise, and of sums over several windows.
 func TestHistogramCoverage(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	native := func(scale int) *Bucketing { return &Bucketing{Native: true, Scale: scale} }

@@ -22,11 +22,11 @@ import (
 //
 //	S = Σ(2x' − l − h), S̃ = S + Z, and the mean is (l + h)/2 + S̃/(2·max(1, N0)), cut to [l, h].
 //
-// The mean is rounded to the nearest thousandth of a step, ties upward.
+// The mean is rounded to the nearest part of a step (see [Grid.parts]), ties upward.
 //
-// Privacy: ε-DP. Without noise for l = h: every user adds 0 then. One user at x' changes A by x' − l and B by h − x',
-// which is W in all, and so the law of (ã, b̃) by a factor in e^{±ε_m}; the user changes S by |2x' − l − h| ≤ W. All
-// else is post-processing of these and of the count. [clipping] says why ε_m and what the interval costs are ε
+// Privacy: ε-DP. For l = h there is no noise: every user adds 0 then. One user at x' changes A by x' − l and B by h −
+// x', which is W in all, and so the law of (ã, b̃) by a factor in e^{±ε_m}; the user changes S by |2x' − l − h| ≤ W.
+// All else is post-processing of these and of the count. [clipping] says why ε_m and what the interval costs are ε
 // together.
 //
 // Why two sums: both have all of ε_m, since one user cannot move both by much. With t for the mean's place in [l, h],
@@ -129,7 +129,7 @@ func (q Query) MeanError95(n int64, count *NoisyCount) float64 {
 	return min(share, 1) * q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()
 }
 
-// scale returns a scale a thousand times finer than the grid.
+// scale is that of the grid, with steps divided into parts.
 func (m *twoSums) scale() Scale { return m.grid.scale(m.parts) }
 
 // mean draws the mean of the values cut to l..h, with a bound of its noise.
@@ -145,8 +145,7 @@ func (m *twoSums) mean(s *Sample, l, h int64, z noise, users *NoisyCount, source
 	return Draw{Values: single(value, noiseBound(m.scale().Length(off).InexactFloat64()))}
 }
 
-// paired draws two sums. The second result bounds how far the value is from the mean of the cut values, with
-// probability 95 %.
+// paired draws two sums. error95 bounds how far the value is from the mean of the cut values, with probability 95 %.
 func (m *twoSums) paired(s *Sample, l, h int64, z noise, source *exact.Source) (value, error95 int64) {
 	width := uint64(h - l)
 	a, b := s.distances(l, h)

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -120,7 +121,7 @@ func (m *Measure) below(x int64) uint64 {
 	return m.upTo[j] + m.weight[j]*uint64(x-m.bounds[j])
 }
 
-// cell returns the cell of point x; the last one for N+1.
+// cell returns the cell of point x, and the last one for N+1.
 func (m *Measure) cell(x int64) int { return lastUpTo(m.bounds[:len(m.weight)], x) }
 
 // lastUpTo returns the position of the last of some ascending numbers that is at most x, and 0 if none is.
@@ -151,8 +152,8 @@ func (m *Measure) surprise(eta float64) float64 {
 	return math.Log(float64(m.total()) / float64(m.lightest) / eta)
 }
 
-// surprises returns how many e-foldings it takes to the left and to the right, such that points which are that much
-// worse than the best one on their side of it have probability at most η in all, on both sides together.
+// surprises returns numbers of e-foldings for the left and for the right of the best point. Points that are that much
+// worse than it, on their side, have probability at most η in all, on both sides together.
 func (m *Measure) surprises(eta float64) (left, right float64) {
 	return math.Log(max(m.left, 1) * m.both / eta), math.Log(max(m.right, 1) * m.both / eta)
 }
@@ -163,4 +164,14 @@ func (m *Measure) check(g *Grid) error {
 		return fmt.Errorf("the measure is for a grid of %d points; want one of %d", end, g.last+1)
 	}
 	return nil
+}
+
+// AppendBinary appends cells and weights in a fixed form, the same bytes for the same measure on every machine. It
+// implements encoding.BinaryAppender and never fails.
+func (m *Measure) AppendBinary(b []byte) ([]byte, error) {
+	for j, w := range m.weight {
+		b = binary.BigEndian.AppendUint64(b, uint64(m.bounds[j]))
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(m.bounds[len(m.bounds)-1])), nil
 }

@@ -1,18 +1,18 @@
 // Package mechanisms draws differentially private statistics of one window's values.
 //
-// Everything lives on a public [Grid] of points lower + i·step, 0 ≤ i ≤ N; a value is its index i. A [Sample] is the
+// Everything lives on a public [Grid] of points lower + i·step, 0 ≤ i ≤ N. A value is its index i. A [Sample] is the
 // multiset of the indices of one window and group, with one value for each user. A [Query] says which statistic is
 // wanted, by which mechanism and for which ε. [New] checks it and returns the [Mechanism], which states its
 // [privacy.Promise] and draws.
 //
-// Neighbouring samples differ by one user's value, added or removed; the number of users is private. Nothing here knows
+// Neighbouring samples differ by one user's value, added or removed. The number of users is private. Nothing here knows
 // about Kafka, time or configuration files.
 //
 // The catalogue (catalogue.go) lists the statistics and their mechanisms, and parameter.go the other parameters of a
 // query. Each mechanism has a file of its own with its statement, its proof and its source. Means and quantiles by
 // smooth sensitivity are in package smooth. A new statistic needs one such file and one row of the catalogue.
 //
-// [TruncatedGeometric] finds names that many users share and nobody can list before. It has no query and no sample.
+// [TruncatedGeometric] finds names that many users share and nobody can list beforehand. It has no query and no sample.
 //
 // Package watch has alarms, which look at one window after another and cost ε once, until they fire.
 //
@@ -62,24 +62,25 @@ type Public struct {
 // Draw is the outcome of one draw. [Query.Scale] says what its whole numbers mean: usually grid indices, and numbers of
 // users if Mechanism.Counts is true.
 type Draw struct {
-	// Mechanism names the mechanism that was drawn where the draw itself chose it; "": that of [Mechanism.Name].
+	// Mechanism names the mechanism that was drawn if the draw itself chose it. With "", it is that of
+	// [Mechanism.Name].
 	Mechanism string
-	// Values holds one value; for [Quantiles] one for each P.
+	// Values holds one value, or for [Quantiles] one for each P.
 	Values []Value
-	// Low and High are the paid value interval; present if the query asked for one.
+	// Low and High are the paid value interval, if the query asked for one.
 	Low, High int64
-	// Clip is the interval that the mechanism found and cut values to, both ends included, as [Query.ClipScale] says; nil:
-	// it looked for none.
+	// Clip is the interval that the mechanism found and cut values to, both ends included, on the scale of
+	// [Query.ClipScale]. It is nil if the mechanism looked for none.
 	Clip []int64
-	// Raw and Coarse are the noisy numbers of a [Histogram]: of users in each bucket, and in each group of buckets. They
-	// may be negative. All other figures follow from them.
+	// Raw and Coarse are the noisy numbers of a [Histogram]: of users in each bucket, and in each group of buckets.
+	// They may be negative. All other figures follow from them.
 	Raw, Coarse []int64
 }
 
 // Mechanism is a checked query. It is immutable and safe for concurrent use.
 type Mechanism interface {
-	// Name is the mechanism's name as in the configuration, such as "margin"; two with a stroke between them where a draw
-	// chooses.
+	// Name is the mechanism's name as in streams files, such as "margin". Where a draw chooses, it is two names with a
+	// slash between them.
 	Name() string
 	// Promise returns the cost of every draw.
 	Promise() privacy.Promise

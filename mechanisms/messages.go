@@ -9,22 +9,23 @@ import (
 
 // messages draws from the law of [joint] by dynamic programming over c_j, the number of users left of o_j.
 //
-// Since Σ_j (n_j − w_j·N) = n − N, the sum of absolute values is |n − N| more than twice the sum of the parts of one
-// sign; so the weight of a tuple is e^{−2κ·level} with the whole number
+// Since Σ_j (n_j − w_j·N) = n − N, the sum of absolute values is |n − N| plus twice the sum of the parts that have the
+// other sign. So the weight of a tuple is e^{−2κ·level} with the whole number
 //
 //	level = Σ_j max(0, −σ(q·n_j − w_j·q·N)),  σ the sign of n − N.
 //
-// Tuples with some c_j far from where it belongs weigh next to nothing, even if all of them were on the best level that
-// they can have. The messages leave them out. Messages are logarithms in float64 and only propose: a tuple drawn from
-// them is kept with the probability that makes up for their errors, so that the law is exact.
+// All tuples with some c_j far from its ideal weigh next to nothing together, even if each had the best level that it
+// can have. The messages leave them out. Messages are logarithms in float64 and only propose: a tuple drawn from them
+// is kept with the probability that makes up for their errors, so that the law is exact.
 //
 // Proof. Let W(o) be the true weight of a tuple o, S the sum of the messages (over tuples within the windows) and A =
-// S·e^{slack}. A try takes, with probability ∝ A, a tuple within the windows with the probability Q(o) with which whole
-// numbers made of the messages choose it, and keeps it with probability W(o)/(Q(o)·A); or, with probability ∝ A/1024, a
-// tuple of m independent places with probability Q'(o), and keeps it, if it is not within the windows, with probability
-// W(o)/(Q'(o)·A/1024). So it ends at any o with probability ∝ W(o), provided that these are probabilities. The first
-// is, since Q(o) is at least W(o)/S·e^{−slack}: slack bounds what all roundings can do, see [messages.roundings]. The
-// second is, since windows are widened until it is. Each try checks both once more: see [messages.keep].
+// S·e^{slack}. With probability ∝ A, a try takes a tuple within the windows: each o with the probability Q(o) that
+// whole numbers made of the messages give it. It keeps the tuple with probability W(o)/(Q(o)·A). With probability ∝
+// A/1024 it takes a tuple of m independent places instead, each o with probability Q'(o). If that is not within the
+// windows, it keeps it with probability W(o)/(Q'(o)·A/1024). So it ends at any o with probability ∝ W(o), provided that
+// these are probabilities. The first is, since Q(o) is at least W(o)/S·e^{−slack}: slack bounds what all roundings can
+// do, see [messages.roundings]. The second is, since windows are widened until it is. Each try checks both once more:
+// see [messages.keep].
 type messages struct {
 	*ranksLaw
 	spread *spread
@@ -201,11 +202,11 @@ func (x *messages) pass() {
 
 // roundings bounds by how much Q(o) may be less than W(o)/S, as a logarithm.
 //
-// A message is the end of a chain of sums, each of which adds its own error and passes on that of its terms, but no
-// more: ln(e^a + e^b) moves by at most as much as a and b. A chain has at most three sums for each entry of a window, a
-// few for each window, and one for each run of equal places. Each of them, with its products, errs by less than 2^−50
-// of the largest number in it. The offsets of a window, which may be much larger and cancel, come in 16 times at most.
-// Then [messages.pick] makes whole numbers of the weights, and loses less than one for each of them.
+// A message is the end of a chain of sums. Each sum adds its own error and passes on the errors of its terms without
+// making them larger: ln(e^a + e^b) moves by at most as much as a and b. A chain has at most three sums for each entry
+// of a window, a few for each window, and one for each run of equal places. Each of them, with its products, errs by
+// less than 2^−50 of the largest number in it. The offsets of a window, which may be much larger and cancel, come in 16
+// times at most. Then [messages.pick] makes whole numbers of the weights, and loses less than one for each of them.
 func (x *messages) roundings() float64 {
 	chain, lost := 0., 0.
 	fold := x.rate.Float() * float64(x.q)
@@ -253,9 +254,9 @@ func (x *messages) run(j int, c int64, run int) float64 {
 }
 
 // step computes the messages into window j from those out of window j−1, the sums over c' < c of
-// out(c')·e^{−2ρ·penalty(c−c')}. The penalty of d = c − c' is 0 on one side of d = w_j·N and linear on the other. The
-// sum over the far c' is a prefix sum, that over the near ones, c − length ≤ c' < c, one over a sliding window: blocks
-// of that length are summed from both ends, and a window is the end of one and the beginning of the next. Linear
+// out(c')·e^{−2κ·penalty(c−c')}. The penalty of d = c − c' is 0 on one side of d = w_j·N and linear on the other. The
+// sum over the far c' is a prefix sum. The sum over the near ones, c − length ≤ c' < c, slides along: blocks of that
+// length are summed from both ends, and each range is the end of one block and the beginning of the next. Linear
 // penalties turn into slopes: out(c') is multiplied with e^{slope·c'} and the sum with e^{−slope·c}.
 func (x *messages) step(j int) {
 	from, to := &x.window[j-1], &x.window[j]
@@ -266,7 +267,7 @@ func (x *messages) step(j int) {
 	if x.excess < 0 {
 		length, nearSlope, farSlope = max(0, -floorDiv(-ideal, x.q)-1), -fold, 0
 	}
-	// The penalty is linear in d with this value at d = 0, where it is not 0.
+	// Where the penalty is not 0, it is linear in d. This is the value of that line at d = 0.
 	offset := x.rate.Float() * float64(ideal)
 	mark := len(x.memory)
 	far, ahead, back := x.take(size), x.take(size), x.take(size)

@@ -21,7 +21,7 @@ type mode struct {
 	measure *Measure
 	choose  chooser
 	scratch *scratches
-	surplus float64 // how many users behind the best a value is when all such values together are negligible
+	surplus float64 // values that are so many users behind the best, or more, are negligible together
 }
 
 func newMode(q *Query) (Mechanism, error) {
@@ -36,8 +36,8 @@ func newMode(q *Query) (Mechanism, error) {
 	}, nil
 }
 
-// Draw surveys the values of almost as many users as the best. A point of the rest is found by trying points of the
-// whole grid; it is asked for with a probability proportional to the rest, so that few tries are needed.
+// Draw surveys the values that have almost as many users as the most frequent one. It finds a point of the rest by
+// trying points of the whole grid. The rest is asked for in proportion to its mass, so that few tries are needed.
 func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if err := s.Check(); err != nil {
 		return Draw{}, err
@@ -67,9 +67,9 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	return Draw{Values: single(m.choose(v, &k.source), unbounded())}, k.source.Err()
 }
 
-// Lead95 is the least lead g with which a value is drawn with probability 95 % at least, where it is ahead of each of
-// `others` values by g users or more: P(x) ∝ e^{ε·n_x} draws it with probability 1/(1 + others·e^{−εg}) at least, and
-// permute-and-flip is no worse.
+// Lead95 is the least lead g, in users, with which a mode is found. A value that is ahead of each of `others` values by
+// g users or more is drawn with probability 95 % at least: P(x) ∝ e^{ε·n_x} draws it with probability 1/(1 +
+// others·e^{−εg}) at least, and permute-and-flip is no worse.
 func Lead95(epsilon float64, others int64) int64 {
 	return int64(min(math.Ceil(math.Log(19*float64(others))/epsilon), 1<<53))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// New checks a query and returns its mechanism. What is wrong with the query is an [Error].
+// New checks a query and returns its mechanism. The error is an [Error] that says what is wrong with the query.
 func New(q Query) (Mechanism, error) {
 	r, ok := q.Statistic.find()
 	if !ok || r.apart {

@@ -7,16 +7,17 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// noise is added to whole numbers. Its scale is their sensitivity, at least 1.
+// noise is added to whole numbers. It is scaled to their sensitivity, which is at least 1.
 type noise interface {
-	// law returns what draws it.
+	// law returns a function that draws it.
 	law(sensitivity uint64) func(source *exact.Source) *big.Int
 	// rate returns the ε of the noise. For Gaussian noise it is √(2ρ), the ε of a count with similar noise.
 	rate() float64
-	// reach bounds |Z| with probability 1 − eta.
+	// reach returns what |Z| exceeds with probability eta at most.
 	reach(sensitivity uint64, eta float64) *big.Int
-	// pairReach lists the corners (x, y) ≥ 0 of a set that holds (|Z₁|, |Z₂|), two independent draws, with probability 95
-	// %, and is the smallest that has (x', y') for all x' ≤ x and y' ≤ y and is convex.
+	// pairReach lists the corners (x, y) ≥ 0 of a set that holds (|Z₁|, |Z₂|), for two independent draws, with
+	// probability 95 % at least. The set is the smallest convex one that has, with each corner, all points (x', y')
+	// with x' ≤ x and y' ≤ y.
 	pairReach(sensitivity uint64) [][2]*big.Int
 }
 

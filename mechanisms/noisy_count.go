@@ -2,7 +2,7 @@ package mechanisms
 
 import "math"
 
-// NoisyCount is a released count and the law of its noise Z, which both are public.
+// NoisyCount is a released count and the law of its noise Z. Both are public.
 type NoisyCount struct {
 	Value int64
 	// Epsilon is the ε of the count, greater than 0.

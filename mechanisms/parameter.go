@@ -47,11 +47,11 @@ func (s Span) Want() string {
 	return strings.TrimSpace("a number " + strings.Join(rules, " and "))
 }
 
-// Parameter is a further setting of a query, besides its statistic and its ε. Nothing else declares parameters:
-// configuration files, flags and their documents follow.
+// Parameter is a further setting of a query, besides its statistic and its ε. Parameters are declared nowhere else:
+// streams files, flags and their documents follow from here.
 type Parameter struct {
 	Name string
-	// Statistics take it. If empty, it belongs to mechanisms, for any statistic.
+	// Statistics are those that take it. If there are none, it belongs to mechanisms, for any statistic.
 	Statistics []Statistic
 	// Required says that the statistics that take it must have it.
 	Required bool
@@ -70,7 +70,7 @@ type Parameter struct {
 	text    func(q *Query) string
 }
 
-// Setting is the value of a parameter: numbers, or a word, or buckets.
+// Setting is the value of a parameter: numbers, a word or buckets.
 type Setting struct {
 	Numbers []decimal.Decimal
 	Word    string

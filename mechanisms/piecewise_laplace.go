@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// Piecewise Laplace (Durfee 2025, arXiv 2505.02798) on the distance of a quantile: instead of steps, a level that grows
-// evenly with x between the ends r_k of the hulls of {d ≤ k},
+// newPiecewiseLaplace returns piecewise Laplace (Durfee 2025, arXiv 2505.02798) on the distance d of a quantile.
+// Instead of steps, the level φ grows evenly with x between the ends r_k of the hulls of {d ≤ k},
 //
 //	φ(x) = k − 1 + (x − r_{k−1})/(r_k − r_{k−1})  for r_{k−1} < x ≤ r_k,  P(x) ∝ e^{−ε·φ(x)/2},
 //
@@ -21,8 +21,8 @@ import (
 // with r(t) ≥ x, for the line r(t) through the points (k, r_k). As distances change by at most 1, the neighbour's hulls
 // have r'_{k+1} ≥ r_k for all k; so r'(t+1) ≥ r(t) for all t between, and φ'(x) ≤ φ(x) + 1.
 //
-// On continuous data at ε ≥ 1 its errors are up to a fifth smaller than duff's, with ties up to a third larger.
-
+// On continuous data at ε ≥ 1 its errors are up to a fifth smaller than those of duff. With ties they are up to a third
+// larger.
 func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	if q.Epsilon.Cmp(decimal.New(1, 6)) > 0 {
 		return nil, parameter.Wrong("epsilon", parameter.Shown(q.Epsilon), "at most 10^6 for mechanism piecewise_laplace")
@@ -42,15 +42,15 @@ func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	return m, nil
 }
 
-// ramp visits the points by φ, rounded down to a multiple of 1/steps: that is its level. A coin makes up for the
-// rounding: see keep.
+// ramp visits the points by their levels: φ in units of 1/steps, rounded down. A coin makes up for the rounding: see
+// keep.
 type ramp struct {
 	tour  tour
 	start *ramp // as it was at first
 	rate  exact.Rate
 	steps int64
-	// The hull of {d ≤ k} is l..r; that of {d ≤ k−1}, innerL..innerR, has been seen, and of the rest all up to
-	// φ = k − 1 + step/steps, on the right up to one step more if right is set. At first nothing has been seen.
+	// The hull of {d ≤ k} is l..r. That of {d ≤ k−1}, innerL..innerR, has been seen. So has the rest up to φ = k − 1 +
+	// step/steps, and on the right up to one step more if right is set. At first nothing has been seen.
 	k, l, r        int64
 	innerL, innerR int64
 	step           int64
@@ -116,7 +116,7 @@ func (w *ramp) level(x int64) int64 {
 	return k*w.steps + step
 }
 
-// keep returns true with probability e^{−(φ(x) − level(x))}, each times its weight.
+// keep returns true with probability e^{−κ·(steps·φ(x) − level(x))}, where κ = ε/(2·steps) is the weight of a level.
 func (w *ramp) keep(x int64, source *exact.Source) bool {
 	_, far, width, step := w.find(x)
 	if far*w.steps == step*width {

@@ -12,25 +12,25 @@ const (
 	Noise  Quality = "noise"
 )
 
-// Judge returns the quality of the i-th value of a draw, whose bound is b. value is that value: a number of users for
-// counts, else in the unit of the grid. users is the count released for the same window and group. If it is nil,
-// ExpectedUsers takes its place. Only public figures enter, so the quality may be published and costs nothing.
+// Judge returns the quality of the i-th value of a draw. b is the bound of that value. value is a number of users for
+// counts, and in the unit of the grid otherwise. users is the count released for the same window and group. If it is
+// nil, ExpectedUsers takes its place. Only public figures enter, so the quality may be published and costs nothing.
 //
 //   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise.
 //   - A median or quantile p whose value lies between the percentiles l and h with 95 % confidence: Useful if the odds
 //     x/(1−x) of both l and h are within a factor of 3 of those of p, Noise if neither's are within a factor of 9, else
-//     Rough. Useful are 25–75 % for p50, 75–96.4 % for p90, 97.1–99.7 % for p99. Noise begins at 10–90 % for p50, below
-//     50 % for p90 and below 91.7 % for p99, where the upper end is 100 % too. The bound holds whatever the data; the
-//     typical error is about a tenth of it.
+//     Rough. So Useful reaches to 25–75 % for p50, to 75–96.4 % for p90 and to 97.1–99.7 % for p99. Noise begins at
+//     10–90 % for p50, below 50 % for p90 and below 91.7 % for p99, if the upper end is 100 % too. The bound holds
+//     whatever the data. The typical error is about a tenth of it.
 //   - Everything else is judged by an error and a reference: Useful up to a tenth of the reference, Noise from the
 //     whole reference on, else Rough. The error of a count is compared with the count, or with a tenth of the users if
 //     that is more and the count is of some of them only (above, below, outside). The error of a mean is compared with
-//     its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds; that of a
-//     sum likewise, with a tenth of what all users together have there.
+//     its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds. The error
+//     of a sum is compared likewise, with a tenth of that width for each user.
 //   - A mean or sum whose values were cut to an interval that the mechanism found: Noise if ε·n is below 12, which is
-//     too little to find an interval, and at best Rough up to 40.
+//     too little to find an interval. Below 40 it is Rough at best.
 //   - A mode is Noise if [Lead95] is at least the number of users: with so few, no mode could be found. Otherwise its
-//     error, like that of every other mechanism, depends on the data, and it has no quality.
+//     error depends on the data, and it has no quality. The same is true of all that is not named here.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := float64(q.ExpectedUsers)
 	if users != nil {
@@ -68,7 +68,7 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	return quality
 }
 
-// judgeBand judges a quantile p among n users; 0: unknown.
+// judgeBand judges a quantile p among n users. n is 0 if it is unknown.
 func judgeBand(b Bound, p, n float64) Quality {
 	low, high, bounded := b.PLow, b.PHigh, finite(b.PLow)
 	if !bounded && finite(b.RankError95) && n > 0 {
@@ -92,6 +92,7 @@ func oddsApart(p, r float64) float64 {
 	return math.Exp(math.Abs(math.Log(p/(1-p)) - math.Log(r/(1-r))))
 }
 
+// compare judges an error by a reference.
 func compare(noise, reference float64) Quality {
 	switch {
 	case noise >= reference:
@@ -103,3 +104,14 @@ func compare(noise, reference float64) Quality {
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// widthOfMean is the width of the bounds if 0 lies inside them, else 0.
+func widthOfMean(g *Grid, _ float64) float64 {
+	if !g.lower.IsNegative() || !g.upper.IsPositive() {
+		return 0
+	}
+	return g.upper.Sub(g.lower).InexactFloat64()
+}
+
+// widthOfSum is that width for each of n users.
+func widthOfSum(g *Grid, n float64) float64 { return n * widthOfMean(g, n) }

@@ -14,34 +14,34 @@ import (
 // Query is a request for one release. Numbers are exact decimals, and the law follows them exactly.
 type Query struct {
 	Statistic Statistic
-	// P is the probability of a quantile, in (0, 1); several, ascending, for [Quantiles]; absent otherwise.
+	// P is the probability of a quantile, in (0, 1). [Quantiles] have several, ascending. Other statistics have none.
 	P []decimal.Decimal
 	// Trim is the fraction cut from each end by [TrimmedMean], in [0, ½).
 	Trim decimal.Decimal
 	// Above and Below restrict [Count] to values strictly above and strictly below them. nil means no restriction.
 	Above, Below *decimal.Decimal
-	// Buckets are those of a [Histogram], and Cuts further grid indices at which one of them has to end: those from
-	// which [Free] figures count. Levels is 1 or 2; 0: by the number of buckets.
+	// Buckets are those of a [Histogram]. Cuts are further grid indices at which a bucket has to end: those from which
+	// [Free] figures count. Levels is 1 or 2, or 0 to choose by the number of buckets.
 	Buckets *Bucketing
 	Cuts    []int64
 	Levels  int
-	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. With ZCDP that of a count is
-	// gaussian. That of a median or quantile depends on the other fields too: with Tilt or Interval it is margin; with
-	// ZCDP or the "adaptive" Prior it is a margin whose tilt follows the number of users; in a tail with few users it may
-	// be above_threshold.
+	// Mechanism names the mechanism; "" is the statistic's default, the first of [Available]. With ZCDP that of a count
+	// is gaussian. That of a median or quantile depends on the other fields too: with Tilt or Interval it is margin;
+	// with ZCDP or the "adaptive" Prior it is a margin whose tilt follows the number of users; in a tail with few users
+	// it may be above_threshold.
 	Mechanism string
 	// Calibration of a smooth_* mechanism: "" (tight) or "published".
 	Calibration string
-	// Tilt weighs the two sides of margin; the zero value chooses by p.
+	// Tilt weighs the two sides of margin. The zero value chooses by p.
 	Tilt [2]int64
 	// Epsilon > 0 is the ε of the release, for one user in one group. Delta is 0 unless the mechanism needs it.
 	Epsilon, Delta decimal.Decimal
-	// Beta of a smooth_* mechanism; zero: the mechanism's own choice.
+	// Beta of a smooth_* mechanism. Zero leaves it to the mechanism.
 	Beta decimal.Decimal
-	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ); zero: 2, the Cauchy law.
+	// Gamma > 1 is the exponent of smooth_cauchy's density 1/(1+|z|^γ). Zero means 2, the Cauchy law.
 	Gamma decimal.Decimal
-	// Clip is "none" for a mean or sum of all values as they are, within the bounds; "": the mechanism may find narrower
-	// ones.
+	// Clip is "none" for a mean or sum of all values as they are, within the bounds. With "" the mechanism may find
+	// narrower bounds.
 	Clip string
 	// Interval is the level in (0, 1) of a paid value interval, or nil for none.
 	Interval *decimal.Decimal
@@ -69,8 +69,8 @@ func (q Query) Probabilities() []decimal.Decimal {
 // CountsUsers reports whether the query is for the number of all users, which other releases of the window may use.
 func (q Query) CountsUsers() bool { return q.Statistic == Count && q.Above == nil && q.Below == nil }
 
-// OfEverybody reports whether the value is the number of all users: that of a histogram is too, but is too noisy for
-// other releases.
+// OfEverybody reports whether the value is the number of all users. That of a histogram is too, but it is too noisy for
+// other releases to use.
 func (q Query) OfEverybody() bool { return q.CountsUsers() || q.Statistic == Histogram }
 
 // measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
@@ -100,7 +100,7 @@ type offer struct {
 	forRho bool     // it is the default where the budget sums up ρ
 }
 
-// Clips says that a mechanism looks for an interval to cut values to.
+// Clips reports whether a mechanism finds an interval and cuts values to it.
 func Clips(m Mechanism) bool { return clips(m.Name()) }
 
 func clips(mechanism string) bool { return strings.HasPrefix(mechanism, "clipped") }
@@ -115,7 +115,7 @@ func (h header) Name() string             { return h.name }
 func (h header) Promise() privacy.Promise { return h.promise }
 func (h header) Counts() bool             { return false }
 
-// Errors is for a mechanism whose errors all depend on the data.
+// Errors returns no bound. It is for mechanisms whose errors all depend on the data.
 func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
 
 // Bucketing says where the buckets of a histogram end: at a list of grid points, or where those of Prometheus' native

@@ -4,8 +4,8 @@ package mechanisms
 // require, without the one that puts a user at x.
 //
 // Privacy: one more user changes U and W by at most max(p, q−p), hence the utility by at most 1: ε-DP and
-// ε-bounded-range at the weight ε/2. It is 0 at the quantile, but also at neighbouring points without users: on heaps
-// of equal values its error has a floor, up to 30 times that of duff.
+// ε-bounded-range at the weight ε/2. It is 0 at the quantile, but also at neighbouring points without users. So its
+// error has a floor where many users share a value, up to 30 times the error of duff.
 type rank struct{ p, q int64 }
 
 func (u rank) level(below, equal, above int64) int64 {
@@ -29,10 +29,10 @@ func newRank(q *Query) (Mechanism, error) {
 
 // midRank is OpenDP's score of a quantile as a whole number, |(q−p)L − pG|, for L users less than x and G more.
 //
-// Privacy: one more user changes it by at most max(p, q−p): ε-DP and ε-bounded-range at the weight
-// ε/(2·max(p, q−p)). It does not vanish at the quantile, so that there is no bound of its error from public figures:
-// next to a heap of equal values that is smaller than another, its error never vanishes. On heaps of like size it acts
-// like duff at 2ε.
+// Privacy: one more user changes it by at most max(p, q−p): ε-DP and ε-bounded-range at the weight ε/(2·max(p, q−p)).
+// It is not 0 at the quantile, so public figures do not bound its error. Between a large heap of equal values and a
+// smaller one, points without users score better than either, and the error never vanishes. On heaps of similar size it
+// acts like duff at 2ε.
 type midRank struct{ p, q int64 }
 
 func (u midRank) level(below, _, above int64) int64 {

@@ -11,9 +11,9 @@ import (
 
 // rankUtility is a utility of a point that depends on its rank alone: on how many users hold less, the same and more.
 //
-// Required: seen from the quantile outward on either side, the level does not fall from data point to data point, nor
-// from gap to gap (a gap is what lies between two neighbouring data points); and the best level is that of the data
-// point X(⌈αn⌉), of a gap beside it or of the data point beyond that.
+// Required: outward from the quantile on either side, the level does not fall from data point to data point, nor from
+// gap to gap. A gap is what lies between two neighbouring data points. The best level is that of the data point
+// X(⌈αn⌉), of a gap beside it or of the data point beyond that gap.
 type rankUtility interface {
 	level(below, equal, above int64) int64
 }
@@ -30,7 +30,7 @@ type ranks struct {
 	measure   *Measure
 	fixed     bool // no other measure may replace it
 	choose    chooser
-	odds      float64 // a point is drawn instead of the quantile with at most that times the ratio of their weights
+	odds      float64 // the odds of a point against the quantile are at most this times the ratio of their weights
 	scratch   *scratches
 	unbounded bool // the quantile itself may have a level above 0: no bound of the error
 	// What one e-folding of the weight is worth, in ranks to the left and to the right of the quantile.
@@ -111,8 +111,8 @@ func (m *ranks) draw(s *Sample, measure *Measure, k *scratch) int64 {
 }
 
 // bound says how far a draw may be from the quantile T, whatever the data. Points that are t e-foldings worse than T
-// have probability at most odds·M·e^{−t}/μ(T) for their mass M. All of them together have at most the total mass, and
-// those to the left and to the right of T at most what lies there: of several bounds the least.
+// have probability at most odds·M·e^{−t}/μ(T) for their mass M. M is at most the total mass, and for points on one side
+// of T at most the mass of that side. The least of these bounds counts.
 func (m *ranks) bound(measure *Measure, users *NoisyCount) Bound {
 	b := unbounded()
 	if m.unbounded {
@@ -132,8 +132,8 @@ func (m *ranks) bound(measure *Measure, users *NoisyCount) Bound {
 // countRisk is the part of the 5 % that the noisy count takes.
 const countRisk = 0.01
 
-// percentiles returns the shares of users between which a value lies that is at most left ranks below and right ranks
-// above the quantile alpha, of at least fewest users.
+// percentiles returns the shares of users, in [0, 1], between which a value lies that is at most left ranks below and
+// right ranks above the quantile alpha of fewest users or more.
 func percentiles(alpha, left, right, fewest float64) (low, high float64) {
 	if !(fewest >= 1) {
 		return 0, 1
@@ -141,7 +141,7 @@ func percentiles(alpha, left, right, fewest float64) (low, high float64) {
 	return max(0, alpha-left/fewest), min(1, alpha+right/fewest)
 }
 
-// fewest is a number of users that the true one reaches, except with a probability of countRisk.
+// fewest is what the true number of users reaches, except with a probability of countRisk.
 func (c NoisyCount) fewest() float64 { return float64(c.Value) - c.reach(countRisk) }
 
 // off bounds the distance of a noisy count from the true one, except with a probability of countRisk.

@@ -30,8 +30,8 @@ type Sample struct {
 	sums *smooth.Values // for draws that need sums
 }
 
-// NewSample builds a sample of points, which may be of any type that is like [Point], and copies them. It drops points
-// without users, sorts the others and merges repeated ones.
+// NewSample builds a sample from points and copies them. Their type is [Point] or one like it. It drops points without
+// users, sorts the others and merges repeated ones.
 func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 	if !slices.IsSortedFunc(points, byIndex) {
 		points = slices.Clone(points)
@@ -92,7 +92,7 @@ func (s *Sample) Check() error {
 // Below returns how many users hold a value less than the index x. It is private.
 func (s *Sample) Below(x int64) int64 { return s.before(s.position(x)) }
 
-// position returns that of the first distinct value of at least x.
+// position returns the position of the first distinct value of at least x.
 func (s *Sample) position(x int64) int {
 	j, _ := slices.BinarySearch(s.values, x)
 	return j

@@ -17,8 +17,8 @@ func (s Scale) Float(i int64) float64 { return s.Decimal(i).InexactFloat64() }
 // Length returns the distance of n steps.
 func (s Scale) Length(n int64) decimal.Decimal { return s.step.Mul(decimal.NewFromInt(n)) }
 
-// Scale returns the scale of what m, the mechanism of this query, draws: numbers of users where it counts, the points
-// of the grid mostly, and for means finer ones.
+// Scale returns the scale of what m, the mechanism of this query, draws: numbers of users for counts, finer points than
+// those of the grid for means, and the points of the grid for most others.
 func (q *Query) Scale(m Mechanism) Scale {
 	if own, ok := m.(interface{ scale() Scale }); ok {
 		return own.scale()
@@ -46,9 +46,9 @@ func (g *Grid) scale(parts int64) Scale {
 	return Scale{origin: g.lower, step: g.step.Shift(-digits)}
 }
 
-// parts returns into how many parts a step is divided for means: 1000, or a smaller power of ten where the points would
-// be more than [MaxPoints]. Rounding to the grid would be most of a mean's error from 10^5 users on; a finer rounding
-// is just another way to write down what was drawn.
+// parts returns how many parts a step is divided into for means: 1000, or a smaller power of ten if there would be more
+// than [MaxPoints] points. Rounding to the grid would be most of a mean's error from 10^5 users on. A finer rounding is
+// just another way to write down what was drawn.
 func (g *Grid) parts() int64 {
 	parts := int64(1000)
 	for parts > 1 && g.last > MaxPoints/parts {

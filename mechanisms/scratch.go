@@ -16,11 +16,11 @@ type scratch struct {
 	weights  []float64
 }
 
-// scratches keeps a mechanism's working memory for later draws, because draws allocate mostly memory of the same kind
-// and size. The zero value is ready for use; it is safe for concurrent use.
+// scratches keeps a mechanism's working memory for later draws, because most draws need memory of the same kind and
+// size. The zero value is ready for use; it is safe for concurrent use.
 type scratches struct{ pool sync.Pool }
 
-// take returns working memory with the random bits of a reader.
+// take returns working memory that gets its random bits from a reader.
 func (d *scratches) take(random io.Reader) *scratch {
 	k, ok := d.pool.Get().(*scratch)
 	if !ok {
@@ -30,7 +30,7 @@ func (d *scratches) take(random io.Reader) *scratch {
 	return k
 }
 
-// put takes working memory back. It keeps neither the reader nor any part of the sample.
+// put takes working memory back, and lets go of the reader and of the sample.
 func (d *scratches) put(k *scratch) {
 	k.source.Reset(nil)
 	k.survey.levels, k.survey.walk, k.survey.thinned, k.survey.unseen = nil, nil, nil, nil

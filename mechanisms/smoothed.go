@@ -10,7 +10,7 @@ import (
 // smoothed adds noise in proportion to the smooth sensitivity of a mean or an order statistic; package smooth holds the
 // statement, the proofs and the eight noises.
 //
-// Means are rounded to a thousandth of the grid's step: they are those of the values in thousandths.
+// Means are drawn and rounded in parts of the grid's step: see [Grid.parts].
 type smoothed struct {
 	header
 	inner *smooth.Mechanism
@@ -18,7 +18,7 @@ type smoothed struct {
 	parts int64
 }
 
-// smoothOffers are the noises, the default first. Parameters are those that they take.
+// smoothOffers are the noises with the parameters that they take. The default is first.
 func smoothOffers() []offer {
 	var all []offer
 	for _, noise := range []string{"power", "student_t", "cauchy", "laplace", "gaussian", "lln", "uln", "arsinh"} {

@@ -54,7 +54,7 @@ func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	return Draw{Values: numbered(values, m.Errors(public))}, k.source.Err()
 }
 
-// Errors are bounds that hold for all values together: then they hold in order too, if all take the widest, since
+// Errors hold for all values together. All values take the widest bound, so that it holds for the values in order too:
 // the j-th value in order is at least one of those drawn for p_j, …, p_m and at most one of those for p_1, …, p_j.
 func (m *split) Errors(public Public) []Bound {
 	ranks := func(eta float64) float64 {

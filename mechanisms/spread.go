@@ -15,8 +15,8 @@ type spread struct {
 	digits int
 	source *exact.Source
 	placed map[int][]int64 // sorted places of the users of the j-th distinct value
-	memory []int64         // that places are taken from,
-	free   []int64         // what is left of it
+	memory []int64         // from which places are taken
+	free   []int64         // what is left of memory
 	counts []int64         // users at each place of one value
 }
 

@@ -13,15 +13,15 @@ import (
 )
 
 // clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, and adds discrete
-// Laplace noise of the scale c to their sum. Information and shares of ε are as [clipping] says; instead of an
-// interval, c is drawn from the distances between 0 and the borders of public cells, with
+// Laplace noise of the scale c to their sum. Information and shares of ε are as [clipping] says. Instead of an
+// interval, it draws c from the distances between 0 and the borders of public cells, with
 //
 //	P(c) ∝ (c + 1 + w0)^−4 · e^{−ε_t·#(|v| > c)},   w0 = ⌊max|v|/2^s⌋,
 //	S̃ = Σ v' + Z, v' the value v cut to −c … c, P(Z=z) ∝ e^{−|z|·ε_m/c}.
 //
-// wholeSum does without the first step, c = max|v|. Impossible sums are cut: if the bounds are not negative, the sum is
+// wholeSum does without the first step: c = max|v|. Impossible sums are cut: if the bounds are not negative, the sum is
 // not below 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
-// bound, so that a sum is no grid point and needs no rounding.
+// bound. So a sum needs no rounding.
 //
 // Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone:
 // the same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All
@@ -106,13 +106,13 @@ func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	return d, source.Err()
 }
 
-// Errors is that of the noise.
+// Errors is the bound of the noise.
 func (m *wholeSum) Errors(Public) []Bound { return []Bound{m.bound(m.largest(), m.noise)} }
 
 // scale counts in units.
 func (m *sums) scale() Scale { return Scale{step: m.grid.decimalOf(m.unit)} }
 
-// value is that of a grid point, in units.
+// value is the value of a grid point, in units.
 func (m *sums) value(i int64) int64 { return (m.grid.lo + i*m.grid.width) / m.unit }
 
 // largest returns max|v|.
@@ -144,7 +144,7 @@ func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
 	return Draw{Values: single(cut(sum, least, most), m.bound(c, z))}
 }
 
-// bound is that of the noise for values cut to −c … c.
+// bound is the bound of the noise for values cut to −c … c.
 func (m *sums) bound(c int64, z noise) Bound {
 	if c == 0 {
 		return noiseBound(0)

@@ -204,8 +204,8 @@ func (v *survey) exponential(source *exact.Source) int64 {
 }
 
 // flip draws a point by permute-and-flip under the measure; flip.go has the law. Its tries are those of the exponential
-// mechanism, and [exact.Flip] keeps one. It asks for one thing more: that the heaviest point is known. So the survey
-// goes on until no point of the rest can be heavier.
+// mechanism, and [exact.Flip] keeps one. It needs one thing more, the heaviest point. So the survey goes on until no
+// point of the rest can be heavier.
 func (v *survey) flip(source *exact.Source) int64 {
 	top := v.runs[0]
 	for i := 1; ; i++ {

@@ -26,7 +26,8 @@ func taperedMass(bounds []int64, anchor int64) []uint64 {
 	if 0 < anchor && anchor < points-1 {
 		offset = (points + 63) / 64
 	}
-	// There are at most 2·(16·ln(d/start) + 48) cells up to the distance d, so that the shares add up to less than 2^64.
+	// There are at most 2·(16·ln(d/start) + 48) cells up to the distance d, so that the shares add up to less than
+	// 2^64.
 	raw, sum := make([]uint64, len(bounds)-1), uint64(0)
 	for j := range raw {
 		distance := offset + max(bounds[j]-anchor, anchor-bounds[j+1], 0)

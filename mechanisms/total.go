@@ -21,20 +21,20 @@ type TotalQuery struct {
 	MaxTotal *decimal.Decimal
 	// Epsilon > 0 is the ε of a period, for one user in one group.
 	Epsilon decimal.Decimal
-	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP, if the period and Groups are not too many for
-	// it, and tree otherwise. ZCDP says that the budget sums up ρ.
+	// Mechanism is one of [TotalMechanisms]; "" is square_root with ZCDP, if the period is not too long and Groups are
+	// not too many for it, and tree otherwise. ZCDP says that the budget sums up ρ.
 	Mechanism string
 	ZCDP      bool
 	Grid      *Grid
-	// Groups is for how many groups there are totals; 0 is one.
+	// Groups is how many groups have totals. 0 means one.
 	Groups int64
 	running.Period
 }
 
-// mostDraws is how many draws of a period square_root keeps, over all groups.
+// mostDraws is the most draws of a period that square_root keeps, over all groups.
 const mostDraws = 500_000
 
-// MostWindows is in how many windows of a period one user counts at most. Beyond it, noise hides all.
+// MostWindows is the most windows of a period in which one user may count. Beyond it, noise would hide everything.
 const MostWindows = 1000
 
 // The mechanisms of totals.
@@ -43,13 +43,14 @@ const (
 	squareRootTotal = "square_root"
 )
 
-// TotalMechanisms lists the mechanisms of totals, that of budgets without a δ first.
+// TotalMechanisms lists the mechanisms of totals. The one for budgets without a δ is first.
 func TotalMechanisms() []string { return []string{treeTotal, squareRootTotal} }
 
 // TotalStatistics lists the statistics that have totals.
 func TotalStatistics() []Statistic { return []Statistic{Count, Sum} }
 
-// Unit returns the unit of the total of values in a unit. A count in which users count in several windows counts visits.
+// Unit returns the unit of the total, for the unit of the values. A count of users who may count in several windows is
+// in visits.
 func (q TotalQuery) Unit(of string) string {
 	if q.Statistic == Count && q.MaxTotal != nil && q.MaxTotal.GreaterThan(decimal.NewFromInt(1)) {
 		return "visits"
@@ -61,8 +62,8 @@ func (q TotalQuery) tooMany() bool { return q.Groups > mostDraws/max(1, q.Longes
 
 // Total is a running total: what one value of a user adds, and the strategy by which the sums are published.
 //
-// Privacy: [running.Strategy] promises its ε or ρ for persons who add Most in all, in absolute amounts. It is for the
-// caller that nobody adds more in a group: see windows.Allowance.
+// Privacy: [running.Strategy] promises its ε or ρ for persons whose amounts, without their signs, add up to Most or
+// less. The caller must see to it that nobody adds more in a group: see windows.Allowance.
 type Total struct {
 	running.Strategy
 	// Most is c, what one user adds at most, in steps of Scale.
@@ -75,7 +76,7 @@ type Total struct {
 	end   int64 // … and below end
 }
 
-// NewTotal checks a query and returns its total. What is wrong with the query is an [Error].
+// NewTotal checks a query and returns its total. The error is an [Error] that says what is wrong with the query.
 func NewTotal(q TotalQuery) (*Total, error) {
 	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return nil, err
@@ -147,8 +148,8 @@ func NewStrategy(mechanism string, p running.Period, epsilon decimal.Decimal, mo
 		oneOf(TotalMechanisms()))
 }
 
-// Adds is what a value of a window adds, if nothing of Most is used up: an index on the grid, −1 and N+1 for values
-// beyond it. It depends on the value and on public figures only.
+// Adds returns what a value of a window adds while nothing of Most is used up. index is that of the value on the grid,
+// −1 below it and N+1 above. The result depends on the value and on public figures only.
 func (t *Total) Adds(index int64) int64 {
 	index = min(max(index, 0), t.grid.last)
 	if t.sums != nil {
@@ -160,5 +161,5 @@ func (t *Total) Adds(index int64) int64 {
 	return 0
 }
 
-// JudgeTotal returns the quality of a total, as [Query.Judge] does of an amount: it compares the error with the total.
+// JudgeTotal returns the quality of a total. It compares the error with the total.
 func JudgeTotal(value, error95 float64) Quality { return compare(error95, math.Abs(value)) }

@@ -16,19 +16,19 @@ import (
 // truncatedGeometric is the name of the mechanism of [TruncatedGeometric].
 const truncatedGeometric = "truncated_geometric"
 
-// TruncatedGeometric finds names that many users share, such as URLs, where nobody can list the names before. Of a name
-// with n ≥ 1 users, it draws Z on −K…K with P(z) ∝ e^{−ε|z|}, and publishes the noisy count n + Z if that reaches a
-// public threshold T. Otherwise it says nothing of the name.
+// TruncatedGeometric finds names that many users share, such as URLs, where nobody can list the names beforehand. For a
+// name with n ≥ 1 users it draws Z on −K…K with P(z) ∝ e^{−ε|z|}. If the noisy count n + Z reaches a public threshold
+// T, it publishes that count. Otherwise it says nothing about the name.
 //
 // K is the least whole number with P(Z = K) = a^K·(1−a)/(1 + a − 2a^{K+1}) ≤ δ, a = e^{−ε}; and T = K + at_least. A
-// name of fewer than at_least users is never published, and so none that nobody sent; one of T + K users or more always
-// is. Hence only names that occur need a draw.
+// name with fewer than at_least users is never published, so a name that nobody sent never is. One with T + K users or
+// more always is. Hence only names that occur need a draw.
 //
 // Privacy: (ε, δ)-DP for each name, with its count. Compare n + Z with n + 1 + Z, for any n ≥ 0. Where both have an
 // outcome, their probabilities differ by a factor within e^{±ε}. Only n+1+K belongs to the second alone, and only n−K
 // to the first alone; each has probability P(Z = K) ≤ δ. What is published is a function of the noisy count. For n = 0
 // it is nothing, since K < T: a name that nobody sent is treated like all others although nothing is drawn for it. A
-// user who counts for at most k names costs (kε, kδ); it is for the caller that nobody counts for more.
+// user who counts for at most k names costs (kε, kδ). The caller must see to it that nobody counts for more.
 //
 // For one name no (ε, δ) mechanism finds more, apart from the rounding of K: Desfontaines, Voss, Gipson, Mandayam
 // (2022).
@@ -43,7 +43,7 @@ type TruncatedGeometric struct {
 }
 
 // NewTruncatedGeometric returns the mechanism for an ε > 0, a δ from 10⁻⁵⁰ to less than 0.1 and an at_least from 1 to
-// [MaxUsers]. K must be at most [MaxUsers] too. What is wrong is an [Error].
+// [MaxUsers]. K must be at most [MaxUsers] too. The error is an [Error].
 func NewTruncatedGeometric(epsilon, delta decimal.Decimal, atLeast int64) (*TruncatedGeometric, error) {
 	num, den, err := parameter.Epsilon(epsilon)
 	switch {
@@ -119,15 +119,15 @@ func (m *TruncatedGeometric) Bound() int64 { return m.bound }
 func (m *TruncatedGeometric) AtLeast() int64 { return m.atLeast }
 
 // Threshold is T, the least count that is published. A name with T users is found with a probability of a little more
-// than ½, one with fewer with less.
+// than ½, and one with fewer users with less than ½.
 func (m *TruncatedGeometric) Threshold() int64 { return m.bound + m.atLeast }
 
-// Certain is the number of users from which a name is always found.
+// Certain is the number of users from which on a name is always found.
 func (m *TruncatedGeometric) Certain() int64 { return m.Threshold() + m.bound }
 
-// Draw makes the one draw for a name with n users who count for it, which random must be uniform and cryptographic for.
-// If the name is published, value is its noisy count. The caller must not make the time that it takes public, nor the
-// order in which names were drawn. It fails only if random does.
+// Draw makes the one draw for a name for which n users count. random must be uniform and cryptographic. If the name is
+// published, value is its noisy count. The caller must not reveal how long it takes, nor the order in which names were
+// drawn. It fails only if random does.
 func (m *TruncatedGeometric) Draw(n int64, random io.Reader) (value int64, published bool, err error) {
 	if n < m.atLeast { // n + Z < T for every Z
 		return 0, false, nil
@@ -140,7 +140,7 @@ func (m *TruncatedGeometric) Draw(n int64, random io.Reader) (value int64, publi
 	return n + z, true, nil
 }
 
-// noise draws Z: discrete Laplace noise, again while it is beyond K, which keeps the ratios of the probabilities.
+// noise draws Z: discrete Laplace noise, drawn again while it is beyond K. That keeps the ratios of the probabilities.
 func (m *TruncatedGeometric) noise(source *exact.Source) int64 {
 	for {
 		z := source.DiscreteLaplace(m.num, m.den, 1)
@@ -162,7 +162,7 @@ func (m *TruncatedGeometric) Found(n int64) float64 {
 	}
 }
 
-// UsersFor returns how many users a name needs to be found with a probability, in [0, 1].
+// UsersFor returns how many users a name needs to be found with a given probability, in [0, 1].
 func (m *TruncatedGeometric) UsersFor(probability float64) int64 {
 	between := sort.Search(int(m.Certain()-m.atLeast), func(i int) bool {
 		return m.Found(m.atLeast+int64(i)) >= probability
@@ -171,8 +171,8 @@ func (m *TruncatedGeometric) UsersFor(probability float64) int64 {
 }
 
 // Error95 is the least whole t ≥ 0 with P(|Z| > t) ≤ 5 %. The counts of names with about T users are too high on
-// average, because they were found for being high. Those of T + t users or more are published with 97.5 % or more, so
-// that their counts are further off than t with at most 5.2 %.
+// average, because they were found for being high. Names with T + t users or more are published with a probability of
+// at least 97.5 %, so their counts are further off than t with at most 5.2 %.
 func (m *TruncatedGeometric) Error95() int64 {
 	return int64(sort.Search(int(m.bound), func(t int) bool { return 2*m.tail(int64(t)+1) <= 0.05 }))
 }

@@ -73,8 +73,8 @@ func TestFinderSampler(t *testing.T) {
 // users or more always is; a published count is T at least and never further off than K.
 func TestFinderIsCertain(t *testing.T) {
 	random := randv2.NewChaCha8([32]byte{7})
-	// Without its limit K the noise would be beyond it in a quarter of the draws, so that 20,000 of each number of users
-	// see a wrong limit at once.
+	// Without its limit K the noise would be beyond it in a quarter of the draws, so that 20,000 of each number of
+	// users see a wrong limit at once.
 	const draws = 400_000
 	for _, atLeast := range []int64{1, 3} {
 		m := finderCase{dec("0.3"), dec("0.09"), atLeast}.new(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
-// trueQuantiles are those of X(⌈pn⌉) and X(⌊pn⌋+1), which differ where a whole number pn of users lies below.
+// trueQuantiles are X(⌈pn⌉) and X(⌊pn⌋+1). They can differ only if pn is a whole number.
 func trueQuantiles(q *Query, s *Sample) (all [][]decimal.Decimal) {
 	for _, p := range q.Probabilities() {
 		r := p.Rat()
@@ -71,14 +71,3 @@ func trueShare(q *Query, s *Sample) [][]decimal.Decimal {
 	}
 	return [][]decimal.Decimal{{decimal.NewFromInt(count(s)).DivRound(decimal.NewFromInt(s.n), 20)}}
 }
-
-// widthOfMean is that of the bounds.
-func widthOfMean(g *Grid, _ float64) float64 {
-	if !g.lower.IsNegative() || !g.upper.IsPositive() {
-		return 0
-	}
-	return g.upper.Sub(g.lower).InexactFloat64()
-}
-
-// widthOfSum is that of the bounds for each user.
-func widthOfSum(g *Grid, n float64) float64 { return n * widthOfMean(g, n) }

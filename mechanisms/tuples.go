@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// draw returns places o_1 ≤ … ≤ o_m. They are overwritten by the next draw, and are worth nothing if there is an error.
+// draw returns places o_1 ≤ … ≤ o_m. The next draw overwrites them, and they mean nothing if there is an error.
 func (x *messages) draw(source *exact.Source) []int64 {
 	for {
 		if source.Coin(1, 1+1<<outermost) {
@@ -129,7 +129,7 @@ func (x *messages) pick(logs []float64, source *exact.Source) (i int, chance, to
 }
 
 // keep returns true with probability ratio·e^{−2κ·level}/A. A is so large that this is at most e^{−slack}, up to the
-// roundings of these few lines. If it is not, no more is drawn: the law would be another one.
+// roundings of these few lines. If it is not, the draw fails, because its law would be another one.
 func (x *messages) keep(source *exact.Source, logRatio float64, level int64, ratio func() *big.Rat) bool {
 	logKept := logRatio - x.rate.Float()*float64(level) - x.logA
 	if logKept > -leastSlack/2 {

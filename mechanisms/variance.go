@@ -31,8 +31,8 @@ const (
 //	W²·(s₂/T − ((s₁/2 + s₂)/T)²) = W²·(4·s₀·s₂ − s₁²)/(4T²), at least 0; 0 where T is 0.
 //
 // Privacy: ε-DP. One user at x' changes the three sums by (W−a)², 2a(W−a) and a², none of which is negative: by W² in
-// all. So the law of the noisy ones changes by a factor in e^{±ε_m}. Without noise for l = h: every user adds 0 then.
-// All else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
+// all. So the law of the noisy ones changes by a factor in e^{±ε_m}. For l = h there is no noise: every user adds 0
+// then. All else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
 //
 // No public figure bounds the error, or the effect of the cut: far values make up more of a variance than of a mean.
 // With t for the mean's place in [l, h], the noise of the variance is about W²/(ε_m·n) for t near ½, and less near the
@@ -55,7 +55,7 @@ type wholeVariance struct {
 type threeSums struct {
 	grid  *Grid
 	root  bool
-	shift int32 // the result has 10^−shift of a squared step, or for the root of a step
+	shift int32 // the result is in units of 10^−shift squared steps, or of 10^−shift steps for the root
 }
 
 // mostVarianceSteps keeps W², times the denominator of a share of ε, below 2^62.
@@ -106,7 +106,7 @@ func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw
 	})
 }
 
-// Errors say how much is known to find the interval with.
+// Errors say how much information there is to find an interval with.
 func (m *clippedVariance) Errors(public Public) []Bound { return m.errors(math.NaN(), public.Users) }
 
 func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
@@ -118,7 +118,7 @@ func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error
 	return d, source.Err()
 }
 
-// variance draws that of the values cut to l..h.
+// variance draws the variance, or its root, of the values cut to l..h.
 func (x *threeSums) variance(s *Sample, l, h int64, z noise, source *exact.Source) Draw {
 	sums := s.bernstein(l, h)
 	if l < h {
@@ -186,7 +186,7 @@ func (s *Sample) bernstein(l, h int64) [3]*big.Int {
 	return [3]*big.Int{s0, s1.Lsh(s1, 1), s2}
 }
 
-// trueVariance is exact; its root has 20 decimals.
+// trueVariance has 40 decimals of a squared step, and its root 20 of a step.
 func trueVariance(q *Query, s *Sample) [][]decimal.Decimal {
 	sums := s.bernstein(0, q.Grid.last)
 	n := big.NewInt(s.n)

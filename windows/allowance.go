@@ -6,38 +6,38 @@ type Seen struct {
 	Value int64
 }
 
-// AllowanceRule says what a user adds to running totals of groups, such as the users so far today.
+// AllowanceRule says what a user adds to the running totals of groups, such as the users so far today.
 type AllowanceRule struct {
-	// MaxGroups says in how many groups of a period one user counts. It is at least 1.
+	// MaxGroups is in how many groups of a period one user counts at most. It is at least 1.
 	MaxGroups int
 	// Most limits what one user adds in each of these groups, in absolute amounts.
 	Most int64
-	// Adds returns what a value of a window adds while enough of Most is left. Apart from the value, it must depend on
-	// public figures only. 0: the user does not count there.
+	// Adds returns what a value of a window adds while enough of Most is left, or 0 if the user does not count there.
+	// Apart from the value, it must depend on public figures only.
 	Adds func(value int64) int64
 }
 
-// Allowance applies an AllowanceRule to the windows of a period, in their order. It remembers of each user in which
+// Allowance applies an AllowanceRule to the windows of a period, in their order. It remembers for each user in which
 // groups they have counted, and how much of Most is used up there.
 //
 // A user counts in the first MaxGroups groups of the period in which a value adds something. Inside a window these are
 // taken in the order in which a bag chooses groups: by a keyed hash. In each, a value adds no more than what is left of
 // Most, so the last one may add only a part.
 //
-// So all that one user ever sent changes the totals of at most MaxGroups groups of a period, and in each the leaves by
-// Most together, Σ|Δ| ≤ Most. What a user adds depends only on that user's own records, the schedule and the key:
-// nobody is ever left out because of what others do. An Allowance is not safe for concurrent use.
+// So all that one user ever sent changes the totals of at most MaxGroups groups of a period, and the leaves of each by
+// Most in all, Σ|Δ| ≤ Most. What a user adds depends only on that user's own records, the schedule and the key: nobody
+// is ever left out because of what others do. An Allowance is not safe for concurrent use.
 type Allowance struct {
 	rule AllowanceRule
 	// users has a row for each user and group: value is how much is used up there.
 	users table
 }
 
-// NewAllowance returns the allowance of users of whom nothing is known: that of a period that begins.
+// NewAllowance returns the allowance of a period that begins: it knows of no users.
 func NewAllowance(rule AllowanceRule) *Allowance { return &Allowance{rule: rule, users: newTable()} }
 
-// Visit adds what a user adds in a window to the amounts of the groups. seen is what they have there, in the order in
-// which groups are chosen. Call it once for each user of a window.
+// Visit adds what a user adds in a window to the amounts of the groups. seen is what the user has there, in the order
+// in which groups are chosen. Call it once for each user of a window.
 func (a *Allowance) Visit(u UserHash, seen []Seen, amounts []int64) {
 	for _, s := range seen {
 		if adds := a.rule.Adds(s.Value); adds != 0 {
@@ -48,15 +48,7 @@ func (a *Allowance) Visit(u UserHash, seen []Seen, amounts []int64) {
 
 // use takes an amount off what a user has left in a group, and returns what there was of it.
 func (a *Allowance) use(u UserHash, group int32, adds int64) int64 {
-	var of *row
-	groups := 0
-	for r, slot := a.users.next(u, a.users.place(u)); r != nil; r, slot = a.users.next(u, a.users.after(slot)) {
-		if r.group == group {
-			of = r
-			break
-		}
-		groups++
-	}
+	of, groups := a.find(u, group)
 	switch size := min(max(adds, -adds), a.rule.Most); {
 	case of != nil:
 		size = min(size, a.rule.Most-of.value)
@@ -67,6 +59,17 @@ func (a *Allowance) use(u UserHash, group int32, adds int64) int64 {
 		return signed(size, adds)
 	}
 	return 0
+}
+
+// find returns the row of a user and group, or nil and in how many other groups the user has counted.
+func (a *Allowance) find(u UserHash, group int32) (of *row, groups int) {
+	for r, slot := a.users.next(u, a.users.place(u)); r != nil; r, slot = a.users.next(u, a.users.after(slot)) {
+		if r.group == group {
+			return r, groups
+		}
+		groups++
+	}
+	return nil, groups
 }
 
 // signed returns a size with the sign of x.

@@ -43,8 +43,8 @@ func (a *Allowance) Snapshot() []byte {
 	return compress(data)
 }
 
-// RestoreAllowance returns the allowance of a snapshot for a number of groups. One that is damaged, or was taken under
-// another rule, is an error: its users would count by the wrong one.
+// RestoreAllowance returns the allowance of a snapshot, for a stream with a number of groups. A snapshot that is
+// damaged, or was taken under another rule, is an error: its users would count by the wrong rule.
 func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowance, error) {
 	raw, err := decompress(snapshot)
 	if err != nil {
@@ -58,22 +58,20 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 		(g != uint64(rule.MaxGroups) || m != uint64(rule.Most)) {
 		r.fail("it was taken under another rule: %d groups and at most %d; want %d and %d", g, m, rule.MaxGroups, rule.Most)
 	}
-	a, n := NewAllowance(rule), 0 // n is in how many groups the last user has counted
+	a := NewAllowance(rule)
 	var before UserHash
 	rows := r.count(18, "users")
 	a.users.reserve(rows)
 	for i := range rows {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		group, used := r.uvarint("group"), r.uvarint("used")
-		if n++; i == 0 || u != before {
-			n = 1
-		}
+		of, n := a.find(u, int32(group))
 		switch {
 		case r.err != nil:
 		case i > 0 && compareUsers(before, u) > 0:
 			r.fail("user %d does not come after the one before", i)
-		case group >= uint64(groups) || n > rule.MaxGroups || used < 1 || used > uint64(rule.Most) || a.has(u, int32(group)):
-			r.fail("a user has used up %d in group %d, their group number %d", used, group, n)
+		case group >= uint64(groups) || n >= rule.MaxGroups || used < 1 || used > uint64(rule.Most) || of != nil:
+			r.fail("a user has used up %d in group %d, their group number %d", used, group, n+1)
 		default:
 			a.users.insert(row{user: u, group: int32(group), value: int64(used)})
 			before = u
@@ -89,14 +87,4 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 		return nil, fmt.Errorf("snapshot of an allowance: %w", r.err)
 	}
 	return a, nil
-}
-
-// has reports whether a user has counted in a group.
-func (a *Allowance) has(u UserHash, group int32) bool {
-	for r, slot := a.users.next(u, a.users.place(u)); r != nil; r, slot = a.users.next(u, a.users.after(slot)) {
-		if r.group == group {
-			return true
-		}
-	}
-	return false
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// CapSpec limits in how many windows of a period one user counts.
+// CapSpec limits the number of windows of a period in which one user counts.
 type CapSpec struct {
-	// Count is k: nobody counts in more than k windows of any period. It is at least Parts + 1. For windows that overlap,
-	// it is at least that number times the number of windows that hold a moment.
+	// Count is k: nobody counts in more than k windows of any period. It is at least Parts + 1. For windows that
+	// overlap, it is at least that number times the number of windows that hold a moment.
 	Count int64
 	// Per is the length of the period, which is at least as long as a window.
 	Per time.Duration
-	// Parts says into how many blocks a period is divided; 0 means 3. With more blocks a user counts at more times of the
+	// Parts is how many blocks a period is divided into. 0 means 3. With more blocks a user counts at more times of the
 	// period, and in fewer windows of each block.
 	Parts int64
 }
@@ -24,8 +24,8 @@ const defaultParts = 3
 
 // CapRule says in which windows a user counts.
 //
-// Windows have numbers: the start divided by the step from one window to the next. Those of a user are divided into
-// blocks of Block windows. A keyed hash of the user moves the borders of the blocks, so that they begin at different
+// Windows have numbers: the start divided by the step from one window to the next. For each user they are divided into
+// blocks of Block windows. A keyed hash of the user shifts the borders of the blocks, so that they begin at different
 // times for different users. In each block the user counts in the first Most windows in which they appear, and in no
 // later one.
 //
@@ -35,9 +35,9 @@ const defaultParts = 3
 // Whether a user counts depends on the schedule, the key and that user's own records. So adding or removing everything
 // that one user ever sent changes the samples of at most k windows of a period, and in each as much as without a cap.
 type CapRule struct {
-	Windows int64 // W, that a period has
+	Windows int64 // W, the windows of a period
 	Block   int64 // windows in a block
-	Most    int64 // of a block in which a user counts
+	Most    int64 // windows of a block in which a user counts
 	every   time.Duration
 }
 
@@ -69,7 +69,7 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 		return CapRule{}, &CapError{"count", fmt.Sprintf("%d; want from %d to 1000000000, because %s", c.Count, least, why)}
 	}
 	r := CapRule{Windows: ceilDiv(int64(c.Per), int64(s.Every)), Most: c.Count / (parts + 1), every: s.Every}
-	// Blocks that divide a day would always begin at the same times of day, so that a user who comes at one hour only
+	// Blocks that divide a day would always begin at the same times of day. Then a user who comes only at one hour
 	// would always be in the first windows of a block, or never.
 	for r.Block = ceilDiv(r.Windows, parts); 24*time.Hour%(time.Duration(r.Block)*s.Every) == 0; r.Block++ {
 	}
@@ -81,8 +81,8 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // Every is the step from one window to the next.
 func (r CapRule) Every() time.Duration { return r.every }
 
-// AtMost returns in how many windows of any period one user counts at most. It may be less than the count of the spec,
-// since each block has the same share.
+// AtMost returns in how many windows of any period one user counts at most. It may be less than the Count of the spec,
+// since every block has the same share.
 func (r CapRule) AtMost() int64 { return r.AtMostOf(r.Windows) }
 
 // AtMostOf returns in how many of n windows in a row one user counts at most, for n ≥ 1.
@@ -90,16 +90,15 @@ func (r CapRule) AtMost() int64 { return r.AtMostOf(r.Windows) }
 // n consecutive windows touch at most 1 + ⌈(n−1)/Block⌉ blocks: the first one holds at least one of them.
 func (r CapRule) AtMostOf(n int64) int64 { return min(n, r.Most*(1+ceilDiv(n-1, r.Block))) }
 
-// ChangedBy returns of how many windows the samples can differ if a user takes back everything, or a part, of what they
-// have in n windows in a row, for n ≥ 1. That is more than AtMostOf(n), as a turn that is not used there is used later
-// in the same block.
+// ChangedBy returns how many windows can have another sample if a user takes back all or a part of what they have in n
+// windows in a row, for n ≥ 1. That is more than AtMostOf(n), because a turn that is not used there is used later in
+// the same block.
 //
-// In a block of B windows a user counts in the first m in which they appear, and taking back only makes these windows
-// fewer. A block that ends within the n windows has no later one, so only the last block gains windows outside.
-// Each window that is gained replaces one that is lost, so at most n and at most m are gained. None of the first m is
-// gained, so there are at most B − m. Windows that overlap hold an event that stays as well as one that goes, at the end of the n
-// windows too. There are fewer than m of those, and the turns that they gain are as many as the last block counts for
-// less.
+// In a block of B windows a user counts in the first m in which they appear, and taking back only makes these fewer. A
+// block that ends within the n windows has no later window, so only the last block gains windows outside. Each window
+// that is gained replaces one that is lost, so at most n and at most m are gained. None of the first m windows of the
+// block is gained, so at most B − m are. If windows overlap, those at the end of the n also hold events that stay.
+// There are fewer than m of those windows, and for each turn that they gain, the last block counts for one less.
 func (r CapRule) ChangedBy(n int64) int64 {
 	return r.AtMostOf(n) + min(n, r.Most, max(0, r.Block-r.Most))
 }
@@ -117,24 +116,24 @@ func (r CapRule) block(u UserHash, window int64) int64 {
 	return block
 }
 
-// Cap applies a CapRule to one window after another. It remembers of each user the last window in which they counted
-// and in how many of its block: of everybody who counted in the last Block windows or a quarter more. It is not safe
-// for concurrent use.
+// Cap applies a CapRule to one window after another. It remembers for each user the last window in which they counted,
+// and in how many windows of its block. It knows everybody who counted in the last Block windows or up to a quarter
+// more. It is not safe for concurrent use.
 type Cap struct {
 	rule CapRule
 	// users has a row for each user: order is the number of the last window in which the user counted, and value is in
-	// how many of its block up to then.
+	// how many windows of its block the user had counted by then.
 	users table
 	now   int64 // the number of the window that has begun
 	swept int64 // the window at which users were forgotten
 	begun bool
 }
 
-// NewCap returns the cap of users of whom nothing is known. It is right after Reach windows.
+// NewCap returns a cap that knows of no users. It decides rightly once it has been through [CapRule.Reach] windows.
 func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: newTable()} }
 
-// Reach says how many windows before a window decide who counts in it. A new cap that has been through
-// that many decides as one that has been through all of them.
+// Reach is how many windows before a window decide who counts in it. A new cap that has been through that many decides
+// like one that has been through all windows.
 func (r CapRule) Reach() int64 { return r.Block - 1 }
 
 // Begin goes on to a window, which must not lie before the one that began last. To begin the same one again changes
@@ -173,16 +172,16 @@ func (c *Cap) sweep() {
 				live.insert(block[i])
 			}
 		}
-		c.users.blocks[b] = nil // so that the old table and the new one together take little more than one
+		c.users.blocks[b] = nil // so that both tables together take little more than one
 	}
 	c.users, c.swept = live, c.now
 }
 
-// live says that the window that has begun is in the block in which the user counted last.
+// live reports whether the window that has begun is in the block in which the user counted last.
 func (c *Cap) live(r *row) bool { return c.rule.block(r.user, r.order) == c.rule.block(r.user, c.now) }
 
-// Counts says whether a user who has something in the window that has begun counts in it. It may be asked several
-// times. Do not ask about a user who has nothing in the window.
+// Counts reports whether a user who has something in the window that has begun counts in it. It may be asked several
+// times. Do not ask about a user who has nothing in the window: the answer uses up a turn.
 func (c *Cap) Counts(u UserHash) bool {
 	r, _ := c.users.next(u, c.users.place(u))
 	switch {

@@ -16,7 +16,7 @@ import (
 //	    hash            16 bytes
 //	    windows since the one in which the user counted last, windows of the block in which the user counted
 //
-// Numbers are varints, the window's is zigzag.
+// Numbers are varints. That of the window is zigzag.
 const snapshotVersion = 1
 
 // Snapshot writes down the cap as it is in the window that has begun. It holds hashes of users: personal, as a payload
@@ -43,14 +43,14 @@ func (c *Cap) Snapshot() []byte {
 	return compress(data)
 }
 
-// numbers are those that a snapshot must agree in.
+// numbers are those that must be the same in a snapshot.
 func (r CapRule) numbers() [4]uint64 {
 	return [4]uint64{uint64(r.Windows), uint64(r.Block), uint64(r.Most), uint64(r.every)}
 }
 
-// RestoreCap returns the cap of a snapshot, which goes on with the window after the one that had begun, or repeats
-// that. A snapshot that is damaged, or was taken under another rule, is an error: its users would count by the wrong
-// one.
+// RestoreCap returns the cap of a snapshot. It goes on with the window after the one that had begun, or begins that one
+// again. A snapshot that is damaged, or was taken under another rule, is an error: its users would count by the wrong
+// rule.
 func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	raw, err := decompress(snapshot)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// reader decodes a payload or message. It keeps its first error; every later call returns zero.
+// reader decodes a payload or message. It keeps its first error, and every later call returns zero.
 type reader struct {
 	rest []byte
 	err  error
@@ -96,7 +96,7 @@ func compress(b []byte) []byte {
 }
 
 // mostPacked bounds how many times its size a snapshot, or a payload of version 1, unpacks to. In each row 16 bytes are
-// a hash, which does not pack but where a user is in several groups. The longest names of those take 800 bytes, and
+// a hash, which does not pack unless a user is in several groups. The longest names of those take 800 bytes, and
 // differ.
 const mostPacked = 1 << 10
 

@@ -10,11 +10,11 @@ import (
 const payloadVersion = 2
 
 // The rows of a group are columns of equal length: hashes (16 bytes each), values, and orders. Rows are sorted by user,
-// and each user has one in a group, so the order of arrival leaves no trace. Policies min and max have no orders. Those of
-// first and last are the event times after the slice's start, in the largest of s, ms, µs and ns that divides all times of
-// the payload. Those of random are keyed hashes (8 bytes each).
+// and each user has one in a group, so the order of arrival leaves no trace. Policies min and max have no orders. Those
+// of first and last are the event times after the slice's start, in the largest of s, ms, µs and ns that divides all
+// times of the payload. Those of random are keyed hashes (8 bytes each).
 
-// units are those of times, in nanoseconds, by their codes.
+// units are the units of times, in nanoseconds, by their codes.
 var units = [...]int64{1e9, 1e6, 1e3, 1}
 
 // column holds a group's rows: encoded columns of equal length, which have been checked to their ends.
@@ -28,7 +28,7 @@ type column struct {
 	ascend                bool  // values are differences, except the first
 }
 
-// columns are those of a group that is being written. The next group uses their memory again.
+// columns are the columns of a group that is being written. The next group uses their memory again.
 type columns struct{ values, orders []byte }
 
 // appendColumns appends users to the column of hashes, which is in data, and the rest of their rows to the other
@@ -36,7 +36,7 @@ type columns struct{ values, orders []byte }
 func (b *Bag) appendColumns(data []byte, rows []uint32, name [2]uint64, unit int64, c *columns) []byte {
 	at := len(data)
 	data = slices.Grow(data, 16*len(rows))[:at+16*len(rows)]
-	for _, i := range rows { // each row is looked at once: it is seldom in the processor's cache
+	for _, i := range rows { // each row is loaded once: it is seldom in the processor's cache
 		r := b.rows.row(i)
 		u, to := r.user.with(name), data[at:at+16]
 		binary.BigEndian.PutUint64(to, u[0])
@@ -145,7 +145,7 @@ func (r *reader) varints(n int, what string) []byte {
 	return from[:len(from)-len(r.rest)]
 }
 
-// end returns the error of the reader. To have read less than everything is one.
+// end returns the error of the reader. Bytes that are left are an error too.
 func (r *reader) end() error {
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes too many", len(r.rest))
@@ -187,7 +187,7 @@ func (r *rows) next() bool {
 	return true
 }
 
-// peek returns the user of the next row, if there is one.
+// peek returns the user of the next row. There must be one.
 func (r *rows) peek() UserHash {
 	return UserHash{binary.BigEndian.Uint64(r.users), binary.BigEndian.Uint64(r.users[8:])}
 }

@@ -10,10 +10,10 @@
 //     to the next: a tumbling window has one slice, a hopping window several. A bag is a hash table of users: while
 //     events come in, nobody needs an order.
 //  4. From time to time [Bag.Seal] makes payloads of the bags, and [Part.Messages] splits them into messages. A [Mark]
-//     follows. It says which records they hold, and which windows are cut there.
+//     follows. It says which records the parts hold, and which windows are cut there.
 //  5. The reader of these messages collects them in a [Gathering]. This tells when a window is complete, and whether
 //     some of it is lost. A [Merger] merges the payloads of a window's parts, in passes over ranges of the hashes if
-//     there are many users. Here order matters: the values of each group come into an ordered multiset, a B-tree, in
+//     there are many users. Here order matters: the values of each group go into an ordered multiset, a B-tree, in
 //     which the passes meet. A mechanism sees only its [Merger.Sample].
 //
 // # One contribution a user
@@ -33,19 +33,19 @@
 //
 // Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition.
 // Without them, a user with records in two parts would count twice, which would break the promise. Adding partitions
-// moves users, and for records from before the service began it is unknown when that happened. Besides, most windows
-// are read in several pieces, and these share users whatever the partitions are.
+// moves users, and nobody knows when that happened to records from before the service began. Besides, most windows are
+// read in several pieces, and these share users whatever the partitions are.
 //
 // # Names that nobody listed
 //
 // If the groups of a stream are found, nobody knows their names while events come in. An open [Bag] then keeps what its
-// users have under any name ([Bag.PutName]). Which of the names are groups is known when a window is merged: its list is
-// public by then. A [Tally] finds names: it counts, over the parts of a period, the users of each name, each user for at
-// most MaxGroups of theirs, and draws which names many users share. No other code sees a name that may be personal, and
-// no error has one.
+// users have under any name ([Bag.PutName]). Which of the names are groups is known when a window is merged: its list
+// is public by then. A [Tally] finds names: over the parts of a period it counts the users of each name, each user for
+// at most MaxGroups of theirs, and draws which names many users share. No other code sees a name that may be personal,
+// and no error has one.
 //
 // # Units
 //
-// Times are Unix nanoseconds; windows begin and end on whole seconds. Values are indices of the stream's grid: 0…N, and
+// Times are Unix nanoseconds. Windows begin and end on whole seconds. Values are indices of the stream's grid: 0…N, and
 // −1 and N+1 for values beyond the bounds.
 package windows

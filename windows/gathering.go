@@ -17,8 +17,8 @@ import (
 // first in the log counts. A window is overtaken in a partition when a mark says that it was cut and the log no longer
 // has that cut.
 //
-// It holds payloads up to a limit, and of the others only their place in the log. A Gathering is not safe for
-// concurrent use.
+// It holds payloads up to a limit, and only the place in the log of the others. A Gathering is not safe for concurrent
+// use.
 type Gathering struct {
 	limit   int64
 	held    int64 // of payloads
@@ -36,8 +36,8 @@ type edition struct {
 type gathered struct {
 	schedule Schedule
 	maxAhead time.Duration
-	decided  int64 // windows with End ≤ decided are over
-	kept     int64 // slices from here on are kept nevertheless
+	decided  int64 // windows with End ≤ decided are decided
+	kept     int64 // slices that start here or later are kept all the same
 	slices   map[int64]*slice
 	sources  map[int]*source
 	gaps     []gap // in the log itself, for any partition
@@ -47,7 +47,7 @@ type gathered struct {
 type slice struct {
 	least   int64 // the lowest offset of its messages
 	parts   []*Held
-	has     map[writing]bool       // parts: there may be a million
+	has     map[writing]bool       // its parts: there may be a million
 	open    map[[16]byte]*assembly // by attempt; parts that still lack messages
 	missing []int                  // partitions with a part that a mark names and the log lacks
 }
@@ -108,17 +108,17 @@ func NewGathering(limit int64) *Gathering {
 }
 
 // Follow collects the windows of a stream's edition that end after decided, in Unix nanoseconds. Messages of other
-// editions are ignored, but those of later editions stay needed, because they will be followed later. maxAhead is how
-// far an event's time may be ahead of the moment at which it was written.
+// editions are ignored, but those of later editions are still needed, because those will be followed later. maxAhead is
+// how far an event's time may be ahead of the moment at which it was written.
 func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead time.Duration, decided int64) {
 	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
 		kept: math.MaxInt64, slices: map[int64]*slice{}, sources: map[int]*source{}}
 }
 
-// Keep keeps the slices of an edition that start at a moment or later, whatever is decided: something else than the
-// stream's windows reads their parts. State, Parts and NeedsOf are right for any window that begins with a kept slice
-// and ends with a window. Call it after Follow, and again when what lies before is not needed any more; the greatest
-// number keeps nothing. Payloads of slices whose own windows are decided are not held.
+// Keep keeps the slices of an edition that start at a moment or later, whatever is decided, because something other
+// than the stream's windows reads their parts. State, Parts and NeedsOf are right for any window that begins with a
+// kept slice and ends with a window. Call it after Follow, and again when what lies before is no longer needed.
+// math.MaxInt64 keeps nothing. Payloads of slices whose own windows are decided are not held.
 func (g *Gathering) Keep(stream string, epoch uint32, from int64) {
 	s := g.streams[edition{stream, epoch}]
 	s.kept = from
@@ -135,7 +135,7 @@ func (g *Gathering) Keep(stream string, epoch uint32, from int64) {
 func (g *Gathering) room() int64 { return g.limit - g.held }
 
 // Add adds the message at an offset of the log, written at a moment of its writer's clock. Call it in the order of the
-// log. It does not keep data. An error means that the message is corrupt; it then counts as lost.
+// log. It does not keep data. An error means that the message is corrupt. Then it counts as lost.
 func (g *Gathering) Add(data []byte, at int64, written time.Time) error {
 	c, m, err := decode(data)
 	switch {
@@ -169,7 +169,7 @@ func (g *Gathering) of(o Origin, at int64) *gathered {
 	return nil
 }
 
-// Lose says that messages from an offset on are gone, which were written before a moment.
+// Lose says that messages from an offset on are gone. They were written before a moment.
 func (g *Gathering) Lose(at int64, before time.Time) {
 	for _, s := range g.streams {
 		s.gaps = append(s.gaps, gap{from: math.MinInt64, until: before.UnixNano() + int64(s.maxAhead), at: at})
@@ -197,11 +197,11 @@ func (s *gathered) partitions() int {
 // over reports whether nobody needs the slice that starts at start.
 func (s *gathered) over(start int64) bool { return start < s.kept && s.decidedOf(start) }
 
-// decidedOf reports whether no undecided window holds the slice that starts at start. The last window that holds it
-// starts with it.
+// decidedOf reports whether all windows that hold the slice that starts at start are decided. The last of them starts
+// with the slice.
 func (s *gathered) decidedOf(start int64) bool { return start+int64(s.schedule.Size) <= s.decided }
 
-// slice returns the slice that starts at start, which begins to exist with this.
+// slice returns the slice that starts at start. It makes it if there is none yet.
 func (s *gathered) slice(start int64) *slice {
 	l := s.slices[start]
 	if l == nil {
@@ -273,9 +273,9 @@ func (g *Gathering) hold(s *gathered, a *assembly) *Held {
 	return h
 }
 
-// Ahead returns parts of slices after a window that are not held and would fit in addition to beside bytes. A caller
-// that reads the log again for the window reads these too and passes them to Hold. In a backlog this saves most of the
-// reading.
+// Ahead returns parts of slices after a window that are not held and for which there is room besides so many bytes. A
+// caller that reads the log again for the window reads these too and passes them to Hold. In a backlog this saves most
+// of the reading.
 func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) []*Held {
 	s := g.streams[edition{stream, epoch}]
 	room := g.room() - beside
@@ -306,7 +306,7 @@ func (g *Gathering) Hold(h *Held, payload []byte) {
 	}
 }
 
-// Size returns the total bytes of those payloads of parts that are not held.
+// Size returns the bytes of the payloads of parts, held or not.
 func Size(parts []*Held) (bytes int64) {
 	for _, h := range parts {
 		bytes += h.size
@@ -314,8 +314,8 @@ func Size(parts []*Held) (bytes int64) {
 	return bytes
 }
 
-// Assemble makes the payload of a part that is not held from its messages, which come in the order of [Held.Offsets]. If
-// there is only one, the payload is a piece of it.
+// Assemble makes the payload of a part that is not held from its messages, which come in the order of [Held.Offsets].
+// If there is only one, the payload is a piece of it.
 func (h *Held) Assemble(messages [][]byte) ([]byte, error) {
 	var payload []byte
 	for i, data := range messages {
@@ -369,7 +369,7 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o.said = max(o.said, m.Through)
 }
 
-// needed returns how many partitions' cuts a window takes. A cut says so; if none is left, the latest mark does.
+// needed returns how many partitions must cut a window. A cut of it says so. If none is left, the latest mark does.
 func (s *gathered) needed(w Window) (n int, known bool) {
 	said := false
 	for _, o := range s.sources {
@@ -420,8 +420,8 @@ func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
 	return parts
 }
 
-// Decide frees everything that belongs only to windows that end at or before w, as far as it is not kept. Decide windows
-// in the order of their ends.
+// Decide frees everything that belongs only to windows that end with w or earlier, unless it is kept. Decide windows in
+// the order of their ends.
 func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
 	s := g.streams[edition{stream, epoch}]
 	s.decided = w.End
@@ -434,7 +434,7 @@ func (g *Gathering) Decide(stream string, epoch uint32, w Window) {
 	s.forget()
 }
 
-// drop stops to hold the payloads of a slice.
+// drop lets go of the payloads of a slice.
 func (g *Gathering) drop(l *slice) {
 	for _, h := range l.parts {
 		g.held -= int64(len(h.Payload))
@@ -442,7 +442,7 @@ func (g *Gathering) drop(l *slice) {
 	}
 }
 
-// forget drops cuts and gaps that nobody needs.
+// forget drops the cuts and gaps that nobody needs.
 func (s *gathered) forget() {
 	next := min(s.kept, s.decided+int64(s.schedule.Every)-int64(s.schedule.Size)) // the start of the next window
 	past := func(g gap) bool { return g.until <= next }

@@ -10,8 +10,8 @@ type State struct {
 	Waiting []int
 	// Incomplete are the partitions that have lost records or messages.
 	Incomplete []int
-	// Gone says that messages were lost: the log may have had parts of the window that are not here. Otherwise all parts
-	// that were ever written for it are here, even if records of the input were lost before.
+	// Gone says that messages were lost: the log may have had parts of the window that are not here. If it is false,
+	// all parts that were ever written for it are here, even if records of the input were lost before.
 	Gone bool
 }
 

@@ -275,8 +275,8 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// What is lost of a kept slice is known as long as the slice is, and where the first of several cuts counts, it does for
-// whoever is behind as well.
+// What is lost of a kept slice is known as long as the slice is, and where the first of several cuts counts, it does
+// for whoever is behind as well.
 func TestKeptSlices(t *testing.T) {
 	s := newScribe(t, tumbling)
 	s.g.Keep("s", 1, 0)

@@ -44,8 +44,8 @@ func (h *Hasher) nameBytes(group []byte) [2]uint64 {
 	return [2]uint64{a, b}
 }
 
-// rank returns the keyed hash of (user, window start, group), the group by the hash of its name. The groups of least
-// rank are those in which the user counts.
+// rank returns the keyed hash of (user, window start, group), with the hash of its name for the group. The user counts
+// in the groups of least rank.
 func (h *Hasher) rank(u UserHash, start int64, name [2]uint64) uint64 {
 	var b [40]byte
 	putUser(b[:], u)

@@ -1,15 +1,15 @@
 package windows
 
-// names are the names in an open bag, and their numbers: 0 for the first, 1 for the second. They take no pointer each,
-// and a name is never moved.
+// names are the names in an open bag, and their numbers: 0 for the first, 1 for the second. A name takes no pointer of
+// its own, and is never moved.
 type names struct {
 	// rows has a row for each name, by its hash: order is where its text begins, and value how long it is.
 	rows   table
-	blocks [][]byte // of texts, one after another; only the first block grows
+	blocks [][]byte // of texts, one after another. Only the first block grows
 }
 
-// textBlock is the size of a block of texts, unless one name is longer. textBits is how many bits of a place are the
-// place within the block.
+// textBlock is the size of a block of texts, unless one name is longer. textBits is how many bits of a place say where
+// in its block a text is.
 const (
 	textBlock = 1 << 16
 	textBits  = 32

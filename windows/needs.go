@@ -2,7 +2,8 @@ package windows
 
 import "math"
 
-// Needs returns the lowest offset of the log that an undecided window or a kept slice needs, or position if there is none.
+// Needs returns the lowest offset of the log that an undecided window or a kept slice needs, or position if there is
+// none.
 func (g *Gathering) Needs(position int64) int64 {
 	if g.aside >= 0 {
 		position = min(position, g.aside)
@@ -27,8 +28,8 @@ func (g *Gathering) Needs(position int64) int64 {
 }
 
 // NeedsOf returns the lowest offset of the log that an undecided window needs: another gathering that reads the log
-// from there, or from below, gives the same state and the same parts for it. It is the greatest number if the log has
-// nothing of the window.
+// from there, or from a lower offset, gives the same state and the same parts for it. It is the greatest number if the
+// log has nothing of the window.
 func (g *Gathering) NeedsOf(stream string, epoch uint32, w Window) int64 {
 	s := g.streams[edition{stream, epoch}]
 	least := int64(math.MaxInt64)

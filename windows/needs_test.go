@@ -13,8 +13,9 @@ import (
 
 // TestNothingThatIsNeededIsDeleted repeatedly deletes the log below what a gathering needs, and continues with a new
 // gathering that knows only the rest and the decisions so far. Every window has the same parts and state as for a
-// reader of the whole log, who decides nothing. The rest includes a later definition that is not followed at first. Something else reads the
-// parts of periods of several windows, if slices are kept for it, and is as far behind as it likes.
+// reader of the whole log, who decides nothing. The rest includes a later definition that is not followed at first.
+// Something else reads the parts of periods of several windows, if slices are kept for it, and is as far behind as it
+// likes.
 func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const every, partitions = int64(time.Minute), 2

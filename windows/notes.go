@@ -4,16 +4,16 @@ import "cmp"
 
 // notes say for each user which names they count for, while the parts of a period are read.
 //
-// A user counts for at most k of their names. Those that come last do so, and among equals the least keyed hash of
-// (user, start of the period, name) comes first. This is a total order, and it looks at the user's own records, the key
-// and what is public. So the k first of all names are among the k first of those that any part has: parts may come in
-// any order, overlap and repeat.
+// A user counts for at most k of their names. Names of an earlier class come first, and within a class the name with
+// the least keyed hash of (user, start of the period, name) does. This is a total order, and it looks only at the
+// user's own records, the key and what is public. So the k first of all names are among the k first of those that any
+// part has: parts may come in any order, overlap and repeat.
 type notes struct {
 	k      int
 	start  int64 // of the period
 	hasher *Hasher
 	// users has a row for each user and name: order and value are the hash of the name, and group is its class with the
-	// place where the user was seen with it first.
+	// first slice in which the user was seen with it.
 	users table
 	first uint64 // the users of these notes: the second words of their hashes
 	last  uint64
@@ -23,9 +23,9 @@ type notes struct {
 const (
 	early    int32 = iota
 	late           // names that come last
-	nameless       // not a name: the user is there, and has no name that could be found
+	nameless       // no name: the user is there, but has no name that could be found
 
-	classBits = 2 // the places are the bits above
+	classBits = 2 // the bits above are the place
 	classMask = 1<<classBits - 1
 )
 
@@ -49,7 +49,7 @@ func noted(u UserHash, name [2]uint64, class, place int32) row {
 // of is the hash of the name of a row.
 func (r *row) of() [2]uint64 { return [2]uint64{uint64(r.order), uint64(r.value)} }
 
-// add notes as many rows as are looked for at once, or fewer.
+// add notes rows: at most as many as are looked for at once.
 func (n *notes) add(rows []row) {
 	var slots [ahead]uint32
 	n.users.find(rows, &slots)
@@ -63,8 +63,8 @@ func (n *notes) add(rows []row) {
 	}
 }
 
-// addAt notes a row for whose user the search begins at this slot. If the user has k names, it takes the place of the
-// one that is chosen last, if it is chosen before that.
+// addAt notes a row. The search for its user begins at this slot. If the user has k names already, the row takes the
+// place of the one that is chosen last, if it is chosen before that one.
 func (n *notes) addAt(slot uint32, added *row) {
 	has := 0
 	var last *row
@@ -86,8 +86,8 @@ func (n *notes) addAt(slot uint32, added *row) {
 	}
 }
 
-// before reports whether the name of x is chosen before the name of y, which is another one of the same user. The upper
-// halves of their ranks mostly decide, and are kept. If two ranks collide, the hashes of the names decide.
+// before reports whether the name of x is chosen before the name of y, another name of the same user. Mostly the upper
+// halves of their ranks decide, which are kept. If two ranks collide, the hashes of the names decide.
 func (n *notes) before(x, y *row) bool {
 	if classOf(x) != classOf(y) {
 		return classOf(x) < classOf(y)

@@ -40,7 +40,7 @@ type Mark struct {
 	// Slices are the starts of the slices that have a part, ascending, in Unix nanoseconds.
 	Slices []int64
 	// Since is when the mark before it in the chain was written, in Unix nanoseconds of its writer's clock: everything
-	// below From was in the log by then. 0: not known.
+	// below From was in the log by then. 0 means that it is not known.
 	Since int64
 	// The mark cuts the windows that end in (After, Through]: only records below To count in them. Those that end at
 	// After or before were cut earlier. A mark with Through = After cuts none.

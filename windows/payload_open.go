@@ -119,7 +119,7 @@ func (b *Bag) byName() []named {
 	return all
 }
 
-// decodeOpen decodes the rest of a payload, behind its flags. No error names a name.
+// decodeOpen decodes what follows the flags of a payload. No error has a name in it.
 func decodeOpen(r *reader, flags uint8, start int64) (*openPayload, error) {
 	policy := r.policy()
 	unit := r.unit()
@@ -190,7 +190,7 @@ func (p *openPayload) cursor() cursor {
 	return cursor{reader: reader{rest: p.names}, rows: p.all.rows()}
 }
 
-// nextName moves to the next name. It returns false if there is none, or if it is wrong.
+// nextName moves to the next name. It returns false if there is none, or if it is not valid.
 func (c *cursor) nextName() bool {
 	if len(c.rest) == 0 {
 		return false

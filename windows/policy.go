@@ -27,5 +27,5 @@ func (p Policy) code() int {
 // timed reports whether the policy compares event times.
 func (p Policy) timed() bool { return p == First || p == Last }
 
-// greatest reports whether the greatest (order, value) counts, not the least.
+// greatest reports whether the greatest (order, value) counts instead of the least.
 func (p Policy) greatest() bool { return p == Last || p == Max }

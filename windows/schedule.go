@@ -19,8 +19,7 @@ const (
 // Schedule is the public timetable of a stream's windows. They begin at multiples of Every since 1970 (UTC), not before
 // Start, and end not after End. If Every < Size, they overlap (hopping windows).
 //
-// The other methods need a schedule that [Schedule.Validate] accepts. A Schedule is a value; its methods are safe for
-// concurrent use.
+// The other methods need a schedule that [Schedule.Validate] accepts. Its methods are safe for concurrent use.
 type Schedule struct {
 	Size  time.Duration // length of a window, a multiple of Every
 	Every time.Duration // from the start of a window to the start of the next, whole seconds
@@ -42,7 +41,7 @@ func wrong(field, problem string, args ...any) error {
 	return &Error{field, fmt.Sprintf(problem, args...)}
 }
 
-// Validate checks the rules of schedules. What it returns is an [Error] or nil.
+// Validate checks the rules of schedules. It returns an [Error] or nil.
 func (s Schedule) Validate() error {
 	for _, d := range []struct {
 		name  string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// These tests go through all records that two users may have under two names, in three periods of which a user counts in
-// at most two. What is found in a period comes last in those after it.
+// These tests go through all records that two users may have under two names, in three periods of which a user counts
+// in at most two. What is found in a period comes last in those after it.
 
 const (
 	capPeriods = 3
@@ -125,8 +125,8 @@ func worstOfPeriods(t *testing.T, begin func() turns) (most float64) {
 	return most
 }
 
-// TestPeriodsUnderACap: discoveries of three periods, of which a user counts in at most two, are (2ε, 2δ)-DP together, for
-// one name a user. The list that each of them knows makes no difference, for it does not say who counts.
+// TestPeriodsUnderACap: discoveries of three periods, of which a user counts in at most two, are (2ε, 2δ)-DP together,
+// for one name a user. The list that each of them knows makes no difference, for it does not say who counts.
 func TestPeriodsUnderACap(t *testing.T) {
 	rule, err := CapSpec{Count: 2, Per: 3 * time.Hour, Parts: 1}.Rule(Schedule{Size: time.Hour, Every: time.Hour})
 	if err != nil || rule.AtMost() != 2 || rule.Block != 5 {

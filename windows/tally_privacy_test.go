@@ -130,8 +130,8 @@ func wrongNeighbours(t *testing.T, c counting) (wrong int) {
 	return wrong
 }
 
-// The privacy of a discovery rests on this: given which names come last, one user changes the counts of at most k names,
-// each by one.
+// The privacy of a discovery rests on this: given which names come last, one user changes the counts of at most k
+// names, each by one.
 func TestOneUserChangesFewCounts(t *testing.T) {
 	if wrong := wrongNeighbours(t, byTally); wrong > 0 {
 		t.Errorf("%d pairs of neighbours differ by too much", wrong)

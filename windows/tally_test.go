@@ -163,8 +163,8 @@ func TestTallyMatchesModel(t *testing.T) {
 	}
 }
 
-// Texts are looked for where somebody was seen with the name first. If the parts of that slice are gone, they are looked
-// for everywhere.
+// Texts are looked for where somebody was seen with the name first. If the parts of that slice are gone, they are
+// looked for everywhere.
 func TestTallyLooksWhereNamesWere(t *testing.T) {
 	w := testSpec.Window
 	slice := func(i int) Window { return Window{w.Start + int64(i), w.Start + int64(i) + 1} }

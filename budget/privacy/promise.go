@@ -59,10 +59,10 @@ type Promise struct {
 	Kind Kind `json:"kind"`
 	// Epsilon is the ε of the promise, > 0. In a ZCDP promise it is only the requested figure.
 	Epsilon decimal.Decimal `json:"epsilon"`
-	// Delta is the δ of an Approximate promise, in (0, 1); 0 for every other kind.
+	// Delta is the δ of an Approximate promise, in (0, 1), and 0 for every other kind.
 	Delta decimal.Decimal `json:"delta,omitzero"`
-	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² if there is a pure ε. In an Approximate promise it is that of the
-	// pure ε, or 0 in entries of earlier releases, which add up by ε alone.
+	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² if there is a pure ε. In an Approximate promise it is that of
+	// the pure ε, or 0 in entries of earlier releases, which add up by ε alone.
 	Rho decimal.Decimal `json:"rho,omitzero"`
 }
 
@@ -89,8 +89,8 @@ func NewZCDP(epsilon decimal.Decimal) Promise {
 	return Promise{Kind: ZCDP, Epsilon: epsilon, Rho: halfSquare(epsilon)}
 }
 
-// NewApproximate is the promise of an (ε, δ)-DP mechanism. It is δ-approximately ρ-zCDP with the ρ of an ε-DP one (Bun &
-// Steinke 2016, section 8).
+// NewApproximate is the promise of an (ε, δ)-DP mechanism. It is δ-approximately ρ-zCDP with the ρ of an ε-DP one (Bun
+// & Steinke 2016, section 8).
 func NewApproximate(epsilon, delta decimal.Decimal) Promise {
 	return Promise{Kind: Approximate, Epsilon: epsilon, Delta: delta, Rho: NewPure(epsilon).Rho}
 }

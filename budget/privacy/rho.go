@@ -14,8 +14,8 @@ var (
 // halfSquare is ½ε².
 func halfSquare(epsilon decimal.Decimal) decimal.Decimal { return epsilon.Mul(epsilon).Mul(half) }
 
-// RhoOfPure is the ρ of an ε-DP mechanism, min(ε²/2, ε) (Bun & Steinke 2016, Proposition 1.4; a Rényi divergence never
-// exceeds ε).
+// RhoOfPure is the ρ of an ε-DP mechanism, min(ε²/2, ε) (Bun & Steinke 2016, Proposition 1.4). A Rényi divergence never
+// exceeds ε.
 func RhoOfPure(e float64) float64 { return min(e*e/2, e) }
 
 // RhoOfRange is the ρ of an ε-bounded-range mechanism:
@@ -33,8 +33,8 @@ func RhoOfRange(e float64) float64 {
 	return e*math.Exp(-e)/-math.Expm1(-e) - 1 + e + math.Log(-math.Expm1(-e)) - math.Log(e)
 }
 
-// boundedRangeRho is [RhoOfRange], rounded up. Ledgers have entries whose ρ is this function of ε and not written out,
-// so it must never change.
+// boundedRangeRho is [RhoOfRange], rounded up. Ledgers have entries that do not hold their ρ, because it is this
+// function of ε. So it must never change.
 func boundedRangeRho(epsilon decimal.Decimal) decimal.Decimal {
 	simple := epsilon.Mul(epsilon).Mul(eighth)
 	e := epsilon.InexactFloat64()

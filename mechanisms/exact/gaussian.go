@@ -58,9 +58,9 @@ func (g *Gaussian) exponent(y *big.Int) *big.Rat {
 
 // near is the exponent in float64, with a bound on its error.
 //
-// The gap d = |y|−σ²/t has three roundings, each of at most 2^−53 of |y|, of σ²/t, or of their difference. Together they
-// are within δ = 2^−51·(|y|+σ²/t), and so d² is within δ·(2|d|+δ) of the square of what is computed. The roundings of
-// the products are less than 2^−50 of the exponent.
+// The gap d = |y|−σ²/t has three roundings, each of at most 2^−53 of |y|, of σ²/t, or of their difference. Together
+// they are within δ = 2^−51·(|y|+σ²/t), and so d² is within δ·(2|d|+δ) of the square of what is computed. The roundings
+// of the products are less than 2^−50 of the exponent.
 func (g *Gaussian) near(y *big.Int) (x, off float64) {
 	size := math.Abs(nearest(y))
 	gap := size - g.centre

@@ -6,7 +6,7 @@ import (
 )
 
 // expCoin returns true with probability e^{−γ}, given a coin that is true with probability γ. It flips coins with
-// probabilities γ, γ/2, γ/3 … until one fails; the number of successes is even with that probability (Canonne, Kamath,
+// probabilities γ, γ/2, γ/3 … until one fails. The number of successes is even with that probability (Canonne, Kamath,
 // Steinke 2020, Algorithm 1).
 func (s *Source) expCoin(coin func() bool) bool {
 	k := uint64(1)

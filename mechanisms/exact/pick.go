@@ -4,7 +4,7 @@ import "sort"
 
 // Pick returns i with probability proportional to the i-th weight. The weights are positive real numbers.
 //
-// weights holds at most 2^20 of them as float64, each with a relative error of at most slack; those less than 10^−40 of
+// weights holds at most 2^20 of them as float64, each with a relative error of at most slack. Those less than 10^−40 of
 // the largest may be 0. A uniform number falls into one of the weights' shares. If it is too close to the border of two
 // shares for float64 to decide, long encloses the true weights with prec bits and decides.
 func (s *Source) Pick(weights []float64, slack float64, long func(prec uint) []Interval) int {

@@ -1,7 +1,7 @@
 // Package exact draws from distributions without approximating them.
 //
 // Random bits come from a [Source]. Whole numbers, coins with rational probability and the discrete Laplace law need
-// only integers. If a probability is a real number, like a choice with weights w·e^{−κk}, a uniform number is compared
+// only integers. If a probability is a real number, as in a choice with weights w·e^{−κk}, a uniform number is compared
 // with it, and both are computed to as many digits as the comparison needs. First both are float64 with a bound on the
 // error. In the rare case that this leaves the answer open, both become intervals of ever longer numbers, and the
 // uniform number gets more random bits. So float64 decides only what it can prove, and every answer follows the ideal
@@ -19,8 +19,8 @@ import (
 
 // Source supplies random bits from a reader. It is not safe for concurrent use.
 //
-// After the reader fails, Err reports the failure permanently and further bits are worthless: they only let loops end.
-// The caller checks Err once, at the end, and discards the outcome if it is set.
+// After the reader fails, Err reports the failure for ever and further bits are worthless: they only let loops end. The
+// caller checks Err once, at the end, and discards the outcome if there is an error.
 type Source struct {
 	reader  io.Reader
 	buffer  [256]byte

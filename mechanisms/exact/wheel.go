@@ -57,7 +57,7 @@ func (w *Wheel) Total() float64 {
 // Spin returns the position of the chosen piece. The wheel must hold a piece at the base level with mass ≥ 1.
 //
 // A uniform number u falls into one of the pieces' shares. The relative error of the float64 sums is at most
-// WeightError, plus 2^−52 for the product, plus len·2^−53 for the additions; u·total adds two roundings. If u is closer
+// WeightError, plus 2^−52 for the product, plus len·2^−53 for the additions. u·total adds two roundings. If u is closer
 // than that to the border of two shares, the shares are computed again as intervals.
 func (w *Wheel) Spin(s *Source) int {
 	u, total := s.Uniform(), w.Total()

@@ -104,7 +104,7 @@ func tilted(p, q int64) laws.Utility {
 	return laws.Margin(p, q, a, b)
 }
 
-// threshold starts at the end with more users between it and the quantile; for α < ½ it works on the mirrored sample.
+// threshold starts at the end with more users between it and the quantile. For α < ½ it works on the mirrored sample.
 func threshold(c *setting, s *laws.Sample, epsilon float64) laws.Law {
 	alpha := float64(c.p) / float64(c.q)
 	if alpha >= 0.5 {

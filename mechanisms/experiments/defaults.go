@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/shopspring/decimal"
 
@@ -28,7 +27,7 @@ func (s *score) add(ratio float64) {
 	s.worst = math.Max(s.worst, ratio)
 }
 
-// study is a set of settings; every contender and every choice is computed in each.
+// study is a set of settings. Every contender and every choice is computed in each.
 type study struct {
 	name       string
 	inputs     []input
@@ -214,7 +213,7 @@ func best(rows []outcome, by func(outcome) float64) int {
 	return least
 }
 
-// ratio compares two errors; errors below floor count as floor.
+// ratio compares two errors. Errors below floor count as floor.
 func ratio(a, b, floor float64) float64 {
 	return math.Max(a, floor) / math.Max(b, floor)
 }
@@ -234,11 +233,6 @@ func (c *setting) time(name string, sample *laws.Sample) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, start, draws := librarySample(query.Grid, sample), time.Now(), 0
-	for ; time.Since(start) < 20*time.Millisecond; draws++ {
-		if _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); err != nil {
-			return nil, err
-		}
-	}
-	return float64(time.Since(start).Microseconds()) / float64(draws), nil
+	input := librarySample(query.Grid, sample)
+	return clock(func() error { _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); return err })
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/shopspring/decimal"
 	"gonum.org/v1/gonum/stat"
@@ -18,7 +17,7 @@ import (
 // fineStep approximates the paper's continuum.
 const fineStep = 1e-7
 
-// populations returns those of Gillenwater & Muñoz Medina (2020), figure 1.
+// populations returns the populations of Gillenwater & Muñoz Medina (2020), figure 1.
 func populations() []input {
 	return []input{
 		{name: "normal", lower: -10, upper: 10, step: fineStep,
@@ -184,15 +183,6 @@ func figure1Times(s *session) error {
 	input := librarySample(grid, sample)
 	t := newTable("mechanism", "relation", "epsilon", "microseconds_a_draw")
 	values, upTo := sample.Distinct()
-	clock := func(draw func() error) (float64, error) {
-		start, draws := time.Now(), 0
-		for ; time.Since(start) < 50*time.Millisecond; draws++ {
-			if err := draw(); err != nil {
-				return 0, err
-			}
-		}
-		return float64(time.Since(start).Microseconds()) / float64(draws), nil
-	}
 	for _, epsilon := range []string{"0.1", "1"} {
 		e := decimal.RequireFromString(epsilon)
 		for _, name := range []string{"duff", "margin", "smooth_power", "smooth_student_t"} {

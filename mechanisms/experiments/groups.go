@@ -13,9 +13,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A population whose users open pages that nobody listed: Zipf's law with exponent 1.1, drawn anew every day. How many a
-// user opens follows Poisson's law, and about 7.4 of them differ. Or users differ more: the geometric law has the same
-// mean, and 7.2 differ.
+// A population whose users open pages that nobody listed: Zipf's law with exponent 1.1, drawn anew every day. The
+// number that a user opens has a Poisson distribution, and about 7.4 of them differ. In a second population users
+// differ more: the number has a geometric distribution of the same mean, and 7.2 differ.
 const (
 	groupDays   = 7
 	groupOpened = 8 // on average, with repetitions
@@ -42,8 +42,8 @@ var groupCases = []groupCase{
 	{"four names, users differ more", 4, 1, true, true},
 }
 
-// groups counts the names on the list after a week of discoveries, each of which stays for a week, and looks from how
-// many users a day on a name is there.
+// groups counts the names on the list after a week of discoveries, and finds out from how many users a day on a name is
+// there. A name stays for a week after it was last found.
 func groups(s *session) error {
 	names, users := 1_000_000, 100_000
 	if s.quick {
@@ -89,7 +89,7 @@ func groups(s *session) error {
 	return s.write("groups", t)
 }
 
-// groupList has the day on which each name was found last.
+// groupList holds the day on which each name was last found.
 type groupList struct{ found map[string]int }
 
 // discover ends a day.

@@ -115,7 +115,7 @@ func inputs() []input {
 	}
 }
 
-// otherInputs returns those of the wider study. The first is far from 0, where the tapered measure is worst.
+// otherInputs returns the inputs of the wider study. The first is far from 0, where the tapered measure is worst.
 func otherInputs() []input {
 	wide := func(name string, value func(r *stream) float64) input {
 		return input{name: name, unit: "ms", upper: 60000, step: 1, value: value}

@@ -1,5 +1,5 @@
 // Command experiments repeats the papers' experiments with the library's mechanisms and studies its defaults. Each
-// experiment is one file and writes tables (CSV) and charts (SVG); README.md describes the results. It is a module of
+// experiment is one file and writes tables (CSV) and charts (SVG). README.md describes the results. It is a module of
 // its own, so that the program does not depend on what draws charts.
 //
 //	cd mechanisms/experiments && go run . [-only NAME] [-quick] [-out FOLDER] [-vertebral FILE]
@@ -23,7 +23,7 @@ type experiment struct {
 func experiments() []experiment {
 	return []experiment{
 		{"defaults", "exact errors of all mechanisms, and how far the defaults are from the best", defaults},
-		{"wider", "the same for inputs, tails and ε that nothing was chosen by", wider},
+		{"wider", "the same for inputs, tails and ε that influenced no choice", wider},
 		{"means", "errors of means, sums and trimmed means, and how far the defaults are from the best", means},
 		{"figure1", "Gillenwater & Muñoz Medina, figure 1: error of the median by ε", figure1},
 		{"histograms", "Gillenwater & Muñoz Medina, figures 2 and 3: medians of the vertebral column data set", histograms},

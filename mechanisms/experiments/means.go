@@ -14,7 +14,7 @@ import (
 // releaser is a mechanism in the study of means, with what it knows about the users.
 type releaser struct {
 	name, mechanism string
-	told            float64 // as a factor of the true number of users; 0: nothing
+	told            float64 // as a factor of the true number of users, or 0 for nothing
 	counted         bool    // a count is also released, with the same ε
 }
 

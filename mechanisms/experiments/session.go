@@ -1,5 +1,7 @@
 package main
 
+import "time"
+
 // session holds the settings of a run of experiments.
 type session struct {
 	folder    string
@@ -14,4 +16,15 @@ func (s *session) reps(usual, quick int) int {
 		return quick
 	}
 	return usual
+}
+
+// clock returns how long one draw takes, in microseconds.
+func clock(draw func() error) (float64, error) {
+	start, draws := time.Now(), 0
+	for ; time.Since(start) < 50*time.Millisecond; draws++ {
+		if err := draw(); err != nil {
+			return 0, err
+		}
+	}
+	return float64(time.Since(start).Microseconds()) / float64(draws), nil
 }

@@ -15,7 +15,7 @@ import (
 //
 // The error of a number of users is known for any data. That of a quantile or a share comes from the noise of many
 // buckets, from the counts that are shown for them, and from where in its bucket a quantile lies. So it is known only
-// under a shape: it is the error of samples of the shape that are drawn and computed, as [Of] does it.
+// under a shape. It is measured on random samples of the shape, as in [Of].
 func Computed(q mechanisms.Query, m mechanisms.Mechanism, figures []mechanisms.Query, public Public) ([]Figure, error) {
 	c := &computing{mechanism: m, buckets: mechanisms.Buckets(m), grid: q.Grid}
 	c.noise = mechanisms.HistogramNoise(m.Name(), q.Epsilon.InexactFloat64(), c.buckets.Levels())
@@ -121,7 +121,7 @@ func newBucketSampler(s *Shape, b *histogram.Buckets, g *mechanisms.Grid, n int6
 	return x
 }
 
-// bucketSample is one sample: users by bucket. It draws further random numbers where somebody asks for a quantile.
+// bucketSample is one sample: users by bucket. It draws further random numbers when it is asked for a quantile.
 type bucketSample struct {
 	*bucketSampler
 	users []int64
@@ -144,7 +144,7 @@ func (x *bucketSampler) next() *bucketSample {
 	return s
 }
 
-// sample puts everybody at the end of their bucket: a histogram does not tell.
+// sample puts everybody at the end of their bucket: to a histogram it makes no difference.
 func (s *bucketSample) sample(g *mechanisms.Grid) *mechanisms.Sample {
 	var points []mechanisms.Point
 	for i, end := range s.buckets.Ends() {

@@ -109,9 +109,9 @@ func computations() (all []computation) {
 	return all
 }
 
-// Compares the forecast with 2,000 simulated windows of each setting. The forecast itself tries 4,096 samples: it is off
-// by less than 3 % in probability with 1 − 10^−4 (four standard deviations of √(¼/4096) = 0.8 %). The total chance of a
-// false alarm beyond that is 10⁻⁶, divided among settings, figures, two levels and two sides.
+// Compares the forecast with 2,000 simulated windows of each setting. The forecast itself tries 4,096 samples: it is
+// off by less than 3 % in probability with 1 − 10^−4 (four standard deviations of √(¼/4096) = 0.8 %). The total chance
+// of a false alarm beyond that is 10⁻⁶, divided among settings, figures, two levels and two sides.
 func TestComputedAgainstSimulation(t *testing.T) {
 	const slack, times = 0.03, 2000
 	all := computations()

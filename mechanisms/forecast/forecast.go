@@ -9,9 +9,9 @@
 // released value and the statistic of the actual users, not that of the shape: n users are themselves a sample, and the
 // mechanism is not to blame if their median differs from the shape's. If a quantile lies between two values, it is
 // their midpoint. Samples and draws are functions of the random bits they read. Here they read the points of a lattice,
-// spread evenly over all possible bits, so the answer is the same every time. It is off by at most 2 % in probability,
-// as the simulations in the tests show. The code that draws also forecasts, so a new mechanism needs no code here, only
-// a check of how long its draws take ([evaluations]).
+// spread evenly over all possible bits, so the answer is the same every time. In the simulations of the tests it is off
+// by at most 2 % in probability. The code that draws also forecasts, so a new mechanism needs no code here, only a
+// check of how long its draws take ([evaluations]).
 package forecast
 
 import (
@@ -22,20 +22,20 @@ import (
 
 // Public holds the public facts about a window and group.
 type Public struct {
-	// Users is the expected number of users; 0: unknown.
+	// Users is the expected number of users, or 0 if it is unknown.
 	Users int64
-	// CountEpsilon is the ε of a count of users that is also released; 0: none. CountMechanism is the count's mechanism;
-	// "": its default.
+	// CountEpsilon is the ε of a count of users that is also released, or 0 if there is none. CountMechanism is the
+	// count's mechanism, or "" for its default.
 	CountEpsilon   float64
 	CountMechanism string
-	// Shape describes how the values are distributed; nil: unknown.
+	// Shape describes how the values are distributed. It is nil if that is unknown.
 	Shape *Shape
 }
 
 // Figure is the forecast of one value. A nil field cannot be forecast.
 type Figure struct {
-	// Mechanism is the one that a draw from so many users is most likely to choose; "" if there is no choice or the
-	// number of users is unknown.
+	// Mechanism is the one that a draw from the expected users is most likely to choose. It is "" if there is no choice
+	// or the number of users is unknown.
 	Mechanism string `json:"mechanism,omitempty"`
 	// RankError bounds the number of users between the value and the true quantile, with probability 95 %.
 	RankError *float64 `json:"rank_error_95"`
@@ -49,8 +49,8 @@ type Figure struct {
 	// ValueError bounds the error of a mean or sum in the unit of the values, with probability 95 % and for any data.
 	// There is no such bound if values are cut to an interval found in the data.
 	ValueError *float64 `json:"value_error_95"`
-	// Quality is the value's expected quality with the expected number of users; "" if that number or the error is
-	// unknown.
+	// Quality is the value's expected quality with the expected number of users. It is "" if that number or the error
+	// is unknown.
 	Quality mechanisms.Quality `json:"quality,omitempty"`
 	// TypicalError and Error95 are exceeded with probability at most 50 % and 5 % under the shape, in the unit of the
 	// values. They are measured from the statistic of the actual users.

@@ -36,7 +36,7 @@ func (l *lattice) next() *lattice {
 	return l
 }
 
-// Read implements [io.Reader]. It supports only reads of whole eight-byte words.
+// Read implements [io.Reader]. Eight bytes are a word. Each byte that is left over takes a word of its own.
 func (l *lattice) Read(b []byte) (int, error) {
 	n := 0
 	for ; n+8 <= len(b); n += 8 {

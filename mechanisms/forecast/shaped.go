@@ -110,10 +110,10 @@ func smooth(m mechanisms.Mechanism) bool { return strings.HasPrefix(m.Name(), "s
 // No two neighbours within k edits of n users have means further apart than R/(n−k+1), since the larger of the two has
 // at least n−k+1 users. The sample of n users at the lower end has such neighbours for every k: itself without k users,
 // and one more at the upper end. So its smooth sensitivity is the largest. Half of its draws lie above the end, by the
-// size of the noise, and those below are clamped to the end, so that 95 % of the noise is less than 97.5 % of the
-// errors.
+// size of the noise. The others are clamped to the end. So the error that 97.5 % of the draws keep to is the size that
+// 95 % of the noise keeps to.
 func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*float64, error) {
-	if public.Users > maxUsers {
+	if public.Users > mechanisms.MaxUsers {
 		return nil, nil
 	}
 	x := &sorted{points: []mechanisms.Point{{Index: 0, Count: public.Users}}, upTo: []int64{public.Users}}
@@ -124,6 +124,3 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 	slices.Sort(errors[0])
 	return new(errors[0].at(0.975)), nil
 }
-
-// maxUsers is the largest number of users in a sample.
-const maxUsers = 1 << 28

@@ -15,11 +15,12 @@ type Unit int
 
 // The units.
 const (
-	// Ranks counts users: between a quantile and its release, of a count's noise, or of a mode's lead. 95 %.
+	// Ranks counts users: those between a quantile and its release, a count's noise, or a mode's lead, with 95 %.
 	Ranks Unit = iota
-	// Share is a fraction of the users, like 0.02: half the width of the range of percentiles, or of a count. 95 %.
+	// Share is the same as a fraction of all users, such as 0.02.
 	Share
-	// Value is the unit of the values: the typical error under the shape or, without a shape, 95 % of a mean's.
+	// Value is the unit of the values: the typical error under the shape or, without one, the error of a mean with 95
+	// %.
 	Value
 )
 
@@ -29,10 +30,10 @@ type Wanted struct {
 	In   Unit
 }
 
-// ErrUnknown reports that the error cannot be forecast in the wanted unit.
+// ErrUnknown says that the error cannot be forecast in the wanted unit.
 var ErrUnknown = errors.New("such an error can't be forecast for this release")
 
-// ErrUnreachable reports that no ε up to 100, or no possible number of users, is enough.
+// ErrUnreachable says that no ε up to 100, or no possible number of users, is enough.
 var ErrUnreachable = errors.New("out of reach")
 
 // of returns the size of a figure's error in the wanted unit, if it has one.
@@ -62,7 +63,7 @@ func (w Wanted) of(f Figure, users int64) (float64, bool) {
 	return ranks, true
 }
 
-// reached reports whether a release has the wanted error.
+// reached reports whether no error of a release is larger than the wanted one.
 func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 	m, err := mechanisms.New(q)
 	if err != nil {
@@ -127,7 +128,7 @@ func Epsilon(q mechanisms.Query, public Public, wanted Wanted) (decimal.Decimal,
 // Users returns the least number of users of two significant digits that achieves the wanted error, up to 2.6·10^8, or
 // up to 10^6 under a shape. It ignores the number of users in public. It fails as [Epsilon] does.
 func Users(q mechanisms.Query, public Public, wanted Wanted) (int64, error) {
-	most := int64(maxUsers)
+	most := int64(mechanisms.MaxUsers)
 	if public.Shape != nil && wanted.In == Value {
 		most = MostUsers
 	}

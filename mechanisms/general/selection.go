@@ -17,14 +17,14 @@ import (
 	"github.com/louver/louver/mechanisms/exact"
 )
 
-// Selection chooses among candidates by their scores. Scores are whole numbers; scale fractions up.
+// Selection chooses among candidates by their scores. Scores are whole numbers: scale fractions up.
 type Selection struct {
 	// Epsilon > 0 is the ε of a choice. Required.
 	Epsilon decimal.Decimal
 	// Sensitivity ≥ 1 is the most by which one person changes any candidate's score. Required.
 	Sensitivity int64
-	// Monotone promises that adding a person never moves two candidates' scores in opposite directions; votes are an
-	// example. The choice is then as accurate as with twice the ε otherwise.
+	// Monotone promises that adding a person never moves two candidates' scores in opposite directions, as with votes.
+	// The choice is then as accurate as one with twice the ε without it.
 	Monotone bool
 }
 

@@ -5,10 +5,10 @@ import (
 	"math/big"
 )
 
-// variance is that of the noise of inside·Σ_{≤j} a + outside·Σ_{>j} a, exact.
+// variance is the exact variance of the noise in inside·Σ_{≤j} a + outside·Σ_{>j} a.
 //
-// With v the variance of a drawn number, the sum of a group's m buckets has V = v·m/(m+1), and what its buckets have
-// beside that is independent of it: the sum of the first i has v·i(m−i)/m more than (i/m)²V.
+// With v the variance of a drawn number, the sum of a group's m buckets has V = v·m/(m+1). The rest of the noise of its
+// buckets is independent of that: the sum of the first i has v·i(m−i)/m more than (i/m)²V.
 func (e *Estimate) variance(j int, inside, outside float64) (sum float64) {
 	v := e.noise.Variance
 	if e.groups == 0 {
@@ -37,7 +37,7 @@ func (e *Estimate) variance(j int, inside, outside float64) (sum float64) {
 	return sum
 }
 
-// reach is what the noise of a sum with this variance passes on one side with a probability of 2.5 %.
+// reach is what the noise of a sum with this variance exceeds on one side with a probability of 2.5 % at most.
 func (e *Estimate) reach(variance float64) float64 { return e.noise.Reach*math.Sqrt(variance) + 0.5 }
 
 // Count estimates the number of the users in some buckets, at least 0, with its error at 95 % confidence.
@@ -80,7 +80,7 @@ func (e *Estimate) countVariance(in func(bucket int) bool) (sum float64) {
 //	D_{b−1} < t_{b−1} and D_b > −t_b,  D_j = Σ_{≤j} a − p·N.
 //
 // For the bucket that holds the true quantile D_{b−1} ≤ 0 ≤ D_b without noise, so each of the two errs with a
-// probability of 2.5 % at most. Only one bucket is the true one, so that nothing has to be corrected for their number.
+// probability of 2.5 % at most. Only one bucket is the true one, so their number needs no correction.
 func (e *Estimate) interval(p float64) (first, last int) {
 	n, end := e.users(), e.Len()-1
 	first = -1
@@ -103,8 +103,8 @@ type Share struct{ Value, Low, High float64 }
 
 // ShareAbove estimates the share of the users above the end of a bucket.
 //
-// Its band has all shares s that are not against the numbers: |D_j(1−s)| ≤ t_j(1−s), with D of [Estimate.interval]. It
-// is [0, 1] if there may be no users at all.
+// Its band has all shares s that the numbers do not contradict: |D_j(1−s)| ≤ t_j(1−s), with D of [Estimate.interval].
+// It is [0, 1] if there may be no users at all.
 func (e *Estimate) ShareAbove(bucket int) Share {
 	n := e.users()
 	at := Share{Value: 0, Low: 0, High: 1}
@@ -124,7 +124,7 @@ func (e *Estimate) ShareAbove(bucket int) Share {
 	return at
 }
 
-// edge returns how far a band reaches from an estimate to an end of [0, 1].
+// edge returns how far a band reaches from an estimate towards an end of [0, 1].
 func edge(against func(s float64) bool, from, end float64) float64 {
 	if (from < end) != (end == 1) || !against(end) {
 		return end

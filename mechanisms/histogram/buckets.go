@@ -9,7 +9,7 @@ import (
 // Most is the largest number of buckets.
 const Most = 1000
 
-// coarseFrom is the number of buckets from which on a second level pays.
+// coarseFrom is the number of buckets from which on a second level pays off.
 const coarseFrom = 40
 
 // Buckets divide the points 0..last of a grid, and what lies beyond them. Each bucket holds the points after the end of
@@ -18,11 +18,11 @@ const coarseFrom = 40
 type Buckets struct {
 	ends   []int64 // of all buckets but +Inf, ascending
 	last   int64
-	groups int // of the second level; 0: there is none
+	groups int // of the second level, or 0 if there is none
 }
 
 // New makes buckets with these ends, which are grid indices from −1 to last, in any order. It adds last if it is
-// missing. below says that values below the grid are possible. levels is 1 or 2; 0: 2 from 40 buckets on.
+// missing. below says that values below the grid are possible. levels is 1, 2, or 0 for 2 from 40 buckets on.
 func New(ends []int64, last int64, below bool, levels int) (*Buckets, error) {
 	ends = append(slices.Clone(ends), last)
 	if below {
@@ -49,7 +49,7 @@ func New(ends []int64, last int64, below bool, levels int) (*Buckets, error) {
 // Len is the number of buckets, +Inf included: at least 2.
 func (b *Buckets) Len() int { return len(b.ends) + 1 }
 
-// Groups is the number of groups of neighbours that the second level counts; 0: there is no second level.
+// Groups is the number of groups of neighbours that the second level counts, or 0 if there is no second level.
 func (b *Buckets) Groups() int { return b.groups }
 
 // Levels is 1 or 2.
@@ -66,18 +66,18 @@ func (b *Buckets) Ends() []int64 { return b.ends }
 // Below reports whether the first bucket holds the values below the grid.
 func (b *Buckets) Below() bool { return b.ends[0] == -1 }
 
-// Of returns the bucket of a grid index; −1 is below the grid, last+1 above it.
+// Of returns the bucket of a grid index. −1 is below the grid, and last+1 above it.
 func (b *Buckets) Of(index int64) int {
 	i, _ := slices.BinarySearch(b.ends, index)
 	return i
 }
 
-// EndAt returns the bucket that ends with a grid index, or false if none does.
+// EndAt returns the bucket that ends at a grid index, or false if none does.
 func (b *Buckets) EndAt(index int64) (bucket int, found bool) {
 	return slices.BinarySearch(b.ends, index)
 }
 
-// Beside returns the ends before and after a grid index at which no bucket ends; one may be −1 or last+1.
+// Beside returns the ends before and after a grid index at which no bucket ends. One of them may be −1 or last+1.
 func (b *Buckets) Beside(index int64) (before, after int64) {
 	i := b.Of(index)
 	before, after = -1, b.last+1
@@ -90,7 +90,7 @@ func (b *Buckets) Beside(index int64) (before, after int64) {
 	return before, after
 }
 
-// With returns the buckets with further ends, on as many levels as these have if levels is not 0.
+// With returns the buckets with further ends. levels is as for [New].
 func (b *Buckets) With(ends []int64, levels int) (*Buckets, error) {
 	return New(append(slices.Clone(b.ends), ends...), b.last, b.Below(), levels)
 }
@@ -106,7 +106,7 @@ func (b *Buckets) span(bucket int) (first, last int64) {
 	return max(0, first), max(0, b.ends[bucket])
 }
 
-// group returns that of a bucket, ⌊i·G/K⌋, or −1 on one level.
+// group returns the group of a bucket, ⌊i·G/K⌋, or −1 on one level.
 func (b *Buckets) group(bucket int) int {
 	if b.groups == 0 {
 		return -1
@@ -121,7 +121,7 @@ func (b *Buckets) within(group int) (from, to int) {
 }
 
 // Sums returns the exact numbers of the users in each bucket and each group. below returns how many users are at points
-// less than a grid index, which is −1 or more; all is the number of all users. They are private.
+// less than a grid index, which is −1 or more. all is the number of all users. The sums are private.
 func (b *Buckets) Sums(below func(index int64) int64, all int64) (fine, coarse []int64) {
 	fine, coarse = make([]int64, b.Len()), make([]int64, b.groups)
 	before := int64(0)

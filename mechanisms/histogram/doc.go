@@ -3,7 +3,7 @@
 //
 // buckets.go and native.go divide a grid into buckets. estimate.go turns the drawn numbers into the least-variance
 // estimate of each bucket, and project.go into counts that are never negative. band.go says how far a figure may be
-// off. evidence.go says how many users too many noise alone does not make.
+// off. evidence.go says which excess noise alone hardly ever makes.
 //
 // Package mechanisms draws the numbers.
 package histogram

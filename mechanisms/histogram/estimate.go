@@ -12,14 +12,14 @@ const fraction = 16
 // MostUsers bounds each drawn number and each sum of them, in both directions: sums of estimates stay within 62 bits.
 const MostUsers = 1 << 34
 
-// Noise is that of each drawn number.
+// Noise is the noise of each drawn number.
 type Noise struct {
-	// Variance is that of one number, or a little more.
+	// Variance is the variance of one number, or a little more.
 	Variance float64
-	// Reach is how many standard deviations of a sum of such numbers, and half a user more, it passes on one side with a
-	// probability of 2.5 %.
+	// Reach is a number of standard deviations. The noise of a sum exceeds them, and half a user more, on one side with
+	// a probability of 2.5 % at most.
 	Reach float64
-	// rate is that of Laplace noise, else 0.
+	// rate is the rate of Laplace noise, and 0 for other noise.
 	rate float64
 }
 
@@ -36,7 +36,8 @@ func Laplace(rate float64) Noise {
 // their variance (Canonne, Kamath, Steinke 2020, Corollary 9).
 func Gaussian(variance float64) Noise { return Noise{Variance: variance, Reach: 1.96} }
 
-// Estimate is what the numbers that were drawn for a group say. It is immutable and safe for concurrent use.
+// Estimate is what the numbers that were drawn for one group of a window say. It is immutable and safe for concurrent
+// use.
 type Estimate struct {
 	*Buckets
 	noise Noise   // of sums over all windows
@@ -44,8 +45,8 @@ type Estimate struct {
 	shown []int64 // shown numbers in multiples of 2^−16, cumulated
 }
 
-// Estimate makes the estimates of the numbers that were drawn for the buckets and for their groups, or of the sums of
-// those of several windows, from 1 on.
+// Estimate makes the estimates from the numbers that were drawn for the buckets and for their groups, or from their
+// sums over several windows. windows is at least 1.
 //
 // With F the sum of the numbers f of a group's m buckets, and c the group's own number, the bucket's estimate is
 //
@@ -139,7 +140,7 @@ func (e *Estimate) Counts() []int64 {
 // nobody reports whether nobody is shown.
 func (e *Estimate) nobody() bool { return nearest(e.total(), 1<<fraction) == 0 }
 
-// total is that of the shown numbers.
+// total is the total of the shown numbers.
 func (e *Estimate) total() int64 { return e.shown[len(e.shown)-1] }
 
 // users is the estimated number of all users, which may be negative.
@@ -161,7 +162,7 @@ type Quantile struct {
 }
 
 // Quantile estimates the value that a share p of the users does not exceed: in the first bucket with a shown cumulative
-// count of at least p·total, in proportion, rounded up to a point. It is false if nobody is shown.
+// count of at least p·total, by linear interpolation, rounded up to a point. It is false if nobody is shown.
 func (e *Estimate) Quantile(p decimal.Decimal) (Quantile, bool) {
 	if e.nobody() {
 		return Quantile{}, false
@@ -200,8 +201,8 @@ func (e *Estimate) Quantile(p decimal.Decimal) (Quantile, bool) {
 	return q, true
 }
 
-// Mode returns the last point of the bucket with the most users of those shown, the lowest of several. It is false if
-// nobody is shown.
+// Mode returns the last point of the bucket that shows most users, or of the lowest of them if there are several. It is
+// false if nobody is shown.
 func (e *Estimate) Mode() (index int64, ok bool) {
 	if e.nobody() {
 		return 0, false

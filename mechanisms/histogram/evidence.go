@@ -2,15 +2,16 @@ package histogram
 
 import "math"
 
-// Evidence returns how many users more than a share of all must be above the end of a bucket, in the estimated sums of
-// several windows, so that noise alone makes so many with a probability of at most chance: the least m with
+// Evidence returns an excess that noise alone reaches with a probability of at most chance. The excess is the number of
+// users above the end of a bucket beyond a share of all users, in the estimated sums of several windows. It is the
+// least m with
 //
 //	min_s e^{−sm}·Π_k M(s·w_k)^windows ≤ chance,
 //
-// M the moment generating function of a drawn number's noise, and w_k its weight in (1−share)·Σ_{>j} a −
+// M is the moment generating function of a drawn number's noise, and w_k the number's weight in (1−share)·Σ_{>j} a −
 // share·Σ_{≤j} a. This is Chernoff's bound, whatever the data.
 //
-// M(s) = (1−r)²/((1−re^s)(1−re^{−s})) of Laplace noise; e^{s²σ²/2} bounds that of Gaussian noise (Canonne, Kamath,
+// M(s) is (1−r)²/((1−re^s)(1−re^{−s})) for Laplace noise, and at most e^{s²σ²/2} for Gaussian noise (Canonne, Kamath,
 // Steinke 2020, Fact 7). On two levels, m covers the rounding of the estimates as well. M is at least 1, so m is enough
 // for fewer windows too.
 //
@@ -55,8 +56,7 @@ func (b *Buckets) rounding() float64 {
 	return float64(b.Len()) / (2 << fraction)
 }
 
-// Deviation returns the standard deviation of the noise in the sum of [Buckets.Evidence]: that of the users above the
-// end of a bucket, in several windows, beyond a share of all.
+// Deviation returns the standard deviation of the noise in the excess of [Buckets.Evidence].
 func (b *Buckets) Deviation(bucket int, share float64, noise Noise, windows int64) float64 {
 	noise.Variance *= float64(windows)
 	e := &Estimate{Buckets: b, noise: noise}

@@ -80,9 +80,9 @@ func TestEvidenceBoundsTheExactTail(t *testing.T) {
 	}
 }
 
-// On two levels the estimate of a bucket takes all numbers of its group of two. With no share, those of the first group,
-// of which one bucket is above the limit, have the weights −1/3, 2/3 and, the group's own, 1/3. Those of the second group,
-// which is above it whole, have 1/3, 1/3 and 2/3.
+// On two levels the estimate of a bucket takes all numbers of its group of two. With no share, those of the first
+// group, of which one bucket is above the limit, have the weights −1/3, 2/3 and, the group's own, 1/3. Those of the
+// second group, which is above it whole, have 1/3, 1/3 and 2/3.
 func TestEvidenceOfTwoLevels(t *testing.T) {
 	const rate, windows = 0.5, 12
 	b := listBuckets(t, 1000, 2, 100, 800)

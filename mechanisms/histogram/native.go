@@ -13,8 +13,8 @@ import (
 const MostScale = 5
 
 // NativeEnds returns the ends of the buckets of Prometheus' native histograms, as far as they hold a point of the grid
-// lower + i·step, 0 ≤ i ≤ last. A point v > 0 is in bucket i if 2^((i−1)/2^s) < v ≤ 2^(i/2^s), for the scale s; 0 alone
-// is in one, and negative values mirror the positive ones. It fails if there are more than [Most].
+// lower + i·step, 0 ≤ i ≤ last. A point v > 0 is in bucket i if 2^((i−1)/2^s) < v ≤ 2^(i/2^s), for the scale s. 0 has a
+// bucket of its own, and negative values mirror the positive ones. It fails if there are more than [Most].
 //
 // The comparison is exact: v^(2^s) ≤ 2^i, in whole numbers.
 func NativeEnds(scale int, lower, step decimal.Decimal, last int64) ([]int64, error) {
@@ -56,7 +56,7 @@ func tooMany(scale int) error {
 	return fmt.Errorf("scale %d has more than %d buckets within the bounds; want a smaller scale, or a list", scale, Most)
 }
 
-// native knows the buckets of a scale; values are multiples of 1/unit.
+// native knows the buckets of a scale. Values are multiples of 1/unit.
 type native struct {
 	scale           uint
 	lo, width, unit *big.Int
@@ -68,7 +68,8 @@ func (n *native) point(i int64) *big.Int {
 	return v.Mul(v, n.width).Add(v, n.lo)
 }
 
-// lastWhere returns the last point from at on that is within a bucket as at is; points within are neighbours.
+// lastWhere returns the last point from at on for which in is true. It is true for at, and for all points up to the
+// last.
 func (n *native) lastWhere(at int64, in func(v *big.Int) bool) int64 {
 	low, step := at, int64(1)
 	for low+step <= n.last && in(n.point(low+step)) {

@@ -2,8 +2,8 @@ package histogram
 
 import "slices"
 
-// project returns the nearest vector to x that is nowhere negative and has the sum t: max(x_i − τ, 0), in whole
-// numbers, τ rounded to the nearest. It is all zeros if t ≤ 0. The sum may miss t by a rounding of each.
+// project returns the vector nearest to x that is nowhere negative and has the sum t: max(x_i − τ, 0), in whole
+// numbers, with τ rounded to the nearest. It is all zeros if t ≤ 0. The sum may miss t by a rounding of each number.
 //
 // Source: Duchi, Shalev-Shwartz, Singer, Chandra (2008), Figure 1: with x in descending order, τ = (Σ_{j≤k} x_j − t)/k
 // for the largest k whose x_k is greater than that.

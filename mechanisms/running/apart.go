@@ -2,10 +2,10 @@ package running
 
 import "math"
 
-// apart bounds the probability that the totals of two periods after the same leaf differ by more than a distance, in
-// one given direction, although the truth does not, or lies the other way. Each total is the truth with independent
-// noise of the same law, rounded. Both roundings together are 1 at most, and those of estimates add less than a
-// hundredth. A count that is cut at 0 only comes nearer.
+// apart bounds the probability that the totals of two periods after the same leaf differ by more than a distance in one
+// direction, although the true ones do not differ in that direction. Each total is the truth with independent noise of
+// the same law, rounded. Both roundings together are 1 at most, and those of estimates add less than a hundredth. A
+// count that is cut at 0 only comes nearer.
 //
 // cumulant is the logarithm of E e^{λN} of the noise N of one total, or more. The noise is symmetric, so the difference
 // D of two has twice that, and by Chernoff P(D > x) ≤ e^{2·cumulant(λ) − λx} for each λ > 0. The bound is the least
@@ -43,7 +43,7 @@ func (t *tree) Apart(leaf, distance int64) float64 {
 	})
 }
 
-// cumulant is that of the noise in the estimate of a node, a·Z + (1−a)·Σ of the estimates below.
+// cumulant is the cumulant of the noise in the estimate of a node, a·Z + (1−a)·Σ of the estimates below.
 func (t *tree) cumulant(level int, lambda float64) float64 {
 	a, _ := t.levels[level].weight.Float64()
 	sum := laplaceCumulant(t.noise(t.levels[level].rate), a*lambda)

@@ -10,10 +10,10 @@ import (
 )
 
 // TestErrorsOfDays simulates 10⁵ days with noise of the exact law, and compares totals with the truth at every quarter
-// of an hour: of days of quarters, and of minutes. At most 5 % of the totals after a leaf may be beyond error_95. With n
-// days and a share of 5 %, more than 5 % + x are seen with a probability below e^{−2nx²} (Hoeffding): for x = 0.01 and
-// 312 leaves that is 312 · 2·10^−9. Errors that are a quarter too small have a share of about 10 % where the noise is
-// large, and are found.
+// of an hour: of days of quarters, and of minutes. At most 5 % of the totals after a leaf may be beyond error_95. With
+// n days and a share of 5 %, more than 5 % + x are seen with a probability below e^{−2nx²} (Hoeffding): for x = 0.01
+// and 312 leaves that is 312 · 2·10^−9. Errors that are a quarter too small have a share of about 10 % where the noise
+// is large, and are found.
 func TestErrorsOfDays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")

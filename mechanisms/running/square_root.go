@@ -21,7 +21,7 @@ import (
 //
 // Privacy: ρ-zCDP for the whole period, ρ = ½ε². The sum of squares goes over the leaves of the longest period. A
 // person with the amounts v, Σ|v| ≤ c, shifts y by Σ v_s·(column s). A norm is convex, so the shift is longest where
-// all of c is at one leaf; and it is longest at the first, whose column has all coefficients. So ‖shift‖² ≤ c²·ΣF_k².
+// all of c is at one leaf. It is longest at the first leaf, whose column has all coefficients. So ‖shift‖² ≤ c²·ΣF_k².
 // If what a person does depends on earlier totals, the bound holds along every path, because y_t depends on leaves up
 // to t only.
 //
@@ -33,7 +33,7 @@ type squareRoot struct {
 	most         int64
 	coefficients []*big.Int // F_k, for all leaves of the longest period
 	noise        *exact.Gaussian
-	errors       []float64 // σ of a total by its leaves
+	errors       []float64 // σ of a total, by the number of its leaves
 }
 
 // MostLeaves is how many leaves a period may have under [NewSquareRoot]: the work of a leaf grows with those before it.
@@ -46,8 +46,8 @@ func NewSquareRoot(p Period, epsilon decimal.Decimal, most int64) (Strategy, err
 		return nil, fmt.Errorf("%d leaves in a period; want at most %d", p.Longest, MostLeaves)
 	}
 	if most < 1 || most > MostTotal || epsilon.Sign() <= 0 {
-		return nil, fmt.Errorf("epsilon %s and at most %d of a person; want an epsilon above 0, and from 1 to %d", epsilon,
-			most, int64(MostTotal))
+		return nil, fmt.Errorf("epsilon %s and at most %d from one person; want an epsilon above 0, and from 1 to %d",
+			epsilon, most, int64(MostTotal))
 	}
 	s := &squareRoot{epsilon: epsilon, most: most, coefficients: coefficients(int(p.Longest))}
 	sum := new(big.Int)
@@ -70,11 +70,12 @@ func NewSquareRoot(p Period, epsilon decimal.Decimal, most int64) (Strategy, err
 	return s, nil
 }
 
-// scaleBits are those of coefficients behind the point.
+// scaleBits is the number of binary places of the coefficients.
 const scaleBits = 32
 
 // coefficients returns the first F_k. Each f_k is a product of exact fractions, cut at 192 bits: after 10,000 of them
-// the error is below 2^−178. A half that is nearer than that would be rounded wrongly; a test compares with exact ones.
+// the error is below 2^−178. An f_k that is nearer than that to a half would be rounded wrongly. A test compares all of
+// them with exact ones.
 func coefficients(n int) []*big.Int {
 	const bits = 192
 	f := new(big.Int).Lsh(big.NewInt(1), bits)

@@ -8,7 +8,7 @@ import (
 )
 
 // Open holds exact sums of what one group has added to stretches that are not finished. They are personal, like the
-// records themselves, and leave only with noise.
+// records themselves, and are published only with noise.
 type Open []int64
 
 // Known holds what totals are computed from: everything in it follows from draws, and is public.
@@ -17,19 +17,20 @@ type Known []*big.Int
 // MostTotal is the largest c. Then no exact sum leaves 64 bits, with as many persons as memory can hold.
 const MostTotal = 1 << 30
 
-// Strategy says what is drawn at the end of each leaf, and what the total is then. Leaves have numbers from 1. It is
+// Strategy says what is drawn at the end of each leaf, and what the total is then. Leaves are numbered from 1. It is
 // immutable, and safe for concurrent use.
 type Strategy interface {
 	// Name is the name of the mechanism.
 	Name() string
 	// Promise is what all draws of a period together cost one person in one group.
 	Promise() privacy.Promise
-	// Longest is the most leaves of a period; 0 if there is no limit.
+	// Longest is the most leaves of a period, or 0 if there is no limit.
 	Longest() int64
 	// Add adds an amount to a leaf that is not finished, which is the last one. It may change open. The amounts of one
 	// person in all leaves of a period must add up to c at most, in absolute terms.
 	Add(open Open, leaf, amount int64) Open
-	// Draw draws the noisy sums of the stretches that end with a leaf. It changes nothing: each must be drawn once.
+	// Draw draws the noisy sums of the stretches that end with a leaf. It changes nothing. Each sum must be drawn only
+	// once.
 	Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, error)
 	// Close forgets the stretches in open that end with a leaf.
 	Close(open Open, leaf int64)
@@ -39,11 +40,10 @@ type Strategy interface {
 	Fold(known Known, leaf int64, draws []*big.Int) Known
 	// Total returns the total up to a leaf from what is known after it.
 	Total(known Known, leaf int64) *big.Int
-	// Error95 is a number of which a total up to a leaf is not further from the truth with a probability of at least 95
-	// %.
+	// Error95 is the distance from the truth that a total up to a leaf keeps to with a probability of at least 95 %.
 	Error95(leaf int64) int64
-	// Apart bounds the probability that the totals of two periods up to the same leaf differ by more than a distance in a
-	// given direction by their noise alone.
+	// Apart bounds the probability that the totals of two periods up to the same leaf differ by more than a distance in
+	// a given direction by their noise alone.
 	Apart(leaf, distance int64) float64
 }
 
@@ -63,7 +63,7 @@ func (k Known) at(i int) *big.Int {
 	return new(big.Int)
 }
 
-// nearest returns x/y, y > 0, to the nearest whole number, and halves up.
+// nearest returns x/y rounded to the nearest whole number, halves upward, for y > 0.
 func nearest(x, y *big.Int) *big.Int {
 	twice := new(big.Int).Lsh(x, 1)
 	twice.Add(twice, y)

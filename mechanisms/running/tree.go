@@ -37,11 +37,11 @@ type tree struct {
 type level struct {
 	size     int64    // leaves of a node
 	rate     *big.Rat // ε·s
-	weight   *big.Rat // a: of the node's own draw in its estimate. The rest is that of the estimates below.
+	weight   *big.Rat // a: of the node's own draw in its estimate. The rest is the weight of the estimates below.
 	variance float64  // of the estimate of a node
 }
 
-// shares of ε by the number of levels, the leaves first.
+// shares[d] are the shares of ε with d + 1 levels, the leaves first.
 var shares = [][]*big.Rat{
 	{big.NewRat(1, 1)},
 	{big.NewRat(11, 20), big.NewRat(9, 20)},
@@ -49,14 +49,14 @@ var shares = [][]*big.Rat{
 	{big.NewRat(29, 100), big.NewRat(25, 100), big.NewRat(23, 100), big.NewRat(23, 100)},
 }
 
-// upTo is how many leaves a number of levels is for. Beyond the last one there is one level more.
+// upTo[d] is the most leaves for which d + 1 levels are used. Beyond the last one there is one level more.
 var upTo = []int64{40, 600, 9000}
 
-// NewTree returns the strategy of a tree for periods of usually so many leaves, with an ε > 0 and a c from 1 to
+// NewTree returns the strategy of a tree for periods that usually have p.Leaves leaves, with an ε > 0 and a c from 1 to
 // [MostTotal].
 func NewTree(p Period, epsilon decimal.Decimal, most int64) (Strategy, error) {
 	if p.Leaves < 1 || most < 1 || most > MostTotal || epsilon.Sign() <= 0 {
-		return nil, fmt.Errorf("%d leaves, epsilon %s and at most %d of a person; want at least one leaf, an epsilon above "+
+		return nil, fmt.Errorf("%d leaves, epsilon %s and at most %d from one person; want at least one leaf, an epsilon above "+
 			"0, and from 1 to %d", p.Leaves, epsilon, most, int64(MostTotal))
 	}
 	depth := 0
@@ -161,7 +161,7 @@ func (t *tree) Draw(open Open, leaf int64, random io.Reader) ([]*big.Int, error)
 // Close forgets the nodes that the leaf completes.
 func (t *tree) Close(open Open, leaf int64) { clear(open[:min(len(open), t.Draws(leaf))]) }
 
-// pointBits are those of estimates behind the point.
+// pointBits is the number of binary places of estimates.
 const pointBits = 16
 
 // Fold keeps one sum a level: the estimates of its finished nodes that are in no finished node above. The estimate of a

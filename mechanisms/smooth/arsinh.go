@@ -13,7 +13,7 @@ import (
 // divergences of a dilation and of a shift, and adds their square roots by zCDP's triangle inequality.
 //
 // Published: the σ with the largest α for β → 0, which is 2/√3 to 4 digits. Otherwise: the multiple of 0.01 with the
-// least E|noise|. The default β is ε/8, but ε²/8 if ε < 1, because no σ allows a β of ε²/2.
+// least E|noise|. The default β is ε/8, but ε²/8 if ε < 1, because no σ allows a β of ε²/2 or more.
 type arsinh struct {
 	epsilon, beta *big.Rat
 	sigma         constant

@@ -7,7 +7,7 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// gaussian is the standard normal noise; it gives (ε, δ).
+// gaussian is standard normal noise. It gives (ε, δ)-DP.
 //
 // Both calibrations are α = ε/(5L), L = √(2 ln(2/δ)), and β = ε/(4(1 + ln(2/δ))) [Nissim, Raskhodnikova & Smith 2007,
 // Lemma 2.10]; a smaller β may be given. The paper requires ε < 1. For larger ε this proof holds: |y| ≤ L except with

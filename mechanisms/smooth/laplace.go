@@ -7,17 +7,17 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// laplace is the noise of density ½e^−|z|; it gives (ε, δ).
+// laplace is the noise of density ½e^−|z|. It gives (ε, δ)-DP.
 //
-// Published: α = ε/2, β = ε/(2 ln(2/δ)) [Nissim, Raskhodnikova & Smith 2007, Lemma 2.9], for ε up to about 6; above
-// that the proof below no longer covers it.
+// Published: α = ε/2, β = ε/(2 ln(2/δ)) [Nissim, Raskhodnikova & Smith 2007, Lemma 2.9], for ε up to about 6. Above
+// that, the proof below does not cover it.
 //
-// Otherwise: β = ε/(2 ln(1/δ)) unless given, or ln(1 + that) where it is more than 1, and α is the largest number with
-// ε ≥ α + (e^β−1)ln(1/δ) − β, α ≤ ε and α ≤ e^β(ε−β). Proof that the loss |y'| − |y| − t, y' = e^t(y+s), exceeds ε with
+// Otherwise: β = b := ε/(2 ln(1/δ)) unless given, or ln(1 + b) if b is more than 1, and α is the largest number with ε
+// ≥ α + (e^β−1)ln(1/δ) − β, α ≤ ε and α ≤ e^β(ε−β). Proof that the loss |y'| − |y| − t, y' = e^t(y+s), exceeds ε with
 // probability at most δ:
 //
-//   - t > 0: it is at most (e^t−1)|y| + α − t where the shift is outward, and less elsewhere, and so exceeds ε only if
-//     |y| > (ε−α+t)/(e^t−1), which falls in t. The probability is at most e^{−(ε−α+β)/(e^β−1)} ≤ δ.
+//   - t > 0: it is at most (e^t−1)|y| + α − t where the shift is outward, and less elsewhere. So it exceeds ε only if
+//     |y| > (ε−α+t)/(e^t−1), which falls as t grows. The probability is at most e^{−(ε−α+β)/(e^β−1)} ≤ δ.
 //   - t = −u ≤ 0: it is at most u + e^−u·α, convex in u, so at most α ≤ ε or β + e^−β·α ≤ ε.
 //
 // A computed β is rounded down to 12 digits, which keeps the promise.

@@ -9,8 +9,8 @@ import (
 
 // lln is Laplace noise times e^{σN}, N standard normal ("Laplace log-normal"); it gives ½ε²-zCDP for ε = β/σ +
 // e^{1.5σ²}·α, and no pure ε [Bun & Steinke 2019, Proposition 3 and Theorem 4]. Proof sketch: a dilation by e^t shifts
-// σN by t, which is worth (t/σ)²/2 as for Gaussian noise; given N, the shift is worth α·e^{−σN}, whose moments are
-// log-normal; zCDP's triangle inequality adds the square roots.
+// σN by t, which is worth (t/σ)²/2 as for Gaussian noise. Given N, the shift is worth α·e^{−σN}, whose moments are
+// log-normal. zCDP's triangle inequality adds the square roots.
 //
 // σ is the root of 5(ε/β)σ³ − 5σ² − 1 = 0, which makes the variance least (ibid., section 3.1), to 4 digits. Both
 // calibrations are the same.

@@ -29,11 +29,11 @@ type noise interface {
 // variates holds the random numbers behind one |Z|.
 type variates struct {
 	u [3]exact.Uniform
-	// choice is a random sign, or selects which of two cases u is for.
+	// choice is a random sign, or says which of two cases u is for.
 	choice bool
 }
 
-// calibration holds the inputs to the noise's parameters.
+// calibration holds what a noise's parameters follow from.
 type calibration struct {
 	epsilon, delta *big.Rat
 	// beta is nil if the noise chooses it.

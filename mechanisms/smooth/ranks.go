@@ -81,14 +81,14 @@ func (x *Values) least(r int64) wide {
 	return sum.Plus(times(x.values[j], r-x.before(j)))
 }
 
-// ranks returns X(r), the r-th smallest of values that are cut to low..high, and X(1) + … + X(r), for every whole r.
-// The X are distances from low, each step of the grid divided into parts. Ranks below 1 hold the lower end of the grid,
-// 0, and ranks above n the upper end, since edits may add those values.
+// ranks gives X(r), the r-th smallest of the values cut to low..high, and X(1) + … + X(r), for every whole r. The X are
+// distances from low in parts of a step. Ranks below 1 hold 0, the lower end, and ranks above n the upper end, since
+// edits may add those values.
 type ranks struct {
 	*Values
 	low, parts, last  int64
-	atLow, beforeHigh int64 // how many are cut to low, or lie there; and those together with all below high
-	cut               wide  // what the least atLow values sum up to
+	atLow, beforeHigh int64 // how many lie at low or are cut to it, and these with all others below high
+	cut               wide  // the sum of the least atLow values
 }
 
 // within cuts the values to low..high, low ≤ high.

@@ -27,17 +27,17 @@ type Spec struct {
 	Trim decimal.Decimal
 	// Noise is "power", "cauchy", "student_t", "laplace", "gaussian", "lln", "uln" or "arsinh".
 	Noise string
-	// Gamma > 1 is the exponent of "cauchy"; zero: 2.
+	// Gamma > 1 is the exponent of "cauchy". Zero means 2.
 	Gamma decimal.Decimal
 	// Published uses the calibration of the paper that proposed the noise instead of the tightest known.
 	Published bool
 	// ReplaceOne makes the number of values public: neighbours differ in one value. A median is then the value of rank
 	// ⌈n/2⌉. Use it to reproduce the papers' figures.
 	ReplaceOne bool
-	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta, in (0, 0.1), is for "laplace" and "gaussian" and 0
+	// Epsilon is the ε of the promise, in [10^−9, 10^6]. Delta is in (0, 0.1) for "laplace" and "gaussian", and 0
 	// otherwise.
 	Epsilon, Delta decimal.Decimal
-	// Beta is the smoothness β of the sensitivity; zero: the noise chooses, usually ε/8.
+	// Beta is the smoothness β of the sensitivity. Zero leaves it to the noise, which mostly takes ε/8.
 	Beta decimal.Decimal
 	// Last is the last index N of the grid, in 0..2^53.
 	Last int64
@@ -72,7 +72,7 @@ var (
 	mostDelta    = decimal.New(1, -1) // the promise may fail with this probability
 )
 
-// New checks a spec. Its errors give the parameter, its value and the valid values.
+// New checks a spec. Its errors name the parameter, its value and the values that are valid.
 func New(s Spec) (*Mechanism, error) {
 	if s.Last < 0 || s.Last > 1<<53 {
 		return nil, parameter.Wrong("grid", s.Last, "a last index in 0..2^53")
@@ -202,15 +202,15 @@ func errNotPublished(name string) error {
 // Promise returns the cost of every draw.
 func (m *Mechanism) Promise() privacy.Promise { return m.promise }
 
-// Draw makes one private draw of grid indices in 0..N and returns one. random must be a cryptographic source that
-// nothing else reads meanwhile. Draw fails only if random does.
+// Draw makes one private draw, a grid index in 0..N. random must be a cryptographic source that nothing else reads
+// meanwhile. Draw fails only if random does.
 func (m *Mechanism) Draw(x *Values, random io.Reader) (int64, error) {
 	index, _, err := m.draw(x.within(0, m.last, 1), random)
 	return index, err
 }
 
-// DrawWithin makes one private draw of the values cut to low..high, low ≤ high. Each step from low on is divided into
-// parts: N is (high − low)·parts, at most 2^53, and so is what it returns at most.
+// DrawWithin makes one private draw for the values cut to low..high, low ≤ high. Each step from low on is divided into
+// parts. The result lies in 0..N, N = (high − low)·parts, which must be at most 2^53.
 func (m *Mechanism) DrawWithin(x *Values, low, high, parts int64, random io.Reader) (int64, error) {
 	on := *m
 	on.last = (high - low) * parts

@@ -11,7 +11,7 @@ import (
 // Published: ε = (d+1)β + α(d+1)/(2√d) [Bun & Steinke 2019, Theorem 31]. Otherwise: ε = dβ + α(d+1)/(2√d), for d ≥ 1.
 // Proof: the loss at y is h(y') − h(y) − t with h(y) = (d+1)/2·ln(1 + y²/d) and y' = e^t(y+s).
 //
-//   - By dilation: h(e^t y) − h(y) − t grows with |t·y|, up to (d+1)t − t = dt for t ≥ 0; for t < 0 it is at most −t.
+//   - By dilation: h(e^t y) − h(y) − t grows with |t·y|, up to (d+1)t − t = dt for t ≥ 0. For t < 0 it is at most −t.
 //     Both are at most dβ.
 //   - By shift: |h'(y)| = (d+1)|y|/(d+y²) ≤ (d+1)/(2√d), over a distance of e^t|s| ≤ α.
 //

@@ -47,8 +47,8 @@ func pi(prec uint) exact.Interval {
 	return arctanInverse(5, prec).Mul(exact.FromInt(16, prec)).Sub(arctanInverse(239, prec).Mul(exact.FromInt(4, prec)))
 }
 
-// arctanInverse encloses arctan(1/x) = 1/x − 1/(3x³) + 1/(5x⁵) − …; the omitted terms add up to less than the last
-// term.
+// arctanInverse encloses arctan(1/x) = 1/x − 1/(3x³) + 1/(5x⁵) − …; the terms left out add up to less than the last one
+// taken.
 func arctanInverse(x int64, prec uint) exact.Interval {
 	square := exact.FromInt(x*x, prec)
 	power := exact.FromInt(1, prec).Quo(exact.FromInt(x, prec))

@@ -10,16 +10,16 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// ChangeQuery asks whether quantiles that were published still hold: of each group, whether the last value lies between
+// ChangeQuery asks whether quantiles that were published still hold: whether the last value of each group lies between
 // the quantiles P − Tolerance and P + Tolerance of the window. A figure is then drawn anew only if it has changed.
 type ChangeQuery struct {
-	// P is the probability of the quantile, and Tolerance how far the last value may be from it. Both lie in (0, 1) with
-	// at most 9 digits after the point, and so do P − Tolerance and P + Tolerance. Required.
+	// P is the probability of the quantile, and Tolerance how far the last value may be from it. Both lie in (0, 1)
+	// with at most 9 digits after the point, and so do P − Tolerance and P + Tolerance. Required.
 	P, Tolerance decimal.Decimal
 	// Epsilon > 0 is the cost to a user of all looks together, until one finds a change. Required.
 	Epsilon decimal.Decimal
-	// FalseAlarms in (0, 1) bounds the probability of any change being found in Windows windows of Groups groups where
-	// there is none. Required.
+	// FalseAlarms in (0, 1) bounds the probability that any change is found in Windows windows of Groups groups in
+	// which there is none. Required.
 	FalseAlarms decimal.Decimal
 	// Windows ≥ 1 and Groups ≥ 1 are as in Query.
 	Windows, Groups int64
@@ -28,15 +28,14 @@ type ChangeQuery struct {
 // NewChange returns the [Watch] of a query. Its instances look with [Armed.LookFrom]. The error is a
 // [mechanisms.Error].
 //
-// Of a group whose last value is x it has two conditions, of which one fires if x is too high now and one if it is too
-// low:
+// For a group whose last value is x it has two conditions. One fires if x is too high now, the other if it is too low:
 //
 //	Σ 1[v < x] − (p + t) > 0  and  Σ (p − t) − 1[v ≤ x] > 0.
 //
-// Privacy: that of [Watch], whose proof holds for conditions that depend on what has been published before: given that,
-// they are the same for neighbours. For m = max(p, 1−p), both a* = m + t and the sum of the opposite ranges, 2m, enter:
-// ε = (m + t)·r_ρ + 2m·r_ν. One instance serves all groups of a figure, since a user may be in another group in every
-// window. What is drawn anew after it has fired is charged beside.
+// Privacy: that of [Watch]. Its proof holds for conditions that depend on what has been published before: given that,
+// they are the same for neighbours. With m = max(p, 1−p), a* is m + t, and the opposite ranges add up to 2m: ε = (m +
+// t)·r_ρ + 2m·r_ν. One instance serves all groups of a figure, since a user may be in another group in every window.
+// What is drawn anew after it has fired is charged separately.
 func NewChange(q ChangeQuery) (*Watch, error) {
 	w, err := prepare("watch_epsilon",
 		Query{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Windows: q.Windows, Groups: q.Groups}, 2)
@@ -71,7 +70,7 @@ func NewChange(q ChangeQuery) (*Watch, error) {
 	return w, renamed(w.choose(), "watch_epsilon")
 }
 
-// LookFrom is [Armed.Look] for a watch for changes: last are the groups' last values, as grid indices. They must be
+// LookFrom is [Armed.Look] for a watch for changes. last holds the groups' last values, as grid indices. They must be
 // public.
 func (a *Armed) LookFrom(groups []*mechanisms.Sample, last []int64, random io.Reader) (group int, err error) {
 	if !a.watch.follows || len(last) != len(groups) {

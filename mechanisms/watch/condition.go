@@ -20,9 +20,9 @@ type Condition struct {
 	Above, Below *decimal.Decimal
 	// MoreThan and LessThan are shares of the group's users, in (0, 1), with at most 9 digits after the point.
 	MoreThan, LessThan *decimal.Decimal
-	// Users: more than so many users.
+	// Users: more users than this hold such a value.
 	Users *int64
-	// UsersBelow: fewer than so many users in the group, whatever they hold.
+	// UsersBelow: the group has fewer users than this, whatever they hold.
 	UsersBelow *int64
 }
 
@@ -40,7 +40,7 @@ func (c Condition) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// conditionField is a field of a Condition with its name in a configuration: a number or a whole one.
+// conditionField is a field of a Condition with its name in a configuration. One of number and whole is set.
 type conditionField struct {
 	name   string
 	number **decimal.Decimal
@@ -53,8 +53,8 @@ func (c *Condition) fields() []conditionField {
 		{"users", nil, &c.Users}, {"users_below", nil, &c.UsersBelow}}
 }
 
-// ParseCondition reads what [Condition.String] writes, and the same in braces. [New] checks whether it makes
-// sense. The error is a [mechanisms.Error].
+// ParseCondition reads what [Condition.String] writes, also in braces. [New] checks whether it makes sense. The error
+// is a [mechanisms.Error].
 func ParseCondition(text string) (c Condition, err error) {
 	inner := strings.TrimSpace(text)
 	if strings.HasPrefix(inner, "{") && strings.HasSuffix(inner, "}") {
@@ -106,10 +106,10 @@ func (t test) level(s *mechanisms.Sample, last int64) int64 {
 	return n*t.hit + (s.Users()-n)*t.miss
 }
 
-// falls is a: one user more lowers q by at most so much.
+// falls is a: one user more lowers q by at most this.
 func (t test) falls() int64 { return max(0, -t.hit, -t.miss) }
 
-// rises is b: one user more raises q by at most so much.
+// rises is b: one user more raises q by at most this.
 func (t test) rises() int64 { return max(0, t.hit, t.miss) }
 
 // refine writes the test in units of 1/den, a multiple of its own.
@@ -118,7 +118,7 @@ func (t *test) refine(den int64) {
 	t.hit, t.miss, t.target, t.den = t.hit*factor, t.miss*factor, t.target*factor, den
 }
 
-// test checks the condition.
+// test checks the condition and returns it as a test.
 func (c Condition) test(g *mechanisms.Grid) (test, error) {
 	thresholds := given(c.Above) + given(c.Below)
 	amounts := given(c.MoreThan) + given(c.LessThan) + given(c.Users)

@@ -9,10 +9,10 @@ import (
 )
 
 // What a watch will see, from public figures alone: how far beyond the target it fires, how often it fires without
-// cause, and what it takes to be seen.
+// cause, and what excess it sees.
 
-// choose sets the plan: of all divisions of ε it takes the one whose excess seen with 95 % in the first window is
-// least.
+// choose sets the plan. Of all divisions of ε it takes the one that sees the smallest excess with 95 % in the first
+// window.
 func (w *Watch) choose() error {
 	least := math.Inf(1)
 	for share := int64(1); share < shares; share++ {
@@ -27,7 +27,7 @@ func (w *Watch) choose() error {
 		}
 	}
 	if math.IsInf(least, 1) {
-		return parameter.Wrong("epsilon", w.promise.Epsilon, "an ε with which fewer than 2^28 users too many are seen")
+		return parameter.Wrong("epsilon", w.promise.Epsilon, "a larger one: with this ε the watch would need more than 2^28 users beyond its condition")
 	}
 	return nil
 }
@@ -35,22 +35,22 @@ func (w *Watch) choose() error {
 // margin returns c for a division of ε, in units.
 //
 // While q ≤ target, a comparison fires with probability at most E[e^{−r_ν(c+ρ)}] = e^{−r_ν·c}·quiet. That holds for the
-// first one after arming, and later ones are asked only of a ρ that was silent until then, which is a larger one. So
-// the probability of any of them is at most their number times this, however often the watch is armed anew.
+// first one after arming. Later ones are made only with a ρ that has been silent so far, and that makes larger ρ more
+// likely. So the probability of any of them is at most their number times this, however often the watch is armed anew.
 func (w *Watch) margin(p plan) (units int64, ok bool) {
 	c := math.Log(w.comparisons*p.quiet()/w.falseAlarms) / p.nu.Float()
 	c = math.Ceil(c * (1 + 1e-12))
 	return int64(max(c, 0)), c <= float64(mechanisms.MaxUsers*w.den)
 }
 
-// quiet is E[e^{−r_ν·ρ}] = (1 − e^{−r_ρ})/(1 − e^{−r_ρ−r_ν}), the rates by the unit.
+// quiet is E[e^{−r_ν·ρ}] = (1 − e^{−r_ρ})/(1 − e^{−r_ρ−r_ν}), with rates per unit.
 func (p plan) quiet() float64 {
 	return math.Expm1(-p.rho.Float()) / math.Expm1(-p.rho.Float()-p.nu.Float())
 }
 
-// miss is the probability that a new instance is silent where q lies so many units beyond target + c.
+// miss is the probability that a new instance is silent if q lies x units beyond target + c.
 //
-// For x ≥ 0 it is P(ρ > x)·(1 − E[e^{−r_ν(ρ−x)} | ρ > x]), for x < 0 it is 1 − e^{r_ν·x}·E[e^{−r_ν·ρ}].
+// For x ≥ 0 it is P(ρ > x)·(1 − E[e^{−r_ν(ρ−x)} | ρ > x]). For x < 0 it is 1 − e^{r_ν·x}·E[e^{−r_ν·ρ}].
 func (p plan) miss(x float64) float64 {
 	rho, nu := p.rho.Float(), p.nu.Float()
 	if x < 0 {
@@ -59,8 +59,8 @@ func (p plan) miss(x float64) float64 {
 	return math.Exp(-rho*(x+1)) * math.Expm1(-nu) / math.Expm1(-rho-nu)
 }
 
-// seen is the least excess over the target, in units, that a new instance misses with probability at most 5 %. +Inf:
-// there is none up to 2^29 users.
+// seen is the least excess over the target, in units, that a new instance misses with probability at most 5 %. It is
+// +Inf if there is none up to 2^29 users.
 func (w *Watch) seen(p plan) float64 {
 	most := int(2 * mechanisms.MaxUsers * w.den)
 	excess := sort.Search(most, func(i int) bool { return p.miss(float64(i)-float64(p.margin)) <= 0.05 })
@@ -70,21 +70,21 @@ func (w *Watch) seen(p plan) float64 {
 	return float64(excess)
 }
 
-// Margin is c: how many users the watch adds to its target, so that it rarely fires without cause.
+// Margin is c: how many users the watch adds to its target so that it rarely fires without cause.
 func (w *Watch) Margin() float64 { return float64(w.plan.margin) / float64(w.den) }
 
-// Excess95 is how many users must be too many for the watch to fire with 95 % in the first window in which they are:
-// beyond the share of all users, or beyond the number of users, or missing from it.
+// Excess95 is the excess, in users, with which the watch fires with 95 % in the first window that has it. The excess is
+// the number of users beyond the share of all users, beyond the number of users, or missing from that number.
 func (w *Watch) Excess95() float64 { return w.seen(w.plan) / float64(w.den) }
 
-// Miss is the probability that a newly armed watch stays silent in a window in which so many users are too many in one
-// group.
+// Miss is the probability that a newly armed watch stays silent in a window in which one group has this excess, in
+// users.
 func (w *Watch) Miss(excess float64) float64 {
 	return w.plan.miss(math.Floor(excess*float64(w.den)*(1+1e-12)) - float64(w.plan.margin))
 }
 
-// Most is how many users can be too many in a group of so many users, by the condition for which these are most: all of
-// them above the threshold, or none of them, or nobody there.
+// Most is the largest excess that a group of so many users can have, over all conditions: if all of them are above the
+// threshold, or none of them, or nobody is there.
 func (w *Watch) Most(users int64) float64 {
 	most := int64(math.MinInt64)
 	for _, t := range w.tests {

@@ -1,7 +1,7 @@
 // Package watch looks at one window after another until a condition holds, and costs its ε once, however many windows
 // that takes.
 //
-// A [Watch] waits for a [Condition] on the users of a group ([New]), or for a published quantile to hold no longer
+// A [Watch] waits for a [Condition] on the users of a group ([New]), or until a published quantile no longer holds
 // ([NewChange]). Its public figures say beforehand how far beyond the condition it fires ([Watch.Margin]) and what it
 // sees ([Watch.Excess95]). [Watch.Arm] makes an instance with its secret.
 package watch
@@ -20,34 +20,34 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// Query is an alarm as it is asked for.
+// Query asks for a watch that raises an alarm.
 type Query struct {
-	// Conditions are what the watch waits for, in every group of every window. At least one; mostly there is one.
+	// Conditions are what the watch waits for, in every group of every window. At least one is required, and mostly
+	// there is only one.
 	Conditions []Condition
 	// Epsilon > 0 is what a user loses from arming to firing, over all windows and groups together. Required.
 	Epsilon decimal.Decimal
-	// FalseAlarms in (0, 1) bounds the probability of any alarm in Windows windows of Groups groups whose truth is on the
-	// quiet side of every condition. Required.
+	// FalseAlarms in (0, 1) bounds the probability of any alarm in Windows windows of Groups groups, if no condition is
+	// true in any of them. Required.
 	FalseAlarms decimal.Decimal
-	// Windows ≥ 1 is how many windows there are in the time that FalseAlarms is for: 43,200 for 30 days of minutes.
-	// Required.
+	// Windows ≥ 1 is how many windows there are in the time that FalseAlarms is for: 43,200 for 30 days of windows of
+	// one minute. Required.
 	Windows int64
-	// Groups ≥ 1 is how many groups a window has; 0 is 1.
+	// Groups ≥ 1 is how many groups a window has. 0 means 1.
 	Groups int64
 	// Grid is that of the values. Required.
 	Grid *mechanisms.Grid
 }
 
-// Watch is a checked Query with its public figures. Watch.Arm makes an [Armed] watch, which looks at one window
-// after another until it fires. This costs ε once, however many windows it looks at.
+// Watch is a checked query with its public figures. It is immutable and safe for concurrent use.
 //
-// A condition sums up q = Σ_users φ(v), where φ lies in [−a, b] and is 0 for who is absent. With a secret ρ ≥ 0, drawn
-// once with the rate r_ρ at arming, it fires in a window and group with probability
+// A condition sums up q = Σ_users φ(v), where φ lies in [−a, b] and is 0 for users who are absent. With a secret ρ ≥ 0,
+// drawn once with the rate r_ρ at arming, it fires in a window and group with probability
 //
 //	exp(−r_ν · max(0, target + c + ρ − q)),
 //
 // which is the comparison of q + ν with target + c + ρ for a fresh ν ≥ 0 of the rate r_ν. All q are whole multiples of
-// a public unit 1/den. So ρ is geometric on these multiples and the comparison is a coin; both are drawn exactly (see
+// a public unit 1/den. So ρ is geometric on these multiples and the comparison is a coin. Both are drawn exactly (see
 // package exact).
 //
 // Privacy: ε-DP for everything that one user ever sent, in all windows and groups that an instance looks at until it
@@ -57,31 +57,30 @@ type Query struct {
 //
 // Proof. Let D' be D with all that one user sent added, or removed, and δ = q' − q in some window, group and condition.
 // Then lo ≤ δ ≤ hi: with −a_j and b* if the user is added, with −b_j and a* if the user is removed. Compare D under ρ
-// with D' under ρ + hi, which is a multiple of the unit. (1) The density of ρ falls by e^{−r_ρ·hi}. (2) Whatever was
-// silent is silent with no less probability: target + c + ρ + hi − q' ≥ target + c + ρ − q. (3) What fired has hi − δ ≤
-// hi − lo further to go, which costs a factor of e^{−r_ν·(hi − lo)} at most, and only one comparison fires: the
-// instance ends with it. Summed over ρ, every outcome has under D' at least e^{−r_ρ·hi − r_ν·(hi − lo)} of its
-// probability under D. ∎
+// with D' under ρ + hi, which is a multiple of the unit. (1) The density of ρ falls by e^{−r_ρ·hi}. (2) What was silent
+// is silent with no less probability: target + c + ρ + hi − q' ≥ target + c + ρ − q. (3) What fired now lacks hi − δ ≤
+// hi − lo more, which costs a factor of e^{−r_ν·(hi − lo)} at most. Only one comparison fires: the instance ends with
+// it. Summed over ρ, every outcome has under D' at least e^{−r_ρ·hi − r_ν·(hi − lo)} of its probability under D. ∎
 //
 // One ρ serves one instance: with a fresh ρ in every window, step (1) would be paid in each.
 //
-// Source: AboveThreshold of Dwork & Roth 2014, section 3.6, and Lyu, Su & Li 2017 on what is sound of its variants. The
-// noise is one-sided here, as in the mechanism above_threshold.
+// Source: AboveThreshold of Dwork & Roth 2014, section 3.6, and Lyu, Su & Li 2017 on which of its variants are sound.
+// The noise is one-sided here, as in the mechanism above_threshold.
 type Watch struct {
 	tests       []test
 	epsilon     *big.Rat
 	promise     privacy.Promise
 	den         int64 // units in a user
 	plan        plan
-	comparisons float64 // that the false alarms are shared among
+	comparisons float64 // among which the false alarms are shared
 	falseAlarms float64
-	follows     bool // its conditions compare with the last values
+	follows     bool // its conditions look at the last values
 }
 
 // plan holds the choices of a watch that do not change its ε: how ε is divided, and how far beyond the target to
 // fire.
 type plan struct {
-	share  int64      // of shares of the weight is on r_ρ
+	share  int64      // so many of the shares are on r_ρ
 	margin int64      // c, in units
 	rho    exact.Rate // r_ρ a unit
 	nu     exact.Rate // r_ν a unit
@@ -135,7 +134,7 @@ func prepare(epsilon string, q Query, tests int) (*Watch, error) {
 		comparisons: float64(q.Windows) * float64(max(q.Groups, 1)) * float64(tests)}, nil
 }
 
-// renamed is a [parameter.Error] about a parameter that has another name here.
+// renamed gives a [parameter.Error] the name that the parameter has here.
 func renamed(err error, name string) error {
 	if e := (*parameter.Error)(nil); errors.As(err, &e) {
 		return &parameter.Error{Parameter: name, Value: e.Value, Want: e.Want}
@@ -143,7 +142,7 @@ func renamed(err error, name string) error {
 	return err
 }
 
-// span is ε divided by the unit of the rates when share parts of them are ρ's: see [Watch]. It is in units and shares.
+// span is ε over the rate of one share, if share of them are ρ's and the others ν's, by the formula of [Watch].
 func (w *Watch) span(share int64) int64 {
 	var a, b int64 // a* and b*
 	for _, t := range w.tests {
@@ -157,7 +156,7 @@ func (w *Watch) span(share int64) int64 {
 	return max(added, removed)
 }
 
-// divide returns the plan in which share parts are ρ's. Its margin is 0.
+// divide returns the plan in which share of the shares are ρ's. Its margin is 0.
 func (w *Watch) divide(share int64) plan {
 	part := new(big.Rat).Quo(w.epsilon, new(big.Rat).SetInt64(w.span(share)))
 	rate := func(parts int64) exact.Rate {
@@ -169,7 +168,7 @@ func (w *Watch) divide(share int64) plan {
 // Promise returns the cost of an instance, from arming to firing.
 func (w *Watch) Promise() privacy.Promise { return w.promise }
 
-// Arm draws ρ. From here on the watch has cost its ε, whether or not it ever fires. random must be a cryptographic
+// Arm draws ρ. From then on the watch has cost its ε, whether or not it ever fires. random must be a cryptographic
 // source.
 func (w *Watch) Arm(random io.Reader) (*Armed, error) {
 	source := exact.NewSource(random)
@@ -186,14 +185,14 @@ type Armed struct {
 	fired bool
 }
 
-// errFired says that an instance has done what it was armed for.
+// errFired says that an instance is done.
 var errFired = errors.New("the watch has fired: arm it again, which costs ε again")
 
 // Look looks at one window: the samples of its groups in public order. It returns the group that fires, or −1. The
 // groups after it have not been looked at, and the instance is done: every later Look is an error. If random fails, the
 // outcome is void and the same window may be looked at again.
 //
-// A window is looked at once. A caller that repeats it, for example after a crash, has to be sure that nobody saw the
+// A window is looked at once. A caller that repeats it, for example after a crash, must be sure that nobody saw the
 // first outcome.
 func (a *Armed) Look(groups []*mechanisms.Sample, random io.Reader) (group int, err error) {
 	if a.watch.follows {
@@ -202,7 +201,7 @@ func (a *Armed) Look(groups []*mechanisms.Sample, random io.Reader) (group int, 
 	return a.look(groups, make([]int64, len(groups)), random)
 }
 
-// look looks at the groups; last holds what the conditions compare with, if they compare with anything.
+// look looks at the groups. last holds their last values, for conditions that look at them.
 func (a *Armed) look(groups []*mechanisms.Sample, last []int64, random io.Reader) (group int, err error) {
 	if a.fired {
 		return -1, errFired
@@ -233,7 +232,7 @@ func (a *Armed) first(groups []*mechanisms.Sample, last []int64, source *exact.S
 	return -1
 }
 
-// short is by how much a condition that lies so far beyond its target fails to fire, at least 0.
+// short is what a condition that lies so far beyond its target lacks to fire for certain, at least 0.
 func (a *Armed) short(beyond int64) *big.Int {
 	short := new(big.Int).Add(a.rho, big.NewInt(a.plan.margin-beyond))
 	if short.Sign() < 0 {
@@ -242,7 +241,7 @@ func (a *Armed) short(beyond int64) *big.Int {
 	return short
 }
 
-// Fired says that the instance is done.
+// Fired reports whether the instance has fired, and so is done.
 func (a *Armed) Fired() bool { return a.fired }
 
 // String shows nothing of the instance.
@@ -262,7 +261,7 @@ func (a *Armed) MarshalText() ([]byte, error) {
 }
 
 // Resume reads an instance that MarshalText wrote. It goes on with the margin and the split that it was armed with,
-// even if they would be chosen otherwise today. The error says nothing of ρ.
+// even if today's would be different. The error says nothing of ρ.
 func (w *Watch) Resume(text []byte) (*Armed, error) {
 	var (
 		version, den, share, margin int64
@@ -275,7 +274,7 @@ func (w *Watch) Resume(text []byte) (*Armed, error) {
 	}
 	if version != 1 || den != w.den || epsilon != w.epsilon.RatString() || share < 1 || share >= shares || margin < 0 ||
 		rho.Sign() < 0 {
-		return nil, errors.New("state of a watch: it is of another watch; want the state of one with the same ε and shares")
+		return nil, errors.New("state of a watch: it belongs to another watch; want the state of one with the same ε and shares")
 	}
 	a := &Armed{watch: w, plan: w.divide(share), rho: &rho}
 	a.plan.margin = margin

@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Words writes a sound condition as a clause: "more than 1 % of the users have a value above 2000 ms".
+// Words writes a valid condition as a clause: "more than 1 % of the users have a value above 2000 ms".
 func (c Condition) Words(unit string) string {
 	if c.UsersBelow != nil {
 		return fmt.Sprintf("there are fewer than %d users", *c.UsersBelow)

@@ -22,7 +22,6 @@ func Units() []Unit { return []Unit{Hour, Midnight, Monday, Month} }
 
 // Nominal is how long the unit usually is, or at most: 24 h, 7 d, 31 d.
 func (u Unit) Nominal() time.Duration {
-	const day = 24 * time.Hour
 	switch u {
 	case Midnight:
 		return day
@@ -34,8 +33,8 @@ func (u Unit) Nominal() time.Duration {
 	return time.Hour
 }
 
-// Longest is the longest that the unit is where clocks are put back by an hour. It may be more where a country changes
-// its zone.
+// Longest is how long the unit is at most where clocks are put back by an hour. It may be longer where a country
+// changes its zone.
 func (u Unit) Longest() time.Duration {
 	if u == Hour {
 		return time.Hour
@@ -58,14 +57,15 @@ func (u Unit) Noun() string {
 type Calendar struct {
 	Unit Unit
 	Zone *time.Location
-	// Days is how many days a period has whose unit is Midnight; 0 is one. Their numbers since 1 January 1970 decide which.
+	// Days is the length in days of a period whose unit is Midnight. 0 means one. Periods begin at multiples of it, in
+	// local days since 1 January 1970.
 	Days int
 }
 
 // NewCalendar returns the calendar of a unit in a zone of the IANA database, such as Europe/Berlin; "" is UTC.
 func NewCalendar(u Unit, zone string) (Calendar, error) {
 	l, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" { // which is another one on every machine
+	if err != nil || zone == "Local" { // Local is another zone on every machine
 		return Calendar{}, fmt.Errorf("%q is no time zone; want a name of the IANA database, such as Europe/Berlin or UTC",
 			zone)
 	}
@@ -80,14 +80,14 @@ func NewDays(days int, zone string) (Calendar, error) {
 	return c, err
 }
 
-// Of returns the period that holds a moment: its first moment, and that of the next one. All times are Unix
-// nanoseconds. Days and hours may be longer or shorter than usual, and a day need not begin at 00:00.
+// Of returns the period that holds a moment: its first moment, and the first moment of the next period. All times are
+// Unix nanoseconds. Days and hours may be longer or shorter than usual, and a day need not begin at 00:00.
 func (c Calendar) Of(t int64) (begin, next int64) {
 	at := time.Unix(0, t).In(c.Zone)
 	if c.Unit == Hour {
 		return c.hour(at)
 	}
-	// The date may run back for an hour: so begin with one that is certainly after t.
+	// The date may go back for an hour, so begin with one that is certainly after t.
 	date := c.first(at.AddDate(0, 0, 2))
 	date = c.step(date, 1)
 	next = c.begins(date)
@@ -114,7 +114,7 @@ func (c Calendar) first(local time.Time) date {
 		return d.AddDate(0, 0, 1-day)
 	}
 	many := c.days()
-	number := int(d.Unix() / (24 * 3600)) // a multiple, also before 1970
+	number := int(d.Unix() / (24 * 3600)) // exact, also before 1970
 	return d.AddDate(0, 0, -(number%many+many)%many)
 }
 

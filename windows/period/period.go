@@ -9,7 +9,7 @@ import (
 
 // Text writes a duration as streams files do: 15m instead of 15m0s, 24h, 7d instead of 168h0m0s.
 func Text(d time.Duration) string {
-	if day := 24 * time.Hour; d >= 2*day && d%day == 0 {
+	if d >= 2*day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)
 	}
 	return Hours(d)

@@ -1,6 +1,6 @@
 // Package laws computes the distributions that private mechanisms draw from, in float64 and directly from their
 // definitions, so that experiments can state expected errors instead of averages over draws. It shares no code with the
-// samplers; tests compare the two.
+// samplers. Tests compare the two.
 //
 // All distributions are on the grid indices 0..N. A [Law] holds the probability of each index.
 package laws

@@ -111,7 +111,7 @@ func CheckPrivacy(t testing.TB, name string, points, users int, epsilon, tight f
 
 // Distances returns the utility that a statistic defines: for each sample and outcome, the fewest users to add and
 // remove until the statistic is that outcome. It searches all samples of at most users users, which must be enough for
-// the nearest ones; statistic returns a negative outcome where it is not defined.
+// the nearest ones. statistic returns a negative outcome where it is not defined.
 func Distances(points, users int, statistic func(h []int64) int) func(h []int64) []int64 {
 	var reachable [][]int64
 	var outcome []int
@@ -152,7 +152,7 @@ func Normalise(weights []float64) []float64 {
 	return p
 }
 
-// Counts tallies n draws, each one of k outcomes.
+// Counts tallies n draws, each of which has one of k outcomes.
 func Counts(n, k int, draw func() int) []int64 {
 	counts := make([]int64, k)
 	for range n {

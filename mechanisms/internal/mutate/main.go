@@ -5,9 +5,9 @@
 //	go run ./mechanisms/internal/mutate [-jobs n] [part of a description …]
 //
 // The list names what privacy rests on: sensitivities, shares of ε, weights, the bounds of the sums, and the places
-// where an exact figure could take a noisy one's place; and what alerts say of noise. Tools such as gremlins change operators wherever they find
-// them. Few of these changes touch privacy, most of those that do are no factor of a constant, and many change nothing
-// that a test could see. So the list is written by hand.
+// where an exact figure could take a noisy one's place. It also names what alerts say about noise. Tools such as
+// gremlins change operators wherever they find them. Few of these changes touch privacy, and many change nothing that a
+// test could see. So the list is written by hand.
 //
 // The source tree stays as it is: `go test -overlay` compiles the changed file from a temporary directory.
 package main
@@ -54,7 +54,7 @@ func run(ctx context.Context, jobs int, only []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left is the system's to remove
+	defer func() { _ = os.RemoveAll(dir) }() // the system removes what is left
 
 	limits, err := sound(ctx, mutations)
 	if err != nil {
@@ -96,7 +96,8 @@ func run(ctx context.Context, jobs int, only []string) error {
 	return nil
 }
 
-// chosen says that a mutation has one of the texts in its place or its description; all are if there are no texts.
+// chosen reports whether a mutation has one of the texts in its place or its description. If there are no texts, all
+// are chosen.
 func chosen(m mutation, texts []string) bool {
 	for _, text := range texts {
 		if strings.Contains(m.at+" "+m.What, text) {

@@ -12,7 +12,7 @@ import (
 type Error struct {
 	// Parameter is the name in streams files, for example "epsilon".
 	Parameter string
-	// Value is the given value, as text; Want describes valid values.
+	// Value is the given value, as text. Want describes valid values.
 	Value, Want string
 }
 

@@ -1,4 +1,4 @@
-// Package uint128 is whole numbers of 128 bits. Sums of 2^28 grid indices of 53 bits need 81.
+// Package uint128 has whole numbers of 128 bits. Sums of 2^28 grid indices of 53 bits need 81.
 package uint128
 
 import (
@@ -27,7 +27,7 @@ func (x Int) Plus(y Int) Int {
 // Add adds a·b to x.
 func (x *Int) Add(a, b uint64) { *x = x.Plus(Product(a, b)) }
 
-// Minus returns x − y, or 0 where y is the larger.
+// Minus returns x − y, or 0 if y is the larger.
 func (x Int) Minus(y Int) Int {
 	lo, borrow := bits.Sub64(x.lo, y.lo, 0)
 	hi, borrow := bits.Sub64(x.hi, y.hi, borrow)
@@ -37,7 +37,7 @@ func (x Int) Minus(y Int) Int {
 	return Int{hi, lo}
 }
 
-// Less says that x < y.
+// Less reports whether x < y.
 func (x Int) Less(y Int) bool { return x.hi < y.hi || x.hi == y.hi && x.lo < y.lo }
 
 // QuoRem returns ⌊x/d⌋, which must fit into 64 bits, and the rest.

@@ -2,8 +2,8 @@ package budget
 
 import "math"
 
-// Guess bounds how often a guess is right, from 0.5 to 1, about whether one user is in the data, if both are equally
-// likely beforehand. The bound holds even for someone who knows everything about everyone else.
+// Guess bounds the probability, from 0.5 to 1, that a guess about whether one user is in the data is right, if both are
+// equally likely beforehand. The bound holds even for someone who knows everything about everyone else.
 //
 // A guess is a test between two neighbouring inputs. It says "yes" with probability t if the user is in the data, and f
 // if not. (ε, δ)-DP gives t ≤ e^ε·f + δ and 1 − f ≤ e^ε·(1 − t) + δ. The sum of both bounds t − f by (e^ε − 1 +
@@ -16,14 +16,4 @@ func (s Spending) Guess() float64 {
 	}
 	shrink := math.Exp(-s.Epsilon.InexactFloat64())
 	return min(1, (1+s.Delta.InexactFloat64()*shrink)/(1+shrink))
-}
-
-// Times returns the costs of a number of windows that each cost the same.
-func Times(window []Item, windows int64) []Item {
-	all := make([]Item, len(window))
-	for i, one := range window {
-		one.Times *= windows
-		all[i] = one
-	}
-	return all
 }
