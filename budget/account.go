@@ -152,7 +152,8 @@ func (a *Account) AddAll(c Charges) error {
 	}
 	k := a.class(c.Stream, c.Cap, c.Items)
 	if len(c.Items) == 0 || len(k.ends) > 0 || !slices.IsSorted(c.Ends) {
-		return fmt.Errorf("charges of stream %q: %d items and %d ends; want sorted ends of charges that are listed once",
+		return fmt.Errorf(
+			"charges of stream %q: %d items and %d ends; want sorted ends of charges that are listed once",
 			c.Stream, len(c.Items), len(c.Ends))
 	}
 	k.ends = slices.Clone(c.Ends)

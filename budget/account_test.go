@@ -177,8 +177,8 @@ func TestWindowsLeft(t *testing.T) {
 
 func TestReturns(t *testing.T) {
 	a := NewAccount(Limit{Epsilon: dec("10"), Per: 10})
-	for _, c := range []Charge{charge("s", 5, pure("1", 1)), charge("t", 5, pure("2", 1)), charge("s", 7, pure("0.5", 1)),
-		charge("s", 1, pure("4", 1))} {
+	for _, c := range []Charge{charge("s", 5, pure("1", 1)), charge("t", 5, pure("2", 1)),
+		charge("s", 7, pure("0.5", 1)), charge("s", 1, pure("4", 1))} {
 		a.Add(c)
 	}
 	got := a.Returns(12, "")

@@ -110,7 +110,9 @@ var sumFigures = [...]func(s *sum) *decimal.Decimal{
 
 // addBatches adds windows of any streams and caps.
 func (t *tally) addBatches(all []batch) {
-	slices.SortFunc(all, func(x, y batch) int { return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap)) })
+	slices.SortFunc(all, func(x, y batch) int {
+		return cmp.Or(cmp.Compare(x.stream, y.stream), compareCaps(x.cap, y.cap))
+	})
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].stream == all[0].stream && all[n].cap == all[0].cap {

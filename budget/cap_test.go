@@ -325,8 +325,8 @@ func TestHeldCharge(t *testing.T) {
 		"a cost that is none":         a.Hold(Held{ID: "x", To: Open, Items: []Item{pure("-1", 1)}}),
 		"a cap of no windows":         Cap{Per: 1}.Check(),
 		"a cap of no period":          Cap{Count: 1}.Check(),
-		"charges listed under a wrong cap": a.AddAll(Charges{Stream: "s", Cap: Cap{Count: -1, Per: 1}, Items: slow.Items,
-			Ends: []int64{1}}),
+		"charges listed under a wrong cap": a.AddAll(Charges{Stream: "s",
+			Cap: Cap{Count: -1, Per: 1}, Items: slow.Items, Ends: []int64{1}}),
 	} {
 		if err == nil {
 			t.Errorf("no error for %s", what)
@@ -404,7 +404,8 @@ func TestCapsOfRows(t *testing.T) {
 			end := (hour + 1) * int64(time.Hour)
 			for _, c := range []Charge{
 				{Stream: "s", End: end, Items: []Item{pure("0.1", 1)}, Cap: Cap{Count: 8, Per: 24 * time.Hour}},
-				{Stream: "s", End: end, Items: []Item{pure("0.25", 1)}, Cap: Cap{Count: 8, Per: 24 * time.Hour, Row: row}},
+				{Stream: "s", End: end, Items: []Item{pure("0.25", 1)},
+					Cap: Cap{Count: 8, Per: 24 * time.Hour, Row: row}},
 			} {
 				a.Add(c)
 				plus = append(plus, c)

@@ -44,8 +44,8 @@ type Charge struct {
 // have.
 func NewCharge(stream string, start, end int64, items []Item) (Charge, error) {
 	if end <= start {
-		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d; want an end after its start at %d", stream,
-			end, start)
+		return Charge{}, fmt.Errorf("charge of stream %q: the window ends at %d; want an end after its start at %d",
+			stream, end, start)
 	}
 	c := Charge{Stream: stream, End: end}
 	var err error

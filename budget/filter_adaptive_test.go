@@ -172,7 +172,9 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 				0},
 			{"wrong: approximate costs have no price but their δ",
 				[]drawn{told(half, part("0.02")), rare(p, room(0.9*delta)/2)}, func(items []Item) bool {
-					free := slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind == privacy.Approximate })
+					free := slices.DeleteFunc(slices.Clone(items), func(i Item) bool {
+						return i.Kind == privacy.Approximate
+					})
 					return NewAccount(l).Fits(Charge{Items: free}) && f.sumOf(items).delta.InexactFloat64() <= delta/10
 				}, 1.5},
 			{"wrong: all of δ converts", []drawn{rare(p, room(delta)), reveals(part("0.1"))},
@@ -182,7 +184,8 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 					}
 					return delta
 				}), 1.02},
-			{"wrong: approximate costs have all that they want", []drawn{rare(p, room(0.9*delta)), reveals(part("0.5"))},
+			{"wrong: approximate costs have all that they want",
+				[]drawn{rare(p, room(0.9*delta)), reveals(part("0.5"))},
 				under(func(float64) float64 { return 0.9 * delta }), 1.3},
 			{"wrong: what approximate costs leave of δ converts",
 				[]drawn{rare(3*alpha*delta, room(0.9*delta)/2), reveals(part("0.3")), reveals(part("0.1"))},

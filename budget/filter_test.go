@@ -88,15 +88,16 @@ func TestConversionIsValidAndTight(t *testing.T) {
 			want := math.Log(0.9 * dec(delta).InexactFloat64())
 			c := f.conversion.InexactFloat64()
 			if got := used(f.a1, c); got > want+1e-12 || got < want-1e-9*(1+f.a1) {
-				t.Errorf("ε %s, δ %s: with α − 1 = %s and c = %s, ln of the δ in use is %v, want %v", epsilon, delta, f.above,
-					f.conversion, got, want)
+				t.Errorf("ε %s, δ %s: with α − 1 = %s and c = %s, ln of the δ in use is %v, want %v",
+					epsilon, delta, f.above, f.conversion, got, want)
 			}
 			room := (l.Epsilon.InexactFloat64() - c) / (1 + f.a1)
 			for i := range 4000 {
 				a1 := math.Exp(-20 + float64(i)/100)
 				best := (used(a1, 0) - want) / a1
 				if more := (l.Epsilon.InexactFloat64() - best) / (1 + a1); more > room*(1+1e-5)+1e-15 {
-					t.Errorf("ε %s, δ %s: α − 1 = %s has room for ρ %v, %v has %v", epsilon, delta, f.above, room, a1, more)
+					t.Errorf("ε %s, δ %s: α − 1 = %s has room for ρ %v, %v has %v", epsilon, delta,
+						f.above, room, a1, more)
 					break
 				}
 			}

@@ -29,7 +29,9 @@ func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int6
 		from, to = before(at, int64(a.limit.Per)), at
 	}
 	unit := new(a.filter.sumOf(items))
-	return a.mostThatFit(func(n int64) sum { return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at}) })
+	return a.mostThatFit(func(n int64) sum {
+		return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at})
+	})
 }
 
 // mostThatFit returns the greatest n whose spending the limit admits, at most MostWindows.

@@ -86,7 +86,8 @@ func TestRunwayAgainstBruteForce(t *testing.T) {
 }
 
 func quarterHours(epsilon string) Schedule {
-	return Schedule{Stream: "s", Size: 15 * time.Minute, Every: 15 * time.Minute, Items: []Item{boundedRange(epsilon, 1)}}
+	return Schedule{Stream: "s", Size: 15 * time.Minute, Every: 15 * time.Minute,
+		Items: []Item{boundedRange(epsilon, 1)}}
 }
 
 func TestRunway(t *testing.T) {
@@ -104,7 +105,8 @@ func TestRunway(t *testing.T) {
 		worst     string
 	}{
 		{"the day's 96 windows equal the limit", day, []Schedule{quarterHours("0.25")}, Runway{Pays: true}, "24"},
-		{"a little dearer", day, []Schedule{quarterHours("0.2501")}, Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24.0096"},
+		{"a little dearer", day, []Schedule{quarterHours("0.2501")},
+			Runway{Windows: 95, ExhaustedAt: 24 * hour}, "24.0096"},
 		{"two streams", day, []Schedule{quarterHours("0.25"), quarterHours("0.25")},
 			Runway{Windows: 96, ExhaustedAt: 12*hour + hour/4}, "48"},
 		{"for ever", Limit{Epsilon: dec("24")}, []Schedule{quarterHours("0.25")},

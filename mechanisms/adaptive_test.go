@@ -46,8 +46,8 @@ func TestCells(t *testing.T) {
 	for _, c := range []struct {
 		lower, upper, step string
 		cells              int
-	}{{"0", "60000", "1", 165}, {"-10", "10", "0.001", 117}, {"0", "1e9", "1", 326}, {"0", "9007199254740992", "1", 590},
-		{"1", "5", "1", 5}} {
+	}{{"0", "60000", "1", 165}, {"-10", "10", "0.001", 117}, {"0", "1e9", "1", 326},
+		{"0", "9007199254740992", "1", 590}, {"1", "5", "1", 5}} {
 		g := grid(t, c.lower, c.upper, c.step)
 		m := Cells(g)
 		if len(m.weight) != c.cells || m.bounds[0] != 0 || m.bounds[c.cells] != g.last+1 {
@@ -56,7 +56,8 @@ func TestCells(t *testing.T) {
 		}
 		for j, w := range m.weight {
 			if m.bounds[j] >= m.bounds[j+1] || w < 1 {
-				t.Fatalf("%s to %s: cell %d from %d to %d, weight %d", c.lower, c.upper, j, m.bounds[j], m.bounds[j+1], w)
+				t.Fatalf("%s to %s: cell %d from %d to %d, weight %d", c.lower, c.upper, j,
+					m.bounds[j], m.bounds[j+1], w)
 			}
 		}
 		if m.total() >= 1<<63 {
@@ -109,8 +110,9 @@ func TestFilterCertainty(t *testing.T) {
 		{"0.5", [2]int64{1, 1}, "0.1", 0, new(int64(-3)), 0, 0},
 		{"0.9", [2]int64{1, 1}, "1", 0, nil, 4551111, 4551111}, // 2^16·125/1.8
 		{"0.5", [2]int64{1, 1}, "1000000", 0, new(int64(1e6)), 1 << 30, 1 << 30},
-		{"0.99", [2]int64{1, 2}, "0.1", 0, new(int64(200)), 220660, 441320}, // R = 99 + 198: 2^16·0.1·100·{100, 200}/297
-		{"0.99", [2]int64{}, "0.1", 0, new(int64(200)), 220660, 441320},     // twice that of 2·297
+		// R = 99 + 198: 2^16·0.1·100·{100, 200}/297
+		{"0.99", [2]int64{1, 2}, "0.1", 0, new(int64(200)), 220660, 441320},
+		{"0.99", [2]int64{}, "0.1", 0, new(int64(200)), 220660, 441320}, // twice that of 2·297
 		{"0.01", [2]int64{}, "0.1", 0, new(int64(200)), 441320, 220660},
 	} {
 		f := filter(t, Query{Statistic: Quantile, P: ps(c.p), Tilt: c.tilt, Epsilon: dec(c.epsilon),

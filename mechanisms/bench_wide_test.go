@@ -35,7 +35,8 @@ func BenchmarkDrawOfManyValues(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
 						if draw == "first" {
-							s = &Sample{values: s.values, upTo: s.upTo, n: s.n, most: s.most, under: s.under, over: s.over}
+							s = &Sample{values: s.values, upTo: s.upTo, n: s.n, most: s.most,
+								under: s.under, over: s.over}
 						}
 						if _, err := m.Draw(s, Public{}, rand.Reader); err != nil {
 							b.Fatal(err)

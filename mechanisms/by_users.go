@@ -98,7 +98,8 @@ func newByUsers(q *Query) (Mechanism, error) {
 		return whole.threshold, nil
 	}
 	part := *q
-	part.Epsilon = q.Epsilon.Mul(decimal.NewFromInt(1).Sub(decimal.NewFromInt(1).Div(decimal.NewFromUint64(test.share))))
+	one := decimal.NewFromInt(1)
+	part.Epsilon = q.Epsilon.Mul(one.Sub(one.Div(decimal.NewFromUint64(test.share))))
 	rest, err := part.pair(q.best)
 	if err != nil {
 		return nil, err

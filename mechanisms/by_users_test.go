@@ -54,7 +54,8 @@ func TestByUsersPrivacy(t *testing.T) {
 					m := byUsersAt(t, smallGrid(t, c.points), p, epsilon, limit, 2)
 					return func(h []int64) []float64 { return m.law(sampleOf(m.rest.flip.grid, h), 1) }
 				}
-				dptest.CheckPrivacy(t, fmt.Sprint("by users ", p, " limit ", limit), c.points, c.users, c.epsilon, c.tight, law)
+				dptest.CheckPrivacy(t, fmt.Sprint("by users ", p, " limit ", limit), c.points, c.users,
+					c.epsilon, c.tight, law)
 			}
 		}
 	}
@@ -121,7 +122,8 @@ func TestByUsersTold(t *testing.T) {
 		users int64
 		want  string
 		law   []float64
-	}{{79, "above_threshold", m.whole.threshold.law(s, 1)}, {80, "permute_and_flip", m.whole.flip.law(s, 1, Tapered(g))}} {
+	}{{79, "above_threshold", m.whole.threshold.law(s, 1)},
+		{80, "permute_and_flip", m.whole.flip.law(s, 1, Tapered(g))}} {
 		counts := dptest.Counts(20000, 50, func() int {
 			d, err := m.Draw(s, Public{Users: &NoisyCount{Value: c.users, Epsilon: 1}}, random)
 			if err != nil || d.Mechanism != c.want {

@@ -81,7 +81,8 @@ func table() []row {
 		{name: "three_sums", build: newWholeVariance},
 	}
 	return []row{
-		{statistic: Median, family: OfRanks, takes: []string{"tilt", "interval"}, truth: trueQuantiles, offers: quantiles},
+		{statistic: Median, family: OfRanks, takes: []string{"tilt", "interval"},
+			truth: trueQuantiles, offers: quantiles},
 		{statistic: Quantile, family: OfRanks, takes: []string{"p", "tilt", "interval"}, truth: trueQuantiles,
 			offers: quantiles},
 		{statistic: Quantiles, family: OfRanks, takes: []string{"p"}, truth: trueQuantiles, offers: []offer{
@@ -92,13 +93,15 @@ func table() []row {
 			{name: "exponential", build: newMode, former: "duff"},
 			{name: "permute_and_flip", build: newModeFlip},
 		}},
-		{statistic: Mean, family: OfAmounts, takes: []string{"clip"}, truth: trueMean, width: widthOfMean, offers: means},
+		{statistic: Mean, family: OfAmounts, takes: []string{"clip"}, truth: trueMean,
+			width: widthOfMean, offers: means},
 		{statistic: Sum, family: OfAmounts, takes: []string{"clip"}, truth: trueSum, width: widthOfSum, offers: []offer{
 			{name: "clipped", build: newClippedSum},
 			{name: "laplace", build: newWholeSum},
 			{name: "clipped_gaussian", build: newClippedSumGaussian},
 		}},
-		{statistic: TrimmedMean, family: OfAmounts, takes: []string{"trim", "clip"}, truth: trueMean, width: widthOfMean,
+		{statistic: TrimmedMean, family: OfAmounts, takes: []string{"trim", "clip"},
+			truth: trueMean, width: widthOfMean,
 			offers: append([]offer{{name: "clipped", build: newClippedTrimmed}}, smoothOffers()...)},
 		{statistic: Variance, family: OfAmounts, takes: []string{"clip"}, truth: trueVariance, unit: squared,
 			offers: variances},

@@ -125,7 +125,8 @@ func newConcentrated(q *Query) (*clipping, error) {
 				left.Sub(left, count)
 			}
 			e := q.Epsilon.InexactFloat64()
-			c.shares[own][sure] = share{exact.NewRate(new(big.Rat).Mul(c.epsilon, of.rate)), gaussian{rho(left)}, e * e / 2}
+			c.shares[own][sure] = share{exact.NewRate(new(big.Rat).Mul(c.epsilon, of.rate)),
+				gaussian{rho(left)}, e * e / 2}
 		}
 	}
 	c.header = header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}
@@ -133,7 +134,8 @@ func newConcentrated(q *Query) (*clipping, error) {
 }
 
 func (q *Query) clipping(own noise, unit int64) *clipping {
-	return &clipping{last: q.Grid.last, borders: cellBounds(q.Grid.last+1, q.Grid.anchor, cellsPerDistance, fewestCells),
+	return &clipping{last: q.Grid.last,
+		borders: cellBounds(q.Grid.last+1, q.Grid.anchor, cellsPerDistance, fewestCells),
 		epsilon: q.Epsilon.Rat(), expected: q.ExpectedUsers, own: own, unit: big.NewRat(unit, 1)}
 }
 

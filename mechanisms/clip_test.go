@@ -175,7 +175,8 @@ func TestClipPlan(t *testing.T) {
 		x.expected = c.expected
 		for _, n := range []int64{0, 1000} {
 			if p := x.plan(n, c.users, source); math.Abs(p.interval.Float()-c.interval) > 1e-15 || p.halvings != c.halvings {
-				t.Errorf("%s: ε_t %v, %d halvings; want %v, %d", c.name, p.interval.Float(), p.halvings, c.interval, c.halvings)
+				t.Errorf("%s: ε_t %v, %d halvings; want %v, %d", c.name, p.interval.Float(), p.halvings,
+					c.interval, c.halvings)
 			}
 		}
 	}

@@ -57,7 +57,8 @@ func TestManyDuplicates(t *testing.T) {
 		{"all at an end", []Point{{1000, users}}, map[Statistic][]int64{
 			Median: {1000}, Quantile: {1000}, Quantiles: {1000, 1000}, Mode: {1000}, Mean: {1000}, Sum: {1000 * users},
 			TrimmedMean: {1000}, Variance: {0}, StdDev: {0}, Count: {users}, Outside: {0}, Histogram: {users}}},
-		{"two heaps", []Point{{200, 600_000}, {900, 400_000}}, map[Statistic][]int64{ // trimmed: 500,000 and 300,000 are left
+		// trimmed: 500,000 and 300,000 are left
+		{"two heaps", []Point{{200, 600_000}, {900, 400_000}}, map[Statistic][]int64{
 			Median: {200}, Quantile: {900}, Quantiles: {200, 900}, Mode: {200}, Mean: {480}, Sum: {480 * users},
 			TrimmedMean: {462}, Variance: {117_600}, StdDev: {343}, Count: {users}, Outside: {0}, Histogram: {users}}},
 		{"two heaps side by side", []Point{{500, 600_000}, {501, 400_000}}, map[Statistic][]int64{
@@ -241,11 +242,13 @@ func TestEveryExtreme(t *testing.T) {
 					{{g.last, 100_000}}} {
 					d, err := m.Draw(NewSample(g, points), Public{}, random)
 					if err != nil || len(d.Values) != max(1, len(q.P)) {
-						t.Fatalf("%s by %s, ε = %s, N = %d, %v: %v, %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d, err)
+						t.Fatalf("%s by %s, ε = %s, N = %d, %v: %v, %v", q.Statistic, q.Mechanism, epsilon,
+							g.last, points, d, err)
 					}
 					for _, v := range d.Values {
 						if !possible(q, m, v.Number) {
-							t.Errorf("%s by %s, ε = %s, N = %d, %v: %v", q.Statistic, q.Mechanism, epsilon, g.last, points, d.Values)
+							t.Errorf("%s by %s, ε = %s, N = %d, %v: %v", q.Statistic, q.Mechanism, epsilon,
+								g.last, points, d.Values)
 						}
 						x := gridPoint(t, q, m, v.Number)
 						// At ε = 10^6 so many users at one point leave no doubt, except for the effect of one user on a
@@ -259,7 +262,8 @@ func TestEveryExtreme(t *testing.T) {
 						}
 						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() &&
 							q.Statistic != Sum && far > off {
-							t.Errorf("%s by %s, ε = %s, N = %d: %d from users at the end", q.Statistic, q.Mechanism, epsilon, g.last, x)
+							t.Errorf("%s by %s, ε = %s, N = %d: %d from users at the end", q.Statistic,
+								q.Mechanism, epsilon, g.last, x)
 						}
 					}
 				}

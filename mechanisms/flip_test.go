@@ -20,7 +20,8 @@ func steep(points int) *Measure {
 	var bounds []int64
 	var weight []uint64
 	for i := range points {
-		bounds, weight = append(bounds, int64(i)), append(weight, uint64(math.Pow(10, 6-6*float64(i)/float64(points-1))))
+		bounds, weight = append(bounds, int64(i)), append(weight,
+			uint64(math.Pow(10, 6-6*float64(i)/float64(points-1))))
 	}
 	return newMeasure(append(bounds, int64(points)), weight)
 }
@@ -144,7 +145,8 @@ func TestTail(t *testing.T) {
 						inner, outer = r, l
 					}
 					if level-best < max(2*inner, 3*outer) && max(inner, outer) > 0 {
-						t.Fatalf("p %s, few %d, %v: level %d at %d, %d at best, with %d and %d", p, few, h, level, x, best, inner, outer)
+						t.Fatalf("p %s, few %d, %v: level %d at %d, %d at best, with %d and %d", p, few, h,
+							level, x, best, inner, outer)
 					}
 				}
 			})
@@ -216,7 +218,9 @@ func TestFlipOfTheRest(t *testing.T) {
 			}
 			return int(x)
 		})
-		dptest.CheckSampler(t, "flip of the rest, "+kind, counts, func(f float64) []float64 { return m.law(s, f, measure) })
+		dptest.CheckSampler(t, "flip of the rest, "+kind, counts, func(f float64) []float64 {
+			return m.law(s, f, measure)
+		})
 		if kind == "one cell" && won < 1000 {
 			t.Errorf("%s: the rest won %d of 40000 draws", kind, won)
 		}
@@ -365,8 +369,9 @@ func TestDefaultExtremes(t *testing.T) {
 
 // The mass on either side of any point is bounded, each side alone and both together, as tightly as possible.
 func TestSurprises(t *testing.T) {
-	for name, m := range map[string]*Measure{"lopsided": lopsided(40), "steep": steep(30), "tapered": Tapered(smallGrid(t,
-		5000)), "around 0": Tapered(grid(t, "-300", "900", "1")), "one cell": Uniform(smallGrid(t, 7))} {
+	for name, m := range map[string]*Measure{"lopsided": lopsided(40), "steep": steep(30),
+		"tapered": Tapered(smallGrid(t,
+			5000)), "around 0": Tapered(grid(t, "-300", "900", "1")), "one cell": Uniform(smallGrid(t, 7))} {
 		var left, right, both float64
 		points := m.bounds[len(m.bounds)-1]
 		side := func(x int64) (l, r float64) {

@@ -64,8 +64,8 @@ func TestGaussianCountError(t *testing.T) {
 	}
 	count := NoisyCount{Value: 1000, Epsilon: 0.02, Mechanism: "gaussian"}
 	if wider := (NoisyCount{Value: 1000, Epsilon: 0.02}); !(count.fewest() > wider.fewest() && count.off() < wider.off()) {
-		t.Errorf("a Gaussian count is at least %v and off by %v, a geometric one %v and %v", count.fewest(), count.off(),
-			wider.fewest(), wider.off())
+		t.Errorf("a Gaussian count is at least %v and off by %v, a geometric one %v and %v",
+			count.fewest(), count.off(), wider.fewest(), wider.off())
 	}
 }
 
@@ -78,7 +78,8 @@ func TestGaussianCountPrivacy(t *testing.T) {
 		rho := m.Promise().Rho.InexactFloat64()
 		lost := func(factor float64, lowest int) float64 {
 			return worstDivergence(3, func(h []int64) []float64 {
-				law := gaussianLaw(m.of(sampleOf(smallGrid(t, 3), h)), m.noise.(gaussian).variance(1), factor) // from −60 on
+				// from −60 on
+				law := gaussianLaw(m.of(sampleOf(smallGrid(t, 3), h)), m.noise.(gaussian).variance(1), factor)
 				for i := range 60 + lowest {
 					law[60+lowest] += law[i]
 					law[i] = 0

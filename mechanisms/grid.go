@@ -48,7 +48,8 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	}{{"lower", lower, &g.lo}, {"upper", upper, &g.hi}, {"step", step, &g.width}} {
 		units := f.value.Shift(int32(g.digits)).BigInt()
 		if units.CmpAbs(big.NewInt(1<<60)) > 0 {
-			return nil, parameter.Wrong(f.name, f.value, "at most 17 digits in all, of which %d are decimal places", g.digits-1)
+			return nil, parameter.Wrong(f.name, f.value,
+				"at most 17 digits in all, of which %d are decimal places", g.digits-1)
 		}
 		*f.units = units.Int64()
 	}

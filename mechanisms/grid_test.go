@@ -47,7 +47,8 @@ func TestGridPoints(t *testing.T) {
 		t.Helper()
 		g := grid(t, lower, upper, step)
 		if g.Last() != last || g.anchor != anchor {
-			t.Errorf("[%s, %s] by %s: last %d, anchor %d, want %d, %d", lower, upper, step, g.Last(), g.anchor, last, anchor)
+			t.Errorf("[%s, %s] by %s: last %d, anchor %d, want %d, %d", lower, upper, step, g.Last(),
+				g.anchor, last, anchor)
 		}
 		if g.Value(0).String() != dec(lower).String() || g.Value(last).String() != dec(upper).String() {
 			t.Errorf("[%s, %s] by %s: ends print as %s, %s", lower, upper, step, g.Value(0), g.Value(last))
@@ -98,8 +99,8 @@ func TestParse(t *testing.T) {
 	f(grid(t, "0", "9007199254740992", "1"), "90071992547409915", 1<<53+1) // 17 digits and one below the step
 	f(grid(t, "0", "9007199254740992", "1"), "99999999999999999999", 1<<53+1)
 
-	for _, bad := range []string{"", "-", "+1", "01", "-01", "00", "00.5", ".", ".5", "5.", "1e", "1e+", "1.2.3", "NaN", "Infinity", "0x1",
-		"1 ", " 1", "1e5.0", "\"1\"", "1_0", "١"} {
+	for _, bad := range []string{"", "-", "+1", "01", "-01", "00", "00.5", ".", ".5", "5.", "1e", "1e+", "1.2.3",
+		"NaN", "Infinity", "0x1", "1 ", " 1", "1e5.0", "\"1\"", "1_0", "١"} {
 		if got, err := tenths.Parse([]byte(bad)); err == nil {
 			t.Errorf("Parse(%q) = %d, want an error", bad, got)
 		}

@@ -108,7 +108,8 @@ func TestHistogramCoverage(t *testing.T) {
 		{native(2), "histogram", 1000, "0.1", 1}, {native(2), "histogram", 1000, "1", 1},
 		{native(2), "histogram", 200, "4", 1}, {native(3), "histogram", 100, "0.1", 1},
 		{list, "histogram", 500, "0.5", 1}, {list, "histogram", 500, "2", 1}, {list, "histogram", 50, "8", 1},
-		{&Bucketing{Ends: ps("800")}, "histogram", 1000, "0.1", 1}, {&Bucketing{Ends: ps("100")}, "histogram", 30, "0.1", 1},
+		{&Bucketing{Ends: ps("800")}, "histogram", 1000, "0.1", 1}, {&Bucketing{Ends: ps("100")},
+			"histogram", 30, "0.1", 1},
 		{native(3), gaussianHistogram, 1000, "0.1", 1}, {native(3), gaussianHistogram, 1000, "1", 1},
 		{list, gaussianHistogram, 500, "0.5", 1}, {list, gaussianHistogram, 500, "2", 1},
 		{list, gaussianHistogram, 50, "8", 1},
@@ -130,7 +131,8 @@ func TestHistogramCoverage(t *testing.T) {
 			middle.Above, middle.Below = &c.buckets.Ends[0], nil
 		}
 		m, s := build(t, q).(*bucketed), evenly(g, c.users)
-		name := fmt.Sprintf("%s %s of %d users, ε %s, %d windows", c.mechanism, c.buckets, c.users, c.epsilon, c.windows)
+		name := fmt.Sprintf("%s %s of %d users, ε %s, %d windows", c.mechanism, c.buckets,
+			c.users, c.epsilon, c.windows)
 		// The least number of draws is 2,000, where a window draws little.
 		cover := &coverage{draws: 2000, misses: map[string]int{}}
 		type band struct {
@@ -140,7 +142,8 @@ func TestHistogramCoverage(t *testing.T) {
 		}
 		var bands []band
 		for _, of := range []Query{{Statistic: Quantile, P: ps("0.5")}, {Statistic: Quantile, P: ps("0.9")},
-			{Statistic: Quantile, P: ps("0.99")}, {Statistic: Quantile, P: ps("0.01")}, share, middle, {Statistic: Outside},
+			{Statistic: Quantile, P: ps("0.99")}, {Statistic: Quantile,
+				P: ps("0.01")}, share, middle, {Statistic: Outside},
 			{Statistic: Count}} {
 			of.Grid = g
 			f, err := NewFree(of, m.buckets)
@@ -242,8 +245,8 @@ func TestHistogramErrors(t *testing.T) {
 		for i, want := range c.want {
 			got := sum[i] / draws
 			spread := math.Sqrt(max(0, squares[i]/draws-got*got) / draws)
-			t.Logf("scale %d, %d users, ε %s, p %s: %.3f ± %.3f, want %.3f", c.scale, c.users, c.epsilon, probabilities[i],
-				got, spread, want)
+			t.Logf("scale %d, %d users, ε %s, p %s: %.3f ± %.3f, want %.3f", c.scale, c.users,
+				c.epsilon, probabilities[i], got, spread, want)
 			if math.Abs(got-want) > 0.15*want+3*spread+0.0005 {
 				t.Errorf("scale %d, %d users, ε %s, p %s: off by %.3f points, want %.3f", c.scale, c.users, c.epsilon,
 					probabilities[i], got, want)

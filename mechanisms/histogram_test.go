@@ -46,13 +46,14 @@ func TestHistogramPrivacy(t *testing.T) {
 	const users = 2
 	for _, epsilon := range []string{"0.5", "2"} {
 		m, g := fourBuckets(t, epsilon, "histogram"), smallGrid(t, 3)
-		dptest.CheckPrivacy(t, "histogram", 4, users, dec(epsilon).InexactFloat64(), 1-1e-9, func(e float64) dptest.Law {
-			factor := e / dec(epsilon).InexactFloat64()
-			return func(h []int64) []float64 {
-				fine, coarse := m.sums(sampleOf(g, h))
-				return numbersLaw(m, append(fine, coarse...), users+1, m.noise.rate()*factor)
-			}
-		})
+		dptest.CheckPrivacy(t, "histogram", 4, users, dec(epsilon).InexactFloat64(), 1-1e-9,
+			func(e float64) dptest.Law {
+				factor := e / dec(epsilon).InexactFloat64()
+				return func(h []int64) []float64 {
+					fine, coarse := m.sums(sampleOf(g, h))
+					return numbersLaw(m, append(fine, coarse...), users+1, m.noise.rate()*factor)
+				}
+			})
 	}
 }
 
@@ -227,8 +228,10 @@ func TestFreeRefuses(t *testing.T) {
 		want string
 	}{
 		{Query{Statistic: Share}, "above missing; want the value above which users count"},
-		{Query{Statistic: Share, Above: new(dec("300"))}, "above 300; want the end of a bucket, for example 100 or 800"},
-		{Query{Statistic: Count, Below: new(dec("300"))}, "below 300; want the end of a bucket, for example 100 or 800"},
+		{Query{Statistic: Share, Above: new(dec("300"))},
+			"above 300; want the end of a bucket, for example 100 or 800"},
+		{Query{Statistic: Count, Below: new(dec("300"))},
+			"below 300; want the end of a bucket, for example 100 or 800"},
 		{Query{Statistic: Mean},
 			`statistic "mean"; want one that a histogram answers: quantile, median, share, count, outside or mode`},
 		{Query{Statistic: Quantile}, "p a list of 0; want one number"},

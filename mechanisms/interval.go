@@ -40,7 +40,8 @@ func newInterval(q *Query) (Mechanism, error) {
 	m.side.measure = Uniform(q.Grid)
 	if u := m.side.utility.(margin); max(u.a, u.b)*u.q > 1e9 {
 		return nil, parameter.Wrong("p", listed(q.P),
-			"fewer digits with an interval: the denominator %d times the tilt [%d, %d] may be at most 10^9", u.q, u.a, u.b)
+			"fewer digits with an interval: the denominator %d times the tilt [%d, %d] may be at most 10^9",
+			u.q, u.a, u.b)
 	}
 	e := q.Epsilon.InexactFloat64()
 	m.header = header{"margin", privacy.NewPieces(q.Epsilon, privacy.RhoOfRange(e/2)+2*privacy.RhoOfRange(e/4))}

@@ -157,7 +157,8 @@ func TestJointRho(t *testing.T) {
 				got := worstDivergence(users-digits, law(1))
 				t.Logf("2^%d places, count %v, ε = %s: %.3f of ρ is lost", digits, count != nil, epsilon, got/rho)
 				if got > rho*(1+1e-9) {
-					t.Errorf("2^%d places, count %v, ε = %s: ρ = %v is promised, %v is lost", digits, count != nil, epsilon, rho, got)
+					t.Errorf("2^%d places, count %v, ε = %s: ρ = %v is promised, %v is lost", digits,
+						count != nil, epsilon, rho, got)
 				}
 				if got := worstDivergence(users-digits, law(2)); digits == 0 && got <= rho {
 					t.Errorf("count %v, ε = %s: a doubled ε goes unnoticed: %v", count != nil, epsilon, got)

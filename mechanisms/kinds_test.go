@@ -24,7 +24,8 @@ func TestKindOfEveryPromise(t *testing.T) {
 		}
 		p := build(t, q).Promise()
 		if p.Kind != want || !p.Epsilon.Equal(q.Epsilon) || !p.Delta.Equal(q.Delta) {
-			t.Errorf("%s by %s promises %+v; want %s of %s and %s", q.Statistic, q.Mechanism, p, want, q.Epsilon, q.Delta)
+			t.Errorf("%s by %s promises %+v; want %s of %s and %s", q.Statistic, q.Mechanism, p,
+				want, q.Epsilon, q.Delta)
 		}
 	}
 	g, level := smallGrid(t, 1000), dec("0.95")

@@ -190,7 +190,8 @@ func TestClippedGaussianDraw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := concentratedMean{d.Values[0].information >= 64, d.Clip[0] / parts, d.Clip[1] / parts, d.Values[0].Number}
+			x := concentratedMean{d.Values[0].information >= 64, d.Clip[0] / parts,
+				d.Clip[1] / parts, d.Values[0].Number}
 			i, ok := place[x]
 			if !ok {
 				t.Fatalf("%+v cannot be", x)

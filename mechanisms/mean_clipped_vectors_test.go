@@ -85,8 +85,8 @@ func readMeanVectors(t *testing.T) meanVectors {
 		t.Fatal(err)
 	}
 	if len(v.Cells) != 8 || len(v.Intervals) != 6 || len(v.Laws) != 7 || len(v.Own) != 2 || len(v.Last) != 3 {
-		t.Fatalf("%d grids, %d intervals, %d laws, %d own counts, %d offsets", len(v.Cells), len(v.Intervals), len(v.Laws),
-			len(v.Own), len(v.Last))
+		t.Fatalf("%d grids, %d intervals, %d laws, %d own counts, %d offsets", len(v.Cells),
+			len(v.Intervals), len(v.Laws), len(v.Own), len(v.Last))
 	}
 	return v
 }
@@ -111,8 +111,8 @@ func TestClipIntervalVectors(t *testing.T) {
 		c := clippingOf(t, g, v.Epsilon)
 		p := c.planFor(big.NewRat(v.Information, 1), 0)
 		if c.division(p) != v.division || c.last>>p.halvings != v.W0 || math.Abs(p.interval.Float()/v.EpsilonT-1) > 1e-15 {
-			t.Errorf("information %d: %v, ε_t %v; want %v, %v", v.Information, c.division(p), p.interval.Float(), v.division,
-				v.EpsilonT)
+			t.Errorf("information %d: %v, ε_t %v; want %v, %v", v.Information, c.division(p),
+				p.interval.Float(), v.division, v.EpsilonT)
 		}
 		h := histogramOf(v.N, v.Data)
 		law := intervalLaw(c, h, p, 1)

@@ -24,8 +24,8 @@ type meanDuff struct {
 }
 
 func newMeanDuff(q *Query) (Mechanism, error) {
-	return &meanDuff{header{"duff", privacy.NewBoundedRange(q.Epsilon)}, q.Grid, q.rate(2), Uniform(q.Grid), &scratches{}},
-		nil
+	return &meanDuff{header{"duff", privacy.NewBoundedRange(q.Epsilon)},
+		q.Grid, q.rate(2), Uniform(q.Grid), &scratches{}}, nil
 }
 
 func (m *meanDuff) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {

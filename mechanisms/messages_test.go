@@ -99,7 +99,8 @@ func TestMessagesRoundings(t *testing.T) {
 			sp.begin(s, m.digits, source)
 			var x messages
 			x.begin(&m.ranksLaw, s, count, sp)
-			t.Logf("ε = %s: roundings of at most %.2g in windows of %d", epsilon, x.slack-leastSlack, len(x.window[0].out))
+			t.Logf("ε = %s: roundings of at most %.2g in windows of %d", epsilon,
+				x.slack-leastSlack, len(x.window[0].out))
 			if x.slack > 2*leastSlack {
 				t.Errorf("ε = %s: slack %v", epsilon, x.slack)
 			}

@@ -159,8 +159,8 @@ func TestLead(t *testing.T) {
 		for _, epsilon := range []float64{0.001, 0.1, 1, 5} {
 			found := func(lead int64) float64 { return 1 / (1 + float64(others)*math.Exp(-epsilon*float64(lead))) }
 			if g := Lead95(epsilon, others); found(g) < 0.95 || found(g-1) > 0.95 {
-				t.Errorf("ε %v, %d others: a lead of %d is found with %v, one less with %v", epsilon, others, g, found(g),
-					found(g-1))
+				t.Errorf("ε %v, %d others: a lead of %d is found with %v, one less with %v",
+					epsilon, others, g, found(g), found(g-1))
 			}
 		}
 	}

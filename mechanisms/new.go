@@ -63,7 +63,8 @@ func (q *Query) check(r row, chosen offer) error {
 	case q.Calibration != "" && q.Calibration != "published":
 		return parameter.Wrong("calibration", parameter.Quoted(q.Calibration), "tight or published")
 	case q.Clip != "" && q.Clip != "none":
-		return parameter.Wrong("clip", parameter.Quoted(q.Clip), "none, or nothing for an interval that the mechanism finds")
+		return parameter.Wrong("clip", parameter.Quoted(q.Clip),
+			"none, or nothing for an interval that the mechanism finds")
 	case q.Clip == "none" && clips(chosen.name):
 		return parameter.Wrong("clip", "none", "another mechanism than %s, which finds an interval", chosen.name)
 	case !slices.Contains([]string{"", "tapered", "cells", "uniform", "adaptive"}, q.Prior):

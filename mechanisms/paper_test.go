@@ -56,8 +56,8 @@ func TestFigureOfThePaper(t *testing.T) {
 		{"2", "0.001", addRemove, addRemove, 24.2, 0},
 	} {
 		g := grid(t, "-10", "10", c.step)
-		cauchy, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "cauchy", Published: true, ReplaceOne: c.noise,
-			Epsilon: dec(c.epsilon), Last: g.last})
+		cauchy, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "cauchy",
+			Published: true, ReplaceOne: c.noise, Epsilon: dec(c.epsilon), Last: g.last})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,13 +99,14 @@ func TestFigureOfThePaper(t *testing.T) {
 			rest[i] = noisy[i] - ratio*ours[i]
 		}
 		deviation := stat.StdDev(rest, nil) / stat.Mean(ours, nil) / math.Sqrt(sets)
-		t.Logf("ε = %s, step %s, replacing one for the noise %v, for Duff %v: %.1f ± %.1f, expected %v", c.epsilon, c.step,
-			c.noise, c.duff, ratio, deviation, c.want)
+		t.Logf("ε = %s, step %s, replacing one for the noise %v, for Duff %v: %.1f ± %.1f, expected %v", c.epsilon,
+			c.step, c.noise, c.duff, ratio, deviation, c.want)
 		if math.Abs(ratio-c.want) > 5.5*deviation {
 			t.Errorf("ε = %s, step %s: the ratio is %.1f ± %.1f, want %v", c.epsilon, c.step, ratio, deviation, c.want)
 		}
 		if c.paper > 0 && math.Abs(ratio-c.paper) > 5.5*math.Sqrt2*deviation {
-			t.Errorf("ε = %s, step %s: the ratio is %.1f ± %.1f, the paper's %v", c.epsilon, c.step, ratio, deviation, c.paper)
+			t.Errorf("ε = %s, step %s: the ratio is %.1f ± %.1f, the paper's %v", c.epsilon, c.step,
+				ratio, deviation, c.paper)
 		}
 	}
 }

@@ -122,31 +122,34 @@ func Parameters() []Parameter {
 			given:   func(q *Query) bool { return !q.Trim.IsZero() },
 			text:    func(q *Query) string { return parameter.Shown(q.Trim) }},
 		{Name: "clip", Form: Word, Words: []string{"none"}, Absent: "the mechanism finds an interval", Example: "none",
-			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to the range " +
-				"of the data, where a few users make up much of the sum, and for fewer than about 40/ε users. Otherwise a part " +
-				"of the ε finds an interval that few users lie outside of, and values are clipped to it",
+			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to " +
+				"the range of the data, where a few users make up much of the sum, and for fewer than about 40/ε " +
+				"users. Otherwise a part of the ε finds an interval that few users lie outside of, and values are " +
+				"clipped to it",
 			set:   func(q *Query, v Setting) { q.Clip = v.Word },
 			given: func(q *Query) bool { return q.Clip != "" },
 			text:  func(q *Query) string { return q.Clip }},
-		{Name: "above", Absent: "no limit", Example: "800", Meaning: "count only users whose value is greater than this",
-			set:   func(q *Query, v Setting) { q.Above = &v.Numbers[0] },
-			given: func(q *Query) bool { return q.Above != nil },
-			text:  func(q *Query) string { return parameter.Shown(*q.Above) }},
+		{Name: "above", Absent: "no limit", Example: "800",
+			Meaning: "count only users whose value is greater than this",
+			set:     func(q *Query, v Setting) { q.Above = &v.Numbers[0] },
+			given:   func(q *Query) bool { return q.Above != nil },
+			text:    func(q *Query) string { return parameter.Shown(*q.Above) }},
 		{Name: "below", Absent: "no limit", Example: "100", Meaning: "count only users whose value is less than this",
 			set:   func(q *Query, v Setting) { q.Below = &v.Numbers[0] },
 			given: func(q *Query) bool { return q.Below != nil },
 			text:  func(q *Query) string { return parameter.Shown(*q.Below) }},
 		{Name: "buckets", Required: true, Form: Ends, Example: "{scale: 3}",
-			Meaning: "where the buckets of a histogram end: a list such as `[100, 250, 800]`, or `{scale: 3}` for the buckets " +
-				"of Prometheus' native histograms, of which 2^scale are in each doubling. Finer ones have no more noise in " +
-				"quantiles of many users. Scale 2 is better below 500/ε users, 3 above. A bucket for the values above `upper` " +
-				"is added, and one for each limit of a figure that is computed from it",
+			Meaning: "where the buckets of a histogram end: a list such as `[100, 250, 800]`, or `{scale: 3}` for " +
+				"the buckets of Prometheus' native histograms, of which 2^scale are in each doubling. Finer ones " +
+				"have no more noise in quantiles of many users. Scale 2 is better below 500/ε users, 3 above. A " +
+				"bucket for the values above `upper` is added, and one for each limit of a figure that is computed " +
+				"from it",
 			set:   func(q *Query, v Setting) { q.Buckets = v.Buckets },
 			given: func(q *Query) bool { return q.Buckets != nil },
 			text:  func(q *Query) string { return q.Buckets.String() }},
 		{Name: "levels", Form: Whole, Most: 2, Absent: "2 from 40 buckets on", Example: "1",
-			Meaning: "`2`: groups of neighbouring buckets are counted too, each with half of the ε. With many buckets this " +
-				"makes sums of them more exact",
+			Meaning: "`2`: groups of neighbouring buckets are counted too, each with half of the ε. With many " +
+				"buckets this makes sums of them more exact",
 			set:   func(q *Query, v Setting) { q.Levels = int(v.Numbers[0].IntPart()) },
 			given: func(q *Query) bool { return q.Levels != 0 },
 			text:  func(q *Query) string { return strconv.Itoa(q.Levels) }},
@@ -158,8 +161,8 @@ func Parameters() []Parameter {
 			given: func(q *Query) bool { return q.Tilt != [2]int64{} },
 			text:  func(q *Query) string { return fmt.Sprintf("[%d, %d]", q.Tilt[0], q.Tilt[1]) }},
 		{Name: "calibration", Form: Word, Words: []string{"tight", "published"}, Default: "tight", Example: "published",
-			Meaning: "how the mechanisms `smooth_*` set the scale of their noise. `tight`: as low as Louver's proof allows. " +
-				"`published`: by the formulas of the papers",
+			Meaning: "how the mechanisms `smooth_*` set the scale of their noise. `tight`: as low as Louver's proof " +
+				"allows. `published`: by the formulas of the papers",
 			set:   func(q *Query, v Setting) { q.Calibration = strings.TrimPrefix(v.Word, "tight") },
 			given: func(q *Query) bool { return q.Calibration != "" },
 			text:  func(q *Query) string { return q.Calibration }},

@@ -53,9 +53,10 @@ func TestRhoOfPieces(t *testing.T) {
 				func(f float64) dptest.Law {
 					branches := remembered(mean.clipping, f)
 					return func(h []int64) []float64 {
-						return jointLaw(mean.clipping, branches, h, f, func(sum int64, z noise, width uint64) []float64 {
-							return lumped(sum, 8, f*z.rate()/float64(width))
-						})
+						return jointLaw(mean.clipping, branches, h, f,
+							func(sum int64, z noise, width uint64) []float64 {
+								return lumped(sum, 8, f*z.rate()/float64(width))
+							})
 					}
 				}},
 		} {

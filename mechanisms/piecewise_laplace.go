@@ -25,7 +25,8 @@ import (
 // larger.
 func newPiecewiseLaplace(q *Query) (Mechanism, error) {
 	if q.Epsilon.Cmp(decimal.New(1, 6)) > 0 {
-		return nil, parameter.Wrong("epsilon", parameter.Shown(q.Epsilon), "at most 10^6 for mechanism piecewise_laplace")
+		return nil, parameter.Wrong("epsilon", parameter.Shown(q.Epsilon),
+			"at most 10^6 for mechanism piecewise_laplace")
 	}
 	epsilon := q.Epsilon.InexactFloat64()
 	steps := int64(min(math.Ceil(epsilon/2), 512)) // times 2^53 points it fits into 62 bits

@@ -46,7 +46,8 @@ func (q *Query) ranks(name string, of func(p, q int64) (rankUtility, int64)) (*r
 	p, den := int64(1), int64(2)
 	if q.Statistic == Quantile {
 		if len(q.P) != 1 {
-			return nil, parameter.Wrong("p", fmt.Sprintf("a list of %d", len(q.P)), "one number greater than 0 and less than 1")
+			return nil, parameter.Wrong("p", fmt.Sprintf("a list of %d", len(q.P)),
+				"one number greater than 0 and less than 1")
 		}
 		var err error
 		if p, den, err = parameter.Probability(q.P[0]); err != nil {

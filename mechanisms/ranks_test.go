@@ -122,12 +122,14 @@ func TestRanksPrivacy(t *testing.T) {
 				for _, c := range []struct {
 					points, users int
 					epsilon       float64
-					tight         float64 // at small ε these few users hardly change the normaliser, which uses its half
+					// at small ε these few users hardly change the normaliser, which uses its half
+					tight float64
 				}{{4, 7, 0.1, 0.5}, {4, 7, 1, 0.5}, {5, 5, 4, 0.5}} {
 					for kind, measure := range map[string]*Measure{"uniform": Uniform(smallGrid(t, c.points)),
 						"lopsided": lopsided(c.points)} {
 						law := rankLaw(smallGrid(t, c.points), q, measure)(t)
-						dptest.CheckPrivacy(t, fmt.Sprint(name, " ", p, tilt, kind), c.points, c.users, c.epsilon, c.tight, law)
+						dptest.CheckPrivacy(t, fmt.Sprint(name, " ", p, tilt, kind), c.points, c.users,
+							c.epsilon, c.tight, law)
 						if r := dptest.MaxRange(c.points, c.users, law(c.epsilon)); name != "permute_and_flip" && r > c.epsilon*(1+1e-9) {
 							t.Errorf("%s %s: ε = %v, but a range of %v", name, p, c.epsilon, r)
 						}
@@ -202,7 +204,8 @@ func TestRanksSampler(t *testing.T) {
 		for _, p := range []string{"0.5", "0.9"} {
 			for _, epsilon := range []string{"0.05", "0.5", "1.5"} {
 				for _, prior := range []string{"uniform", "cells"} {
-					q := Query{Statistic: Quantile, P: ps(p), Mechanism: name, Epsilon: dec(epsilon), Grid: g, Prior: prior}
+					q := Query{Statistic: Quantile, P: ps(p), Mechanism: name,
+						Epsilon: dec(epsilon), Grid: g, Prior: prior}
 					m := build(t, q).(*ranks)
 					if m.fixed && prior != "uniform" {
 						continue
@@ -218,9 +221,10 @@ func TestRanksSampler(t *testing.T) {
 					if name != "margin" && p == "0.9" && epsilon == "0.05" {
 						continue // ε hardly matters here
 					}
-					dptest.CheckSampler(t, fmt.Sprint(name, p, " ε=", epsilon, prior), counts, func(f float64) []float64 {
-						return m.law(s, f, m.measure)
-					})
+					dptest.CheckSampler(t, fmt.Sprint(name, p, " ε=", epsilon, prior), counts,
+						func(f float64) []float64 {
+							return m.law(s, f, m.measure)
+						})
 				}
 			}
 		}
@@ -244,7 +248,8 @@ func TestMarginIsBestAtTheQuantile(t *testing.T) {
 				w := &tour{grid: g, sample: s, utility: u}
 				for x := range g.last + 1 {
 					if (w.level(x) <= 0) != (left <= x && x <= right) {
-						t.Fatalf("p %s, %v: point %d has level %d, the quantile is %d to %d", p, h, x, w.level(x), left, right)
+						t.Fatalf("p %s, %v: point %d has level %d, the quantile is %d to %d", p, h, x,
+							w.level(x), left, right)
 					}
 				}
 			})
@@ -288,8 +293,8 @@ func TestRanksExtremes(t *testing.T) {
 				continue // New refuses it
 			}
 			for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 60001)} {
-				for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 5e6}, {g.last + 1, 5e6}},
-					{{1, 1e7}}} {
+				for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}},
+					{{-1, 5e6}, {g.last + 1, 5e6}}, {{1, 1e7}}} {
 					for _, p := range []string{"0.000000001", "0.5", "0.999999999"} {
 						m := build(t, Query{Statistic: Quantile, P: ps(p), Mechanism: name, Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{}, random)
@@ -348,7 +353,8 @@ func TestRankErrors(t *testing.T) {
 			}
 			// Binomial(4000, 0.05): more than 270 has probability below 10⁻⁶.
 			if far > 270 || outside > 270 {
-				t.Errorf("%s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high", name, draws, far, outside)
+				t.Errorf("%s: of %d draws, %d are beyond rank_error_95 and %d beyond p_low, p_high",
+					name, draws, far, outside)
 			}
 			if d, _ := m.Draw(s, Public{Users: &NoisyCount{Value: 0, Epsilon: 1}}, random); d.Values[0].PLow != 0 ||
 				d.Values[0].PHigh != 1 {

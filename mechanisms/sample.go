@@ -83,8 +83,8 @@ func (s *Sample) Users() int64 { return s.n }
 // Check returns an error if there are more than [MaxUsers].
 func (s *Sample) Check() error {
 	if s.n > MaxUsers {
-		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: divide the "+
-			"users into more groups", MaxUsers)
+		return fmt.Errorf("there are more than %d users in a group, which is the most that a mechanism takes: "+
+			"divide the users into more groups", MaxUsers)
 	}
 	return nil
 }

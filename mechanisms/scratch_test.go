@@ -34,8 +34,8 @@ func TestDrawsForget(t *testing.T) {
 			got, err := used.Draw(s, public, rand.NewChaCha8(seed))
 			want, err2 := build(t, q).Draw(s, public, rand.NewChaCha8(seed))
 			if fmt.Sprint(got, err) != fmt.Sprint(want, err2) {
-				t.Fatalf("%s by %s, draw %d: %v, %v; from a new mechanism %v, %v", q.Statistic, q.Mechanism, i, got, err, want,
-					err2)
+				t.Fatalf("%s by %s, draw %d: %v, %v; from a new mechanism %v, %v", q.Statistic,
+					q.Mechanism, i, got, err, want, err2)
 			}
 		}
 	}

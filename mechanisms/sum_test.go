@@ -84,7 +84,8 @@ func TestClippedSumPrivacy(t *testing.T) {
 			w := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: decimal.NewFromFloat(epsilon), Grid: m.grid}).(*wholeSum)
 			dptest.CheckPrivacy(t, "whole sum from "+lower, points, users, epsilon, 0.99, func(e float64) dptest.Law {
 				return func(h []int64) []float64 {
-					return lumped(cutSum(&w.sums, h, w.largest())+most, 2*most, e/epsilon*w.noise.rate()/float64(w.largest()))
+					return lumped(cutSum(&w.sums, h, w.largest())+most, 2*most,
+						e/epsilon*w.noise.rate()/float64(w.largest()))
 				}
 			})
 		}
@@ -107,7 +108,8 @@ func TestClippedSumGaussianPrivacy(t *testing.T) {
 					for _, x := range magnitudeLaw(m, h, p, factor) {
 						noise := []float64{1}
 						if x.c > 0 {
-							noise = gaussianLaw(cutSum(&m.sums, h, x.c), p.sums.(gaussian).variance(uint64(x.c)), factor)
+							noise = gaussianLaw(cutSum(&m.sums, h, x.c),
+								p.sums.(gaussian).variance(uint64(x.c)), factor)
 						}
 						for _, q := range noise {
 							law = append(law, chance[i]*x.p*q)
@@ -202,7 +204,8 @@ func TestSumUnits(t *testing.T) {
 	m := sumOf(t, Query{Epsilon: dec("1"), Grid: g})
 	if m.largest() != 10000 || len(m.magnitudes) > 87 || !slices.Equal(m.magnitudes[:3], []int64{0, 39, 83}) ||
 		!slices.IsSorted(m.magnitudes) {
-		t.Errorf("%d magnitudes %v", len(m.magnitudes), m.magnitudes) // the 87 borders of 86 cells, some equal on both sides
+		// the 87 borders of 86 cells, some equal on both sides
+		t.Errorf("%d magnitudes %v", len(m.magnitudes), m.magnitudes)
 	}
 }
 

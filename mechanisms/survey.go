@@ -210,7 +210,8 @@ func (v *survey) flip(source *exact.Source) int64 {
 	top := v.runs[0]
 	for i := 1; ; i++ {
 		for i == len(v.runs) && v.rest > 0 &&
-			v.heavier(run{heaviest: v.measure.heaviest, level: v.floor, peak: v.peak(v.measure.heaviest, v.floor)}, top) {
+			v.heavier(run{heaviest: v.measure.heaviest, level: v.floor,
+				peak: v.peak(v.measure.heaviest, v.floor)}, top) {
 			v.widen()
 		}
 		if i == len(v.runs) {

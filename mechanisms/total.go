@@ -88,8 +88,8 @@ func NewTotal(q TotalQuery) (*Total, error) {
 	var err error
 	switch {
 	case !slices.Contains(TotalStatistics(), q.Statistic):
-		return nil, parameter.Wrong("since", "given", "it with statistic %s only: other statistics have no running total",
-			oneOf(TotalStatistics()))
+		return nil, parameter.Wrong("since", "given",
+			"it with statistic %s only: other statistics have no running total", oneOf(TotalStatistics()))
 	case q.Statistic == Sum && (q.Above != nil || q.Below != nil):
 		return nil, parameter.Wrong("above", "given", "it with statistic count")
 	case q.Statistic == Count:
@@ -123,8 +123,9 @@ func NewTotal(q TotalQuery) (*Total, error) {
 		}
 	}
 	if name == squareRootTotal && q.tooMany() {
-		return nil, parameter.Wrong("mechanism", parameter.Quoted(name), "tree: with %d groups and up to %d values in a "+
-			"period there are more than %d draws to keep", q.Groups, q.Longest, mostDraws)
+		return nil, parameter.Wrong("mechanism", parameter.Quoted(name),
+			"tree: with %d groups and up to %d values in a period there are more than %d draws to keep",
+			q.Groups, q.Longest, mostDraws)
 	}
 	if t.Strategy, err = NewStrategy(name, q.Period, q.Epsilon, t.Most); err != nil {
 		var of *Error

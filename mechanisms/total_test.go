@@ -42,7 +42,8 @@ func TestWhatAValueAdds(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if total.Most != c.most || total.Scale.Length(1).String() != c.step {
-			t.Errorf("%s: at most %d steps of %s, want %d of %s", name, total.Most, total.Scale.Length(1), c.most, c.step)
+			t.Errorf("%s: at most %d steps of %s, want %d of %s", name, total.Most,
+				total.Scale.Length(1), c.most, c.step)
 		}
 		for index, want := range c.adds {
 			if got := total.Adds(index); got != want {

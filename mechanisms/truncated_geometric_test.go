@@ -140,8 +140,8 @@ func TestFinderVectors(t *testing.T) {
 		m := v.new(t)
 		name := fmt.Sprintf("ε %s, δ %s, at_least %d", v.Epsilon, v.Delta, v.AtLeast)
 		if m.Bound() != v.K || m.Threshold() != v.Threshold || m.AtLeast() != v.AtLeast || m.Certain() != v.UsersCertain {
-			t.Errorf("%s: K %d, T %d, always found from %d; want %d, %d, %d", name, m.Bound(), m.Threshold(), m.Certain(), v.K,
-				v.Threshold, v.UsersCertain)
+			t.Errorf("%s: K %d, T %d, always found from %d; want %d, %d, %d", name, m.Bound(),
+				m.Threshold(), m.Certain(), v.K, v.Threshold, v.UsersCertain)
 		}
 		if !near12(m.tail(m.Bound()), v.Edge) {
 			t.Errorf("%s: P(Z = K) = %v, want %v", name, m.tail(m.Bound()), v.Edge)
@@ -189,17 +189,19 @@ func TestFinderNeighbours(t *testing.T) {
 			}
 		}
 		if len(mine) != len(v.Law) {
-			t.Errorf("%+v, %d users: outcomes %v, want %v", v.finderCase, v.Users, slices.Sorted(maps.Keys(mine)), v.Law)
+			t.Errorf("%+v, %d users: outcomes %v, want %v", v.finderCase, v.Users,
+				slices.Sorted(maps.Keys(mine)), v.Law)
 		}
 		epsilon := v.Epsilon.InexactFloat64()
 		removed, added := beyond(next, mine, epsilon), beyond(mine, next, epsilon)
 		if math.Abs(removed-v.DeltaRemoved) > 1e-14 || math.Abs(added-v.DeltaAdded) > 1e-14 {
-			t.Errorf("%+v, %d users: one user less loses %v, one more %v; want %v, %v", v.finderCase, v.Users, removed, added,
-				v.DeltaRemoved, v.DeltaAdded)
+			t.Errorf("%+v, %d users: one user less loses %v, one more %v; want %v, %v", v.finderCase,
+				v.Users, removed, added, v.DeltaRemoved, v.DeltaAdded)
 		}
 		key := v.Epsilon.String()
 		if lost[key] = max(lost[key], removed, added); removed > edge+1e-14 || added > edge+1e-14 {
-			t.Errorf("%+v, %d users: %v and %v are lost beyond ε, at most %v may be", v.finderCase, v.Users, removed, added, edge)
+			t.Errorf("%+v, %d users: %v and %v are lost beyond ε, at most %v may be", v.finderCase,
+				v.Users, removed, added, edge)
 		}
 	}
 	for _, v := range readFinderVectors(t).Neighbours[:1] {
@@ -322,9 +324,10 @@ func TestFinderOfSeveralNames(t *testing.T) {
 
 // K is the least whole number for which P(Z = K) ≤ δ, by numbers of several hundred digits.
 func TestFinderBoundIsExact(t *testing.T) {
-	epsilons := []string{"0.0001", "0.00031", "0.001", "0.0123", "0.05", "0.1", "0.25", "0.5", "0.693147180559945", "1", "1.7",
-		"3", "7.5", "20", "50"}
-	deltas := []string{"1e-30", "3.3e-25", "1e-18", "1e-12", "0.0000000001", "0.000001", "0.0007", "0.01", "0.05", "0.09"}
+	epsilons := []string{"0.0001", "0.00031", "0.001", "0.0123", "0.05", "0.1", "0.25", "0.5",
+		"0.693147180559945", "1", "1.7", "3", "7.5", "20", "50"}
+	deltas := []string{"1e-30", "3.3e-25", "1e-18", "1e-12", "0.0000000001", "0.000001", "0.0007",
+		"0.01", "0.05", "0.09"}
 	for _, epsilon := range epsilons {
 		for _, delta := range deltas {
 			m := finderCase{dec(epsilon), dec(delta), 1}.new(t)
@@ -388,8 +391,8 @@ func TestFinderError(t *testing.T) {
 	for _, c := range []struct {
 		epsilon, delta string
 		want           int64
-	}{{"0.5", "0.00000001", 6}, {"1", "0.000001", 3}, {"0.1", "0.000000001", 30}, {"0.02", "1e-10", 150}, {"1", "0.05", 2},
-		{"0.3", "0.09", 4}, {"50", "0.000001", 0}} {
+	}{{"0.5", "0.00000001", 6}, {"1", "0.000001", 3}, {"0.1", "0.000000001", 30},
+		{"0.02", "1e-10", 150}, {"1", "0.05", 2}, {"0.3", "0.09", 4}, {"50", "0.000001", 0}} {
 		m := finderCase{dec(c.epsilon), dec(c.delta), 1}.new(t)
 		inside := func(reach int64) (sum float64) {
 			for i, p := range lawOfFinder(m).noise() {

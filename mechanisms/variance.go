@@ -67,7 +67,8 @@ func newThreeSums(q *Query) (threeSums, error) {
 			"a step that fits at most 2^28 times between the bounds, for a %s", q.Statistic)
 	}
 	x := threeSums{grid: q.Grid, root: q.Statistic == StdDev, shift: 3}
-	for bound := float64(q.Grid.last) * float64(q.Grid.last) / 4; !x.root && bound*math.Pow10(int(x.shift)) > MaxPoints; {
+	bound := float64(q.Grid.last) * float64(q.Grid.last) / 4
+	for !x.root && bound*math.Pow10(int(x.shift)) > MaxPoints {
 		x.shift--
 	}
 	return x, nil

@@ -142,8 +142,8 @@ func TestFewUsersVectors(t *testing.T) {
 		pq := rat(t, c.P)
 		test := newFewUsers(pq.Num().Int64(), pq.Denom().Int64(), rat(t, c.Epsilon))
 		if got := test.probability(c.N, 1); test.limit != c.Limit || math.Abs(got/c.Probability-1) > 1e-12 {
-			t.Errorf("p %s, ε %s, %d users: limit %d, probability %v, want %d, %v", c.P, c.Epsilon, c.N, test.limit, got,
-				c.Limit, c.Probability)
+			t.Errorf("p %s, ε %s, %d users: limit %d, probability %v, want %d, %v", c.P,
+				c.Epsilon, c.N, test.limit, got, c.Limit, c.Probability)
 		}
 		source := testSource(byte(c.N))
 		counts := dptest.Counts(20000, 2, func() int {

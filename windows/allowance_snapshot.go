@@ -56,7 +56,8 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 	}
 	if g, m := r.uvarint("groups"), r.uvarint("most"); r.err == nil &&
 		(g != uint64(rule.MaxGroups) || m != uint64(rule.Most)) {
-		r.fail("it was taken under another rule: %d groups and at most %d; want %d and %d", g, m, rule.MaxGroups, rule.Most)
+		r.fail("it was taken under another rule: %d groups and at most %d; want %d and %d",
+			g, m, rule.MaxGroups, rule.Most)
 	}
 	a := NewAllowance(rule)
 	var before UserHash

@@ -56,17 +56,18 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 		return CapRule{}, &CapError{"parts", fmt.Sprintf("%d; want a whole number from 1 to 1000", parts)}
 	}
 	if c.Per < s.Size || c.Per > longest {
-		return CapRule{}, &CapError{"per", fmt.Sprintf("%s; want from %s, the size of a window, to %s", period.Text(c.Per),
-			period.Text(s.Size), period.Text(longest))}
+		return CapRule{}, &CapError{"per", fmt.Sprintf("%s; want from %s, the size of a window, to %s",
+			period.Text(c.Per), period.Text(s.Size), period.Text(longest))}
 	}
 	overlap := int64(s.Size / s.Every)
 	if least := overlap * (parts + 1); c.Count < least || c.Count > 1e9 {
 		why := fmt.Sprintf("a period reaches into %d parts, and a user counts in a window of each", parts+1)
 		if overlap > 1 {
-			why = fmt.Sprintf("a period reaches into %d parts, and in each a user counts in the %d windows that hold one event",
-				parts+1, overlap)
+			why = fmt.Sprintf("a period reaches into %d parts, and in each a user counts in the %d windows "+
+				"that hold one event", parts+1, overlap)
 		}
-		return CapRule{}, &CapError{"count", fmt.Sprintf("%d; want from %d to 1000000000, because %s", c.Count, least, why)}
+		return CapRule{}, &CapError{"count", fmt.Sprintf("%d; want from %d to 1000000000, because %s",
+			c.Count, least, why)}
 	}
 	r := CapRule{Windows: ceilDiv(int64(c.Per), int64(s.Every)), Most: c.Count / (parts + 1), every: s.Every}
 	// Blocks that divide a day would always begin at the same times of day. Then a user who comes only at one hour

@@ -42,8 +42,8 @@ func TestCapChangesNoMore(t *testing.T) {
 				for _, length := range []int{1, 2, 1 + from%7, int(rule.Windows)} {
 					touched := int64(length + overlap - 1)
 					if n := changed(rule, u, overlap, moments, from, from+length); n > rule.ChangedBy(touched) {
-						t.Fatalf("%d windows change with %d of user %x from %d on; want at most %d: %+v", n, touched, u, from,
-							rule.ChangedBy(touched), rule)
+						t.Fatalf("%d windows change with %d of user %x from %d on; want at most %d: %+v", n, touched, u,
+							from, rule.ChangedBy(touched), rule)
 					}
 				}
 			}

@@ -62,8 +62,8 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	}
 	for _, want := range rule.numbers() {
 		if n := r.uvarint("rule"); r.err == nil && n != want {
-			return nil, fmt.Errorf("snapshot of a cap: it was taken under another rule; want one of %d windows in %d, and "+
-				"blocks of %d", rule.Most, rule.Windows, rule.Block)
+			return nil, fmt.Errorf("snapshot of a cap: it was taken under another rule; want one of %d windows in %d, "+
+				"and blocks of %d", rule.Most, rule.Windows, rule.Block)
 		}
 	}
 	c := NewCap(rule)

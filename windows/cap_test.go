@@ -112,8 +112,8 @@ func TestCapAgainstBruteForce(t *testing.T) {
 					return n
 				}
 				if n := counts(func(after time.Duration) bool { return after < spec.Per }); n > rule.AtMost() {
-					t.Fatalf("user %x counts in %d windows that begin within %s of window %d, want at most %d", u, n, spec.Per, from,
-						rule.AtMost())
+					t.Fatalf("user %x counts in %d windows that begin within %s of window %d, want at most %d", u, n,
+						spec.Per, from, rule.AtMost())
 				}
 				length := 1 + (rule.Windows+int64(from))%40
 				if n := counts(func(after time.Duration) bool { return after < time.Duration(length)*s.Every }); n > rule.AtMostOf(length) {
@@ -184,7 +184,8 @@ func TestCapRules(t *testing.T) {
 		block, most  int64
 		windows, day int64
 	}{
-		{CapSpec{Count: 8, Per: 24 * time.Hour}, time.Minute, time.Minute, 481, 2, 1440, 1440}, // 480 minutes divide a day
+		// 480 minutes divide a day
+		{CapSpec{Count: 8, Per: 24 * time.Hour}, time.Minute, time.Minute, 481, 2, 1440, 1440},
 		{CapSpec{Count: 8, Per: 24 * time.Hour, Parts: 7}, time.Minute, time.Minute, 206, 1, 1440, 1440},
 		{CapSpec{Count: 11, Per: 24 * time.Hour}, time.Hour, time.Hour, 9, 2, 24, 24}, // 8 hours divide a day
 		{CapSpec{Count: 4, Per: 7 * 24 * time.Hour}, 24 * time.Hour, 24 * time.Hour, 3, 1, 7, 1},
@@ -199,7 +200,8 @@ func TestCapRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Block != c.block || r.Most != c.most || r.Windows != c.windows {
-			t.Errorf("%+v of %s: %+v; want blocks of %d, %d of each, %d windows", c.spec, c.every, r, c.block, c.most, c.windows)
+			t.Errorf("%+v of %s: %+v; want blocks of %d, %d of each, %d windows", c.spec, c.every, r,
+				c.block, c.most, c.windows)
 		}
 	}
 	day := Schedule{Size: 24 * time.Hour, Every: 24 * time.Hour}
@@ -332,7 +334,8 @@ func FuzzRestoreCap(f *testing.F) {
 			for _, i := range c.users.ascending() {
 				r := c.users.row(i)
 				if r.value > rule.Most || r.value < 1 || r.order > c.now || c.now-r.order >= rule.Block {
-					t.Fatalf("user %x has counted %d times, the last time in window %d of %d", r.user, r.value, r.order, c.now)
+					t.Fatalf("user %x has counted %d times, the last time in window %d of %d", r.user,
+						r.value, r.order, c.now)
 				}
 				c.Counts(r.user)
 			}

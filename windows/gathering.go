@@ -229,7 +229,8 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 		}
 		l.open[c.Attempt] = a
 	}
-	if f := a.first; c.of != f.of || c.Partition != f.Partition || c.From != f.From || c.To != f.To || c.Slice != f.Slice {
+	if f := a.first; c.of != f.of || c.Partition != f.Partition || c.From != f.From || c.To != f.To ||
+		c.Slice != f.Slice {
 		return fmt.Errorf("stream %s, slice of %s: chunk %d of %d contradicts another of its attempt", c.Stream,
 			format(c.Slice.Start), c.index, c.of)
 	}

@@ -112,8 +112,8 @@ func TestBreakEndsWithTheLostMark(t *testing.T) {
 			s.flush(1, 0, 5, 0, 2*minute, 0)
 			s.flush(0, 0, 5, 0, minute)
 			s.now = 2 * minute
-			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 6, To: 9}, Since: c.since, Partitions: 2, After: minute,
-				Through: 2 * minute}.Message())
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 6, To: 9}, Since: c.since,
+				Partitions: 2, After: minute, Through: 2 * minute}.Message())
 			s.wants(minute, true)
 			s.wants(2*minute, true, c.incomplete...)
 		})
@@ -125,8 +125,10 @@ func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
 		write      func(s *scribe)
 		incomplete []int
 	}{
-		"a later window is cut, this one's cut is gone": {func(s *scribe) { s.flush(0, 10, 20, minute, 2*minute) }, []int{0}},
-		"a worker says that it is cut":                  {func(s *scribe) { s.flush(0, 10, 10, minute, minute) }, []int{0}},
+		"a later window is cut, this one's cut is gone": {func(s *scribe) { s.flush(0, 10, 20, minute, 2*minute) },
+			[]int{0}},
+		"a worker says that it is cut": {func(s *scribe) { s.flush(0, 10, 10, minute, minute) },
+			[]int{0}},
 		"a break in the chain": {func(s *scribe) {
 			s.flush(0, 0, 5, 0, 0)
 			s.flush(0, 6, 9, 0, minute)
@@ -211,7 +213,8 @@ func TestDecidedWindowsAreFreed(t *testing.T) {
 func testMessages() (part, mark []byte) {
 	o := Origin{Stream: "latency", Epoch: 3, Partition: 2, From: 1 << 40, To: 1<<40 + 5, Attempt: [16]byte{1, 2, 3}}
 	return Part{Origin: o, Slice: Window{-minute, 0}, Payload: []byte("payload")}.Messages(1000)[0],
-		Mark{Origin: o, Partitions: 3, Lost: 4, Since: 5, Slices: []int64{-minute, 0}, After: -minute, Through: 0}.Message()
+		Mark{Origin: o, Partitions: 3, Lost: 4, Since: 5, Slices: []int64{-minute, 0},
+			After: -minute, Through: 0}.Message()
 }
 
 func TestMessagesRefuseAnyChangedBit(t *testing.T) {

@@ -236,9 +236,12 @@ func TestMergeMatchesModel(t *testing.T) {
 			for from := 0; ; {
 				to := rapid.IntRange(from, len(part)).Draw(t, "to")
 				again := rapid.IntRange(0, from).Draw(t, "records read again")
-				o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(again), To: int64(to), Attempt: [16]byte{byte(i), 1}}
-				binary.BigEndian.PutUint32(o.Attempt[2:], uint32(len(log))) // no two attempts of a partition share an id
-				mark := Mark{Origin: o, Partitions: partitions, After: spec.Window.End - 1, Through: spec.Window.End - 1}
+				o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(again), To: int64(to),
+					Attempt: [16]byte{byte(i), 1}}
+				// no two attempts of a partition share an id
+				binary.BigEndian.PutUint32(o.Attempt[2:], uint32(len(log)))
+				mark := Mark{Origin: o, Partitions: partitions, After: spec.Window.End - 1,
+					Through: spec.Window.End - 1}
 				for k := range slicesOf {
 					slice := Window{spec.Window.Start + k*every, spec.Window.Start + (k+1)*every}
 					var inside []event

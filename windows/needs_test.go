@@ -73,7 +73,8 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 			}
 			slices.Sort(m.Slices)
 			for _, start := range m.Slices {
-				send(Part{Origin: o, Slice: Window{start, start + every}, Payload: make([]byte, 30)}.Messages(messageHeader +
+				send(Part{Origin: o, Slice: Window{start, start + every},
+					Payload: make([]byte, 30)}.Messages(messageHeader +
 					50)...)
 			}
 			send(m.Message())
@@ -101,7 +102,8 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 						w, _ = schedule.After(decided[d])
 					}
 					if diff := cmp.Diff(told(whole, d, w), told(rest, d, w)); diff != "" {
-						t.Fatalf("definition %d, window ending %d, log deleted below %d: %s", d, w.End/every, deleted, diff)
+						t.Fatalf("definition %d, window ending %d, log deleted below %d: %s", d,
+							w.End/every, deleted, diff)
 					}
 				}
 				if kept[d] != math.MaxInt64 {
@@ -109,7 +111,8 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 				}
 				for start, l := range rest.streams[edition{"s", d}].slices {
 					if start+int64(schedule.Size) <= decided[d] && slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Payload != nil }) {
-						t.Fatalf("definition %d: the payload of slice %d is held, and its windows are decided", d, start/every)
+						t.Fatalf("definition %d: the payload of slice %d is held, and its windows are decided", d,
+							start/every)
 					}
 				}
 			}
@@ -137,7 +140,8 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 						}
 					}
 					if diff := cmp.Diff(told(rest, d, w), told(one, d, w)); diff != "" {
-						t.Fatalf("definition %d, window ending %d, read from %d on: %s", d, w.End/every, rest.NeedsOf("s", d, w), diff)
+						t.Fatalf("definition %d, window ending %d, read from %d on: %s", d, w.End/every,
+							rest.NeedsOf("s", d, w), diff)
 					}
 					rest.Decide("s", d, w)
 					decided[d] = w.End

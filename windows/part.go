@@ -209,7 +209,8 @@ func decodeMark(o Origin, r *reader) *Mark {
 		r.fail("%d slices in %d bytes", n, len(r.rest))
 	}
 	if r.err == nil && (m.Through < m.After || m.Lost < 0 || m.Partitions < 0) {
-		r.fail("windows from %s to %s, %d lost, %d partitions", format(m.After), format(m.Through), m.Lost, m.Partitions)
+		r.fail("windows from %s to %s, %d lost, %d partitions",
+			format(m.After), format(m.Through), m.Lost, m.Partitions)
 	}
 	for range n {
 		if r.err != nil {

@@ -85,7 +85,8 @@ func TestPayloadUnits(t *testing.T) {
 		}
 		slices.Sort(times)
 		if p.groups[0].unit != want || !slices.Equal(times, []int64{0, 3 * unit}) {
-			t.Errorf("times 0 and %d are read as %d in units of %d, want units of %d", 3*unit, times, p.groups[0].unit, want)
+			t.Errorf("times 0 and %d are read as %d in units of %d, want units of %d", 3*unit, times,
+				p.groups[0].unit, want)
 		}
 	}
 }
@@ -107,7 +108,8 @@ func TestPayloadsOfReleases(t *testing.T) {
 			}
 			// The two versions of one bag merge into one user each.
 			if d := cmp.Diff(want, samples(spec.Groups, testMerger(t, spec, testBag(spec).Seal(), payload).Sample)); d != "" {
-				t.Errorf("policy %s, version %s beside version %d: (-want +got)\n%s", policy, version, payloadVersion, d)
+				t.Errorf("policy %s, version %s beside version %d: (-want +got)\n%s", policy,
+					version, payloadVersion, d)
 			}
 			if version == "2" && !slices.Equal(payload, testBag(spec).Seal()) {
 				t.Errorf("policy %s: the bag is sealed into other bytes than before", policy)

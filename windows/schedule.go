@@ -49,7 +49,8 @@ func (s Schedule) Validate() error {
 		least time.Duration
 	}{{"size", s.Size, time.Second}, {"every", s.Every, time.Second}, {"grace", s.Grace, 0}} {
 		if d.value < d.least || d.value > longest {
-			return wrong(d.name, "%s; want from %s to %s", period.Text(d.value), period.Text(d.least), period.Text(longest))
+			return wrong(d.name, "%s; want from %s to %s", period.Text(d.value),
+				period.Text(d.least), period.Text(longest))
 		}
 		if d.value%time.Second != 0 {
 			return wrong(d.name, "%s; want whole seconds", period.Text(d.value))
@@ -58,14 +59,16 @@ func (s Schedule) Validate() error {
 	size, every := period.Text(s.Size), period.Text(s.Every)
 	switch first := s.Start + int64(s.Size); {
 	case s.Every > s.Size:
-		return wrong("every", "%s is longer than size, which is %s: events between windows would be lost; want at most %s",
+		return wrong("every",
+			"%s is longer than size, which is %s: events between windows would be lost; want at most %s",
 			every, size, size)
 	case s.Size%s.Every != 0:
 		below := s.Size / s.Every * s.Every
-		return wrong("size", "%s is not a multiple of every, which is %s; want %s or %s", size, every, period.Text(below),
-			period.Text(below+s.Every))
+		return wrong("size", "%s is not a multiple of every, which is %s; want %s or %s",
+			size, every, period.Text(below), period.Text(below+s.Every))
 	case s.Start < -horizon || s.Start > horizon-int64(s.Size):
-		return wrong("start", "%s; want from %s to %s", format(s.Start), format(-horizon), format(horizon-int64(s.Size)))
+		return wrong("start", "%s; want from %s to %s", format(s.Start), format(-horizon),
+			format(horizon-int64(s.Size)))
 	case floor(s.Start, s.Every) != s.Start:
 		return wrong("start", "%s is not a multiple of every (%s) since 1970; want %s", format(s.Start), every,
 			around(s.Start, s.Every))

@@ -201,8 +201,10 @@ func TestValidate(t *testing.T) {
 	f(func(s *Schedule) { s.Size = 1500 * time.Millisecond }, "size: 1.5s; want whole seconds")
 	f(func(s *Schedule) { s.Every = 0 }, "every: 0s; want from 1s to")
 	f(func(s *Schedule) { s.Every = 1500 * time.Millisecond }, "every: 1.5s; want whole seconds")
-	f(func(s *Schedule) { s.Every = 20 * time.Minute }, "every: 20m is longer than size, which is 10m", "want at most 10m")
-	f(func(s *Schedule) { s.Every = 4 * time.Minute }, "size: 10m is not a multiple of every, which is 4m; want 8m or 12m")
+	f(func(s *Schedule) { s.Every = 20 * time.Minute },
+		"every: 20m is longer than size, which is 10m", "want at most 10m")
+	f(func(s *Schedule) { s.Every = 4 * time.Minute },
+		"size: 10m is not a multiple of every, which is 4m; want 8m or 12m")
 	f(func(s *Schedule) { s.Grace = -time.Second }, "grace: -1s; want from 0s to")
 	f(func(s *Schedule) { s.Grace = time.Millisecond }, "grace: 1ms; want whole seconds")
 	f(func(s *Schedule) { s.Start = 301e9 }, "start: 1970-01-01T00:05:01Z is not a multiple of every (5m)",

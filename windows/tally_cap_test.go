@@ -39,7 +39,9 @@ func cappedLaw(t *testing.T, number int64, d capData, last int, counts [capUsers
 			}
 		}
 	}
-	spec := TallySpec{MaxGroups: 1, Period: w, Hasher: h, Draw: exactly, Counts: func(u UserHash) bool { return does[u] },
+	spec := TallySpec{MaxGroups: 1, Period: w, Hasher: h, Draw: exactly, Counts: func(u UserHash) bool {
+		return does[u]
+	},
 		Last: func(name string) bool { return last>>(name[0]-'a')&1 == 1 }}
 	found, err := tallied(t, spec, 1<<20, bag.Seal()).Found()
 	if err != nil {

@@ -198,9 +198,10 @@ func TestWheel(t *testing.T) {
 	w.Add(9, 6)
 	w.Add(1<<62, 1000)
 	w.Add(4, 5)
-	dptest.CheckSampler(t, "wheel", dptest.Counts(50000, 5, func() int { return w.Spin(s) }), func(f float64) []float64 {
-		return dptest.Normalise([]float64{2 * math.Exp(-f), 1, 9 * math.Exp(-1.5*f), 0, 4 * math.Exp(-f)})
-	})
+	dptest.CheckSampler(t, "wheel", dptest.Counts(50000, 5, func() int { return w.Spin(s) }),
+		func(f float64) []float64 {
+			return dptest.Normalise([]float64{2 * math.Exp(-f), 1, 9 * math.Exp(-1.5*f), 0, 4 * math.Exp(-f)})
+		})
 }
 
 func TestIntervals(t *testing.T) {

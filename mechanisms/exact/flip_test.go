@@ -137,7 +137,8 @@ func TestFlipEnclosure(t *testing.T) {
 			lo, _ := p.Lo.Float64()
 			hi, _ := p.Hi.Float64()
 			if hi < keep-slack || lo > keep+slack || hi > 1+1e-15 || hi-lo > 1e-15 {
-				t.Fatalf("%v among %v after %v: %v ± %v by float64, in [%v, %v] by intervals", x, all, f.sum, keep, slack, lo, hi)
+				t.Fatalf("%v among %v after %v: %v ± %v by float64, in [%v, %v] by intervals", x, all,
+					f.sum, keep, slack, lo, hi)
 			}
 			if slack > 1e-6 {
 				open++

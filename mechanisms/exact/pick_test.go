@@ -140,7 +140,8 @@ func TestGaussianExponent(t *testing.T) {
 			near, off := g.near(y)
 			d := new(big.Float).SetPrec(400).SetRat(g.exponent(y))
 			if d.Sub(d, big.NewFloat(near)).Abs(d).Cmp(big.NewFloat(off)) > 0 {
-				t.Fatalf("variance %s, y = %s: %v misses the exponent by %v; want at most %v", variance, y, near, d, off)
+				t.Fatalf("variance %s, y = %s: %v misses the exponent by %v; want at most %v",
+					variance, y, near, d, off)
 			}
 		}
 		if s.Refined() > 0 {

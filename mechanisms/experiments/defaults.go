@@ -77,8 +77,8 @@ func wider(s *session) error {
 
 func (st *study) run(s *session) error {
 	all := newTable("input", "n", "epsilon", "p", "mechanism", "mean_error", "median_error")
-	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean", "best_mean", "best_by_mean",
-		"ratio_of_means",
+	summary := newTable("input", "unit", "n", "epsilon", "p", "information", "default_mean",
+		"best_mean", "best_by_mean", "ratio_of_means",
 		"default_median", "best_median", "best_by_median", "ratio_of_medians", "margin_mean", "margin_median")
 	offered := len(st.contenders)
 	list := append(slices.Clone(st.contenders), defaultChoices()...)
@@ -114,22 +114,22 @@ func (st *study) run(s *session) error {
 					r := rows[offered]
 					summary.add(in.name, in.unit, c.n, c.epsilon, alpha, c.information(),
 						r.mean, rows[mean].mean, list[mean].name, ratio(r.mean, rows[mean].mean, in.step/100),
-						r.median, rows[median].median, list[median].name, ratio(r.median, rows[median].median, in.step), rows[0].mean,
-						rows[0].median)
+						r.median, rows[median].median, list[median].name, ratio(r.median, rows[median].median, in.step),
+						rows[0].mean, rows[0].median)
 				}
 			}
 		}
 		s.log("  %s", in.name)
 	}
-	scores := newTable("mechanism", "settings", "means_over_1.1", "geometric_mean_ratio_of_means", "worst_ratio_of_means",
-		"medians_over_1.1", "geometric_mean_ratio_of_medians", "worst_ratio_of_medians")
+	scores := newTable("mechanism", "settings", "means_over_1.1", "geometric_mean_ratio_of_means",
+		"worst_ratio_of_means", "medians_over_1.1", "geometric_mean_ratio_of_medians", "worst_ratio_of_medians")
 	for i, m := range list {
 		a, b, n := means[i], medians[i], float64(means[i].settings)
 		scores.add(m.name, a.settings, a.misses, math.Exp(a.logs/n), a.worst, b.misses, math.Exp(b.logs/n), b.worst)
 	}
 	for _, key := range st.charts {
-		if err := s.chart(st.name+"-latencies-"+key, "mean error of a quantile of latencies", "users", "mean error, ms", true,
-			true, st.curves[key]...); err != nil {
+		if err := s.chart(st.name+"-latencies-"+key, "mean error of a quantile of latencies", "users",
+			"mean error, ms", true, true, st.curves[key]...); err != nil {
 			return err
 		}
 	}
@@ -176,9 +176,10 @@ func headlines(s *session) error {
 		}
 		list := append(contenders(), defaultChoices()[:2]...)
 		for _, ab := range [][2]int64{{2, 3}, {3, 10}, {1, 5}, {1, 10}} {
-			list = append(list, contender{fmt.Sprintf("margin %d:%d", ab[0], ab[1]), func(c *setting, s *laws.Sample) laws.Law {
-				return laws.Exponential(s, laws.Margin(c.p, c.q, ab[0], ab[1]), c.epsilon, c.cells)
-			}})
+			list = append(list, contender{fmt.Sprintf("margin %d:%d", ab[0], ab[1]),
+				func(c *setting, s *laws.Sample) laws.Law {
+					return laws.Exponential(s, laws.Margin(c.p, c.q, ab[0], ab[1]), c.epsilon, c.cells)
+				}})
 		}
 		for _, m := range list {
 			o := c.outcome(m, samples)

@@ -93,7 +93,9 @@ func figure1Curves() []figure1Curve {
 			tuned: func(e, beta float64) laws.Noise { return laws.LLN(concentrated(e, delta), beta) }},
 		{name: "margin, n private", error: aroundMidpoint},
 		{name: "smooth_power, n private", error: ours(laws.Power)},
-		{name: "smooth_student_t, n private", error: ours(func(e float64) laws.Noise { return laws.Student(e, false) })},
+		{name: "smooth_student_t, n private", error: ours(func(e float64) laws.Noise {
+			return laws.Student(e, false)
+		})},
 	}
 }
 
@@ -186,8 +188,8 @@ func figure1Times(s *session) error {
 	for _, epsilon := range []string{"0.1", "1"} {
 		e := decimal.RequireFromString(epsilon)
 		for _, name := range []string{"duff", "margin", "smooth_power", "smooth_student_t"} {
-			m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name, Epsilon: e, Grid: grid,
-				Prior: "uniform"})
+			m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Median, Mechanism: name,
+				Epsilon: e, Grid: grid, Prior: "uniform"})
 			if err != nil {
 				return err
 			}
@@ -197,14 +199,17 @@ func figure1Times(s *session) error {
 			}
 			t.add(name, "add or remove one", epsilon, micros)
 		}
-		for _, spec := range []smooth.Spec{{Noise: "cauchy", Published: true}, {Noise: "laplace", Delta: decimal.New(1, -3)},
-			{Noise: "lln"}} {
+		for _, spec := range []smooth.Spec{{Noise: "cauchy", Published: true},
+			{Noise: "laplace", Delta: decimal.New(1, -3)}, {Noise: "lln"}} {
 			spec.Statistic, spec.ReplaceOne, spec.Epsilon, spec.Last = "median", true, e, in.last()
 			m, err := smooth.New(spec)
 			if err != nil {
 				return err
 			}
-			micros, err := clock(func() error { _, err := m.Draw(smooth.NewValues(values, upTo), rand.Reader); return err })
+			micros, err := clock(func() error {
+				_, err := m.Draw(smooth.NewValues(values, upTo), rand.Reader)
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -59,7 +59,8 @@ func newGaussianSet(n int64, count int) *gaussianSet {
 func (g *gaussianSet) sensitivities(m int64, beta float64) []float64 {
 	all := make([]float64, len(g.samples))
 	for i, s := range g.samples {
-		all[i] = gaussianInput.step * laws.SmoothTrimmed(func(r int64) float64 { return float64(s.At(r)) }, g.n, m, beta)
+		at := func(r int64) float64 { return float64(s.At(r)) }
+		all[i] = gaussianInput.step * laws.SmoothTrimmed(at, g.n, m, beta)
 	}
 	return all
 }
@@ -141,8 +142,8 @@ func gaussianByTrim(s *session) error {
 			last.x, last.y = append(last.x, float64(m)), append(last.y, 1.0/n)
 		}
 		if epsilon == 1 {
-			if err := s.chart("gaussian-mean-trim", "mean of 201 values of N(0,1), epsilon = 1", "trimmed at each end, m",
-				"mean squared error", false, true, lines...); err != nil {
+			if err := s.chart("gaussian-mean-trim", "mean of 201 values of N(0,1), epsilon = 1",
+				"trimmed at each end, m", "mean squared error", false, true, lines...); err != nil {
 				return err
 			}
 		}
@@ -183,8 +184,8 @@ func gaussianByUsers(s *session) error {
 			last.x, last.y = append(last.x, float64(n)), append(last.y, plain)
 		}
 		if err := s.chart(fmt.Sprintf("gaussian-mean-users-epsilon%g", epsilon),
-			fmt.Sprintf("mean of n values of N(0,1), epsilon = %g, best m", epsilon), "n", "mean squared error", true, true,
-			lines...); err != nil {
+			fmt.Sprintf("mean of n values of N(0,1), epsilon = %g, best m", epsilon),
+			"n", "mean squared error", true, true, lines...); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,8 @@ func groups(s *session) error {
 				few++
 			}
 		}
-		t.add(c.name, len(lists[i].found), curve.reaches(0.95), lists[i].recall(p, users), float64(few)/float64(len(lists[i].found)))
+		t.add(c.name, len(lists[i].found), curve.reaches(0.95), lists[i].recall(p, users),
+			float64(few)/float64(len(lists[i].found)))
 	}
 	if err := s.chart("groups", "Names on the list after a week, ε 1 and δ 10⁻⁶ a day for one user", "users a day",
 		"share on the list", true, false, lines...); err != nil {

@@ -108,7 +108,8 @@ func histogramErrors(t *testing.T, g *mechanisms.Grid, parts [][]int64, scale in
 }
 
 // marginErrors is the same of margins for a third of the ε each.
-func marginErrors(t *testing.T, g *mechanisms.Grid, values []int64, epsilon decimal.Decimal, draws int) (mean [3]float64) {
+func marginErrors(t *testing.T, g *mechanisms.Grid, values []int64, epsilon decimal.Decimal,
+	draws int) (mean [3]float64) {
 	t.Helper()
 	s, random := sampleOf(g, values), rand.NewChaCha8([32]byte{4})
 	for i, p := range threeQuantiles {
@@ -147,7 +148,8 @@ func TestHistogramOfRequests(t *testing.T) {
 		t.Logf("%d clients, ε %s: scale 2 %.2f, scale 3 %.2f, margins %.2f", len(day[0]), text, two, three, margins)
 		for i := range margins {
 			if best := min(two[i], three[i]); best < margins[i] != closer[i] {
-				t.Errorf("ε %s, p %s: %.2f points from a histogram, %.2f by margin", text, threeQuantiles[i], best, margins[i])
+				t.Errorf("ε %s, p %s: %.2f points from a histogram, %.2f by margin", text,
+					threeQuantiles[i], best, margins[i])
 			}
 		}
 		added := histogramErrors(t, g, hours, 3, epsilon, draws/4)

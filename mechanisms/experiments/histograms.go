@@ -79,8 +79,8 @@ func histograms(s *session) error {
 			panels = append(panels, panel)
 			for g, group := range []string{"Normal", "Abnormal"} {
 				q := func(p float64) float64 { return panel[g][int(p*float64(draws-1))] }
-				t.add(figure+2, m.name, mechanism, group, len(groups[group]), medians[g], q(.05), q(.25), q(.5), q(.75), q(.95),
-					toldApart(panel, medians[0] < medians[1]))
+				t.add(figure+2, m.name, mechanism, group, len(groups[group]), medians[g], q(.05),
+					q(.25), q(.5), q(.75), q(.95), toldApart(panel, medians[0] < medians[1]))
 			}
 		}
 		if err := s.panels(fmt.Sprintf("figure%d-%s", figure+2, strings.ToLower(mechanism)), panels); err != nil {
@@ -156,7 +156,8 @@ func readVertebral(path string) (map[string][][]float64, error) {
 			continue
 		}
 		if len(row) != 7 {
-			return nil, fmt.Errorf("%s: row %d has %d columns; want six measurements and the class", path, i+1, len(row))
+			return nil, fmt.Errorf("%s: row %d has %d columns; want six measurements and the class",
+				path, i+1, len(row))
 		}
 		var values []float64
 		for _, cell := range row[:6] {

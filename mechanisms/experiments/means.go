@@ -54,19 +54,19 @@ type meanResults struct {
 func means(s *session) error {
 	r := &meanResults{
 		all: newTable("statistic", "trim", "input", "study", "n", "epsilon", "mechanism", "mean_error", "median_error"),
-		scores: newTable("statistic", "trim", "mechanism", "settings", "over_1.1", "geometric_mean_ratio", "worst_ratio",
-			"settings_from_40", "over_1.1_from_40",
+		scores: newTable("statistic", "trim", "mechanism", "settings", "over_1.1",
+			"geometric_mean_ratio", "worst_ratio", "settings_from_40", "over_1.1_from_40",
 			"geometric_mean_ratio_from_40", "worst_ratio_from_40"),
-		lost: newTable("statistic", "trim", "input", "study", "n", "epsilon", "information", "default", "best", "best_by",
-			"ratio"),
+		lost: newTable("statistic", "trim", "input", "study", "n", "epsilon", "information",
+			"default", "best", "best_by", "ratio"),
 	}
 	for _, m := range meanStudies() {
 		if err := m.run(s, r); err != nil {
 			return err
 		}
 	}
-	if err := s.chart("means-latencies-epsilon1", "mean error of the mean of latencies, ε = 1", "users", "mean error, ms",
-		true, true, r.curves...); err != nil {
+	if err := s.chart("means-latencies-epsilon1", "mean error of the mean of latencies, ε = 1",
+		"users", "mean error, ms", true, true, r.curves...); err != nil {
 		return err
 	}
 	for name, t := range map[string]*table{"means": r.all, "means-scores": r.scores, "means-lost": r.lost} {

@@ -60,10 +60,11 @@ func TestMeansOfUnseenData(t *testing.T) {
 	for _, epsilon := range []float64{0.1, 0.5, 1, 2} {
 		clipped, power, sums := errorOf(in, s, "clipped", epsilon), errorOf(in, s, "smooth_power", epsilon),
 			errorOf(in, s, "two_sums", epsilon)
-		t.Logf("bytes of %d clients, ε = %v: clipped %.4g, smooth_power %.4g, two_sums %.4g", len(last), epsilon, clipped,
-			power, sums)
+		t.Logf("bytes of %d clients, ε = %v: clipped %.4g, smooth_power %.4g, two_sums %.4g",
+			len(last), epsilon, clipped, power, sums)
 		if epsilon == 0.5 && clipped < 2*sums {
-			t.Errorf("clip: none is not as much better on the web's bytes as the documentation says: %v and %v", sums, clipped)
+			t.Errorf("clip: none is not as much better on the web's bytes as the documentation says: %v and %v", sums,
+				clipped)
 		}
 	}
 }

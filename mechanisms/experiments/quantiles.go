@@ -27,7 +27,8 @@ func severalQuantiles(s *session) error {
 				lines[kind].y = append(lines[kind].y, ranks[kind])
 			}
 		}
-		t.add(at.in.name, at.n, at.epsilon, at.set, ranks[0], ranks[1], ranks[2], errors[0], errors[1], errors[2], at.in.unit)
+		t.add(at.in.name, at.n, at.epsilon, at.set, ranks[0], ranks[1], ranks[2],
+			errors[0], errors[1], errors[2], at.in.unit)
 	}
 	if err := s.chart("quantiles", "evenly spaced quantiles of 10000 values of N(0,1), epsilon = 1", "quantiles",
 		"mean rank error", false, false, lines...); err != nil {
@@ -143,8 +144,8 @@ func tails(s *session) error {
 			}
 			lines = append(lines, l)
 		}
-		if err := s.chart("tails-"+measure, "p99 of 1000 latencies by tilt, measure "+measure, "epsilon", "mean error, ms",
-			true, true, lines...); err != nil {
+		if err := s.chart("tails-"+measure, "p99 of 1000 latencies by tilt, measure "+measure,
+			"epsilon", "mean error, ms", true, true, lines...); err != nil {
 			return err
 		}
 	}

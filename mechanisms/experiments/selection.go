@@ -47,7 +47,8 @@ func choices() []choice {
 				}
 			}
 		}
-		all = append(all, choice{fmt.Sprintf("pricing a digital good, 200 prices up to 10, %d buyers", buyers), 10, revenue})
+		name := fmt.Sprintf("pricing a digital good, 200 prices up to 10, %d buyers", buyers)
+		all = append(all, choice{name, 10, revenue})
 	}
 	return all
 }
@@ -93,8 +94,8 @@ func selection(s *session) error {
 	for t := range 7 {
 		bound.x, bound.y = append(bound.x, float64(t)), append(bound.y, math.Exp(-float64(t)))
 	}
-	if err := s.chart("selection", "P(loss >= (2D/e)(ln(|R|/|Ropt|) + t)), epsilon = 0.1", "t", "probability", false, true,
-		append([]line{bound}, lines...)...); err != nil {
+	if err := s.chart("selection", "P(loss >= (2D/e)(ln(|R|/|Ropt|) + t)), epsilon = 0.1", "t",
+		"probability", false, true, append([]line{bound}, lines...)...); err != nil {
 		return err
 	}
 	slices.SortStableFunc(table.rows[1:], func(a, b []string) int { return slices.Compare(a[:3], b[:3]) })

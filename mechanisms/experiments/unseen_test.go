@@ -120,8 +120,8 @@ func TestUnseenData(t *testing.T) {
 				gained.add(r)
 				best.add(ratio(after, least, in.step/100))
 				sum.add(ratio(before, least, in.step/100))
-				t.Logf("%-26s n %5d p %.2f ε %.2f: %s %9.4g, %s %9.4g, best %9.4g", column.name, c.n, c.alpha(), c.epsilon,
-					former.name, before, now.name, after, least)
+				t.Logf("%-26s n %5d p %.2f ε %.2f: %s %9.4g, %s %9.4g, best %9.4g", column.name,
+					c.n, c.alpha(), c.epsilon, former.name, before, now.name, after, least)
 			}
 		}
 	}

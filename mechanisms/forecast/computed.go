@@ -40,8 +40,8 @@ func Computed(q mechanisms.Query, m mechanisms.Mechanism, figures []mechanisms.Q
 		return nil, err
 	}
 	for i, l := range laws {
-		if figures[i].Statistic == mechanisms.Mode { // the value of a shape's fullest bucket is no truth to compare with
-			continue
+		if figures[i].Statistic == mechanisms.Mode {
+			continue // the value of a shape's fullest bucket is no truth to compare with
 		}
 		forecasts[i].TypicalError, forecasts[i].Error95 = finite(l.at(0.5)), finite(l.at(0.95))
 	}

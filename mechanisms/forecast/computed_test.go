@@ -119,7 +119,8 @@ func TestComputedAgainstSimulation(t *testing.T) {
 	for _, c := range all {
 		q := c.query(t)
 		errors := c.simulate(t, times)
-		forecasts, err := Computed(q, build(t, q), c.figures, Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)})
+		forecasts, err := Computed(q, build(t, q), c.figures,
+			Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,8 @@ func TestComputedAgainstSimulation(t *testing.T) {
 						within++
 					}
 				}
-				if within < times*93/100 { // Binomial(2000, 0.95) is less with a probability of 10⁻⁴ at most; a band holds 0.97
+				// Binomial(2000, 0.95) is less with a probability of 10⁻⁴ at most; a band holds 0.97
+				if within < times*93/100 {
 					t.Errorf("%s: %d of %d counts are within %d users", c, within, times, *f.CountError)
 				}
 			}
@@ -171,7 +173,8 @@ func TestSimulationCatchesWrongComputed(t *testing.T) {
 		errors := x.right.simulate(t, 2000)[x.figure]
 		slices.Sort(errors)
 		q := x.wrong.query(t)
-		f, err := Computed(q, build(t, q), x.wrong.figures, Public{Users: int64(x.n), Shape: shape(t, x.wrong.shape, q.Grid)})
+		f, err := Computed(q, build(t, q), x.wrong.figures,
+			Public{Users: int64(x.n), Shape: shape(t, x.wrong.shape, q.Grid)})
 		if err != nil {
 			t.Fatal(err)
 		}

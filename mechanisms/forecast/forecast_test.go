@@ -131,8 +131,8 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		}
 		for level, figure := range map[float64]float64{0.5: typical, 0.95: error95} {
 			if below[figure]/total > level+slack || upTo[figure]/total < level-slack {
-				t.Errorf("%+v: the error is up to %v with a probability of %.4f to %.4f, want %v", c, figure, below[figure]/total,
-					upTo[figure]/total, level)
+				t.Errorf("%+v: the error is up to %v with a probability of %.4f to %.4f, want %v", c,
+					figure, below[figure]/total, upTo[figure]/total, level)
 			}
 		}
 	}
@@ -234,8 +234,8 @@ func TestPercentiles(t *testing.T) {
 	}
 	gaussian := of(t, q, Public{Users: 5000, CountEpsilon: 0.02, CountMechanism: "gaussian"})
 	if !(*gaussian.Low < *exact.Low && *gaussian.Low > *noisy.Low) {
-		t.Errorf("from %v with a Gaussian count, %v with a geometric one, %v with an exact one", *gaussian.Low, *noisy.Low,
-			*exact.Low)
+		t.Errorf("from %v with a Gaussian count, %v with a geometric one, %v with an exact one",
+			*gaussian.Low, *noisy.Low, *exact.Low)
 	}
 	for mechanism, want := range map[string]int64{"": 150, "geometric": 150, "gaussian": 98} {
 		f := of(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: mechanism, Epsilon: dec("0.02"), Grid: g},

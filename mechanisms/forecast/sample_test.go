@@ -79,8 +79,8 @@ func TestOff(t *testing.T) {
 // size.
 func TestLargeSamplesAreBundled(t *testing.T) {
 	g := grid(t, "0", "1000000", "0.001")
-	q := mechanisms.Query{Statistic: mechanisms.Quantiles, P: []decimal.Decimal{dec("0.001"), dec("0.5"), dec("0.99999")},
-		Grid: g}
+	q := mechanisms.Query{Statistic: mechanisms.Quantiles,
+		P: []decimal.Decimal{dec("0.001"), dec("0.5"), dec("0.99999")}, Grid: g}
 	x := shape(t, "uniform", g).sampler(q, MostUsers).next()
 	if !slices.IsSortedFunc(x.points, func(a, b mechanisms.Point) int { return int(a.Index - b.Index) }) {
 		t.Error("the values are not in order")

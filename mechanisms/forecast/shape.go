@@ -24,6 +24,7 @@ const MostUsers = 1 << 20
 // grid. Values outside the bounds count as the bounds.
 func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 	s := &Shape{text: text}
+	unknown := fmt.Errorf("shape %q; want lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform", text)
 	name, rest, given := strings.Cut(text, ":")
 	var parameters []float64
 	for part := range strings.SplitSeq(rest, ",") {
@@ -40,7 +41,7 @@ func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 		parameters = []float64{grid.Lower().InexactFloat64(), grid.Upper().InexactFloat64()}
 	}
 	if len(parameters) != 2 {
-		return nil, fmt.Errorf("shape %q; want lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform", text)
+		return nil, unknown
 	}
 	a, b := parameters[0], parameters[1]
 	switch {
@@ -57,7 +58,7 @@ func ParseShape(text string, grid *mechanisms.Grid) (*Shape, error) {
 	case name == "lognormal":
 		return nil, fmt.Errorf("shape %q; want MEDIAN and SIGMA greater than 0", text)
 	default:
-		return nil, fmt.Errorf("shape %q; want lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH or uniform", text)
+		return nil, unknown
 	}
 	return s, nil
 }

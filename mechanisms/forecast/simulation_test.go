@@ -159,8 +159,8 @@ func TestForecastAgainstSimulation(t *testing.T) {
 		errors := simulated(t, q, c.value, c.n, times)
 		f := of(t, q, Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)})
 		slices.Sort(errors)
-		t.Logf("%s: forecast %.4g and %.4g, simulated %.4g and %.4g", c, *f.TypicalError, *f.Error95, law(errors).at(0.5),
-			law(errors).at(0.95))
+		t.Logf("%s: forecast %.4g and %.4g, simulated %.4g and %.4g", c, *f.TypicalError,
+			*f.Error95, law(errors).at(0.5), law(errors).at(0.95))
 		for p, figure := range map[float64]float64{0.5: *f.TypicalError, 0.95: *f.Error95} {
 			if why := contradicts(errors, figure, p, slack, alarm); why != "" {
 				t.Errorf("%s: %s", c, why)

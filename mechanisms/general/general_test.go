@@ -91,7 +91,9 @@ func TestSelectionSampler(t *testing.T) {
 				return i
 			})
 			name := fmt.Sprint(choice.name, ", monotone ", monotone)
-			dptest.CheckSampler(t, name, counts, func(f float64) []float64 { return law(choice.flip, c, 0.9*f, scores) })
+			dptest.CheckSampler(t, name, counts, func(f float64) []float64 {
+				return law(choice.flip, c, 0.9*f, scores)
+			})
 		}
 	}
 }
@@ -134,7 +136,9 @@ func TestLaplace(t *testing.T) {
 		}
 		return int(min(max(k.IntPart(), -last), last)) + last
 	})
-	dptest.CheckSampler(t, "Laplace", counts, func(f float64) []float64 { return laplaceLaw(0.41/0.3, 0.6/0.3/f, last) })
+	dptest.CheckSampler(t, "Laplace", counts, func(f float64) []float64 {
+		return laplaceLaw(0.41/0.3, 0.6/0.3/f, last)
+	})
 
 	// A user who changes the value by the sensitivity costs ε.
 	dptest.CheckPrivacy(t, "Laplace", 1, 6, 0.7, 0.95, func(epsilon float64) dptest.Law {

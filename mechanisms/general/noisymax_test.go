@@ -164,12 +164,13 @@ func TestNoisyMaxRefines(t *testing.T) {
 		{name: "alike for 128 bits", noise: exact.ExponentialNoise, scores: []int64{5, 5},
 			bits: []uint64{3, 3, 9, 9, 2, 0, 1}, want: 1, refined: 1},
 		// The smallest possible u: −ln u is between 64·ln 2 and infinity until more bits are read, here ln 2^192.
-		{name: "all bits 0", noise: exact.ExponentialNoise, scores: []int64{0, 60}, bits: []uint64{0, 1 << 40, 0, 1}, want: 0,
-			refined: 1},
+		{name: "all bits 0", noise: exact.ExponentialNoise, scores: []int64{0, 60},
+			bits: []uint64{0, 1 << 40, 0, 1}, want: 0, refined: 1},
 		// The largest possible u: Gumbel noise between 64·ln 2 and infinity.
 		{name: "all bits 1", noise: exact.GumbelNoise, scores: []int64{0, 60},
 			bits: []uint64{math.MaxUint64, math.MaxUint64 - 1<<50, math.MaxUint64, 5}, want: 0, refined: 1},
-		{name: "decided at once", noise: exact.GumbelNoise, scores: []int64{5, 5}, bits: []uint64{1 << 60, 1 << 61}, want: 1},
+		{name: "decided at once", noise: exact.GumbelNoise, scores: []int64{5, 5},
+			bits: []uint64{1 << 60, 1 << 61}, want: 1},
 	} {
 		source := exact.NewSource(words(c.bits...))
 		top := c.scores[0]
@@ -178,8 +179,8 @@ func TestNoisyMaxRefines(t *testing.T) {
 		}
 		got := source.NoisyMax(c.noise, rate, top, c.scores)
 		if got != c.want || source.Refined() != c.refined || source.Err() != nil {
-			t.Errorf("%s: candidate %d after %d refinements, want %d after %d; %v", c.name, got, source.Refined(), c.want,
-				c.refined, source.Err())
+			t.Errorf("%s: candidate %d after %d refinements, want %d after %d; %v", c.name, got,
+				source.Refined(), c.want, c.refined, source.Err())
 		}
 	}
 }

@@ -71,7 +71,8 @@ func TestEvidenceBoundsTheExactTail(t *testing.T) {
 	for _, chance := range []float64{1e-3, 1e-6, 1e-9} {
 		m := b.Evidence(0, share, Laplace(rate), windows, chance)
 		if p := noise.beyond(10 * m); p > chance || p < chance/30 {
-			t.Errorf("chance %g: noise passes %.1f users with %g; want at most the chance and hardly less", chance, m, p)
+			t.Errorf("chance %g: noise passes %.1f users with %g; want at most the chance and hardly less", chance, m,
+				p)
 		}
 		wrong := b.Evidence(0, share, Laplace(1.3*rate), windows, chance)
 		if p := noise.beyond(10 * wrong); p <= chance {
@@ -90,7 +91,8 @@ func TestEvidenceOfTwoLevels(t *testing.T) {
 	for _, chance := range []float64{1e-3, 1e-6} {
 		m := b.Evidence(0, 0, Laplace(rate), windows, chance)
 		if p := noise.beyond(3 * m); p > chance || p < chance/30 {
-			t.Errorf("chance %g: noise passes %.1f users with %g; want at most the chance and hardly less", chance, m, p)
+			t.Errorf("chance %g: noise passes %.1f users with %g; want at most the chance and hardly less", chance, m,
+				p)
 		}
 		wrong := b.Evidence(0, 0, Laplace(1.3*rate), windows, chance)
 		if p := noise.beyond(3 * wrong); p <= chance {
@@ -103,7 +105,8 @@ func TestEvidenceOfTwoLevels(t *testing.T) {
 func TestEvidenceOfFewerWindows(t *testing.T) {
 	b := listBuckets(t, 1000, 2, 100, 800)
 	for windows := int64(2); windows < 50; windows++ {
-		more, fewer := b.Evidence(1, 0.01, Laplace(0.1), windows, 1e-7), b.Evidence(1, 0.01, Laplace(0.1), windows-1, 1e-7)
+		more, fewer := b.Evidence(1, 0.01, Laplace(0.1), windows, 1e-7), b.Evidence(1, 0.01,
+			Laplace(0.1), windows-1, 1e-7)
 		if fewer >= more {
 			t.Errorf("%d windows need %v, one less needs %v", windows, more, fewer)
 		}

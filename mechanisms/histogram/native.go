@@ -53,7 +53,8 @@ func NativeEnds(scale int, lower, step decimal.Decimal, last int64) ([]int64, er
 }
 
 func tooMany(scale int) error {
-	return fmt.Errorf("scale %d has more than %d buckets within the bounds; want a smaller scale, or a list", scale, Most)
+	return fmt.Errorf("scale %d has more than %d buckets within the bounds; want a smaller scale, or a list",
+		scale, Most)
 }
 
 // native knows the buckets of a scale. Values are multiples of 1/unit.

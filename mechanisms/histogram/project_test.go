@@ -37,7 +37,8 @@ func TestProjectionAgainstBruteForce(t *testing.T) {
 			t.Errorf("project(%v, %d) = %v adds up to %d/65536", x, sum, got, total)
 		}
 		if d := distance(scaled(x), got); d > best+1e-3 {
-			t.Errorf("project(%v, %d) = %v is at a distance of %v; there is one of whole numbers at %v", x, sum, got, d, best)
+			t.Errorf("project(%v, %d) = %v is at a distance of %v; there is one of whole numbers at %v", x, sum, got, d,
+				best)
 		}
 	}
 }

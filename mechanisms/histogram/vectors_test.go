@@ -146,8 +146,8 @@ func TestMarginsOfVectors(t *testing.T) {
 		got := b.Evidence(0, 1-v.Objective, Laplace(v.Epsilon), v.Windows, v.FalsePages/(4*v.Evaluations))
 		// The vectors look at some s only, so that they are above the least margin, but hardly.
 		if got > v.Margin || got < v.Margin*0.999 {
-			t.Errorf("epsilon %v, objective %v, %d windows: %.2f users, want %.2f", v.Epsilon, v.Objective, v.Windows, got,
-				v.Margin)
+			t.Errorf("epsilon %v, objective %v, %d windows: %.2f users, want %.2f", v.Epsilon,
+				v.Objective, v.Windows, got, v.Margin)
 		}
 	}
 }

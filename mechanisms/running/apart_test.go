@@ -13,7 +13,8 @@ func TestCumulants(t *testing.T) {
 		for l, level := range p.levels {
 			lambda := 1e-3 / math.Sqrt(level.variance)
 			if got := 2 * p.cumulant(l, lambda) / (lambda * lambda); math.Abs(got/level.variance-1) > 1e-3 {
-				t.Errorf("%d leaves, level %d: the cumulant is that of a variance of %v, want %v", leaves, l, got, level.variance)
+				t.Errorf("%d leaves, level %d: the cumulant is that of a variance of %v, want %v", leaves,
+					l, got, level.variance)
 			}
 		}
 	}
@@ -73,12 +74,14 @@ func TestApart(t *testing.T) {
 			bound := p.Apart(leaf, distance)
 			expected := pairs * bound
 			if seen := float64(beyond[i]); seen > expected+6*math.Sqrt(expected)+12 {
-				t.Errorf("leaf %d: %v of %d pairs are more than %d apart; the bound is %.3g", leaf, seen, pairs, distance, bound)
-			} else if half := pairs * p.Apart(leaf, 2*distance); i == 0 && leaf > 1 && seen <= half+6*math.Sqrt(half)+12 {
+				t.Errorf("leaf %d: %v of %d pairs are more than %d apart; the bound is %.3g", leaf, seen,
+					pairs, distance, bound)
+			} else if half := pairs * p.Apart(leaf,
+				2*distance); i == 0 && leaf > 1 && seen <= half+6*math.Sqrt(half)+12 {
 				t.Errorf("leaf %d: %v of %d pairs are no more than a bound for half the noise", leaf, seen, pairs)
 			} else if seen > 50 && seen/pairs < bound/100 {
-				t.Errorf("leaf %d: %v of %d pairs are more than %d apart; the bound of %.3g says nothing", leaf, seen, pairs,
-					distance, bound)
+				t.Errorf("leaf %d: %v of %d pairs are more than %d apart; the bound of %.3g says nothing", leaf, seen,
+					pairs, distance, bound)
 			}
 		}
 	}
@@ -90,7 +93,8 @@ func TestApart(t *testing.T) {
 			distance := int64(z * math.Sqrt2 * sigma)
 			exact := math.Erfc(float64(distance)/(2*sigma)) / 2
 			if bound := s.Apart(leaf, distance); bound < exact || bound > 100*exact {
-				t.Errorf("leaf %d: more than %d apart with a probability of %.3g; the bound is %.3g", leaf, distance, exact, bound)
+				t.Errorf("leaf %d: more than %d apart with a probability of %.3g; the bound is %.3g", leaf,
+					distance, exact, bound)
 			}
 		}
 	}

@@ -77,7 +77,8 @@ func TestWorstLoss(t *testing.T) {
 			}
 		}
 		if worst.Cmp(want) != 0 {
-			t.Errorf("%d levels, c %d, a person adds %d: the worst loss is %s, want %s", c.depth, c.most, c.sum, worst, want)
+			t.Errorf("%d levels, c %d, a person adds %d: the worst loss is %s, want %s", c.depth,
+				c.most, c.sum, worst, want)
 		}
 	}
 }
@@ -170,7 +171,8 @@ func TestNoise(t *testing.T) {
 // TestTotals: without noise, totals are the sums of the leaves.
 func TestTotals(t *testing.T) {
 	for _, s := range []Strategy{newTree(t, 24, "1000000000", 1), newTree(t, 96, "1000000000", 1),
-		newTree(t, 1440, "1000000000", 1), newTree(t, 10000, "1000000000", 1), newSquareRoot(t, 1500, "1000000000000", 1)} {
+		newTree(t, 1440, "1000000000", 1), newTree(t, 10000, "1000000000", 1), newSquareRoot(t,
+			1500, "1000000000000", 1)} {
 		var open Open
 		var known Known
 		sum := int64(0)

@@ -56,8 +56,8 @@ var upTo = []int64{40, 600, 9000}
 // [MostTotal].
 func NewTree(p Period, epsilon decimal.Decimal, most int64) (Strategy, error) {
 	if p.Leaves < 1 || most < 1 || most > MostTotal || epsilon.Sign() <= 0 {
-		return nil, fmt.Errorf("%d leaves, epsilon %s and at most %d from one person; want at least one leaf, an epsilon above "+
-			"0, and from 1 to %d", p.Leaves, epsilon, most, int64(MostTotal))
+		return nil, fmt.Errorf("%d leaves, epsilon %s and at most %d from one person; want at least one leaf, "+
+			"an epsilon above 0, and from 1 to %d", p.Leaves, epsilon, most, int64(MostTotal))
 	}
 	depth := 0
 	for depth < len(upTo) && p.Leaves > upTo[depth] {

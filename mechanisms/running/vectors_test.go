@@ -81,7 +81,8 @@ func TestPlans(t *testing.T) {
 		var sizes []int64
 		var rates, weights []string
 		for _, l := range p.levels {
-			sizes, rates, weights = append(sizes, l.size), append(rates, l.rate.RatString()), append(weights, l.weight.RatString())
+			sizes, rates, weights = append(sizes, l.size), append(rates,
+				l.rate.RatString()), append(weights, l.weight.RatString())
 		}
 		if !slices.Equal(sizes, v.Sizes) || !slices.Equal(rates, v.Shares) || !slices.Equal(weights, v.Weights) ||
 			len(sizes) > 1 && p.branching != v.Branching {
@@ -96,8 +97,8 @@ func TestErrors(t *testing.T) {
 		for text, want := range v.After {
 			leaf, err := strconv.ParseInt(text, 10, 64)
 			if got := p.Error95(leaf); err != nil || got != want {
-				t.Errorf("%d leaves, ε %s, at most %d: the error after %d is %d, want %d", v.Leaves, v.Epsilon, v.MaxTotal, leaf,
-					got, want)
+				t.Errorf("%d leaves, ε %s, at most %d: the error after %d is %d, want %d", v.Leaves,
+					v.Epsilon, v.MaxTotal, leaf, got, want)
 			}
 		}
 	}

@@ -63,7 +63,8 @@ func TestPublishedCalibrations(t *testing.T) {
 		{"student_t", "1", "0", "0", false, 0, 0.541265877365274, 0.125},
 		{"cauchy", "1", "0", "0", true, 0, 1. / 6, 1. / 6},
 	} {
-		s := Spec{Noise: c.noise, Epsilon: dec(c.epsilon), Beta: dec(c.beta), Delta: dec(c.delta), Published: c.published}
+		s := Spec{Noise: c.noise, Epsilon: dec(c.epsilon), Beta: dec(c.beta), Delta: dec(c.delta),
+			Published: c.published}
 		m, alpha, beta := noiseOf(t, s)
 		// A computed β is rounded down to 12 digits, and the α of tight Laplace noise depends on it.
 		if math.Abs(alpha-c.alpha) > 1e-10*c.alpha || math.Abs(beta-c.wantBeta) > 1e-11*c.wantBeta ||

@@ -46,7 +46,8 @@ func newCauchy(c calibration) (noise, *big.Rat, error) {
 	beta := c.eighth()
 	if c.published {
 		if c.beta != nil {
-			return nil, nil, parameter.Wrong("beta", text(c.beta), "none: the published calibration of cauchy sets beta itself")
+			return nil, nil, parameter.Wrong("beta", text(c.beta),
+				"none: the published calibration of cauchy sets beta itself")
 		}
 		beta = new(big.Rat).Add(gamma, one)
 		beta.Quo(c.epsilon, beta.Mul(beta, big.NewRat(2, 1)))
@@ -77,7 +78,8 @@ func (n *cauchy) alpha(prec uint) exact.Interval {
 	if n.published {
 		return rational(n.beta, prec)
 	}
-	one, epsilon, beta, gamma := whole(1, prec), rational(n.epsilon, prec), rational(n.beta, prec), rational(n.gamma, prec)
+	one, epsilon := whole(1, prec), rational(n.epsilon, prec)
+	beta, gamma := rational(n.beta, prec), rational(n.gamma, prec)
 	less := gamma.Sub(one)
 	bound := func(lambda exact.Interval, share exact.Interval) exact.Interval {
 		base := one.Sub(share.Quo(less).Neg().Exp())

@@ -111,7 +111,8 @@ func TestRefinement(t *testing.T) {
 
 			for delta := int64(-1 << 30); delta <= 1<<30; delta += 1 << 29 {
 				for _, delta := range []int64{delta, delta>>20 - 1} {
-					index, refined, err := m.draw(NewValues(values, upTo(counts)).within(0, m.last, 1), words(first, border+uint64(delta)))
+					index, refined, err := m.draw(NewValues(values, upTo(counts)).within(0, m.last, 1),
+						words(first, border+uint64(delta)))
 					if err != nil {
 						t.Fatal(err)
 					}

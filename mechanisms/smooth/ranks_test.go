@@ -37,7 +37,8 @@ func TestRanksAreThoseOfTheCutValues(t *testing.T) {
 		for i, want := range list {
 			r := int64(i) - 1
 			if x.n != n || x.last != last || x.at(r) != want {
-				t.Fatalf("round %d: rank %d of %d is %d of %d; want %d of %d", round, r, x.n, x.at(r), x.last, want, last)
+				t.Fatalf("round %d: rank %d of %d is %d of %d; want %d of %d", round, r, x.n,
+					x.at(r), x.last, want, last)
 			}
 			if sum.Add(sum, big.NewInt(want)); x.sum(r).Big().Cmp(sum) != 0 {
 				t.Fatalf("round %d: the values up to rank %d sum up to %s, want %s", round, r, x.sum(r).Big(), sum)

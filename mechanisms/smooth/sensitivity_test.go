@@ -101,8 +101,8 @@ func TestSmoothness(t *testing.T) {
 						t.Fatalf("%s, β = %v: g%v = %v, g%v = %v", name, beta, u.samples[i], g[i], u.samples[j], g[j])
 					}
 					if math.Abs(value[i]-value[j]) > g[i]*(1+1e-11) {
-						t.Fatalf("%s, β = %v: T%v = %v, T%v = %v, g = %v", name, beta, u.samples[i], value[i], u.samples[j], value[j],
-							g[i])
+						t.Fatalf("%s, β = %v: T%v = %v, T%v = %v, g = %v", name, beta, u.samples[i], value[i],
+							u.samples[j], value[j], g[i])
 					}
 				}
 			}
@@ -239,8 +239,8 @@ func TestBoundsCoverTheirBoxes(t *testing.T) {
 								edits.at(axes{a, b, c}, func(at term) {
 									covered++
 									if at.num != (wide{}) && !bound.covers(at) {
-										t.Fatalf("%s, %T of %v up to %d, box %v: the bound %v does not cover %v at %v", name, edits, x, last, r,
-											bound, at, axes{a, b, c})
+										t.Fatalf("%s, %T of %v up to %d, box %v: the bound %v does not cover %v at %v",
+											name, edits, x, last, r, bound, at, axes{a, b, c})
 									}
 								})
 							}

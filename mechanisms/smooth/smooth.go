@@ -147,7 +147,8 @@ func checkExponents(s Spec) error {
 		value decimal.Decimal
 	}{{"p", s.P}, {"trim", s.Trim}, {"gamma", s.Gamma}, {"epsilon", s.Epsilon}, {"delta", s.Delta}, {"beta", s.Beta}} {
 		if e := x.value.Exponent(); e > most || e < -most {
-			return parameter.Wrong(x.name, fmt.Sprintf("%se%d", x.value.Coefficient(), e), "a decimal exponent within ±%d", most)
+			return parameter.Wrong(x.name, fmt.Sprintf("%se%d", x.value.Coefficient(), e),
+				"a decimal exponent within ±%d", most)
 		}
 	}
 	return nil

@@ -35,7 +35,8 @@ func TestChangePrivacy(t *testing.T) {
 			if got > epsilon*(1+1e-9) || got < 0.6*epsilon {
 				t.Errorf("p %s ± %s: ε = %v is promised, %v is lost", c.p, c.tolerance, epsilon, got)
 			}
-			m, tolerance := max(dec(c.p).InexactFloat64(), 1-dec(c.p).InexactFloat64()), dec(c.tolerance).InexactFloat64()
+			m, tolerance := max(dec(c.p).InexactFloat64(),
+				1-dec(c.p).InexactFloat64()), dec(c.tolerance).InexactFloat64()
 			users := float64(w.den) // units in a user
 			if sum := (m+tolerance)*w.plan.rho.Float()*users + 2*m*w.plan.nu.Float()*users; math.Abs(sum/epsilon-1) > 1e-12 {
 				t.Errorf("p %s ± %s: the rates add up to ε = %v", c.p, c.tolerance, sum)
@@ -56,8 +57,8 @@ func TestChangeIsFound(t *testing.T) {
 	for _, c := range []struct {
 		below, equal, above int64
 		changed             bool
-	}{{60, 0, 40, false}, {61, 0, 39, true}, {40, 0, 60, false}, {39, 0, 61, true}, {0, 100, 0, false}, {0, 39, 61, true},
-		{0, 40, 60, false}, {61, 39, 0, true}, {0, 0, 0, false}} {
+	}{{60, 0, 40, false}, {61, 0, 39, true}, {40, 0, 60, false}, {39, 0, 61, true},
+		{0, 100, 0, false}, {0, 39, 61, true}, {0, 40, 60, false}, {61, 39, 0, true}, {0, 0, 0, false}} {
 		w := changeWatch(t, "0.5", "0.1", "2000", "0.01", 1000)
 		a, err := w.Arm(random)
 		if err != nil {

@@ -27,7 +27,8 @@ func (w *Watch) choose() error {
 		}
 	}
 	if math.IsInf(least, 1) {
-		return parameter.Wrong("epsilon", w.promise.Epsilon, "a larger one: with this ε the watch would need more than 2^28 users beyond its condition")
+		return parameter.Wrong("epsilon", w.promise.Epsilon,
+			"a larger one: with this ε the watch would need more than 2^28 users beyond its condition")
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func TestWatchMargins(t *testing.T) {
 		t.Logf("ε = %s, %d groups: margin %v, excess %v, %d %% of the weight for ρ", c.epsilon, c.groups, w.Margin(),
 			w.Excess95(), w.plan.share)
 		if math.Abs(w.Margin()-c.margin) > 0.5 || math.Abs(w.Excess95()-c.excess) > 0.5 {
-			t.Errorf("ε = %s, %d groups: margin %v, excess %v; want %v and %v", c.epsilon, c.groups, w.Margin(), w.Excess95(),
-				c.margin, c.excess)
+			t.Errorf("ε = %s, %d groups: margin %v, excess %v; want %v and %v", c.epsilon, c.groups,
+				w.Margin(), w.Excess95(), c.margin, c.excess)
 		}
 	}
 }

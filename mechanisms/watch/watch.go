@@ -105,7 +105,8 @@ func New(q Query) (*Watch, error) {
 		}
 		w.tests = append(w.tests, t)
 		if w.den = leastCommonMultiple(w.den, t.den); w.den > 1e9 {
-			return nil, parameter.Wrong("more_than", "(several)", "shares that have a common denominator of at most 10^9")
+			return nil, parameter.Wrong("more_than", "(several)",
+				"shares that have a common denominator of at most 10^9")
 		}
 	}
 	for i := range w.tests {
@@ -268,13 +269,14 @@ func (w *Watch) Resume(text []byte) (*Armed, error) {
 		epsilon                     string
 		rho                         big.Int
 	)
-	if n, err := fmt.Sscanf(string(text), "%d %d %d %d %s %s", &version, &den, &share, &margin, &epsilon, &rho); n != 6 ||
-		err != nil {
+	n, err := fmt.Sscanf(string(text), "%d %d %d %d %s %s", &version, &den, &share, &margin, &epsilon, &rho)
+	if n != 6 || err != nil {
 		return nil, errors.New("state of a watch: it is damaged; want the text that an armed watch wrote")
 	}
 	if version != 1 || den != w.den || epsilon != w.epsilon.RatString() || share < 1 || share >= shares || margin < 0 ||
 		rho.Sign() < 0 {
-		return nil, errors.New("state of a watch: it belongs to another watch; want the state of one with the same ε and shares")
+		return nil, errors.New(
+			"state of a watch: it belongs to another watch; want the state of one with the same ε and shares")
 	}
 	a := &Armed{watch: w, plan: w.divide(share), rho: &rho}
 	a.plan.margin = margin

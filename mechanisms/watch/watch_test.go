@@ -203,8 +203,8 @@ func TestWatchResumes(t *testing.T) {
 			t.Error("another watch takes over the instance")
 		}
 	}
-	for _, damaged := range []string{"", "1", "1 4 50 3 7/10 -2", "2 4 50 3 7/10 2", "1 4 0 3 7/10 2", "1 4 100 3 7/10 2",
-		"1 4 50 -3 7/10 2", "1 4 50 3 7/10 x"} {
+	for _, damaged := range []string{"", "1", "1 4 50 3 7/10 -2", "2 4 50 3 7/10 2",
+		"1 4 0 3 7/10 2", "1 4 100 3 7/10 2", "1 4 50 -3 7/10 2", "1 4 50 3 7/10 x"} {
 		if _, err := w.Resume([]byte(damaged)); err == nil {
 			t.Errorf("%q is read as an instance", damaged)
 		}

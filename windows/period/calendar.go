@@ -66,8 +66,8 @@ type Calendar struct {
 func NewCalendar(u Unit, zone string) (Calendar, error) {
 	l, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" { // Local is another zone on every machine
-		return Calendar{}, fmt.Errorf("%q is no time zone; want a name of the IANA database, such as Europe/Berlin or UTC",
-			zone)
+		return Calendar{}, fmt.Errorf(
+			"%q is no time zone; want a name of the IANA database, such as Europe/Berlin or UTC", zone)
 	}
 	return Calendar{Unit: u, Zone: l}, nil
 }

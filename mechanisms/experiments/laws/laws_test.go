@@ -41,18 +41,22 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		query mechanisms.Query
 		law   law
 	}{
-		{"margin median", mechanisms.Query{Mechanism: "margin", Prior: "uniform"}, exponential(Margin(1, 2, 1, 1), flat)},
+		{"margin median", mechanisms.Query{Mechanism: "margin", Prior: "uniform"},
+			exponential(Margin(1, 2, 1, 1), flat)},
 		{"margin p90 cells", mechanisms.Query{P: p("0.9"), Mechanism: "margin", Prior: "cells"},
 			exponential(Margin(9, 10, 1, 2), cells)},
 		{"margin p10 tilt", mechanisms.Query{P: p("0.1"), Tilt: [2]int64{5, 2}, Prior: "uniform"},
 			exponential(Margin(1, 10, 5, 2), flat)},
-		{"duff p90", mechanisms.Query{P: p("0.9"), Mechanism: "duff", Prior: "uniform"}, exponential(Duff(9, 10), flat)},
-		{"duff p10 cells", mechanisms.Query{P: p("0.1"), Mechanism: "duff", Prior: "cells"}, exponential(Duff(1, 10), cells)},
+		{"duff p90", mechanisms.Query{P: p("0.9"), Mechanism: "duff", Prior: "uniform"},
+			exponential(Duff(9, 10), flat)},
+		{"duff p10 cells", mechanisms.Query{P: p("0.1"), Mechanism: "duff", Prior: "cells"},
+			exponential(Duff(1, 10), cells)},
 		{"rank p75", mechanisms.Query{P: p("0.75"), Mechanism: "rank"}, exponential(Rank(3, 4), flat)},
 		{"mid_rank p75", mechanisms.Query{P: p("0.75"), Mechanism: "mid_rank"}, exponential(MidRank(3, 4), flat)},
-		{"permute_and_flip p75", mechanisms.Query{P: p("0.75"), Mechanism: "permute_and_flip"}, func(epsilon float64) Law {
-			return Flip(sample, Margin(3, 4, 1, 1), epsilon, flat)
-		}},
+		{"permute_and_flip p75", mechanisms.Query{P: p("0.75"), Mechanism: "permute_and_flip"},
+			func(epsilon float64) Law {
+				return Flip(sample, Margin(3, 4, 1, 1), epsilon, flat)
+			}},
 		{"default median", mechanisms.Query{}, flipped(1, 2, tapered)},
 		{"default p75 cells", mechanisms.Query{P: p("0.75"), Prior: "cells"}, flipped(3, 4, cells)},
 		{"default p95 of enough", mechanisms.Query{P: p("0.95"), ExpectedUsers: 1000}, flipped(19, 20, tapered)},
@@ -74,13 +78,15 @@ func TestLawsAgreeWithTheLibrary(t *testing.T) {
 		{"zCDP p90", mechanisms.Query{P: p("0.9"), ZCDP: true}, func(epsilon float64) Law {
 			return Exponential(sample, Tail(9, 10, FewUsers(30, 9, 10, 0.5)), epsilon, tapered)
 		}},
-		{"piecewise_laplace p75", mechanisms.Query{P: p("0.75"), Mechanism: "piecewise_laplace"}, func(epsilon float64) Law {
-			return Piecewise(sample, Duff(3, 4), epsilon)
-		}},
-		{"above_threshold p75", mechanisms.Query{P: p("0.75"), Mechanism: "above_threshold"}, func(epsilon float64) Law {
-			bounds := CellBounds(last, 0)
-			return Threshold(sample, 0.75, epsilon/1.5, epsilon/2, 0, bounds[1:len(bounds)-1])
-		}},
+		{"piecewise_laplace p75", mechanisms.Query{P: p("0.75"), Mechanism: "piecewise_laplace"},
+			func(epsilon float64) Law {
+				return Piecewise(sample, Duff(3, 4), epsilon)
+			}},
+		{"above_threshold p75", mechanisms.Query{P: p("0.75"), Mechanism: "above_threshold"},
+			func(epsilon float64) Law {
+				bounds := CellBounds(last, 0)
+				return Threshold(sample, 0.75, epsilon/1.5, epsilon/2, 0, bounds[1:len(bounds)-1])
+			}},
 		{"smooth_power median", mechanisms.Query{Mechanism: "smooth_power"}, median(Power)},
 		{"smooth_cauchy median", mechanisms.Query{Mechanism: "smooth_cauchy"},
 			median(func(e float64) Noise { return Cauchy(e, false) })},
@@ -322,7 +328,8 @@ func TestNoiseMoments(t *testing.T) {
 			square += weight * 2 * z * n.Tail(z)
 		})
 		if math.Abs(mean-n.Mean) > 1e-6*n.Mean || math.Abs(square-n.Variance) > 1e-5*n.Variance {
-			t.Errorf("%s: E|Z| = %v and E Z² = %v are stated, the tail has %v and %v", n.Name, n.Mean, n.Variance, mean, square)
+			t.Errorf("%s: E|Z| = %v and E Z² = %v are stated, the tail has %v and %v", n.Name, n.Mean,
+				n.Variance, mean, square)
 		}
 	}
 }

@@ -106,9 +106,10 @@ func StudentAt(epsilon, beta float64, published bool) Noise {
 func Laplace(epsilon, delta, beta float64) Noise {
 	return Noise{
 		Name: "smooth_laplace", Beta: beta,
-		Alpha: math.Min(math.Min(epsilon, epsilon+beta-math.Expm1(beta)*math.Log(1/delta)), math.Exp(beta)*(epsilon-beta)),
-		Tail:  func(z float64) float64 { return math.Exp(-z) },
-		Mean:  1, Variance: 2,
+		Alpha: math.Min(math.Min(epsilon, epsilon+beta-math.Expm1(beta)*math.Log(1/delta)),
+			math.Exp(beta)*(epsilon-beta)),
+		Tail: func(z float64) float64 { return math.Exp(-z) },
+		Mean: 1, Variance: 2,
 	}
 }
 

@@ -71,8 +71,8 @@ func run(ctx context.Context, jobs int, only []string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			_, _ = fmt.Fprintf(os.Stderr, "%3d of %d, %s: %s: %s\n", done, len(mutations), time.Since(began).Round(time.Second),
-				m.What, results[i])
+			_, _ = fmt.Fprintf(os.Stderr, "%3d of %d, %s: %s: %s\n", done, len(mutations),
+				time.Since(began).Round(time.Second), m.What, results[i])
 			return ctx.Err()
 		})
 	}
