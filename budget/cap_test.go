@@ -357,7 +357,7 @@ func BenchmarkCappedAccount(b *testing.B) {
 	})
 }
 
-// TestAWindowThatCostsNothingStretchesNoCap: what is added up with a withheld window is what is added up after it.
+// TestAWindowThatCostsNothingStretchesNoCap: the sum with a withheld window is the sum after it.
 func TestAWindowThatCostsNothingStretchesNoCap(t *testing.T) {
 	a, c := NewAccount(Limit{Epsilon: decimal.NewFromInt(9)}), Cap{Count: 2, Per: 10}
 	for end := range int64(3) {
@@ -394,8 +394,8 @@ func TestErasStayApart(t *testing.T) {
 	}
 }
 
-// TestCapsOfRows: what a stream does beside its windows under a cap of its own adds up with them. In one class, only
-// the largest of both would count.
+// TestCapsOfRows: what a stream does besides its windows, under a cap of its own, adds up with them. In one class, only
+// the larger of both would count.
 func TestCapsOfRows(t *testing.T) {
 	for row, want := range map[string]string{"hourly": "2.8", "": "2"} {
 		a := NewAccount(Limit{Epsilon: dec("100"), Per: 24 * time.Hour})

@@ -164,8 +164,8 @@ func TestRunwayFromAFullPeriod(t *testing.T) {
 	}
 }
 
-// An account whose past lies on the schedules is answered from them alone, and no other: a window out of step, one that
-// was charged twice, one of another price or a foreign stream may be what a period cannot pay.
+// An account whose past lies on the schedules is answered from them alone. No other account is: a window out of step,
+// one that was charged twice, one of another price or of a foreign stream may be what a period cannot pay for.
 func TestRunwayOnSchedule(t *testing.T) {
 	short := 0 // answers from the schedules alone
 	rapid.Check(t, func(t *rapid.T) {

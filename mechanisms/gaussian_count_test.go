@@ -133,7 +133,7 @@ func TestGaussianCountSampler(t *testing.T) {
 	}
 }
 
-// The default follows the budget's sum; a name goes before it.
+// The default depends on how the budget adds up. A mechanism that is named comes first.
 func TestDefaultOfCounts(t *testing.T) {
 	for _, statistic := range []Statistic{Count, Outside} {
 		for _, c := range []struct {

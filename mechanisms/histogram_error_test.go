@@ -61,7 +61,7 @@ func randomly(g *Grid, n int, rng *rand.Rand) *Sample {
 	return NewSample(g, points)
 }
 
-// aside is in the name of a band of which only one side is looked at.
+// aside marks the name of a band of which only one side is checked.
 const aside = ", of which the truth is "
 
 // coverage counts how often bands miss.
@@ -211,8 +211,8 @@ func TestHistogramCoverageNotices(t *testing.T) {
 
 // The error of quantiles is the mean distance from p, in percentile points, that another program finds, which was
 // written from the design alone, with noise, projection and quantiles of its own: means of 2,000 to 6,000 draws, within
-// 15 %. Beside that, the mean of some hundred draws may be off by three of its standard deviations, and the wanted one
-// by half of its last digit.
+// 15 %. Besides, the mean of some hundred draws may be off by three of its standard deviations, and the wanted one by
+// half of its last digit.
 func TestHistogramErrors(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	for _, c := range []struct {

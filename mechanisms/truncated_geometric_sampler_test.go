@@ -69,8 +69,8 @@ func TestFinderSampler(t *testing.T) {
 	}
 }
 
-// Whatever is drawn, a name of fewer than at_least users is never published, and so none that nobody sent; one of T + K
-// users or more always is; a published count is T at least and never further off than K.
+// Whatever is drawn, a name with fewer than at_least users is never published, so a name that nobody sent never is. One
+// with T + K users or more always is. A published count is T at least and never further off than K.
 func TestFinderIsCertain(t *testing.T) {
 	random := randv2.NewChaCha8([32]byte{7})
 	// Without its limit K the noise would be beyond it in a quarter of the draws, so that 20,000 of each number of

@@ -221,8 +221,8 @@ func worstOfFinder(l finderLaw, epsilon float64, view func(map[string]float64) m
 }
 
 // For small K and every number of users, the loss beyond ε is P(Z = K), exactly, and that is at most δ. Wrong
-// mechanisms are found: a threshold that is one lower, which publishes what a name of nobody cannot have; noise of 2ε;
-// a second draw after an abort, which leaves both values in the log.
+// mechanisms are found: a threshold that is one lower, which publishes a count that a name without users cannot have;
+// noise of 2ε; a second draw after an abort, which leaves both values in the log.
 func TestFinderPrivacy(t *testing.T) {
 	once := func(law map[string]float64) map[string]float64 { return law }
 	for _, c := range []struct {

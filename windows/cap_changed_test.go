@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// changed returns of how many windows the sample differs, if a user with these moments takes back those from one to
-// before another. A window is overlap moments long, and one begins at every moment.
+// changed returns how many windows have another sample if a user with these moments takes back those from one to before
+// another. A window is overlap moments long, and one begins at every moment.
 func changed(rule CapRule, u UserHash, overlap int, moments []bool, from, to int) (n int64) {
 	with, without, touched := make([]bool, len(moments)), make([]bool, len(moments)), make([]bool, len(moments))
 	for w := range moments {
@@ -30,7 +30,7 @@ func changed(rule CapRule, u UserHash, overlap int, moments []bool, from, to int
 	return n
 }
 
-// What a user takes back changes no more windows than is said, whatever stays.
+// What a user takes back changes no more windows than ChangedBy says, whatever stays.
 func TestCapChangesNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, s, rule := drawCap(t)
@@ -51,7 +51,7 @@ func TestCapChangesNoMore(t *testing.T) {
 	})
 }
 
-// Somebody who comes for the first time when a day begins, and stays, changes as many windows as is said.
+// Somebody who comes for the first time when a day begins, and stays, changes as many windows as it says.
 func TestCapChangesSoMany(t *testing.T) {
 	for name, c := range map[string]struct {
 		every         time.Duration

@@ -278,8 +278,8 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// What is lost of a kept slice is known as long as the slice is, and where the first of several cuts counts, it does
-// for whoever is behind as well.
+// What a kept slice has lost is known as long as the slice is kept. The first of several cuts also counts for a reader
+// that is behind.
 func TestKeptSlices(t *testing.T) {
 	s := newScribe(t, tumbling)
 	s.g.Keep("s", 1, 0)

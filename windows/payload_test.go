@@ -91,8 +91,8 @@ func TestPayloadUnits(t *testing.T) {
 	}
 }
 
-// Payloads of every version that a release reads stand in testdata. Their bytes are kept, so a decoder that changes
-// what they mean is noticed.
+// Payloads of every version that a release reads are in testdata. Their bytes are kept, so a decoder that changes what
+// they mean is noticed.
 func TestPayloadsOfReleases(t *testing.T) {
 	for _, policy := range policies {
 		spec := testSpec

@@ -151,8 +151,8 @@ func TestComputedAgainstSimulation(t *testing.T) {
 	}
 }
 
-// The same comparison catches a forecast for a larger ε, and one that knows of the noise alone and not of the width of
-// the buckets: that of finer ones, whose noise is about the same.
+// The same comparison catches a forecast for a larger ε, and one that knows only the noise and not the width of the
+// buckets: that of finer ones, whose noise is about the same.
 func TestSimulationCatchesWrongComputed(t *testing.T) {
 	finer, list := computations()[0], computations()[2]
 	for _, x := range []struct {

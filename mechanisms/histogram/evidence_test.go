@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// law is that of a whole multiple of a step: P(X = (i − len/2)·step).
+// law is the law of a whole multiple of a step: P(X = (i − len/2)·step).
 type law []float64
 
-// laplaceLaw is that of weight·Z, Z discrete Laplace, cut where less than 10^−18 is left.
+// laplaceLaw is the law of weight·Z, Z discrete Laplace, cut where less than 10^−18 is left.
 func laplaceLaw(rate float64, weight int) law {
 	r := math.Exp(-rate)
 	reach := int(42/rate) * max(weight, -weight)
@@ -101,7 +101,7 @@ func TestEvidenceOfTwoLevels(t *testing.T) {
 	}
 }
 
-// Fewer windows have less noise, so a margin for all of a stretch holds where some are withheld.
+// Fewer windows have less noise, so a margin for a whole stretch holds if some of its windows are withheld.
 func TestEvidenceOfFewerWindows(t *testing.T) {
 	b := listBuckets(t, 1000, 2, 100, 800)
 	for windows := int64(2); windows < 50; windows++ {
@@ -137,8 +137,8 @@ func TestDeviationIsThatOfTheWeights(t *testing.T) {
 func TestAboveAddsUp(t *testing.T) {
 	b := listBuckets(t, 1000, 2, 100, 800)
 	one := b.Estimate([]int64{5, -3, 4, 1}, []int64{1, 9}, Laplace(1), 1)
-	// The groups have 2 and 5; their own numbers say 1 and 9. Each bucket of the first one moves by −1/3, of the second
-	// one by 4/3.
+	// The groups have 2 and 5, and their own numbers say 1 and 9. Each bucket of the first moves by −1/3, and of the
+	// second by 4/3.
 	bad, all := one.Above(1)
 	if got, want := float64(bad)*Unit, 4+1+2*4.0/3; math.Abs(got-want) > 2*Unit {
 		t.Errorf("%v users above; want %v", got, want)

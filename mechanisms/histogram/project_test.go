@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The projection is nearer than every other vector of whole numbers without negative ones and with the same sum, but
-// for its roundings.
+// But for its roundings, the projection is nearer than every other vector of whole numbers that has no negative ones
+// and the same sum.
 func TestProjectionAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
@@ -78,8 +78,8 @@ func vectorsOf(n int, sum int64, f func(y []int64)) {
 	fill(0, sum)
 }
 
-// Shown counts never fall below 0 and have the sum of the estimate, even where numbers are absurd; so do the intervals
-// hold the value.
+// Shown counts never fall below 0 and have the sum of the estimate, even if numbers are absurd. The intervals hold the
+// value too.
 func TestCountsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300 {

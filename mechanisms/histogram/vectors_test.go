@@ -144,7 +144,7 @@ func TestMarginsOfVectors(t *testing.T) {
 		b := listBuckets(t, 60000, 0, 800)
 		b = &Buckets{ends: b.ends[:1], last: 800} // the two buckets of an objective of its own
 		got := b.Evidence(0, 1-v.Objective, Laplace(v.Epsilon), v.Windows, v.FalsePages/(4*v.Evaluations))
-		// The vectors look at some s only, so that they are above the least margin, but hardly.
+		// The vectors look at some s only, so they are a little above the least margin.
 		if got > v.Margin || got < v.Margin*0.999 {
 			t.Errorf("epsilon %v, objective %v, %d windows: %.2f users, want %.2f", v.Epsilon,
 				v.Objective, v.Windows, got, v.Margin)

@@ -22,7 +22,8 @@ func TestCumulants(t *testing.T) {
 
 // TestApart compares the bound with how often the totals of two periods are so far apart, in 60,000 pairs with noise of
 // the exact law. With n pairs and a probability of at most b, more than n·b + 6·√(n·b) + 12 are seen with a probability
-// below 10^−6 (Bernstein). The bound is not idle: it is no hundred times what is seen. One of half the noise is passed.
+// below 10^−6 (Bernstein). The bound is not idle: it is less than a hundred times what is seen. A bound for half the
+// noise is exceeded.
 func TestApart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a second")

@@ -16,7 +16,7 @@ func calendar(t testing.TB, u Unit, zone string) Calendar {
 	return c
 }
 
-// TestPeriods has days of 23, 24, 24.5 and 25 hours, one without midnight, one that the calendar has not, and weeks and
+// TestPeriods has days of 23, 24, 24.5 and 25 hours, one without midnight, one that the calendar lacks, and weeks and
 // months around them.
 func TestPeriods(t *testing.T) {
 	for _, c := range []struct {
