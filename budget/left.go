@@ -10,7 +10,12 @@ import (
 // WindowsLeft returns how many more windows at this price the period that ends at a moment could pay for if nothing
 // returned meanwhile: what is left of the budget, divided by the price.
 func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
-	spent, unit := a.period(at, "", plus), a.filter.sumOf(items)
+	return a.mostBeside(a.period(at, "", plus), items)
+}
+
+// mostBeside returns how many windows at this price the limit admits besides what is spent.
+func (a *Account) mostBeside(spent sum, items []Item) int64 {
+	unit := a.filter.sumOf(items)
 	return a.mostThatFit(func(n int64) sum {
 		s := spent
 		s.add(unit, n)

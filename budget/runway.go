@@ -271,12 +271,7 @@ func (a *Account) surelyPaid(schedules []Schedule) int64 {
 		}
 	}
 	_, first := earliest(schedules, make([]int64, len(schedules)))
-	counting, unit := a.between(before(first, int64(a.limit.Per)), math.MaxInt64, "", nil), a.filter.sumOf(items)
-	return a.mostThatFit(func(n int64) sum {
-		s := counting
-		s.add(unit, n)
-		return s
-	})
+	return a.mostBeside(a.between(before(first, int64(a.limit.Per)), math.MaxInt64, "", nil), items)
 }
 
 // Paid continues schedules that end, from the account's present charges, and returns how many windows of each it pays

@@ -58,11 +58,7 @@ func newAboveThreshold(q *Query) (Mechanism, error) {
 }
 
 func (m *aboveThreshold) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	source := exact.NewSource(random)
-	return m.draw(s, source), source.Err()
+	return drawOnce(s, random, func(source *exact.Source) Draw { return m.draw(s, source) })
 }
 
 func (m *aboveThreshold) draw(s *Sample, source *exact.Source) Draw {

@@ -50,18 +50,14 @@ type twoSums struct {
 	parts int64
 }
 
-func newClippedMean(q *Query) (Mechanism, error) {
-	c, err := newClipping(q)
-	if err != nil {
-		return nil, err
-	}
-	return &clippedMean{c, q.twoSums()}, nil
-}
+func newClippedMean(q *Query) (Mechanism, error) { return q.clippedMean(newClipping) }
 
 // newClippedMeanGaussian is the same with ρ-zCDP, ρ = ½ε²: Z is discrete Gaussian noise of variance W²/(2ρ_m). One user
 // changes (A, B) by W at most in the L2 norm too. At the same ρ its error is about 0.6 times that of clipped.
-func newClippedMeanGaussian(q *Query) (Mechanism, error) {
-	c, err := newConcentrated(q)
+func newClippedMeanGaussian(q *Query) (Mechanism, error) { return q.clippedMean(newConcentrated) }
+
+func (q *Query) clippedMean(clip func(*Query) (*clipping, error)) (Mechanism, error) {
+	c, err := clip(q)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +87,9 @@ func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, er
 func (m *clippedMean) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeMean) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	source := exact.NewSource(random)
-	d := m.mean(s, 0, m.grid.last, m.noise, public.Users, source)
-	return d, source.Err()
+	return drawOnce(s, random, func(source *exact.Source) Draw {
+		return m.mean(s, 0, m.grid.last, m.noise, public.Users, source)
+	})
 }
 
 // Errors depend on the sums drawn.

@@ -51,12 +51,10 @@ type meanWalk struct {
 
 func newMeanWalk(g *Grid, s *Sample) *meanWalk {
 	w := &meanWalk{last: g.last, users: s.n}
-	w.low = extreme{sample: s, top: len(s.values) - 1}
-	w.high = extreme{sample: s, top: 0, mirrored: true, last: g.last}
-	for j, v := range s.values {
-		w.low.sum.Add(uint64(v), uint64(s.count(j)))
-		w.high.sum.Add(uint64(g.last-v), uint64(s.count(j)))
-	}
+	sum := s.added().Sum(0, g.last)
+	w.low = extreme{sample: s, top: len(s.values) - 1, sum: sum}
+	w.high = extreme{sample: s, top: 0, mirrored: true, last: g.last,
+		sum: uint128.Product(uint64(s.n), uint64(g.last)).Minus(sum)}
 	start := *w
 	w.start = &start
 	return w

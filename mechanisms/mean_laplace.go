@@ -7,7 +7,6 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/parameter"
-	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
 // meanLaplace divides a noisy sum by a noisy count, each with half of ε and discrete Laplace noise; the quotient is
@@ -37,18 +36,13 @@ func newMeanLaplace(q *Query) (Mechanism, error) {
 }
 
 func (m *meanLaplace) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	source := exact.NewSource(random)
-	var all uint128.Int // of the values; less n times the middle it is the sum of the distances
-	for j, v := range s.values {
-		all.Add(uint64(v), uint64(s.count(j)))
-	}
-	sum := all.Big()
-	sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
-	x := m.quotient(sum, s.n, source.DiscreteLaplace(m.num, m.den, m.reach), source.DiscreteLaplace(m.num, m.den, 1))
-	return Draw{Values: single(x, unbounded())}, source.Err()
+	return drawOnce(s, random, func(source *exact.Source) Draw {
+		sum := s.added().Sum(0, m.last).Big() // less n times the middle it is the sum of the distances
+		sum.Sub(sum, new(big.Int).Mul(big.NewInt(m.middle), big.NewInt(s.n)))
+		x := m.quotient(sum, s.n,
+			source.DiscreteLaplace(m.num, m.den, m.reach), source.DiscreteLaplace(m.num, m.den, 1))
+		return Draw{Values: single(x, unbounded())}
+	})
 }
 
 // quotient returns the grid point nearest to the noisy mean.

@@ -16,6 +16,16 @@ type scratch struct {
 	weights  []float64
 }
 
+// drawOnce checks a sample and draws from it, for a mechanism that needs no working memory.
+func drawOnce(s *Sample, random io.Reader, draw func(source *exact.Source) Draw) (Draw, error) {
+	if err := s.Check(); err != nil {
+		return Draw{}, err
+	}
+	source := exact.NewSource(random)
+	d := draw(source)
+	return d, source.Err()
+}
+
 // scratches keeps a mechanism's working memory for later draws, because most draws need memory of the same kind and
 // size. The zero value is ready for use; it is safe for concurrent use.
 type scratches struct{ pool sync.Pool }

@@ -58,17 +58,13 @@ func newSums(g *Grid, borders ...int64) sums {
 	return s
 }
 
-func newClippedSum(q *Query) (Mechanism, error) {
-	c, err := newClipping(q)
-	if err != nil {
-		return nil, err
-	}
-	return &clippedSum{c, newSums(q.Grid, c.borders...)}, nil
-}
+func newClippedSum(q *Query) (Mechanism, error) { return q.clippedSum(newClipping) }
 
 // newClippedSumGaussian is the same with ρ-zCDP, ρ = ½ε², and discrete Gaussian noise of variance c²/(2ρ_m).
-func newClippedSumGaussian(q *Query) (Mechanism, error) {
-	c, err := newConcentrated(q)
+func newClippedSumGaussian(q *Query) (Mechanism, error) { return q.clippedSum(newConcentrated) }
+
+func (q *Query) clippedSum(clip func(*Query) (*clipping, error)) (Mechanism, error) {
+	c, err := clip(q)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +94,7 @@ func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, err
 func (m *clippedSum) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	source := exact.NewSource(random)
-	d := m.sum(s, m.largest(), m.noise, source)
-	return d, source.Err()
+	return drawOnce(s, random, func(source *exact.Source) Draw { return m.sum(s, m.largest(), m.noise, source) })
 }
 
 // Errors is the bound of the noise.

@@ -111,12 +111,9 @@ func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw
 func (m *clippedVariance) Errors(public Public) []Bound { return m.errors(math.NaN(), public.Users) }
 
 func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	source := exact.NewSource(random)
-	d := m.variance(s, 0, m.grid.last, m.noise, source)
-	return d, source.Err()
+	return drawOnce(s, random, func(source *exact.Source) Draw {
+		return m.variance(s, 0, m.grid.last, m.noise, source)
+	})
 }
 
 // variance draws the variance, or its root, of the values cut to l..h.

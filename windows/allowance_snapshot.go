@@ -63,7 +63,7 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 	var before UserHash
 	rows := r.count(18, "users")
 	a.users.reserve(rows)
-	for i := range rows {
+	for i := 0; i < rows && r.err == nil; i++ {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		group, used := r.uvarint("group"), r.uvarint("used")
 		of, n := a.find(u, int32(group))
@@ -77,15 +77,9 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 			a.users.insert(row{user: u, group: int32(group), value: int64(used)})
 			before = u
 		}
-		if r.err != nil {
-			break
-		}
 	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("%d bytes are left after %d users", len(r.rest), a.users.n)
-	}
-	if r.err != nil {
-		return nil, fmt.Errorf("snapshot of an allowance: %w", r.err)
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("snapshot of an allowance: %w", err)
 	}
 	return a, nil
 }

@@ -75,7 +75,7 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	var before UserHash
 	n := r.count(18, "users")
 	c.users.reserve(n)
-	for i := range n {
+	for i := 0; i < n && r.err == nil; i++ {
 		u := UserHash{r.uint64("user"), r.uint64("user")}
 		ago, count := r.uvarint("last window"), r.uvarint("windows")
 		switch {
@@ -88,15 +88,9 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 			c.users.insert(row{user: u, order: c.now - int64(ago), value: int64(count)})
 			before = u
 		}
-		if r.err != nil {
-			break
-		}
 	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("%d bytes are left after %d users", len(r.rest), c.users.n)
-	}
-	if r.err != nil {
-		return nil, fmt.Errorf("snapshot of a cap: %w", r.err)
+	if err := r.end(); err != nil {
+		return nil, fmt.Errorf("snapshot of a cap: %w", err)
 	}
 	return c, nil
 }

@@ -90,11 +90,6 @@ func (o Origin) begin(kind byte, size int) []byte {
 	return append(b, o.Stream...)
 }
 
-func finish(b []byte) []byte {
-	binary.BigEndian.PutUint32(b[4:], checksum(b))
-	return b
-}
-
 // checksum returns the checksum of a message, which may be in several pieces. Kafka has its own, but not every client
 // verifies it.
 func checksum(message []byte, rest ...[]byte) uint32 {
@@ -146,7 +141,8 @@ func (m Mark) Message() []byte {
 	for _, s := range m.Slices {
 		b = binary.BigEndian.AppendUint64(b, uint64(s))
 	}
-	return finish(b)
+	binary.BigEndian.PutUint32(b[4:], checksum(b))
+	return b
 }
 
 // chunk is one message of a part: the part with its share of the payload.

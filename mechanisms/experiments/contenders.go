@@ -181,9 +181,5 @@ func (c *setting) samples(s *session) []*laws.Sample {
 	for n := 100; n < c.n; n *= 10 {
 		reps = max(1, reps/2)
 	}
-	var samples []*laws.Sample
-	for i := range reps {
-		samples = append(samples, c.input.sample(c.n, i))
-	}
-	return samples
+	return c.input.samples(c.n, reps)
 }

@@ -170,10 +170,7 @@ func headlines(s *session) error {
 		{upperHalf, 1000, 1, 2, 0.1}} {
 		c := newSetting(h.input)
 		c.n, c.p, c.q, c.epsilon = h.n, h.p, h.q, h.epsilon
-		var samples []*laws.Sample
-		for i := range s.reps(100, 5) {
-			samples = append(samples, c.input.sample(c.n, i))
-		}
+		samples := c.input.samples(c.n, s.reps(100, 5))
 		list := append(contenders(), defaultChoices()[:2]...)
 		for _, ab := range [][2]int64{{2, 3}, {3, 10}, {1, 5}, {1, 10}} {
 			list = append(list, contender{fmt.Sprintf("margin %d:%d", ab[0], ab[1]),

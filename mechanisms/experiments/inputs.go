@@ -53,6 +53,14 @@ func (in input) sample(n, number int) *laws.Sample {
 	return laws.NewSample(in.values(n, number), in.last())
 }
 
+// samples draws several samples of n users.
+func (in input) samples(n, count int) (all []*laws.Sample) {
+	for number := range count {
+		all = append(all, in.sample(n, number))
+	}
+	return all
+}
+
 // fineSample does the same on a fine grid.
 func (in input) fineSample(n, number int) *laws.Sample {
 	return laws.Fine(in.values(n, number), in.last())

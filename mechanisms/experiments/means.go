@@ -116,7 +116,7 @@ func (m meanStudy) compare(s *session, r *meanResults, at meanSetting, everywher
 		if s.quick && at.n > 1000 {
 			continue
 		}
-		samples := at.in.meanSamples(at.n, s.reps(min(8, max(2, 800/at.n)), 1))
+		samples := at.in.samples(at.n, s.reps(min(8, max(2, 800/at.n)), 1))
 		for _, at.epsilon = range []float64{0.1, 0.5, 1, 2} {
 			rows, err := m.outcomes(at, samples, s.reps(800/len(samples), 10))
 			if err != nil {
@@ -167,14 +167,6 @@ func (m meanStudy) note(r *meanResults, at meanSetting, rows []outcome) (ratios 
 		}
 	}
 	return ratios
-}
-
-// meanSamples returns several samples of an input.
-func (in input) meanSamples(n, count int) (samples []*laws.Sample) {
-	for i := range count {
-		samples = append(samples, in.sample(n, i))
-	}
-	return samples
 }
 
 // outcome draws from all samples.

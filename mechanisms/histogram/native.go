@@ -26,35 +26,21 @@ func NativeEnds(scale int, lower, step decimal.Decimal, last int64) ([]int64, er
 	n := native{scale: uint(scale), lo: lower.Shift(digits).BigInt(), width: step.Shift(digits).BigInt(), last: last,
 		unit: new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)}
 	var ends []int64
-	// Negative values from the lower end on: the bucket of |v| ends just before |v| reaches the bound below it.
-	at := int64(0)
-	for at <= last && n.point(at).Sign() < 0 {
-		i := n.bucket(new(big.Int).Neg(n.point(at)))
-		// The last point with |v| > 2^((i−1)/2^s), that is, still in bucket i.
-		at = n.lastWhere(at, func(v *big.Int) bool { return v.Sign() < 0 && n.bucket(new(big.Int).Neg(v)) >= i })
-		if ends = append(ends, at); len(ends) > Most {
-			return nil, tooMany(scale)
+	for at := int64(0); at <= last; at++ {
+		switch v := n.point(at); v.Sign() {
+		case -1: // up to the last point with |v| > 2^((i−1)/2^s), which is still in the bucket of |v|
+			i := n.bucket(v.Neg(v))
+			at = n.lastWhere(at, func(v *big.Int) bool { return v.Sign() < 0 && n.bucket(new(big.Int).Neg(v)) >= i })
+		case 1:
+			i := n.bucket(v)
+			at = n.lastWhere(at, func(v *big.Int) bool { return n.within(v, i) })
 		}
-		at++
-	}
-	if at <= last && n.point(at).Sign() == 0 {
-		ends = append(ends, at)
-		at++
-	}
-	for at <= last {
-		i := n.bucket(n.point(at))
-		at = n.lastWhere(at, func(v *big.Int) bool { return n.within(v, i) })
 		if ends = append(ends, at); len(ends) > Most {
-			return nil, tooMany(scale)
+			return nil, fmt.Errorf("scale %d has more than %d buckets within the bounds; want a smaller scale, "+
+				"or a list", scale, Most)
 		}
-		at++
 	}
 	return slices.Clip(ends), nil
-}
-
-func tooMany(scale int) error {
-	return fmt.Errorf("scale %d has more than %d buckets within the bounds; want a smaller scale, or a list",
-		scale, Most)
 }
 
 // native knows the buckets of a scale. Values are multiples of 1/unit.

@@ -49,13 +49,9 @@ func NewChange(q ChangeQuery) (*Watch, error) {
 		return nil, parameter.Wrong("tolerance", parameter.Shown(q.Tolerance),
 			"a number greater than 0 with at most 9 digits after the point")
 	}
-	lowNum, lowDen, err := parameter.Probability(q.P.Sub(q.Tolerance))
-	if err != nil {
-		return nil, parameter.Wrong("tolerance", parameter.Shown(q.Tolerance),
-			"less than p and less than 1 − p, for p = %s", parameter.Shown(q.P))
-	}
-	highNum, highDen, err := parameter.Probability(q.P.Add(q.Tolerance))
-	if err != nil {
+	lowNum, lowDen, below := parameter.Probability(q.P.Sub(q.Tolerance))
+	highNum, highDen, above := parameter.Probability(q.P.Add(q.Tolerance))
+	if below != nil || above != nil {
 		return nil, parameter.Wrong("tolerance", parameter.Shown(q.Tolerance),
 			"less than p and less than 1 − p, for p = %s", parameter.Shown(q.P))
 	}
