@@ -33,8 +33,8 @@ streams:
 `
 	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
 	objective := strings.Replace(text, "objective: 0.9", "objective: 0.99", 1)
-	const change = "WARN the streams files have changed since this process read them: that takes effect once a " +
-		"process has started with them"
+	const change = "WARN the streams files have changed since this process read them: the change takes effect " +
+		"once a process starts with them"
 	const lost = "WARN the streams files can no longer be used: this process goes on, but could not start again"
 	const again = "INFO the streams files are again those that this process has read"
 	for name, c := range map[string]struct {
