@@ -23,7 +23,8 @@ func TestPartialsMadeAnewUnseen(t *testing.T) {
 		start := end.Add(-time.Hour)
 		w := newWorld(t, b, 1, configtest.File(configtest.Stream("live", configtest.Window(time.Hour, time.Second),
 			configtest.Every(10*time.Second), configtest.Start(start), configtest.End(end))))
-		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: start})...)
+		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start},
+			event{User: "b", Value: 1, Time: start})...)
 		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
 		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
 		// a mark, a part and its mark
@@ -35,7 +36,8 @@ func TestPartialsMadeAnewUnseen(t *testing.T) {
 		}
 		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
 			Topic: topics.Names{App: w.app}.Progress()}
-		if err := log.Put(ctx, fmt.Sprintf("release/%d", place), map[string]any{"offset": 1, "topic_id": id}); err != nil {
+		if err := log.Put(ctx, fmt.Sprintf("release/%d", place),
+			map[string]any{"offset": 1, "topic_id": id}); err != nil {
 			t.Fatal(err)
 		}
 		b.DeleteTopic(t, partials)
@@ -65,7 +67,8 @@ func TestALossIsOfItsMoment(t *testing.T) {
 		w := newWorld(t, b, 1, configtest.File(configtest.Stream("live", configtest.Window(10*time.Second, time.Second),
 			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 10s}"),
 			configtest.Start(start), configtest.End(end.Add(10*time.Second)))))
-		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start}, event{User: "b", Value: 1, Time: end})...)
+		b.Produce(t, w.input, 0, records(event{User: "a", Value: 1, Time: start},
+			event{User: "b", Value: 1, Time: end})...)
 		partials, place := topics.Names{App: w.app}.Partials(), topics.Place("live", topics.Partitions)
 		s := w.start(only(stream.Ingest), func(s *stream.Service) { s.BagBytes = 1 })
 		kafkatest.Await(t, "parts of the windows", func() bool { return w.records(partials) >= 3 })

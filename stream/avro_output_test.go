@@ -104,10 +104,12 @@ func TestOutputInAvro(t *testing.T) {
 				t.Fatalf("%q with %v: %v", m.Value, m.Headers, err)
 			}
 			var figure map[string]any
-			if rest, err := avro.MustParse(registered.Text).Decode([]byte(m.Value)[5:], &figure); err != nil || len(rest) > 0 {
+			if rest, err := avro.MustParse(registered.Text).Decode([]byte(m.Value)[5:], &figure); err != nil ||
+				len(rest) > 0 {
 				t.Fatal(err)
 			}
-			if end, _ := figure["window_end"].(time.Time); figure["id"] != m.Headers["ce_id"] || end.UnixMilli() != m.Time ||
+			if end, _ := figure["window_end"].(time.Time); figure["id"] != m.Headers["ce_id"] ||
+				end.UnixMilli() != m.Time ||
 				figure["value"] == nil {
 				t.Errorf("%v with %v at %d", figure, m.Headers, m.Time)
 			}

@@ -18,11 +18,13 @@ const good = `{"user":"u","value":5,"time":"2026-01-01T00:00:01Z","group":"eu"}`
 
 // bad are records that are rejected, by reason.
 var bad = map[codec.Reason][]string{
-	codec.Malformed: {``, ` `, `x`, `{`, `{"user":"u"`, `[]`, `"u"`, `5`, `null`, `true`, `{"user":"u",}`, `{'user':'u'}`,
+	codec.Malformed: {``, ` `, `x`, `{`, `{"user":"u"`, `[]`, `"u"`, `5`, `null`, `true`, `{"user":"u",}`,
+		`{'user':'u'}`,
 		`{user:"u"}`,
 		good + good, good + `x`, "\xef\xbb\xbf" + good, with(`"u"`, "\"\xff\""), with(`5`, `05`), with(`5`, `NaN`),
 		with(`5`, `Infinity`),
-		with(`5`, `+5`), with(`5`, `.5`), with(`5`, `5.`), with(`5`, `0x5`), with(`5`, `1e`), strings.Repeat(`{"a":`, 400) +
+		with(`5`, `+5`), with(`5`, `.5`), with(`5`, `5.`), with(`5`, `0x5`), with(`5`, `1e`),
+		strings.Repeat(`{"a":`, 400) +
 			`1` + strings.Repeat(`}`, 400),
 		with(`"value":5`, `"value":5,"value":6`), "\x00\x01\x02", "<event/>", "user=u"},
 	codec.BadValue: {with(`"value":5,`, ``), with(`5`, `"5"`), with(`5`, `null`), with(`5`, `true`), with(`5`, `[5]`),
@@ -56,8 +58,8 @@ func TestBadRecordsHarmNobody(t *testing.T) {
 		for reason, values := range bad {
 			for i, value := range values {
 				kinds++
-				e := event{User: fmt.Sprintf("%s-%d", reason, i), Group: "us", Value: kinds, Time: time.Date(2026, 1, 1, 0,
-					kinds%60, 0, 0, time.UTC)}
+				e := event{User: fmt.Sprintf("%s-%d", reason, i), Group: "us", Value: kinds,
+					Time: time.Date(2026, 1, 1, 0, kinds%60, 0, 0, time.UTC)}
 				events = append(events, e)
 				all = append(all, txn.Record{Value: []byte(value)}, e.record())
 			}
@@ -65,7 +67,8 @@ func TestBadRecordsHarmNobody(t *testing.T) {
 		if kinds < 50 {
 			t.Fatalf("only %d kinds of bad records", kinds)
 		}
-		all = append(all, txn.Record{Key: []byte("a tombstone")}, txn.Record{Value: []byte(strings.Repeat("9", 500_000))})
+		all = append(all, txn.Record{Key: []byte("a tombstone")},
+			txn.Record{Value: []byte(strings.Repeat("9", 500_000))})
 		b.Produce(t, w.input, 0, all...)
 		s := w.start()
 		for _, r := range w.await(7 * 14) {

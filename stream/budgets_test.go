@@ -73,7 +73,8 @@ func TestBudgetsForgetNothing(t *testing.T) {
 					w.reconfigure(file)
 					s := w.start()
 					if i == len(files)-1 {
-						if err := s.refused(t); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "streams.yaml:") ||
+						if err := s.refused(t); !errors.Is(err, control.ErrRefused) ||
+							!strings.Contains(err.Error(), "streams.yaml:") ||
 							strings.Contains(err.Error(), "\n") {
 							t.Errorf("the last file ends with %v, want it refused in one line", err)
 						}
@@ -131,7 +132,8 @@ func TestFormerBudgetIsStillCharged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Produce(t, ledgerTopic, from, txn.Record{Key: entry.Key(), Value: value, Time: entry.WindowEnd.UnixMilli()})
+			b.Produce(t, ledgerTopic, from,
+				txn.Record{Key: entry.Key(), Value: value, Time: entry.WindowEnd.UnixMilli()})
 		}
 		ingest := w.start(func(s *stream.Service) { s.Stages = []string{stream.Ingest} })
 		for id, r := range w.await(1 + 2 + 6) {

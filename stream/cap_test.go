@@ -29,8 +29,10 @@ const capUsers = 6
 
 // capped is a stream with a group for each user and a cap.
 func capped(name, rule string, size, every time.Duration, options ...configtest.Option) string {
-	return configtest.Stream(name, append([]configtest.Option{configtest.Groups("u0", "u1", "u2", "u3", "u4", "u5"),
-		configtest.Set("max_windows", rule), configtest.Window(size, time.Second), configtest.Every(every)}, options...)...)
+	return configtest.Stream(name,
+		append([]configtest.Option{configtest.Groups("u0", "u1", "u2", "u3", "u4", "u5"),
+			configtest.Set("max_windows", rule), configtest.Window(size, time.Second), configtest.Every(every)},
+			options...)...)
 }
 
 // attendance says who has an event in which step.
@@ -67,8 +69,8 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 			w.t.Fatalf("a window that ends %s comes after %s", e.WindowEnd, entries[i-1].WindowEnd)
 		}
 		if e.Cap != s.Cap(s.Window.Start/int64(time.Second)) || e.Reason != "" || e.Incomplete {
-			w.t.Fatalf("the window that ends %s has the cap %+v, is incomplete %v and withheld for %q", e.WindowEnd, e.Cap,
-				e.Incomplete, e.Reason)
+			w.t.Fatalf("the window that ends %s has the cap %+v, is incomplete %v and withheld for %q", e.WindowEnd,
+				e.Cap, e.Incomplete, e.Reason)
 		}
 		if err := undisturbed.Begin(windows.Window{Start: e.WindowStart.UnixNano(),
 			End: e.WindowEnd.UnixNano()}); err != nil {
@@ -83,7 +85,8 @@ func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration)
 			if here && !counts {
 				left++
 			}
-			if got := e.Groups[u].Values[0].Value; got.Equal(decimal.NewFromInt(1)) != counts || !counts && !got.IsZero() {
+			if got := e.Groups[u].Values[0].Value; got.Equal(decimal.NewFromInt(1)) != counts ||
+				!counts && !got.IsZero() {
 				w.t.Errorf("window ending %s: user %d counts %s times, want once: %v", e.WindowEnd, u, got, counts)
 			}
 			if counts {
@@ -202,8 +205,8 @@ func TestADayOfMinutes(t *testing.T) {
 		kafkatest.Await(t, "the parts are deleted that the snapshots replace", func() bool { return left() < 2*2*60 })
 		s.end(t)
 		if most.Load() <= least.Load() || remembered.Load() != 0 {
-			t.Errorf("%d bytes are remembered at first, up to %d with who has counted, and %d at the end; want more, and none",
-				least.Load(), most.Load(), remembered.Load())
+			t.Errorf("%d bytes are remembered at first, up to %d with who has counted, and %d at the end; want "+
+				"more, and none", least.Load(), most.Load(), remembered.Load())
 		}
 		entries := w.whoCounts(w.streams[0], came, time.Minute)
 		last := entries[len(entries)-1]
@@ -221,7 +224,8 @@ func TestCapsShareAWorker(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const n = 10 * 60
 		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-		from, until, all := configtest.Start(start), configtest.End(start.Add(n*time.Minute)), configtest.Set("budget", "all")
+		from, until, all := configtest.Start(start), configtest.End(start.Add(n*time.Minute)),
+			configtest.Set("budget", "all")
 		w := newWorld(t, b, 2, configtest.File(
 			capped("live", "{count: 3, per: 2h, parts: 2}", time.Minute, time.Minute, from, until, all),
 			capped("other", "{count: 8, per: 3h, parts: 1}", 10*time.Minute, 5*time.Minute, from, until, all),
@@ -249,7 +253,8 @@ func TestCapsShareAWorker(t *testing.T) {
 		}
 		gate.open.Store(true)
 		s := w.start()
-		kafkatest.Await(t, "all records are published", func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
+		kafkatest.Await(t, "all records are published",
+			func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
 		s.end(t)
 		for i, want := range []int{n, n/5 - 1} {
 			if got := len(w.whoCounts(w.streams[i], came, time.Minute)); got != want {
@@ -309,8 +314,8 @@ func TestLostPartsBeginAnEra(t *testing.T) {
 			}
 			if len(eras) == 2 && e.WindowEnd.Equal(eras[0].end.Add(time.Second)) &&
 				e.Standing.BudgetSpent.String() != "3000000" {
-				t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of the second",
-					e.Standing.BudgetSpent)
+				t.Errorf("after the first window of the second era ε %s are spent, want two of the first and one of "+
+					"the second", e.Standing.BudgetSpent)
 			}
 		}
 		if len(eras) != 2 || eras[1].start.Unix() != eras[0].end.Unix() {
@@ -338,7 +343,8 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 				Time: start.Add(time.Duration(second) * time.Second)})
 		}
 		b.Produce(t, w.input, 0, records(events...)...)
-		kafkatest.Await(t, "a window is decided", func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
+		kafkatest.Await(t, "a window is decided",
+			func() bool { return w.records(topics.Names{App: w.app}.Ledger()) > 0 })
 		w.reconfigure(text("4"))
 		two := w.start()
 		var last ledger.Entry
@@ -370,8 +376,8 @@ func TestAChangedCapIsANewEra(t *testing.T) {
 		}
 		if counted[0] > 2 || counted[1] > 4 || counted[0] == 0 || counted[1] == 0 ||
 			last.Standing.BudgetSpent.String() != "6000000" {
-			t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at most 2 and "+
-				"4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
+			t.Errorf("u5 counts in %d windows of the old definition and %d of the new one, ε %s are spent; want at "+
+				"most 2 and 4, and both charged", counted[0], counted[1], last.Standing.BudgetSpent)
 		}
 	})
 }

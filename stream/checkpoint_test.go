@@ -101,7 +101,8 @@ func TestReleaseGoesOnFromACheckpoint(t *testing.T) {
 		if n := paid(w.audit()); n != paidHours {
 			t.Errorf("%d windows were paid, want %d", n, paidHours)
 		}
-		// What is reported from the checkpoint is what is reported from the first entry, where the checkpoint is damaged.
+		// What is reported from the checkpoint is what is reported from the first entry, where the checkpoint is
+		// damaged.
 		report := func(wrong int) (ledger.Report, ledger.Entry) {
 			ignored := 0
 			tails, err := stream.Tails(kafkatest.Context(t), b.Conn.Client, b.Fetch(fetch.Options{}), w.app, 50,
@@ -167,9 +168,12 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 			_, rest, _ = strings.Cut(rest, "]")
 			return charges + ends + "1]" + rest
 		},
-		"nothing spent":     func(text string) string { return strings.Replace(text, `"charges":[`, `"others":[`, 1) },
-		"a later version":   func(text string) string { return strings.Replace(text, `{"v":1`, `{"v":99`, 1) },
-		"another partition": func(text string) string { return strings.Replace(text, `"partition":`, `"partition":1`, 1) },
+		"nothing spent":   func(text string) string { return strings.Replace(text, `"charges":[`, `"others":[`, 1) },
+		"a later version": func(text string) string { return strings.Replace(text, `{"v":1`, `{"v":99`, 1) },
+		"another partition": func(
+			text string) string {
+			return strings.Replace(text, `"partition":`, `"partition":1`, 1)
+		},
 		"an earlier offset": func(text string) string {
 			return strings.Replace(text, `"entries":`,
 				`"offset":0,"former":`, 1)

@@ -77,7 +77,8 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 		return err
 	}
 	if start := starts[partition]; start > 0 {
-		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, &fetch.LostError{Topic: topic, Partition: partition, Start: start})
+		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, &fetch.LostError{Topic: topic, Partition: partition,
+			Start: start})
 	}
 	entries := func(from int64, each func(e ledger.Entry, r *fetch.Record) error) error {
 		_, err := read.ReadAll(ctx, topic, partition, from, func(r *fetch.Record) error {

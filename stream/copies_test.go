@@ -18,7 +18,8 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 		b.CreateTopic(t, w.input, 3, map[string]string{"max.message.bytes": "3000000", "retention.ms": "-1"})
 		stream := w.streams[0]
 		stream.Input.Topic = w.input
-		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000", "retention.ms": "-1"}),
+		stream.Rejects, stream.Late = b.Topic(t, 1, map[string]string{"max.message.bytes": "200000",
+			"retention.ms": "-1"}),
 			b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 		huge := make([]byte, 500_000)
 		if _, err := rand.Read(huge); err != nil {
@@ -49,7 +50,8 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 			t.Errorf("%d bad and %d late records were copied, want 3 and 3", bad, len(late))
 		}
 		if left := s.count(t, "louver_forward_failures_total"); len(rejects)-bad+int(left) != 1 {
-			t.Errorf("the large record was copied %d times and left out %v times, want one of them once", len(rejects)-bad, left)
+			t.Errorf("the large record was copied %d times and left out %v times, want one of them once",
+				len(rejects)-bad, left)
 		}
 		s.end(t)
 		w.audit()

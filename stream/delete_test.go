@@ -72,8 +72,9 @@ func TestPartsThatAWindowNeedsStay(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const seconds, size = 240, 4 // of events: more than a test may wait
 		start := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
-		w := newWorld(t, b, 2, configtest.File(configtest.Stream("live", configtest.Window(size*time.Second, time.Second),
-			configtest.Every(time.Second), configtest.Start(start))))
+		w := newWorld(t, b, 2,
+			configtest.File(configtest.Stream("live", configtest.Window(size*time.Second, time.Second),
+				configtest.Every(time.Second), configtest.Start(start))))
 		var events [2][]event
 		for second := range seconds { // one user each second
 			events[second%2] = append(events[second%2], event{User: fmt.Sprint(second), Value: 1,
@@ -86,7 +87,8 @@ func TestPartsThatAWindowNeedsStay(t *testing.T) {
 		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: names.Progress()}
 		random := rand.New(rand.NewPCG(8, 9))
 		end := start.Add(28 * time.Second)
-		// On a busy machine sessions take longer. If parts are deleted in two of them, that is enough to test something.
+		// On a busy machine sessions take longer. If parts are deleted in two of them, that is enough to test
+		// something.
 		sessions, deletions, last := 0, 0, int64(0)
 		for ; deletions < 2 || time.Now().Before(end); sessions++ {
 			if sessions == 20 {
@@ -128,7 +130,8 @@ func TestPartsThatAWindowNeedsStay(t *testing.T) {
 // TestPartsThatMayNotBeDeleted: windows are released all the same, and one line names the right.
 func TestPartsThatMayNotBeDeleted(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed,
+			Count: -1})
 		w := newWorld(t, b, 2, withBudget("1000000000"))
 		b.Produce(t, w.input, 0, in(0, 5, "u")...)
 		core, logs := observer.New(zap.WarnLevel)

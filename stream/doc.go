@@ -81,11 +81,11 @@
 // draws are noisy sums of finished stretches, which stand in the entries, and totals follow from them
 // (mechanisms/running).
 //
-// The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period, which
-// names many users share. What it finds is in an entry of its own, with its charge, and the list of a window follows
-// from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger leaves out
-// those that are not listed. A discovery notes who counts for what while its period lasts, so that it need not read a day
-// again at its end (release/discovery.go).
+// The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period,
+// which names many users share. What it finds is in an entry of its own, with its charge, and the list of a window
+// follows from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger
+// leaves out those that are not listed. A discovery notes who counts for what while its period lasts, so that it need
+// not read a day again at its end (release/discovery.go).
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -115,10 +115,11 @@
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
 // Nobody counts too often. Each window of a stream goes through its walks in order: the [windows.Cap] of max_windows,
-// and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their own. Every ten minutes of windows, the worker writes down in the state
-// topic who has counted. A new worker begins with that and takes the windows since through the walks again, from parts
-// that are kept for it. If what it needs is lost, a new era of the cap begins, whose charges add to those of the old
-// one ([budget.Cap]), or the total ends, and another one begins and is charged.
+// and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their own. Every ten
+// minutes of windows, the worker writes down in the state topic who has counted. A new worker begins with that and
+// takes the windows since through the walks again, from parts that are kept for it. If what it needs is lost, a new era
+// of the cap begins, whose charges add to those of the old one ([budget.Cap]), or the total ends, and another one
+// begins and is charged.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
@@ -151,11 +152,11 @@
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
 // of a window that is being merged. Bags beyond that are written as parts, parts are read again when their window is
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Half as much
-// again bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed batches are unpacked as
-// a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of each group. The
-// grid and the list of groups bound it. The other is who has counted, in each walk: some 50 bytes for each user who did
-// in one part of the period. [Service.Remembers] is told how much that is, with the notes of discoveries and what the
-// figures of the streams have learnt.
+// again bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed batches are unpacked
+// as a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of each group.
+// The grid and the list of groups bound it. The other is who has counted, in each walk: some 50 bytes for each user who
+// did in one part of the period. [Service.Remembers] is told how much that is, with the notes of discoveries and what
+// the figures of the streams have learnt.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried
@@ -184,8 +185,8 @@
 //
 // [config] is the model of the streams file, and [parse] reads it. [kafkaconn] connects and retries, package login has
 // the ways to log in, [group] is membership in a consumer group, [txn] writes, and [topics] knows every topic and right
-// that is needed. [episode] keeps the log short while a fault lasts. Package registry reads schemas for codec, and takes
-// those of outputs in Avro. Package groupname says how names that nobody listed are written.
+// that is needed. [episode] keeps the log short while a fault lasts. Package registry reads schemas for codec, and
+// takes those of outputs in Avro. Package groupname says how names that nobody listed are written.
 //
 // Package record is what an output record says, package outputs reads what was published, and package audit compares it
 // with the ledger. Package web serves it as a page and an API, and web/compare says whether two figures differ. Package

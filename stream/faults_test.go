@@ -22,7 +22,8 @@ import (
 // withBudget is a file of the three hours from midnight, of which each costs ε 1,000,000.
 func withBudget(epsilon string, options ...configtest.Option) string {
 	return configtest.File(configtest.Stream("users", append([]configtest.Option{
-		configtest.Window(time.Hour, 10*time.Second), configtest.Start(midnight), configtest.End(midnight.Add(3 * time.Hour)),
+		configtest.Window(time.Hour, 10*time.Second), configtest.Start(midnight),
+		configtest.End(midnight.Add(3 * time.Hour)),
 		configtest.Budget(epsilon, "24h"), configtest.Set("on_exhausted", "withhold")}, options...)...))
 }
 

@@ -22,9 +22,10 @@ func TestStreamsThatDifferInReleasesAreExact(t *testing.T) {
 		two := []string{"      - {name: p90, statistic: quantile, p: 0.9, epsilon: 1000000}\n", "",
 			"      - {name: typical, statistic: trimmed_mean, trim: 0.1, epsilon: 1000000}\n", ""}
 		shared := []string{"budget: {epsilon: 1000000000, per: 1h}", "budget: all"}
-		w := newWorld(t, b, 3, head+"budgets: [{name: all, epsilon: 1000000000, per: 1h}]\nstreams:\n"+
-			another("exact", shared...)+another("twin", append(two, shared...)...)+another("apart", "budget: {epsilon: 1000000000, per: 1h}", "budget: {epsilon: 1000000000, per: 1h}\n    fresh: true")+
-			another("wide", append(shared, "max_groups: 1", "max_groups: 2")...))
+		w := newWorld(t, b, 3, head+"budgets: [{name: all, epsilon: 1000000000, per: 1h}]\nstreams:\n"+another("exact",
+			shared...)+another("twin", append(two, shared...)...)+another("apart",
+			"budget: {epsilon: 1000000000, per: 1h}", "budget: {epsilon: 1000000000, per: 1h}\n"+
+				"    fresh: true")+another("wide", append(shared, "max_groups: 1", "max_groups: 2")...))
 		random := rand.New(rand.NewPCG(5, 6))
 		events := history(random, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 3000)
 		send := func(events []event) {

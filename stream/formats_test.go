@@ -43,9 +43,11 @@ func TestFormats(t *testing.T) {
 						header("ce_group", e.Group),
 						header("content-type", "application/json")}}
 			}},
-		"avro": {"format: avro, schema: {text: '" + avroEvent + "'}, user: user, value: value, time: time, group: group",
+		"avro": {"format: avro, schema: {text: '" + avroEvent +
+			"'}, user: user, value: value, time: time, group: group",
 			func(e event) txn.Record {
-				value, err := schema.Encode(map[string]any{"user": e.User, "value": e.Value, "time": e.Time, "group": e.Group})
+				value, err := schema.Encode(map[string]any{"user": e.User, "value": e.Value, "time": e.Time,
+					"group": e.Group})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -102,7 +104,8 @@ func (s *schemas) Schema(_ context.Context, id uint32) (codec.Registered, error)
 func TestRegistry(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		schema := avro.MustParse(avroEvent)
-		w := newWorld(t, b, 1, strings.Replace(exactly, "user: user,", "format: avro, schema: registry, user: user,", 1))
+		w := newWorld(t, b, 1, strings.Replace(exactly, "user: user,", "format: avro, schema: registry, user: user,",
+			1))
 		events := history(rand.New(rand.NewPCG(13, 14)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 300)
 		records := kafkatest.Values("\x00\x00\x00\x00\x07of another schema")
 		for i, e := range events {

@@ -23,19 +23,22 @@ type gate struct {
 
 func (w *world) gate() *gate {
 	g := &gate{w: w}
-	// The first request of a transaction: later ones would leave it open, and whoever reads the ledger waits for its end.
+	// The first request of a transaction: later ones would leave it open, and whoever reads the ledger waits for its
+	// end.
 	w.broker.Fake.ControlKey(int16(kmsg.AddPartitionsToTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.broker.Fake.KeepControl()
 		q := r.(*kmsg.AddPartitionsToTxnRequest)
-		if !strings.HasPrefix(q.TransactionalID, w.app+".release.") || g.open.Load() || g.next.CompareAndSwap(true, false) {
+		if !strings.HasPrefix(q.TransactionalID, w.app+".release.") || g.open.Load() ||
+			g.next.CompareAndSwap(true, false) {
 			return nil, nil, false
 		}
 		res := q.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 		for _, t := range q.Topics {
 			answer := kmsg.AddPartitionsToTxnResponseTopic{Topic: t.Topic}
 			for _, p := range t.Partitions {
-				answer.Partitions = append(answer.Partitions, kmsg.AddPartitionsToTxnResponseTopicPartition{Partition: p,
-					ErrorCode: int16(kafka.GroupLoadInProgress)})
+				answer.Partitions = append(answer.Partitions,
+					kmsg.AddPartitionsToTxnResponseTopicPartition{Partition: p,
+						ErrorCode: int16(kafka.GroupLoadInProgress)})
 			}
 			res.Topics = append(res.Topics, answer)
 		}

@@ -17,8 +17,10 @@ func TestGraceIsLowered(t *testing.T) {
 			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 				graces := []time.Duration{8 * time.Second, 4 * time.Second, 0}
 				file := func(edit int) string {
-					return fmt.Sprintf("revision: %d\nbudgets: [{name: %s, epsilon: 100000, per: 1h}]\n", edit+1, budgets[edit]) +
-						configtest.File(configtest.Stream("s", configtest.Window(2*time.Second, graces[edit]), configtest.StartNow,
+					return fmt.Sprintf("revision: %d\nbudgets: [{name: %s, epsilon: 100000, per: 1h}]\n", edit+1,
+						budgets[edit]) +
+						configtest.File(configtest.Stream("s", configtest.Window(2*time.Second, graces[edit]),
+							configtest.StartNow,
 							cheap, configtest.Set("budget", budgets[edit]), configtest.Set("fresh", "true")))
 				}
 				w := newWorld(t, b, 1, file(0))

@@ -62,18 +62,19 @@ func groupEvents(rare int) (all []event) {
 		}
 		for i := range rare / 20 {
 			n := minute*rare/20 + i
-			all = append(all, event{User: fmt.Sprintf("r%d", n), Value: 10, Time: at, Group: fmt.Sprintf("/%s/%d", rareName, n)})
+			all = append(all, event{User: fmt.Sprintf("r%d", n), Value: 10, Time: at,
+				Group: fmt.Sprintf("/%s/%d", rareName, n)})
 		}
 	}
 	return all
 }
 
-// groupRecords is how many output records the events give: windows for two groups, or for three from the discovery after
-// five minutes until that after twenty; and those of four discoveries, of which two find something.
+// groupRecords is how many output records the events give: windows for two groups, or for three from the discovery
+// after five minutes until that after twenty; and those of four discoveries, of which two find something.
 const groupRecords = 4*2 + 15*3 + 1*2 + 2*2 + 2*1
 
-// TestGroupsAreFound: names that many share are groups from the end of a period on, and until they are old. Workers that
-// stop at any moment change nothing.
+// TestGroupsAreFound: names that many share are groups from the end of a period on, and until they are old. Workers
+// that stop at any moment change nothing.
 func TestGroupsAreFound(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, foundGroups)
@@ -113,8 +114,8 @@ func TestGroupsAreFound(t *testing.T) {
 				shoes, other = "5", "10"
 			}
 			if got := value("%2Fshoes"); got != shoes || value("(other)") != other || value("%2F") != "0" {
-				t.Errorf("minute %d: /shoes has %s, (other) %s and / %s; want %s, %s and 0", minute, got, value("(other)"),
-					value("%2F"), shoes, other)
+				t.Errorf("minute %d: /shoes has %s, (other) %s and / %s; want %s, %s and 0", minute, got,
+					value("(other)"), value("%2F"), shoes, other)
 			}
 		}
 		for _, e := range w.audit() {
@@ -129,9 +130,10 @@ func TestGroupsAreFound(t *testing.T) {
 // they stop. It fires once in a group that has joined, and is armed again long after that has left.
 func TestAWatchFollowsTheListAcrossWorkers(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 2, strings.NewReplacer("      other: (other)\n", "", "00:20:00Z", "00:26:00Z", "    rejects:",
-			"    watches: [{name: many, above: 5, users: 3, epsilon: 100, false_alarms: {at_most: 0.000001, per: 30d}, hold: "+
-				"18m, at_most: 3}]\n    rejects:").Replace(foundGroups))
+		w := newWorld(t, b, 2, strings.NewReplacer("      other: (other)\n", "", "00:20:00Z", "00:26:00Z",
+			"    rejects:",
+			"    watches: [{name: many, above: 5, users: 3, epsilon: 100, false_alarms: {at_most: 0.000001, per: "+
+				"30d}, hold: 18m, at_most: 3}]\n    rejects:").Replace(foundGroups))
 		for i, r := range recent(groupEvents(0)) {
 			b.Produce(t, w.input, i%2, r)
 		}
@@ -161,15 +163,16 @@ func TestAWatchFollowsTheListAcrossWorkers(t *testing.T) {
 				instance = 2
 			}
 			if got != want || s.Instance != instance || s.Looks() != (at <= 5*time.Minute || at > 23*time.Minute) {
-				t.Errorf("after %s, instance %d has fired in %q (%s); want %d and %q", at, s.Instance, got, s.Reason, instance, want)
+				t.Errorf("after %s, instance %d has fired in %q (%s); want %d and %q", at, s.Instance, got, s.Reason,
+					instance, want)
 			}
 		}
 	})
 }
 
-// TestNamesThatFewShareAreNowhere: not in a topic but those with personal data, not in a log, even if parts are damaged,
-// not in a metric and not in what is published. A second name for the same data would be as bad, so the search is for a
-// text that is in every rare name.
+// TestNamesThatFewShareAreNowhere: not in a topic but those with personal data, not in a log, even if parts are
+// damaged, not in a metric and not in what is published. A second name for the same data would be as bad, so the search
+// is for a text that is in every rare name.
 func TestNamesThatFewShareAreNowhere(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, foundGroups)
@@ -202,7 +205,8 @@ func TestNamesThatFewShareAreNowhere(t *testing.T) {
 			bag := windows.NewBag(windows.BagSpec{Open: true, Policy: windows.Last, Window: window,
 				Hasher: windows.NewHasher([16]byte{})})
 			for u := range uint64(9) {
-				bag.PutName(windows.UserHash{u << 40, u << 50}, fmt.Appendf(nil, "/%s/%d/%d", rareName, at, u), window.Start, 1)
+				bag.PutName(windows.UserHash{u << 40, u << 50}, fmt.Appendf(nil, "/%s/%d/%d", rareName, at, u),
+					window.Start, 1)
 			}
 			payload := bag.Seal()
 			end := len(payload) - 4
@@ -211,8 +215,8 @@ func TestNamesThatFewShareAreNowhere(t *testing.T) {
 			}
 			payload[at] ^= byte(1 + at%7)
 			binary.BigEndian.PutUint32(payload[end:], crc32.Checksum(payload[:end], crc32.MakeTable(crc32.Castagnoli)))
-			part := windows.Part{Origin: windows.Origin{Stream: "web", To: 1, Attempt: [16]byte{byte(at), byte(at >> 8)}},
-				Slice: window, Payload: payload}
+			part := windows.Part{Origin: windows.Origin{Stream: "web", To: 1,
+				Attempt: [16]byte{byte(at), byte(at >> 8)}}, Slice: window, Payload: payload}
 			for _, m := range part.Messages(1 << 20) {
 				b.Produce(t, names.Partials(), place, txn.Record{Key: []byte("web"), Value: m})
 			}
@@ -254,15 +258,18 @@ func TestNamesThatFewShareAreNowhere(t *testing.T) {
 				t.Errorf("%s tells a name that one user has", what)
 			}
 		}
-		if damaged == 0 || !strings.Contains(log.String(), "unreadable") || !strings.Contains(log.String(), "a part does not fit the stream") || !strings.Contains(exposed.String(),
+		if damaged == 0 || !strings.Contains(log.String(), "unreadable") ||
+			!strings.Contains(log.String(), "a part does not fit the stream") || !strings.Contains(exposed.String(),
 			"louver_group_names") {
-			t.Errorf("%d parts were damaged; the log and the metrics are\n%s\n%s", damaged, log.String(), exposed.String())
+			t.Errorf("%d parts were damaged; the log and the metrics are\n%s\n%s", damaged, log.String(),
+				exposed.String())
 		}
 		meta, err := w.broker.Conn.Client.Metadata(kafkatest.Context(t), &kafka.MetadataRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		personal := map[string]bool{w.input: true, w.input + ".late": true, w.input + ".rejects": true, names.Partials(): true}
+		personal := map[string]bool{w.input: true, w.input + ".late": true, w.input + ".rejects": true,
+			names.Partials(): true}
 		found := map[string]int{}
 		for _, topic := range meta.Topics {
 			for _, p := range topic.Partitions {

@@ -31,7 +31,8 @@ func TestInputGrows(t *testing.T) {
 		if err != nil || res.Errors[w.input] != nil {
 			t.Fatal(err, res)
 		}
-		kafkatest.Await(t, "a generation with all three partitions", func() bool { return s.has(t, w.app+".ingest", "2") })
+		kafkatest.Await(t, "a generation with all three partitions",
+			func() bool { return s.has(t, w.app+".ingest", "2") })
 		at := w.sendInTime(start, func(at time.Time) {
 			for p := range 3 {
 				var events []event
@@ -42,7 +43,8 @@ func TestInputGrows(t *testing.T) {
 			}
 		})
 		reached := func(r outputs.Record) bool { return !r.WindowStart.Before(at) }
-		kafkatest.Await(t, "the window is published", func() bool { return slices.ContainsFunc(w.published(), reached) })
+		kafkatest.Await(t, "the window is published",
+			func() bool { return slices.ContainsFunc(w.published(), reached) })
 		s.end(t)
 		for _, r := range w.published() {
 			want := "0"
@@ -67,7 +69,8 @@ func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 			configtest.Start(start))))
 		one, two := w.start(), w.start()
 		kafkatest.Await(t, "both are ready", func() bool { return one.Ready() && two.Ready() })
-		sent, inTime := 0, map[time.Time]int{} // events in all, and those of each window that were there before it was due
+		// events in all, and those of each window that were there before it was due
+		sent, inTime := 0, map[time.Time]int{}
 		send := func(partitions int) {
 			now := time.Now().UTC()
 			if now.Before(start) {
@@ -100,7 +103,8 @@ func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 		kafkatest.Await(t, "all of them are published", func() bool {
 			return slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.After(last) })
 		})
-		// The last event may be in the window after these, and the last ones that are late may be read after it was cut.
+		// The last event may be in the window after these, and the last ones that are late may be read after it was
+		// cut.
 		counted := func() (n int) {
 			for _, r := range w.published() {
 				users, err := r.Value.Int64()
@@ -117,7 +121,8 @@ func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 		kafkatest.Await(t, "every event counts or is late", func() bool { return counted()+late() >= sent })
 		for _, r := range w.published() {
 			if n, _ := r.Value.Int64(); !r.WindowStart.Before(whole) && int(n) < inTime[r.WindowStart] {
-				t.Errorf("the window ending %s counts %d users, %d were sent in time", r.WindowEnd, n, inTime[r.WindowStart])
+				t.Errorf("the window ending %s counts %d users, %d were sent in time", r.WindowEnd, n,
+					inTime[r.WindowStart])
 			}
 		}
 		one.end(t)

@@ -90,8 +90,8 @@ func (g guard) lookFor(ctx context.Context, t *guarded) error {
 	}
 	switch {
 	case t.Name == g.names.Ledger():
-		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; the "+
-			"topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)
+		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; "+
+			"the topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)
 	case t.Name == g.names.Control():
 		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran; the topic must never be deleted or "+
 			"recreated; begin again with another app id", control.ErrForgotten, t.Name)

@@ -180,7 +180,8 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 		kerr.KafkaStorageError, kerr.PolicyViolation, kerr.InvalidRequest}
 	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetCommit, kmsg.OffsetFetch,
 		kmsg.FindCoordinator, kmsg.Heartbeat,
-		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Produce, kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn,
+		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Produce, kmsg.InitProducerID, kmsg.AddPartitionsToTxn,
+		kmsg.AddOffsetsToTxn,
 		kmsg.TxnOffsetCommit, kmsg.EndTxn} {
 		t.Run(key.Name(), func(t *testing.T) {
 			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
@@ -189,7 +190,8 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				w := newWorld(t, b, 2, yaml)
 				var events [2][]event
 				for i := range seconds {
-					events[i%2] = append(events[i%2], event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * time.Second)})
+					events[i%2] = append(events[i%2],
+						event{User: "u", Value: 1, Time: start.Add(time.Duration(i) * time.Second)})
 				}
 				for p := range events {
 					b.Produce(t, w.input, p, records(events[p]...)...)
@@ -198,16 +200,16 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				kafkatest.Await(t, "the first release", func() bool { return s.count(t, "louver_releases_total") > 0 })
 				var faults []kfake.Fault
 				for _, code := range codes {
-					faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Err: code}, kfake.Fault{Keys: []kmsg.Key{key},
-						Err: code, TopLevel: true})
+					faults = append(faults, kfake.Fault{Keys: []kmsg.Key{key}, Err: code},
+						kfake.Fault{Keys: []kmsg.Key{key}, Err: code, TopLevel: true})
 				}
 				h := b.Fake.Fault(faults...)
 				// These let sessions begin anew, which ask for everything again.
 				again := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: 20})
 				if key == kmsg.JoinGroup || key == kmsg.SyncGroup || key == kmsg.OffsetFetch {
 					// A member asks for these only when it joins, and this is why it joins again, every second.
-					rejoin := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1,
-						TopLevel: true})
+					rejoin := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress,
+						Count: -1, TopLevel: true})
 					defer rejoin.Remove()
 				}
 				over := time.Now().UTC().Truncate(time.Second).Add(10 * time.Second)
@@ -218,7 +220,8 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 				h.Remove()
 				kafkatest.Await(t, "the figures of these seconds", func() bool {
 					return s.ended.Load() ||
-						slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(over) })
+						slices.ContainsFunc(w.published(),
+							func(r outputs.Record) bool { return r.WindowEnd.Equal(over) })
 				})
 				if s.ended.Load() {
 					t.Errorf("the service has ended with %v", <-s.err)
@@ -249,8 +252,9 @@ func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
 		const windows = 10
 		yaml, _ := live(windows)
 		w := newWorld(t, b, 2, yaml)
-		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1},
-			kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1, TopLevel: true})
+		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable,
+			Count: -1}, kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorNotAvailable, Count: -1,
+			TopLevel: true})
 		s := w.start()
 		w.await(windows)
 		if h.Hits() == 0 {
@@ -275,9 +279,10 @@ func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
 		w.streams[0].Rejects = b.Topic(t, 1, nil)
-		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: w.streams[0].Rejects, Err: kerr.InvalidTimestamp,
-			Count: -1})
-		b.Produce(t, w.input, 0, append([]txn.Record{{Value: []byte("bad")}, {Value: []byte("bad")}}, in(0, 3, "u")...)...)
+		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: w.streams[0].Rejects,
+			Err: kerr.InvalidTimestamp, Count: -1})
+		b.Produce(t, w.input, 0, append([]txn.Record{{Value: []byte("bad")}, {Value: []byte("bad")}},
+			in(0, 3, "u")...)...)
 		s := w.start()
 		if diff := cmp.Diff(map[int]string{0: "3", 1: "0", 2: "0"}, values(w.await(3))); diff != "" {
 			t.Errorf("windows: %s", diff)

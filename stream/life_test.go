@@ -68,8 +68,8 @@ func TestAllPartsAreDeleted(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size = 30 * time.Second
 		start := time.Now().UTC().Truncate(size).Add(size)
-		w := newWorld(t, b, 1, withBudget("1000000000", configtest.Window(size, 10*time.Second), configtest.Start(start),
-			configtest.End(start.Add(size))))
+		w := newWorld(t, b, 1, withBudget("1000000000", configtest.Window(size, 10*time.Second),
+			configtest.Start(start), configtest.End(start.Add(size))))
 		b.Produce(t, w.input, 0, recent([]event{{User: "lost", Value: 1, Time: start}})...)
 		names := topics.Names{App: w.app}
 		place := topics.Place("users", topics.Partitions)
@@ -107,16 +107,19 @@ func TestOffsetsExpire(t *testing.T) {
 		before := values(w.await(3))
 		s.end(t)
 		names := topics.Names{App: w.app}
-		for _, group := range []string{names.Group(stream.Ingest), names.Group(stream.Release), names.Group(stream.Publish)} {
+		for _, group := range []string{names.Group(stream.Ingest), names.Group(stream.Release),
+			names.Group(stream.Publish)} {
 			kafkatest.Await(t, "the group is deleted", func() bool {
-				res, err := b.Conn.Client.DeleteGroups(kafkatest.Context(t), &kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
+				res, err := b.Conn.Client.DeleteGroups(kafkatest.Context(t),
+					&kafka.DeleteGroupsRequest{GroupIDs: []string{group}})
 				return err == nil && (res.Errors[group] == nil || errors.Is(res.Errors[group], kafka.GroupIdNotFound))
 			})
 		}
 		s = w.start()
 		kafkatest.Await(t, "the service works again", s.Ready)
 		b.Produce(t, w.input, 0, in(1, 1, "late-")...)
-		kafkatest.Await(t, "the service reads again", func() bool { return s.count(t, "louver_events_late_total") == 1 })
+		kafkatest.Await(t, "the service reads again",
+			func() bool { return s.count(t, "louver_events_late_total") == 1 })
 		if diff := cmp.Diff(before, values(w.await(3))); diff != "" {
 			t.Error(diff)
 		}
@@ -133,8 +136,9 @@ func TestOutputIsDeleted(t *testing.T) {
 		start := time.Now().UTC().Truncate(size).Add(3 * size)
 		var streams []string
 		for _, name := range []string{"first", "other"} {
-			streams = append(streams, configtest.Stream(name, configtest.Window(size, time.Second), configtest.Start(start),
-				configtest.Topics("INPUT", "OUTPUT-"+name), configtest.Set("budget", "shared")))
+			streams = append(streams, configtest.Stream(name, configtest.Window(size, time.Second),
+				configtest.Start(start), configtest.Topics("INPUT", "OUTPUT-"+name),
+				configtest.Set("budget", "shared")))
 		}
 		yaml := configtest.File(streams...) + "budgets: [{name: shared, epsilon: 1000000000000, per: 24h}]\n"
 		w := newWorld(t, b, 1, yaml)
@@ -146,7 +150,8 @@ func TestOutputIsDeleted(t *testing.T) {
 		later := time.Now().UTC().Truncate(size).Add(3 * size) // the end of a window that is released without the topic
 		await := func(what string) {
 			kafkatest.Await(t, what, func() bool {
-				return slices.ContainsFunc(w.published(), func(r outputs.Record) bool { return r.WindowEnd.Equal(later) })
+				return slices.ContainsFunc(w.published(),
+					func(r outputs.Record) bool { return r.WindowEnd.Equal(later) })
 			})
 			var ends []time.Time
 			for _, r := range w.published() {

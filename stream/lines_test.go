@@ -80,7 +80,8 @@ func TestLinesOfSituations(t *testing.T) {
 			w.await(3)
 			s.end(t)
 		}, nil, kafkatest.Bubble},
-		{"no value in any event", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
+		{"no value in any event", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs,
+			observe option) {
 			w.streams[0].Input.Value = "bytes"
 			for i := range 1010 {
 				w.broker.Produce(t, w.input, i%2, records(at(0, fmt.Sprint(i), 1), at(1, fmt.Sprint(i), 2),
@@ -107,7 +108,8 @@ func TestLinesOfSituations(t *testing.T) {
 				s.end(t)
 			}, []string{"WARN stream users: budget users exhausted until " + hour(3) + "; windows are withheld",
 				"INFO stream users: budget users can pay again"}, kafkatest.Bubble},
-		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs, observe option) {
+		{"an open transaction", "1000000000", func(t *testing.T, w *world, logs *observer.ObservedLogs,
+			observe option) {
 			w.broker.Produce(t, w.input, 1, records(at(0, "a", 1))...)
 			hung := w.broker.Begin(t, kafkatest.Name(t))
 			hung.Produce(t, w.input, 1, records(at(1, "b", 1))...)
@@ -134,9 +136,8 @@ func TestLinesOfSituations(t *testing.T) {
 			w.broker.CreateTopic(t, w.input+"-later", 1, map[string]string{"retention.ms": "-1"})
 			w.await(3)
 			s.end(t)
-		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; create " +
-			"it or grant Read",
-			"INFO all topics are ready"}, kafkatest.BubbleAndReal},
+		}, []string{"WARN cannot start yet: topic missing: INPUT-later does not exist, or you may not describe it; " +
+			"create it or grant Read", "INFO all topics are ready"}, kafkatest.BubbleAndReal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.run(t, func(t *testing.T, b *kafkatest.Broker) {

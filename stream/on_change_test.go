@@ -97,16 +97,17 @@ func figuresOnChange(t *testing.T, b *kafkatest.Broker, minutes int) {
 			from = 20
 		}
 		since := midnight.Add(time.Duration(from+1) * time.Minute)
-		if shown(r) != fmt.Sprint(right(r.Group, minute)) || r.Since == nil || !r.Since.Equal(since) || r.Changed == nil ||
+		if shown(r) != fmt.Sprint(right(r.Group, minute)) || r.Since == nil || !r.Since.Equal(since) ||
+			r.Changed == nil ||
 			*r.Changed != (from == minute) ||
-			r.Instance != int64(instance) || r.Epsilon != json.Number(epsilon) || r.Statistic != "median" || r.Smoothed != nil {
-			t.Errorf("%s is %s since %v, instance %d for ε %s; want %d since %s, instance %d for ε %s", r.ID, shown(r), r.Since,
-				r.Instance, r.Epsilon,
-				right(r.Group, minute), since, instance, epsilon)
+			r.Instance != int64(instance) || r.Epsilon != json.Number(epsilon) || r.Statistic != "median" ||
+			r.Smoothed != nil {
+			t.Errorf("%s is %s since %v, instance %d for ε %s; want %d since %s, instance %d for ε %s", r.ID, shown(r),
+				r.Since, r.Instance, r.Epsilon, right(r.Group, minute), since, instance, epsilon)
 		}
 		if want := []string{"14", "24", "34"}[instance-1]; r.BudgetSpent.String() != want || r.BudgetLeft != 1<<53 {
-			t.Errorf("%s: the budget has spent %s and pays for %d windows more, want %s and no end", r.ID, r.BudgetSpent,
-				r.BudgetLeft, want)
+			t.Errorf("%s: the budget has spent %s and pays for %d windows more, want %s and no end", r.ID,
+				r.BudgetSpent, r.BudgetLeft, want)
 		}
 		if r.Mechanism == record.MechanismWatch || r.Unit != "" {
 			t.Errorf("%s: mechanism %s, unit %q", r.ID, r.Mechanism, r.Unit)

@@ -26,7 +26,8 @@ func TestAfterAnOutageProducersGetTheGraceAgain(t *testing.T) {
 			func() bool { return s.Health.Stage(stream.Ingest).Reading(w.input) == 2 })
 		away := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets}, Topic: w.input,
 			Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
-		kafkatest.Await(t, "the window is due", func() bool { return time.Now().After(start.Add(10*time.Second + grace)) })
+		kafkatest.Await(t, "the window is due",
+			func() bool { return time.Now().After(start.Add(10*time.Second + grace)) })
 		away.Remove()
 		kafkatest.Await(t, "the window waits for the grace again", func() bool {
 			return slices.ContainsFunc(s.Health.Report().Facts, func(fact string) bool {
@@ -34,8 +35,8 @@ func TestAfterAnOutageProducersGetTheGraceAgain(t *testing.T) {
 					strings.Contains(fact, "; waits the grace of 15s again, until ")
 			})
 		})
-		reads := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: w.input, Partitions: []int32{1}, Count: -1,
-			Observe: true})
+		reads := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: w.input, Partitions: []int32{1},
+			Count: -1, Observe: true})
 		kafkatest.Await(t, "the partition is read again and again", func() bool { return reads.Hits() >= 4 })
 		b.Produce(t, w.input, 1, event{User: "u", Value: 1, Time: start}.record())
 		for _, r := range w.await(1) {

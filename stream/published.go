@@ -46,12 +46,12 @@ func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) e
 	}
 	names := slices.Sorted(maps.Keys(found))
 	if !s.BeginAgain {
-		return fmt.Errorf("%w: topics %s and %s are empty, but topic %s has figures of the app, so what was charged is "+
-			"unknown; begin again with another app id, or with louver run --begin-again, which forgets those charges",
-			ledger.ErrUnreadable, env.Names.Ledger(), env.Names.Progress(), names[0])
+		return fmt.Errorf("%w: topics %s and %s are empty, but topic %s has figures of the app, so what was charged "+
+			"is unknown; begin again with another app id, or with louver run --begin-again, which forgets "+
+			"those charges", ledger.ErrUnreadable, env.Names.Ledger(), env.Names.Progress(), names[0])
 	}
-	s.Log.Warn("the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero",
-		zap.Strings("topics", names))
+	s.Log.Warn("the app begins again: what its figures in these topics cost is forgotten, and the budgets "+
+		"begin at zero", zap.Strings("topics", names))
 	return control.BeginAgain(ctx, log, found)
 }
 

@@ -20,9 +20,10 @@ func TestRebalanceKeepsBags(t *testing.T) {
 		const size, partitions, perPartition = 20 * time.Second, 3, 50
 		// The window ends in 40 to 60 s: both workers have joined by then, also where the machine is busy.
 		start := time.Now().UTC().Truncate(size).Add(2 * size)
-		w := newWorld(t, b, partitions, configtest.File(configtest.Stream("shared", configtest.Window(size, time.Second),
-			configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 1m}"),
-			configtest.Start(start), configtest.End(start.Add(size)))))
+		w := newWorld(t, b, partitions,
+			configtest.File(configtest.Stream("shared", configtest.Window(size, time.Second),
+				configtest.Set("input", "{topic: INPUT, user: user, value: value, time: time, max_future: 1m}"),
+				configtest.Start(start), configtest.End(start.Add(size)))))
 		for p := range partitions {
 			var events []event
 			for i := range perPartition {

@@ -86,7 +86,8 @@ func TestOwnTopicsAreGone(t *testing.T) {
 			}
 		}
 		refused("")
-		const line = "the app begins again: what its figures in these topics cost is forgotten, and the budgets begin at zero"
+		const line = "the app begins again: what its figures in these topics cost is forgotten, and the budgets " +
+			"begin at zero"
 		begins := func(app string, want int, change func(*stream.Service)) {
 			t.Helper()
 			lines, log := told()

@@ -38,8 +38,8 @@ func (r *refuser) RoundTrip(ctx context.Context, addr net.Addr, q kafka.Request)
 func TestNewDefinitionsMeetAMissingRight(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		file := func(epsilon string) string {
-			return configtest.File(configtest.Stream("s", configtest.Window(4*time.Second, 2*time.Second), configtest.StartNow,
-				configtest.Releases("{name: users, statistic: count, epsilon: "+epsilon+"}")))
+			return configtest.File(configtest.Stream("s", configtest.Window(4*time.Second, 2*time.Second),
+				configtest.StartNow, configtest.Releases("{name: users, statistic: count, epsilon: "+epsilon+"}")))
 		}
 		w := newWorld(t, b, 1, file("1"))
 		r := &refuser{RoundTripper: b.Conn.Transport}

@@ -92,7 +92,8 @@ func (w *world) missesNothing(counts ...string) {
 	w.t.Helper()
 	for _, r := range w.await(1) {
 		if !r.Incomplete || !slices.Contains(counts, shown(r)) {
-			w.t.Errorf("%s counts %s users, incomplete %v; want one of %v, incomplete", r.ID, shown(r), r.Incomplete, counts)
+			w.t.Errorf("%s counts %s users, incomplete %v; want one of %v, incomplete", r.ID, shown(r),
+				r.Incomplete, counts)
 		}
 	}
 }

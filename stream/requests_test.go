@@ -148,7 +148,8 @@ func TestRealHistograms(t *testing.T) {
 			if r.Windows != nil {
 				days++
 				// The stream begins at ten o'clock of its first day.
-				if want := int64(r.WindowEnd.Sub(r.WindowStart) / time.Hour); r.Windows.Released != want && r.Windows.Released != 14 {
+				if want := int64(r.WindowEnd.Sub(r.WindowStart) / time.Hour); r.Windows.Released != want &&
+					r.Windows.Released != 14 {
 					t.Errorf("%s: %d of %d windows", r.ID, r.Windows.Released, want)
 				}
 			}
@@ -201,7 +202,8 @@ func rightOfHistogram(r outputs.Record, values []int) error {
 		}
 	case "p90":
 		// A bucket is 1.09 times as wide as its lower end at most.
-		if true90 := min(values[max(0, (9*n+9)/10-1)], upper); got < float64(true90)/1.1-1 || got > float64(true90)*1.1+1 {
+		if true90 := min(values[max(0, (9*n+9)/10-1)], upper); got < float64(true90)/1.1-1 ||
+			got > float64(true90)*1.1+1 {
 			return fmt.Errorf("%v, want about %d", got, true90)
 		}
 	case "large":

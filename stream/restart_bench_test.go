@@ -106,14 +106,15 @@ func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
 		Epsilon: decimal.New(1, -1)},
 		{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users", Epsilon: decimal.New(1, -1)}}
 	var batch []txn.Record
-	log := &progress.Log{Client: r.broker.Conn.Client, Fetch: r.broker.Fetch(fetch.Options{}), Topic: r.names.Progress()}
+	log := &progress.Log{Client: r.broker.Conn.Client, Fetch: r.broker.Fetch(fetch.Options{}),
+		Topic: r.names.Progress()}
 	for n := range entries {
 		end := began.Add(time.Duration(n+1) * time.Minute)
 		users := int64(10_000 + n%977)
-		e := ledger.Entry{App: r.names.App, Stream: "minutes", Budget: "shared", Input: "other", Output: "other.private",
-			WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end, ReleasedAt: end, Every: time.Minute,
-			Price:    r.file.Streams[0].Price(),
-			Releases: releases, Prior: &ledger.Prior{Hash: "00112233445566778899aabbccddeeff"},
+		e := ledger.Entry{App: r.names.App, Stream: "minutes", Budget: "shared", Input: "other",
+			Output: "other.private", WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end, ReleasedAt: end,
+			Every: time.Minute, Price: r.file.Streams[0].Price(), Releases: releases,
+			Prior:    &ledger.Prior{Hash: "00112233445566778899aabbccddeeff"},
 			Standing: ledger.Standing{StreamSpent: some(0), BudgetSpent: some(0)}}
 		e.Limit.Epsilon, e.Limit.Delta, e.Limit.Per = limit.Epsilon, limit.Delta, limit.Per
 		if n >= entries-51 {

@@ -13,8 +13,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// quarters are four hours of minutes, of which the budget pays for 40 in any hour. A histogram is added up over quarters
-// and hours.
+// quarters are four hours of minutes, of which the budget pays for 40 in any hour. A histogram is added up over
+// quarters and hours.
 const quarters = `
 version: 1
 streams:
@@ -45,7 +45,8 @@ func TestRollupsWhateverHappens(t *testing.T) {
 			value := i * 170 % 450
 			bucket, _ := slices.BinarySearch([]int{100, 300, 1000}, value)
 			counts[start][bucket]++
-			events = append(events, event{User: fmt.Sprint("u", i), Value: value, Time: start.Add(time.Duration(i) * time.Second)})
+			events = append(events,
+				event{User: fmt.Sprint("u", i), Value: value, Time: start.Add(time.Duration(i) * time.Second)})
 		}
 	}
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {

@@ -65,8 +65,8 @@ type Service struct {
 	// that are being merged; more users take several passes. Half as much again may be taken for what discoveries note
 	// while their periods last. 0 means [DefaultBagBytes].
 	BagBytes int64
-	// Remembers is told how much memory a partition of the release stage takes beside BagBytes, for who has counted under
-	// max_windows and for what its figures have learnt. nil: nobody asks. It must be safe for concurrent use.
+	// Remembers is told how much memory a partition of the release stage takes beside BagBytes, for who has counted
+	// under max_windows and for what its figures have learnt. nil: nobody asks. It must be safe for concurrent use.
 	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is how many ledger entries there are between two checkpoints. 0 means 1000.
 	CheckpointEvery int64
@@ -99,7 +99,8 @@ func (s *Service) Run(ctx context.Context) error {
 			return stopped(ctx, err)
 		}
 		s.Log.Info("the streams' definitions have changed: this process continues with the new ones")
-		meet = func(ctx context.Context) (*met, error) { // it has worked before: a right that is missing now may be granted
+		// it has worked before: a right that is missing now may be granted
+		meet = func(ctx context.Context) (*met, error) {
 			return kafkaconn.Persist(ctx, s.Health.Retrying("cannot continue with the new definitions",
 				"this process can continue with the new definitions"), s.meet)
 		}
@@ -184,7 +185,8 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 func (s *Service) controlLog(env stage.Env) control.Kafka {
 	return control.Kafka{Fetch: env.Fetch, Names: env.Names,
 		Open: func(ctx context.Context, id string) (*txn.Producer, error) {
-			return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout, txn.OnRetry(env.Transactions(env.Names.Control())))
+			return txn.Open(ctx, s.Conn.Client, id, stage.TransactionTimeout,
+				txn.OnRetry(env.Transactions(env.Names.Control())))
 		}}
 }
 
@@ -211,9 +213,8 @@ func (s *Service) proposer() control.Proposer {
 // tell logs which parts of the files have no effect, and what changed definitions cost beside their windows.
 func (s *Service) tell(state *control.State) {
 	if state.Older {
-		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back to "+
-			"the files, raise their revision",
-			zap.Int("epoch", state.Epoch()))
+		s.Log.Warn("this process's streams files are older than the current definitions, which it follows; to go back "+
+			"to the files, raise their revision", zap.Int("epoch", state.Epoch()))
 	}
 	for _, note := range state.Notes {
 		s.Log.Warn(note)
@@ -289,8 +290,8 @@ func (s *Service) shift(watch *clock.Watch, at *health.Stage, group string) cloc
 	}, Left: func(err error) {
 		at.Left(err)
 		if err != nil {
-			s.Log.Warn("this process leaves its partitions of the inputs to others, because its clock cannot be trusted",
-				zap.Error(err))
+			s.Log.Warn("this process leaves its partitions of the inputs to others, because its clock cannot "+
+				"be trusted", zap.Error(err))
 		} else {
 			s.Log.Info("this process takes part in reading the inputs again")
 		}
@@ -328,8 +329,8 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 		if s.Health.Lost() {
 			return // that has a line of its own, and the facts about topics are stale
 		}
-		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true}, "cannot start yet",
-			zap.Error(err))
+		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true},
+			"cannot start yet", zap.Error(err))
 	}
 	_, err := kafkaconn.Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {
 		if s.CreateTopics {

@@ -183,7 +183,8 @@ func TestLittleMemoryIsExact(t *testing.T) {
 				}
 				s := w.start(func(s *stream.Service) { s.BagBytes = memory })
 				for _, r := range w.await(7 * 2 * 7) {
-					if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil || r.Incomplete {
+					if err := right(r, naive(events, r.WindowStart, r.WindowEnd, r.Group), 1000); err != nil ||
+						r.Incomplete {
 						t.Errorf("incomplete %v, %v", r.Incomplete, err)
 					}
 				}
@@ -234,7 +235,8 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 			stage string
 			done  func() bool
 		}{
-			// That the events are counted is not enough: no window is cut before the clock has been compared with the broker's.
+			// That the events are counted is not enough: no window is cut before the clock has been compared with the
+			// broker's.
 			{stream.Ingest, w.cut},
 			{stream.Release, func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 7 }},
 			{stream.Publish, func() bool { return len(w.published()) >= 7*14 }},
@@ -247,7 +249,8 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 		// All of them again, with one more event for a window that is over.
 		w.broker.Produce(t, w.input, 1, event{User: "late", Group: "eu", Value: 1, Time: start.Add(time.Hour)}.record())
 		s := w.start()
-		kafkatest.Await(t, "the late event is counted", func() bool { return s.count(t, "louver_events_late_total") >= 1 })
+		kafkatest.Await(t, "the late event is counted",
+			func() bool { return s.count(t, "louver_events_late_total") >= 1 })
 		s.end(t)
 		if diff := cmp.Diff(before, w.await(7*14)); diff != "" {
 			t.Errorf("the restart changed what was published: %s", diff)

@@ -36,8 +36,8 @@ func (s *Service) rows(state *control.State, editions []control.Edition, watch *
 		{Ingest, inputs(editions), func(env stage.Env, g group.Config) worker {
 			env.Fetch = s.client(env,
 				fetch.Options{MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
-			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place, Schemas: s.Schemas,
-				Inputs: control.NewInputs(log), BagBytes: s.bagBytes() / 2, Group: g}
+			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place,
+				Schemas: s.Schemas, Inputs: control.NewInputs(log), BagBytes: s.bagBytes() / 2, Group: g}
 		}},
 		{Release, []string{names.Partials()}, func(env stage.Env, g group.Config) worker {
 			return &release.Release{Env: env, Editions: editions, Hasher: hasher, WatchKey: state.WatchKey,

@@ -12,8 +12,9 @@ import (
 )
 
 // withFollower is foundGroups with a second stream that has the list of the first. Series end in both outputs.
-var withFollower = strings.NewReplacer("streams:\n", "budgets: [{name: web, epsilon: 10000, delta: 0.09, per: 24h}]\nstreams:\n"+
-	`  - name: slow
+var withFollower = strings.NewReplacer("streams:\n",
+	"budgets: [{name: web, epsilon: 10000, delta: 0.09, per: 24h}]\nstreams:\n"+
+		`  - name: slow
     input: {topic: INPUT, user: user, value: value, time: time, group: group}
     groups: {from: web}
     bounds: {lower: 0, upper: 1000, step: 1}
@@ -25,8 +26,9 @@ var withFollower = strings.NewReplacer("streams:\n", "budgets: [{name: web, epsi
 `, "{topic: OUTPUT}", "{topic: OUTPUT, tombstones: true}", "budget: {epsilon: 10000, delta: 0.09, per: 24h}", "budget: web").
 	Replace(foundGroups)
 
-// TestSeriesEndWithTheirGroups: /shoes is found after five minutes and after ten, and leaves the list after twenty. Then a
-// record without a value ends each of its series, once, whenever workers stop, and after all other records of it.
+// TestSeriesEndWithTheirGroups: /shoes is found after five minutes and after ten, and leaves the list after twenty.
+// Then a record without a value ends each of its series, once, whenever workers stop, and after all other records of
+// it.
 func TestSeriesEndWithTheirGroups(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withFollower)
@@ -65,7 +67,8 @@ func TestSeriesEndWithTheirGroups(t *testing.T) {
 			return len(ended) >= 3
 		})
 		slices.Sort(ended)
-		if want := []string{"slow/%2Fshoes/2026-01-01T00:20:00Z/n/left", "web/%2Fshoes/2026-01-01T00:20:00Z/often/left/often",
+		if want := []string{"slow/%2Fshoes/2026-01-01T00:20:00Z/n/left",
+			"web/%2Fshoes/2026-01-01T00:20:00Z/often/left/often",
 			"web/%2Fshoes/2026-01-01T00:20:00Z/users/left/often"}; !slices.Equal(ended, want) {
 			t.Errorf("%q end, want %q", ended, want)
 		}

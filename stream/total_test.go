@@ -32,8 +32,10 @@ func TestTotalsAfterAnyStop(t *testing.T) {
 				group := []string{"eu", "us"}[i%2]
 				for range random.IntN(3) { // a user may send several events
 					user := fmt.Sprint(group, i)
-					events = append(events, event{User: user, Group: group, Value: i,
-						Time: start.Add(time.Duration(minute)*time.Minute + time.Duration(random.IntN(59))*time.Second)})
+					events = append(events,
+						event{User: user, Group: group, Value: i,
+							Time: start.Add(time.Duration(minute)*time.Minute +
+								time.Duration(random.IntN(59))*time.Second)})
 					if all := came[user]; len(all) == 0 || all[len(all)-1] != minute {
 						came[user] = append(all, minute)
 					}
@@ -81,12 +83,14 @@ func TestTotalsAfterAnyStop(t *testing.T) {
 				}
 				want += min(n, map[string]int{"today": 1, "visits": 3}[r.Release])
 			}
-			if shown(r) != fmt.Sprint(want) || r.Since == nil || !r.Since.Equal(start.Add(time.Duration(since)*time.Minute)) ||
-				r.Final == nil || *r.Final != (end == until) || r.Epsilon != "1000000" || r.Smoothed.Value != *r.Value ||
+			if shown(r) != fmt.Sprint(want) || r.Since == nil ||
+				!r.Since.Equal(start.Add(time.Duration(since)*time.Minute)) ||
+				r.Final == nil || *r.Final != (end == until) || r.Epsilon != "1000000" ||
+				r.Smoothed.Value != *r.Value ||
 				r.Mechanism != "tree" || r.Unit != unit || r.Statistic != "count" || r.Users != nil ||
 				(r.MaxTotal != nil) != (r.Release == "visits") || r.Error95.String() != "1" {
-				t.Errorf("%s is %s ± %v %s since %v; want %d since minute %d, and the rest of %+v", r.ID, shown(r), r.Error95, r.Unit,
-					r.Since, want, since, r)
+				t.Errorf("%s is %s ± %v %s since %v; want %d since minute %d, and the rest of %+v", r.ID, shown(r),
+					r.Error95, r.Unit, r.Since, want, since, r)
 			}
 		}
 	})

@@ -59,7 +59,8 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 		names := topics.Names{App: w.app}
 		k := &taker{RoundTripper: b.Conn.Transport, left: map[string]int{"add": 3, "produce": 3, "end": 3}}
 		k.take = func() {
-			if _, err := txn.Open(context.Background(), b.Conn.Client, names.ReleaseID(place), 30*time.Second); err != nil {
+			if _, err := txn.Open(context.Background(), b.Conn.Client, names.ReleaseID(place),
+				30*time.Second); err != nil {
 				t.Error(err)
 			}
 		}
@@ -120,7 +121,8 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 				if group := x.Fires(); group != nil {
 					fired[fmt.Sprint(x.Name, x.Instance)]++
 					if x.Name != "slow" || *group != "us" || e.WindowStart.Minute()%7 != 5 {
-						t.Errorf("%s fires in group %s of the window of %s, where nobody is slow", x.Name, *group, e.WindowStart)
+						t.Errorf("%s fires in group %s of the window of %s, where nobody is slow", x.Name, *group,
+							e.WindowStart)
 					}
 				}
 			}
@@ -130,11 +132,11 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 				t.Errorf("instance %s fires %d times", name, n)
 			}
 		}
-		// Every seventh minute 100 of 200 users are slow, 80 more than a tenth. Six instances are armed: the first with the
-		// first window, the others after a firing.
+		// Every seventh minute 100 of 200 users are slow, 80 more than a tenth. Six instances are armed: the first with
+		// the first window, the others after a firing.
 		if len(fired) != 6 || armed != 7 || len(secrets) != armed || aborted == 0 {
-			t.Errorf("%d instances have fired, %d were armed with %d secrets, and %d aborted entries are in the log; want 6, "+
-				"7, 7, and some", len(fired), armed, len(secrets), aborted)
+			t.Errorf("%d instances have fired, %d were armed with %d secrets, and %d aborted entries are in the log; "+
+				"want 6, 7, 7, and some", len(fired), armed, len(secrets), aborted)
 		}
 		// 60 windows at 0.1, six instances at 2 and one at 1.
 		for _, r := range figures {

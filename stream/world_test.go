@@ -220,7 +220,8 @@ func (w *world) published() []outputs.Record {
 // records is how many committed records a topic holds; 0 if it does not exist yet.
 func (w *world) records(topic string) int {
 	w.t.Helper()
-	if _, err := topics.Counts(kafkatest.Context(w.t), w.broker.Conn.Client, []topics.Topic{{Name: topic}}); err != nil {
+	if _, err := topics.Counts(kafkatest.Context(w.t), w.broker.Conn.Client,
+		[]topics.Topic{{Name: topic}}); err != nil {
 		return 0
 	}
 	n := 0

@@ -14,7 +14,8 @@ type Audit struct {
 	// Learner recomputes the measures of adaptive draws. If it is nil, they are not compared. Set it before the first
 	// entry.
 	Learner Learner
-	// Calendar gives the periods of running totals and roll-ups. If it is nil, they are not compared. Set it before the first entry.
+	// Calendar gives the periods of running totals and roll-ups. If it is nil, they are not compared. Set it before the
+	// first entry.
 	Calendar Calendar
 
 	found       *Findings

@@ -201,8 +201,8 @@ func TestAuditFindsEachFault(t *testing.T) {
 			e.Cap.Era += 60
 			l.restate(e, func() {})
 		}, []string{WrongCap, OverLimit, WrongSum},
-			"its cap is 2 windows per 4m from 2026-11-20T08:01:00Z on, that of the windows before is 2 windows per 4m from " +
-				"2026-11-20T08:00:00Z on"},
+			"its cap is 2 windows per 4m from 2026-11-20T08:01:00Z on, that of the windows before is 2 windows per 4m " +
+				"from 2026-11-20T08:00:00Z on"},
 		{"a window without the cap", func(l *logs) {
 			l.restate(l.entry("capped", 5), func() { l.entry("capped", 5).Cap = budget.Cap{} })
 		}, []string{WrongCap, OverLimit, WrongSum}, "its cap is none"},
@@ -288,8 +288,10 @@ func TestAuditOfACircle(t *testing.T) {
 	b := ledger.NewBooks()
 	a := New()
 	for i, e := range []ledger.Entry{
-		ledgertest.Plan{Stream: "s", Budget: "x", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0), Continues: "y"}.Entry(0),
-		ledgertest.Plan{Stream: "u", Budget: "y", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0), Continues: "x"}.Entry(0),
+		ledgertest.Plan{Stream: "s", Budget: "x", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0),
+			Continues: "y"}.Entry(0),
+		ledgertest.Plan{Stream: "u", Budget: "y", Epsilon: "0.1", Limit: ledgertest.Limit("1", 0),
+			Continues: "x"}.Entry(0),
 	} {
 		e = ledgertest.Settle(t, b, e)
 		a.Entry(Position{"louver.ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))

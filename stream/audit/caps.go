@@ -9,8 +9,8 @@ import (
 )
 
 // rightCap reports whether the entry has the cap of the windows before of its epoch and row, which it returns, and in
-// their era or in one that begins with its window because counting began anew. The first window of an epoch has an era of its own.
-// Else charges of users who were chosen apart would not add up.
+// their era or in one that begins with its window because counting began anew. The first window of an epoch has an era
+// of its own. Else charges of users who were chosen apart would not add up.
 func rightCap(books *ledger.Books, e ledger.Entry) (before budget.Cap, right bool) {
 	_, decided := books.LastOf(e.Stream, e.Epoch, e.Row)
 	before = books.Cap(e.Stream, e.Epoch, e.Row)

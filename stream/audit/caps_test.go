@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// takingTurns are four hours of a stream whose windows have a cap, and whose discovery has another one: each hour a window
-// and the discovery after it. Change is told of each before it is settled.
+// takingTurns are four hours of a stream whose windows have a cap, and whose discovery has another one: each hour a
+// window and the discovery after it. Change is told of each before it is settled.
 func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]byte) {
 	t.Helper()
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.1", Limit: budget.Limit{Epsilon: ledgertest.Dec("30"),
@@ -31,7 +31,8 @@ func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]
 			}
 			e.Groups, e.List = nil, &ledger.List{Of: of, Rules: rules}
 			for _, name := range groups {
-				e.Groups = append(e.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+				e.Groups = append(e.Groups,
+					ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
 			}
 		} else {
 			e = p.Discovery("hourly", end.Add(-time.Hour), end, rules, map[string]int64{"a": 100})
@@ -82,8 +83,8 @@ func TestAuditOfTurns(t *testing.T) {
 				e.Cap.Era = ledgertest.Epoch.Add(2 * time.Hour).Unix()
 			}
 		}},
-		"a charge that forgot the cap": {change: as(7, func(c *budget.Cap) { *c = budget.Cap{} }), kinds: []string{WrongCap},
-			what: "its cap is none, that of the windows before is 2 windows per 24h"},
+		"a charge that forgot the cap": {change: as(7, func(c *budget.Cap) { *c = budget.Cap{} }),
+			kinds: []string{WrongCap}, what: "its cap is none, that of the windows before is 2 windows per 24h"},
 		"a cap that comes from nowhere": {change: func(i int, e *ledger.Entry) {
 			if i < 7 && e.Row != "" {
 				e.Cap = budget.Cap{}
@@ -91,7 +92,8 @@ func TestAuditOfTurns(t *testing.T) {
 		}, kinds: []string{WrongCap}, what: "that of the windows before is none"},
 		"a wider cap": {change: as(7, func(c *budget.Cap) { c.Count = 3 }), kinds: []string{WrongCap},
 			what: "its cap is 3 windows"},
-		"an era that begins with no period": {change: as(7, func(c *budget.Cap) { c.Era += 60 }), kinds: []string{WrongCap}},
+		"an era that begins with no period": {change: as(7, func(c *budget.Cap) { c.Era += 60 }),
+			kinds: []string{WrongCap}},
 		"the cap of the windows": {forge: forged(`,"row":"hourly"},"releases"`, `},"releases"`),
 			kinds: []string{EntryUnreadable}, what: `cap of row ""; want that of the entry's own row, "hourly"`},
 		// Of windows and periods together, only the two dearest would be charged: the periods.

@@ -57,8 +57,9 @@ func (c *checkpoints) prove(at Position, e ledger.Entry, value []byte) {
 	case bytes.Equal(again, p.text):
 		c.found.Checkpoints++
 	default:
-		c.found.fault(CheckpointDiffers, p.at, "the checkpoint after %d entries of partition %d is not what these give: %s",
-			p.told.Entries(), at.Partition, p.told.Unlike(p.fold))
+		c.found.fault(CheckpointDiffers, p.at,
+			"the checkpoint after %d entries of partition %d is not what these give: %s", p.told.Entries(),
+			at.Partition, p.told.Unlike(p.fold))
 	}
 }
 

@@ -90,7 +90,8 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 		{"budget_epsilon_spent", spent, wantSpent},
 	} {
 		if c.got != c.want {
-			d.found.fault(WrongSum, b.at, "%s: %s is %s, but the entries add up to %s", b.entry.Name(), c.name, c.got, c.want)
+			d.found.fault(WrongSum, b.at, "%s: %s is %s, but the entries add up to %s", b.entry.Name(), c.name,
+				c.got, c.want)
 		}
 	}
 	if got.WindowsLeft != want.WindowsLeft {

@@ -38,15 +38,18 @@ const (
 
 	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
 
-	ListDiffers = "list_differs" // the groups of a window, or the names that joined or left, do not follow from what was found
+	// the groups of a window, or the names that joined or left, do not follow from what was found
+	ListDiffers = "list_differs"
 
 	RollupDiffers = "rollup_differs" // a roll-up is not the sum of the windows before it
-	FigureDiffers = "figure_differs" // a figure does not follow from the numbers of the histogram that it is computed from
+	// a figure does not follow from the numbers of the histogram that it is computed from
+	FigureDiffers = "figure_differs"
 )
 
 // What an audit notes, which is no fault.
 const (
-	PeriodDiffers = "period_differs" // a period of a running total or a roll-up is not that of this program's time zones
+	// a period of a running total or a roll-up is not that of this program's time zones
+	PeriodDiffers = "period_differs"
 )
 
 // Fault is one discrepancy, or a note.
@@ -65,7 +68,8 @@ type Findings struct {
 	Entries int64 `json:"entries"`
 	Outputs int64 `json:"outputs"`
 	Matched int64 `json:"matched"`
-	// Earlier counts the outputs of windows that the checkpoints cover. They are not compared if the audit begins there.
+	// Earlier counts the outputs of windows that the checkpoints cover. They are not compared if the audit begins
+	// there.
 	Earlier int64 `json:"earlier,omitempty"`
 	// Checkpoints counts the checkpoints that follow from their entries.
 	Checkpoints int64 `json:"checkpoints"`

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// bucketed is a run of a stream with a histogram, a quantile from it and roll-ups of three minutes. One window in four is
-// withheld.
+// bucketed is a run of a stream with a histogram, a quantile from it and roll-ups of three minutes. One window in four
+// is withheld.
 func bucketed(t *testing.T, windows int) *logs {
 	return bucketedBy(t, windows, func(*ledger.Entry) {})
 }
@@ -25,10 +25,12 @@ func bucketedBy(t *testing.T, windows int, change func(e *ledger.Entry)) *logs {
 		e := ledgertest.Plan{Stream: "h", Budget: "h", Epsilon: "0.5",
 			Limit: ledgertest.Limit("1.5", 4*time.Minute)}.Entry(n)
 		e.Releases = []record.Series{{Name: "latency", Statistic: "histogram", Mechanism: "histogram", Unit: "users",
-			Epsilon: ledgertest.Dec("0.5"), Rollups: []string{"3m"}, Buckets: &record.Buckets{Lower: ledgertest.Dec("0"),
-				Upper: ledgertest.Dec("100"), Step: ledgertest.Dec("1"), Levels: 1,
-				Ends: []decimal.Decimal{ledgertest.Dec("20"), ledgertest.Dec("100")}}},
-			{Name: "p50", Statistic: "median", P: ledgertest.Some("0.5"), Mechanism: "histogram", Unit: "ms", From: "latency"}}
+			Epsilon: ledgertest.Dec("0.5"), Rollups: []string{"3m"},
+			Buckets: &record.Buckets{Lower: ledgertest.Dec("0"), Upper: ledgertest.Dec("100"),
+				Step: ledgertest.Dec("1"), Levels: 1, Ends: []decimal.Decimal{ledgertest.Dec("20"),
+					ledgertest.Dec("100")}}},
+			{Name: "p50", Statistic: "median", P: ledgertest.Some("0.5"), Mechanism: "histogram", Unit: "ms",
+				From: "latency"}}
 		change(&e)
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)

@@ -42,14 +42,17 @@ func (l *lists) compare(at Position, e ledger.Entry) {
 		case err != nil:
 			l.found.fault(EntryUnreadable, at, "%s: %v", e.Name(), err)
 		case !slices.Equal(got, groups):
-			l.found.fault(ListDiffers, at, "%s: its groups are not those of the list of stream %q: %d are missing, and %d are "+
-				"not on it", e.Name(), stream, missing(groups, got), missing(got, groups))
+			l.found.fault(ListDiffers, at,
+				"%s: its groups are not those of the list of stream %q: %d are missing, and %d are not on it", e.Name(),
+				stream, missing(groups, got), missing(got, groups))
 		case (end == nil) != (e.List.Of == nil) || end != nil && !end.Equal(e.List.Of.Time):
-			l.found.fault(ListDiffers, at, "%s: its list of stream %q is that of %s; the entries before give that of %s",
-				e.Name(), stream, e.List.Of, end)
+			l.found.fault(ListDiffers, at,
+				"%s: its list of stream %q is that of %s; the entries before give that of %s", e.Name(), stream,
+				e.List.Of, end)
 		case len(e.List.Left) > 0 && !slices.Equal(e.List.Left, of.Gone(e)):
-			l.found.fault(ListDiffers, at, "%s: series of %d groups end; those that the window before it has, and it has not, are "+
-				"%d others", e.Name(), len(e.List.Left), len(of.Gone(e)))
+			l.found.fault(ListDiffers, at,
+				"%s: series of %d groups end; those that the window before it has, and it has not, are %d others",
+				e.Name(), len(e.List.Left), len(of.Gone(e)))
 		}
 	}
 	if e.Discovery != nil {
@@ -73,11 +76,13 @@ func (l *lists) discovery(at Position, of *ledger.Lists, e ledger.Entry) {
 		which     string
 		got, want []string
 	}{
-		{"joined", was.Joined, d.Joined}, {"left", was.Left, d.Left}, {"were found and are not listed", was.Unlisted, d.Unlisted},
+		{"joined", was.Joined, d.Joined}, {"left", was.Left, d.Left},
+		{"were found and are not listed", was.Unlisted, d.Unlisted},
 	} {
 		if !slices.Equal(names.got, names.want) {
-			l.found.fault(ListDiffers, at, "%s: the names that %s are not those that findings give: %d are missing, and %d are "+
-				"others", e.Name(), names.which, missing(names.want, names.got), missing(names.got, names.want))
+			l.found.fault(ListDiffers, at,
+				"%s: the names that %s are not those that findings give: %d are missing, and %d are others", e.Name(),
+				names.which, missing(names.want, names.got), missing(names.got, names.want))
 		}
 	}
 	if d.Listed != was.Listed {

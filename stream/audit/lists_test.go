@@ -50,7 +50,8 @@ func listed(t *testing.T) (all []ledger.Entry) {
 			w := p.Entry(60*(i+1) + 5)
 			w.Groups, w.List = nil, &ledger.List{Stream: from, Of: of, Rules: rules}
 			for _, name := range groups {
-				w.Groups = append(w.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+				w.Groups = append(w.Groups,
+					ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
 			}
 			add(w)
 		}
@@ -73,19 +74,27 @@ func TestAuditOfLists(t *testing.T) {
 		change func(all []ledger.Entry)
 		want   string // "": no fault
 	}{
-		"right":         {func([]ledger.Entry) {}, ""},
-		"a wrong group": {func(all []ledger.Entry) { all[1].Groups = with(all[1], "stranger") }, "0 are missing, and 1 are not on it"},
-		"a missing one": {func(all []ledger.Entry) { all[4].Groups = drop(all[4].Groups, "c") }, "1 are missing, and 0 are not"},
-		"kept too long": {func(all []ledger.Entry) { all[7].Groups = with(all[7], "a") }, "0 are missing, and 1 are not on it"},
-		"another list":  {func(all []ledger.Entry) { all[7].List.Of = new(record.Whole(ledgertest.Epoch)) }, "its list of stream \"s\" is that of"},
+		"right": {func([]ledger.Entry) {}, ""},
+		"a wrong group": {func(all []ledger.Entry) { all[1].Groups = with(all[1], "stranger") },
+			"0 are missing, and 1 are not on it"},
+		"a missing one": {func(all []ledger.Entry) { all[4].Groups = drop(all[4].Groups, "c") },
+			"1 are missing, and 0 are not"},
+		"kept too long": {func(all []ledger.Entry) { all[7].Groups = with(all[7], "a") },
+			"0 are missing, and 1 are not on it"},
+		"another list": {func(all []ledger.Entry) { all[7].List.Of = new(record.Whole(ledgertest.Epoch)) },
+			"its list of stream \"s\" is that of"},
 		"a wrong group of a follower": {func(all []ledger.Entry) { all[5].Groups = with(all[5], "stranger") },
 			`stream "follower", window of 2026-11-20T10:05:00Z: its groups are not those of the list of stream "s": 0 are missing, and 1`},
-		"a follower's list is old": {func(all []ledger.Entry) { all[5].Groups, all[5].List.Of = all[2].Groups, all[2].List.Of },
+		"a follower's " +
+			"list is old": {func(all []ledger.Entry) { all[5].Groups, all[5].List.Of = all[2].Groups, all[2].List.Of },
 			`those of the list of stream "s": 1 are missing`},
-		"another stream's list":  {func(all []ledger.Entry) { all[8].List.Stream = "t" }, `of the list of stream "t": 0 are missing, and 1`},
-		"its own list after all": {func(all []ledger.Entry) { all[8].List.Stream = "" }, `those of the list of stream "follower"`},
-		"the list before":        {func(all []ledger.Entry) { all[7].List.Of = all[4].List.Of }, "is that of 2026-11-20T10:00:00Z; the"},
-		"a list of nothing":      {func(all []ledger.Entry) { all[7].List.Of = nil }, "is that of <nil>; the"},
+		"another stream's list": {func(all []ledger.Entry) { all[8].List.Stream = "t" },
+			`of the list of stream "t": 0 are missing, and 1`},
+		"its own list after all": {func(all []ledger.Entry) { all[8].List.Stream = "" },
+			`those of the list of stream "follower"`},
+		"the list before": {func(all []ledger.Entry) { all[7].List.Of = all[4].List.Of },
+			"is that of 2026-11-20T10:00:00Z; the"},
+		"a list of nothing": {func(all []ledger.Entry) { all[7].List.Of = nil }, "is that of <nil>; the"},
 		"a name that joins": {func(all []ledger.Entry) { all[3].Discovery.Joined = nil },
 			"the names that joined are not those that findings give: 1 are missing, and 0 are others"},
 		"a name that left": {func(all []ledger.Entry) { all[6].Discovery.Left = all[6].Discovery.Left[:1] },
@@ -93,16 +102,20 @@ func TestAuditOfLists(t *testing.T) {
 		"a name that stays": {func(all []ledger.Entry) { all[6].Discovery.Left[1] = "home" },
 			"the names that left are not those that findings give: 1 are missing, and 1 are others"},
 		"pushed out": {func(all []ledger.Entry) { all[3].Discovery.Unlisted = []string{"c"} },
-			"the names that were found and are not listed are not those that findings give: 0 are missing, and 1 are others"},
-		"too few listed":  {func(all []ledger.Entry) { all[6].Discovery.Listed = 9 }, "9 names are listed; findings give 2"},
-		"a low threshold": {func(all []ledger.Entry) { all[3].Discovery.Threshold = 35 }, "its ε and δ take at least 36"},
+			"the names that were found and are not listed are not those that findings give: 0 are missing, and " +
+				"1 are others"},
+		"too few listed": {func(all []ledger.Entry) { all[6].Discovery.Listed = 9 },
+			"9 names are listed; findings give 2"},
+		"a low threshold": {func(all []ledger.Entry) { all[3].Discovery.Threshold = 35 },
+			"its ε and δ take at least 36"},
 		"another finding": {func(all []ledger.Entry) { all[0].Discovery.Found = all[0].Discovery.Found[:1] },
 			"3 names are listed; findings give 2"},
 	} {
 		all := listed(t)
 		c.change(all)
 		f := auditOf(t, &logs{entries: all})
-		found := slices.ContainsFunc(f.Faults, func(f Fault) bool { return f.Kind == ListDiffers && strings.Contains(f.What, c.want) })
+		found := slices.ContainsFunc(f.Faults,
+			func(f Fault) bool { return f.Kind == ListDiffers && strings.Contains(f.What, c.want) })
 		if found != (c.want != "") || c.want == "" && f.FaultCount > 0 {
 			t.Errorf("%s: %+v, want %q", name, f.Faults, c.want)
 		}
@@ -145,9 +158,10 @@ func TestAuditOfWatchesThatFollowLists(t *testing.T) {
 		forge  [2]string             // in the entry in which it fires
 		kind   string                // "": no fault
 	}{
-		"right":                    {},
-		"another group that left":  {change: func(of *ledger.Step) { of.Alarm.Fired = new("b") }, kind: WatchDiffers},
-		"forgotten with its group": {change: func(of *ledger.Step) { of.Alarm.Fired, of.Alarm.Since = nil, none }, kind: WatchDiffers},
+		"right":                   {},
+		"another group that left": {change: func(of *ledger.Step) { of.Alarm.Fired = new("b") }, kind: WatchDiffers},
+		"forgotten with its group": {change: func(of *ledger.Step) { of.Alarm.Fired, of.Alarm.Since = nil, none },
+			kind: WatchDiffers},
 		"armed again at once": {change: func(of *ledger.Step) {
 			of.Alarm.Fired, of.Alarm.Since = nil, none
 			of.Reason, of.Arms, of.Instance, of.Sealed = "", true, 2, []byte("s/slow/2")
@@ -156,7 +170,8 @@ func TestAuditOfWatchesThatFollowLists(t *testing.T) {
 		"at what it does not look":  {forge: [2]string{`"alarm":{`, `"alarm":{"always":true,`}, kind: EntryUnreadable},
 	} {
 		all := watchedLists(t)
-		if at := all[7].Steps[0].Alarm; at.Fired == nil || *at.Fired != "a" || slices.Contains(all[7].GroupNames(), "a") {
+		if at := all[7].Steps[0].Alarm; at.Fired == nil || *at.Fired != "a" ||
+			slices.Contains(all[7].GroupNames(), "a") {
 			t.Fatalf("%+v on %q, want a watch that waits without its group", at, all[7].GroupNames())
 		}
 		if c.change != nil {

@@ -17,8 +17,8 @@ type outputs struct {
 	expected map[digest]*promise
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
-	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there; and that of the
-	// last period of each discovery, as "stream/discovery".
+	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there; and that of
+	// the last period of each discovery, as "stream/discovery".
 	since map[string]time.Time
 }
 
@@ -96,7 +96,8 @@ func (o *outputs) add(at Position, key, value []byte) {
 func (o *outputs) addEnded(at Position, key []byte, id string) {
 	says, ok := record.ReadLeft(id)
 	if !ok {
-		o.found.fault(OutputUnreadable, at, "a record without a value has the id %q; want that of a series that ends", id)
+		o.found.fault(OutputUnreadable, at, "a record without a value has the id %q; want that of a series that ends",
+			id)
 		return
 	}
 	of := says.Stream

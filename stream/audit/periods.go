@@ -11,9 +11,9 @@ import (
 // Calendar knows the periods of running totals, and those of roll-ups on local days, by the time zone database of this
 // program.
 type Calendar interface {
-	// Period returns the period that holds the window of an entry: the start of its first window and the end of its last
-	// one, in Unix nanoseconds. It is one of a running total, or of the roll-up of a release over a time, such as 1d; "": of
-	// a total. known is false if the definition is unknown.
+	// Period returns the period that holds the window of an entry: the start of its first window and the end of its
+	// last one, in Unix nanoseconds. It is one of a running total, or of the roll-up of a release over a time, such as
+	// 1d; "": of a total. known is false if the definition is unknown.
 	Period(e ledger.Entry, release, rollup string) (since, until int64, known bool)
 }
 
@@ -61,9 +61,10 @@ func (p *periods) compare(by Calendar, at Position, e ledger.Entry) {
 			if is.rollup != "" {
 				what, counts = fmt.Sprintf("roll-up %q", is.release+"."+is.rollup), "adds up windows"
 			}
-			p.found.note(PeriodDiffers, at, "%s: %s %s from %s to %s; the time zones of this program have a period from %s "+
-				"to %s. Its numbers are right: the ledger decides the periods", e.Name(), what, counts, moment(is.since),
-				moment(is.until), moment(since), moment(until))
+			p.found.note(PeriodDiffers, at,
+				"%s: %s %s from %s to %s; the time zones of this program have a period from %s to %s. Its numbers are "+
+					"right: the ledger decides the periods", e.Name(), what, counts, moment(is.since), moment(is.until),
+				moment(since), moment(until))
 		}
 	}
 }

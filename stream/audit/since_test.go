@@ -62,7 +62,8 @@ func TestAuditBeginsAtCheckpoints(t *testing.T) {
 		if seen != (wrong >= covered) || found.OK == seen {
 			t.Fatalf("%d of %d entries are covered, and %d is wrong: %+v", covered, len(l.entries), wrong, found)
 		}
-		if !seen && (found.Entries != int64(len(l.entries)-covered) || found.Matched+found.Earlier != int64(len(l.outputs)) ||
+		if !seen && (found.Entries != int64(len(l.entries)-covered) ||
+			found.Matched+found.Earlier != int64(len(l.outputs)) ||
 			(covered > 0) != (found.Earlier > 0)) {
 			t.Fatalf("%d of %d entries are covered: %+v", covered, len(l.entries), found)
 		}

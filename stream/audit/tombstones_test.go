@@ -92,10 +92,12 @@ func TestAuditOfTombstones(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", name, f.Faults, c.want)
 		}
 		if c.want == "" && (f.Matched != f.Outputs || f.Pending+f.Absent > 0) {
-			t.Errorf("%s: %d of %d outputs match, %d are pending and %d absent", name, f.Matched, f.Outputs, f.Pending, f.Absent)
+			t.Errorf("%s: %d of %d outputs match, %d are pending and %d absent", name, f.Matched, f.Outputs,
+				f.Pending, f.Absent)
 		}
 	}
-	missing := audit(func(all []record.Record) []record.Record { i := place(all); return slices.Delete(all, i, i+1) }, same)
+	missing := audit(func(all []record.Record) []record.Record { i := place(all); return slices.Delete(all, i, i+1) },
+		same)
 	if !missing.OK || missing.Pending+missing.Absent != 1 {
 		t.Errorf("without one of them %d are pending and %d absent, want one", missing.Pending, missing.Absent)
 	}

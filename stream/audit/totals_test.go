@@ -19,11 +19,16 @@ func TestAuditOfTotals(t *testing.T) {
 		want   string // "": no fault
 	}{
 		"right": {func([]ledger.Entry) {}, ""},
-		"a total that does not follow": {func(all []ledger.Entry) { all[7].Steps[0].Total.Groups[1].Value = ledgertest.Dec("99") },
+		"a total that does " +
+			"not follow": {func(all []ledger.Entry) { all[7].Steps[0].Total.Groups[1].Value = ledgertest.Dec("99") },
 			`release "today" has the total 99`},
-		"a smoothed one": {func(all []ledger.Entry) { all[7].Steps[0].Total.Groups[0].Smoothed = ledgertest.Dec("0.5") },
+		"a smoothed one": {func(
+			all []ledger.Entry) {
+			all[7].Steps[0].Total.Groups[0].Smoothed = ledgertest.Dec("0.5")
+		},
 			`release "today" has the total`},
-		"an error that is too small": {func(all []ledger.Entry) { all[7].Steps[0].Total.Error95 = ledgertest.Some("2") },
+		"an error that is " +
+			"too small": {func(all []ledger.Entry) { all[7].Steps[0].Total.Error95 = ledgertest.Some("2") },
 			"has error_95 2; the definition gives"},
 		"a period that goes on too long": {func(all []ledger.Entry) {
 			of := all[7].Steps[0].Total
@@ -38,7 +43,8 @@ func TestAuditOfTotals(t *testing.T) {
 				a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
 			}
 			f := a.Findings()
-			found := slices.ContainsFunc(f.Faults, func(f Fault) bool { return f.Kind == WatchDiffers && strings.Contains(f.What, c.want) })
+			found := slices.ContainsFunc(f.Faults,
+				func(f Fault) bool { return f.Kind == WatchDiffers && strings.Contains(f.What, c.want) })
 			if found != (c.want != "") || c.want == "" && f.FaultCount > 0 {
 				t.Errorf("%s by %s: %+v, want %q", name, mechanism, f.Faults, c.want)
 			}

@@ -36,7 +36,10 @@ func TestAuditOfWatches(t *testing.T) {
 			w.Reason, w.Arms, w.Instance, w.Sealed = "", true, 2, []byte("x")
 		},
 		"another group while it holds": func(all []ledger.Entry) { all[3].Steps[0].Alarm.Fired = new("ap") },
-		"another time while it holds":  func(all []ledger.Entry) { all[4].Steps[0].Alarm.Since = new(all[1].WindowEnd) },
+		"another time while it holds": func(
+			all []ledger.Entry) {
+			all[4].Steps[0].Alarm.Since = new(all[1].WindowEnd)
+		},
 		"denied": func(all []ledger.Entry) {
 			w := &all[0].Steps[0]
 			w.Reason, w.Arms, w.Instance, w.Sealed = record.BudgetExhausted, false, 0, nil

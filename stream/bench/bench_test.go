@@ -122,8 +122,8 @@ func (r row) measure(t *testing.T, b *kafkatest.Broker, binary string, events, u
 	if r.kind != backlog {
 		what := map[kind]string{fetched: "fetch", parsed: "parse"}[r.kind]
 		self := exec.Command(os.Args[0])
-		self.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d", floorVariable, what, strings.Join(b.Conn.Brokers, ","),
-			input, events))
+		self.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d", floorVariable, what,
+			strings.Join(b.Conn.Brokers, ","), input, events))
 		begin := time.Now()
 		if out, err := self.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -271,8 +271,8 @@ func (r row) startAs(t *testing.T, b *kafkatest.Broker, binary, app, input, outp
 	}
 	s := &service{Cmd: exec.Command(binary, "run", "--streams", file, "--app-id", app), app: app,
 		metrics: kafkatest.Address(t)}
-	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","), "LOUVER_HTTP_ADDR=127.0.0.1:0",
-		"LOUVER_METRICS_ADDR="+s.metrics, "LOUVER_DEBUG_ENDPOINTS=true")
+	s.Env = append(os.Environ(), "LOUVER_KAFKA_BROKERS="+strings.Join(b.Conn.Brokers, ","),
+		"LOUVER_HTTP_ADDR=127.0.0.1:0", "LOUVER_METRICS_ADDR="+s.metrics, "LOUVER_DEBUG_ENDPOINTS=true")
 	if r.bags > 0 {
 		s.Env = append(s.Env, fmt.Sprint("LOUVER_BAG_BYTES=", r.bags))
 	}

@@ -34,7 +34,8 @@ type format struct {
 var formats = map[string]format{
 	"json": {"format: json, user: user_id, value: latency_ms, time: ts, group: region", writeJSON},
 	"csv": {
-		"format: csv, columns: [ts, user_id, region, latency_ms], user: user_id, value: latency_ms, time: ts, group: region",
+		"format: csv, columns: [ts, user_id, region, latency_ms], user: user_id, value: latency_ms, time: ts, " +
+			"group: region",
 		writeCSV},
 	"cloudevents": {"format: cloudevents, user: data.user_id, value: data.latency_ms, time: time, group: data.region",
 		writeCloudEvent},
@@ -86,7 +87,8 @@ func protobufSchema() string {
 		kind descriptorpb.FieldDescriptorProto_Type
 	}{{"user_id", descriptorpb.FieldDescriptorProto_TYPE_STRING},
 		{"latency_ms", descriptorpb.FieldDescriptorProto_TYPE_SINT64},
-		{"ts", descriptorpb.FieldDescriptorProto_TYPE_INT64}, {"region", descriptorpb.FieldDescriptorProto_TYPE_STRING}} {
+		{"ts", descriptorpb.FieldDescriptorProto_TYPE_INT64},
+		{"region", descriptorpb.FieldDescriptorProto_TYPE_STRING}} {
 		message.Field = append(message.Field, &descriptorpb.FieldDescriptorProto{Name: &f.name,
 			Number: proto.Int32(int32(i + 1)), Type: &f.kind,
 			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()})
@@ -122,8 +124,8 @@ func newProducer(t *testing.T, r row, b *kafkatest.Broker, topic string, users i
 	compression := map[string]kgo.CompressionCodec{"": kgo.NoCompression(), "lz4": kgo.Lz4Compression(),
 		"zstd": kgo.ZstdCompression()}[r.compression]
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Conn.Brokers...), kgo.DefaultProduceTopic(topic),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(compression), kgo.ProducerLinger(20*time.Millisecond), kgo.MaxBufferedRecords(50_000))
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(compression),
+		kgo.ProducerLinger(20*time.Millisecond), kgo.MaxBufferedRecords(50_000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +166,8 @@ func (p *producer) flush(t *testing.T) {
 func TestRowsReadTheirEvents(t *testing.T) {
 	from := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for _, r := range rows() {
-		file, err := parse.File(r.name, []byte(r.yaml("in", "out", from)), func(string) (string, bool) { return "", false })
+		file, err := parse.File(r.name, []byte(r.yaml("in", "out", from)),
+			func(string) (string, bool) { return "", false })
 		if err != nil {
 			t.Errorf("%s: %v", r.name, err)
 			continue

@@ -49,7 +49,8 @@ func floor(args string) error {
 			if err != nil {
 				return
 			}
-			if len(v.GetStringBytes("user_id")) > 0 && len(v.GetStringBytes("region")) > 0 && len(v.GetStringBytes("ts")) > 0 &&
+			if len(v.GetStringBytes("user_id")) > 0 && len(v.GetStringBytes("region")) > 0 &&
+				len(v.GetStringBytes("ts")) > 0 &&
 				v.GetInt("latency_ms") > 0 {
 				found++
 			}

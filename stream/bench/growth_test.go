@@ -32,13 +32,15 @@ func axes() []growth {
 		return g
 	}
 	return []growth{
-		along("events", []int{100_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000}, func(r *row, n int) { r.events = n }),
+		along("events", []int{100_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000},
+			func(r *row, n int) { r.events = n }),
 		along("users", []int{1000, 10_000, 100_000, 1_000_000, 10_000_000}, func(r *row, n int) { r.users = n }),
 		along("groups", []int{1, 10, 100, 1000, 10_000}, func(r *row, n int) { r.groups = n }),
 		along("releases", []int{1, 10, 100}, func(r *row, n int) { r.releases = n }),
 		along("overlap", []int{1, 5, 60}, func(r *row, n int) { r.over = n }),
 		along("streams", []int{1, 20, 200, 2000}, func(r *row, n int) { r.streams, r.events = n, 200_000 }),
-		along("different-streams", []int{1, 5, 20}, func(r *row, n int) { r.streams, r.unlike, r.events = n, true, 200_000 }),
+		along("different-streams", []int{1, 5, 20},
+			func(r *row, n int) { r.streams, r.unlike, r.events = n, true, 200_000 }),
 		along("idle-streams", []int{0, 100, 1000, 2000}, func(r *row, n int) { r.idle = n }),
 		along("processes", []int{1, 2, 4, 20}, func(r *row, n int) { r.processes = n }),
 	}

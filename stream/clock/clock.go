@@ -201,7 +201,8 @@ func (w *Watch) compare(sent, acknowledged, told time.Time) (report func()) {
 		if sent.After(told) {
 			side = "ahead of"
 		}
-		return w.distrust(fmt.Errorf("the clock of this machine is %s %s the brokers'", off.Round(time.Millisecond), side))
+		return w.distrust(fmt.Errorf("the clock of this machine is %s %s the brokers'", off.Round(time.Millisecond),
+			side))
 	}
 	if w.right < 0 {
 		w.right = w.elapsed()

@@ -214,7 +214,8 @@ func TestAFastClockClosesNoWindowEarly(t *testing.T) {
 	for _, speed := range []float64{1.2, 1.01, 0.8} {
 		for i, after := range due(t, speed) {
 			if after < -limit {
-				t.Errorf("a clock of speed %v closes window %d %v before it is due, want at most %v", speed, i, -after, limit)
+				t.Errorf("a clock of speed %v closes window %d %v before it is due, want at most %v", speed, i,
+					-after, limit)
 			}
 		}
 	}

@@ -14,15 +14,16 @@ type Shift struct {
 	Watch *Watch
 	// Members returns how many processes take part in the work, with this one if it does.
 	Members func(context.Context) (int, error)
-	// Left is called with the reason when this process leaves the work to others, and with nil when it takes part again.
+	// Left is called with the reason when this process leaves the work to others, and with nil when it takes part
+	// again.
 	Left func(error)
 }
 
 const (
 	// patience is how long a doubt must last before the process leaves. Most corrections take less.
 	patience = 30 * time.Second
-	// firstRest is how long the clock has to be right before the process takes part again. After each return the next rest
-	// is twice as long, up to longestRest, until it has worked for an hour.
+	// firstRest is how long the clock has to be right before the process takes part again. After each return the next
+	// rest is twice as long, up to longestRest, until it has worked for an hour.
 	firstRest, longestRest = 30 * time.Second, 10 * time.Minute
 	calm                   = time.Hour
 	// jitter keeps processes from leaving, or coming back, all at once.

@@ -85,7 +85,8 @@ func TestABadClockLeavesTheWorkToOthers(t *testing.T) {
 		c.expect(t, "later", map[*machine]bool{bad: false, good: true}, map[*machine]int{bad: 1, good: 0})
 		bad.set = 0
 		time.Sleep(2 * time.Minute)
-		c.expect(t, "when it is right again", map[*machine]bool{bad: true, good: true}, map[*machine]int{bad: 1, good: 0})
+		c.expect(t, "when it is right again", map[*machine]bool{bad: true, good: true},
+			map[*machine]int{bad: 1, good: 0})
 	})
 }
 

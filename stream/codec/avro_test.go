@@ -73,7 +73,8 @@ func TestAvroGood(t *testing.T) {
 	inMap.Group, inMap.Groups = "tags.zone", []string{"a", "b"}
 	check(t, decoder(t, inMap), nil, encoded(t, request(map[string]any{"tags": map[string]any{"zone": "b"}})),
 		event{"u1", 1, at, 123})
-	keyed := codec.Spec{Format: "avro", Schema: codec.Schema{Text: avroSchema}, User: codec.KeyField, Value: "latency_ms"}
+	keyed := codec.Spec{Format: "avro", Schema: codec.Schema{Text: avroSchema}, User: codec.KeyField,
+		Value: "latency_ms"}
 	check(t, decoder(t, keyed), []byte("k"), encoded(t, request(nil)), event{"k", 0, recordTime, 123})
 }
 
@@ -104,7 +105,8 @@ func TestAvroBad(t *testing.T) {
 	if d.Decode(codec.Record{Time: recordTime}, &e) != codec.Malformed {
 		t.Error("a record without a value is taken")
 	}
-	if r := d.Decode(codec.Record{Value: []byte(encoded(t, request(map[string]any{"latency_ms": nil}))), Time: recordTime},
+	if r := d.Decode(codec.Record{Value: []byte(encoded(t, request(map[string]any{"latency_ms": nil}))),
+		Time: recordTime},
 		&e); r != codec.BadValue || !d.Missing() {
 		t.Errorf("null: %v, missing %v; want bad_value, missing", r, d.Missing())
 	}

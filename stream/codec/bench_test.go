@@ -56,7 +56,8 @@ func BenchmarkDecode(b *testing.B) {
 		spec  codec.Spec
 		value string
 	}{
-		{"json/rfc3339", flat, `{"user_id":"u-0012345","region":"eu","latency_ms":123.4,"ts":"2026-11-20T08:00:00.12Z"}`},
+		{"json/rfc3339", flat,
+			`{"user_id":"u-0012345","region":"eu","latency_ms":123.4,"ts":"2026-11-20T08:00:00.12Z"}`},
 		{"json/epoch", flat, `{"user_id":"u-0012345","region":"eu","latency_ms":123.4,"ts":1795161600123}`},
 		{"json/integers", flat, `{"user_id":12345,"region":"eu","latency_ms":123,"ts":1795161600}`},
 		{"json/escapes", flat, `{"user_id":"ren\u00e9","region":"eu","latency_ms":123.4,"ts":1795161600123}`},

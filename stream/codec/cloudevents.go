@@ -51,7 +51,8 @@ func mistakenEvent(_ Spec, p part) error {
 	case p.field == ValueField:
 		return errors.New("$value is for json; want a field of the data, such as data.latency_ms")
 	case !strings.HasPrefix(p.field, underData) && !attribute.MatchString(p.field):
-		return errors.New("want an attribute of the event, such as subject, or a field of its data, such as data." + p.field)
+		return errors.New("want an attribute of the event, such as subject, or a field of its data, such as data." +
+			p.field)
 	case p.field == "data":
 		return errors.New("want a field of the data, such as data.user_id")
 	}

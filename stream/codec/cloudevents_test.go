@@ -50,8 +50,8 @@ func TestCloudEvents(t *testing.T) {
 		headers codec.Headers
 		want    event
 	}{
-		{"structured", cloudSpec(), structuredEvent, headers{"content-type": "application/cloudevents+json; charset=UTF-8"},
-			usual},
+		{"structured", cloudSpec(), structuredEvent,
+			headers{"content-type": "application/cloudevents+json; charset=UTF-8"}, usual},
 		{"its media type in capitals", cloudSpec(), structuredEvent,
 			headers{"content-type": "Application/CloudEvents+JSON"},
 			usual},
@@ -76,7 +76,8 @@ func TestCloudEvents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var e codec.Event
 			d := decoder(t, c.spec)
-			if r := d.Decode(codec.Record{Key: []byte("k"), Value: []byte(c.value), Time: recordTime, Headers: c.headers},
+			if r := d.Decode(codec.Record{Key: []byte("k"), Value: []byte(c.value), Time: recordTime,
+				Headers: c.headers},
 				&e); r != codec.OK {
 				t.Fatalf("rejected as %v", r)
 			}
@@ -103,27 +104,31 @@ func TestCloudEventsBad(t *testing.T) {
 		{"a version that is a number", `{"specversion":1.0,` + structuredEvent[len(`{"specversion":"1.0",`):], nil,
 			codec.Malformed, false},
 		{"two versions", `{"specversion":"1.0",` + structuredEvent[1:], nil, codec.Malformed, false},
-		{"an older version, binary", eventData, binaryHeaders(headers{"ce_specversion": "0.3"}), codec.Malformed, false},
+		{"an older version, binary", eventData, binaryHeaders(headers{"ce_specversion": "0.3"}),
+			codec.Malformed, false},
 		{"a batch", "[" + structuredEvent + "]", headers{"content-type": "application/cloudevents-batch+json"},
 			codec.Malformed, false},
 		{"a structured event that is not JSON", "\x0a\x01", headers{"content-type": "application/cloudevents+protobuf"},
 			codec.Malformed, false},
-		{"data that is not JSON", eventData, binaryHeaders(headers{"content-type": "application/avro"}), codec.Malformed,
-			false},
+		{"data that is not JSON", eventData, binaryHeaders(headers{"content-type": "application/avro"}),
+			codec.Malformed, false},
 		{"data without end", eventData[:10], binaryHeaders(nil), codec.Malformed, false},
 		{"data that is a number", "12.3", binaryHeaders(nil), codec.Malformed, false},
 		{"a header that is not UTF-8", eventData, binaryHeaders(headers{"ce_region": "\xff"}), codec.Malformed, false},
-		{"a wanted field twice", `{"user":{"id":"u1"},"latency_ms":1,"latency_ms":2}`, binaryHeaders(nil), codec.Malformed,
+		{"a wanted field twice", `{"user":{"id":"u1"},"latency_ms":1,"latency_ms":2}`, binaryHeaders(nil),
+			codec.Malformed,
 			false},
 		{"data in base64",
 			`{"specversion":"1.0","id":"1","source":"/web","type":"request","region":"eu","data_base64":"eyJ1c2VyIjp7ImlkIjoidTEifX0="}`, nil, codec.BadValue, true},
-		{"a field is missing, structured", `{"specversion":"1.0","region":"eu","data":{"latency_ms":1}}`, nil, codec.BadUser,
+		{"a field is missing, structured", `{"specversion":"1.0","region":"eu","data":{"latency_ms":1}}`, nil,
+			codec.BadUser,
 			true},
 		{"a field is missing, binary", `{"user":{"id":"u1"}}`, binaryHeaders(nil), codec.BadValue, true},
 		{"an attribute is missing", eventData, binaryHeaders(headers{"ce_time": ""}), codec.BadTime, true},
 		{"no time", eventData, binaryHeaders(headers{"ce_time": "yesterday"}), codec.BadTime, false},
 		{"an unknown group", eventData, binaryHeaders(headers{"ce_region": "mars"}), codec.BadGroup, false},
-		{"ahead of its time", eventData, binaryHeaders(headers{"ce_time": "2026-11-20T09:00:00Z"}), codec.Future, false},
+		{"ahead of its time", eventData, binaryHeaders(headers{"ce_time": "2026-11-20T09:00:00Z"}),
+			codec.Future, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var e codec.Event
@@ -132,7 +137,8 @@ func TestCloudEventsBad(t *testing.T) {
 				t.Errorf("got %q, missing %v; want %q, %v", r, d.Missing(), c.want, c.missing)
 			}
 			good := codec.Record{Value: []byte(eventData), Time: recordTime, Headers: binaryHeaders(nil)}
-			if r := d.Decode(good, &e); r != codec.OK || string(e.User) != "u1" || e.Value != 123 { // nothing is left behind
+			// nothing is left behind
+			if r := d.Decode(good, &e); r != codec.OK || string(e.User) != "u1" || e.Value != 123 {
 				t.Errorf("the next record: %v, %+v", r, e)
 			}
 		})

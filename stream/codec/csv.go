@@ -52,7 +52,8 @@ func newCSV(s Spec, r rules) (Decoder, error) {
 		}
 		i := slices.Index(d.columns, p.field)
 		if i < 0 {
-			return nil, fmt.Errorf("%s %q is not a column; want one of %s", p.name, p.field, strings.Join(d.columns, ", "))
+			return nil, fmt.Errorf("%s %q is not a column; want one of %s", p.name, p.field,
+				strings.Join(d.columns, ", "))
 		}
 		d.wanted = append(d.wanted, column{p.role, i})
 	}

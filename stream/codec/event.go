@@ -4,8 +4,8 @@ import "strconv"
 
 // Event is the checked content of a record.
 type Event struct {
-	// User is the id, never empty. It is valid until the next call of the decoder, as long as the record is not changed,
-	// and must not be changed itself.
+	// User is the id, never empty. It is valid until the next call of the decoder, as long as the record is not
+	// changed, and must not be changed itself.
 	User []byte
 	// Group is the index of the event's group in the Spec's list.
 	Group int
@@ -36,7 +36,8 @@ type Headers interface {
 // Decoder reads records of one stream. It is not safe for concurrent use.
 type Decoder interface {
 	// Decode reads a record into e. It returns OK, or the first of the reasons, in their order, that the record is
-	// rejected for; e is then undefined. Decode keeps nothing of the record beyond the next call and does not change it.
+	// rejected for; e is then undefined. Decode keeps nothing of the record beyond the next call and does not change
+	// it.
 	Decode(r Record, e *Event) Reason
 	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was for a field that is
 	// missing altogether.

@@ -70,7 +70,8 @@ func (m *minute) parse(text []byte) (ns int64, ok bool) {
 // remember keeps the minute of a time that was parsed, if the text is in UTC with Z. It leaves out the minutes from
 // which a time could be after 2262.
 func (m *minute) remember(text []byte, ns int64) {
-	if len(text) <= len(m.text) || text[10] != 'T' || text[len(text)-1] != 'Z' || ns > math.MaxInt64-2*int64(time.Minute) {
+	if len(text) <= len(m.text) || text[10] != 'T' || text[len(text)-1] != 'Z' ||
+		ns > math.MaxInt64-2*int64(time.Minute) {
 		return
 	}
 	copy(m.text[:], text)

@@ -46,7 +46,8 @@ func TestMinuteOfAnyTimes(t *testing.T) {
 		s := []byte(at.In(zone).Format(rapid.SampledFrom([]string{time.RFC3339, time.RFC3339Nano,
 			"2006-01-02T15:04:05.000Z07:00"}).Draw(t, "layout")))
 		if rapid.Bool().Draw(t, "damage") {
-			s[rapid.IntRange(0, len(s)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("019:.,ZT+- \x00\xff")).Draw(t, "byte")
+			s[rapid.IntRange(0, len(s)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("019:.,ZT+- \x00\xff")).Draw(t,
+				"byte")
 		}
 		readAlike(t, &r, string(s))
 	})

@@ -75,13 +75,15 @@ func TestJSONGood(t *testing.T) {
 	for _, c := range []good{
 		{"plain", value("12.3"), usual},
 		{"white space",
-			" \n{ \"user_id\" : \"u1\" ,\t\"region\":\"eu\",\r\n\"latency_ms\" : 12.3 , \"ts\":\"2026-11-20T08:00:00Z\" } \n",
+			" \n{ \"user_id\" : \"u1\" ,\t\"region\":\"eu\",\r\n" +
+				"\"latency_ms\" : 12.3 , \"ts\":\"2026-11-20T08:00:00Z\" } \n",
 			usual},
 		{"other members",
 			`{"a":[1,{"user_id":2}],"user_id":"u1","region":"eu","b":null,"latency_ms":12.3,"c":true,"ts":"2026-11-20T08:00:00Z"}`, usual},
 		{"another name twice", `{"a":1,"a":2,` + value("12.3")[1:], usual},
 		{"escaped name", with("user_id", `"us\u0065r_id":"u1"`), usual},
-		{"31 arrays aside", with("user_id", `"user_id":"u1","deep":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)), usual},
+		{"31 arrays aside", with("user_id", `"user_id":"u1","deep":`+strings.Repeat("[", 31)+strings.Repeat("]", 31)),
+			usual},
 
 		{"rounding to the grid", value("12.34"), usual},
 		{"tie upward", value("12.25"), usual},
@@ -154,7 +156,8 @@ func TestJSONBad(t *testing.T) {
 		records []string
 	}{
 		{codec.Malformed, []string{
-			"", " ", "\n", "null", "true", "42", `"text"`, "[]", `[{"user_id":"u1"}]`, "not json", "NaN", "{", "}", "{]",
+			"", " ", "\n", "null", "true", "42", `"text"`, "[]", `[{"user_id":"u1"}]`, "not json", "NaN",
+			"{", "}", "{]",
 			`{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{a:1}`, `{'a':1}`, `{"a" 1}`,
 			"\ufeff" + value("1"),                    // byte order mark
 			value("1") + "x",                         // trailing garbage
@@ -173,7 +176,8 @@ func TestJSONBad(t *testing.T) {
 			value("nul"), value("True"), value("tru"), value("undefined"),
 			user(`"a`), user(`"a\"`), user(`"\x41"`), user(`"\u12"`), user(`"\u12g4"`), user(`"\u+123"`), user(`"\`),
 			user("\"a\nb\""), user("\"a\x00b\""), user("\"a\tb\""), // control characters
-			user("\"a\xff\""), user("\"\xc3\""), user("\"\xc0\x80\""), user("\"\xed\xa0\x80\""), user("\"\xf4\x90\x80\x80\""),
+			user("\"a\xff\""), user("\"\xc3\""), user("\"\xc0\x80\""), user("\"\xed\xa0\x80\""),
+			user("\"\xf4\x90\x80\x80\""),
 			user(`"\ud800"`), user(`"\udc00"`), user(`"\ud800x"`), user(`"\ud800\u0041"`), user(`"\udc00\ud800"`),
 			user(`"\ud800\\udc00"`),
 			with("region", `"region":"eu","note":"\ud800"`), // also where nobody looks
@@ -193,7 +197,8 @@ func TestJSONBad(t *testing.T) {
 			"{}",
 			with("latency_ms", `"latency":1`),
 			with("latency_ms", `"LATENCY_MS":1`),
-			value(`"12"`), value(`""`), value("null"), value("true"), value("false"), value("{}"), value("[]"), value("[1]"),
+			value(`"12"`), value(`""`), value("null"), value("true"), value("false"), value("{}"), value("[]"),
+			value("[1]"),
 			value(`{"latency_ms":1}`), value(`"NaN"`),
 		}},
 		{codec.BadUser, []string{
@@ -213,16 +218,19 @@ func TestJSONBad(t *testing.T) {
 			ts(`"2026-11-20T08:00:00+0200"`),
 			ts(`"1969-12-31T23:59:59Z"`), ts(`"0001-01-01T00:00:00Z"`), ts(`"2262-04-11T23:47:17Z"`),
 			ts(`"9999-12-31T23:59:59Z"`),
-			ts("-1"), ts("-0"), ts("-1795161600"), ts(`"-1"`), ts(`"+1"`), ts(`"01"`), ts(`"1795161600 "`), ts(`"1_000"`),
+			ts("-1"), ts("-0"), ts("-1795161600"), ts(`"-1"`), ts(`"+1"`), ts(`"01"`), ts(`"1795161600 "`),
+			ts(`"1_000"`),
 			ts(`"0x1"`),
 			ts(`"1e"`), ts(`"1."`), ts(`".5"`), ts(`"1e+"`), ts(`"NaN"`), ts(`"Infinity"`),
-			ts("9223372037"), ts("99999999999"), ts("9223372036855"), ts("9223372036854775808"), ts("18446744073709551616"),
+			ts("9223372037"), ts("99999999999"), ts("9223372036855"), ts("9223372036854775808"),
+			ts("18446744073709551616"),
 			ts("1e999999999"),
 			ts("1" + strings.Repeat("0", 1000)),
 		}},
 		{codec.BadGroup, []string{
 			with("region", `"zone":"eu"`),
-			region(`""`), region("null"), region("true"), region(`"mars"`), region(`"EU"`), region(`"eu "`), region("1"),
+			region(`""`), region("null"), region("true"), region(`"mars"`), region(`"EU"`),
+			region(`"eu "`), region("1"),
 			region("1.5"), region("{}"), region(`["eu"]`),
 		}},
 		{codec.Future, []string{
@@ -472,7 +480,8 @@ func TestJSONDepth(t *testing.T) {
 			deep := strings.Repeat(pair[0], c.depth-1) + "1" + strings.Repeat(pair[1], c.depth-1)
 			record := `{"deep":` + deep + "," + value("12.3")[1:]
 			var e codec.Event
-			if r := decoder(t, jsonSpec()).Decode(codec.Record{Value: []byte(record), Time: recordTime}, &e); r != c.want {
+			if r := decoder(t, jsonSpec()).Decode(codec.Record{Value: []byte(record), Time: recordTime},
+				&e); r != c.want {
 				t.Errorf("%d of %s: got %v, want %v", c.depth-1, pair[0], r, c.want)
 			}
 		}

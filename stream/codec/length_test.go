@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkLength decodes records that are deep, long or full of escapes, and sixteen times as long ones. Both are read
-// at about the same speed: time is linear in the length. A decoder that goes back over what it has read is sixteen times
-// slower at the longer ones.
+// at about the same speed: time is linear in the length. A decoder that goes back over what it has read is sixteen
+// times slower at the longer ones.
 func BenchmarkLength(b *testing.B) {
 	object := func(inner string) func(n int) string {
 		return func(n int) string { return `{"user_id":"` + strings.Repeat(inner, n/len(inner)) + `","latency_ms":1}` }

@@ -52,13 +52,15 @@ func TestEncodeDecode(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		record := `{"user_id":` + string(user) + `,"region":"` + groups[want.group] + `","latency_ms":` + number(want.value) +
+		record := `{"user_id":` + string(user) + `,"region":"` + groups[want.group] + `","latency_ms":` +
+			number(want.value) +
 			`,"ts":` + at + `}`
 		check(t, asJSON, nil, record, want)
 
 		var line bytes.Buffer
 		w := csv.NewWriter(&line)
-		if err := w.Write([]string{strings.Trim(at, `"`), want.user, groups[want.group], number(want.value)}); err != nil {
+		if err := w.Write([]string{strings.Trim(at, `"`), want.user, groups[want.group],
+			number(want.value)}); err != nil {
 			rt.Fatal(err)
 		}
 		w.Flush()
@@ -106,7 +108,8 @@ var (
 
 // FuzzJSON: see checkJSON.
 func FuzzJSON(f *testing.F) {
-	for _, s := range []string{value("1"), user(`"\ud83d\ude00"`), user(`"\ud800"`), `{"a":[[[[[[[[[1]]]]]]]]]}`, "null",
+	for _, s := range []string{value("1"), user(`"\ud83d\ude00"`), user(`"\ud800"`), `{"a":[[[[[[[[[1]]]]]]]]]}`,
+		"null",
 		"", value("NaN"),
 		`{"user_id":1,"user_id":2}`, "{\"a\":\"\xff\"}", value("-1E+5") + "\n", `{"a":"\\ud800"}`, `[`, `{"":{}}`, "12",
 		"\ufeff{}",
@@ -123,7 +126,8 @@ func FuzzJSON(f *testing.F) {
 // Strings with anything in them, in every order, are valid exactly if encoding/json finds them so.
 func TestStringsAreThoseOfEncodingJSON(t *testing.T) {
 	d := decoder(t, jsonSpec())
-	pieces := []string{"u", "é", " ", "\x00", "\t", "\n", "\x1f", "\x7f", `"`, `\`, `\"`, `\\`, `\/`, `\n`, `\x`, `\u00e9`,
+	pieces := []string{"u", "é", " ", "\x00", "\t", "\n", "\x1f", "\x7f", `"`, `\`, `\"`, `\\`, `\/`, `\n`,
+		`\x`, `\u00e9`,
 		`\u00E`, `\ud83d`, `\ude00`, "\xff", `","region":"eu`}
 	rapid.Check(t, func(t *rapid.T) {
 		text := `"` + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, "pieces"), "") + `"`
@@ -213,7 +217,8 @@ func depth(record []byte) (deepest int) {
 
 // FuzzCSV: no panic, and a record that is taken is one that encoding/csv reads as one line of four columns.
 func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"1,u,eu,1", "1,\"u\n\",eu,1\r\n", "\n", "\"", ",,,", "1,u,eu,1\n1,u,eu,1", "1,u,eu,\r1"} {
+	for _, s := range []string{"1,u,eu,1", "1,\"u\n\",eu,1\r\n", "\n", "\"", ",,,", "1,u,eu,1\n1,u,eu,1",
+		"1,u,eu,\r1"} {
 		f.Add([]byte(s))
 	}
 	d := decoder(f, csvSpec())

@@ -119,7 +119,8 @@ func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protor
 			for i := range message.Fields().Len() {
 				names = append(names, string(message.Fields().Get(i).Name()))
 			}
-			return nil, absent("message %s has no such field; want one of %s", message.FullName(), strings.Join(names, ", "))
+			return nil, absent("message %s has no such field; want one of %s", message.FullName(),
+				strings.Join(names, ", "))
 		}
 		if fd.IsList() || fd.IsMap() {
 			return nil, unfit("%s is repeated; want a field that occurs once", fd.FullName())

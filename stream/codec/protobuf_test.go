@@ -102,14 +102,15 @@ func TestProtobufBad(t *testing.T) {
 	for want, records := range map[codec.Reason][]string{
 		codec.Malformed: {"\x00", all[:len(all)-1], all + "\x0a", value("12.3"), "\x00\x00\x00\x00\x07\x00" + all,
 			lengthed(1, lengthed(1, "\xff")) + aRegion + aLatency + aTime, deep},
-		codec.BadValue: {aUser + aRegion + latency(math.NaN()) + aTime, aUser + aRegion + latency(math.Inf(-1)) + aTime},
+		codec.BadValue: {aUser + aRegion + latency(math.NaN()) + aTime,
+			aUser + aRegion + latency(math.Inf(-1)) + aTime},
 		codec.BadUser: {aRegion + aLatency + aTime, lengthed(1, "") + aRegion + aLatency + aTime,
 			lengthed(1, lengthed(1, "")) + aRegion + aLatency + aTime, varint(1, 7) + aRegion + aLatency + aTime},
 		codec.BadTime: {aUser + aRegion + aLatency, aUser + aRegion + aLatency + lengthed(4, varint(1, math.MaxUint64)),
 			aUser + aRegion + aLatency + lengthed(4, varint(1, 1)+varint(2, 1e9)), aUser + aRegion + aLatency +
 				lengthed(4, varint(1, 1<<62))},
-		codec.BadGroup: {aUser + aLatency + aTime, aUser + varint(2, 3) + aLatency + aTime, aUser + varint(2, 77) + aLatency +
-			aTime},
+		codec.BadGroup: {aUser + aLatency + aTime, aUser + varint(2, 3) + aLatency + aTime,
+			aUser + varint(2, 77) + aLatency + aTime},
 		codec.Future: {aUser + aRegion + aLatency + lengthed(4, varint(1, uint64(at/1e9)+3600))},
 	} {
 		for _, record := range records {

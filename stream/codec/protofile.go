@@ -46,7 +46,8 @@ func (r Registered) message(ctx context.Context, place []int) (protoreflect.Mess
 		texts[ref.Name] = ref.Text
 	}
 	texts[self] = r.Text
-	file, err := compileProto(ctx, &protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)}, self)
+	file, err := compileProto(ctx, &protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)},
+		self)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@ import (
 // Preparer is a decoder that may have to ask a server before it can decode a record.
 type Preparer interface {
 	Decoder
-	// Prepare gets what is needed for a record. After an error it should be tried again: Decode would reject the record.
+	// Prepare gets what is needed for a record. After an error it should be tried again: Decode would reject the
+	// record.
 	Prepare(ctx context.Context, value []byte) error
 }
 
@@ -42,7 +43,8 @@ const (
 
 func newRegistryDecoder(s Spec, r rules, format schematic) (Decoder, error) {
 	if s.Registry == nil {
-		return nil, errors.New("schema: registry, but no registry is known; want its address in LOUVER_SCHEMA_REGISTRY_URL")
+		return nil, errors.New("schema: registry, but no registry is known; want its address in " +
+			"LOUVER_SCHEMA_REGISTRY_URL")
 	}
 	return &registryDecoder{rules: r, spec: s, format: format, layouts: map[string]known{}}, nil
 }

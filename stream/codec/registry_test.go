@@ -131,7 +131,8 @@ message User`, 1)
 
 // While the registry is out of reach, nothing is decided about a record; afterwards it counts.
 func TestRegistryOutOfReach(t *testing.T) {
-	r := &shelf{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema}}, away: errors.New("no route")}
+	r := &shelf{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema}},
+		away: errors.New("no route")}
 	s := avroSpec()
 	s.Schema, s.Registry = codec.Schema{Registry: true}, r
 	d := decoder(t, s)

@@ -26,8 +26,8 @@ type node struct {
 	after    *node  // the sibling that came after it in the last object
 	buffer   []byte // for a text without its escapes
 
-	// Its value in the current record: where it stands, or in the buffer if it is escaped. There are no pointers into the
-	// record, so that the garbage collector has nothing to note for each event.
+	// Its value in the current record: where it stands, or in the buffer if it is escaped. There are no pointers into
+	// the record, so that the garbage collector has nothing to note for each event.
 	kind       kind
 	escaped    bool
 	start, end int
@@ -230,7 +230,8 @@ func scanString(b []byte, i int) (next int, plain bool) {
 			w := binary.LittleEndian.Uint64(b[i:])
 			high |= w & highs
 			quote, slash := w^ones*'"', w^ones*'\\'
-			// A byte's highest bit says that it is 0, or below a space. Bytes above the first such byte may say so wrongly.
+			// A byte's highest bit says that it is 0, or below a space. Bytes above the first such byte may say so
+			// wrongly.
 			stop := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
 			if stop == 0 {
 				i += 8

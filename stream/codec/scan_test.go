@@ -32,7 +32,8 @@ func TestScanStringAtEachPlace(t *testing.T) {
 	for length := range 40 {
 		plainText := `"` + strings.Repeat("x", length) + `"`
 		for behind := range 20 {
-			if next, plain := scanString([]byte(plainText+strings.Repeat("\xff", behind)), 0); next != length+2 || !plain {
+			if next, plain := scanString([]byte(plainText+strings.Repeat("\xff", behind)), 0); next != length+2 ||
+				!plain {
 				t.Fatalf("%d bytes, %d behind: %d, %v", length, behind, next, plain)
 			}
 		}
@@ -40,7 +41,8 @@ func TestScanStringAtEachPlace(t *testing.T) {
 			for _, c := range []struct {
 				piece     string
 				good, raw bool
-			}{{`\n`, true, false}, {"é", true, true}, {"\x7f", true, true}, {" ", true, true}, {`\ud83d\ude00`, true, false},
+			}{{`\n`, true, false}, {"é", true, true}, {"\x7f", true, true}, {" ", true, true},
+				{`\ud83d\ude00`, true, false},
 				{"\x00", false, false}, {"\x1f", false, false}, {"\xff", false, false}, {"\xc3", false, false},
 				{`\ud83d`, false, false}, {`\x`, false, false}} {
 				text := plainText[:1+at] + c.piece + plainText[1+at:]

@@ -21,8 +21,8 @@ const MaxSchema = 200 << 10
 
 // Registry has the schemas that records name by a number.
 type Registry interface {
-	// Schema returns a schema, or ErrNoSchema if there is none with that number. After another error the same request may
-	// succeed later.
+	// Schema returns a schema, or ErrNoSchema if there is none with that number. After another error the same request
+	// may succeed later.
 	Schema(ctx context.Context, id uint32) (Registered, error)
 }
 

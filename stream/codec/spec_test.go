@@ -10,13 +10,16 @@ import (
 
 func TestNewRefuses(t *testing.T) {
 	for want, change := range map[string]func(*codec.Spec){
-		`format "xml" is not known; want one of json, csv`:  func(s *codec.Spec) { s.Format = "xml" },
-		`format "" is not known`:                            func(s *codec.Spec) { s.Format = "" },
-		`user is missing; want a field, or $key`:            func(s *codec.Spec) { s.User = "" },
-		`value is missing; want a field, or $value`:         func(s *codec.Spec) { s.Value = "" },
-		`the grid is missing`:                               func(s *codec.Spec) { s.Grid = nil },
-		`groups are missing; want the public list`:          func(s *codec.Spec) { s.Groups = nil },
-		`group is missing; want the field`:                  func(s *codec.Spec) { s.Groups, s.Group, s.Open = nil, "", true },
+		`format "xml" is not known; want one of json, csv`: func(s *codec.Spec) { s.Format = "xml" },
+		`format "" is not known`:                           func(s *codec.Spec) { s.Format = "" },
+		`user is missing; want a field, or $key`:           func(s *codec.Spec) { s.User = "" },
+		`value is missing; want a field, or $value`:        func(s *codec.Spec) { s.Value = "" },
+		`the grid is missing`:                              func(s *codec.Spec) { s.Grid = nil },
+		`groups are missing; want the public list`:         func(s *codec.Spec) { s.Groups = nil },
+		`group is missing; want the field`: func(
+			s *codec.Spec) {
+			s.Groups, s.Group, s.Open = nil, "", true
+		},
 		`groups are found, and yet 3 are listed`:            func(s *codec.Spec) { s.Open = true },
 		`max_future -1s is negative`:                        func(s *codec.Spec) { s.MaxFuture = -time.Second },
 		`user "$value" is not known; want a field, or $key`: func(s *codec.Spec) { s.User = "$value" },

@@ -45,11 +45,11 @@ type turns struct {
 	noun  string
 }
 
-// countAnew says what one person can lose while turns of two eras of max_windows count. same says that one budget pays for
-// both.
+// countAnew says what one person can lose while turns of two eras of max_windows count. same says that one budget pays
+// for both.
 func (t turns) countAnew(before turns, b *Budget, same bool) string {
-	text := fmt.Sprintf("max_windows counts anew: what a person loses by the new %ss adds to what they lost by the old ones",
-		t.noun)
+	text := fmt.Sprintf("max_windows counts anew: what a person loses by the new %ss adds to what they lost by "+
+		"the old ones", t.noun)
 	if b.Per == 0 || len(t.price) == 0 {
 		return text
 	}
@@ -75,11 +75,11 @@ func (s Step) beginsAnew(b *Budget, same bool) string {
 	case s.AtMost > 1 && b.Per == 0:
 		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, s.AtMost)
 	case s.AtMost > 1:
-		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the last time",
-			text, s.AtMost, Period(b.Per))
+		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the "+
+			"last time", text, s.AtMost, Period(b.Per))
 	case b.Per == 0:
 		return text + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"
 	}
-	return fmt.Sprintf("%s. Its at_most of 1 counts the old one too: the next one begins %s after the old one has looked "+
-		"for the last time", text, Period(b.Per))
+	return fmt.Sprintf("%s. Its at_most of 1 counts the old one too: the next one begins %s after the old one has "+
+		"looked for the last time", text, Period(b.Per))
 }

@@ -45,7 +45,8 @@ func TestConsequences(t *testing.T) {
 		"another hold": {nil, []string{"hold: 15m", "hold: 5m"}, []string{twice}},
 		"another threshold": {nil, []string{"above: 2000", "above: 3000"},
 			[]string{twice, slow +
-				". Its at_most of 1 counts the old one too: the next one begins 24h after the old one has looked for the last time"}},
+				". Its at_most of 1 counts the old one too: the next one begins 24h after the old one has looked for " +
+				"the last time"}},
 		"without end": {[]string{day, forever}, []string{"above: 2000", "above: 3000"},
 			[]string{anew, slow + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"}},
 		"another tolerance": {nil, []string{"tolerance: 0.03", "tolerance: 0.05"}, []string{twice,
@@ -78,12 +79,14 @@ func TestConsequences(t *testing.T) {
 func TestConsequencesOfDiscoveries(t *testing.T) {
 	found := strings.NewReplacer("value: ms}", "value: ms, group: page}", "    max_windows: {count: 8, per: 24h}\n",
 		"    groups:\n      discover:\n        - {name: often, every: 15m, epsilon: 0.25, delta: 0.0000000001, "+
-			"max_windows: {count: 2, per: 24h, parts: 1}}\n        - {name: daily, every: 24h, epsilon: 0.5, delta: 0.0000000001}\n",
+			"max_windows: {count: 2, per: 24h, parts: 1}}\n        - {name: daily, every: 24h, epsilon: 0.5, delta: "+
+			"0.0000000001}\n",
 		"{epsilon: 4, per: 24h}", "{epsilon: 4, delta: 0.00001, per: 24h}").Replace(changed)
 	at := strings.Index(found, "      - {name: calm")
 	found = found[:at] + found[strings.Index(found, "    output"):]
-	const anew = "discovery often: max_windows counts anew: what a person loses by the new periods adds to what they lost by " +
-		"the old ones. In the first 24h a person may count in 2 periods of the old ones and in 2 of the new ones, for at most ε 1"
+	const anew = "discovery often: max_windows counts anew: what a person loses by the new periods adds to what they " +
+		"lost by the old ones. In the first 24h a person may count in 2 periods of the old ones and in 2 of the new " +
+		"ones, for at most ε 1"
 	for name, c := range map[string]struct {
 		old, new string
 		want     int

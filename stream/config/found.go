@@ -13,8 +13,8 @@ import (
 // Found says how the groups of a stream are found: nobody lists them. Discoveries publish the names that many users
 // share, and these form the list, which is public from then on. It follows from the ledger alone: see ledger.List.
 type Found struct {
-	// From is the stream whose list this one follows, of the same topic, field and budget; "" if the list is its own. The
-	// fields below are those of that stream, except that there are no Rows.
+	// From is the stream whose list this one follows, of the same topic, field and budget; "" if the list is its own.
+	// The fields below are those of that stream, except that there are no Rows.
 	From string
 	// Rows are the discoveries, in the order of the file: one to four, whose names are unique in the stream.
 	Rows []Discovery
@@ -86,11 +86,12 @@ func (d *Discovery) Price() []budget.Item {
 // Cap returns how the costs of the discovery's periods add up, in an era. It is the zero value if everybody counts in
 // every period.
 //
-// Privacy: who has a turn in a period is everybody with any record in it that has a good name: listed or not, and whether
-// or not it can be found. So who counts depends on the user's own records, the schedule and the key alone, and not on any
-// list, nor on anybody else. By [windows.CapRule] nobody counts in more than Count periods of any length Per, and who does
-// not count in a period changes nothing of it: the user's names are left out of all counts. Given what was published
-// before, each of the others costs what Price says. So a user loses at most the Count largest prices.
+// Privacy: who has a turn in a period is everybody with any record in it that has a good name: listed or not, and
+// whether or not it can be found. So who counts depends on the user's own records, the schedule and the key alone, and
+// not on any list, nor on anybody else. By [windows.CapRule] nobody counts in more than Count periods of any length
+// Per, and who does not count in a period changes nothing of it: the user's names are left out of all counts. Given
+// what was published before, each of the others costs what Price says. So a user loses at most the Count largest
+// prices.
 func (d *Discovery) Cap(era int64) budget.Cap {
 	c := d.MaxWindows.cap(era)
 	if d.MaxWindows != nil {

@@ -160,8 +160,8 @@ func (o Objective) Seen(b Burn, falsePages float64, users int64) float64 {
 func (o Objective) Definition() string {
 	drawn := o.Share.From.Series("")[0]
 	// Numbers and names: this never fails.
-	text, _ := json.Marshal([]any{o.Share.Objective, drawn.Mechanism, drawn.Epsilon, drawn.Buckets, o.Share.Figure.Bucket(),
-		len(o.Stream.Groups), o.Stream.Window.Every})
+	text, _ := json.Marshal([]any{o.Share.Objective, drawn.Mechanism, drawn.Epsilon, drawn.Buckets,
+		o.Share.Figure.Bucket(), len(o.Stream.Groups), o.Stream.Window.Every})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:4])
 }

@@ -65,7 +65,8 @@ func (s *Stream) Cost(now time.Time) cost.Stream {
 	w := s.Window
 	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.StepPrice(),
 		Endless: len(s.Totals) > 0 && s.Budget != nil && s.Budget.Per == 0 && w.End == 0, Schedule: budget.Schedule{
-			Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0), Items: s.Price()}}
+			Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0),
+			Items: s.Price()}}
 	if s.MaxWindows != nil {
 		of.MaxWindows = &s.MaxWindows.By
 	}

@@ -34,7 +34,8 @@ func TestCapsSayTheMost(t *testing.T) {
 		for shift := range uint64(s.MaxWindows.By.Block) {
 			c, n := windows.NewCap(s.MaxWindows.By), int64(0)
 			for h := range int64(hours) {
-				if err := c.Begin(windows.Window{Start: h * int64(time.Hour), End: (h + 2) * int64(time.Hour)}); err != nil {
+				if err := c.Begin(windows.Window{Start: h * int64(time.Hour),
+					End: (h + 2) * int64(time.Hour)}); err != nil {
 					t.Fatal(err)
 				}
 				if c.Counts(windows.UserHash{1, shift}) {
@@ -55,8 +56,8 @@ func TestCapsSayTheMost(t *testing.T) {
 	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. As many as a block has turns, 2, may
 	// change after it. The ends of the 13 are in two periods, each with two instances.
 	if n, lost := stretch(s); n != 13 || counts(13) != 7 || lost.Epsilon.String() != "3" {
-		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 3", n,
-			counts(13), lost.Epsilon)
+		t.Errorf("%d windows overlap a stretch, somebody counts in %d of them, and loses at most %s; want 13, 7 and 3",
+			n, counts(13), lost.Epsilon)
 	}
 	little := read(t, strings.Replace(cappedHours, "epsilon: LIMIT, per: 11h}",
 		"epsilon: 1, per: 11h}\n    on_exhausted: withhold", 1))

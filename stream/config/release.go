@@ -19,7 +19,8 @@ type Release struct {
 	Mechanism mechanisms.Mechanism
 	// Rollups are the lengths of the periods over which a histogram is added up.
 	Rollups []time.Duration
-	// Days has those periods that are local days, by their lengths. All others begin at multiples of themselves since 1970.
+	// Days has those periods that are local days, by their lengths. All others begin at multiples of themselves since
+	// 1970.
 	Days map[time.Duration]period.Calendar
 	// Where says where the release is defined, as "file:line".
 	Where string
@@ -47,15 +48,15 @@ func quantileName(p decimal.Decimal) string {
 	return "p" + digits
 }
 
-// periodOf returns the whole windows of the period of a calendar that holds the window with this start: the start of the
-// first and the end of the last one, in Unix nanoseconds. A window is in the period that holds its first moment.
+// periodOf returns the whole windows of the period of a calendar that holds the window with this start: the start of
+// the first and the end of the last one, in Unix nanoseconds. A window is in the period that holds its first moment.
 func periodOf(c period.Calendar, start int64, every time.Duration) (since, until int64) {
 	begin, next := c.Of(start)
 	return windows.NextBoundary(begin, every), windows.NextBoundary(next, every)
 }
 
-// LocalPeriod returns the period of a roll-up that holds a window, if it is of local days: the start of its first window
-// and the end of its last one, in Unix nanoseconds.
+// LocalPeriod returns the period of a roll-up that holds a window, if it is of local days: the start of its first
+// window and the end of its last one, in Unix nanoseconds.
 func (r *Release) LocalPeriod(rollup time.Duration, w windows.Window) (since, until int64, local bool) {
 	c, local := r.Days[rollup]
 	if !local {

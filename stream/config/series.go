@@ -53,8 +53,8 @@ func (s *Stream) StepSeries() (all []record.Series) {
 		all = append(all, one)
 	}
 	for _, w := range s.Alarms {
-		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch,
-			Epsilon: w.Mechanism.Promise().Epsilon})
+		all = append(all, record.Series{Name: w.Name, Statistic: record.StatisticWatch,
+			Mechanism: record.MechanismWatch, Epsilon: w.Mechanism.Promise().Epsilon})
 	}
 	for _, c := range s.OnChange {
 		one, lost := c.Release.Series(s.Unit)[0], cost.Of(s.Budget.Limit, c.Price())

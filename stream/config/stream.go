@@ -33,12 +33,13 @@ type Stream struct {
 	Window        Window
 	// Contribution says which of a user's values counts.
 	Contribution windows.Policy
-	// Releases are drawn in every window; names are unique. There may be none if there are releases on change or totals.
+	// Releases are drawn in every window; names are unique. There may be none if there are releases on change or
+	// totals.
 	Releases []Release
 	// Free are figures that are computed from the histograms among the releases.
 	Free []Free
-	// Alarms are the stream's watches, OnChange the releases that are published on change, and Totals the running totals.
-	// Names are unique among all releases and alarms.
+	// Alarms are the stream's watches, OnChange the releases that are published on change, and Totals the running
+	// totals. Names are unique among all releases and alarms.
 	Alarms   []Alarm
 	OnChange []OnChange
 	Totals   []Total

@@ -129,16 +129,16 @@ func (j *judgement) recordContinues(ctx context.Context, s *config.Stream) error
 			old, before.Budget, s.Input.Topic, before.Budget)
 	}
 	if other := j.payingFrom(old); other != nil {
-		return refuse(s, "continues: %s, but stream %s still uses that budget; write `budget: %s` in both, or `fresh: true` "+
-			"if users may lose the sum of both budgets", old, other.Name, old)
+		return refuse(s, "continues: %s, but stream %s still uses that budget; write `budget: %s` in both, or `fresh: "+
+			"true` if users may lose the sum of both budgets", old, other.Name, old)
 	}
 	used, err := j.everUsed(ctx, old)
 	if err != nil {
 		return err
 	}
 	if !used {
-		return refuse(s, "continues: %s, but no stream has ever used a budget of that name; write the name of the budget "+
-			"that paid before, or remove the line", old)
+		return refuse(s, "continues: %s, but no stream has ever used a budget of that name; write the name of the "+
+			"budget that paid before, or remove the line", old)
 	}
 	j.takeOver(budget, old)
 	return nil
@@ -189,8 +189,8 @@ func (j *judgement) leftBehind(r reader, budget string) []string {
 // are still open may be charged later, and then count as well. If something was charged, the stream is refused.
 func (j *judgement) takeOverUncharged(ctx context.Context, s *config.Stream, old string) error {
 	if other := j.payingFrom(old); other != nil && other.Name != s.Name {
-		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already charges; "+
-			"write `budget: %s` to share that budget, or `fresh: true` if users may lose the sum of both",
+		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already "+
+			"charges; write `budget: %s` to share that budget, or `fresh: true` if users may lose the sum of both",
 			s.Budget.Name, s.Input.Topic, old, other.Name, old)
 	}
 	charged, err := j.charged(ctx, old)

@@ -76,8 +76,8 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"another budget": {first,
 			{file: []string{"s in b"}, charged: charged,
-				refused: "s.yaml:5: stream s: budget \"a\" paid for input topic in before, but the file now names \"b\"; write " +
-					"`continues: a` to count what it has spent, or `fresh: true` to ignore that"},
+				refused: "s.yaml:5: stream s: budget \"a\" paid for input topic in before, but the file now names " +
+					"\"b\"; write `continues: a` to count what it has spent, or `fresh: true` to ignore that"},
 			{file: []string{"s in b; continues: a"}, line: "b a"},
 			{file: []string{"s in b; continues: a"}, line: "b a"},
 			{file: []string{"s in b"}, line: "b a"}},
@@ -89,10 +89,11 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 			{file: []string{"s in b"}, charged: charged, line: "b a"}},
 		"there and back": {first,
 			{file: []string{"s in b; continues: a"}, charged: charged, line: "b a"},
-			{file: []string{"s in a"}, charged: []string{"b: s in"}, refused: "budget \"b\" paid for input topic in before"},
+			{file: []string{"s in a"}, charged: []string{"b: s in"},
+				refused: "budget \"b\" paid for input topic in before"},
 			{file: []string{"s in a; continues: b"},
-				refused: "but b has already taken over what a spent, and two budgets cannot continue each other; use a new " +
-					"budget with `continues: b`"},
+				refused: "but b has already taken over what a spent, and two budgets cannot continue each other; use " +
+					"a new budget with `continues: b`"},
 			{file: []string{"s in c; continues: b"}, line: "c b a"}},
 		"there and back under another name": {first,
 			{file: []string{"new in b; continues: a"}, charged: charged, line: "b a"},
@@ -103,7 +104,8 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 		"back beside the one that took over": {first,
 			{file: []string{"s in b; continues: a"}, charged: charged, line: "b a"},
 			{file: []string{"s in b", "other there a"},
-				refused: "stream other: budget \"a\" is closed, because budget \"b\" of stream s has taken over its spending"},
+				refused: "stream other: budget \"a\" is closed, because budget \"b\" of stream s has taken over " +
+					"its spending"},
 			{file: []string{"s in b", "other in a; fresh: true"}, refused: "budget \"a\" is closed"},
 			{file: []string{"s in b", "other there b"}, line: "b a"}},
 		"fresh, and back": {first,
@@ -124,8 +126,8 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 			{file: []string{"s in c; continues: b"}, line: "c b a"}},
 		"two budgets from the start": {
 			{file: []string{"s in a", "other in b"},
-				refused: "s.yaml:13: stream other: budget \"b\" would charge the users of input topic in, whom budget \"a\" of " +
-					"stream s already charges; write `budget: a` to share that budget, or `fresh: true`"},
+				refused: "s.yaml:13: stream other: budget \"b\" would charge the users of input topic in, whom budget " +
+					"\"a\" of stream s already charges; write `budget: a` to share that budget, or `fresh: true`"},
 			{file: []string{"s in a", "other in b; fresh: true"}, line: "a"},
 			{file: []string{"s in a", "other in b"}, line: "a"}},
 		"two budgets from the start, the word in the first": {
@@ -136,7 +138,8 @@ func TestNoChangeForgetsWhatWasSpent(t *testing.T) {
 				refused: "stream s: budget \"a\" paid for input topic in before"},
 			{file: []string{"s in b; continues: a", "other in b"}, line: "b a"}},
 		"two budgets, then the second stream": {
-			{file: []string{"s in a", "other in b"}, charged: []string{"a: s in", "b: other in"}, refused: "fresh: true"},
+			{file: []string{"s in a", "other in b"}, charged: []string{"a: s in", "b: other in"},
+				refused: "fresh: true"},
 			{file: []string{"s in a", "other in b; fresh: true"}, line: "a"},
 			{file: []string{"other in b"}, line: "b"}, // they were said to be two
 			{file: []string{"third in c; continues: b"}, line: "c b"}},

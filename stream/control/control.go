@@ -162,8 +162,8 @@ func (s *State) apply(key, value []byte) error {
 			return err
 		}
 		if s.version > Version {
-			return fmt.Errorf("%w: the control topic has format version %d; this release of louver knows formats up to %d; "+
-				"run a newer one", ErrRefused, s.version, Version)
+			return fmt.Errorf("%w: the control topic has format version %d; this release of louver knows formats up "+
+				"to %d; run a newer one", ErrRefused, s.version, Version)
 		}
 	case k == keyHash:
 		b, err := secret(len(s.HashKey))

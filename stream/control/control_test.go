@@ -138,10 +138,11 @@ func TestProcessesAgree(t *testing.T) {
 		b.CreateTopic(t, names.Control(), 1, map[string]string{"cleanup.policy": "compact"})
 		b.CreateTopic(t, names.Ledger(), topics.Partitions, nil)
 		b.CreateTopic(t, names.Partials(), topics.Partitions, nil)
-		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names, Open: func(ctx context.Context, id string) (*txn.Producer,
-			error) {
-			return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
-		}}
+		log := Kafka{Fetch: b.Fetch(fetch.Options{}), Names: names,
+			Open: func(ctx context.Context, id string) (*txn.Producer,
+				error) {
+				return txn.Open(ctx, b.Conn.Client, id, 10*time.Second)
+			}}
 		first := agree(t, log)
 		if again := agree(t, log); again.HashKey != first.HashKey || begins(t, again, "b") != begins(t, first, "b") {
 			t.Error("a restart has another key or start")
@@ -166,8 +167,8 @@ func TestTheKeyOfWatches(t *testing.T) {
 	}
 	watched := slices.Clone(plain)
 	file, err := parse.File("streams.yaml", []byte(strings.Replace(string(plain[0].Definition), "window: ",
-		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, at_most: "+
-			"2}], window: ", 1)), os.LookupEnv)
+		"watches: [{name: few, users_below: 50, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 0s, "+
+			"at_most: 2}], window: ", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +280,8 @@ func TestWritersWaitForEachOther(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := Load(ctx, &contended{&memory{}, 1 << 30}, wanted(t), never); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Load(ctx, &contended{&memory{}, 1 << 30}, wanted(t), never); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("while others never end: %v", err)
 		}
 	})

@@ -46,7 +46,8 @@ func spans(t *testing.T, s *State) (all []string) {
 		if e.Schedule.End != 0 {
 			until = time.Unix(0, e.Schedule.End).UTC().Format("15:04:05")
 		}
-		all = append(all, e.Schedule.Size.String()+" "+time.Unix(0, e.Schedule.Start).UTC().Format("15:04:05")+"–"+until)
+		all = append(all,
+			e.Schedule.Size.String()+" "+time.Unix(0, e.Schedule.Start).UTC().Format("15:04:05")+"–"+until)
 	}
 	return all
 }
@@ -85,7 +86,8 @@ func TestDefinitionsFollowOneAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC))) // the bubble's clock begins in 2000
+				// the bubble's clock begins in 2000
+				time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC)))
 				log := &memory{}
 				var state *State
 				for _, file := range c.files {

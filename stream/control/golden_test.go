@@ -37,15 +37,16 @@ func TestEveryReleaseReadsTheControlTopic(t *testing.T) {
 	}
 }
 
-// TestEveryReleaseReadsDefinitions: a definition with a histogram, its roll-ups and what is computed from it, and with a
-// running total, is what the file says that it was made from.
+// TestEveryReleaseReadsDefinitions: a definition with a histogram, its roll-ups and what is computed from it, and with
+// a running total, is what the file says that it was made from.
 func TestEveryReleaseReadsDefinitions(t *testing.T) {
 	_, _, editions := follow(t, "features_records.jsonl", "features.yaml")
 	if len(editions) != 1 {
 		t.Fatalf("%d definitions; want one", len(editions))
 	}
 	of := editions[0].Stream
-	if editions[0].Number != 0 || of.Name != "pages" || len(of.Releases) != 1 || len(of.Free) != 2 || len(of.Totals) != 1 {
+	if editions[0].Number != 0 || of.Name != "pages" || len(of.Releases) != 1 || len(of.Free) != 2 ||
+		len(of.Totals) != 1 {
 		t.Errorf("definition %d of %s has %d releases, %d figures from them and %d totals; want 0, pages, 1, 2 and 1",
 			editions[0].Number, of.Name, len(of.Releases), len(of.Free), len(of.Totals))
 	}

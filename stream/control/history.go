@@ -82,7 +82,8 @@ func (e *edition) dated(stream *config.Stream) Dated {
 type Preview struct {
 	// Before and After are the same if nothing would change.
 	Before, After History
-	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer definitions.
+	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer
+	// definitions.
 	Older bool
 	// Notes say which parts of the files would have no effect, and what changed definitions would cost beside their
 	// windows.

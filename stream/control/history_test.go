@@ -18,8 +18,8 @@ func told(all []Dated) (lines []string) {
 		if d.Until != nil {
 			until = d.Until.Format("15:04:05")
 		}
-		lines = append(lines, fmt.Sprint(d.Stream, " ", d.Number, " ", d.Size, " ", d.From.Format("15:04:05"), "–", until,
-			" ", d.Changes))
+		lines = append(lines, fmt.Sprint(d.Stream, " ", d.Number, " ", d.Size, " ", d.From.Format("15:04:05"), "–",
+			until, " ", d.Changes))
 	}
 	return lines
 }
@@ -33,13 +33,14 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 	}{
 		"the same file": {},
 		"another window": {nil, []string{"size: 1h", "size: 15m"},
-			[]string{"s 1 15m 11:00:00–never [window.size: 1h → 15m]"}, []string{"s 0 1h 00:00:00–11:00:00 []"}, nil, false},
+			[]string{"s 1 15m 11:00:00–never [window.size: 1h → 15m]"}, []string{"s 0 1h 00:00:00–11:00:00 []"}, nil,
+			false},
 		"before it begins": {[]string{"2026-01-01T00", "2026-01-01T12"}, []string{"size: 1h", "size: 15m"},
 			[]string{"s 1 15m 12:00:00–never []"}, nil, []string{"s 0 1h 12:00:00–never []"}, false},
 		"a stream less": {nil, []string{"name: s", "name: other", "version: 1", "version: 1\nremoved: [s]"},
 			[]string{"other 0 1h 00:00:00–never []"}, []string{"s 0 1h 00:00:00–11:00:00 []"}, nil, false},
-		"a lower revision": {[]string{"version: 1", "version: 1\nrevision: 3"}, []string{"size: 1h", "size: 15m"}, nil, nil,
-			nil, true},
+		"a lower revision": {[]string{"version: 1", "version: 1\nrevision: 3"}, []string{"size: 1h", "size: 15m"}, nil,
+			nil, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -108,7 +109,8 @@ func TestDefinitionOfALaterRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range log.records {
-		log.records[i].Value = bytes.ReplaceAll(r.Value, []byte("statistic: "), []byte("keeps: 1, knows: 2, statistic: "))
+		log.records[i].Value = bytes.ReplaceAll(r.Value, []byte("statistic: "),
+			[]byte("keeps: 1, knows: 2, statistic: "))
 	}
 	const want = "the control topic has a definition that this release of louver cannot read (definition:1: " +
 		"streams[s].releases[users].keeps: unknown key; want "
@@ -144,7 +146,8 @@ func TestPreviewSaysWhatAChangeCosts(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(time.Date(2026, 1, 1, 10, 20, 0, 0, time.UTC)))
 			log := &memory{}
-			if _, err := Load(t.Context(), log, wanted(t, "    bounds:", cap, "2026-01-01T00", start), never); err != nil {
+			if _, err := Load(t.Context(), log, wanted(t, "    bounds:", cap, "2026-01-01T00", start),
+				never); err != nil {
 				t.Fatal(err)
 			}
 			file := wanted(t, "    bounds:", cap, "2026-01-01T00", start, "count, epsilon: 1", "count, epsilon: 2")

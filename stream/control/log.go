@@ -101,7 +101,8 @@ type kafkaTurn struct {
 func (t kafkaTurn) Write(ctx context.Context, records []Record) error {
 	var tx txn.Transaction
 	for _, r := range records {
-		tx.Records = append(tx.Records, txn.Record{Topic: t.topic, Key: r.Key, Value: r.Value, Time: time.Now().UnixMilli()})
+		tx.Records = append(tx.Records, txn.Record{Topic: t.topic, Key: r.Key, Value: r.Value,
+			Time: time.Now().UnixMilli()})
 	}
 	return t.producer.Commit(ctx, tx)
 }

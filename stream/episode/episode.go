@@ -85,7 +85,8 @@ func (l *Log) Over(key, message string, fields ...zap.Field) {
 	e := l.open[key]
 	delete(l.open, key)
 	if e != nil && !e.line.IsZero() {
-		l.log.Info(message, append(fields[:len(fields):len(fields)], zap.Stringer("after", Round(time.Since(e.began))))...)
+		l.log.Info(message,
+			append(fields[:len(fields):len(fields)], zap.Stringer("after", Round(time.Since(e.began))))...)
 	}
 }
 

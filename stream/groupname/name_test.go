@@ -102,7 +102,8 @@ func TestUnescapeRefuses(t *testing.T) {
 // FuzzNames: a canonical name is what the rule says, by another way; its canonical form is itself, and a key gives it
 // back.
 func FuzzNames(f *testing.F) {
-	for _, seed := range []string{"/products/42", "  eu ", "e\u0301clair", "a%2Fb", "", "\x00", "\u202eb", "中文", "\u0344",
+	for _, seed := range []string{"/products/42", "  eu ", "e\u0301clair", "a%2Fb", "", "\x00", "\u202eb",
+		"中文", "\u0344",
 		"\u0958", "\ufb2c", " \u0301a", "\u1100\u1161\u11a8", strings.Repeat("\u0316\u0301", 40), "\xf0\x9f",
 		"a" + strings.Repeat("\u0300", 31) + " "} {
 		f.Add([]byte(seed))

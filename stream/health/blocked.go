@@ -60,8 +60,8 @@ func (s *Stage) allBlocked() map[string]blocked {
 func (s *Stage) blockedFacts(now time.Time) (facts []string) {
 	all := s.allBlocked()
 	for _, output := range slices.Sorted(maps.Keys(all)) {
-		facts = append(facts, fmt.Sprintf("output %s: blocked for %s: %v", output, episode.Round(now.Sub(all[output].since)),
-			all[output].why))
+		facts = append(facts, fmt.Sprintf("output %s: blocked for %s: %v", output,
+			episode.Round(now.Sub(all[output].since)), all[output].why))
 	}
 	return facts
 }

@@ -21,7 +21,8 @@ import (
 
 // minutely is a schedule that began at the start of a synctest bubble.
 func minutely() windows.Schedule {
-	return windows.Schedule{Size: time.Minute, Every: time.Minute, Grace: 10 * time.Second, Start: time.Now().UnixNano()}
+	return windows.Schedule{Size: time.Minute, Every: time.Minute, Grace: 10 * time.Second,
+		Start: time.Now().UnixNano()}
 }
 
 // process is a process with one stage under a monitor, with a broker that can fall silent.
@@ -102,8 +103,8 @@ func TestReadiness(t *testing.T) {
 			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 		{"with an overdue window", func(p *process) { p.run(); time.Sleep(111 * time.Second) },
 			"service: not ready: stream web: the window that was due 2000-01-01T00:01:10Z is 41s overdue (release, " +
-				"t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
-				"release: 1 partition\nstream web: the window that was due 2000-01-01T00:01:10Z is 41s overdue (release, t/3)\n"},
+				"t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
+				"stream web: the window that was due 2000-01-01T00:01:10Z is 41s overdue (release, t/3)\n"},
 		{"working off a backlog", func(p *process) {
 			time.Sleep(24 * time.Hour)
 			p.run()
@@ -112,13 +113,12 @@ func TestReadiness(t *testing.T) {
 				after, _ := p.s.After(p.s.First().End + int64(w)*int64(time.Minute))
 				p.stage.Next(p.at, "web", after, p.s)
 			}
-		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok, catching up with " +
-			"1389 windows\n"},
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
+			"stream web: ok, catching up with 1389 windows\n"},
 		{"stuck in a backlog", func(p *process) { time.Sleep(24 * time.Hour); p.run(); time.Sleep(time.Minute) },
-			"service: not ready: stream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, " +
-				"t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
-				"release: 1 partition\nstream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, " +
-				"t/3)\n"},
+			"service: not ready: stream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue " +
+				"(release, t/3)\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
+				"stream web: the window that was due 2000-01-01T00:01:10Z is 23h59m50s overdue (release, t/3)\n"},
 		{"when somebody else has the window", func(p *process) { p.run(); p.stage.Gone(p.at); time.Sleep(time.Hour) },
 			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 0 partitions\nstream web: ok\n"},
 		{"after the last window", func(p *process) { p.run(); p.stage.Finished(p.at, "web"); time.Sleep(time.Hour) },
@@ -128,10 +128,12 @@ func TestReadiness(t *testing.T) {
 			p.stage.Assigned(p.at)
 			p.stage.Joined()
 			time.Sleep(31 * time.Second)
-		}, "service: not ready: release: t/3 not opened for 31s\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: t/3 not " +
-			"opened for 31s\n"},
-		{"in a rebalance", func(p *process) { p.run(); p.stage.Joining(); time.Sleep(10 * time.Second); p.stage.Joining() },
-			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition, joining again for 10s\nstream web: ok\n"},
+		}, "service: not ready: release: t/3 not opened for 31s\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
+			"release: t/3 not opened for 31s\n"},
+		{"in a rebalance",
+			func(p *process) { p.run(); p.stage.Joining(); time.Sleep(10 * time.Second); p.stage.Joining() },
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition, joining again for 10s\n" +
+				"stream web: ok\n"},
 		{"in a rebalance without end",
 			func(p *process) { p.run(); p.stage.Joining(); time.Sleep(16 * time.Second); p.stage.Joining() },
 			"service: not ready: release: joining its consumer group for 16s\nkafka: ok\nbroker b:9092: heard 0s " +
@@ -141,13 +143,12 @@ func TestReadiness(t *testing.T) {
 			time.Sleep(time.Second)
 			p.fall(errors.New("connection refused"))
 			time.Sleep(3 * time.Second)
-		}, "service: not ready: kafka: lost 4s ago: connection refused\nkafka: lost 4s ago: connection refused\nbroker " +
-			"b:9092: cannot be reached: connection refused\n" +
-			"release: 1 partition\nstream web: ok\n"},
+		}, "service: not ready: kafka: lost 4s ago: connection refused\nkafka: lost 4s ago: connection refused\n" +
+			"broker b:9092: cannot be reached: connection refused\nrelease: 1 partition\nstream web: ok\n"},
 		{"when Kafka is silent",
 			func(p *process) { p.run(); time.Sleep(time.Second); p.fall(nil); time.Sleep(7 * time.Second) },
-			"service: not ready: kafka: lost 8s ago: no broker has answered for 7s\nkafka: lost 8s ago: no broker has " +
-				"answered for 7s\nbroker b:9092: heard 7s ago\n" +
+			"service: not ready: kafka: lost 8s ago: no broker has answered for 7s\n" +
+				"kafka: lost 8s ago: no broker has answered for 7s\nbroker b:9092: heard 7s ago\n" +
 				"release: 1 partition\nstream web: ok\n"},
 		{"when Kafka is back", func(p *process) {
 			p.run()
@@ -160,12 +161,13 @@ func TestReadiness(t *testing.T) {
 		{"when windows wait for the grace again", func(p *process) {
 			p.run()
 			time.Sleep(71 * time.Second)
-			p.stage.Again(p.at, "web",
-				&progress.Again{Away: 101 * time.Second, Grace: 10 * time.Second, Until: time.Now().Add(10 * time.Second)})
+			p.stage.Again(p.at, "web", &progress.Again{Away: 101 * time.Second, Grace: 10 * time.Second,
+				Until: time.Now().Add(10 * time.Second)})
 			time.Sleep(9 * time.Second)
 		},
 			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
-				"stream web: the broker was away for 1m41s; waits the grace of 10s again, until 00:01:21 (release, partitions: 1)\n"},
+				"stream web: the broker was away for 1m41s; waits the grace of 10s again, until 00:01:21 (release, " +
+				"partitions: 1)\n"},
 		{"with a window that was due long ago when Kafka is back", func(p *process) {
 			p.run()
 			p.fall(nil)
@@ -173,16 +175,17 @@ func TestReadiness(t *testing.T) {
 			p.rise()
 			time.Sleep(39 * time.Second)
 		},
-			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok, catching up with 2 " +
-				"windows\n"},
+			"service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
+				"stream web: ok, catching up with 2 windows\n"},
 		{"without rights", func(p *process) {
 			p.run()
 			refused := kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Read", "topic t")
 			p.Retrying("cannot read topic t", "")(refused)
 			p.Retrying("cannot read topic t again", "")(refused)
-			p.Retrying("cannot write to topic u", "")(kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Write", "topic u"))
-		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrights: Read on topic t is missing\nrights: Write on " +
-			"topic u is missing\nrelease: 1 partition\nstream web: ok\n"},
+			p.Retrying("cannot write to topic u", "")(kafkaconn.Needs(kafka.TopicAuthorizationFailed,
+				"Write", "topic u"))
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrights: Read on topic t is missing\n" +
+			"rights: Write on topic u is missing\nrelease: 1 partition\nstream web: ok\n"},
 		{"when it has its rights again", func(p *process) {
 			p.run()
 			p.Retrying("cannot read topic t", "")(kafkaconn.Needs(kafka.TopicAuthorizationFailed, "Read", "topic t"))
@@ -191,7 +194,8 @@ func TestReadiness(t *testing.T) {
 			time.Sleep(time.Minute)
 		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 		{"when it stops", func(p *process) { p.run(); p.Stop() },
-			"service: not ready: stopping\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+			"service: not ready: stopping\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\n" +
+				"stream web: ok\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -216,8 +220,8 @@ func TestOutageLines(t *testing.T) {
 		{"too short to tell", 2 * time.Second, nil},
 		{"26 s", 25 * time.Second, []string{"Kafka lost: connection refused", "Kafka back after 26s"}},
 		{"some windows", 149 * time.Second,
-			[]string{"Kafka lost: connection refused", "Kafka lost: connection refused", "Kafka lost: connection refused",
-				"Kafka back after 2m30s, 2 windows were late"}},
+			[]string{"Kafka lost: connection refused", "Kafka lost: connection refused",
+				"Kafka lost: connection refused", "Kafka back after 2m30s, 2 windows were late"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

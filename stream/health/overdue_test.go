@@ -16,7 +16,8 @@ func TestOverdue(t *testing.T) {
 		do   func(p *process, s windows.Schedule)
 		want health.Overdue
 	}{
-		"before the first is due": {func(*process, windows.Schedule) { time.Sleep(69 * time.Second) }, health.Overdue{}},
+		"before the first is due": {func(*process, windows.Schedule) { time.Sleep(69 * time.Second) },
+			health.Overdue{}},
 		"when it is due": {func(*process, windows.Schedule) { time.Sleep(70 * time.Second) },
 			health.Overdue{Windows: 1}},
 		"two": {func(*process, windows.Schedule) { time.Sleep(140 * time.Second) },
@@ -36,7 +37,8 @@ func TestOverdue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProcess(t, zap.NewNop())
-				// After three minutes, windows of half a minute follow those of a minute. All are due 10 s after their end.
+				// After three minutes, windows of half a minute follow those of a minute. All are due 10 s after their
+				// end.
 				first, then := p.s, p.s
 				first.End = first.Start + int64(3*time.Minute)
 				then.Start, then.Size, then.Every = first.End, 30*time.Second, 30*time.Second

@@ -134,12 +134,14 @@ func TestStreamsThatReadDifferentlyDecodeApart(t *testing.T) {
 		"format": {func(s *config.Stream) {
 			s.Input.Format, s.Input.Columns = "csv", []string{"user_id", "latency_ms", "ts"}
 		}, `{"user_id":"u","latency_ms":1,"ts":1}`, codec.Malformed},
-		"field": {func(s *config.Stream) { s.Input.Value = "bytes" }, `{"user_id":"u","latency_ms":1,"ts":1}`, codec.BadValue},
+		"field": {func(s *config.Stream) { s.Input.Value = "bytes" }, `{"user_id":"u","latency_ms":1,"ts":1}`,
+			codec.BadValue},
 		"a name twice": {func(s *config.Stream) { s.Input.Value = "bytes" },
 			`{"user_id":"u","latency_ms":1,"bytes":1,"bytes":2,"ts":1}`, codec.Malformed},
 		"groups": {func(s *config.Stream) { s.Input.Group, s.Groups = "region", []string{"eu"} },
 			`{"user_id":"u","latency_ms":1,"ts":1,"region":"us"}`, codec.BadGroup},
-		"max_future": {func(s *config.Stream) { s.Input.MaxFuture = 0 }, `{"user_id":"u","latency_ms":1,"ts":2}`, codec.Future},
+		"max_future": {func(s *config.Stream) { s.Input.MaxFuture = 0 }, `{"user_id":"u","latency_ms":1,"ts":2}`,
+			codec.Future},
 	} {
 		routes := sharing(t, same, c.change)
 		if routes[0].decoding == routes[1].decoding {

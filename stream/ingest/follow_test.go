@@ -18,8 +18,8 @@ func TestWhoFollows(t *testing.T) {
 		meet   func(*route)
 		want   bool
 	}{
-		{"name, output, releases", func(s *config.Stream) { s.Name, s.Output, s.Releases = "other", "elsewhere", nil }, nil,
-			true},
+		{"name, output, releases", func(s *config.Stream) { s.Name, s.Output, s.Releases = "other", "elsewhere", nil },
+			nil, true},
 		{"topics for copies", func(s *config.Stream) { s.Rejects, s.Late = "bad", "late" }, nil, true},
 		{"contribution", func(s *config.Stream) { s.Contribution = "max" }, nil, false},
 		{"max_groups", func(s *config.Stream) { s.MaxGroups = 2 }, nil, false},
@@ -39,7 +39,8 @@ func TestWhoFollows(t *testing.T) {
 		}
 		all := lanes(routes)
 		follow(all)
-		if got := routes[1].follows == routes[0]; got != c.want || len(leading(all)) != len(routes)-len(routes[0].followers) {
+		if got := routes[1].follows == routes[0]; got != c.want ||
+			len(leading(all)) != len(routes)-len(routes[0].followers) {
 			t.Errorf("another %s: follows is %v, want %v; %d lanes take events", c.what, got, c.want, len(leading(all)))
 		}
 	}
@@ -56,7 +57,8 @@ func TestEditionsDoNotFollow(t *testing.T) {
 
 // What the leader writes, its followers have written too.
 func TestFollowersMoveWithTheirLeader(t *testing.T) {
-	routes := sharing(t, same, func(s *config.Stream) { s.Name = "second" }, func(s *config.Stream) { s.Name = "third" })
+	routes := sharing(t, same, func(s *config.Stream) { s.Name = "second" },
+		func(s *config.Stream) { s.Name = "third" })
 	follow(lanes(routes))
 	leader := routes[0]
 	leader.cutAt(4*second, 7, 1)

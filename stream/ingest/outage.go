@@ -14,8 +14,8 @@ import (
 const (
 	// absence is how long a broker must be away for windows to wait. An election of a leader is mostly shorter.
 	absence = 2 * time.Second
-	// mostGraces bounds how long windows wait for a broker that keeps going away: producers have so many graces in all. A
-	// return counts as at least the leastShare-th part of a grace.
+	// mostGraces bounds how long windows wait for a broker that keeps going away: producers have so many graces in all.
+	// A return counts as at least the leastShare-th part of a grace.
 	mostGraces = 3
 	leastShare = 10
 )

@@ -16,12 +16,13 @@ func TestProducersGetTheGraceAgain(t *testing.T) {
 		aways []away
 		until int // of the last
 	}{
-		"once":                            {[]away{{10, 111}}, 121},
-		"twice, and cut in between":       {[]away{{10, 111}, {121, 130}}, 140},
-		"twice in a row":                  {[]away{{10, 111}, {116, 130}}, 140},
-		"until little is left":            {[]away{{0, 10}, {18, 20}, {28, 30}, {38, 40}}, 46},
-		"until nothing is left":           {[]away{{0, 10}, {19, 20}, {29, 30}, {39, 40}, {42, 45}, {45, 47}}, 47},
-		"after a cut all begins again":    {[]away{{0, 10}, {19, 20}, {29, 30}, {39, 40}, {42, 45}, {45, 47}, {48, 50}}, 60},
+		"once":                      {[]away{{10, 111}}, 121},
+		"twice, and cut in between": {[]away{{10, 111}, {121, 130}}, 140},
+		"twice in a row":            {[]away{{10, 111}, {116, 130}}, 140},
+		"until little is left":      {[]away{{0, 10}, {18, 20}, {28, 30}, {38, 40}}, 46},
+		"until nothing is left":     {[]away{{0, 10}, {19, 20}, {29, 30}, {39, 40}, {42, 45}, {45, 47}}, 47},
+		"after a cut all begins again": {[]away{{0, 10}, {19, 20}, {29, 30}, {39, 40}, {42, 45}, {45, 47}, {48, 50}},
+			60},
 		"what two workers saw":            {[]away{{10, 111}, {9, 112}}, 121},
 		"what was over before, once more": {[]away{{10, 20}, {110, 120}, {10, 20}}, 130},
 	} {

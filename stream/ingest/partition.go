@@ -133,7 +133,8 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	begin := before.Offset
 	p.base, p.reported, p.id, p.former = before.Base, before.Read, before.TopicID, before.Former
-	fresh := map[*route]int64{} // routes without progress, and the offset from which on none of their records is missing
+	// routes without progress, and the offset from which on none of their records is missing
+	fresh := map[*route]int64{}
 	for _, e := range p.Editions {
 		s := e.Stream
 		if s.Input.Topic != p.at.Topic {

@@ -32,8 +32,8 @@ func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	p.capCuts()
 	p.missing(atLeast)
 	p.Monitor.Episodes.On("topic made anew: "+id, episode.Rule{},
-		"an input topic was deleted and made anew: it is read from its start, and windows that lost records may belong to "+
-			"will be marked incomplete",
+		"an input topic was deleted and made anew: it is read from its start, and windows that lost records may "+
+			"belong to will be marked incomplete",
 		zap.String("topic", p.at.Topic), zap.String("id_before", p.former), zap.String("id", p.id))
 	return true, nil
 }

@@ -84,7 +84,8 @@ func (p *report) hung(ctx context.Context) {
 	p.hanging = begins
 	if !who.Transactional {
 		p.Monitor.Episodes.On(p.hungKey(), episode.Rule{},
-			fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open transaction is there; "+
+			fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open "+
+				"transaction is there; "+
 				"this process or the brokers may be too busy",
 				p.at.Topic, p.at.Number), zap.Int64("offset", begins),
 			zap.Stringer("waiting", episode.Round(time.Since(p.waiting))))
@@ -94,7 +95,8 @@ func (p *report) hung(ctx context.Context) {
 		fmt.Sprintf("windows are waiting for an open transaction on %s/%d", p.at.Topic, p.at.Number),
 		zap.Int64("producer_id", who.ID), zap.Int16("producer_epoch", who.Epoch), zap.Int64("offset", begins),
 		zap.Stringer("waiting", episode.Round(time.Since(p.waiting))), zap.String("to end it", fmt.Sprintf(
-			"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", p.at.Topic, p.at.Number, begins)))
+			"kafka-transactions.sh abort --topic %s --partition %d --start-offset %d", p.at.Topic,
+			p.at.Number, begins)))
 }
 
 func (p *report) hungKey() string {

@@ -28,8 +28,8 @@ func testStream(t testing.TB) *config.Stream {
 		t.Fatal(err)
 	}
 	return &config.Stream{Name: "s", Groups: []string{""}, MaxGroups: 1, Grid: grid, Contribution: "last",
-		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms", Time: "ts",
-			MaxFuture: time.Hour}},
+		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms",
+			Time: "ts", MaxFuture: time.Hour}},
 		Window: config.Window{Size: 4 * time.Second, Every: 2 * time.Second, Grace: time.Second}}
 }
 
@@ -88,7 +88,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for w, more := r.schedule.After(mark.After); more && w.End <= mark.Through; w, more = r.schedule.After(w.End) {
+			for w, more := r.schedule.After(mark.After); more &&
+				w.End <= mark.Through; w, more = r.schedule.After(w.End) {
 				if _, before := cuts[w.End]; !before {
 					cuts[w.End] = mark.To
 				}
@@ -101,7 +102,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			for r.reached(position) {
 				flush(r.cuts[0].offset)
 			}
-			rec := &fetch.Record{Value: jsonEvent(int(position), times[position]), Time: 1000 * (times[position] + 3600)}
+			rec := &fetch.Record{Value: jsonEvent(int(position), times[position]),
+				Time: 1000 * (times[position] + 3600)}
 			if v := r.add(position, rec); v.rejected != 0 {
 				t.Fatalf("a record was rejected: %v", v.rejected)
 			}
@@ -151,8 +153,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			if st := gather.State("s", 0, w); !st.Ready || len(st.Incomplete) > 0 {
 				t.Fatalf("window ending %d stands at %+v", w.End/second, st)
 			}
-			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1, Policy: stream.Contribution,
-				Window: w, Hasher: hasher}, 1<<20)
+			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1,
+				Policy: stream.Contribution, Window: w, Hasher: hasher}, 1<<20)
 			for merged.Pass() {
 				for _, h := range gather.Parts("s", 0, w) {
 					if err := merged.Add(h.Payload, h.Slice); err != nil {
@@ -177,8 +179,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 	})
 }
 
-// Names that nobody listed reach the merge, which knows the list, also those of a stream that shares the bags of another
-// one. A name that is none is rejected alone.
+// Names that nobody listed reach the merge, which knows the list, also those of a stream that shares the bags of
+// another one. A name that is none is rejected alone.
 func TestNamesReachTheMerge(t *testing.T) {
 	hasher := windows.NewHasher([16]byte{1})
 	var routes []*route
@@ -212,8 +214,8 @@ func TestNamesReachTheMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	merged := windows.NewMerger(windows.BagSpec{Groups: []string{"/a", "café", "(other)"}, MaxGroups: 1,
-		Policy: routes[0].stream.Contribution, Window: windows.Window{Start: 0, End: 4 * second}, Hasher: hasher, Open: true,
-		Other: true}, 1<<20)
+		Policy: routes[0].stream.Contribution, Window: windows.Window{Start: 0, End: 4 * second}, Hasher: hasher,
+		Open: true, Other: true}, 1<<20)
 	for merged.Pass() {
 		for _, p := range parts {
 			if err := merged.Add(p.Payload, p.Slice); err != nil {
@@ -248,8 +250,8 @@ func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
 	old, now := testRoute(t, testStream(t)), testRoute(t, testStream(t))
 	old.schedule.End, old.through, old.from = 10*second, 10*second, 5
 	now.edition, now.from = 1, 90
-	p := &input{Ingest: &Ingest{}, routes: []*route{old, now}, reader: fetch.New(nil, nil, fetch.Options{}).Partition("in",
-		0, 100)}
+	p := &input{Ingest: &Ingest{}, routes: []*route{old, now},
+		reader: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
 	if got := p.progress().Offset; got != 90 {
 		t.Errorf("a restart begins at offset %d, want 90", got)
 	}

@@ -44,8 +44,8 @@ type traffic struct {
 	slots [slots]tally
 	now   int // the slot that is being filled
 	ever  bool
-	// quiet is how many partitions have been read without an event since silence began; 0: there are events, or nothing is
-	// read.
+	// quiet is how many partitions have been read without an event since silence began; 0: there are events, or nothing
+	// is read.
 	quiet int
 	since time.Time
 	calm  map[string]int  // checks in a row that found nothing, by warning

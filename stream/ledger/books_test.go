@@ -136,8 +136,8 @@ func TestContinuedBudget(t *testing.T) {
 		t.Errorf("budgets %v", got)
 	}
 	only := ledger.NewBooks()
-	ledgertest.Settle(t, only, ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "1", Limit: ledgertest.Limit("1", 0),
-		Continues: "unheard-of"}.Entry(0))
+	ledgertest.Settle(t, only, ledgertest.Plan{Stream: "s", Budget: "new", Epsilon: "1",
+		Limit: ledgertest.Limit("1", 0), Continues: "unheard-of"}.Entry(0))
 	if got := only.Budgets(); !cmp.Equal(got, []string{"new"}) {
 		t.Errorf("budgets %v, want only those with entries", got)
 	}
@@ -161,7 +161,8 @@ func TestContinuedElsewhere(t *testing.T) {
 			b.Elsewhere("old", elsewhere)
 		}
 		if e := ledgertest.Settle(t, b, renamed.Entry(2)); e.Reason != record.BudgetExhausted {
-			t.Errorf("known first %v: %q, %+v; want 0.6 there and 0.3 here to leave too little", first, e.Reason, e.Standing)
+			t.Errorf("known first %v: %q, %+v; want 0.6 there and 0.3 here to leave too little", first,
+				e.Reason, e.Standing)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func (e Entry) check() error {
 		return nil
 	}
 	if (len(e.Price) == 0) != (len(e.Releases) == 0) || len(e.Price) == 0 && !e.Publishes() || len(e.Groups) == 0 {
-		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change or a "+
-			"total", len(e.Price), len(e.Releases), len(e.Groups))
+		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change "+
+			"or a total", len(e.Price), len(e.Releases), len(e.Groups))
 	}
 	if err := errors.Join(e.checkSteps(), e.checkHistograms(), e.checkPeriods(), e.checkRollups()); err != nil {
 		return fail("%w", err)
@@ -93,8 +93,8 @@ func (e Entry) checkWindow() error {
 	}
 	for _, r := range e.Releases {
 		if r.Name == "" || r.Epsilon.Sign() <= 0 && r.From == "" || r.From != "" && !r.Epsilon.IsZero() {
-			return fail("release %q has epsilon %s; want a name and more than 0, or 0 if it is computed from another one",
-				r.Name, r.Epsilon)
+			return fail("release %q has epsilon %s; want a name and more than 0, or 0 if it is computed from "+
+				"another one", r.Name, r.Epsilon)
 		}
 	}
 	return nil

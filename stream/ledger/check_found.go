@@ -84,8 +84,8 @@ func (e Entry) checkLeft() error {
 func (r Rules) check() error {
 	if r.Source == "" || r.Keep < 1 || r.Max < 1 || r.Keep > mostHold || !slices.IsSorted(r.Always) ||
 		!slices.IsSorted(r.Except) {
-		return fmt.Errorf("a list of source %q that keeps up to %d names for %d s; want a source, at least one name and "+
-			"second, and names in the order of their bytes", r.Source, r.Max, r.Keep)
+		return fmt.Errorf("a list of source %q that keeps up to %d names for %d s; want a source, at least one name "+
+			"and second, and names in the order of their bytes", r.Source, r.Max, r.Keep)
 	}
 	return nil
 }
@@ -102,7 +102,8 @@ func (e Entry) checkList() error {
 		return err
 	}
 	if e.List.Stream == e.Stream {
-		return fmt.Errorf("the list names stream %q as the one that finds the groups, which is the stream itself; want another one, or none", e.Stream)
+		return fmt.Errorf("the list names stream %q as the one that finds the groups, which is the stream itself; "+
+			"want another one, or none", e.Stream)
 	}
 	if err := e.checkLeft(); err != nil {
 		return err

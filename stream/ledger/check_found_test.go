@@ -11,34 +11,43 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// TestEntriesOfDiscoveriesThatNobodyWrites: each is refused when it is read, in words that say why. Otherwise books would
-// take it for what it says.
+// TestEntriesOfDiscoveriesThatNobodyWrites: each is refused when it is read, in words that say why. Otherwise books
+// would take it for what it says.
 func TestEntriesOfDiscoveriesThatNobodyWrites(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 3600, Max: 9, Always: []string{"home"}, Other: "rest"}
 	for name, c := range map[string]struct {
 		change func(e *ledger.Entry)
 		want   string // "": it is read
 	}{
-		"right":                 {func(*ledger.Entry) {}, ""},
-		"a price for one name":  {func(e *ledger.Entry) { e.Price[0].Times = 1 }, "whose price is not max_groups, 2, times that of one draw"},
-		"a price with less ε":   {func(e *ledger.Entry) { e.Price[0].Promise = approximate("0.4", "0.00000001") }, "whose price is not"},
-		"a price with less δ":   {func(e *ledger.Entry) { e.Price[0].Promise = approximate("0.5", "0.000000001") }, "whose price is not"},
-		"a price without δ":     {func(e *ledger.Entry) { e.Price[0].Promise = privacy.NewPure(ledgertest.Dec("0.5")) }, "whose price is not"},
-		"two prices":            {func(e *ledger.Entry) { e.Price = append(e.Price, e.Price[0]) }, "2 items in the price"},
-		"no price":              {func(e *ledger.Entry) { e.Price = nil }, "0 items in the price"},
-		"a count that is low":   {func(e *ledger.Entry) { e.Discovery.Found[1].Value = 39 }, "a count of 39; want at least the threshold, 40"},
-		"no order":              {func(e *ledger.Entry) { e.Discovery.Found[1].Name = "0" }, "not in the order of their bytes"},
-		"a name twice":          {func(e *ledger.Entry) { e.Discovery.Found[1].Name = "a" }, "not in the order of their bytes"},
-		"a name of nothing":     {func(e *ledger.Entry) { e.Discovery.Found[0].Name = "" }, "or one is empty"},
-		"found without payment": {func(e *ledger.Entry) { e.Reason = record.BudgetExhausted }, "that has found 2 names"},
-		"paid and not drawn":    {func(e *ledger.Entry) { e.Discovery.Found = nil }, "that has found 0 names"},
-		"no threshold":          {func(e *ledger.Entry) { e.Discovery.Threshold = 0 }, "threshold 0"},
-		"groups of its own":     {func(e *ledger.Entry) { e.Groups = []ledger.Group{{Name: "a"}} }, "1 groups"},
-		"a list of its own":     {func(e *ledger.Entry) { e.List = &ledger.List{Rules: rules} }, "want a row"},
-		"no row":                {func(e *ledger.Entry) { e.Row = "" }, "with row \"\""},
-		"another statistic":     {func(e *ledger.Entry) { e.Releases[0].Statistic = "count" }, `by "count"`},
-		"no source of names":    {func(e *ledger.Entry) { e.Discovery.Rules.Source = "" }, "a list of source"},
-		"a list for ever":       {func(e *ledger.Entry) { e.Discovery.Rules.Keep = 0 }, "for 0 s"},
+		"right": {func(*ledger.Entry) {}, ""},
+		"a price for one name": {func(e *ledger.Entry) { e.Price[0].Times = 1 },
+			"whose price is not max_groups, 2, times that of one draw"},
+		"a price with less ε": {func(e *ledger.Entry) { e.Price[0].Promise = approximate("0.4", "0.00000001") },
+			"whose price is not"},
+		"a price with less δ": {func(e *ledger.Entry) { e.Price[0].Promise = approximate("0.5", "0.000000001") },
+			"whose price is not"},
+		"a price without δ": {func(e *ledger.Entry) { e.Price[0].Promise = privacy.NewPure(ledgertest.Dec("0.5")) },
+			"whose price is not"},
+		"two prices": {func(e *ledger.Entry) { e.Price = append(e.Price, e.Price[0]) },
+			"2 items in the price"},
+		"no price": {func(e *ledger.Entry) { e.Price = nil }, "0 items in the price"},
+		"a count that is low": {func(e *ledger.Entry) { e.Discovery.Found[1].Value = 39 },
+			"a count of 39; want at least the threshold, 40"},
+		"no order": {func(e *ledger.Entry) { e.Discovery.Found[1].Name = "0" },
+			"not in the order of their bytes"},
+		"a name twice": {func(e *ledger.Entry) { e.Discovery.Found[1].Name = "a" },
+			"not in the order of their bytes"},
+		"a name of nothing": {func(e *ledger.Entry) { e.Discovery.Found[0].Name = "" }, "or one is empty"},
+		"found without payment": {func(e *ledger.Entry) { e.Reason = record.BudgetExhausted },
+			"that has found 2 names"},
+		"paid and not drawn": {func(e *ledger.Entry) { e.Discovery.Found = nil }, "that has found 0 names"},
+		"no threshold":       {func(e *ledger.Entry) { e.Discovery.Threshold = 0 }, "threshold 0"},
+		"groups of its own":  {func(e *ledger.Entry) { e.Groups = []ledger.Group{{Name: "a"}} }, "1 groups"},
+		"a list of its own":  {func(e *ledger.Entry) { e.List = &ledger.List{Rules: rules} }, "want a row"},
+		"no row":             {func(e *ledger.Entry) { e.Row = "" }, "with row \"\""},
+		"another statistic":  {func(e *ledger.Entry) { e.Releases[0].Statistic = "count" }, `by "count"`},
+		"no source of names": {func(e *ledger.Entry) { e.Discovery.Rules.Source = "" }, "a list of source"},
+		"a list for ever":    {func(e *ledger.Entry) { e.Discovery.Rules.Keep = 0 }, "for 0 s"},
 	} {
 		e := discovering.Discovery("row", ledgertest.Epoch, ledgertest.Epoch.Add(time.Hour), rules,
 			map[string]int64{"a": 50, "b": 40})

@@ -18,8 +18,9 @@ import (
 // compares them.
 const checkpointVersion = 1
 
-// A release that knows of no lists must not use checkpoints with lists of names. One that knows of no caps of discoveries,
-// and of no series that end, must not use any with such caps or with the groups of streams that follow a list.
+// A release that knows of no lists must not use checkpoints with lists of names. One that knows of no caps of
+// discoveries, and of no series that end, must not use any with such caps or with the groups of streams that follow a
+// list.
 const (
 	listsVersion  = 2
 	newestVersion = 3
@@ -234,7 +235,8 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
 	if (err == nil || c.Version != 0) && (c.Version < checkpointVersion || c.Version > newestVersion) {
-		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), checkpointVersion, newestVersion)
+		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), checkpointVersion,
+			newestVersion)
 	}
 	if err != nil {
 		return nil, err

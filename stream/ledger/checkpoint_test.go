@@ -103,13 +103,15 @@ func TestWrongCheckpoints(t *testing.T) {
 		"another limit": {replaced(`"budgets":[{"budget":"b","limit":{"epsilon":"1000000"`,
 			`"budgets":[{"budget":"b","limit":{"epsilon":"0"`), "epsilon 0"},
 		"a charge that is none": {replaced(charges, strings.Replace(charges, `"0.5"`, `"-0.5"`, 1)), "epsilon -0.5"},
-		"more than anybody has": {replaced(charges, strings.Replace(charges, "60,20", "60,99999999999", 1)), "99999999999"},
+		"more than anybody has": {replaced(charges, strings.Replace(charges, "60,20", "60,99999999999", 1)),
+			"99999999999"},
 		"windows twice": {replaced(charges, strings.Replace(charges, fmt.Sprintf("[[%d,60,20]]", first),
 			fmt.Sprintf("[[%d,60,20],[%d,60,20]]", first, first+1200), 1)), "at most 0"},
 		"windows out of time": {replaced(charges, strings.Replace(charges, "60,20", "9223372036854775807,20", 1)),
 			"a step of 9223372036854775807 s"},
 		"a stream twice": {replaced(`"streams":[`,
-			`"streams":[`+good[strings.Index(good, `"streams":[`)+len(`"streams":[`):len(good)-len(`]}`)]+","), "listed twice"},
+			`"streams":[`+good[strings.Index(good, `"streams":[`)+len(`"streams":[`):len(good)-len(`]}`)]+","),
+			"listed twice"},
 		"a stream's budget gone": {replaced(`"stream":"s","budget":"b"`, `"stream":"s","budget":"x"`),
 			`budget "x", which is not listed`},
 		"a step of nothing":      {replaced(`"every":"1m","status"`, `"every":"0s","status"`), "every 0s"},
@@ -144,7 +146,8 @@ func TestWrongCheckpointOfAQuietBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Read(restored); !errors.Is(err, ledger.ErrCheckpoint) || !strings.Contains(err.Error(), "has spent 5.5") {
+	if err := p.Read(restored); !errors.Is(err, ledger.ErrCheckpoint) ||
+		!strings.Contains(err.Error(), "has spent 5.5") {
 		t.Errorf("%v, want a checkpoint that does not fit", err)
 	}
 }
@@ -184,7 +187,8 @@ func TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop(t *testing.T) {
 // TestCheckpointStaysSmall folds many windows, and then streams that have ended.
 func TestCheckpointStaysSmall(t *testing.T) {
 	plain := ledgertest.Steady(t, 3000, func(_ int, e *ledger.Entry) { e.Prior = nil })
-	if short, long := ledgertest.Checkpoint(t, plain.Fold(t, 10)), ledgertest.Checkpoint(t, plain.Fold(t, 3000)); len(long) > len(short)+100 {
+	if short, long := ledgertest.Checkpoint(t, plain.Fold(t, 10)), ledgertest.Checkpoint(t,
+		plain.Fold(t, 3000)); len(long) > len(short)+100 {
 		t.Errorf("%d bytes after 10 windows and %d after 3000", len(short), len(long))
 	}
 	const forgetAfter, priorWindows = 30 * 24 * time.Hour, 512

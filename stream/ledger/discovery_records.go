@@ -63,8 +63,8 @@ func (e Entry) tombstones() (all []record.Record) {
 	groups, series := e.ending()
 	for _, group := range groups {
 		for _, name := range series {
-			all = append(all, record.Left{Stream: e.Stream, Group: group, Release: name, Discovery: e.Row, End: e.WindowEnd,
-				Due: e.DueAt}.Tombstone(e.destination()))
+			all = append(all, record.Left{Stream: e.Stream, Group: group, Release: name, Discovery: e.Row,
+				End: e.WindowEnd, Due: e.DueAt}.Tombstone(e.destination()))
 		}
 	}
 	return all

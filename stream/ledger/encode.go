@@ -20,9 +20,9 @@ var ErrUnreadable = errors.New("ledger entry unreadable")
 // it would miss. A new optional field needs no new version.
 const version = 1
 
-// A reader of an earlier version would misread entries with a list of names or of a discovery. Then it would misread those
-// of a discovery with a cap of its own, because it would add up what they cost with what the windows of the stream cost;
-// and it would not publish the records that end the series of groups that left.
+// A reader of an earlier version would misread entries with a list of names or of a discovery. Then it would misread
+// those of a discovery with a cap of its own, because it would add up what they cost with what the windows of the
+// stream cost; and it would not publish the records that end the series of groups that left.
 const (
 	entryListsVersion  = 2
 	entryNewestVersion = 3

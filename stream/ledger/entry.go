@@ -58,13 +58,13 @@ type Entry struct {
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group `json:"groups"`
-	// List says of which list the groups are; nil if the stream's definition has them. A window whose list is empty has no
-	// groups, and costs nothing.
+	// List says of which list the groups are; nil if the stream's definition has them. A window whose list is empty has
+	// no groups, and costs nothing.
 	List *List `json:"list,omitempty"`
 	// Discovery is what a discovery found; nil for a window.
 	Discovery *Discovery `json:"discovery,omitempty"`
-	// Periods are those of roll-ups on local days that hold the window. All other roll-ups begin at multiples of themselves
-	// since 1970.
+	// Periods are those of roll-ups on local days that hold the window. All other roll-ups begin at multiples of
+	// themselves since 1970.
 	Periods []Period `json:"periods,omitempty"`
 	// Rollups are those whose periods end with the window.
 	Rollups []Rollup `json:"rollups,omitempty"`

@@ -35,7 +35,8 @@ var sameDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal
 // exampleEntry is the entry behind the contract's example of an output record: checkout-latency, group eu, tail.p99.
 func exampleEntry() ledger.Entry {
 	return ledger.Entry{
-		App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events", Output: "checkout.private",
+		App: "louver", Stream: "checkout-latency", Budget: "shoppers", Input: "checkout.events",
+		Output:      "checkout.private",
 		WindowStart: at("2026-11-20T08:00:00Z"), WindowEnd: at("2026-11-20T08:15:00Z"),
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
@@ -178,7 +179,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`,
 			`release "tail.p99" has epsilon 0`},
 		{"no groups", `"groups":[`, `"bands":[`, "0 groups"},
-		{"a number that fills the memory", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"1e9999"`, "decimal exponent"},
+		{"a number that fills the memory", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"1e9999"`,
+			"decimal exponent"},
 	} {
 		value := strings.Replace(exampleStored, c.old, c.new, 1)
 		if value == exampleStored {
@@ -190,7 +192,8 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 	// A later field that an older reader need not know.
-	if _, err := ledger.Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`, 1))); err != nil {
+	if _, err := ledger.Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`,
+		1))); err != nil {
 		t.Errorf("an optional field more: %v", err)
 	}
 }

@@ -68,7 +68,8 @@ func TestEntriesWithImpossibleCapsAreUnreadable(t *testing.T) {
 		if strings.Count(good, old) != 1 {
 			t.Fatalf("%s does not appear once in %s", old, good)
 		}
-		if _, err := ledger.Decode([]byte(strings.Replace(good, old, replaced, 1))); !errors.Is(err, ledger.ErrUnreadable) {
+		if _, err := ledger.Decode([]byte(strings.Replace(good, old, replaced, 1))); !errors.Is(err,
+			ledger.ErrUnreadable) {
 			t.Errorf("%s: error %v", replaced, err)
 		}
 	}

@@ -80,8 +80,9 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if !e.Standing.equal(want) {
-			return f.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s", e.Name(),
-				text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(want.StreamSpent), text(want.BudgetSpent))
+			return f.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s",
+				e.Name(), text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(want.StreamSpent),
+				text(want.BudgetSpent))
 		}
 	}
 	if err := f.Books.Add(e); err != nil {
@@ -104,8 +105,9 @@ func (f *Fold) resume(e Entry, value []byte, offset int64) error {
 	}
 	if f.Books.complete(e) {
 		if have := f.Books.standing(e); !e.Standing.equal(have) {
-			return f.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s", e.Name(),
-				text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(have.StreamSpent), text(have.BudgetSpent))
+			return f.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s",
+				e.Name(), text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(have.StreamSpent),
+				text(have.BudgetSpent))
 		}
 	}
 	f.awaits = false
@@ -140,8 +142,8 @@ func (f *Fold) Done() error {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
 	case f.witness != nil && !f.seen:
-		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; "+
-			"the partition has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
+		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; the partition "+
+			"has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
 			ErrUnreadable, f.witness.entries, f.partition, f.entries)
 	}
 	f.unproven, f.witness = false, nil

@@ -78,11 +78,11 @@ func readsTheLedger(t *testing.T, entries, published string) {
 			t.Fatalf("line %d: %v", i+1, err)
 		}
 		stream, spent := e.Standing.Sums()
-		now, err := books.Standing(ledger.Entry{Stream: e.Stream, Budget: e.Budget, Limit: e.Limit, Continues: e.Continues,
-			Before: e.Before, WindowStart: e.WindowStart, WindowEnd: e.WindowEnd})
+		now, err := books.Standing(ledger.Entry{Stream: e.Stream, Budget: e.Budget, Limit: e.Limit,
+			Continues: e.Continues, Before: e.Before, WindowStart: e.WindowStart, WindowEnd: e.WindowEnd})
 		if gotStream, got := now.Sums(); err != nil || gotStream != stream || got != spent {
-			t.Errorf("after line %d the stream has spent %s and the budget %s, %v; want %s and %s", i+1, gotStream, got, err,
-				stream, spent)
+			t.Errorf("after line %d the stream has spent %s and the budget %s, %v; want %s and %s", i+1, gotStream, got,
+				err, stream, spent)
 		}
 	}
 	if diff := cmp.Diff(linesOf(t, published), records); diff != "" {
@@ -125,7 +125,8 @@ func TestCheckpointOfTurns(t *testing.T) {
 			t.Errorf("from a checkpoint after %d entries: %s", n, diff)
 		}
 		for _, row := range []string{"", "hourly"} {
-			if got, want := again.Books.Cap("s", 0, row), f.Books.Cap("s", 0, row); got != want || got.Row != row || got.Count != 2 {
+			if got, want := again.Books.Cap("s", 0, row), f.Books.Cap("s", 0, row); got != want || got.Row != row ||
+				got.Count != 2 {
 				t.Errorf("row %q has the cap %+v, want %+v", row, got, want)
 			}
 		}

@@ -185,7 +185,8 @@ func (e Entry) Uncomputed() string {
 			if (Drawn{Figure: v}).Equal(Drawn{Figure: want}) {
 				continue
 			}
-			return fmt.Sprintf("%q of group %q is not what the numbers of the histogram give", e.Releases[i].Name, group.Name)
+			return fmt.Sprintf("%q of group %q is not what the numbers of the histogram give",
+				e.Releases[i].Name, group.Name)
 		}
 	}
 	return ""

@@ -46,8 +46,8 @@ func histogramEntry(t *testing.T) ledger.Entry {
 	for g, numbers := range []ledger.Numbers{{[]int64{400, 620, 180, 9, 3}, []int64{1190, 14}},
 		{[]int64{-4, 2, -9, 1, 0}, []int64{-6, -2}}} {
 		e.Groups[g].Values = make([]ledger.Value, len(e.Releases))
-		e.Groups[g].Values[0] = ledger.Value{Value: some([]string{"1206", "0"}[g]), Error95: some("15"), Quality: "useful",
-			Numbers: &numbers}
+		e.Groups[g].Values[0] = ledger.Value{Value: some([]string{"1206", "0"}[g]), Error95: some("15"),
+			Quality: "useful", Numbers: &numbers}
 	}
 	if err := e.Compute(); err != nil {
 		t.Fatal(err)
@@ -70,8 +70,9 @@ func TestComputedFigures(t *testing.T) {
 	var got []string
 	for _, r := range ledgertest.Records(t, back) {
 		f := fields(t, r)
-		got = append(got, strings.Join([]string{f["group"], f["release"], f["value"], f["error_95"], f["interval"], f["epsilon"],
-			f["quality"], f["reason"], f["from"]}, " "))
+		got = append(got,
+			strings.Join([]string{f["group"], f["release"], f["value"], f["error_95"], f["interval"], f["epsilon"],
+				f["quality"], f["reason"], f["from"]}, " "))
 	}
 	// By hand: the sums of the groups are 1192.5 and 13⅓, and the estimates 397.5, 617.5, 177.5, 9⅔ and 3⅔.
 	want := []string{
@@ -149,9 +150,9 @@ func TestHistogramsThatNobodyWrites(t *testing.T) {
 // Few users withhold no histogram: roll-ups add up what was drawn.
 func TestFewUsersWithholdNoHistogram(t *testing.T) {
 	e := histogramEntry(t)
-	e.Releases = append(e.Releases, record.Series{Name: "users", Statistic: "count", Mechanism: "geometric", Unit: "users",
-		Epsilon: ledgertest.Dec("0.5")}, record.Series{Name: "typical", Statistic: "mean", Mechanism: "clipped",
-		Epsilon: ledgertest.Dec("0.5")})
+	e.Releases = append(e.Releases, record.Series{Name: "users", Statistic: "count", Mechanism: "geometric",
+		Unit: "users", Epsilon: ledgertest.Dec("0.5")}, record.Series{Name: "typical", Statistic: "mean",
+		Mechanism: "clipped", Epsilon: ledgertest.Dec("0.5")})
 	for g := range e.Groups {
 		e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: ledgertest.Some("9")},
 			ledger.Value{Value: ledgertest.Some("70")})

@@ -16,8 +16,8 @@ type instance struct {
 	Over   bool   `json:"over,omitempty"`
 	Sealed []byte `json:"sealed,omitempty"`
 
-	// The rest is public, and what later windows repeat. Fired is the group in which it fired, or nil. Begins says that it
-	// began the values of a [OnChange], and Values are those of its definition that were drawn last.
+	// The rest is public, and what later windows repeat. Fired is the group in which it fired, or nil. Begins says that
+	// it began the values of a [OnChange], and Values are those of its definition that were drawn last.
 	Fired  *string `json:"fired,omitempty"`
 	Begins bool    `json:"begins,omitempty"`
 	Values []Drawn `json:"values,omitempty"`

@@ -37,7 +37,8 @@ func (n stepName) instance(number int64) Instance { return Instance{n.stream, n.
 
 // held is the instance's charge.
 func (a *instance) held(name stepName, number int64) budget.Held {
-	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open, Items: a.Cost}
+	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open,
+		Items: a.Cost}
 	switch {
 	case a.Over:
 		h.To = a.Looked
@@ -181,7 +182,8 @@ func (in instances) add(e Entry, account *budget.Account) error {
 		}
 		a := in.get(name, s.Instance)
 		if a == nil || a.Over || a.Definition != s.Definition || a.Begins != s.begins() || a.Looked > end {
-			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(), name.instance(s.Instance))
+			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(),
+				name.instance(s.Instance))
 		}
 		a.Looked = end
 		over, err := s.kind().fold(s, e, a, in.past(name, s.Definition))

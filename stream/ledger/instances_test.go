@@ -102,7 +102,8 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 			}
 			for _, w := range e.Steps {
 				if n := counted[e.Stream+"/"+w.Name]; w.AtMost > 0 && n > w.AtMost {
-					t.Fatalf("the period that ends %s has %d instances of %s, more than %d", e.WindowEnd, n, w.Name, w.AtMost)
+					t.Fatalf("the period that ends %s has %d instances of %s, more than %d", e.WindowEnd, n,
+						w.Name, w.AtMost)
 				}
 			}
 		}
@@ -159,7 +160,8 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 	b := ledger.NewBooks()
 	of := func(n int, definition string) ledger.Entry {
-		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
+		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
+			Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
 		e.Groups = []ledger.Group{{Name: "eu"}}
 		e.Steps = []ledger.Step{ledgertest.Alarm("slow", definition, "1", 1, 0)}
 		if err := b.Settle(&e); err != nil {
@@ -173,14 +175,16 @@ func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 	}
 	of(0, "old")
 	if w := of(100, "new").Steps[0]; w.Reason != record.BudgetExhausted {
-		t.Errorf("beside an instance that is armed, another one has the reason %q; want %s", w.Reason, record.BudgetExhausted)
+		t.Errorf("beside an instance that is armed, another one has the reason %q; want %s", w.Reason,
+			record.BudgetExhausted)
 	}
 }
 
 // TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance
 // that has looked at the later one does not look back: its charge begins with its first window.
 func TestLateWindowsAreNotLookedAt(t *testing.T) {
-	for _, w := range []ledger.Step{ledgertest.Alarm("slow", "d", "1", 3, 0), ledgertest.OnChange("d", "0.3", "0.2", 3)} {
+	for _, w := range []ledger.Step{ledgertest.Alarm("slow", "d", "1", 3, 0),
+		ledgertest.OnChange("d", "0.3", "0.2", 3)} {
 		b := ledger.NewBooks()
 		var got []string
 		for i, n := range []int{0, 5, 4, 6, 5, 7} {

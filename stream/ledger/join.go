@@ -13,7 +13,8 @@ func Join(parts []*Books) *Books {
 	streams := map[string][]*streamBook{}
 	for _, b := range parts {
 		for name, a := range b.accounts {
-			if all.accounts[name] == nil || slices.Contains(b.Budgets(), name) { // elsewhere it is only named as continued
+			// elsewhere it is only named as continued
+			if all.accounts[name] == nil || slices.Contains(b.Budgets(), name) {
 				all.accounts[name] = a
 			}
 		}

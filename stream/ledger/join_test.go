@@ -36,7 +36,8 @@ func TestJoinedBooksReportAsOne(t *testing.T) {
 			all = append(all, b)
 		}
 		now := p.Entries[len(p.Entries)-1].WindowEnd
-		if diff := cmp.Diff(ledger.NewReport(whole, now), ledger.NewReport(ledger.Join(all), now), wholeReport, sameDecimals); diff != "" {
+		if diff := cmp.Diff(ledger.NewReport(whole, now), ledger.NewReport(ledger.Join(all), now), wholeReport,
+			sameDecimals); diff != "" {
 			t.Fatal(diff)
 		}
 	})

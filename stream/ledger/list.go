@@ -189,8 +189,8 @@ func Largest(all []Finding, most int64) []Finding {
 	return all
 }
 
-// Gone returns the groups of the last window of a stream that follows another one's list which the next window of it does
-// not have, in the order of their bytes.
+// Gone returns the groups of the last window of a stream that follows another one's list which the next window of it
+// does not have, in the order of their bytes.
 func (l *Lists) Gone(next Entry) (gone []string) {
 	here := map[string]bool{}
 	for _, g := range next.Groups {

@@ -17,7 +17,8 @@ type storedList struct {
 	Listed []int    `json:"listed,omitempty"`
 	Rows   []struct {
 		Row string `json:"row"`
-		// Found has the number of a name, when the row found it last, and the count; Last those that it left on the list.
+		// Found has the number of a name, when the row found it last, and the count; Last those that it left on the
+		// list.
 		Found [][3]int64 `json:"found,omitempty"`
 		Last  [][2]int64 `json:"last,omitempty"`
 	} `json:"rows,omitempty"`
@@ -96,7 +97,8 @@ func (l *Lists) restore(budget string, all []storedList, followers []storedShown
 	for _, s := range followers {
 		of := listName{budget, s.Stream}
 		if l.shown[of] != nil || len(s.Groups) == 0 {
-			return fmt.Errorf("stream %q has %d groups of another stream's list, or has them twice", s.Stream, len(s.Groups))
+			return fmt.Errorf("stream %q has %d groups of another stream's list, or has them twice", s.Stream,
+				len(s.Groups))
 		}
 		l.shown[of] = s.Groups
 	}
@@ -115,7 +117,8 @@ func (l *Lists) restore(budget string, all []storedList, followers []storedShown
 }
 
 func (s storedList) found() (*found, error) {
-	f := &found{source: s.Source, end: s.End, names: map[string]map[string]finding{}, rows: map[string]map[string]int64{}}
+	f := &found{source: s.Source, end: s.End, names: map[string]map[string]finding{},
+		rows: map[string]map[string]int64{}}
 	ascends := func(x, y string) int {
 		if x < y {
 			return -1

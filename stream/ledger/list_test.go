@@ -90,8 +90,10 @@ func TestListVectors(t *testing.T) {
 				t.Errorf("%s, step %d: the list is %q of %v (%v), want %q", v.Unit, i, groups, of, err, step.List)
 			}
 			d := e.Discovery
-			if !slices.Equal(d.Joined, step.Joined) || !slices.Equal(d.Left, step.Left) || d.Listed != int64(len(step.List)) {
-				t.Errorf("%s, step %d: %q joined and %q left, want %q and %q", v.Unit, i, d.Joined, d.Left, step.Joined, step.Left)
+			if !slices.Equal(d.Joined, step.Joined) || !slices.Equal(d.Left, step.Left) ||
+				d.Listed != int64(len(step.List)) {
+				t.Errorf("%s, step %d: %q joined and %q left, want %q and %q", v.Unit, i, d.Joined, d.Left,
+					step.Joined, step.Left)
 			}
 		}
 	}
@@ -221,8 +223,8 @@ func TestListsAgainstBruteForce(t *testing.T) {
 			}
 			var found map[string]int64
 			if rapid.IntRange(0, 4).Draw(t, "withheld") > 0 {
-				found = rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), rapid.Int64Range(1, 5), 0,
-					int(rules.Max)).Draw(t, "found")
+				found = rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), rapid.Int64Range(1, 5),
+					0, int(rules.Max)).Draw(t, "found")
 			}
 			before, _, err := f.Lists().Of("b", "s", rules)
 			if err != nil {
@@ -338,7 +340,8 @@ func TestOfTwoRowsTheLargerCounts(t *testing.T) {
 	}
 }
 
-// TestAPushedOutNameIsToldAsSuch: a name that was found and has no room on the list has no time until which it is listed.
+// TestAPushedOutNameIsToldAsSuch: a name that was found and has no room on the list has no time until which it is
+// listed.
 func TestAPushedOutNameIsToldAsSuch(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 7200, Max: 1}
 	f := ledger.NewFold("louver", 0)

@@ -33,10 +33,14 @@ func TestOnChangeRecords(t *testing.T) {
 	want := []string{
 		// 0.2 + 0.1 + 2 · 0.1
 		"eu 660 true 08:01:00Z 1 0.5 <nil>; us 661 true 08:01:00Z 1 0.5 <nil>; ap 662 true 08:01:00Z 1 0.5 <nil>; 0.5",
-		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 661 false 08:01:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 0.5 <nil>; 0.5",
-		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 781 true 08:03:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 0.5 <nil>; 0.5",
-		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 781 false 08:03:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 0.3 <nil>; 0.8",
-		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 901 true 08:05:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 0.3 <nil>; 0.8",
+		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 661 false 08:01:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 " +
+			"0.5 <nil>; 0.5",
+		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 781 true 08:03:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 " +
+			"0.5 <nil>; 0.5",
+		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 781 false 08:03:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 " +
+			"0.3 <nil>; 0.8",
+		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 901 true 08:05:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 " +
+			"0.3 <nil>; 0.8",
 		"eu <nil> false  2 0 budget_exhausted; us <nil> false  2 0 budget_exhausted; ap <nil> false  2 0 " +
 			"budget_exhausted; 0.8",
 	}
@@ -78,8 +82,8 @@ func TestOnChangeGoesOn(t *testing.T) {
 			values = append(values, v.Figure.Value.String())
 		}
 		if !w.Arms || w.Instance != 3 || w.OnChange.Begins != c.begins || fmt.Sprint(values) != c.values {
-			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w, values,
-				c.begins, c.values)
+			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w,
+				values, c.begins, c.values)
 		}
 	}
 }
@@ -114,8 +118,8 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 						continue
 					}
 					if c.Fired == nil || *c.Fired != e.Groups[g].Name {
-						t.Fatalf("the value of %s in group %s changes in the window ending %s, and none was drawn", of, e.Groups[g].Name,
-							e.WindowEnd)
+						t.Fatalf("the value of %s in group %s changes in the window ending %s, and none was drawn", of,
+							e.Groups[g].Name, e.WindowEnd)
 					}
 					draws[ledger.Instance{e.Stream, w.Name, w.Instance}]++
 					redrawn, resumed = true, resumed || w.Instance > 1
@@ -140,11 +144,18 @@ func TestEntriesThatContradictOnChange(t *testing.T) {
 		change func(w *ledger.Step)
 		says   string
 	}{
-		"no values":       {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
-		"a value missing": {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil }, `group "us" has no value`},
-		"a later value": {func(w *ledger.Step) { w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour) },
+		"no values": {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
+		"a value missing": {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil },
+			`group "us" has no value`},
+		"a later value": {func(
+			w *ledger.Step) {
+			w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour)
+		},
 			`group "us" has no value, or one of`},
-		"drawn before": {func(w *ledger.Step) { w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute) },
+		"drawn before": {func(
+			w *ledger.Step) {
+			w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute)
+		},
 			`group "eu" has no value, or one of`},
 		"an alarm": {func(w *ledger.Step) {
 			w.OnChange, w.Alarm = nil,

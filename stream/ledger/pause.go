@@ -39,15 +39,16 @@ func (e Entry) endFrom(at int64) int64 {
 
 // Pause says why no instance of a step may be armed, and until when.
 type Pause struct {
-	// AtMost says that the period counts as many instances as the step may have. Else the budget cannot pay for another.
+	// AtMost says that the period counts as many instances as the step may have. Else the budget cannot pay for
+	// another.
 	AtMost bool
 	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else
 	// is charged meanwhile. It is nil if that cannot be said, because an instance of another definition still looks.
 	Until *time.Time
 }
 
-// Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry is added: what it
-// ends returns too.
+// Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry is added: what
+// it ends returns too.
 func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false

@@ -37,8 +37,8 @@ func (p Period) check(releases []record.Series, start, end time.Time, every time
 	}
 	if p.Since.After(start) || p.Until.Before(end) || start.Sub(p.Since.Time)%every != 0 ||
 		p.Until.Sub(p.Since.Time)%every != 0 {
-		return fmt.Errorf("period %s of %q from %s to %s; want whole windows, and this one of them", p.Period, p.Release,
-			p.Since, p.Until)
+		return fmt.Errorf("period %s of %q from %s to %s; want whole windows, and this one of them", p.Period,
+			p.Release, p.Since, p.Until)
 	}
 	return nil
 }

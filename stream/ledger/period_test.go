@@ -69,8 +69,8 @@ func TestRollupsOfLocalDays(t *testing.T) {
 	}
 }
 
-// The first entry of a period decides when it ends, whatever later ones say: another zone, or another database of zones.
-// It holds across a checkpoint too.
+// The first entry of a period decides when it ends, whatever later ones say: another zone, or another database of
+// zones. It holds across a checkpoint too.
 func TestTheFirstEntryDecidesADay(t *testing.T) {
 	l := newLocalDays(t, "2026-03-28T23:00:00Z")
 	for range 10 {
@@ -103,8 +103,10 @@ func TestWrongPeriods(t *testing.T) {
 	for _, c := range []struct {
 		old, new, want string
 	}{
-		{`"release":"latency","period":"1d"`, `"release":"p50","period":"1d"`, `period 1d of "p50", which is no histogram`},
-		{`"release":"latency","period":"1d"`, `"release":"latency","period":"2d"`, `period 2d of "latency", which is no`},
+		{`"release":"latency","period":"1d"`, `"release":"p50","period":"1d"`,
+			`period 1d of "p50", which is no histogram`},
+		{`"release":"latency","period":"1d"`, `"release":"latency","period":"2d"`,
+			`period 2d of "latency", which is no`},
 		{`"since":"2026-03-27T23:00:00Z","until"`, `"since":"2026-03-27T23:30:00Z","until"`, "want whole windows"},
 		{`"since":"2026-03-27T23:00:00Z","until"`, `"since":"2026-03-28T00:00:00Z","until"`, "want whole windows"},
 		{`"until":"2026-03-28T23:00:00Z"`, `"until":"2026-03-28T23:10:00Z"`, "want whole windows"},

@@ -29,7 +29,8 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 		if i < 0 {
 			i = len(r.Budgets)
 			r.Budgets = append(r.Budgets, Figures{Budget: name, Returns: []ReturnFigure{}})
-		} else if !record.Less(epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())), record.Read(f.BudgetSpent)) {
+		} else if !record.Less(epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())),
+			record.Read(f.BudgetSpent)) {
 			continue // more is fine: an older window of another stream was decided after this one
 		}
 		r.Budgets[i].fallShort(f)
@@ -70,5 +71,6 @@ func (b *Figures) fallShort(f record.Figure) {
 	if spent != nil {
 		b.EpsilonLeft = number{decimal.Max(decimal.Decimal{}, limit.Sub(*spent))}
 	}
-	b.EpsilonTotal, b.EpsilonDay, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, nil, f.BudgetLeft, nil, []ReturnFigure{}
+	b.EpsilonTotal, b.EpsilonDay, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, nil, f.BudgetLeft, nil,
+		[]ReturnFigure{}
 }

@@ -87,12 +87,14 @@ func TestRecordsOfEveryKind(t *testing.T) {
 		want  map[string]string
 	}{
 		{"a count", exampleEntry(), 1,
-			map[string]string{"value": "10412", "p": "null", "unit": `"users"`, "statistic": `"count"`, "epsilon": "0.15",
-				"p_low": "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "error_95": "20",
+			map[string]string{"value": "10412", "p": "null", "unit": `"users"`, "statistic": `"count"`,
+				"epsilon": "0.15",
+				"p_low":   "null", "p_high": "null", "smoothed": "null", "rank_error_95": "20", "error_95": "20",
 				"quality": `"useful"`, "reason": "null"}},
 		{"too few users", exampleEntry(), 2,
 			map[string]string{"value": "null", "status": `"withheld"`, "reason": `"too_few_users"`, "epsilon": "0.1",
-				"users": "3", "rank_error_95": "null", "error_95": "null", "quality": "null", "group": `"a<b"`, "p": "0.99",
+				"users": "3", "rank_error_95": "null", "error_95": "null", "quality": "null",
+				"group": `"a<b"`, "p": "0.99",
 				"stream_epsilon_spent": "12.5"}},
 		{"the count that was too low", exampleEntry(), 3,
 			map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15"}},
@@ -186,7 +188,8 @@ func TestRecordsSayWhatWasCut(t *testing.T) {
 	}
 	for _, entry := range []ledger.Entry{e, back} {
 		r := ledgertest.Records(t, entry)
-		if got := fields(t, r[0]); got["clip"] != "[0,1024.5]" || got["value"] != "144.071" || got["error_95"] != "2.5" {
+		if got := fields(t, r[0]); got["clip"] != "[0,1024.5]" || got["value"] != "144.071" ||
+			got["error_95"] != "2.5" {
 			t.Errorf("a mean: %v", got)
 		}
 		for _, other := range r[1:] {
@@ -219,7 +222,8 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	delete(plain, "clip")
 	delete(plain, "max_windows")
 	// Of what lives longer, of histograms, and of groups that are found.
-	for _, name := range []string{"since", "changed", "instance", "excess_95", "max_total", "final", "buckets", "from", "windows",
+	for _, name := range []string{"since", "changed", "instance", "excess_95", "max_total", "final", "buckets",
+		"from", "windows",
 		"counts", "list", "other", "threshold", "listed_until", "joined", "left"} {
 		delete(described, name)
 		delete(plain, name)

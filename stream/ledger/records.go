@@ -28,9 +28,10 @@ func (e Entry) Size() int {
 	return len(e.Groups)*series + some + len(groups)*len(ending)
 }
 
-// Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and
-// the steps, and then those that end a series, which have no value. The same entry gives the same bytes. Values are JSON: whoever writes an entry of [record.FormatAvro]
-// converts them with [record.EncodeAvro]. The entry must be one that [Entry.Encode] accepts.
+// Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and the
+// steps, and then those that end a series, which have no value. The same entry gives the same bytes. Values are JSON:
+// whoever writes an entry of [record.FormatAvro] converts them with [record.EncodeAvro]. The entry must be one that
+// [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err

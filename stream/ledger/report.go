@@ -127,7 +127,8 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 	if stream != "" {
 		spent, total = a.StreamSpent(stream, now), a.StreamTotal(stream)
 	}
-	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta}, optional(epsilon(total))
+	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta},
+		optional(epsilon(total))
 	if stream == "" {
 		day := now - int64(24*time.Hour)
 		f.EpsilonDay, f.MixedDay = optional(epsilon(a.SpentIn(day, now))), a.Mixed(day, now)

@@ -27,8 +27,8 @@ func TestReportGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// At 08:06 the window that ended at 08:01 is out of the period (08:01, 08:06]. Of the windows that end at 08:03, that
-	// of s makes 0.2 + 0.2 + 0.3 + 0.2, and that of u would pass 1.
+	// At 08:06 the window that ended at 08:01 is out of the period (08:01, 08:06]. Of the windows that end at 08:03,
+	// that of s makes 0.2 + 0.2 + 0.3 + 0.2, and that of u would pass 1.
 	want := `{
  "streams": [
   {"stream": "s", "budget": "shared", "epsilon_spent": 0.2, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
@@ -185,7 +185,8 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 		if n := c.report.Budgets[0].WindowsLeft; len(c.report.Budgets) != 1 || n != c.want {
 			t.Errorf("%s: %d windows left of the budget, want %d", name, n, c.want)
 		}
-		if s, u := c.report.Streams[0].WindowsLeft, c.report.Streams[1].WindowsLeft; s != c.want || u != budget.MostWindows {
+		if s, u := c.report.Streams[0].WindowsLeft, c.report.Streams[1].WindowsLeft; s != c.want ||
+			u != budget.MostWindows {
 			t.Errorf("%s: %d and %d windows left of the streams, want %d and no end", name, s, u, c.want)
 		}
 	}
@@ -219,8 +220,8 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 			total = b.EpsilonTotal.String()
 		}
 		if b.Partial || b.EpsilonSpent.String() != "0.6" || total != c.total {
-			t.Errorf("with %s: partial %v, ε %s in the period and %s in all; want 0.6 and %s", name, b.Partial, b.EpsilonSpent,
-				total, c.total)
+			t.Errorf("with %s: partial %v, ε %s in the period and %s in all; want 0.6 and %s", name, b.Partial,
+				b.EpsilonSpent, total, c.total)
 		}
 	}
 }

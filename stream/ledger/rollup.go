@@ -19,8 +19,8 @@ type Rollup struct {
 	Period  string `json:"period"`
 	// Since is the start of the period. It ends with the entry's window.
 	Since record.Second `json:"since"`
-	// Windows says how many windows the period has, how many of them were released and are added up here, and how many of
-	// these had lost part of their input.
+	// Windows says how many windows the period has, how many of them were released and are added up here, and how many
+	// of these had lost part of their input.
 	Windows record.Windows `json:"windows"`
 	// Groups hold the values of each group, in order; empty if no window was released.
 	Groups []RollupGroup `json:"groups,omitempty"`
@@ -63,10 +63,11 @@ func (e Entry) checkRollups() error {
 		if len(series) == 0 || series[0].Buckets == nil || !slices.Contains(series[0].Rollups, up.Period) {
 			return fmt.Errorf("roll-up %s of %q, which is no histogram with that roll-up", up.Period, up.Release)
 		}
-		if up.Windows.Released < 0 || up.Windows.Released > up.Windows.Of || up.Windows.Incomplete > up.Windows.Released ||
+		if up.Windows.Released < 0 || up.Windows.Released > up.Windows.Of ||
+			up.Windows.Incomplete > up.Windows.Released ||
 			(up.Windows.Released > 0) != (len(up.Groups) > 0) || !up.Since.Before(e.WindowEnd) {
-			return fmt.Errorf("roll-up %s of %q since %s has %+v and %d groups", up.Period, up.Release, up.Since, up.Windows,
-				len(up.Groups))
+			return fmt.Errorf("roll-up %s of %q since %s has %+v and %d groups", up.Period, up.Release, up.Since,
+				up.Windows, len(up.Groups))
 		}
 		i := slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == up.Release })
 		h, err := e.histogramAt(i)
@@ -75,8 +76,8 @@ func (e Entry) checkRollups() error {
 		}
 		for _, g := range up.Groups {
 			if (g.Windows != nil) != (e.List != nil) || g.Windows != nil && !up.holds(*g.Windows) {
-				return fmt.Errorf("roll-up %s of %q has %+v in some group, and %+v in all", up.Period, up.Release, g.Windows,
-					up.Windows)
+				return fmt.Errorf("roll-up %s of %q has %+v in some group, and %+v in all", up.Period, up.Release,
+					g.Windows, up.Windows)
 			}
 			if g.Windows != nil && g.Windows.Released == 0 && len(g.Values) == 0 && len(up.Groups) == len(e.Groups) {
 				continue

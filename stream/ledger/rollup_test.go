@@ -73,8 +73,8 @@ func (l *rollupLine) learn(e ledger.Entry) {
 func said(e ledger.Entry) string {
 	var all []string
 	for _, up := range e.Rollups {
-		text := fmt.Sprintf("%s from %s, %d/%d/%d", up.Period, up.Since.Format("15:04"), up.Windows.Of, up.Windows.Released,
-			up.Windows.Incomplete)
+		text := fmt.Sprintf("%s from %s, %d/%d/%d", up.Period, up.Since.Format("15:04"), up.Windows.Of,
+			up.Windows.Released, up.Windows.Incomplete)
 		if len(up.Groups) > 0 {
 			text += fmt.Sprint(" ", up.Groups[0].Values[0].Numbers.Raw[0])
 		}
@@ -94,7 +94,8 @@ func TestRollups(t *testing.T) {
 		{0, 100, "", ""},
 		{1, 200, "", "30m from 08:00, 2/2/0 300"},
 		{2, 400, "", ""},
-		{3, 800, record.BudgetExhausted, "30m from 08:30, 2/1/0 400; 1h from 08:00, 4/3/0 700"}, // the last one is withheld
+		// the last one is withheld
+		{3, 800, record.BudgetExhausted, "30m from 08:30, 2/1/0 400; 1h from 08:00, 4/3/0 700"},
 		{4, 1000, record.BudgetExhausted, ""},
 		{5, 1000, record.BudgetExhausted, "30m from 09:00, 2/0/0"}, // none was released
 		{7, 50, "", "30m from 09:30, 2/1/0 50; 1h from 09:00, 4/1/0 50"},
@@ -113,7 +114,8 @@ func TestRollups(t *testing.T) {
 		t.Errorf("%d values, of which the first is %s, %s", len(up), v.Value, v.Quality)
 	}
 	one := l.entries[0].Groups[0].Values[0].Error95
-	if two := up[0].Error95; !two.GreaterThan(one.Mul(ledgertest.Dec("1.6"))) || !two.LessThan(one.Mul(ledgertest.Dec("1.9"))) {
+	if two := up[0].Error95; !two.GreaterThan(one.Mul(ledgertest.Dec("1.6"))) ||
+		!two.LessThan(one.Mul(ledgertest.Dec("1.9"))) {
 		t.Errorf("the error of three windows is %s; that of one is %s", two, one)
 	}
 	incomplete := newRollupLine(t)
@@ -133,7 +135,8 @@ func TestRollupsAcrossEdits(t *testing.T) {
 		change func(e *ledger.Entry)
 		want   string
 	}{
-		"the same":      {func(e *ledger.Entry) { e.Epoch = 1 }, "30m from 08:30, 2/2/0 700; 1h from 08:00, 4/4/0 1000"},
+		"the same": {func(e *ledger.Entry) { e.Epoch = 1 },
+			"30m from 08:30, 2/2/0 700; 1h from 08:00, 4/4/0 1000"},
 		"another ε":     {func(e *ledger.Entry) { e.Releases[0].Epsilon = ledgertest.Dec("0.4") }, anew},
 		"other groups":  {func(e *ledger.Entry) { e.Groups[1].Name = "us" }, anew},
 		"other buckets": {func(e *ledger.Entry) { e.Releases[0].Buckets.Ends[0] = ledgertest.Dec("50") }, anew},
@@ -180,7 +183,8 @@ func TestRollupsInCheckpoints(t *testing.T) {
 	}
 	e := l.window(3, 300, "")
 	again, err := restored.Rollups().Next(e)
-	if err != nil || !ledger.SameRollups(again, e.Rollups) || said(e) != "30m from 08:30, 2/2/0 500; 1h from 08:00, 4/4/0 600" {
+	if err != nil || !ledger.SameRollups(again, e.Rollups) ||
+		said(e) != "30m from 08:30, 2/2/0 500; 1h from 08:00, 4/4/0 600" {
 		t.Errorf("%q, %v; the checkpoint gives %+v", said(e), err, again)
 	}
 }
@@ -240,12 +244,15 @@ func TestRollupsTakeLittleMemory(t *testing.T) {
 	e.Releases[0].Buckets.Ends[buckets-2] = ledgertest.Dec("1000")
 	e.Groups = nil
 	for g := range groups {
-		e.Groups = append(e.Groups, ledger.Group{Name: fmt.Sprint(g), Values: []ledger.Value{{Value: ledgertest.Some("0"),
-			Numbers: &ledger.Numbers{Raw: make([]int64, buckets), Coarse: make([]int64, coarse)}}}})
+		e.Groups = append(e.Groups,
+			ledger.Group{Name: fmt.Sprint(g),
+				Values: []ledger.Value{{Value: ledgertest.Some("0"),
+					Numbers: &ledger.Numbers{Raw: make([]int64, buckets), Coarse: make([]int64, coarse)}}}})
 	}
 	used := func() uint64 {
 		var m runtime.MemStats
-		for range 3 { // what other tests left in pools is gone after the second, and what has a finalizer after the third
+		// what other tests left in pools is gone after the second, and what has a finalizer after the third
+		for range 3 {
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
@@ -261,7 +268,8 @@ func TestRollupsTakeLittleMemory(t *testing.T) {
 	}
 	const numbers = 8 * (buckets + coarse) * groups * 2
 	if after := used(); after > before+numbers*3/2 || after < before+numbers*9/10 {
-		t.Errorf("the open roll-ups take %d bytes, want about %d and at most half as much more", int64(after)-int64(before), numbers)
+		t.Errorf("the open roll-ups take %d bytes, want about %d and at most half as much more",
+			int64(after)-int64(before), numbers)
 	}
 	runtime.KeepAlive(sums)
 	runtime.KeepAlive(e)

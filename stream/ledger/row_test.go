@@ -13,8 +13,8 @@ func TestRowsAreDecidedForThemselves(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("4", time.Hour)}
 	p.Limit.Delta = ledgertest.Dec("0.000001")
 	window := p.Entry(3)
-	beside := p.Discovery("names", window.WindowStart, window.WindowEnd, ledger.Rules{Source: "in path", Keep: 60, Max: 9},
-		map[string]int64{})
+	beside := p.Discovery("names", window.WindowStart, window.WindowEnd,
+		ledger.Rules{Source: "in path", Keep: 60, Max: 9}, map[string]int64{})
 	f := ledger.NewFold("louver", 3)
 	for i, e := range []ledger.Entry{p.Entry(2), beside} {
 		if err := f.Books.Settle(&e); err != nil {
@@ -60,8 +60,8 @@ func TestADiscoveryTeachesNothing(t *testing.T) {
 	window := p.Entry(2)
 	window.Prior = &ledger.Prior{Hash: "00"}
 	window.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
-	beside := p.Discovery("names", window.WindowStart, window.WindowEnd, ledger.Rules{Source: "in path", Keep: 60, Max: 9},
-		map[string]int64{})
+	beside := p.Discovery("names", window.WindowStart, window.WindowEnd,
+		ledger.Rules{Source: "in path", Keep: 60, Max: 9}, map[string]int64{})
 	f := ledger.NewFold("louver", 3)
 	for i, e := range []ledger.Entry{window, beside} {
 		if err := f.Add(e, nil, int64(i)); err != nil {

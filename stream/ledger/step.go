@@ -19,7 +19,8 @@ import (
 // There are kinds of steps: an [Alarm], an [OnChange] and a [Total]. Exactly one of them is there.
 type Step struct {
 	Name string `json:"name"`
-	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the same.
+	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
+	// same.
 	Definition string `json:"definition"`
 	// Cost is what an instance costs one user. It covers all windows and groups.
 	Cost []budget.Item `json:"cost"`
@@ -30,13 +31,13 @@ type Step struct {
 
 	// Instance is the number of the instance that looks, or else of the one before, from 1. 0: there was none.
 	Instance int64 `json:"instance,omitempty"`
-	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, if it has one, which
-	// only holders of the app's key can open.
+	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, if it has one,
+	// which only holders of the app's key can open.
 	Arms   bool   `json:"arms,omitempty"`
 	Sealed []byte `json:"sealed,omitempty"`
 	// Reason is "" if an instance looks at the window. It is NotArmed if the kind does not allow another one yet, or if
-	// the instance has looked at a window that ends later. It is BudgetExhausted if AtMost or the budget allows no other
-	// one.
+	// the instance has looked at a window that ends later. It is BudgetExhausted if AtMost or the budget allows no
+	// other one.
 	Reason string `json:"reason,omitempty"`
 
 	Alarm    *Alarm    `json:"alarm,omitempty"`
@@ -46,17 +47,17 @@ type Step struct {
 
 // Alarm is a step that fires once in some group, and is armed again after a while.
 type Alarm struct {
-	// Excess95 is a number of users. If that many users are too many, or missing, a new instance fires with a probability
-	// of 95 %.
+	// Excess95 is a number of users. If that many users are too many, or missing, a new instance fires with a
+	// probability of 95 %.
 	Excess95 *decimal.Decimal `json:"excess_95"`
 	// Hold is how many seconds it waits after firing before it is armed again.
 	Hold int64 `json:"hold"`
 	// Always says that it looks only at the groups that are always on the list.
 	Always bool `json:"always,omitempty"`
 
-	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is the
-	// end of that window. The groups before it were silent, the groups after it were not looked at. A group that is found
-	// may have left the list since.
+	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is
+	// the end of that window. The groups before it were silent, the groups after it were not looked at. A group that is
+	// found may have left the list since.
 	Fired *string    `json:"fired,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 }
@@ -91,13 +92,14 @@ type Total struct {
 	Leaves  int64 `json:"leaves"`
 	Longest int64 `json:"longest,omitempty"`
 	Update  int64 `json:"update"`
-	// Most limits what one user adds to a group in a period, in multiples of Unit. MaxTotal is that limit as configured.
+	// Most limits what one user adds to a group in a period, in multiples of Unit. MaxTotal is that limit as
+	// configured.
 	Most     int64            `json:"most"`
 	Unit     decimal.Decimal  `json:"unit"`
 	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`
 
-	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms an
-	// instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
+	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms
+	// an instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
 	Since record.Second `json:"since"`
 	Until record.Second `json:"until"`
 	// Leaf is the number of the leaf that holds the window, from 1. It is 0 if no instance looks.
@@ -130,9 +132,9 @@ const mostHold = 1e9
 type kind interface {
 	// check returns an error for a step that nobody writes.
 	check(s Step, e Entry) error
-	// may fills in what the window repeats of the past instances of the definition. last is the last of them that the entry
-	// does not end; nil for none. may reports whether an instance may look at the window: last, or another one if last is
-	// over.
+	// may fills in what the window repeats of the past instances of the definition. last is the last of them that the
+	// entry does not end; nil for none. may reports whether an instance may look at the window: last, or another one if
+	// last is over.
 	may(past iter.Seq[*instance], last *instance, e Entry) bool
 	// more is what the instance costs beside Cost.
 	more() []budget.Item
@@ -144,8 +146,8 @@ type kind interface {
 	// series describes the output records, and figure fills in what the one about a group says.
 	series(s Step) record.Series
 	figure(f *record.Figure, s Step, e Entry, g Group)
-	// unlike says how the step differs from what follows from earlier entries, beside whether it looks and is armed; "" if
-	// it does not. want is of the same kind.
+	// unlike says how the step differs from what follows from earlier entries, beside whether it looks and is armed; ""
+	// if it does not. want is of the same kind.
 	unlike(want kind, s Step, e Entry) string
 	// fresh returns what the definition says, and nothing about a window.
 	fresh() kind
@@ -234,8 +236,8 @@ func (s Step) check(e Entry) error {
 	case k == nil:
 		return errors.New("it is of no known kind, or of several: it was written by another release of louver")
 	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || tests != (s.AtMost > 0) || s.AtMost < 0:
-		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, where "+
-			"it is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)
+		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, "+
+			"where it is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)
 	case s.Reason != "" && s.Reason != record.NotArmed && s.Reason != record.BudgetExhausted:
 		return fmt.Errorf("reason %q; want none, %q or %q", s.Reason, record.NotArmed, record.BudgetExhausted)
 	case (s.Arms && tests) != (len(s.Sealed) > 0):

@@ -28,8 +28,8 @@ type sums struct {
 	Listed []listed `json:"listed,omitempty"`
 }
 
-// listed are the sums of a found group, over the windows of the period since it joined the list. A group that leaves and
-// comes back begins anew: so there are never more of them than the list is long.
+// listed are the sums of a found group, over the windows of the period since it joined the list. A group that leaves
+// and comes back begins anew: so there are never more of them than the list is long.
 type listed struct {
 	Name       string   `json:"name"`
 	Released   int64    `json:"released"`
@@ -41,8 +41,9 @@ type listed struct {
 // the order of the ledger. It is not safe for concurrent use.
 //
 // A definition with other buckets, bounds, listed groups or another ε ends all periods that have begun: their sums are
-// never published. The next ones begin with its first window. Groups that are found come and go within a period. Another zone ends none: the period's first entry decides when it
-// ends. So does one whose budget has its entries in another partition.
+// never published. The next ones begin with its first window. Groups that are found come and go within a period.
+// Another zone ends none: the period's first entry decides when it ends. So does one whose budget has its entries in
+// another partition.
 type Rollups struct {
 	streams map[string]*summed
 	entries int64
@@ -289,7 +290,8 @@ func (e Entry) rolledUp(i int, s sums) ([]RollupGroup, error) {
 		values := make([]Value, len(e.Releases))
 		h.compute(of, values)
 		users, _ := everybody.Of(of)
-		all[g].Values = []Value{{Value: &users.Value, Error95: users.Error95, Quality: string(users.Quality), Numbers: n.Numbers}}
+		all[g].Values = []Value{{Value: &users.Value, Error95: users.Error95, Quality: string(users.Quality),
+			Numbers: n.Numbers}}
 		for _, f := range h.free {
 			all[g].Values = append(all[g].Values, values[f.at])
 		}

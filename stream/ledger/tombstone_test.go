@@ -35,7 +35,8 @@ func (c compacted) take(t ledgertest.T, e ledger.Entry) {
 		}
 		c.ids[r.ID()] = true
 		if left, ok := record.ReadLeft(r.ID()); ok != (r.Value == nil) || ok && (left.Stream != e.Stream ||
-			left.Discovery != e.Row || !left.End.Equal(e.WindowEnd) || !strings.HasSuffix(string(r.Key), "/"+left.Release)) {
+			left.Discovery != e.Row || !left.End.Equal(e.WindowEnd) ||
+			!strings.HasSuffix(string(r.Key), "/"+left.Release)) {
 			t.Fatal(fmt.Sprintf("the record with the id %s and the key %s has %d bytes", r.ID(), r.Key, len(r.Value)))
 		}
 		if c.last[string(r.Key)] = true; r.Value == nil {
@@ -81,7 +82,8 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 			}
 			e.Groups, e.List = nil, &ledger.List{Of: of, Rules: rules}
 			for _, name := range groups {
-				e.Groups = append(e.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
+				e.Groups = append(e.Groups,
+					ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
 			}
 			if stream == "f" {
 				e.List.Stream = "s"
@@ -119,7 +121,8 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 				if rapid.IntRange(0, 2).Draw(t, "is not due") == 0 {
 					continue
 				}
-				found := rapid.MapOfN(rapid.SampledFrom(names), rapid.Int64Range(1, 5), 0, int(rules.Max)).Draw(t, "found")
+				found := rapid.MapOfN(rapid.SampledFrom(names), rapid.Int64Range(1, 5), 0,
+					int(rules.Max)).Draw(t, "found")
 				d := discovering.Discovery(row, at.Add(-time.Hour), at, rules, found)
 				settle := func() error {
 					if err := f.Books.Settle(&d); err != nil {
@@ -151,7 +154,8 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if again := restored.Lists(); !slices.Equal(slices.Sorted(maps.Keys(again.Last("b", "s", "one", rules, at))),
+				if again := restored.Lists(); !slices.Equal(
+					slices.Sorted(maps.Keys(again.Last("b", "s", "one", rules, at))),
 					slices.Sorted(maps.Keys(f.Lists().Last("b", "s", "one", rules, at)))) {
 					t.Fatal("the checkpoint has another list")
 				}
@@ -178,16 +182,24 @@ func TestEntriesWithTombstonesThatNobodyWrites(t *testing.T) {
 		discovery ledger.Discovery
 		want      string
 	}{
-		"right":             {list: ledger.List{Stream: "t", Left: []string{"b", "c"}, Tombstones: []string{"p50"}}},
-		"no figures":        {ledger.List{Stream: "t", Left: []string{"b"}}, ledger.Discovery{}, "0 series end of 1 groups"},
-		"no groups":         {ledger.List{Stream: "t", Tombstones: []string{"p50"}}, ledger.Discovery{}, "1 series end of 0 groups"},
-		"its own list":      {ledger.List{Left: []string{"b"}, Tombstones: []string{"p50"}}, ledger.Discovery{}, "1 series end of 1"},
-		"one is still here": {ledger.List{Stream: "t", Left: []string{"a"}, Tombstones: []string{"p50"}}, ledger.Discovery{}, "or one is still"},
-		"out of order":      {ledger.List{Stream: "t", Left: []string{"c", "b"}, Tombstones: []string{"p50"}}, ledger.Discovery{}, "not in the order"},
-		"a figure twice":    {ledger.List{Stream: "t", Left: []string{"b"}, Tombstones: []string{"x", "x"}}, ledger.Discovery{}, "2 series end"},
-		"a figure with /":   {ledger.List{Stream: "t", Left: []string{"b"}, Tombstones: []string{"x/y"}}, ledger.Discovery{}, "1 series end"},
-		"of a discovery":    {discovery: ledger.Discovery{Left: []string{"b"}, Tombstones: []string{"p50"}}},
-		"nobody left":       {discovery: ledger.Discovery{Tombstones: []string{"p50"}}, want: "1 series end of 0 groups"},
+		"right": {list: ledger.List{Stream: "t", Left: []string{"b", "c"}, Tombstones: []string{"p50"}}},
+		"no figures": {ledger.List{Stream: "t", Left: []string{"b"}}, ledger.Discovery{},
+			"0 series end of 1 groups"},
+		"no groups": {ledger.List{Stream: "t", Tombstones: []string{"p50"}}, ledger.Discovery{},
+			"1 series end of 0 groups"},
+		"its own list": {ledger.List{Left: []string{"b"}, Tombstones: []string{"p50"}}, ledger.Discovery{},
+			"1 series end of 1"},
+		"one is still here": {ledger.List{Stream: "t", Left: []string{"a"}, Tombstones: []string{"p50"}},
+			ledger.Discovery{}, "or one is still"},
+		"out of order": {ledger.List{Stream: "t", Left: []string{"c", "b"}, Tombstones: []string{"p50"}},
+			ledger.Discovery{}, "not in the order"},
+		"a figure twice": {ledger.List{Stream: "t", Left: []string{"b"}, Tombstones: []string{"x", "x"}},
+			ledger.Discovery{}, "2 series end"},
+		"a figure with /": {ledger.List{Stream: "t", Left: []string{"b"}, Tombstones: []string{"x/y"}},
+			ledger.Discovery{}, "1 series end"},
+		"of a discovery": {discovery: ledger.Discovery{Left: []string{"b"}, Tombstones: []string{"p50"}}},
+		"nobody left": {discovery: ledger.Discovery{Tombstones: []string{"p50"}},
+			want: "1 series end of 0 groups"},
 	} {
 		e := discovering.Entry(9)
 		e.Groups = []ledger.Group{{Name: "a", Values: []ledger.Value{{Value: ledgertest.Some("7")}}}}

@@ -125,8 +125,8 @@ func (c *Total) check(s Step, e Entry) error {
 	switch {
 	case c.Release.Name != s.Name || !slices.Contains(mechanisms.TotalMechanisms(), c.Release.Mechanism) ||
 		len(s.Cost) != 1 || !s.Cost[0].Promise.Epsilon.Equal(c.Release.Epsilon):
-		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost", c.Release.Name,
-			c.Release.Mechanism, c.Release.Epsilon)
+		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost",
+			c.Release.Name, c.Release.Mechanism, c.Release.Epsilon)
 	case c.Leaves < 1 || c.Longest < 0 || c.Update < 1 || c.Update > mostHold || c.Most < 1 ||
 		c.Most > running.MostTotal || c.Unit.Sign() <= 0:
 		return fmt.Errorf("%d leaves of %d s, and one user adds %d times %s; want positive numbers", c.Leaves, c.Update,

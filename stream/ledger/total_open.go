@@ -3,7 +3,8 @@ package ledger
 // OpenTotal is an instance of a total that has not ended. Times are Unix nanoseconds.
 type OpenTotal struct {
 	Number int64
-	// Since and Until bound its period. From and Looked are the ends of the first and the last window that it looked at.
+	// Since and Until bound its period. From and Looked are the ends of the first and the last window that it looked
+	// at.
 	Since, Until, From, Looked int64
 	// Leaf is how many leaves are finished.
 	Leaf int64

@@ -48,9 +48,10 @@ func TestTotals(t *testing.T) {
 			for name, text := range fields(t, records[0]) {
 				f[name] = strings.Trim(text, `"`)
 			}
-			said = append(said, fmt.Sprintf("%s %s %s %s %s", e.WindowEnd.Format("04"), f["instance"], f["since"][14:16],
-				f["status"], f["final"]))
-			if want := fmt.Sprintf("s/eu/%s/today", record.Whole(e.WindowStart)); f["id"] != want || f["users"] != "null" ||
+			said = append(said, fmt.Sprintf("%s %s %s %s %s", e.WindowEnd.Format("04"), f["instance"],
+				f["since"][14:16], f["status"], f["final"]))
+			if want := fmt.Sprintf("s/eu/%s/today", record.Whole(e.WindowStart)); f["id"] != want ||
+				f["users"] != "null" ||
 				f["max_total"] != "3" {
 				t.Errorf("%v", f)
 			}
@@ -60,8 +61,8 @@ func TestTotals(t *testing.T) {
 			}
 		}
 		// The budget pays for two periods in any 15 minutes. The third begins 15 minutes after the first one has ended.
-		want := "06 1 04 ok false|08 1 04 ok false|10 1 04 ok true|12 2 10 ok false|14 2 10 ok false|16 2 10 ok false|" +
-			"18 2 10 ok false|20 2 10 ok true|22 2 20 withheld false|24 2 20 withheld false|26 3 24 ok false"
+		want := "06 1 04 ok false|08 1 04 ok false|10 1 04 ok true|12 2 10 ok false|14 2 10 ok false|16 2 10 ok " +
+			"false|18 2 10 ok false|20 2 10 ok true|22 2 20 withheld false|24 2 20 withheld false|26 3 24 ok false"
 		if got := strings.Join(said[:11], "|"); got != want {
 			t.Errorf("%s: got  %s\nwant %s", mechanism, got, want)
 		}
@@ -76,23 +77,31 @@ func TestTotalsThatAreWrong(t *testing.T) {
 		change
 		audited, refused bool // by the audit, and by the books or already when it is read
 	}{
-		"nothing":        {func(*ledger.Entry, *ledger.Total) {}, false, false},
-		"a value":        {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Value = ledgertest.Dec("7") }, true, false},
-		"a smoothed one": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Smoothed = ledgertest.Dec("77") }, true, false},
-		"an error":       {func(_ *ledger.Entry, of *ledger.Total) { of.Error95 = ledgertest.Some("1") }, true, false},
-		"another draw":   {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("900") }, true, false},
-		"a fraction":     {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("1.5") }, true, true},
+		"nothing": {func(*ledger.Entry, *ledger.Total) {}, false, false},
+		"a value": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Value = ledgertest.Dec("7") },
+			true, false},
+		"a smoothed one": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Smoothed = ledgertest.Dec("77") },
+			true, false},
+		"an error": {func(_ *ledger.Entry, of *ledger.Total) { of.Error95 = ledgertest.Some("1") }, true, false},
+		"another draw": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("900") },
+			true, false},
+		"a fraction": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("1.5") },
+			true, true},
 		"a draw too many": {func(_ *ledger.Entry, of *ledger.Total) {
 			of.Groups[0].Draws = append(of.Groups[0].Draws, ledgertest.Dec("1"))
 		}, true, true},
 		"no group":     {func(_ *ledger.Entry, of *ledger.Total) { of.Groups = of.Groups[:1] }, false, true},
 		"another leaf": {func(_ *ledger.Entry, of *ledger.Total) { of.Leaf++ }, true, true},
-		"a later end": {func(_ *ledger.Entry, of *ledger.Total) { of.Until = record.Whole(of.Until.Add(time.Minute)) }, true,
-			false},
-		"another start": {func(_ *ledger.Entry, of *ledger.Total) { of.Since = record.Whole(of.Since.Add(-2 * time.Minute)) }, true,
-			false},
-		"a cheaper one": {func(e *ledger.Entry, _ *ledger.Total) { e.Steps[0].Cost[0].Promise.Epsilon = ledgertest.Dec("0.5") }, false,
-			true},
+		"a later end": {func(_ *ledger.Entry, of *ledger.Total) { of.Until = record.Whole(of.Until.Add(time.Minute)) },
+			true, false},
+		"another start": {func(_ *ledger.Entry,
+			of *ledger.Total) {
+			of.Since = record.Whole(of.Since.Add(-2 * time.Minute))
+		}, true, false},
+		"a cheaper one": {func(e *ledger.Entry,
+			_ *ledger.Total) {
+			e.Steps[0].Cost[0].Promise.Epsilon = ledgertest.Dec("0.5")
+		}, false, true},
 		"a secret": {func(e *ledger.Entry, _ *ledger.Total) { e.Steps[0].Sealed = []byte("x") }, false, true},
 	} {
 		all := ledgertest.Totalled(t, 6, "tree")
@@ -142,7 +151,8 @@ func TestTotalsAreHeld(t *testing.T) {
 		}
 	}
 	end := all[5].WindowEnd
-	for minutes, want := range map[int]string{0: "2", 14: "2", 15: "0"} { // a period of 15 minutes after the last window
+	// a period of 15 minutes after the last window
+	for minutes, want := range map[int]string{0: "2", 14: "2", 15: "0"} {
 		e := all[6]
 		e.WindowEnd = end.Add(time.Duration(minutes) * time.Minute)
 		e.WindowStart, e.Steps = e.WindowEnd.Add(-time.Minute), nil

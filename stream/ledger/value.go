@@ -38,8 +38,8 @@ type Value struct {
 	// Clip is the interval that values were cut to before they were added up, both ends included. It is nil if none was
 	// found.
 	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
-	// Interval is the paid value interval, or that of a figure from a histogram, Smoothed the free estimate from this and
-	// earlier releases. Each is nil if there is none.
+	// Interval is the paid value interval, or that of a figure from a histogram, Smoothed the free estimate from this
+	// and earlier releases. Each is nil if there is none.
 	Interval *Interval `json:"interval,omitempty"`
 	Smoothed *Smoothed `json:"smoothed,omitempty"`
 	// Numbers are those of a histogram; nil for all else.

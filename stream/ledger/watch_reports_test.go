@@ -21,8 +21,8 @@ func TestWatchRecords(t *testing.T) {
 		line := ""
 		for _, r := range ledgertest.Records(t, e) {
 			if f := s.Follows(t, e.Name(), r.Value); f["statistic"] == record.StatisticWatch {
-				line += fmt.Sprintf("%v %v %v %v %v %v; ", f["group"], f["value"], f["reason"], f["since"], f["instance"],
-					f["epsilon"])
+				line += fmt.Sprintf("%v %v %v %v %v %v; ", f["group"], f["value"], f["reason"], f["since"],
+					f["instance"], f["epsilon"])
 			}
 		}
 		got = append(got, line)
@@ -33,7 +33,8 @@ func TestWatchRecords(t *testing.T) {
 		"eu 0 <nil> <nil> 1 1; us 1 <nil> 2026-11-20T08:03:00Z 1 1; ap <nil> not_armed <nil> 1 1; ",
 		"eu <nil> not_armed <nil> 1 1; us 1 <nil> 2026-11-20T08:03:00Z 1 1; ap <nil> not_armed <nil> 1 1; ",
 		"eu <nil> not_armed <nil> 1 1; us 1 <nil> 2026-11-20T08:03:00Z 1 1; ap <nil> not_armed <nil> 1 1; ",
-		"eu <nil> budget_exhausted <nil> 1 0; us <nil> budget_exhausted <nil> 1 0; ap <nil> budget_exhausted <nil> 1 0; ",
+		"eu <nil> budget_exhausted <nil> 1 0; us <nil> budget_exhausted <nil> 1 0; ap <nil> " +
+			"budget_exhausted <nil> 1 0; ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -54,7 +55,8 @@ func TestReportOfWatches(t *testing.T) {
 		if len(r.Watches) != 1 {
 			t.Fatalf("%+v, want one watch", r.Watches)
 		}
-		if w := r.Watches[0]; w.Instances != 1 || w.State != want.state || !w.From.Equal(ledgertest.Epoch.Add(time.Minute)) ||
+		if w := r.Watches[0]; w.Instances != 1 || w.State != want.state ||
+			!w.From.Equal(ledgertest.Epoch.Add(time.Minute)) ||
 			!w.To.Equal(ledgertest.Epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
 			t.Errorf("after %d windows: %+v, want %s", windows, w, want.state)
 		}

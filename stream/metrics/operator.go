@@ -70,7 +70,8 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		return v
 	}
 	histogram := func(name, help, label string, buckets []float64) *prometheus.HistogramVec {
-		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{label})
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
+			[]string{label})
 		r.MustRegister(v)
 		return v
 	}
@@ -79,21 +80,22 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 			"Records read from the input. A record that is read again counts again.", "stream"),
 		Rejected: counter("louver_events_rejected_total",
 			"Records rejected, by reason. malformed: the record cannot be parsed, or is larger than 4 MiB. bad_user, "+
-				"bad_value, bad_time, bad_group: that field is missing, empty, of the wrong type or unknown. future: the time "+
-				"is too far ahead.", "stream", "reason"),
+				"bad_value, bad_time, bad_group: that field is missing, empty, of the wrong type or unknown. future: "+
+				"the time is too far ahead.", "stream", "reason"),
 		Late: counter("louver_events_late_total",
 			"Records that came after all their windows had closed, or that lie before the stream's start.", "stream"),
 		Superseded: counter("louver_events_superseded_total",
 			"Records of users who had one in the window already. Only one of a user's values counts.", "stream"),
 		Clamped: counter("louver_values_clamped_total", "Values beyond the bounds. They count as the nearer bound.",
 			"stream"),
-		OpenWindows: gauge("louver_open_windows", "Open windows of this process, summed over its partitions.", "stream"),
-		BagBytes:    gauge("louver_bag_bytes", "Estimated memory of open windows.", "stream"),
+		OpenWindows: gauge("louver_open_windows", "Open windows of this process, summed over its partitions.",
+			"stream"),
+		BagBytes: gauge("louver_bag_bytes", "Estimated memory of open windows.", "stream"),
 		Lag: gauge("louver_consumer_lag_records", "Records of the partition that have not been read yet.",
 			"consumer_group", "topic", "partition"),
 		LagSeconds: gauge("louver_consumer_lag_seconds",
-			"Age of the newest record of the partition that has been read, by its timestamp, while others have not been read "+
-				"yet. 0 if all have been.", "consumer_group", "topic", "partition"),
+			"Age of the newest record of the partition that has been read, by its timestamp, while others have not "+
+				"been read yet. 0 if all have been.", "consumer_group", "topic", "partition"),
 		Lost: counter("louver_input_lost_records_total",
 			"Records that were deleted before they were read, or that are damaged.", "topic"),
 		CutWait: gauge("louver_cut_wait_seconds",
@@ -105,7 +107,8 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 			prometheus.ExponentialBuckets(1e-6, 4, 12)),
 		Releases: counter("louver_releases_total", "Figures drawn and written to the ledger.", "stream"),
 		Withheld: counter("louver_releases_withheld_total",
-			"Figures and answers of watches withheld, by reason: budget_exhausted or too_few_users.", "stream", "reason"),
+			"Figures and answers of watches withheld, by reason: budget_exhausted or too_few_users.",
+			"stream", "reason"),
 		LastRelease: gauge("louver_last_release_timestamp_seconds",
 			"When the stream's newest window was published, in seconds since 1970.", "stream"),
 		ForwardFailure: counter("louver_forward_failures_total", "Rejected or late records that could not be copied.",
@@ -115,29 +118,31 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		TotalRestarts: counter("louver_totals_restarts_total",
 			"Times that a running total began anew within its period, because parts or snapshots were lost.", "stream"),
 		TotalUsers: gauge("louver_totals_state_users",
-			"How many users have counted in a running total so far, once for each of their groups.", "stream", "release"),
-		Incomplete: counter("louver_incomplete_windows_total", "Windows released although part of their input was lost.",
-			"stream"),
+			"How many users have counted in a running total so far, once for each of their groups.",
+			"stream", "release"),
+		Incomplete: counter("louver_incomplete_windows_total",
+			"Windows released although part of their input was lost.", "stream"),
 		PartBytes: counter("louver_part_bytes_total",
 			"Bytes of parts of windows that were written to the partials topic.", "stream"),
 		MergePasses: counter("louver_merge_passes_total",
-			"Passes over the parts of windows. More than one a window: its users do not fit into LOUVER_BAG_BYTES at once.",
-			"stream"),
+			"Passes over the parts of windows. More than one a window: its users do not fit into "+
+				"LOUVER_BAG_BYTES at once.", "stream"),
 		GroupNames: gauge("louver_group_names",
 			"How many names the last discovery of the stream counted users for, listed or not.", "stream", "row"),
 		DiscoveryReadings: gauge("louver_discovery_readings",
-			"How often the last discovery read the parts of its period. More than once: its users and names do not fit into "+
-				"LOUVER_BAG_BYTES at once.", "stream", "row"),
+			"How often the last discovery read the parts of its period. More than once: its users and names do not "+
+				"fit into LOUVER_BAG_BYTES at once.", "stream", "row"),
 		Overdue: gauge("louver_windows_overdue",
-			"Windows of the stream that are due and not yet in the ledger. 0 in a process that does not decide them.", "stream"),
+			"Windows of the stream that are due and not yet in the ledger. 0 in a process that does not decide them.",
+			"stream"),
 		Wait: gauge("louver_window_wait_seconds",
 			"How long the oldest window has been due that is not yet in the ledger. 0 if there is none.", "stream"),
 		Blocked: gauge("louver_output_blocked_seconds",
-			"For how long the output topic has taken no figures: it is gone, its rights are, or the schema registry is away. "+
-				"0 if it takes them.", "topic"),
+			"For how long the output topic has taken no figures: it is gone, its rights are, or the schema registry "+
+				"is away. 0 if it takes them.", "topic"),
 		ConfigInfo: gauge("louver_config_info",
-			"Always 1. The labels give the newest definition of the stream and the epoch that this process uses. Processes "+
-				"that show different ones for long disagree.", "stream", "fingerprint", "epoch"),
+			"Always 1. The labels give the newest definition of the stream and the epoch that this process uses. "+
+				"Processes that show different ones for long disagree.", "stream", "fingerprint", "epoch"),
 		ClockDoubted: prometheus.NewGauge(prometheus.GaugeOpts{Name: "louver_clock_doubted",
 			Help: "1 while no window closes because the clock of this machine cannot be trusted, else 0."}),
 		Rebalances: prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total",

@@ -10,8 +10,8 @@ import (
 // distribution has the type of a histogram, because only that type may have buckets in the text format of Prometheus.
 // But the numbers are those of one window and fall as well as rise.
 var distribution = prometheus.NewDesc("louver_distribution",
-	"Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a counter, use no rate().",
-	append(series[:3:3], "rollup"), nil)
+	"Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a counter, use "+
+		"no rate().", append(series[:3:3], "rollup"), nil)
 
 // distribution shows the counts of a histogram that are to be shown.
 func (to metrics) distribution(r Record) {

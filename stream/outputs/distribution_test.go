@@ -27,8 +27,8 @@ func listedJSON(t *testing.T, list any) string {
 }
 
 // Prometheus takes the counts as those of a histogram, and its histogram_quantile gives our quantile: both go through a
-// bucket in proportion. Ours is rounded up to a point of the grid, and Prometheus has counts that are rounded to users: it
-// may be off by a step, and by half of what one user takes up of the bucket.
+// bucket in proportion. Ours is rounded up to a point of the grid, and Prometheus has counts that are rounded to users:
+// it may be off by a step, and by half of what one user takes up of the bucket.
 func TestDistributionInPrometheus(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -44,7 +44,8 @@ func TestDistributionInPrometheus(t *testing.T) {
 	}
 	e := b.Estimate(raw, coarse, histogram.Laplace(0.1), 1)
 	shown := strings.NewReplacer(`"median"`, `"histogram"`, `"p50"`, `"latency"`, "/p50", "/latency", `"budget":`,
-		fmt.Sprintf(`"buckets":{"le":[10,50,100,250,800,1000,null],"raw":%s,"coarse":%s,"groups":%d,"count":%s},"budget":`,
+		fmt.Sprintf(
+			`"buckets":{"le":[10,50,100,250,800,1000,null],"raw":%s,"coarse":%s,"groups":%d,"count":%s},"budget":`,
 			listedJSON(t, raw), listedJSON(t, coarse), b.Groups(), listedJSON(t, e.Counts()))).Replace(published)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(gauges(t, "2026-11-20T08:16:00Z", shown))
@@ -64,11 +65,13 @@ func TestDistributionInPrometheus(t *testing.T) {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}
 	for line := range strings.Lines(text.String()) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(line), "} "); strings.HasPrefix(line, "louver_distribution_bucket{") {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), "} "); strings.HasPrefix(line,
+			"louver_distribution_bucket{") {
 			fmt.Fprintf(&series, "      - {series: '%s}', values: '%s'}\n", name, value)
 		}
 	}
-	cases := "rule_files: []\ntests:\n  - interval: 1m\n    input_series:\n" + series.String() + "    promql_expr_test:\n"
+	cases := "rule_files: []\ntests:\n  - interval: 1m\n    input_series:\n" + series.String() +
+		"    promql_expr_test:\n"
 	ends, counts := b.Ends(), e.Counts()
 	for _, p := range []string{"0.1", "0.5", "0.9", "0.97"} {
 		q, ok := e.Quantile(decimal.RequireFromString(p))
@@ -77,8 +80,9 @@ func TestDistributionInPrometheus(t *testing.T) {
 			t.Fatalf("p%s is %+v, in bucket %d", p, q, j)
 		}
 		user := float64(ends[j]-ends[j-1]) / float64(counts[j])
-		cases += fmt.Sprintf("      - {expr: 'max(abs(%d - histogram_quantile(%s, louver_distribution_bucket{rollup=\"\"}))) "+
-			"<= bool %g', eval_time: 0m, exp_samples: [{labels: '{}', value: 1}]}\n", q.Index, p, 1+user/2)
+		cases += fmt.Sprintf("      - {expr: 'max(abs(%d - histogram_quantile(%s, "+
+			"louver_distribution_bucket{rollup=\"\"}))) <= bool %g', eval_time: 0m, exp_samples: [{labels: '{}', "+
+			"value: 1}]}\n", q.Index, p, 1+user/2)
 	}
 	path := filepath.Join(t.TempDir(), "quantiles.yaml")
 	if err := os.WriteFile(path, []byte(cases), 0o600); err != nil {

@@ -178,15 +178,16 @@ func (r *Reader) AllFrom(ctx context.Context, names []string, from map[int]int64
 		if err != nil {
 			return err
 		}
-		_, err = r.Fetch.ReadAll(ctx, topic, partition, max(starts[partition], from[partition]), func(m *fetch.Record) error {
-			message, err := r.message(ctx, topic, partition, m)
-			if err != nil {
-				return err
-			}
-			one.Lock()
-			defer one.Unlock()
-			return f(message)
-		})
+		_, err = r.Fetch.ReadAll(ctx, topic, partition, max(starts[partition], from[partition]),
+			func(m *fetch.Record) error {
+				message, err := r.message(ctx, topic, partition, m)
+				if err != nil {
+					return err
+				}
+				one.Lock()
+				defer one.Unlock()
+				return f(message)
+			})
 		return err
 	})
 }

@@ -104,8 +104,8 @@ var (
 	withheld = prometheus.NewDesc("louver_release_withheld",
 		"1 while the newest value is withheld for this reason, else 0.", append(series[:3:3], "reason"), nil)
 	quality = prometheus.NewDesc("louver_release_quality",
-		"1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or stale, "+
-			"or if no public figure bounds its error.", append(series[:3:3], "quality"), nil)
+		"1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or "+
+			"stale, or if no public figure bounds its error.", append(series[:3:3], "quality"), nil)
 	since = prometheus.NewDesc("louver_release_since_timestamp_seconds",
 		"From when on the newest value of a running total counts, in seconds since 1970.", series, nil)
 	ended = prometheus.NewDesc("louver_release_window_end_timestamp_seconds",
@@ -114,11 +114,12 @@ var (
 		"Always 1. The labels describe the series.",
 		[]string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
 	firing = prometheus.NewDesc("louver_watch_firing",
-		"1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at the "+
-			"group, or once the newest record is older than three windows. The group is empty if the one in which it fired is "+
-			"found, and has left the list since.", []string{"stream", "group", "watch"}, nil)
+		"1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at "+
+			"the group, or once the newest record is older than three windows. The group is empty if the one in which "+
+			"it fired is found, and has left the list since.", []string{"stream", "group", "watch"}, nil)
 	armed = prometheus.NewDesc("louver_watch_armed",
-		"1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"}, nil)
+		"1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"},
+		nil)
 	spent = prometheus.NewDesc("louver_epsilon_spent",
 		"ε that one user of the stream can have lost so far, whichever budgets paid.", []string{"stream"}, nil)
 
@@ -127,8 +128,9 @@ var (
 	budgetLimit = prometheus.NewDesc("louver_budget_epsilon_limit",
 		"ε that the budget allows in a period.", []string{"budget"}, nil)
 	budgetLeft = prometheus.NewDesc("louver_budget_windows_left",
-		"How many more windows the budget could pay for now: the least of its streams that have a number. 9007199254740992 "+
-			"(2⁵³) if there is no end for any, as under max_windows or if all figures are published on change.",
+		"How many more windows the budget could pay for now: the least of its streams that have a number. "+
+			"9007199254740992 (2⁵³) if there is no end for any, as under max_windows or if all figures are "+
+			"published on change.",
 		[]string{"budget"}, nil)
 	budgetPays = prometheus.NewDesc("louver_budget_pays",
 		"1 if the budget pays for the schedules of its streams as long as they last, else 0. In the first period of a "+
@@ -137,7 +139,8 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing, armed,
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info,
+		firing, armed,
 		spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, groupsListed,
 		groupsMax, groupsWithout, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d

@@ -29,8 +29,8 @@ const settled = 10 * time.Second
 
 var (
 	groupsListed = prometheus.NewDesc("louver_groups_listed",
-		"How many groups of the stream have figures now, without the one for everybody else. Only of streams whose groups are "+
-			"found.", []string{"stream"}, nil)
+		"How many groups of the stream have figures now, without the one for everybody else. Only of streams whose "+
+			"groups are found.", []string{"stream"}, nil)
 	groupsMax = prometheus.NewDesc("louver_groups_max",
 		"How many names can be on the list of the stream, without those that always are.", []string{"stream"}, nil)
 	groupsWithout = prometheus.NewDesc("louver_groups_without_gauges",
@@ -42,7 +42,8 @@ var (
 type foundGroups struct {
 	Found
 	known bool // the definition is
-	// end is that of the newest window of figures, before that of the one before it, and begun when its first record came.
+	// end is that of the newest window of figures, before that of the one before it, and begun when its first record
+	// came.
 	end, before, begun time.Time
 	counts             map[string]count
 }
@@ -113,8 +114,8 @@ func (g *Gauges) forget(stream string, of *foundGroups) {
 	}
 }
 
-// listed returns the groups of a stream that have figures now, those with the most users first. While a window's records
-// come, those of the one before it count too.
+// listed returns the groups of a stream that have figures now, those with the most users first. While a window's
+// records come, those of the one before it count too.
 func (g *Gauges) listed(stream string, of *foundGroups) (names []string) {
 	least := of.end
 	if g.now().Sub(of.begun) < settled {
@@ -181,8 +182,8 @@ func fires(r Record) bool {
 	return r.Statistic == record.StatisticWatch && r.Value != nil && r.Value.String() == "1"
 }
 
-// collectLeft shows that a watch has fired in a group that has left the list, and waits to be armed again. The group has
-// no record any more, and without a gauge the alarm would seem to be over. newest is a record of its newest window.
+// collectLeft shows that a watch has fired in a group that has left the list, and waits to be armed again. The group
+// has no record any more, and without a gauge the alarm would seem to be over. newest is a record of its newest window.
 func (g *Gauges) collectLeft(to metrics, newest Record) {
 	waits := newest.Reason != nil && *newest.Reason == record.NotArmed
 	if _, found := g.found[newest.Stream]; found && waits && g.fresh(newest) {

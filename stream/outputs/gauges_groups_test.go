@@ -43,8 +43,8 @@ func (p *pages) window(quarter int, groups ...string) {
 	p.at = end.Add(time.Second)
 	for _, name := range groups {
 		p.Update(Record{Stream: "pages", Group: name, Release: "p50", Statistic: "median", Unit: "ms", Budget: "b",
-			Other: name == "(other)", List: new(midnight), Value: new(json.Number("7")), WindowStart: end.Add(-15 * time.Minute),
-			WindowEnd: end, DueAt: end})
+			Other: name == "(other)", List: new(midnight), Value: new(json.Number("7")),
+			WindowStart: end.Add(-15 * time.Minute), WindowEnd: end, DueAt: end})
 	}
 }
 
@@ -97,9 +97,9 @@ func TestGaugesOfGroupsThatLeave(t *testing.T) {
 		louver_groups_max{stream="pages"} 500
 		louver_groups_without_gauges{stream="pages"} 0`)
 	p.at = p.at.Add(settled)
-	p.Update(Record{Stream: "pages", Group: "(other)", Release: "p50", Statistic: "median", Other: true, List: new(midnight),
-		Value: new(json.Number("7")), WindowStart: midnight.Add(time.Hour), WindowEnd: midnight.Add(75 * time.Minute),
-		DueAt: midnight.Add(75 * time.Minute)})
+	p.Update(Record{Stream: "pages", Group: "(other)", Release: "p50", Statistic: "median", Other: true,
+		List: new(midnight), Value: new(json.Number("7")), WindowStart: midnight.Add(time.Hour),
+		WindowEnd: midnight.Add(75 * time.Minute), DueAt: midnight.Add(75 * time.Minute)})
 	p.shows(t, "later", `
 		louver_groups_listed{stream="pages"} 2
 		louver_groups_max{stream="pages"} 500
@@ -127,17 +127,18 @@ func TestGaugesOfAFollower(t *testing.T) {
 	p.finds(4, found)
 	for name := range found {
 		p.Update(Record{Stream: "carts", Group: name, Release: "p50", Statistic: "median", Unit: "ms", Budget: "b",
-			List: new(midnight), Value: new(json.Number("7")), WindowStart: midnight, WindowEnd: midnight.Add(time.Hour),
-			DueAt: midnight})
+			List: new(midnight), Value: new(json.Number("7")), WindowStart: midnight,
+			WindowEnd: midnight.Add(time.Hour), DueAt: midnight})
 	}
-	got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_release_value", "louver_groups_listed",
-		"louver_groups_max", "louver_groups_without_gauges")
+	got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_release_value",
+		"louver_groups_listed", "louver_groups_max", "louver_groups_without_gauges")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]bool{`louver_groups_listed{stream="carts"} 1002`: true,
 		`louver_groups_without_gauges{stream="carts"} 2`: true, `louver_groups_max{stream="carts"} 5000`: true,
-		`group="/0500"`: false, `group="/0501"`: false, `group="/0502"`: true, `group="/0000"`: true, `group="/1001"`: true} {
+		`group="/0500"`: false, `group="/0501"`: false, `group="/0502"`: true, `group="/0000"`: true,
+		`group="/1001"`: true} {
 		if strings.Contains(string(got), line) != want {
 			t.Errorf("%s: %v, want %v", line, !want, want)
 		}
@@ -165,7 +166,8 @@ func TestGaugesOfTheLargestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"/p0000": true, "/p0998": true, "/p0999": false, "/p1198": false, "/p1199": true,
+	for name, want := range map[string]bool{"/p0000": true, "/p0998": true, "/p0999": false, "/p1198": false,
+		"/p1199":  true,
 		"/always": true, "(other)": true} {
 		if has := strings.Contains(string(got), fmt.Sprintf("{group=%q,", name)); has != want {
 			t.Errorf("%s has a gauge: %t", name, has)
@@ -212,7 +214,8 @@ func TestGaugesOfAWatchWhoseGroupLeft(t *testing.T) {
 		{8, map[string]string{"/": "0", "/shoes": "0"}, "armed again", `{group="/"} 0 {group="/shoes"} 0`, "1"},
 	} {
 		p.alarm(c.quarter, c.values)
-		got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing", "louver_watch_armed")
+		got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing",
+			"louver_watch_armed")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,8 +241,9 @@ func TestGaugesOfAWatchWhoseGroupLeft(t *testing.T) {
 	}
 	p.finds(4, many)
 	p.alarm(4, values)
-	if got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing"); err != nil || !strings.Contains(
-		string(got), `{group="small",stream="pages",watch="slow"} 1`) || strings.Contains(string(got), `{group=""`) {
+	if got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing"); err != nil ||
+		!strings.Contains(
+			string(got), `{group="small",stream="pages",watch="slow"} 1`) || strings.Contains(string(got), `{group=""`) {
 		t.Errorf("%d bytes of gauges (%v), want one of the small group", len(got), err)
 	}
 }

@@ -80,7 +80,8 @@ louver_release_withheld{group="eu",reason="too_few_users",release="p50",stream="
 	}
 	useful := strings.NewReplacer(`"rank_error_95":554.2`, `"rank_error_95":554.2,"error_95":null,"quality":"useful"`,
 		`"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
-	count := strings.NewReplacer("/p50", "/users", `"p50"`, `"users"`, `"median"`, `"count"`, `"value":812`, `"value":100`,
+	count := strings.NewReplacer("/p50", "/users", `"p50"`, `"users"`, `"median"`, `"count"`, `"value":812`,
+		`"value":100`,
 		`"error_95":null,"quality":"useful"`, `"error_95":150,"quality":"noise"`).Replace(useful)
 	g = gauges(t, "2026-11-20T08:16:00Z", useful, count)
 	want := head(t, g, "louver_release_high") + `
@@ -105,13 +106,14 @@ louver_release_quality{group="eu",quality="useful",release="users",stream="s"} 0
 // A histogram has the type of one, with the counts that are shown. A roll-up has a label.
 func TestHistogramGauges(t *testing.T) {
 	one := strings.NewReplacer(`"median"`, `"histogram"`, `"p50"`, `"latency"`, "/p50", "/latency", `"budget":`,
-		`"buckets":{"le":[100,800,null],"raw":[7,-3,2],"coarse":[],"groups":0,"count":[5,0,1]},"budget":`).Replace(published)
+		`"buckets":{"le":[100,800,null],"raw":[7,-3,2],"coarse":[],"groups":0,"count":[5,0,1]},"budget":`).Replace(
+		published)
 	hour := strings.NewReplacer(`"latency"`, `"latency.1h"`, `"buckets":`,
 		`"windows":{"of":4,"released":4,"incomplete":0},"buckets":`).Replace(one)
 	g := gauges(t, "2026-11-20T08:16:00Z", one, hour)
 	const name = "louver_distribution"
-	want := "# HELP " + name + " Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a " +
-		"counter, use no rate().\n# TYPE " + name + " histogram\n"
+	want := "# HELP " + name + " Users in the newest window of a histogram, by upper end of the bucket. Of one " +
+		"window: not a counter, use no rate().\n# TYPE " + name + " histogram\n"
 	for _, rollup := range []string{"", "1h"} {
 		labels := `group="eu",release="latency",rollup="` + rollup + `",stream="s"`
 		for _, line := range []string{`_bucket{` + labels + `,le="100"} 5`, `_bucket{` + labels + `,le="800"} 5`,
@@ -169,7 +171,8 @@ func TestWatchGauges(t *testing.T) {
 // What is shown of several groups or streams at once does not depend on chance.
 func TestGaugesAgreeOnOneFigure(t *testing.T) {
 	other := strings.NewReplacer(`"group":"eu"`, `"group":"us"`, `"margin"`, `"above_threshold"`).Replace(published)
-	older := strings.NewReplacer(`"group":"eu"`, `"group":"ap"`, `"margin"`, `"duff"`).Replace(earlier.Replace(published))
+	older := strings.NewReplacer(`"group":"eu"`, `"group":"ap"`, `"margin"`,
+		`"duff"`).Replace(earlier.Replace(published))
 	shared := strings.NewReplacer(`"stream":"s"`, `"stream":"u"`,
 		`"budget_epsilon_spent":12.5`, `"budget_epsilon_spent":13`,
 		`"budget_windows_left":46`, `"budget_windows_left":5`).Replace(published)

@@ -12,7 +12,8 @@ import (
 func TestGaugesOfATotal(t *testing.T) {
 	first := strings.Replace(published, `"budget_windows_left":46}`,
 		`"budget_windows_left":46,"since":"2026-11-20T00:00:00Z","instance":1,"final":false}`, 1)
-	next := strings.NewReplacer("T08:00:00", "T09:00:00", "T08:15:00", "T09:15:00", "T08:15:30", "T09:15:30", "812", "900").
+	next := strings.NewReplacer("T08:00:00", "T09:00:00", "T08:15:00", "T09:15:00", "T08:15:30", "T09:15:30",
+		"812", "900").
 		Replace(first)
 	const want = `# HELP louver_release_since_timestamp_seconds From when on the newest value of a running total counts, in seconds since 1970.
 # TYPE louver_release_since_timestamp_seconds gauge
@@ -21,7 +22,8 @@ louver_release_since_timestamp_seconds{group="eu",release="p50",stream="s"} 1.79
 	for now, shown := range map[string]string{"2026-11-20T09:16:00Z": want, "2026-11-20T12:15:00Z": want,
 		"2026-11-20T12:16:00Z": ""} {
 		g := gauges(t, now, first, next)
-		if err := testutil.CollectAndCompare(g, strings.NewReader(shown), "louver_release_since_timestamp_seconds"); err != nil {
+		if err := testutil.CollectAndCompare(g, strings.NewReader(shown),
+			"louver_release_since_timestamp_seconds"); err != nil {
 			t.Errorf("at %s: %v", now, err)
 		}
 	}

@@ -16,17 +16,18 @@ var (
 	sloSeries = append(series[:3:3], "over")
 
 	sloBad = prometheus.NewDesc("louver_slo_bad_users",
-		"Users above the limit of an objective, added up over the newest windows. Unbiased: noise may make it negative. "+
-			"Absent while no window counts, while the newest one is older than three windows, and until the process has read "+
-			"the ledger.", sloSeries, nil)
+		"Users above the limit of an objective, added up over the newest windows. Unbiased: noise may make it "+
+			"negative. Absent while no window counts, while the newest one is older than three windows, and until the "+
+			"process has read the ledger.", sloSeries, nil)
 	sloUsers = prometheus.NewDesc("louver_slo_users",
-		"All users, added up over the same windows. A user who is there in ten windows counts ten times.", sloSeries, nil)
+		"All users, added up over the same windows. A user who is there in ten windows counts ten times.",
+		sloSeries, nil)
 	sloWindows = prometheus.NewDesc("louver_slo_windows",
-		"How many windows are added up. Windows that are withheld, or that were drawn by another definition of the histogram, "+
-			"do not count. 0 while the sums are absent.", sloSeries, nil)
+		"How many windows are added up. Windows that are withheld, or that were drawn by another definition of the "+
+			"histogram, do not count. 0 while the sums are absent.", sloSeries, nil)
 	sloObjective = prometheus.NewDesc("louver_slo_objective",
-		"Share of the users that should not be above the limit. The definition is that of the rules that louver rules --slo "+
-			"writes.", []string{"stream", "release", "definition"}, nil)
+		"Share of the users that should not be above the limit. The definition is that of the rules that louver rules "+
+			"--slo writes.", []string{"stream", "release", "definition"}, nil)
 )
 
 // sums are the users of an objective in the newest windows of each group. What is added up are unbiased estimates, in
@@ -47,7 +48,8 @@ type window struct{ end, bad, users int64 }
 
 func newSums(o config.Objective) *sums {
 	buckets, bucket, _ := o.Buckets()
-	return &sums{of: o, buckets: buckets, bucket: bucket, law: o.Share.From.Series("")[0], windows: map[string][]window{}}
+	return &sums{of: o, buckets: buckets, bucket: bucket, law: o.Share.From.Series("")[0],
+		windows: map[string][]window{}}
 }
 
 // Drawn is what was drawn for a histogram in one window and group.

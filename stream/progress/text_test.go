@@ -17,8 +17,8 @@ import (
 // is read is always the last one that was committed as a whole.
 func TestTextIsThereAsAWhole(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
-		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}), Topic: b.Topic(t, topics.Partitions,
-			map[string]string{"cleanup.policy": "compact"})}
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
+			Topic: b.Topic(t, topics.Partitions, map[string]string{"cleanup.policy": "compact"})}
 		key := progress.CheckpointKey(3)
 		partition := topics.Place(key, topics.Partitions)
 		text := func(letter string, size int) []byte { return bytes.Repeat([]byte(letter), size) }
@@ -27,8 +27,8 @@ func TestTextIsThereAsAWhole(t *testing.T) {
 			t.Helper()
 			got, found, err := log.ReadText(kafkatest.Context(t), key)
 			if err != nil || found != (size > 0) || !bytes.Equal(got.Text, text(letter, size)) || got.Pieces != pieces {
-				t.Fatalf("read %d bytes in %d pieces (%t, %v), want %d of %q in %d", len(got.Text), got.Pieces, found, err, size,
-					letter, pieces)
+				t.Fatalf("read %d bytes in %d pieces (%t, %v), want %d of %q in %d", len(got.Text), got.Pieces, found,
+					err, size, letter, pieces)
 			}
 		}
 		write := func(how func(*kafkatest.Transaction), records ...txn.Record) {

@@ -54,7 +54,8 @@ func (p *prefixes) number(ctx context.Context, topic string) (uint32, error) {
 		return n, nil
 	}
 	if p.schemas == nil {
-		return 0, errors.New("it takes Avro, but no schema registry is known; want its address in LOUVER_SCHEMA_REGISTRY_URL")
+		return 0, errors.New("it takes Avro, but no schema registry is known; want its address in " +
+			"LOUVER_SCHEMA_REGISTRY_URL")
 	}
 	schema, err := record.AvroSchema()
 	if err != nil {

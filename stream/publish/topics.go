@@ -30,7 +30,8 @@ type topicSink struct {
 // Topics makes sinks that write to the output topics. schemas may be nil if no output is in Avro.
 func Topics(schemas Registrar) func(env stage.Env, at stage.Partition, m *stage.Membership) Sink {
 	return func(env stage.Env, at stage.Partition, m *stage.Membership) Sink {
-		return &topicSink{Env: env, at: at, membership: m, sizes: map[string]int{}, prefixes: &prefixes{schemas: schemas}}
+		return &topicSink{Env: env, at: at, membership: m, sizes: map[string]int{},
+			prefixes: &prefixes{schemas: schemas}}
 	}
 }
 

@@ -55,8 +55,8 @@ type avroRecord struct {
 
 func avroObject(name, namespace string, fields []field) avroRecord {
 	r := avroRecord{Type: "record", Name: name, Namespace: namespace}
-	types := map[kind]any{ofText: "string", ofTime: map[string]string{"type": "long", "logicalType": "timestamp-millis"},
-		ofNumber:  "double",
+	types := map[kind]any{ofText: "string",
+		ofTime: map[string]string{"type": "long", "logicalType": "timestamp-millis"}, ofNumber: "double",
 		ofInteger: "long", ofBoolean: "boolean", ofList: map[string]string{"type": "array", "items": "double"},
 		ofWholes: map[string]string{"type": "array", "items": "long"}}
 	for _, f := range fields {

@@ -52,7 +52,8 @@ func (d *Distribution) Estimate(mechanism string, epsilon float64, windows int64
 		return nil, err
 	}
 	if len(d.Raw) != b.Len() || len(d.Coarse) != b.Groups() {
-		return nil, fmt.Errorf("%d numbers and %d of groups; want %d and %d", len(d.Raw), len(d.Coarse), b.Len(), b.Groups())
+		return nil, fmt.Errorf("%d numbers and %d of groups; want %d and %d", len(d.Raw), len(d.Coarse),
+			b.Len(), b.Groups())
 	}
 	return b.Estimate(d.Raw, d.Coarse, mechanisms.HistogramNoise(mechanism, epsilon, levels), windows), nil
 }

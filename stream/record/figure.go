@@ -25,8 +25,8 @@ const (
 	BudgetExhausted = "budget_exhausted"
 	// TooFewUsers: the released count of the group was below the stream's min_users. Charged in full.
 	TooFewUsers = "too_few_users"
-	// NotArmed is the reason for which a watch says nothing about a group: it has fired in another group, and is not armed
-	// again yet.
+	// NotArmed is the reason for which a watch says nothing about a group: it has fired in another group, and is not
+	// armed again yet.
 	NotArmed = "not_armed"
 )
 
@@ -92,8 +92,8 @@ type Figure struct {
 	// Only running totals have these.
 	MaxTotal *json.Number `json:"max_total,omitempty"`
 	Final    *bool        `json:"final,omitempty"` // even where they are withheld
-	// Only records of a stream whose groups are found have these: windows the first two, and discoveries the rest. Windows
-	// before the first discovery have no List.
+	// Only records of a stream whose groups are found have these: windows the first two, and discoveries the rest.
+	// Windows before the first discovery have no List.
 	List        *time.Time `json:"list,omitempty"`
 	Other       bool       `json:"other,omitempty"`
 	Threshold   int64      `json:"threshold,omitempty"`

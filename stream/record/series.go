@@ -18,8 +18,8 @@ type Series struct {
 	Buckets *Buckets `json:"buckets,omitempty"`
 	// Rollups are the lengths of the periods over which a histogram is added up, such as 1h.
 	Rollups []string `json:"rollups,omitempty"`
-	// From is the histogram of the same window that the values are computed from, at no cost; "" if they are drawn. Above
-	// and Below are the limits of such a share or count.
+	// From is the histogram of the same window that the values are computed from, at no cost; "" if they are drawn.
+	// Above and Below are the limits of such a share or count.
 	From  string           `json:"from,omitempty"`
 	Above *decimal.Decimal `json:"above,omitempty"`
 	Below *decimal.Decimal `json:"below,omitempty"`

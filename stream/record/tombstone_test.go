@@ -25,7 +25,8 @@ func TestTombstones(t *testing.T) {
 			t.Errorf("headers %s, want those of a figure without the type of its content", r.Headers)
 		}
 		for i, h := range r.Headers {
-			if want := like.Headers[i+1]; h.Key != want.Key || h.Key != HeaderID && string(h.Value) != string(want.Value) {
+			if want := like.Headers[i+1]; h.Key != want.Key || h.Key != HeaderID &&
+				string(h.Value) != string(want.Value) {
 				t.Errorf("header %s, want %s", h, want)
 			}
 		}
@@ -38,7 +39,8 @@ func TestTombstones(t *testing.T) {
 			t.Errorf("the ids %s and %s", r.ID(), f.ID)
 		}
 	}
-	for _, id := range []string{"", "s/a/2026-11-20T09:00:00Z/p50", "s/a/today/p50/left", "s/a/2026-11-20T09:00:00Z/p50/right",
+	for _, id := range []string{"", "s/a/2026-11-20T09:00:00Z/p50", "s/a/today/p50/left",
+		"s/a/2026-11-20T09:00:00Z/p50/right",
 		"s/a/2026-11-20T09:00:00Z/p50/left/x/y"} {
 		if l, ok := ReadLeft(id); ok {
 			t.Errorf("%q is read as %+v", id, l)

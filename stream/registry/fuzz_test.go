@@ -15,13 +15,14 @@ import (
 func FuzzAnswer(f *testing.F) {
 	for _, text := range []string{`{"schema":"\"string\""}`,
 		`{"schemaType":"PROTOBUF","schema":"x","references":[{"name":"a","subject":"b","version":1}]}`,
-		`{"schemaType":"JSON","schema":"{}"}`, `{"error_code":40403,"message":"Schema not found"}`, `{"schemaType":"?"}`,
+		`{"schemaType":"JSON","schema":"{}"}`, `{"error_code":40403,"message":"Schema not found"}`,
+		`{"schemaType":"?"}`,
 		`{}`, `null`, `[`, ``, "<html>"} {
 		f.Add(uint8(0), []byte(text))
 		f.Add(uint8(4), []byte(text))
 	}
-	statuses := []int{http.StatusOK, http.StatusNoContent, http.StatusFound, http.StatusUnauthorized, http.StatusNotFound,
-		http.StatusInternalServerError}
+	statuses := []int{http.StatusOK, http.StatusNoContent, http.StatusFound, http.StatusUnauthorized,
+		http.StatusNotFound, http.StatusInternalServerError}
 	var status atomic.Int32
 	var answer atomic.Pointer[[]byte]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -42,7 +42,8 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}
-	options := []sr.ClientOpt{sr.URLs(c.URLs...), sr.HTTPClient(&http.Client{Timeout: c.Timeout}), sr.UserAgent("louver")}
+	options := []sr.ClientOpt{sr.URLs(c.URLs...), sr.HTTPClient(&http.Client{Timeout: c.Timeout}),
+		sr.UserAgent("louver")}
 	if c.Username != "" {
 		options = append(options, sr.PreReq(func(req *http.Request) error {
 			password, err := c.Password()

@@ -18,8 +18,8 @@ import (
 // it begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they
 // cost adds to what those of the old one did.
 
-// capState is the cap of one program's windows, or of the periods of one of its discoveries (cap_row.go). What is said of
-// windows here holds for periods too.
+// capState is the cap of one program's windows, or of the periods of one of its discoveries (cap_row.go). What is said
+// of windows here holds for periods too.
 type capState struct {
 	course
 	ws      *walks
@@ -28,8 +28,8 @@ type capState struct {
 	rule    windows.CapRule
 	size    time.Duration // of a window
 	cap     *windows.Cap
-	// of is what windows are charged under. Its era is the start of the first window that cap has been through or will go
-	// through, in Unix seconds.
+	// of is what windows are charged under. Its era is the start of the first window that cap has been through or will
+	// go through, in Unix seconds.
 	of budget.Cap
 }
 
@@ -117,8 +117,8 @@ func (t *capState) lose() {
 	if t.row >= 0 {
 		fields = append(fields, zap.String("discovery", t.of.Row))
 	}
-	t.ws.Log.Error("it is no longer known how often users have counted, because parts or snapshots of earlier windows are "+
-		"lost: max_windows begins anew with the next window, and what it costs adds to the cost of earlier windows",
+	t.ws.Log.Error("it is no longer known how often users have counted, because parts or snapshots of earlier windows "+
+		"are lost: max_windows begins anew with the next window, and what it costs adds to the cost of earlier windows",
 		fields...)
 }
 

@@ -45,10 +45,11 @@ func TestDefinitionsThatBeginAtOnceAddUp(t *testing.T) {
 		eras = append(eras, last.Cap.Era)
 		a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, last.Key(), value)
 	}
-	// Users count in one window of a block of 6 hours, and so in at most 2 of 12. Under each definition somebody may have
-	// counted in the first window; under the second also in the next one, where a new block of theirs begins.
+	// Users count in one window of a block of 6 hours, and so in at most 2 of 12. Under each definition somebody may
+	// have counted in the first window; under the second also in the next one, where a new block of theirs begins.
 	if got := last.Standing.BudgetSpent.String(); got != "3000000" || eras[0] == eras[1] || eras[1] != eras[2] {
-		t.Errorf("ε %s in all, eras %d; want 3000000, one era for the first window and another for both of the new definition", got, eras)
+		t.Errorf("ε %s in all, eras %d; want 3000000, one era for the first window and another for both of the new "+
+			"definition", got, eras)
 	}
 	if f := a.Findings(); slices.ContainsFunc(f.Faults, func(f audit.Fault) bool { return f.Kind == audit.WrongCap }) {
 		t.Errorf("%+v, want no wrong cap", f.Faults)
@@ -134,17 +135,17 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 	}{
 		"the last window":  {text, decided, true},
 		"a window to come": {text, decided - every, false},
-		"a header that lies": {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided+every)), text[snapshotHead:]),
-			decided, false},
-		"a header of before": {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided-every)), text[snapshotHead:]),
-			decided, false},
+		"a header that lies": {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided+every)),
+			text[snapshotHead:]), decided, false},
+		"a header of before": {slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(decided-every)),
+			text[snapshotHead:]), decided, false},
 		"half of a header": {text[:snapshotHead/2], decided, false},
 		"a header alone":   {text[:snapshotHead], decided, false},
 		"a byte that differs": {slices.Concat(text[:snapshotHead+9], []byte{text[snapshotHead+9] ^ 1},
 			text[snapshotHead+10:]), decided, false},
 	} {
-		fresh := &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By),
-			course: course{at: p.schedule.Start}}
+		fresh := &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size,
+			cap: windows.NewCap(p.stream.MaxWindows.By), course: course{at: p.schedule.Start}}
 		err := fresh.restoreUpTo(row.text, row.decided)
 		if (err == nil) != row.fits || row.fits != (fresh.at == decided) || !row.fits &&
 			(fresh.at != p.schedule.Start || fresh.saved != 0) {
@@ -169,8 +170,8 @@ func FuzzSnapshot(f *testing.F) {
 	}
 	decided := d.charges.decided(p)
 	newCapState := func() *capState {
-		return &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size, cap: windows.NewCap(p.stream.MaxWindows.By),
-			course: course{at: p.schedule.Start}}
+		return &capState{rule: p.stream.MaxWindows.By, size: p.schedule.Size,
+			cap: windows.NewCap(p.stream.MaxWindows.By), course: course{at: p.schedule.Start}}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		turns := newCapState()

@@ -7,10 +7,10 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A discovery with max_windows has a cap of its own, as the windows of a stream have. Its windows are the periods, which
-// go through it in order, also those that are withheld. Everybody with any record in a period takes a turn in it: parts
-// hold good names only, and which of them are listed makes no difference. So a session that goes through earlier periods
-// again needs no list.
+// A discovery with max_windows has a cap of its own, as the windows of a stream have. Its windows are the periods,
+// which go through it in order, also those that are withheld. Everybody with any record in a period takes a turn in it:
+// parts hold good names only, and which of them are listed makes no difference. So a session that goes through earlier
+// periods again needs no list.
 
 // caughtRow returns the cap of a discovery, which has been through all periods before the next one; nil if it has none.
 // See [walks.caught].

@@ -179,11 +179,12 @@ func TestEditsOfTurns(t *testing.T) {
 		before, after string
 		most          int64 // of six periods of the new definition that anybody pays for
 	}{
-		"another keep":     {"      max: 10", "      max: 9", 2},
-		"a wider one":      {"{count: 2, per: 12h", "{count: 4, per: 12h", 4},
-		"none any more":    {turns, "", 6},
-		"another name":     {"name: hourly", "name: frequent", 2},
-		"one more":         {"name: twice, every: 2h, epsilon: 24, delta: 0.00001", "name: twice, every: 2h, epsilon: 24, delta: 0.00001" + turns, 2},
+		"another keep":  {"      max: 10", "      max: 9", 2},
+		"a wider one":   {"{count: 2, per: 12h", "{count: 4, per: 12h", 4},
+		"none any more": {turns, "", 6},
+		"another name":  {"name: hourly", "name: frequent", 2},
+		"one more": {"name: twice, every: 2h, epsilon: 24, delta: 0.00001",
+			"name: twice, every: 2h, epsilon: 24, delta: 0.00001" + turns, 2},
 		"one of the other": {"    bounds", "    max_windows: {count: 2, per: 2h, parts: 1}\n    bounds", 2},
 	} {
 		text := strings.Replace(old, c.before, c.after, 1)

@@ -264,8 +264,8 @@ type happened struct{ losses, renewals, snapshots int }
 func (h happened) enough(t *testing.T) {
 	t.Helper()
 	if h.losses == 0 || h.renewals == 0 || h.snapshots == 0 {
-		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing", h.losses,
-			h.snapshots, h.renewals)
+		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing",
+			h.losses, h.snapshots, h.renewals)
 	}
 }
 
@@ -276,7 +276,8 @@ func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(r
 	var before []byte
 	d := c.session(t)
 	for range rapid.IntRange(10, 60).Draw(r, "steps") {
-		switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
+		switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing",
+			"keep", "stop",
 			"lose", "save", "spoil"}).Draw(r, "step") {
 		case "slice":
 			var came [capUsers]bool

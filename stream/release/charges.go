@@ -155,10 +155,12 @@ func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetc
 		return err
 	}
 	err = ledger.Resume(cs.Names.App, p.number, text.Text, read, func(err error) {
-		cs.Log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", where, zap.Error(err))
+		cs.Log.Warn("a checkpoint of the ledger is left out: the ledger is read from its first entry", where,
+			zap.Error(err))
 	})
 	if n := p.fold.Entries(); err == nil && !found && n > cs.CheckpointEvery {
-		cs.Log.Info("the ledger has no checkpoint yet: it was read from its first entry", where, zap.Int64("entries", n))
+		cs.Log.Info("the ledger has no checkpoint yet: it was read from its first entry", where,
+			zap.Int64("entries", n))
 	}
 	return aborted, err
 }
@@ -219,8 +221,8 @@ func (cs *charges) mark(tx *txn.Transaction) error {
 	p.told, p.size, p.grown = p.fold.Entries(), int64(len(text)), 0
 	if len(text) > mostCheckpoint {
 		cs.Monitor.Episodes.On(fmt.Sprintf("checkpoint of %d", p.number), episode.Rule{}, fmt.Sprintf(
-			"%s/%d gets no checkpoint: it would take %d bytes, more than %d; a worker that takes it over reads it from its "+
-				"last checkpoint on, which takes longer",
+			"%s/%d gets no checkpoint: it would take %d bytes, more than %d; a worker that takes it over reads it "+
+				"from its last checkpoint on, which takes longer",
 			cs.Names.Ledger(), p.number, len(text), mostCheckpoint))
 		return nil
 	}

@@ -35,7 +35,8 @@ type decisions struct {
 
 // newDecisions knows nothing yet of what was charged.
 func newDecisions(w *worker) (*decisions, error) {
-	d := &decisions{worker: w, charges: newCharges(w), parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
+	d := &decisions{worker: w, charges: newCharges(w),
+		parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
 	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, counts: d.walks.counts,
@@ -141,9 +142,9 @@ func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
 		Time: e.WindowEnd.UnixMilli()}
 }
 
-// next returns the undecided window or period of a budget that is due first, or false if there is none. The budget waits
-// for it even if a later one of another stream is complete. So the order of charges depends on the public schedule only.
-// Of those that are due at the same time, discoveries come first.
+// next returns the undecided window or period of a budget that is due first, or false if there is none. The budget
+// waits for it even if a later one of another stream is complete. So the order of charges depends on the public
+// schedule only. Of those that are due at the same time, discoveries come first.
 func (d *decisions) next(budget string) (next turn, ok bool) {
 	due := int64(math.MaxInt64)
 	consider := func(t turn, more bool) {
@@ -313,8 +314,10 @@ func (d *decisions) adopt(ctx context.Context, aborted []drawn) error {
 		if d.charges.own.fold.Books.Has(of.entry) {
 			continue
 		}
-		if err := d.producer.Commit(ctx, txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {
-			return fmt.Errorf("record again the window ending %s of stream %s: %w", of.entry.WindowEnd, of.entry.Stream, err)
+		if err := d.producer.Commit(ctx,
+			txn.Transaction{Records: []txn.Record{d.record(of.entry, of.value)}}); err != nil {
+			return fmt.Errorf("record again the window ending %s of stream %s: %w", of.entry.WindowEnd,
+				of.entry.Stream, err)
 		}
 		d.Log.Info("a window was drawn but not committed: it is committed now as it was drawn",
 			zap.String("stream", of.entry.Stream), zap.Time("window_end", of.entry.WindowEnd))

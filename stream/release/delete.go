@@ -84,8 +84,8 @@ func (d *deleter) delete(ctx context.Context, offset int64) error {
 		d.Monitor.Episodes.Over(key, "parts of decided windows can be deleted again")
 	case kafkaconn.Unauthorised(err):
 		d.Monitor.Episodes.On(key, episode.Rule{},
-			"parts of decided windows, which hold personal data, cannot be deleted: they stay until the topic's retention is "+
-				"over", zap.Error(err))
+			"parts of decided windows, which hold personal data, cannot be deleted: they stay until the topic's "+
+				"retention is over", zap.Error(err))
 	case ctx.Err() == nil:
 		d.Log.Debug("parts of decided windows are not deleted yet", zap.Error(err))
 	}

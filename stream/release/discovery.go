@@ -15,9 +15,9 @@ import (
 // A discovery is decided like a window, at the end of its period, and before all windows that are due at the same time.
 // So the list of a window is known when its turn comes: it is that of all discoveries that are due no later.
 //
-// Who counts for what is noted while the parts of its period are read for windows (noting.go). Users count for the names
-// that come first by a keyed hash, those that were found lately last ([ledger.Lists.Last]). For each name with users there
-// is one draw, and nothing is kept of names that are not found.
+// Who counts for what is noted while the parts of its period are read for windows (noting.go). Users count for the
+// names that come first by a keyed hash, those that were found lately last ([ledger.Lists.Last]). For each name with
+// users there is one draw, and nothing is kept of names that are not found.
 //
 // A crash draws nothing twice: what was found is in the entry, with its charge, like any draw.
 
@@ -66,8 +66,8 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	return e, nil
 }
 
-// find draws each name of a period, and returns those that are found, at most as many as the list may have, in the order
-// of their bytes. Under a cap, only users who still count do. If the discovery is withheld, nothing is drawn.
+// find draws each name of a period, and returns those that are found, at most as many as the list may have, in the
+// order of their bytes. Under a cap, only users who still count do. If the discovery is withheld, nothing is drawn.
 func (d *decisions) find(ctx context.Context, t turn, counts *capState, e *ledger.Entry) ([]ledger.Finding, error) {
 	p, began := d.programs[t.program], time.Now()
 	held := d.parts.gather.Parts(p.stream.Name, p.epoch, t.window)
@@ -105,8 +105,8 @@ func (d *decisions) find(ctx context.Context, t turn, counts *capState, e *ledge
 	return found, nil
 }
 
-// list fills in the groups of a window of a stream whose groups are found: those of the list as all discoveries that are
-// due no later have left it. Without any group there is nothing to draw, and nothing to pay.
+// list fills in the groups of a window of a stream whose groups are found: those of the list as all discoveries that
+// are due no later have left it. Without any group there is nothing to draw, and nothing to pay.
 //
 // The list may be another stream's. It has the same budget, so its discoveries are decided here too, in their turn.
 func (d *decisions) list(p *program, e *ledger.Entry) error {

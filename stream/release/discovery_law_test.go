@@ -57,8 +57,8 @@ func TestFoundNamesComeLast(t *testing.T) {
 	}
 }
 
-// TestALostPartOfAPeriodIsTold: if nothing was noted of a part that is lost, the discovery is drawn from the rest, and says
-// so.
+// TestALostPartOfAPeriodIsTold: if nothing was noted of a part that is lost, the discovery is drawn from the rest, and
+// says so.
 func TestALostPartOfAPeriodIsTold(t *testing.T) {
 	d := newDecider(t, programOf(t, findingHourly()), zap.NewNop())
 	d.messages = d.remembering()
@@ -81,7 +81,8 @@ func TestALostPartOfAPeriodIsTold(t *testing.T) {
 			case e.Discovery == nil && e.Incomplete:
 				t.Errorf("%s: incomplete", toldNames(e))
 			case e.Discovery != nil && (!e.Incomplete || toldNames(e) != "1h0m0s hourly [shoes:15] +1 -0 =2"):
-				t.Errorf("%s, incomplete: %v; want what is left of 20 users, and that it is", toldNames(e), e.Incomplete)
+				t.Errorf("%s, incomplete: %v; want what is left of 20 users, and that it is", toldNames(e),
+					e.Incomplete)
 			}
 		}
 	}
@@ -161,8 +162,8 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 	}
 }
 
-// TestAShortPeriodIsTold: the first period of a definition may be shorter than others, and whoever reads the log learns why
-// little is found. Whole periods are not worth a line more.
+// TestAShortPeriodIsTold: the first period of a definition may be shorter than others, and whoever reads the log learns
+// why little is found. Whole periods are not worth a line more.
 func TestAShortPeriodIsTold(t *testing.T) {
 	for start, want := range map[int]int{0: 0, 1: 1} {
 		core, logs := observer.New(zap.InfoLevel)
@@ -177,8 +178,8 @@ func TestAShortPeriodIsTold(t *testing.T) {
 			}
 		}
 		if got := logs.FilterMessageSnippet("less than a whole period").Len(); got != want {
-			t.Errorf("a stream that begins %d quarters after an hour says %d times that a period is short, want %d", start, got,
-				want)
+			t.Errorf("a stream that begins %d quarters after an hour says %d times that a period is short, want %d",
+				start, got, want)
 		}
 	}
 }

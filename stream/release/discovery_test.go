@@ -20,8 +20,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// finding has windows of a quarter, and discoveries whose noise is nearly always 0: K is 1, so the threshold is 2, and P(Z ≠ 0) less
-// than 10⁻¹⁰ for each of some hundred names in all tests.
+// finding has windows of a quarter, and discoveries whose noise is nearly always 0: K is 1, so the threshold is 2, and
+// P(Z ≠ 0) less than 10⁻¹⁰ for each of some hundred names in all tests.
 const finding = `
 version: 1
 streams:
@@ -149,8 +149,8 @@ func toldNames(e ledger.Entry) string {
 		for _, f := range d.Found {
 			found = append(found, fmt.Sprintf("%s:%d", f.Name, f.Value))
 		}
-		return strings.TrimSpace(fmt.Sprintf("%s %s [%s] +%d -%d =%d %s", at, e.Row, strings.Join(found, " "), len(d.Joined),
-			len(d.Left), d.Listed, e.Reason))
+		return strings.TrimSpace(fmt.Sprintf("%s %s [%s] +%d -%d =%d %s", at, e.Row, strings.Join(found, " "),
+			len(d.Joined), len(d.Left), d.Listed, e.Reason))
 	}
 	var groups []string
 	for _, g := range e.Groups {
@@ -224,9 +224,11 @@ func TestNamesAreFoundAndListed(t *testing.T) {
 	if strings.Contains(all, "rare") || strings.Contains(all, "NO") {
 		t.Errorf("a name that few have sent is told:\n%s", all)
 	}
-	if ends := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, "2h0m0s hourly") }); !strings.HasPrefix(
+	if ends := slices.IndexFunc(got,
+		func(s string) bool { return strings.HasPrefix(s, "2h0m0s hourly") }); !strings.HasPrefix(
 		got[ends+1], "2h0m0s twice") || !strings.HasPrefix(got[ends+2], "2h0m0s of 2h0m0s") {
-		t.Errorf("at two o'clock %q, want the discoveries in the order of the file, and then the window", got[ends:ends+3])
+		t.Errorf("at two o'clock %q, want the discoveries in the order of the file, and then the window",
+			got[ends:ends+3])
 	}
 }
 
@@ -234,7 +236,8 @@ func TestNamesAreFoundAndListed(t *testing.T) {
 // A worker that begins reads the day again once: a little at a time if nothing is due, or else at its end.
 func TestADayIsNotReadAgain(t *testing.T) {
 	text := strings.NewReplacer(
-		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "", "every: 1h", "every: 24h",
+		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "", "every: 1h",
+		"every: 24h",
 		"keep: 3h", "keep: 24h").Replace(finding)
 	for when, want := range map[string]int{"never": 1, "at noon": 48 + 1, "before midnight": 95 + 1} {
 		d := newDecider(t, programOf(t, text), zap.NewNop())
@@ -261,7 +264,8 @@ func TestADayIsNotReadAgain(t *testing.T) {
 			}
 			d.giveNames(d.programs[0], quarter(n), sentBy(uint64(100*n), 3, name))
 			for _, e := range d.turns() {
-				if e.Discovery != nil && (len(e.Discovery.Found) != 1 || e.Discovery.Found[0].Value != 240 || e.Incomplete) {
+				if e.Discovery != nil && (len(e.Discovery.Found) != 1 || e.Discovery.Found[0].Value != 240 ||
+					e.Incomplete) {
 					t.Errorf("%s, want 240 users of shoes to be found", toldNames(e))
 				}
 			}
@@ -285,7 +289,8 @@ func TestAnEmptyListCostsNothing(t *testing.T) {
 		t.Fatalf("%+v", all[2])
 	}
 	// One charge of 24, and then a window of 30.
-	if spent := all[4].Standing.BudgetSpent; toldNames(all[4]) != "1h0m0s of 1h0m0s [shoes:5]" || spent.String() != "54" {
+	if spent := all[4].Standing.BudgetSpent; toldNames(all[4]) != "1h0m0s of 1h0m0s [shoes:5]" ||
+		spent.String() != "54" {
 		t.Errorf("%s, spent %s", toldNames(all[4]), spent)
 	}
 	if records, err := all[0].Records(); err != nil || len(records) != 0 {
@@ -295,8 +300,8 @@ func TestAnEmptyListCostsNothing(t *testing.T) {
 
 // TestAWithheldDiscoveryFindsNothing: it costs nothing, and names grow old.
 func TestAWithheldDiscoveryFindsNothing(t *testing.T) {
-	p := programOf(t, strings.NewReplacer("epsilon: 10000, delta: 0.09, per: 24h", "epsilon: 120, delta: 0.09, per: 24h",
-		"keep: 3h", "keep: 2h", "epsilon: 30", "epsilon: 0.1").Replace(finding))
+	p := programOf(t, strings.NewReplacer("epsilon: 10000, delta: 0.09, per: 24h",
+		"epsilon: 120, delta: 0.09, per: 24h", "keep: 3h", "keep: 2h", "epsilon: 30", "epsilon: 0.1").Replace(finding))
 	d := newDecider(t, p, zap.NewNop())
 	d.messages = d.remembering()
 	var got []string
@@ -308,8 +313,8 @@ func TestAWithheldDiscoveryFindsNothing(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"1h0m0s hourly [shoes:5] +1 -0 =2", "2h0m0s hourly [shoes:5] +0 -0 =2", "2h0m0s twice [shoes:5] +0 -0 =2",
-		"3h0m0s hourly [] +0 -0 =2 budget_exhausted"}
+	want := []string{"1h0m0s hourly [shoes:5] +1 -0 =2", "2h0m0s hourly [shoes:5] +0 -0 =2",
+		"2h0m0s twice [shoes:5] +0 -0 =2", "3h0m0s hourly [] +0 -0 =2 budget_exhausted"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -322,8 +327,8 @@ func TestTheListSurvivesAWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edited, err := parse.File("streams.yaml", []byte(strings.Replace(finding, "keep: 3h", "keep: 3h\n      except: [shoes]", 1)),
-		nil)
+	edited, err := parse.File("streams.yaml",
+		[]byte(strings.Replace(finding, "keep: 3h", "keep: 3h\n      except: [shoes]", 1)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -477,8 +482,10 @@ func TestTurnsOfFoundGroups(t *testing.T) {
 // not even how many there are. What is found is the same here: noise is nearly always 0.
 func TestNothingGetsPastDiscoveries(t *testing.T) {
 	var first string
-	for i, rare := range [][]sent{nil, sentBy(100, 1, "rare"), sentBy(100, 1, strings.Split("bcdefghijklmnopqrstuvw", "")...),
-		sentBy(100, 9, "NO", "no matter 7"), slices.Concat(sentBy(100, 1, "x"), sentBy(200, 1, "y"), sentBy(300, 1, "z"))} {
+	for i, rare := range [][]sent{nil, sentBy(100, 1, "rare"),
+		sentBy(100, 1, strings.Split("bcdefghijklmnopqrstuvw", "")...),
+		sentBy(100, 9, "NO", "no matter 7"), slices.Concat(sentBy(100, 1, "x"), sentBy(200, 1, "y"),
+			sentBy(300, 1, "z"))} {
 		core, logs := observer.New(zap.DebugLevel)
 		d := newDecider(t, programOf(t, strings.Replace(finding, "      other: rest\n", "", 1)), zap.New(core))
 		d.messages = d.remembering()

@@ -27,13 +27,16 @@ func TestDrawJudgesEveryValue(t *testing.T) {
       - {name: users, statistic: count, epsilon: 30}
 `))
 	for g, want := range []map[string]string{
-		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful", "users": "useful"},
-		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise", "users": "noise"},
+		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful",
+			"users": "useful"},
+		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise",
+			"users": "noise"},
 	} {
 		for i, r := range entry.Releases {
 			v := entry.Groups[g].Values[i]
 			if v.Quality != want[r.Name] {
-				t.Errorf("group %s, %s = %s: quality %q, want %q", entry.Groups[g].Name, r.Name, v.Value, v.Quality, want[r.Name])
+				t.Errorf("group %s, %s = %s: quality %q, want %q", entry.Groups[g].Name, r.Name, v.Value, v.Quality,
+					want[r.Name])
 			}
 			if counts := r.Statistic == "count"; counts != (v.Error95 != nil) || counts && !v.Error95.IsZero() {
 				t.Errorf("group %s, %s: error_95 %v", entry.Groups[g].Name, r.Name, v.Error95)
@@ -56,9 +59,10 @@ func TestDrawKnowsTheLawOfTheCount(t *testing.T) {
 		for _, other := range []string{"geometric", "gaussian"} {
 			b := median.Errors(mechanisms.Public{Users: &mechanisms.NoisyCount{Value: users, Epsilon: 0.02,
 				Mechanism: other}})[0]
-			if same := cmp.Equal(v.PLow, ledger.PercentileLow(b.PLow)) && cmp.Equal(v.PHigh, ledger.PercentileHigh(b.PHigh)); same != (name == other) {
-				t.Errorf("beside a %s count of %d users: from %v to %v; a %s one makes them %v and %v", name, users, v.PLow,
-					v.PHigh, other, b.PLow, b.PHigh)
+			if same := cmp.Equal(v.PLow, ledger.PercentileLow(b.PLow)) &&
+				cmp.Equal(v.PHigh, ledger.PercentileHigh(b.PHigh)); same != (name == other) {
+				t.Errorf("beside a %s count of %d users: from %v to %v; a %s one makes them %v and %v", name, users,
+					v.PLow, v.PHigh, other, b.PLow, b.PHigh)
 			}
 		}
 	}
@@ -134,8 +138,8 @@ func TestDrawSaysWhatItChose(t *testing.T) {
 			if err := json.Unmarshal(r.Value, &value); err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]string{"p99 a": "permute_and_flip", "p99 b": "above_threshold", "p50 a": "permute_and_flip",
-				"p50 b": "permute_and_flip"}
+			want := map[string]string{"p99 a": "permute_and_flip", "p99 b": "above_threshold",
+				"p50 a": "permute_and_flip", "p50 b": "permute_and_flip"}
 			if value.Release != "users" && value.Mechanism != want[value.Release+" "+value.Group] {
 				t.Errorf("count %q: %s of group %s is by %s", count, value.Release, value.Group, value.Mechanism)
 			}

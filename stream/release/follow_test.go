@@ -31,8 +31,10 @@ func following(window, grace string) string {
     budget: s
     on_exhausted: withhold
 `
-	return strings.NewReplacer("{topic: out}", "{topic: out, tombstones: true}", "streams:\n", "budgets: [{name: s, epsilon: 100000, delta: 0.09, per: 24h}]\nstreams:\n"+
-		strings.Replace(follower, "topic: out", "topic: out, tombstones: true", 1), "budget: {epsilon: 10000, delta: 0.09, per: 24h}", "budget: s", "max: 3", "max: 50").Replace(finding)
+	return strings.NewReplacer("{topic: out}", "{topic: out, tombstones: true}", "streams:\n",
+		"budgets: [{name: s, epsilon: 100000, delta: 0.09, per: 24h}]\nstreams:\n"+strings.Replace(follower,
+			"topic: out", "topic: out, tombstones: true", 1), "budget: {epsilon: 10000, delta: 0.09, per: 24h}",
+		"budget: s", "max: 3", "max: 50").Replace(finding)
 }
 
 // deciding opens the session of some editions.
@@ -106,8 +108,8 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 		{"15m", "1s", "1s"}, {"15m", "0s", "1s"}, {"15m", "20m", "1s"}, {"15m", "1s", "20m"}, {"5m", "10m1s", "1s"},
 		{"30m", "1s", "15m1s"}, {"2h", "1s", "1s"}, {"20m", "3s", "70m"},
 	} {
-		streams := streamsOf(t, strings.Replace(following(c.window, c.grace), "every: 15m, grace: 1s", "every: 15m, grace: "+
-			c.source, 1))
+		streams := streamsOf(t, strings.Replace(following(c.window, c.grace), "every: 15m, grace: 1s",
+			"every: 15m, grace: "+c.source, 1))
 		d := deciding(t, editionOf(streams[0]), editionOf(streams[1]))
 		left := map[int]int64{} // the start of the next slice of each program
 		for i, p := range d.programs {
@@ -160,7 +162,8 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 			}
 		}
 		if n := int(24 * time.Hour / d.programs[0].schedule.Every); followed != n || len(lists) < 5 {
-			t.Errorf("%+v: %d windows follow with %d lists, want %d windows and at least 5 lists", c, followed, len(lists), n)
+			t.Errorf("%+v: %d windows follow with %d lists, want %d windows and at least 5 lists", c, followed,
+				len(lists), n)
 		}
 		// A window that is due before the discovery of its hour has the list of the hour before.
 		if sooner := d.programs[0].schedule.Grace < d.programs[1].schedule.Grace; sooner != (early > 0) {
@@ -169,8 +172,8 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 	}
 }
 
-// checkCompacted checks that the last records of all keys, without the series that have ended, are those of the groups of
-// the newest window of each stream.
+// checkCompacted checks that the last records of all keys, without the series that have ended, are those of the groups
+// of the newest window of each stream.
 func checkCompacted(t *testing.T, all []ledger.Entry) {
 	t.Helper()
 	last, ended := map[string]bool{}, map[string]int{}

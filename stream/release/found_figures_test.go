@@ -81,13 +81,14 @@ func (c byDay) on(t *testing.T, days crowd, seed byte) []string {
 }
 
 func discoveryOf(found map[string]int64, end time.Time, period time.Duration, rules ledger.Rules) ledger.Entry {
-	return ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "1"}.Discovery("daily", end.Add(-period), end, rules, found)
+	return ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "1"}.Discovery("daily", end.Add(-period), end,
+		rules, found)
 }
 
 // TestZipfWeek: pages by Zipf's law with exponent 1.1, of which each of 10,000 users opens 8 a day (Poisson, with
 // repetitions), drawn anew each day. That is a tenth of the scale of the figures in the documents. After a week of
-// discoveries, as many names are on the list as in an independent program that shares no code with this one: it has maps
-// for hashes, and noise of its own. 300 weeks of it, each:
+// discoveries, as many names are on the list as in an independent program that shares no code with this one: it has
+// maps for hashes, and noise of its own. 300 weeks of it, each:
 //
 //	                            mean     σ     farthest from the mean
 //	one name, found names last  183.15  4.73   3.2 σ
@@ -98,9 +99,9 @@ func discoveryOf(found map[string]int64, end time.Time, period time.Duration, ru
 // normal, with a skewness of 0.07 to 0.24. A normal number is beyond the bound with 10⁻⁹, one by a gamma law of the
 // skewness 0.24 with 2·10⁻⁷. What is drawn here is the same in each run, for the crowd and the draws have seeds.
 //
-// The first and the last row are 18 σ apart, so either is seen if it is taken for the other. Noise of twice the ε is seen
-// as well. To count for two names and not for one changes too little at this scale: other tests are for that, such as
-// TestOneUserChangesFewCounts of package windows.
+// The first and the last row are 18 σ apart, so either is seen if it is taken for the other. Noise of twice the ε is
+// seen as well. To count for two names and not for one changes too little at this scale: other tests are for that, such
+// as TestOneUserChangesFewCounts of package windows.
 func TestZipfWeek(t *testing.T) {
 	days := zipfWeek(10_000, 100_000)
 	for _, c := range []struct {
@@ -146,12 +147,12 @@ func zipfWeek(users, pages int) crowd {
 
 // TestWeekOfRequests: four days of real requests, of 341 to 627 clients. Names are section and size. The names with 40
 // clients a day are always found, and in the mean of 60 draws as many are on the list as in an independent program (see
-// TestZipfWeek), whose 4,000 draws have mean 16.124 and σ 0.753. The mean of 60 has σ/√60, and that of 4,000 adds little
-// to it. 6.1 σ are 0.60: a normal mean is beyond them with less than 10⁻⁸. In any order there would be 12.65, and with two
-// names for each client, which have half of ε, 12.16.
+// TestZipfWeek), whose 4,000 draws have mean 16.124 and σ 0.753. The mean of 60 has σ/√60, and that of 4,000 adds
+// little to it. 6.1 σ are 0.60: a normal mean is beyond them with less than 10⁻⁸. In any order there would be 12.65,
+// and with two names for each client, which have half of ε, 12.16.
 //
-// Of all draws of that program, and these 7 names in it, none was without one of them: 28,000 without a miss, so less than
-// one of 1,000 misses (95 %). Here that is 420 names; the seeds are fixed.
+// Of all draws of that program, and these 7 names in it, none was without one of them: 28,000 without a miss, so less
+// than one of 1,000 misses (95 %). Here that is 420 names; the seeds are fixed.
 func TestWeekOfRequests(t *testing.T) {
 	days, often := requestDays(t)
 	sum := 0.0

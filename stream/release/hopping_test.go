@@ -152,8 +152,8 @@ func TestHoppingWindowsUnderACap(t *testing.T) {
 			w := e.Steps[0]
 			if want := i == 1 || i == 20; w.OnChange.Draws(w, "b") != want ||
 				w.OnChange.Values[1].Figure.Value.IntPart() != value || i == 20 && counted(e) >= n {
-				t.Errorf("half hour %d: b is %s, drawn now: %v, and %d of %d users count", i, w.OnChange.Values[1].Figure.Value,
-					w.OnChange.Draws(w, "b"), counted(e), n)
+				t.Errorf("half hour %d: b is %s, drawn now: %v, and %d of %d users count", i,
+					w.OnChange.Values[1].Figure.Value, w.OnChange.Draws(w, "b"), counted(e), n)
 			}
 		}
 		if total == 0 || total > n*k {

@@ -19,10 +19,12 @@ var changeFields = map[string]class{
 	"entry.Steps.OnChange.Values.Figure.Error95": byDraws,
 	"entry.Steps.OnChange.Values.Figure.Quality": byDraws, "entry.Steps.OnChange.Values.Figure.Clip": byDraws,
 	"entry.Steps.OnChange.Values.Figure.Clip.":          byDraws,
-	"entry.Steps.OnChange.Values.Figure.Interval.Level": public, "entry.Steps.OnChange.Values.Figure.Interval.Low": public,
+	"entry.Steps.OnChange.Values.Figure.Interval.Level": public,
+	"entry.Steps.OnChange.Values.Figure.Interval.Low":   public,
 	"entry.Steps.OnChange.Values.Figure.Interval.High":  public,
-	"entry.Steps.OnChange.Values.Figure.Smoothed.Value": public, "entry.Steps.OnChange.Values.Figure.Smoothed.Low": public,
-	"entry.Steps.OnChange.Values.Figure.Smoothed.High": public,
+	"entry.Steps.OnChange.Values.Figure.Smoothed.Value": public,
+	"entry.Steps.OnChange.Values.Figure.Smoothed.Low":   public,
+	"entry.Steps.OnChange.Values.Figure.Smoothed.High":  public,
 	"record.Changed": byDraws,
 }
 

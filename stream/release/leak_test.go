@@ -66,9 +66,11 @@ var entryFields = map[string]class{
 	"Groups.Values.PLow":        byDraws, "Groups.Values.PHigh": byDraws, "Groups.Values.Error95": byDraws,
 	"Groups.Values.Quality": byDraws,
 	"Groups.Values.Clip":    byDraws, "Groups.Values.Clip.": byDraws,
-	"Groups.Values.Interval.Level": byDraws, "Groups.Values.Interval.Low": byDraws, "Groups.Values.Interval.High": byDraws,
-	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws, "Groups.Values.Smoothed.High": byDraws,
-	"Standing.StreamSpent": public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
+	"Groups.Values.Interval.Level": byDraws, "Groups.Values.Interval.Low": byDraws,
+	"Groups.Values.Interval.High":  byDraws,
+	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws,
+	"Groups.Values.Smoothed.High": byDraws,
+	"Standing.StreamSpent":        public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
 	"Prior.Upto": public, "Prior.Hash": byDraws,
 }
 
@@ -82,7 +84,8 @@ var figureFields = map[string]class{
 	"Clip": byDraws, "Clip.": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
 	"Interval.Level": byDraws, "Interval.Low": byDraws, "Interval.High": byDraws,
 	"Smoothed.Value": byDraws, "Smoothed.Low": byDraws, "Smoothed.High": byDraws,
-	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public, "BudgetSpent": public,
+	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public,
+	"BudgetSpent": public,
 	"BudgetLimit": public, "BudgetLeft": public,
 	"Buckets.Ends": public, "Buckets.Groups": public, "Buckets.Raw": public,
 	"Buckets.Raw.": byDraws, "Buckets.Coarse": public, "Buckets.Coarse.": byDraws, "Buckets.Count": public,
@@ -92,13 +95,14 @@ var figureFields = map[string]class{
 
 // neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same,
 // what a stream decides beside its windows, and how many windows of a roll-up were incomplete.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true, "entry.Cap.Row": true,
-	"entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
+	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
 var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Steps.OnChange.Release.From",
 	"entry.Steps.OnChange.Release.Above", "entry.Steps.OnChange.Release.Below",
-	"entry.Steps.OnChange.Values.Figure.Numbers.", "entry.Steps.Total.Release.Buckets.", "entry.Steps.Total.Release.From",
+	"entry.Steps.OnChange.Values.Figure.Numbers.", "entry.Steps.Total.Release.Buckets.",
+	"entry.Steps.Total.Release.From",
 	"entry.Steps.Total.Release.Above", "entry.Steps.Total.Release.Below", "entry.Steps.OnChange.Release.Rollups",
 	"entry.Steps.Total.Release.Rollups",
 	// A roll-up has no others.
@@ -106,8 +110,8 @@ var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Step
 	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Smoothed."}
 
 // ofFound begins the fields that only streams have whose groups are found: see TestNothingGetsPastDiscoveries.
-var ofFound = []string{"entry.List.", "entry.Steps.Alarm.Always", "entry.Rollups.Groups.Windows", "entry.Discovery.", "record.List", "record.Other", "record.Threshold", "record.Joined",
-	"record.Left", "record.Found"}
+var ofFound = []string{"entry.List.", "entry.Steps.Alarm.Always", "entry.Rollups.Groups.Windows", "entry.Discovery.",
+	"record.List", "record.Other", "record.Threshold", "record.Joined", "record.Left", "record.Found"}
 
 const everything = `
 version: 1
@@ -236,7 +240,8 @@ func TestNothingGetsPast(t *testing.T) {
 		scripts int
 		fields  map[string]class
 		absent  map[string]bool // fields that are never there
-		noticed []string        // fields that differ where exact counts are released: otherwise the test notices nothing
+		// fields that differ where exact counts are released: otherwise the test notices nothing
+		noticed []string
 	}{
 		"the mechanisms": {everything, 4, fields, nil, []string{"entry.Groups.Users", "entry.Groups.Reason",
 			"entry.Groups.Values.PLow", "record.Users", "record.Status"}},
@@ -258,7 +263,8 @@ func TestNothingGetsPast(t *testing.T) {
 				same, filled := true, false
 				for _, s := range scripts {
 					same = same && slices.Equal(scripts[0].leaves[path], s.leaves[path])
-					filled = filled || slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
+					filled = filled ||
+						slices.ContainsFunc(s.leaves[path], func(leaf string) bool { return leaf != absent })
 				}
 				if filled == c.absent[path] {
 					t.Errorf("%s is there: %v", path, filled)
@@ -302,7 +308,10 @@ var samples = map[string]func(w int) []contribution{
 	"just enough":     func(int) []contribution { return users(50, 0, 3) },
 	"many in group b": func(int) []contribution { return users(3000, 1, 999) },
 	"beyond bounds":   func(int) []contribution { return append(users(60, 0, -1), users(60, 1, 1001)...) },
-	"it varies":       func(w int) []contribution { return append(users(uint64(20*w), 0, int64(w)), users(5, 1, 500)...) },
+	"it varies": func(
+		w int) []contribution {
+		return append(users(uint64(20*w), 0, int64(w)), users(5, 1, 500)...)
+	},
 }
 
 // users are that many with one value.

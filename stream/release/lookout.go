@@ -14,8 +14,8 @@ import (
 )
 
 // A stream's alarms and figures on change look at every window once its parts are merged. This includes windows whose
-// figures the budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says. If
-// a part of the window was lost, they look at what is left.
+// figures the budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says.
+// If a part of the window was lost, they look at what is left.
 //
 // An instance is armed in the entry of the first window that it looks at. This entry holds its charge, and its secret
 // under a seal. It ends with the window in which it fires: the groups after the one that fired are not looked at,
@@ -27,10 +27,11 @@ import (
 //
 // Privacy: fix all that is published, and with it every list and so every question. In the probability of this, an
 // instance has one factor: the chance of its silences and its firing, over its secret ρ. The proof at [watch.Watch]
-// compares this factor for two data sets that differ by one user, for any row of windows and groups: it asks only that a
-// user's records change a question's sum by no more than one user can. They do: given the list, which groups are theirs
-// follows from their records alone (package windows). So the factor changes by e^ε at most, and those of discoveries and
-// draws by what these are charged. The charges of all add up, whichever chose what another one looked at.
+// compares this factor for two data sets that differ by one user, for any row of windows and groups: it asks only that
+// a user's records change a question's sum by no more than one user can. They do: given the list, which groups are
+// theirs follows from their records alone (package windows). So the factor changes by e^ε at most, and those of
+// discoveries and draws by what these are charged. The charges of all add up, whichever chose what another one looked
+// at.
 //
 // A window whose list is empty has no steps: an instance would be armed, and charged, for nothing.
 //

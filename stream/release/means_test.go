@@ -31,7 +31,8 @@ func TestDrawsMeansAndSums(t *testing.T) {
 		if got := v.Value.InexactFloat64(); math.Abs(got-want) > want/100 {
 			t.Errorf("%s: %v, want about %v", r.Name, got, want)
 		}
-		if v.Error95 == nil || v.Error95.InexactFloat64() > want/100 || v.Quality != "useful" || empty.Quality != "noise" {
+		if v.Error95 == nil || v.Error95.InexactFloat64() > want/100 || v.Quality != "useful" ||
+			empty.Quality != "noise" {
 			t.Errorf("%s: error %v, quality %q; of nobody %q", r.Name, v.Error95, v.Quality, empty.Quality)
 		}
 		cut := r.Mechanism == "clipped"

@@ -65,7 +65,8 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 	}
 	wrongHash := audited(NewMeasures(editions),
 		changed(7, func(e *ledger.Entry) { e.Prior.Hash = strings.Repeat("0", 32) }))
-	if wrongHash.FaultCount != 1 || wrongHash.Faults[0].Kind != audit.PriorDiffers || wrongHash.Faults[0].At.Offset != 7 {
+	if wrongHash.FaultCount != 1 || wrongHash.Faults[0].Kind != audit.PriorDiffers ||
+		wrongHash.Faults[0].At.Offset != 7 {
 		t.Errorf("another hash: %+v", wrongHash)
 	}
 	wrongValue := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { *e.Groups[0].Users += 100 }))

@@ -50,9 +50,9 @@ type choosy interface{ wants(h *windows.Held) bool }
 // partsAtOnce is how many parts are read again before a discovery is asked whether it needs more.
 const partsAtOnce = 64
 
-// each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not match the
-// stream, or is gone. It reads parts whose payload is not held again, one after another. Those of a window it holds if
-// there is room, as well as parts of the next windows.
+// each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not match
+// the stream, or is gone. It reads parts whose payload is not held again, one after another. Those of a window it holds
+// if there is room, as well as parts of the next windows.
 func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []*windows.Held,
 	to passes) (readings int, lost bool, err error) {
 	bad := map[*windows.Held]bool{}
@@ -87,7 +87,8 @@ func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []
 		for len(absent) > 0 {
 			some := absent
 			if counts {
-				if absent = slices.DeleteFunc(absent, func(h *windows.Held) bool { return !wants(h) }); len(absent) == 0 {
+				if absent = slices.DeleteFunc(absent, func(h *windows.Held) bool { return !wants(h) }); len(
+					absent) == 0 {
 					break
 				}
 				some = absent[:min(len(absent), partsAtOnce)]

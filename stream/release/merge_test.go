@@ -49,15 +49,16 @@ func TestMergeReadsAgain(t *testing.T) {
 			offset := int64(0)
 			for i, w := range all {
 				for partition := range partitions {
-					bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: p.stream.Contribution,
-						Window: w, Hasher: d.Hasher})
+					bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1,
+						Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
 					for user := range each * (i + 1) { // half of them are in the next partition too
 						bag.Add(d.Hasher.User(fmt.Append(nil, partition*each*(i+1)/2+user)), 0, w.Start, 5)
 					}
 					o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, Partition: partition, To: 1,
 						Attempt: [16]byte{byte(offset)}}
 					part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
-					mark := windows.Mark{Origin: o, Partitions: partitions, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
+					mark := windows.Mark{Origin: o, Partitions: partitions, Slices: []int64{w.Start}, After: w.Start,
+						Through: w.End}
 					for _, message := range append(part.Messages(700), mark.Message()) {
 						b.Produce(t, d.at.Topic, 0, txn.Record{Value: bytes.Clone(message)})
 						if err := d.parts.gather.Add(message, offset, time.Unix(0, w.End)); err != nil {

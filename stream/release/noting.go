@@ -16,8 +16,8 @@ import (
 // that are due with the discovery do not wait for a whole day to be read again.
 //
 // What is drawn follows from the parts of the period and the list alone, whatever was noted when. Users count for the
-// first of their names in a total order, so notes may be taken in any order, and twice. What is noted has to be among the
-// parts of the period in the end, and taken by the names that come last then. Otherwise everything is read again.
+// first of their names in a total order, so notes may be taken in any order, and twice. What is noted has to be among
+// the parts of the period in the end, and taken by the names that come last then. Otherwise everything is read again.
 //
 // A new session has no notes. It reads the parts of decided windows again, a little whenever nothing is due.
 

@@ -81,7 +81,8 @@ func drawPlan(t *rapid.T) plan {
 						continue
 					}
 					part := windows.Part{Origin: o, Slice: quarter(slice)}
-					bag := windows.NewBag(windows.BagSpec{Open: true, Policy: e.Stream.Contribution, Window: part.Slice, Hasher: hasher})
+					bag := windows.NewBag(windows.BagSpec{Open: true, Policy: e.Stream.Contribution, Window: part.Slice,
+						Hasher: hasher})
 					for range rapid.IntRange(0, 12).Draw(t, "records") {
 						user, name := rapid.Uint64Range(1, 12).Draw(t, "user"), rapid.SampledFrom(names).Draw(t, "name")
 						bag.PutName(spread(user), []byte(name), part.Slice.Start, 100)
@@ -164,7 +165,8 @@ func (p *planned) knows() {
 		if decided <= n.period.Start || decided < of.program.schedule.First().End {
 			continue
 		}
-		for _, h := range p.parts.gather.Parts("s", of.program.epoch, windows.Window{Start: n.period.Start, End: decided}) {
+		for _, h := range p.parts.gather.Parts("s", of.program.epoch,
+			windows.Window{Start: n.period.Start, End: decided}) {
 			if n.misses(h) {
 				p.t.Errorf("a part of %s is not noted by %s", time.Unix(0, h.Slice.Start), time.Unix(0, decided))
 			}
@@ -172,9 +174,10 @@ func (p *planned) knows() {
 	}
 }
 
-// TestNotesChangeNothing: whatever is noted while a period lasts, and in however many sessions, the discovery counts the
-// same users for the same names as one that reads all parts at the end. Noise is nearly always 0, so what is found shows
-// the counts. Some parts overlap, some come twice, windows hop, memory is narrow, and the definition is edited meanwhile.
+// TestNotesChangeNothing: whatever is noted while a period lasts, and in however many sessions, the discovery counts
+// the same users for the same names as one that reads all parts at the end. Noise is nearly always 0, so what is found
+// shows the counts. Some parts overlap, some come twice, windows hop, memory is narrow, and the definition is edited
+// meanwhile.
 func TestNotesChangeNothing(t *testing.T) {
 	found, noted := 0, 0
 	rapid.Check(t, func(r *rapid.T) {

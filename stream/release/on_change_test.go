@@ -106,7 +106,8 @@ func TestAFigureOnChange(t *testing.T) {
 			t.Fatalf("%q, want it withheld", got)
 		}
 	}
-	if got, want := shownOnChange(t, d.next(at(900, 500, 600))), "900 500 600*, instance 3 for 3000, spent 6000"; got != want {
+	if got, want := shownOnChange(t, d.next(at(900, 500, 600))), "900 500 600*, instance 3 for 3000, "+
+		"spent 6000"; got != want {
 		t.Errorf("after a day: %q, want %q", got, want)
 	}
 }
@@ -114,8 +115,10 @@ func TestAFigureOnChange(t *testing.T) {
 // TestAFigureThatTheBudgetCannotPay: the test and the draw fit, the first values do not.
 func TestAFigureThatTheBudgetCannotPay(t *testing.T) {
 	d := newDecider(t, changingProgram(t, "6000", "2"), zap.NewNop()).sealing(1)
-	d.programs[0].stream.Budget.Epsilon = d.programs[0].stream.Budget.Epsilon.Sub(d.programs[0].stream.OnChange[0].Query.Epsilon)
-	if got, want := shownOnChange(t, d.next(at(1, 2, 3))), "- - -, instance 0 for 0, spent 0 budget_exhausted"; got != want {
+	d.programs[0].stream.Budget.Epsilon = d.programs[0].stream.Budget.Epsilon.Sub(
+		d.programs[0].stream.OnChange[0].Query.Epsilon)
+	if got, want := shownOnChange(t, d.next(at(1, 2, 3))), "- - -, instance 0 for 0, spent 0 "+
+		"budget_exhausted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -130,7 +133,8 @@ func TestAFigureWhoseSecretCannotBeOpened(t *testing.T) {
 		fmt.Sprint(e.Ended) != "[s/calm/1]" {
 		t.Errorf("%q and %v ends, want %q and the first", got, e.Ended, want)
 	}
-	if got, want := shownOnChange(t, d.next(at(100, 250, 300))), "100 250* 300, instance 2 for 3000, spent 9000"; got != want {
+	if got, want := shownOnChange(t, d.next(at(100, 250, 300))), "100 250* 300, instance 2 for 3000, "+
+		"spent 9000"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -238,7 +242,7 @@ func TestAnIncidentOnChange(t *testing.T) {
 	}
 	t.Logf("%d draws, mean error %.2f percentile points", draws, 100*off)
 	if draws < 3 || draws > 20 || off > 0.04 {
-		t.Errorf("%d draws, mean error %.2f percentile points; want at least 3, at the incident's ends too, and less than "+
-			"4 points", draws, 100*off)
+		t.Errorf("%d draws, mean error %.2f percentile points; want at least 3, at the incident's ends too, and less "+
+			"than 4 points", draws, 100*off)
 	}
 }

@@ -22,14 +22,15 @@ type parts struct {
 	lost     int64  // records deleted before they were read, if none has been read since …
 	lostFrom int64  // … and where they began
 	id       string // of the topic; "" if the broker gives none
-	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a session
-	// that begins then has to know of that, too.
+	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a
+	// session that begins then has to know of that, too.
 	lostAt time.Time
 	last   mergedParts
 	// note is told of each part that was read for a window.
 	note func(p *program, h *windows.Held, payload []byte)
 	// again reads parts again from the log: see [parts.load]. Tests have them from elsewhere.
-	again func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) ([]*windows.Held, error)
+	again func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) ([]*windows.Held,
+		error)
 }
 
 // identify asks for the topic's id.
@@ -107,14 +108,15 @@ func (ps *parts) read(ctx context.Context) error {
 	err = page.Each(func(r *fetch.Record) error {
 		written := time.UnixMilli(r.Time)
 		if ps.lost > 0 { // all of them were written before this one, perhaps long before
-			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete",
-				zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number), zap.Int64("records", ps.lost))
+			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked "+
+				"incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number),
+				zap.Int64("records", ps.lost))
 			ps.gather.Lose(ps.lostFrom, written)
 			ps.lost = 0
 		}
 		if err := ps.gather.Add(r.Value, r.Offset, written); err != nil {
-			ps.Log.Error("a part is unreadable: its windows will be marked incomplete", zap.Int("partition", ps.at.Number),
-				zap.Int64("offset", r.Offset), zap.Error(err))
+			ps.Log.Error("a part is unreadable: its windows will be marked incomplete",
+				zap.Int("partition", ps.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
 		}
 		return nil
 	})
@@ -129,7 +131,8 @@ func (ps *parts) skip(from int64, err error) bool {
 	lost, ok := ps.reader.Skip(err)
 	if ok {
 		ps.Metrics.Lost.WithLabelValues(ps.at.Topic).Add(float64(lost))
-		ps.Log.Error("parts are damaged: their windows will be marked incomplete", zap.Int64("records", lost), zap.Error(err))
+		ps.Log.Error("parts are damaged: their windows will be marked incomplete", zap.Int64("records", lost),
+			zap.Error(err))
 		ps.gather.Lose(from, time.Now())
 	}
 	return ok

@@ -15,8 +15,8 @@ func (cs *charges) discovered(p *program, row int) int64 {
 	return p.schedule.Start
 }
 
-// period returns the first period of a discovery that ends after a moment. Periods end at multiples of their length since
-// 1970, and the first one begins with the definition of the stream.
+// period returns the first period of a discovery that ends after a moment. Periods end at multiples of their length
+// since 1970, and the first one begins with the definition of the stream.
 func (p *program) period(row int, after int64) (w windows.Window) {
 	every := p.stream.Found.Rows[row].Every
 	w.End = windows.NextBoundary(max(after+1, p.schedule.First().End), every)
@@ -24,8 +24,8 @@ func (p *program) period(row int, after int64) (w windows.Window) {
 	return w
 }
 
-// period returns the next period of a discovery. Each definition of the stream draws what ends until the first window of
-// the next one does. ok is false if that is nothing more.
+// period returns the next period of a discovery. Each definition of the stream draws what ends until the first window
+// of the next one does. ok is false if that is nothing more.
 func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
 	w = p.period(row, cs.discovered(p, row))
 	replaced := slices.ContainsFunc(cs.Editions, func(e control.Edition) bool {

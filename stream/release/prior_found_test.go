@@ -22,9 +22,9 @@ import (
 var learning = strings.NewReplacer("step: 1}", "step: 1, prior: adaptive}", "      - {name: users, statistic: count, "+
 	"mechanism: geometric, epsilon: 30}", "      - {name: p50, statistic: median, epsilon: 0.5}").Replace(finding)
 
-// TestAGroupLearnsFromWhereItJoined: lists move at random, and some windows are withheld or have none. The measure of each
-// group is that of a filter that was fed with the group's values since it last joined, and with nothing else. A new
-// worker has the same measures, also from a checkpoint.
+// TestAGroupLearnsFromWhereItJoined: lists move at random, and some windows are withheld or have none. The measure of
+// each group is that of a filter that was fed with the group's values since it last joined, and with nothing else. A
+// new worker has the same measures, also from a checkpoint.
 func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 	p := programOf(t, strings.NewReplacer("      other: rest\n", "", "      always: [home]\n", "").Replace(learning))
 	random := rand.New(rand.NewPCG(3, 4))
@@ -65,7 +65,8 @@ func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if number := running.number(window.End); number%block == 0 { // all begin anew, and learn from so many windows before
+		// all begin anew, and learn from so many windows before
+		if number := running.number(window.End); number%block == 0 {
 			for name, all := range since {
 				since[name] = all[max(0, len(all)-block):]
 			}
@@ -83,8 +84,8 @@ func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 					alone.Predict()
 				}
 				if want, got := fmt.Sprint(alone.Measure()), fmt.Sprint(running.measure(group.Name, 0)); got != want {
-					t.Fatalf("window %d: group %s has the measure %s, and has published %d values since it joined, which give %s", i,
-						group.Name, got, len(since[group.Name]), want)
+					t.Fatalf("window %d: group %s has the measure %s, and has published %d values since it joined, "+
+						"which give %s", i, group.Name, got, len(since[group.Name]), want)
 				}
 				x := random.Int64N(1001)
 				since[group.Name] = append(since[group.Name], x)
@@ -166,7 +167,8 @@ func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
 	}
 	for i := range all { // the first of shoes
 		if e := &all[i]; e.Discovery == nil && len(e.Groups) == 3 {
-			e.Groups[1].Values[0].Value = new(e.Groups[1].Values[0].Value.Add(decimal.NewFromInt(400)).Mod(decimal.NewFromInt(1000)))
+			e.Groups[1].Values[0].Value = new(e.Groups[1].Values[0].Value.Add(decimal.NewFromInt(400)).Mod(
+				decimal.NewFromInt(1000)))
 			break
 		}
 	}

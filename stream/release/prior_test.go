@@ -88,7 +88,8 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 				}
 				compared++
 			}
-			spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window, Hasher: hasher}
+			spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window,
+				Hasher: hasher}
 			bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 			for range 200 {
 				bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start,

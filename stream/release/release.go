@@ -37,8 +37,8 @@ type Release struct {
 	Place func(budget string) int
 	// Drawn reads the ledger including aborted transactions.
 	Drawn *fetch.Client
-	// State holds the snapshots of walks, in the partitions of their budgets. It is needed if any stream has max_windows
-	// or a running total.
+	// State holds the snapshots of walks, in the partitions of their budgets. It is needed if any stream has
+	// max_windows or a running total.
 	State *progress.Log
 	// PartBytes is how much memory a worker's undecided parts may take. Parts beyond that are read again when they are
 	// needed.
@@ -49,8 +49,9 @@ type Release struct {
 	// NoteBytes is how much memory a worker may use to note who counts for what, until its discoveries are due. More
 	// users take several readings of the parts.
 	NoteBytes int64
-	// Remembers is told how much memory a worker takes beside PartBytes and MergeBytes, for who has counted and for what
-	// its figures have learnt. nil: nobody asks. It is called for one partition at a time, and for several partitions at once.
+	// Remembers is told how much memory a worker takes beside PartBytes and MergeBytes, for who has counted and for
+	// what its figures have learnt. nil: nobody asks. It is called for one partition at a time, and for several
+	// partitions at once.
 	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is the least number of ledger entries between two checkpoints.
 	CheckpointEvery int64

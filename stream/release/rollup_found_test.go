@@ -14,11 +14,11 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// shaped has the groups of finding and a histogram with roll-ups of two and six hours. Its counts are exact, except with
-// a probability of less than 10⁻⁹ for all tests. Windows at which the budget has too little are withheld.
+// shaped has the groups of finding and a histogram with roll-ups of two and six hours. Its counts are exact, except
+// with a probability of less than 10⁻⁹ for all tests. Windows at which the budget has too little are withheld.
 var shaped = strings.NewReplacer("      - {name: users, statistic: count, mechanism: geometric, epsilon: 30}\n",
-	"      - {name: shape, statistic: histogram, mechanism: histogram, buckets: [100, 500], epsilon: 40, rollup: [2h, 6h]}\n"+
-		"      - {name: slow, statistic: share, above: 100, from: shape}\n").Replace(finding)
+	"      - {name: shape, statistic: histogram, mechanism: histogram, buckets: [100, 500], epsilon: 40, rollup: [2h, "+
+		"6h]}\n      - {name: slow, statistic: share, above: 100, from: shape}\n").Replace(finding)
 
 // rolled says in short what the roll-ups of a window's groups say of their windows.
 func rolled(e ledger.Entry) (all []string) {
@@ -38,9 +38,9 @@ func rolled(e ledger.Entry) (all []string) {
 	return all
 }
 
-// TestRollupsOfFoundGroups: a roll-up has the windows since the group joined the list, and says how many. That of a group
-// that has left is not published, and one that comes back begins anew. A worker that begins with a checkpoint has the
-// same sums.
+// TestRollupsOfFoundGroups: a roll-up has the windows since the group joined the list, and says how many. That of a
+// group that has left is not published, and one that comes back begins anew. A worker that begins with a checkpoint has
+// the same sums.
 func TestRollupsOfFoundGroups(t *testing.T) {
 	p := programOf(t, shaped)
 	d := newDecider(t, p, zap.NewNop())
@@ -113,7 +113,8 @@ func TestRollupsOfFoundGroups(t *testing.T) {
 			released[f.Group+" "+f.Release] = f.Windows.Released
 		}
 	}
-	if released["shoes shape.6h"] != 1 || released["shoes slow.6h"] != 1 || released["home slow.2h"] != 8 || len(released) != 12 {
+	if released["shoes shape.6h"] != 1 || released["shoes slow.6h"] != 1 || released["home slow.2h"] != 8 ||
+		len(released) != 12 {
 		t.Errorf("records say %v", released)
 	}
 	audited := func() audit.Findings {
@@ -132,7 +133,10 @@ func TestRollupsOfFoundGroups(t *testing.T) {
 	}
 	for what, forge := range map[string]func(up *ledger.Rollup){
 		"more windows than it has been listed in": func(up *ledger.Rollup) { up.Groups[1].Windows.Released = 3 },
-		"users of before":                         func(up *ledger.Rollup) { up.Groups[1].Values[0].Numbers.Raw[0] += 5 },
+		"users of before": func(
+			up *ledger.Rollup) {
+			up.Groups[1].Values[0].Numbers.Raw[0] += 5
+		},
 	} {
 		value, err := last.Encode()
 		if err != nil {
@@ -144,7 +148,8 @@ func TestRollupsOfFoundGroups(t *testing.T) {
 		}
 		forge(&forged.Rollups[1])
 		all[len(all)-1] = forged
-		if f := audited(); !slices.ContainsFunc(f.Faults, func(f audit.Fault) bool { return f.Kind == audit.RollupDiffers }) {
+		if f := audited(); !slices.ContainsFunc(f.Faults,
+			func(f audit.Fault) bool { return f.Kind == audit.RollupDiffers }) {
 			t.Errorf("%s: %+v, want a fault", what, f.Faults)
 		}
 	}
@@ -185,7 +190,8 @@ func TestRollupsOfWithheldWindows(t *testing.T) {
 	for _, r := range records {
 		text := string(r.Value)
 		if strings.Contains(text, `"release":"shape.1h"`) && strings.Contains(text, `"group":"hats"`) {
-			if withheld++; !strings.Contains(text, `"reason":"budget_exhausted"`) || !strings.Contains(text, `"released":0`) {
+			if withheld++; !strings.Contains(text, `"reason":"budget_exhausted"`) ||
+				!strings.Contains(text, `"released":0`) {
 				t.Errorf("%s, want a roll-up that is withheld", text)
 			}
 		}

@@ -53,6 +53,7 @@ func (s *seal) open(budget string, of ledger.Instance, definition string, sealed
 
 // bound is what a sealed secret is bound to.
 func (s *seal) bound(budget string, of ledger.Instance, definition string) []byte {
-	text, _ := json.Marshal([]any{"louver watch", s.app, budget, of.Stream, of.Step, of.Number, definition}) // never fails
+	// never fails
+	text, _ := json.Marshal([]any{"louver watch", s.app, budget, of.Stream, of.Step, of.Number, definition})
 	return text
 }

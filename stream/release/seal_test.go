@@ -84,8 +84,8 @@ func TestNoSecretServesTwice(t *testing.T) {
 // where none was drawn.
 func TestNoValueIsDrawnTwice(t *testing.T) {
 	noSecretServesTwice(t, "calm", strings.Replace(alarmed, "releases: [",
-		"releases: [{name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: 1, "+
-			"at_most: 4}, ", 1))
+		"releases: [{name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: "+
+			"1, at_most: 4}, ", 1))
 }
 
 // noSecretServesTwice wants that some instance of a watch fires.
@@ -124,7 +124,8 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 					}
 					values = append(values, value)
 				}
-				fate := rapid.SampledFrom([]string{"committed", "committed", "aborted", "in part", "lost"}).Draw(r, "fate")
+				fate := rapid.SampledFrom([]string{"committed", "committed", "aborted", "in part", "lost"}).Draw(r,
+					"fate")
 				written := values
 				switch fate {
 				case "in part":

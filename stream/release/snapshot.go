@@ -57,7 +57,8 @@ func (t *capState) restoreUpTo(text []byte, decided int64) error {
 		return err
 	}
 	if of := c.Began() + int64(t.size); of != end {
-		return fmt.Errorf("it is of the window that ends %s, and says %s", time.Unix(0, of).UTC(), time.Unix(0, end).UTC())
+		return fmt.Errorf("it is of the window that ends %s, and says %s", time.Unix(0, of).UTC(),
+			time.Unix(0, end).UTC())
 	}
 	t.cap, t.at, t.saved = c, end, end
 	return nil

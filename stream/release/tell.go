@@ -46,8 +46,9 @@ func (cs *charges) tellDiscovery(e ledger.Entry) {
 		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: discovery %s is paid again", e.Stream, e.Row))
 		return
 	}
-	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: budget %s cannot pay for discovery %s; it finds "+
-		"nothing, and names on the list grow old", e.Stream, e.Budget, e.Row))
+	cs.Monitor.Episodes.On(key, episode.Rule{},
+		fmt.Sprintf("stream %s: budget %s cannot pay for discovery %s; it finds nothing, and names on the "+
+			"list grow old", e.Stream, e.Budget, e.Row))
 }
 
 func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {
@@ -111,10 +112,10 @@ func (w *worker) observe(e ledger.Entry) {
 	}
 	if d := e.Discovery; d != nil {
 		if e.WindowEnd.Sub(e.WindowStart) < e.Every {
-			w.Log.Info("a discovery has less than a whole period, because the stream's present definition began within it: names "+
-				"need as many users in less time. A stream that is edited more often than that may never find any",
-				zap.String("stream", e.Stream), zap.String("discovery", e.Row), zap.Time("began", e.WindowStart),
-				zap.Duration("every", e.Every))
+			w.Log.Info("a discovery has less than a whole period, because the stream's present definition began "+
+				"within it: names need as many users in less time. A stream that is edited more often than that may "+
+				"never find any", zap.String("stream", e.Stream), zap.String("discovery", e.Row), zap.Time("began",
+				e.WindowStart), zap.Duration("every", e.Every))
 		}
 		w.Log.Info("a discovery is decided", zap.String("stream", e.Stream), zap.String("discovery", e.Row),
 			zap.Time("window_end", e.WindowEnd), zap.Int("found", len(d.Found)), zap.Int("joined", len(d.Joined)),

@@ -68,40 +68,47 @@ func TestAPauseIsToldOnce(t *testing.T) {
 		hours, over            int
 		want                   []string
 	}{
-		// It fires at 01:00 and, held for an hour, again at 03:00. At 01:00 of the next day the first instance is a day old.
+		// It fires at 01:00 and, held for an hour, again at 03:00. At 01:00 of the next day the first instance is a day
+		// old.
 		{"a watch, by at_most", alarm, "1000000", "24h", func(int) []contribution { return slow }, 26, 24, []string{
-			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 2026-01-02 01:00:00",
+			"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until " +
+				"2026-01-02 01:00:00",
 			"INFO stream s: watch slow looks again"}},
 		{"a watch whose definition ends before",
-			strings.Replace(alarm, "start: 2026-01-01T00:00:00Z", "start: 2026-01-01T00:00:00Z, end: 2026-01-01T12:00:00Z", 1),
+			strings.Replace(alarm, "start: 2026-01-01T00:00:00Z",
+				"start: 2026-01-01T00:00:00Z, end: 2026-01-01T12:00:00Z", 1),
 			"1000000", "24h", func(int) []contribution { return slow }, 12, 0, []string{
-				"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until 2026-01-02 " +
-					"01:00:00"}},
+				"WARN stream s: watch slow was armed as often as at_most allows in 24h (2); it is withheld until " +
+					"2026-01-02 01:00:00"}},
 		{"a watch, by at_most for good", alarm, "1000000", "forever", func(int) []contribution { return slow }, 30, 0,
 			[]string{
 				"WARN stream s: watch slow was armed as often as at_most allows (2); it is withheld for good"}},
 		// 1000 and the one instance of `gone` leave nothing for a second one, nor for all windows.
 		{"a watch, by the budget", alarm, "1073", "24h", func(int) []contribution { return slow }, 26, 24, []string{
-			"WARN stream s: budget s cannot pay for another instance of watch slow; it is withheld until 2026-01-02 01:00:00",
+			"WARN stream s: budget s cannot pay for another instance of watch slow; it is withheld until " +
+				"2026-01-02 01:00:00",
 			"INFO stream s: watch slow looks again"}},
 		// Its values begin at 01:00 and change at 02:00 and 03:00.
 		{"a release, by at_most", change, "1000000", "24h", calm, 26, 25, []string{
-			"WARN stream s: release calm was drawn as often as at_most allows in 24h (2); it is withheld until 2026-01-02 " +
-				"02:00:00",
+			"WARN stream s: release calm was drawn as often as at_most allows in 24h (2); it is withheld until " +
+				"2026-01-02 02:00:00",
 			"INFO stream s: release calm is published again"}},
 		// The first values cost 6000, each change 3000.
 		{"a release, by the budget", change, "6000", "24h", calm, 26, 25, []string{
-			"WARN stream s: budget s cannot pay for another instance of release calm; it is withheld until 2026-01-02 02:00:00",
+			"WARN stream s: budget s cannot pay for another instance of release calm; it is withheld until " +
+				"2026-01-02 02:00:00",
 			"INFO stream s: release calm is published again"}},
 		// The last window of the first day still counts in the last one of the second.
-		{"a running total, by the budget", daily, "1500", "24h", func(int) []contribution { return slow }, 50, 47, []string{
-			"WARN stream s: budget s cannot pay for another instance of running total today; it is withheld until 2026-01-03 " +
-				"00:00:00",
-			"INFO stream s: running total today is published again"}},
+		{"a running total, by the budget", daily, "1500", "24h", func(int) []contribution { return slow }, 50,
+			47, []string{
+				"WARN stream s: budget s cannot pay for another instance of running total today; it is withheld until " +
+					"2026-01-03 00:00:00",
+				"INFO stream s: running total today is published again"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			core, logs := observer.New(zap.InfoLevel)
-			d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", c.limit, "per: 24h", "per: "+c.per).Replace(c.text)),
+			d := newDecider(t,
+				programOf(t, strings.NewReplacer("LIMIT", c.limit, "per: 24h", "per: "+c.per).Replace(c.text)),
 				zap.New(core)).sealing(1)
 			for hour := range c.hours {
 				e := d.next(c.records(hour))
@@ -109,7 +116,8 @@ func TestAPauseIsToldOnce(t *testing.T) {
 				if len(got) < 2 {
 					continue
 				}
-				if end := e.WindowEnd.Format(time.DateTime); hour != c.over || !strings.HasSuffix(got[0], "until "+end) {
+				if end := e.WindowEnd.Format(time.DateTime); hour != c.over ||
+					!strings.HasSuffix(got[0], "until "+end) {
 					t.Errorf("hour %d, %s: %q", hour, end, got)
 				}
 				break
@@ -137,8 +145,8 @@ func TestAPauseOfALostTotalEndsAsTold(t *testing.T) {
 	}
 	// It has ended with the window until 06:00.
 	if got, want := about(logs), []string{
-		"WARN stream s: budget s cannot pay for another instance of running total today; it is withheld until 2026-01-02 " +
-			"06:00:00", "INFO stream s: running total today is published again"}; !slices.Equal(got, want) {
+		"WARN stream s: budget s cannot pay for another instance of running total today; it is withheld until " +
+			"2026-01-02 06:00:00", "INFO stream s: running total today is published again"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -158,9 +158,10 @@ func (t *totalState) lose() {
 	t.ws.lost[name] = true
 	t.forget()
 	t.ws.Metrics.TotalRestarts.WithLabelValues(t.stream.Name).Inc()
-	t.ws.Log.Error("it is no longer known who has counted in a running total, because parts or snapshots of earlier windows "+
-		"are lost: the total begins anew with the next window, and is charged again, or withheld if the budget cannot pay",
-		zap.String("stream", t.stream.Name), zap.String("release", t.of.Name), zap.Time("since", time.Unix(0, t.since).UTC()))
+	t.ws.Log.Error("it is no longer known who has counted in a running total, because parts or snapshots of earlier "+
+		"windows are lost: the total begins anew with the next window, and is charged again, or withheld if the "+
+		"budget cannot pay", zap.String("stream", t.stream.Name), zap.String("release", t.of.Name),
+		zap.Time("since", time.Unix(0, t.since).UTC()))
 }
 
 func (t *totalState) bytes() int64 {
@@ -204,8 +205,8 @@ func (t *totalState) restore(text []byte) error {
 		return err
 	}
 	if end > o.Looked || (end-t.at)%int64(t.stream.Window.Every) != 0 {
-		return fmt.Errorf("it is of the window that ends %s; the last one of the total ends %s", time.Unix(0, end).UTC(),
-			time.Unix(0, o.Looked).UTC())
+		return fmt.Errorf("it is of the window that ends %s; the last one of the total ends %s",
+			time.Unix(0, end).UTC(), time.Unix(0, o.Looked).UTC())
 	}
 	leaf, err := binary.ReadUvarint(in)
 	if most := uint64(o.Leaf) + 1; err != nil || leaf < 1 || leaf > most {
@@ -256,8 +257,8 @@ func (ws *walks) totalsOf(e *ledger.Entry, program int) (all []looking, err erro
 			t.anew(e.WindowStart.UnixNano())
 		}
 		if t.number != s.Instance {
-			return nil, fmt.Errorf("total %s of stream %s: instance %d is to look, but instance %d is open", s.Name, e.Stream,
-				s.Instance, t.number)
+			return nil, fmt.Errorf("total %s of stream %s: instance %d is to look, but instance %d is open", s.Name,
+				e.Stream, s.Instance, t.number)
 		}
 		all = append(all, looking{t, s})
 	}

@@ -58,14 +58,16 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 			}
 			for u := range capUsers {
 				n := int64(0)
-				for start := s.Total.Since.UnixNano(); start < e.WindowEnd.UnixNano(); start += int64(c.p.schedule.Every) {
+				for start := s.Total.Since.UnixNano(); start < e.WindowEnd.UnixNano(); start += int64(
+					c.p.schedule.Every) {
 					if c.came[start][u] {
 						n++
 					}
 				}
 				want := map[string]int64{"today": min(n, 1), "visits": min(n, 3), "amount": min(5*n, 12)}[s.Name]
 				if got := s.Total.Groups[u].Value; got.IntPart() != want {
-					t.Fatalf("%s at %s, since %s: user %d counts %s, want %d", s.Name, e.WindowEnd, s.Total.Since, u, got, want)
+					t.Fatalf("%s at %s, since %s: user %d counts %s, want %d", s.Name, e.WindowEnd, s.Total.Since,
+						u, got, want)
 				}
 			}
 		}
@@ -91,7 +93,8 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 		loses := rapid.Bool().Draw(r, "parts are lost")
 		d := c.session(t)
 		for range rapid.IntRange(10, 80).Draw(r, "steps") {
-			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing", "keep", "stop",
+			switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing",
+				"keep", "stop",
 				"lose", "save", "spoil"}).Draw(r, "step") {
 			case "slice":
 				var came [capUsers]bool
@@ -129,7 +132,8 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 							continue
 						}
 						c.savedTotals[key] = slices.Clone(text)
-						c.savedTotals[key][len(text)-rapid.IntRange(1, min(60, len(text)-snapshotHead)).Draw(r, "byte")] ^= 1
+						c.savedTotals[key][len(text)-rapid.IntRange(1, min(60, len(text)-snapshotHead)).Draw(r,
+							"byte")] ^= 1
 					}
 				}
 			case "keep":
@@ -140,7 +144,8 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 				d = c.session(t)
 			case "lose":
 				d.read(c)
-				if loses && !slices.ContainsFunc(d.walks.totals, func(s *totalState) bool { return s.at < s.target(0) }) {
+				if loses &&
+					!slices.ContainsFunc(d.walks.totals, func(s *totalState) bool { return s.at < s.target(0) }) {
 					losses++
 					c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
 					d = c.session(t)
@@ -165,8 +170,8 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 		rapid.Check(t, history)
 	}
 	if losses == 0 || renewals == 0 || snapshots == 0 || withheld == 0 {
-		t.Errorf("parts were lost %d times, %d snapshots were made, %d totals began anew and %d entries withheld some: the test "+
-			"tests nothing", losses, snapshots, renewals, withheld)
+		t.Errorf("parts were lost %d times, %d snapshots were made, %d totals began anew and %d entries withheld "+
+			"some: the test tests nothing", losses, snapshots, renewals, withheld)
 	}
 }
 
@@ -366,21 +371,26 @@ func TestSnapshotsOfTotals(t *testing.T) {
 	former := d.walks.totals[0].snapshot() // of the last window but one of its day
 	c.ledger = append(c.ledger, d.draws(4)...)
 	last := d.walks.totals[0].snapshot()
-	later := slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(d.walks.totals[0].at)+uint64(time.Hour)), last[snapshotHead:])
+	later := slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(d.walks.totals[0].at)+uint64(time.Hour)),
+		last[snapshotHead:])
 	for name, row := range map[string]struct {
 		text []byte
 		fits bool
 		err  bool
 	}{
-		"the last": {last, true, false}, "of a former instance": {former, false, false}, "of a window to come": {later, false, true},
-		"of a former instance with another window": {slices.Concat(last[:snapshotHead], former[snapshotHead:]), false, false},
-		"half of it": {last[:len(last)/2], false, true}, "a header alone": {last[:snapshotHead], false, true}, "nothing": {nil, false, false},
+		"the last": {last, true, false}, "of a former instance": {former, false, false}, "of a window to come": {later,
+			false, true},
+		"of a former instance with another window": {slices.Concat(last[:snapshotHead], former[snapshotHead:]),
+			false, false},
+		"half of it": {last[:len(last)/2], false, true}, "a header alone": {last[:snapshotHead], false, true},
+		"nothing": {nil, false, false},
 	} {
 		c.savedTotals = nil
 		fresh := c.session(t).walks.totals[0]
 		before := fresh.at
 		err := fresh.restore(row.text)
-		if (err != nil) != row.err || row.fits != (fresh.at == d.walks.totals[0].at) || !row.fits && fresh.at != before {
+		if (err != nil) != row.err || row.fits != (fresh.at == d.walks.totals[0].at) ||
+			!row.fits && fresh.at != before {
 			t.Errorf("%s: %v, and the windows up to %d are known, want a fit: %v", name, err, fresh.at, row.fits)
 		}
 	}
@@ -390,8 +400,9 @@ func TestSnapshotsOfTotals(t *testing.T) {
 // after it from the window on that ends at 01:00, and says so; one for three pays from its beginning.
 func TestADayOf23Hours(t *testing.T) {
 	for limit, want := range map[string]string{"2000": "2026-03-29T22:45:00Z", "3000": "2026-03-29T22:00:00Z"} {
-		p := programOf(t, strings.NewReplacer("LIMIT", limit, "start: 2026-01-01", "start: 2026-03-27", "since: midnight",
-			"since: midnight, zone: Europe/Berlin", "size: 1h, every: 1h", "size: 15m, every: 15m").Replace(daily))
+		p := programOf(t, strings.NewReplacer("LIMIT", limit, "start: 2026-01-01", "start: 2026-03-27",
+			"since: midnight", "since: midnight, zone: Europe/Berlin", "size: 1h, every: 1h",
+			"size: 15m, every: 15m").Replace(daily))
 		d := newDecider(t, p, zap.NewNop())
 		var since []string
 		for range 5 * 96 {
@@ -408,8 +419,10 @@ func TestADayOf23Hours(t *testing.T) {
 
 // TestMinUsersWithholdsNoTotal: a total is of a whole period, and has its value also where a window has few users.
 func TestMinUsersWithholdsNoTotal(t *testing.T) {
-	d := newDecider(t, programOf(t, strings.NewReplacer("    max_windows: {count: 4, per: 24h}\n", "    min_users: {count: 50, "+
-		"release: users}\n", "    output:", "      - {name: p50, statistic: median, epsilon: 1}\n    output:").Replace(totalsOfTwoGroups)),
+	d := newDecider(t,
+		programOf(t, strings.NewReplacer("    max_windows: {count: 4, per: 24h}\n",
+			"    min_users: {count: 50, release: users}\n", "    output:",
+			"      - {name: p50, statistic: median, epsilon: 1}\n    output:").Replace(totalsOfTwoGroups)),
 		zap.NewNop())
 	e := d.next([]contribution{{1, 0, 3}, {2, 0, 4}})
 	if g := e.Groups[0]; g.Reason != record.TooFewUsers || g.Values[1].Value != nil {

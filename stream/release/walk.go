@@ -20,8 +20,8 @@ import (
 type walk interface {
 	// way is how far it has come.
 	way() *course
-	// target is the end of the last window of a program that it has to have been through. It is not above the last decided
-	// one.
+	// target is the end of the last window of a program that it has to have been through. It is not above the last
+	// decided one.
 	target(program int) int64
 	// begin goes on to a window, join has a merger tell of its users, and end follows when all of them are told.
 	begin(w windows.Window) error
@@ -29,8 +29,8 @@ type walk interface {
 	end()
 	// due says that it is time for a snapshot.
 	due() bool
-	// snapshot writes down who has counted, and restore goes on after the window of a snapshot, if that says more than is
-	// known.
+	// snapshot writes down who has counted, and restore goes on after the window of a snapshot, if that says more than
+	// is known.
 	snapshot() []byte
 	restore(text []byte) error
 	// relies says that the walk goes on, so that later sessions need what it knows. From known on they need no parts.
@@ -53,11 +53,11 @@ type course struct {
 	key string // of its snapshots
 	// at is the end of the last window that it has been through.
 	at int64
-	// needed are the offsets of the log from which later sessions have to read the last windows. Those of a window that an
-	// earlier one's offset covers are left out.
+	// needed are the offsets of the log from which later sessions have to read the last windows. Those of a window that
+	// an earlier one's offset covers are left out.
 	needed []needed
-	// saved is the end of the window up to which later sessions need no parts: that of the last committed snapshot, or the
-	// first one with which the walk began. pieces is how many records hold that snapshot.
+	// saved is the end of the window up to which later sessions need no parts: that of the last committed snapshot, or
+	// the first one with which the walk began. pieces is how many records hold that snapshot.
 	saved  int64
 	pieces int
 }
@@ -221,8 +221,8 @@ func (ws *walks) pass(program int) {
 	}
 }
 
-// merge merges a window's parts, in these groups, for the users who count in it, and takes the window through some walks.
-// See [parts.merge].
+// merge merges a window's parts, in these groups, for the users who count in it, and takes the window through some
+// walks. See [parts.merge].
 func (ws *walks) merge(ctx context.Context, program int, w windows.Window, groups []string,
 	through []walk) (*windows.Merger, bool, error) {
 	p := ws.programs[program]

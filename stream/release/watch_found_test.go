@@ -152,8 +152,8 @@ func TestNothingIsArmedForAnEmptyList(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"1h0m0s 1 armed shoes:0", "2h0m0s 1 shoes:0", "3h0m0s 1 shoes:0", "4h0m0s nothing", "5h0m0s 1 shoes:0",
-		"6h0m0s 1 shoes:0"}
+	want := []string{"1h0m0s 1 armed shoes:0", "2h0m0s 1 shoes:0", "3h0m0s 1 shoes:0", "4h0m0s nothing",
+		"5h0m0s 1 shoes:0", "6h0m0s 1 shoes:0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

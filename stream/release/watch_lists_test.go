@@ -15,14 +15,15 @@ import (
 )
 
 // These tests go through all that three users may send under two names in two windows, while one instance of a watch
-// looks at them. The first window has the list a. At its end a discovery looks for names, which publishes what it finds.
-// That is the list of the second window: b may have joined, and a may have left. Samples and counts are those of the
-// service, and the laws are computed here.
+// looks at them. The first window has the list a. At its end a discovery looks for names, which publishes what it
+// finds. That is the list of the second window: b may have joined, and a may have left. Samples and counts are those of
+// the service, and the laws are computed here.
 
 const (
 	gameUsers   = 3
 	gameEpsilon = 1.5 // of the watch
-	// A discovery has noise on −2…2 with P(z) ∝ 2^−|z|, and finds a name from a count of 3 on: ε is ln 2, and δ a tenth.
+	// A discovery has noise on −2…2 with P(z) ∝ 2^−|z|, and finds a name from a count of 3 on: ε is ln 2, and δ a
+	// tenth.
 	gameK, gameDelta = 2, 0.1
 )
 
@@ -76,11 +77,12 @@ func newGame(t *testing.T, maxGroups int, c watch.Condition, hit, miss, target, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &game{t: t, maxGroups: maxGroups, hit: hit, miss: miss, target: target, unit: unit, laws: map[string][]float64{},
-		seen: map[string][]float64{}}
+	g := &game{t: t, maxGroups: maxGroups, hit: hit, miss: miss, target: target, unit: unit,
+		laws: map[string][]float64{}, seen: map[string][]float64{}}
 	var version, den, rho float64
 	var epsilon string
-	if _, err := fmt.Sscan(string(text), &version, &den, &g.share, &g.margin, &epsilon, &rho); err != nil || den != unit {
+	if _, err := fmt.Sscan(string(text), &version, &den, &g.share, &g.margin, &epsilon, &rho); err != nil ||
+		den != unit {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return g
@@ -247,7 +249,8 @@ func (g *game) law(first, second gameData, list func(published string, second ga
 
 // worst goes through all data, with one user and without. loss is the greatest |ln(P/P')| of what the watch says, given
 // what the discovery published; beyond is how much more probable any event is than e^(ε + ln 2) times as probable.
-func (g *game) worst(values int, list func(published string, second gameData) string, fresh bool) (loss, beyond float64) {
+func (g *game) worst(values int, list func(published string, second gameData) string, fresh bool) (loss,
+	beyond float64) {
 	var firsts, seconds []gameData
 	distinct := func(all *[]gameData, of func(gameData) string) {
 		known := map[string]bool{}
@@ -284,8 +287,8 @@ func (g *game) worst(values int, list func(published string, second gameData) st
 	return loss, beyond
 }
 
-// TestAWatchWithAListThatMoves: what it says of two windows with different lists is ε-DP given the lists, and all of ε is
-// used. With the discovery that makes the list it is (ε + ln 2, δ)-DP.
+// TestAWatchWithAListThatMoves: what it says of two windows with different lists is ε-DP given the lists, and all of ε
+// is used. With the discovery that makes the list it is (ε + ln 2, δ)-DP.
 func TestAWatchWithAListThatMoves(t *testing.T) {
 	published := func(said string, _ gameData) string { return listOf(said) }
 	one, two, quarter, none := decimal.NewFromInt(1), decimal.NewFromInt(2), decimal.RequireFromString("0.25"), int64(0)
@@ -300,10 +303,11 @@ func TestAWatchWithAListThatMoves(t *testing.T) {
 	} {
 		g := newGame(t, c.maxGroups, c.condition, c.hit, c.miss, c.target, c.unit)
 		loss, beyond := g.worst(c.values, published, false)
-		t.Logf("%s, %d groups: largest loss %.4f ε, divergence %.4f", c.condition, c.maxGroups, loss/gameEpsilon, beyond)
+		t.Logf("%s, %d groups: largest loss %.4f ε, divergence %.4f", c.condition, c.maxGroups,
+			loss/gameEpsilon, beyond)
 		if loss > gameEpsilon*(1+1e-9) || beyond > gameDelta*(1+1e-9) {
-			t.Errorf("%s, %d groups: a loss of %g and a divergence of %g; want at most %g and %g", c.condition, c.maxGroups, loss,
-				beyond, gameEpsilon, gameDelta)
+			t.Errorf("%s, %d groups: a loss of %g and a divergence of %g; want at most %g and %g", c.condition,
+				c.maxGroups, loss, beyond, gameEpsilon, gameDelta)
 		}
 		if loss < 0.99*gameEpsilon {
 			t.Errorf("%s: only %g of ε is used", c.condition, loss/gameEpsilon)

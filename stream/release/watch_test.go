@@ -212,7 +212,8 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 	d.takes(changed, p)
 	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
 	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Steps[1].Looks() { // at_most is 1
-		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e), e.Steps[1], e.Ended)
+		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e),
+			e.Steps[1], e.Ended)
 	}
 }
 
@@ -272,7 +273,8 @@ func TestOneSecretFromArmingToFiring(t *testing.T) {
 		d.next(nil)
 	}
 	// after the third window it holds for one
-	if want := []string{"secret 1", "secret 1", "secret 1", "secret 2", "secret 2", "secret 2"}; !slices.Equal(looked, want) {
+	if want := []string{"secret 1", "secret 1", "secret 1", "secret 2", "secret 2", "secret 2"}; !slices.Equal(looked,
+		want) {
 		t.Errorf("%q look, want %q", looked, want)
 	}
 }

@@ -65,8 +65,8 @@ type progressRecord struct {
 	TopicID string `json:"topic_id,omitempty"`
 	// LostAt is when it was noticed that the topic had been made anew, as long as a window needs all of the new one.
 	LostAt *time.Time `json:"lost_at,omitempty"`
-	// Saved is for each cap the end of the window up to which nothing is needed, because a snapshot says who has counted,
-	// or because the cap began there. In Unix nanoseconds, by [snapshotKey].
+	// Saved is for each cap the end of the window up to which nothing is needed, because a snapshot says who has
+	// counted, or because the cap began there. In Unix nanoseconds, by [snapshotKey].
 	Saved map[string]int64 `json:"saved,omitempty"`
 }
 

@@ -18,7 +18,8 @@ import (
 
 // Remedy is what would make a figure readable: more users, or a larger ε. Either is enough. Its JSON names are public.
 type Remedy struct {
-	// Users is the least number of users in the window and group, of two digits, with the ε of today. nil: none is known.
+	// Users is the least number of users in the window and group, of two digits, with the ε of today. nil: none is
+	// known.
 	Users *int64 `json:"users"`
 	// Epsilon is the least ε of the release, of two digits and at most 1, with the users of this window. nil: none is
 	// known, or the budget could not pay for all windows with it.

@@ -94,14 +94,17 @@ func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {
 // The released count itself is noise: no ε of another release helps. What is no noise needs nothing.
 func TestWhatCannotBeHelped(t *testing.T) {
 	s := stream(t, "0.02")
-	if r, ok := remedy.Of([]*config.Stream{s}, noise("p50", "20", 3)); !ok || r.Epsilon != nil || !strings.HasPrefix(r.Sentence, "about ") ||
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("p50", "20", 3)); !ok || r.Epsilon != nil ||
+		!strings.HasPrefix(r.Sentence, "about ") ||
 		strings.Contains(r.Sentence, "ε") {
 		t.Errorf("%+v; want users alone", r)
 	}
-	if r, ok := remedy.Of([]*config.Stream{s}, noise("tail.p99", "20", 100)); !ok || r.Epsilon != nil || r.Users == nil {
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("tail.p99", "20", 100)); !ok || r.Epsilon != nil ||
+		r.Users == nil {
 		t.Errorf("%+v; want users alone: ε would have to be larger than 1", r)
 	}
-	if r, ok := remedy.Of([]*config.Stream{s}, noise("users", "3", 3)); !ok || *r.Users != 10 || r.Epsilon != nil { // ± 6
+	// ± 6
+	if r, ok := remedy.Of([]*config.Stream{s}, noise("users", "3", 3)); !ok || *r.Users != 10 || r.Epsilon != nil {
 		t.Errorf("%+v; want 10 users, and no ε for as many users as nobody knows", r)
 	}
 	s.Budget.Epsilon = decimal.NewFromInt(1440) // 1 for a window of a minute, which costs 0.62
@@ -110,7 +113,8 @@ func TestWhatCannotBeHelped(t *testing.T) {
 	}
 	other := *s // of the same budget, which cannot pay more than both of them
 	s.Budget.Epsilon = decimal.RequireFromString("1785.6")
-	if r, ok := remedy.Of([]*config.Stream{s, &other}, noise("p50", "20", 200)); !ok || r.Epsilon != nil || r.Users == nil {
+	if r, ok := remedy.Of([]*config.Stream{s, &other}, noise("p50", "20", 200)); !ok || r.Epsilon != nil ||
+		r.Users == nil {
 		t.Errorf("%+v; want users alone: the budget could not pay for a larger ε", r)
 	}
 	useful := noise("p50", "20", 100)

@@ -33,7 +33,8 @@ type named struct {
 
 func (c Columns) parts() [numParts]named {
 	return [numParts]named{
-		{partUser, "user", c.User}, {partValue, "value", c.Value}, {partTime, "time", c.Time}, {partGroup, "group", c.Group},
+		{partUser, "user", c.User}, {partValue, "value", c.Value}, {partTime, "time", c.Time},
+		{partGroup, "group", c.Group},
 	}
 }
 
@@ -47,8 +48,8 @@ func (c Columns) check() error {
 		case p.name == "":
 			return fmt.Errorf("%s is missing; want a column, or a field of JSON lines", p.key)
 		case strings.HasPrefix(p.name, "$"):
-			return fmt.Errorf("%s %q: names that begin with $ have a special meaning in a streams file; rename the column",
-				p.key, p.name)
+			return fmt.Errorf("%s %q: names that begin with $ have a special meaning in a streams file; rename "+
+				"the column", p.key, p.name)
 		case slices.Contains(strings.Split(p.name, "."), ""):
 			return fmt.Errorf("%s %q: a dot leads into an object and needs a name on both sides; rename the column",
 				p.key, p.name)
@@ -58,8 +59,8 @@ func (c Columns) check() error {
 				return fmt.Errorf("%s and %s are both %q; want a column for each", q.key, p.key, p.name)
 			}
 			if strings.HasPrefix(p.name, q.name+".") || strings.HasPrefix(q.name, p.name+".") {
-				return fmt.Errorf("%s %q and %s %q: a dot leads into an object, and one of them would have to be inside "+
-					"the other; rename a column", q.key, q.name, p.key, p.name)
+				return fmt.Errorf("%s %q and %s %q: a dot leads into an object, and one of them would have to be "+
+					"inside the other; rename a column", q.key, q.name, p.key, p.name)
 			}
 		}
 	}

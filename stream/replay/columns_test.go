@@ -82,10 +82,12 @@ func TestInputReadsWhatIsWritten(t *testing.T) {
 					want = "007 1 13"
 				}
 				var e codec.Event
-				if reason := d.Decode(codec.Record{Value: records[i].Value, Time: time.Now().UnixNano()}, &e); reason != codec.OK {
+				if reason := d.Decode(codec.Record{Value: records[i].Value, Time: time.Now().UnixNano()},
+					&e); reason != codec.OK {
 					t.Fatalf("%s is rejected: %v\n%s", records[i].Value, reason, c.Input("t"))
 				}
-				if got := fmt.Sprintf("%s %d %d", e.User, e.Group, e.Value); got != want || e.Time != records[i].Time.UnixNano() {
+				if got := fmt.Sprintf("%s %d %d", e.User, e.Group, e.Value); got != want ||
+					e.Time != records[i].Time.UnixNano() {
 					t.Errorf("%s reads as %s, want %s", records[i].Value, got, want)
 				}
 			}

@@ -45,8 +45,8 @@ func (h Header) Find(key, name string) (int, error) {
 	case len(h.names) == 1:
 		for _, other := range ",;\t|" {
 			if other != h.delimiter && strings.ContainsRune(h.names[0], other) {
-				return 0, fmt.Errorf("1: %s %q is not in the header, which has one column if %q separates them; want delimiter %q",
-					key, name, h.delimiter, other)
+				return 0, fmt.Errorf("1: %s %q is not in the header, which has one column if %q separates them; want "+
+					"delimiter %q", key, name, h.delimiter, other)
 			}
 		}
 	}

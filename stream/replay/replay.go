@@ -84,7 +84,8 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case start[0] == '[':
-		return nil, fmt.Errorf("%s:1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them", name)
+		return nil, fmt.Errorf("%s:1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them",
+			name)
 	case start[0] == '{':
 		f.rows = newLines(text, columns)
 	default:

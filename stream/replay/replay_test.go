@@ -59,10 +59,11 @@ func TestRecords(t *testing.T) {
 			`{"client":"414cc","bytes":25230,"time":"2015-05-17T10:05:00Z","section":"presentations"}`,
 			`{"client":"cf19f","bytes":1015.50,"time":"2015-05-17T10:05:03Z","section":"assets"}`,
 		}},
-		{"without group", table, replay.Columns{User: "client", Value: "status", Time: "time"}, replay.Options{}, []string{
-			`{"client":"414cc","status":200,"time":"2015-05-17T10:05:00Z"}`,
-			`{"client":"cf19f","status":200,"time":"2015-05-17T10:05:03Z"}`,
-		}},
+		{"without group", table, replay.Columns{User: "client", Value: "status", Time: "time"},
+			replay.Options{}, []string{
+				`{"client":"414cc","status":200,"time":"2015-05-17T10:05:00Z"}`,
+				`{"client":"cf19f","status":200,"time":"2015-05-17T10:05:03Z"}`,
+			}},
 		{"byte order mark, line ends of Windows, quotes, spaces, empty line",
 			"\ufefftime, client,bytes,section\r\n\r\n1431857100,\"a \"\"b\"\", c\", 1,\"x\ny\"\r\n", columns,
 			replay.Options{},
@@ -84,7 +85,8 @@ func TestRecords(t *testing.T) {
 			`{"client":"u","bytes":"true","time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"","bytes":"1 ","time":"1970-01-01T00:00:00Z","section":""}`,
 		}},
-		{"times", "time,client,bytes\n2015-05-17 10:05:00,u,1\n2015-05-17T10:05:00.5,u,1\n2015-05-17 12:05:00+02:00,u,1\n" +
+		{"times", "time,client,bytes\n2015-05-17 10:05:00,u,1\n2015-05-17T10:05:00.5,u,1\n" +
+			"2015-05-17 12:05:00+02:00,u,1\n" +
 			"2015-05-17 10:05,u,1\n2015-05-17,u,1\n1431857100123,u,1\n",
 			replay.Columns{User: "client", Value: "bytes", Time: "time"}, replay.Options{}, []string{
 				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00Z"}`,
@@ -156,7 +158,8 @@ func TestErrors(t *testing.T) {
 			`f.csv:1: user "client" is not in the first line, which looks like data; want a header`},
 		{"secret,12.5\n", columns, none,
 			`f.csv:1: user "client" is not in the first line, which looks like data; want a header`},
-		{"PK\x03\x04", columns, none, "f.csv: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
+		{"PK\x03\x04", columns, none,
+			"f.csv: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
 		{"\xff\xfea\x00", columns, none, "f.csv: the file is UTF-16; want UTF-8: iconv"},
 		{"a\x00b", columns, none, "f.csv: the file is not text"},
 		{table, replay.Columns{Value: "bytes", Time: "time"}, none, "user is missing"},
@@ -184,7 +187,8 @@ func TestErrors(t *testing.T) {
 		{table + "secret,c,x,1,1\n", columns, none,
 			"f.csv:4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339)"},
 		{table + ",c,x,1,1\n", columns, none, "f.csv:4: the time is missing or not in a known format"},
-		{table + "1969-01-01 00:00:00,c,x,1,1\n", columns, none, "f.csv:4: the time is missing or not in a known format"},
+		{table + "1969-01-01 00:00:00,c,x,1,1\n", columns, none,
+			"f.csv:4: the time is missing or not in a known format"},
 		{"{\"u\":1,\"v\":1,\"t\":1}\nsecret\n", jsonColumns, none,
 			"f.csv:2: the line is not JSON; want one object per line"},
 		{"{\"u\":1,\"v\":1,\"t\":1}\n\n[\"secret\"]\n", jsonColumns, none, "f.csv:3: the line is not a JSON object"},

@@ -73,7 +73,8 @@ func TestStreamsFor(t *testing.T) {
 		if r := d.Decode(codec.Record{Value: records[i].Value, Time: records[i].Time.UnixNano()}, &e); r != codec.OK {
 			t.Fatalf("%s: %v", records[i].Value, r)
 		}
-		if got := fmt.Sprintf("%s %d %d", e.User, e.Group, e.Value); got != want || e.Time != records[i].Time.UnixNano() {
+		if got := fmt.Sprintf("%s %d %d", e.User, e.Group, e.Value); got != want ||
+			e.Time != records[i].Time.UnixNano() {
 			t.Errorf("got %s at %d, want %s", got, e.Time, want)
 		}
 	}

@@ -45,7 +45,8 @@ func TestSurveyWindows(t *testing.T) {
 	unsorted := every(500, 10*time.Minute, day)
 	slices.Reverse(unsorted)
 	twoHours := func(second int) []time.Time { // the second one begins so many minutes after the first
-		return append(every(60, time.Minute, day), every(60, time.Minute, day.Add(time.Duration(second)*time.Minute))...)
+		return append(every(60, time.Minute, day),
+			every(60, time.Minute, day.Add(time.Duration(second)*time.Minute))...)
 	}
 	for _, c := range []struct {
 		name      string
@@ -59,8 +60,9 @@ func TestSurveyWindows(t *testing.T) {
 		{"a second", every(100, time.Millisecond, day), 0, time.Second, []int{1}},
 		{"unsorted", unsorted, 0, 3 * time.Hour, []int{28}},
 		{"ten dates", every(10, 24*time.Hour, day), 0, 24 * time.Hour, []int{10}},
-		{"two hours, years apart", append(every(120, time.Minute, day), every(120, time.Minute, day.AddDate(3, 0, 0))...),
-			0, 10 * time.Minute, []int{12, 12}},
+		{"two hours, years apart",
+			append(every(120, time.Minute, day), every(120, time.Minute, day.AddDate(3, 0, 0))...), 0, 10 * time.Minute,
+			[]int{12, 12}},
 		{"given", every(120, time.Minute, day), time.Minute, time.Minute, []int{120}},
 		{"a short pause", twoHours(90), 10 * time.Minute, 10 * time.Minute, []int{15}},
 		{"the longest pause", twoHours(99), 10 * time.Minute, 10 * time.Minute, []int{16}},

@@ -144,8 +144,8 @@ func TestBandOfCountMisses(t *testing.T) {
 			return math.Abs(float64(got)-mean) > math.Sqrt(3*math.Log(4e6)*mean)
 		}
 		if off(above, b.miss) || off(below, b.miss) {
-			t.Errorf("ε %s: the band lies above the truth %d times and below it %d times, want about %.0f", epsilon, above,
-				below, n*b.miss)
+			t.Errorf("ε %s: the band lies above the truth %d times and below it %d times, want about %.0f", epsilon,
+				above, below, n*b.miss)
 		}
 		// The band of another ε has another chance.
 		e, reach := decimal.RequireFromString(epsilon).InexactFloat64()*1.2, b.reach

@@ -25,8 +25,8 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 	unit := of.Calendar.Unit
 	switch {
 	case unit == period.Month:
-		return rule{}, fmt.Errorf("%s: months are not equally long, and begin on other days of the week; want a total since "+
-			"hour, midnight or monday", t)
+		return rule{}, fmt.Errorf("%s: months are not equally long, and begin on other days of the week; want a total "+
+			"since hour, midnight or monday", t)
 	case t.Ago <= 0 || t.Ago%unit.Nominal() != 0 || t.Ago > mostAgo:
 		return rule{}, fmt.Errorf("%s: the total begins anew each %s; want a multiple of %s up to %s", t, unit.Noun(),
 			config.Duration(unit.Nominal()), config.Duration(mostAgo))
@@ -42,10 +42,10 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 	end, since := newest("window_end_timestamp_seconds"), newest("since_timestamp_seconds")
 	var either []string
 	for _, d := range agos(s, of, t.Ago) {
-		either = append(either, fmt.Sprintf("(\n  %[1]s%[5]s - %[1]s\n"+
-			"    > %[6]s * sqrt((%[2]s - %[1]s) ^ 2 + (%[2]s%[5]s - %[1]s%[5]s) ^ 2)\n  and %[3]s - %[4]s == %[3]s%[5]s - %[4]s%[5]s\n)", value, high, end, since,
-			" offset "+promDuration(d),
-			strconv.FormatFloat(times, 'f', 1, 64)))
+		either = append(either,
+			fmt.Sprintf("(\n  %[1]s%[5]s - %[1]s\n    > %[6]s * sqrt((%[2]s - %[1]s) ^ 2 + (%[2]s%[5]s - %[1]s%[5]s) "+
+				"^ 2)\n  and %[3]s - %[4]s == %[3]s%[5]s - %[4]s%[5]s\n)", value, high, end, since,
+				" offset "+promDuration(d), strconv.FormatFloat(times, 'f', 1, 64)))
 	}
 	together := ""
 	if len(s.Groups) > 1 {
@@ -56,12 +56,13 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 		Alert: "LouverTotalBehind", Expr: strings.Join(either, "\nor\n"), KeepFiringFor: promDuration(of.Update),
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
 		Annotations: map[string]string{
-			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is behind what it was %s "+
-				"before", t.Release, s.Name, ago),
-			"description": fmt.Sprintf("%s before, as long after the beginning of the %s, it was more by %s. That is more than "+
-				"%.1f times the root of the sum of the squares of both errors. While the truth is not behind, noise alone raises "+
-				"this alarm at most %s times in 30 days%s, if both were drawn with ε %s. This follows from the law of the noise.",
-				ago, unit.Noun(), strings.TrimSpace("{{ $value }} "+of.Query.Unit(s.Unit)), times, count(alarms), together,
+			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is behind what it was "+
+				"%s before", t.Release, s.Name, ago),
+			"description": fmt.Sprintf("%s before, as long after the beginning of the %s, it was more by %s. That is "+
+				"more than %.1f times the root of the sum of the squares of both errors. While the truth is not "+
+				"behind, noise alone raises this alarm at most %s times in 30 days%s, if both were drawn with ε "+
+				"%s. This follows from the law of the noise.", ago, unit.Noun(),
+				strings.TrimSpace("{{ $value }} "+of.Query.Unit(s.Unit)), times, count(alarms), together,
 				of.Query.Epsilon),
 			"false_alarms_30d": count(alarms),
 		},

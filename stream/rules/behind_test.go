@@ -22,7 +22,8 @@ func growing(t *testing.T) []*config.Stream {
 			"      - {name: shift, statistic: count, since: midnight, zone: Australia/Lord_Howe, epsilon: 1}\n"+
 			"      - {name: week, statistic: sum, max_total: 50, since: monday, update: 1h, epsilon: 1}\n"+
 			"      - {name: hour, statistic: count, since: hour, epsilon: 0.1}\n"+
-			"      - {name: month, statistic: count, since: month, update: 1h, epsilon: 1}\n      - {name: users,", 1)), os.LookupEnv)
+			"      - {name: month, statistic: count, since: month, update: 1h, epsilon: 1}\n"+
+			"      - {name: users,", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func TestMarginsOfTotals(t *testing.T) {
 // TestAgos: where clocks change, the same day of the week before began an hour more or less before, or half an hour.
 func TestAgos(t *testing.T) {
 	s := growing(t)[0]
-	for name, want := range map[string][]time.Duration{"today": {week}, "heute": {week - time.Hour, week, week + time.Hour},
+	for name, want := range map[string][]time.Duration{"today": {week},
+		"heute": {week - time.Hour, week, week + time.Hour},
 		"shift": {week - 30*time.Minute, week, week + 30*time.Minute}, "week": {week}, "hour": {week}} {
 		for i := range s.Totals {
 			if of := &s.Totals[i]; of.Name == name {
@@ -87,11 +89,13 @@ func TestTotalsThatHaveNoPast(t *testing.T) {
 	}{
 		{behind("users", week), "--behind web/users=7d: users is no running total"},
 		{behind("month", 30*24*time.Hour), "--behind web/month=30d: months are not equally long"},
-		{behind("week", 24*time.Hour), "--behind web/week=24h: the total begins anew each week; want a multiple of 7d up to 371d"},
+		{behind("week", 24*time.Hour),
+			"--behind web/week=24h: the total begins anew each week; want a multiple of 7d up to 371d"},
 		{behind("today", 1000*week), "want a multiple of 24h up to 371d"},
 		{behind("tomorrow", week), `--behind web/tomorrow=7d: stream web has no release "tomorrow"`},
 	} {
-		if _, err := Write(io.Discard, growing(t), Wanted{Thresholds: []Threshold{c.of}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Write(io.Discard, growing(t), Wanted{Thresholds: []Threshold{c.of}}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -102,7 +106,8 @@ func TestBehindInPrometheus(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
 	if _, err := Write(&b, growing(t),
-		Wanted{Thresholds: []Threshold{behind("today", week), behind("heute", week)}, Runbook: "https://wiki/louver"}); err != nil {
+		Wanted{Thresholds: []Threshold{behind("today", week), behind("heute", week)},
+			Runbook: "https://wiki/louver"}); err != nil {
 		t.Fatal(err)
 	}
 	cases, err := os.ReadFile(filepath.Join("testdata", "behind_test.yaml"))

@@ -57,8 +57,8 @@ const computedMiss = 0.026
 // are independent.
 func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, error) {
 	b := band{miss: computedMiss, known: atMost, reach: c.reach(s.Window.Every)}
-	b.basis = fmt.Sprintf("the 95 %% band of figures from a histogram with ε %s, which missed the truth on one side in at "+
-		"most 2.6 %% of simulated windows", c.from.Query.Epsilon)
+	b.basis = fmt.Sprintf("the 95 %% band of figures from a histogram with ε %s, which missed the truth on one side "+
+		"in at most 2.6 %% of simulated windows", c.from.Query.Epsilon)
 	every, unit := s.Window.Every, c.statistic().Unit(s.Unit)
 	if c.rollup > 0 {
 		every = c.rollup
@@ -71,7 +71,8 @@ func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, err
 		err = withinBounds(s, t)
 	case c.statistic() == mechanisms.Share:
 		if at := t.Value.InexactFloat64(); at < 0 || at > 1 || at == 0 && t.Below || at == 1 && !t.Below {
-			err = fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as 0.05 for 5 %%", t)
+			err = fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as "+
+				"0.05 for 5 %%", t)
 		}
 	default:
 		err = reachableCount(t, b)

@@ -60,7 +60,8 @@ func TestAlertsOfHistograms(t *testing.T) {
 		want      string
 	}{
 		{above("web", "peak", "500", 0), "--above web/peak=500: nothing bounds the error of a mode"},
-		{above("web", "slow", "5", 0), "--above web/slow=5: a share is a number from 0 to 1; want a threshold between them"},
+		{above("web", "slow", "5", 0),
+			"--above web/slow=5: a share is a number from 0 to 1; want a threshold between them"},
 		{above("web", "p99", "1000", 0), "--above web/p99=1000: values lie within the bounds of the stream, 0 to 1000"},
 		{above("web", "many", "-1", 0), "--above web/many=-1: a count is never below 0"},
 		// ⌈2.12·√2/0.1·√2 + ½⌉: two buckets of one level. An hour has six windows, so √6 of the noise.
@@ -82,7 +83,8 @@ func TestRulesOfHistogramsInPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thresholds := []Threshold{above("web", "p99.1h", "500", 0), above("web", "slow", "0.05", 0), below("shape", "500", 0)}
+	thresholds := []Threshold{above("web", "p99.1h", "500", 0), above("web", "slow", "0.05", 0),
+		below("shape", "500", 0)}
 	if _, err := Write(f, withHistogram(t), Wanted{Thresholds: thresholds}); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 type Objective struct {
 	// Stream and Release name a share with an objective.
 	Stream, Release string
-	// FalsePages is the probability, greater than 0 and less than 1, that noise alone raises any of its alerts in 30 days.
+	// FalsePages is the probability, greater than 0 and less than 1, that noise alone raises any of its alerts in 30
+	// days.
 	FalsePages decimal.Decimal
 }
 
@@ -42,8 +43,8 @@ func (o Objective) objective(s *config.Stream) (config.Objective, error) {
 	}
 	switch {
 	case isShare:
-		return config.Objective{}, fmt.Errorf("%s: %s has no objective; add one to it in the streams file, for example "+
-			"objective: 0.999", o, o.Release)
+		return config.Objective{}, fmt.Errorf("%s: %s has no objective; add one to it in the streams file, for "+
+			"example objective: 0.999", o, o.Release)
 	case len(names) > 0:
 		return config.Objective{}, fmt.Errorf("%s: stream %s has no objective %q; it has %s", o, s.Name, o.Release,
 			strings.Join(names, ", "))
@@ -81,7 +82,8 @@ func objectiveRules(s *config.Stream, wanted []Objective) (all []rule, omitted [
 func unwanted(streams []*config.Stream, wanted []Objective) (all []string) {
 	for _, s := range streams {
 		for _, o := range s.Objectives() {
-			if !slices.ContainsFunc(wanted, func(w Objective) bool { return w.Stream == s.Name && w.Release == o.Share.Name }) {
+			if !slices.ContainsFunc(wanted,
+				func(w Objective) bool { return w.Stream == s.Name && w.Release == o.Share.Name }) {
 				all = append(all, fmt.Sprintf("%s has an objective: --slo %[1]s adds its alerts.", o.Name()))
 			}
 		}
@@ -89,16 +91,17 @@ func unwanted(streams []*config.Stream, wanted []Objective) (all []string) {
 	return all
 }
 
-// newestSums records the sums of an objective from those of all replicas, as [newest] does. Of those that have sums, the
-// one with the newest window of the histogram counts, because a replica sees the record of the share at another moment.
-// So what is compared are sums of the same windows.
+// newestSums records the sums of an objective from those of all replicas, as [newest] does. Of those that have sums,
+// the one with the newest window of the histogram counts, because a replica sees the record of the share at another
+// moment. So what is compared are sums of the same windows.
 func newestSums(o config.Objective, metric string) rule {
 	const series, replica = "job, stream, group", "job, instance, stream, group"
 	of := func(metric, release string) string {
-		return fmt.Sprintf("louver_%s{stream=%s, release=%s}", metric, strconv.Quote(o.Stream.Name), strconv.Quote(release))
+		return fmt.Sprintf("louver_%s{stream=%s, release=%s}", metric, strconv.Quote(o.Stream.Name),
+			strconv.Quote(release))
 	}
-	end := fmt.Sprintf("(%s and on (%s) %s > 0)", of("release_window_end_timestamp_seconds", o.Share.From.Name), replica,
-		of("slo_windows", o.Share.Name))
+	end := fmt.Sprintf("(%s and on (%s) %s > 0)", of("release_window_end_timestamp_seconds", o.Share.From.Name),
+		replica, of("slo_windows", o.Share.Name))
 	expr := fmt.Sprintf("max by (%s, release, over) (\n  %s\n  and on (%s)\n  (%s\n  == on (%[1]s) group_left () "+
 		"max by (%[1]s) %[4]s)\n)", series, of(metric, o.Share.Name), replica, end)
 	return rule{Record: "louver:" + metric + ":newest", Expr: expr,
@@ -118,7 +121,8 @@ func burnAlert(o config.Objective, b config.Burn, falsePages decimal.Decimal) ru
 	}
 	const and = "\nand on (job, stream, group, release)\n"
 	margin := int64(math.Ceil(o.Margin(b, falsePages.InexactFloat64())))
-	expr := fmt.Sprintf("%s\n  - %s * %s\n  > %d", of("slo_bad_users", b.Long), o.Bad(), of("slo_users", b.Long), margin) +
+	expr := fmt.Sprintf("%s\n  - %s * %s\n  > %d", of("slo_bad_users", b.Long), o.Bad(),
+		of("slo_users", b.Long), margin) +
 		and + burns(b.Long) + and + burns(b.Short)
 	name, severity := "LouverObjectiveTicket", "warning"
 	if b.Page {
@@ -137,11 +141,12 @@ func burnAlert(o config.Objective, b config.Burn, falsePages decimal.Decimal) ru
 		Annotations: map[string]string{
 			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }}: over %s, more %s are %s",
 				o.Share.Name, o.Stream.Name, long, more, what),
-			"description": fmt.Sprintf("At most %s %% of the users may be %s. Over %s, about {{ $value | humanize }} more were, "+
-				"added up over the windows, and over %s the rate is as high. While no stretch of %s has more than %[1]s %%, noise "+
-				"alone raises this alert or another one of the objective within 30 days with a probability of at most %[6]s %%%s. "+
-				"This follows from the law of the noise.", o.Bad().Shift(2), what, long, period.Name(b.Short), spans(o),
-				falsePages.Shift(2), together(len(o.Stream.Groups))),
+			"description": fmt.Sprintf("At most %s %% of the users may be %s. Over %s, about {{ $value | humanize }} "+
+				"more were, added up over the windows, and over %s the rate is as high. While no stretch of %s has "+
+				"more than %[1]s %%, noise alone raises this alert or another one of the objective within 30 days "+
+				"with a probability of at most %[6]s %%%s. This follows from the law of the noise.",
+				o.Bad().Shift(2), what, long, period.Name(b.Short), spans(o), falsePages.Shift(2),
+				together(len(o.Stream.Groups))),
 			"false_alarms_30d": count(share.InexactFloat64()),
 		},
 	}
@@ -168,8 +173,8 @@ func unseenAlert(o config.Objective) rule {
 		Labels: map[string]string{"severity": "warning", "stream": o.Stream.Name, "release": o.Share.Name},
 		Annotations: map[string]string{
 			"summary": fmt.Sprintf("Nothing is known of the objective %s of %s", o.Share.Name, o.Stream.Name),
-			"description": fmt.Sprintf("No window of %s counted over the last %s: the windows are withheld, or none are "+
-				"published, or the process cannot read the ledger. Alerts of the objective are silent meanwhile.",
+			"description": fmt.Sprintf("No window of %s counted over the last %s: the windows are withheld, or none "+
+				"are published, or the process cannot read the ledger. Alerts of the objective are silent meanwhile.",
 				o.Share.From.Name, period.Name(short)),
 		},
 	}
@@ -184,9 +189,11 @@ func editedAlert(o config.Objective) rule {
 		For:    "10m",
 		Labels: map[string]string{"severity": "warning", "stream": o.Stream.Name, "release": o.Share.Name},
 		Annotations: map[string]string{
-			"summary": fmt.Sprintf("The alerts of %s of %s are those of another definition", o.Share.Name, o.Stream.Name),
-			"description": fmt.Sprintf("The objective is now {{ $value }}, and it or its histogram is not that of these rules, "+
-				"so they may alert too often or too late. Write them anew: louver rules --slo %s.", o.Name()),
+			"summary": fmt.Sprintf("The alerts of %s of %s are those of another definition", o.Share.Name,
+				o.Stream.Name),
+			"description": fmt.Sprintf("The objective is now {{ $value }}, and it or its histogram is not that of "+
+				"these rules, so they may alert too often or too late. Write them anew: louver rules --slo %s.",
+				o.Name()),
 		},
 	}
 }

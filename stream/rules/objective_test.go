@@ -70,8 +70,8 @@ func TestObjectivesThatHaveNoAlerts(t *testing.T) {
 		}
 	}
 	_, err := Write(io.Discard, parsed(t), Wanted{Objectives: []Objective{{"web", "slow", slow.FalsePages}}})
-	if want := "--slo web/slow: stream web has no objective; want a release of statistic: share, from a histogram, with an " +
-		"objective"; err == nil || err.Error() != want {
+	if want := "--slo web/slow: stream web has no objective; want a release of statistic: share, from a histogram, " +
+		"with an objective"; err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
 }
@@ -79,9 +79,11 @@ func TestObjectivesThatHaveNoAlerts(t *testing.T) {
 // Long windows and generous objectives leave some alerts out, and the file says which and why.
 func TestAlertsThatAreLeftOut(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"size: 1m", "size: 1h", "# shop/slow has no alert on a burn of 14.4 over 1h: it has fewer than 4 windows of 1h.\n"},
-		{"objective: 0.999", "objective: 0.8", "# shop/slow has no alert on a burn of 14.4 over 1h: if all users were bad, " +
-			"it would be 5 times as many as allowed.\n"},
+		{"size: 1m", "size: 1h",
+			"# shop/slow has no alert on a burn of 14.4 over 1h: it has fewer than 4 windows of 1h.\n"},
+		{"objective: 0.999", "objective: 0.8",
+			"# shop/slow has no alert on a burn of 14.4 over 1h: if all users were bad, it would be 5 times as many " +
+				"as allowed.\n"},
 	} {
 		if got := written(t, shop(t, c.old, c.new), slow); !strings.Contains(got, c.want) {
 			t.Errorf("%q is not in\n%s", c.want, got)
@@ -107,8 +109,9 @@ func TestMarginsOfAnObjective(t *testing.T) {
 			last = max(last, m)
 		}
 	}
-	// The vectors have one bucket above the limit. Here there are two, as nothing is above 60000 but +Inf: hardly anything
-	// else counts where so few may be bad, so the variance is twice that. The tail of one hour is a little less heavy.
+	// The vectors have one bucket above the limit. Here there are two, as nothing is above 60000 but +Inf: hardly
+	// anything else counts where so few may be bad, so the variance is twice that. The tail of one hour is a little
+	// less heavy.
 	for i, want := range []float64{635, 1487, 2949, 5102} {
 		o := shop(t).Objectives()[0]
 		if m := o.Margin(o.Burns()[i], 0.05); math.Abs(m/want/math.Sqrt2-1) > 0.03 {
@@ -124,8 +127,10 @@ type evaluated struct {
 }
 
 var (
-	excess = regexp.MustCompile(`- (\S+) \* louver:slo_users:newest\{stream="shop", release="slow", over="(\w+)"\}\s+> (\d+)\n`)
-	rates  = regexp.MustCompile(`> (\S+) \* (\S+) \* louver:slo_users:newest\{stream="shop", release="slow", over="(\w+)"\}`)
+	excess = regexp.MustCompile(
+		`- (\S+) \* louver:slo_users:newest\{stream="shop", release="slow", over="(\w+)"\}\s+> (\d+)\n`)
+	rates = regexp.MustCompile(
+		`> (\S+) \* (\S+) \* louver:slo_users:newest\{stream="shop", release="slow", over="(\w+)"\}`)
 )
 
 // burnsIn reads the conditions of the alerts in a rule file.
@@ -234,8 +239,8 @@ func TestMonthsWithoutAnIncident(t *testing.T) {
 			wrong++
 		}
 	}
-	t.Logf("of %d months at the objective, %d have an alert; %d without margins, %d with those of twice the ε", months, paged,
-		bare, wrong)
+	t.Logf("of %d months at the objective, %d have an alert; %d without margins, %d with those of twice the ε", months,
+		paged, bare, wrong)
 	if paged > most {
 		t.Errorf("%d of %d months have a false alert; want 5 %%", paged, months)
 	}
@@ -243,7 +248,8 @@ func TestMonthsWithoutAnIncident(t *testing.T) {
 		t.Errorf("without margins only %d of %d months have one", bare, months)
 	}
 	if wrong <= most {
-		t.Errorf("with the margins of twice the ε only %d of %d months have one: the test sees no wrong ε", wrong, months)
+		t.Errorf("with the margins of twice the ε only %d of %d months have one: the test sees no wrong ε",
+			wrong, months)
 	}
 }
 
@@ -251,9 +257,9 @@ func TestMonthsWithoutAnIncident(t *testing.T) {
 // 10,000 users: two are bad before, and two times as many as the page's burn asks for in the incident. Then the hour
 // passes 14.4 times the objective when (28.8·m + 0.2·(60−m))/60 > 14.4, after 30 minutes.
 //
-// The noise of two buckets and an hour has σ = √(2·60·200) = 155, which is half a minute of the incident's 288 bad users;
-// that of five minutes, 45, is less than a tenth of what they are away from the limit before, in and after it. Three
-// minutes are 5.6 σ: with all that it is beyond them in one of 20 incidents with less than 10^−6.
+// The noise of two buckets and an hour has σ = √(2·60·200) = 155, which is half a minute of the incident's 288 bad
+// users; that of five minutes, 45, is less than a tenth of what they are away from the limit before, in and after it.
+// Three minutes are 5.6 σ: with all that it is beyond them in one of 20 incidents with less than 10^−6.
 func TestPlantedIncident(t *testing.T) {
 	const users, warm, lasts = 10_000, 3 * 24 * 60, 90
 	page := burnsIn(t, written(t, shop(t), slow))[0]

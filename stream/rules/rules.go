@@ -39,7 +39,8 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds)+len(want.Objectives) > 0
 	for _, s := range streams {
 		shortest = min(shortest, s.Window.Every)
-		g := group{Name: "louver-" + s.Name, Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
+		g := group{Name: "louver-" + s.Name,
+			Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
 		metrics := []string{"value", "low", "high", "window_end_timestamp_seconds"}
 		if slices.ContainsFunc(thresholds, func(t Threshold) bool { return t.Stream == s.Name && t.Ago != 0 }) {
 			metrics = append(metrics, "since_timestamp_seconds")
@@ -123,8 +124,8 @@ func newest(stream, metric string) rule {
 	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
 	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
 	if of != end {
-		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n  (%s == on (%[1]s) "+
-			"group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
+		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n"+
+			"  (%s == on (%[1]s) group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
 	}
 	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
 }
@@ -147,14 +148,14 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	case err != nil:
 		return rule{}, "", err
 	case t.Ago != 0:
-		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with itself",
-			t, t.Release)
+		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared "+
+			"with itself", t, t.Release)
 	}
 	b, ok := bandOf(s, r)
 	if !ok {
-		return rule{}, "", fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told from "+
-			"news; want a figure that has a band: a count, a mean, a sum, "+
-			"a quantile with an interval, or an adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
+		return rule{}, "", fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told "+
+			"from news; want a figure that has a band: a count, a mean, a sum, a quantile with an interval, or an "+
+			"adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
 	}
 	if err := reachable(s, r, t, b); err != nil {
 		return rule{}, "", err
@@ -184,8 +185,8 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 	for _, w := range s.OnChange {
 		if w.Name == t.Release {
 			return config.Release{},
-				fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or a watch "+
-					"in the streams file", t, t.Release)
+				fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or "+
+					"a watch in the streams file", t, t.Release)
 		}
 	}
 	return config.Release{},

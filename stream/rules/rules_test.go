@@ -76,7 +76,8 @@ func TestGaussianCountsHaveTheirOwnTail(t *testing.T) {
 		{noisy(below("users", "99", 1)), "runbook_url: https://wiki/louver#louverfigurebelow"},
 	} {
 		var b strings.Builder
-		if _, err := Write(&b, f.Streams, Wanted{Thresholds: []Threshold{c.threshold}, Runbook: "https://wiki/louver"}); err != nil {
+		if _, err := Write(&b, f.Streams,
+			Wanted{Thresholds: []Threshold{c.threshold}, Runbook: "https://wiki/louver"}); err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
 		} else if !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s: %q is not in\n%s", c.threshold, c.want, b.String())
@@ -111,23 +112,25 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 	}{
 		// q = e^{−0.02·151}/(1+e^{−0.02}) = 0.02465; two groups of 4320 windows: 0.126 alarms of three in a row.
 		{above("web", "users", "500", 0),
-			"for 3 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise " +
-				"alone raises this alarm about 0.13 times in 30 days in all 2 groups together"},
+			"for 3 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the " +
+				"threshold, noise alone raises this alarm about 0.13 times in 30 days in all 2 groups together"},
 		{noisy(below("users", "500", 1)),
-			"for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise alone " +
-				"raises this alarm about 208 times in 30 days"},
+			"for 1 window. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise " +
+				"alone raises this alarm about 208 times in 30 days"},
 		// (1−0.9)/2 on each side: 2·4317·0.05⁴ = 0.054.
 		{above("web", "sure", "500", 0),
-			"for 4 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the threshold, noise " +
-				"alone raises this alarm at most 0.054 times"},
+			"for 4 windows in a row. Its nearest end is now {{ $value }}. If the truth stays exactly at the " +
+				"threshold, noise alone raises this alarm at most 0.054 times"},
 		{above("web", "avg", "500", 0),
 			"the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
 		{below("total", "50000", 0),
 			"the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
-		// 2·4320·0.05/4; if misses were independent, four in a row would come 2·0.05⁴·(1 + 4316·0.95) = 0.05 times, three
+		// 2·4320·0.05/4; if misses were independent, four in a row would come 2·0.05⁴·(1 + 4316·0.95) = 0.05 times,
+		// three
 		// 1.03 times.
 		{above("web", "p50", "500", 0),
-			"falsely at most 108 times in 30 days in all 2 groups together; further away, less often. This goes by the 90 % band"},
+			"falsely at most 108 times in 30 days in all 2 groups together; further away, less often. This goes by " +
+				"the 90 % band"},
 		{above("web", "p95", "500", 0), "with fewer than about 2000 users there is none, and the alert is silent"},
 	} {
 		var b strings.Builder
@@ -151,12 +154,14 @@ func TestNoisyAlertsAreWarnedOf(t *testing.T) {
 			"--above web/users=500: noise alone may raise this alarm 5.1 times in 30 days while the truth is at the " +
 				"threshold. Better: more windows in a row (--windows), a release with an interval"},
 		{above("web", "p50", "500", 2), "--above web/p50=500: noise alone may raise this alarm 216 times in 30 days"},
-		{noisy(above("web", "p50", "500", 1)), "--above web/p50=500: noise alone may raise this alarm 432 times in 30 days"},
+		{noisy(above("web", "p50", "500", 1)),
+			"--above web/p50=500: noise alone may raise this alarm 432 times in 30 days"},
 	} {
 		warnings, err := Write(io.Discard, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}})
 		if err != nil {
 			t.Errorf("%s: %v", c.threshold, err)
-		} else if got := strings.Join(warnings, "\n"); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") ||
+		} else if got := strings.Join(warnings, "\n"); !strings.HasPrefix(got, c.want) ||
+			(got == "") != (c.want == "") ||
 			len(warnings) > 1 {
 			t.Errorf("%s: %q, want %q", c.threshold, got, c.want)
 		}
@@ -171,20 +176,24 @@ func TestThresholdsThatCannotBeWatched(t *testing.T) {
 		{above("shop", "p50", "500", 0), `--above shop/p50=500: there is no stream "shop" in the files`},
 		{above("web", "p99", "500", 0),
 			`--above web/p99=500: stream web has no release "p99"; it has p50, p95, sure, tail.p90, tail.p99, avg, total, core, users`},
-		{above("web", "tail.p90", "500", 0), "--above web/tail.p90=500: nothing public bounds the error of this quantiles"},
+		{above("web", "tail.p90", "500", 0),
+			"--above web/tail.p90=500: nothing public bounds the error of this quantiles"},
 		{above("web", "core", "500", 0), "--above web/core=500: nothing public bounds the error of this trimmed_mean"},
 		{above("alone", "p50", "500", 0), "--above alone/p50=500: nothing public bounds the error of this median"},
 		{above("web", "p50", "1000", 0),
-			"--above web/p50=1000: values lie within the bounds of the stream, 0 to 1000; want a threshold between them"},
+			"--above web/p50=1000: values lie within the bounds of the stream, 0 to 1000; want a threshold " +
+				"between them"},
 		{below("p50", "0", 0), "--below web/p50=0: values lie within the bounds of the stream"},
 		{below("users", "150", 0),
-			"--below web/users=150: this count is off by up to 150 users, so its band is never below 150; want more than 150"},
+			"--below web/users=150: this count is off by up to 150 users, so its band is never below 150; want " +
+				"more than 150"},
 		{above("web", "users", "-1", 0), "--above web/users=-1: a count is never below 0; want 0 or more"},
 		{below("users", "500", 1),
-			"--below web/users=500: noise alone raises this alarm about 208 times in 30 days while the truth is at the " +
-				"threshold; want more windows in a row (--windows)"},
+			"--below web/users=500: noise alone raises this alarm about 208 times in 30 days while the truth is at " +
+				"the threshold; want more windows in a row (--windows)"},
 		// 2·0.05·(1 + 4319·0.95) = 410.4, and figures are rounded up.
-		{above("web", "p50", "500", 1), "--above web/p50=500: noise alone raises this alarm about 411 times in 30 days"},
+		{above("web", "p50", "500", 1),
+			"--above web/p50=500: noise alone raises this alarm about 411 times in 30 days"},
 	} {
 		var b strings.Builder
 		if _, err := Write(&b, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}}); err == nil ||
@@ -238,20 +247,27 @@ func TestRulesInPrometheus(t *testing.T) {
 // Where groups are found, an alarm may be false in as many of them as a list can have. A watch for few users looks at
 // those that are always listed.
 func TestAlertsOfFoundGroups(t *testing.T) {
-	f, err := parse.File("streams.yaml", []byte(strings.NewReplacer("groups: [eu, us]", "groups: {discover: [{name: daily, "+
-		"every: 24h, epsilon: 0.5, delta: 0.00000001}], max: 100, always: [eu, us], other: rest}", "    output: {topic: "+
-		"web.private}\n    budget: {", "    watches:\n      - {name: slow, above: 500, more_than: 0.01, epsilon: 1, false_alarms: "+
-		"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n      - {name: gone, users_below: 200, epsilon: 1, false_alarms: "+
-		"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n    output: {topic: web.private}\n    budget: {delta: 0.000001, ",
-	).Replace(streams)), os.LookupEnv)
+	f, err := parse.File("streams.yaml",
+		[]byte(strings.NewReplacer("groups: [eu, us]", "groups: {discover: [{name: daily, "+
+			"every: 24h, epsilon: 0.5, delta: 0.00000001}], max: 100, always: [eu, us], other: rest}",
+			"    output: {topic: "+
+				"web.private}\n    budget: {", "    watches:\n      - {name: slow, above: 500, more_than: 0.01, epsilon: 1, "+
+				"false_alarms: "+
+				"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n      - {name: gone, users_below: 200, epsilon: 1, "+
+				"false_alarms: "+
+				"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n    output: {topic: web.private}\n"+
+				"    budget: {delta: 0.000001, ",
+		).Replace(streams)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if _, err := Write(&b, f.Streams[:1], Wanted{Thresholds: []Threshold{above("web", "users", "500", 0)}}); err != nil {
+	if _, err := Write(&b, f.Streams[:1],
+		Wanted{Thresholds: []Threshold{above("web", "users", "500", 0)}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"in 30 days in all 103 groups together", "in all 103 groups together. It stays for 15m",
+	for _, want := range []string{"in 30 days in all 103 groups together",
+		"in all 103 groups together. It stays for 15m",
 		"in all 2 groups together. It stays for 15m"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

@@ -14,7 +14,8 @@ import (
 
 // Threshold says which figures one alert fires on.
 type Threshold struct {
-	// Stream and Release name a published figure: the release of a stream, or one of several quantiles, such as tail.p99.
+	// Stream and Release name a published figure: the release of a stream, or one of several quantiles, such as
+	// tail.p99.
 	Stream, Release string
 	// Below says that low figures are the bad ones; otherwise high ones are.
 	Below bool
@@ -60,8 +61,8 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 	alarms := float64(s.MostGroups()) * falseAlarms(b.known, b.miss, k, perMonth)
 	const remedies = "more windows in a row (--windows), a release with an interval, or a watch in the streams file"
 	if usual := float64(s.MostGroups()) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
-		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is at "+
-			"the threshold; want %s, or --noisy", t, count(usual), remedies)
+		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is "+
+			"at the threshold; want %s, or --noisy", t, count(usual), remedies)
 	}
 	if alarms > often {
 		warning = fmt.Sprintf("%s: noise alone may raise this alarm %s times in 30 days while the truth is at the "+
@@ -89,11 +90,10 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 		Alert: "LouverFigure" + strings.ToUpper(t.side()[:1]) + t.side()[1:], Expr: expr, For: promDuration(holds),
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
 		Annotations: map[string]string{
-			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release, s.Name,
-				t.side(), threshold),
-			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ $value "+
-				"}}. %s",
-				t.side(), threshold, windows, chance(b, alarms, s.MostGroups())),
+			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release,
+				s.Name, t.side(), threshold),
+			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ "+
+				"$value }}. %s", t.side(), threshold, windows, chance(b, alarms, s.MostGroups())),
 			"false_alarms_30d": count(alarms),
 		},
 	}, warning, nil
@@ -102,8 +102,8 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 // reachableCount refuses thresholds that no number of users with this band can be beyond.
 func reachableCount(t Threshold, b band) error {
 	if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
-		return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more than %[2]v", t,
-			b.reach, t.Value)
+		return fmt.Errorf("%s: this count is off by up to %v users, so its band is never below %s; want more "+
+			"than %[2]v", t, b.reach, t.Value)
 	} else if !t.Below && at < 0 {
 		return fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
 	}
@@ -115,8 +115,8 @@ func withinBounds(s *config.Stream, t Threshold) error {
 	lower, upper := s.Grid.Lower(), s.Grid.Upper()
 	if t.Value.LessThanOrEqual(lower) && t.Below || t.Value.GreaterThanOrEqual(upper) && !t.Below ||
 		t.Value.LessThan(lower) || t.Value.GreaterThan(upper) {
-		return fmt.Errorf("%s: values lie within the bounds of the stream, %s to %s; want a threshold between them", t, lower,
-			upper)
+		return fmt.Errorf("%s: values lie within the bounds of the stream, %s to %s; want a threshold between them", t,
+			lower, upper)
 	}
 	return nil
 }
@@ -126,14 +126,13 @@ func chance(b band, alarms float64, groups int) string {
 	together := together(groups)
 	switch b.known {
 	case exactly:
-		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times in "+
-			"30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
-	case atMost:
-		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s times "+
+		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm about %s times "+
 			"in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
+	case atMost:
+		return fmt.Sprintf("If the truth stays exactly at the threshold, noise alone raises this alarm at most %s "+
+			"times in 30 days%s; further away, less often. This follows from %s.", count(alarms), together, b.basis)
 	}
-	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this alarm "+
-		"falsely at most %s times in 30 days%s; further away, less often. This goes by %s. "+
-		"It is not proven how often that band misses the truth; for a release with an interval it is.", count(alarms),
-		together, b.basis)
+	return fmt.Sprintf("If the truth stays exactly at the threshold and the band keeps its level, it raises this "+
+		"alarm falsely at most %s times in 30 days%s; further away, less often. This goes by %s. It is not proven how "+
+		"often that band misses the truth; for a release with an interval it is.", count(alarms), together, b.basis)
 }

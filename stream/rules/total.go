@@ -13,8 +13,8 @@ import (
 func totalAlert(s *config.Stream, of *config.Total, t Threshold) (rule, string, error) {
 	switch {
 	case t.Below:
-		return rule{}, "", fmt.Errorf("%s: a running total begins at 0 in each %s, so it is always below at first; want "+
-			"--above, or a release of every window", t, of.Calendar.Unit.Noun())
+		return rule{}, "", fmt.Errorf("%s: a running total begins at 0 in each %s, so it is always below at first; "+
+			"want --above, or a release of every window", t, of.Calendar.Unit.Noun())
 	case of.Query.Statistic == mechanisms.Count && t.Value.IsNegative():
 		return rule{}, "", fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
 	}

@@ -13,8 +13,10 @@ import (
 
 // TestAlertsOfTotals: an alert waits for values of a total, which come less often than windows, and none is below.
 func TestAlertsOfTotals(t *testing.T) {
-	f, err := parse.File("streams.yaml", []byte(strings.Replace(streams, "      - {name: users,",
-		"      - {name: today, statistic: count, since: midnight, update: 30m, epsilon: 1}\n      - {name: users,", 1)), os.LookupEnv)
+	f, err := parse.File("streams.yaml",
+		[]byte(strings.Replace(streams, "      - {name: users,",
+			"      - {name: today, statistic: count, since: midnight, update: 30m, epsilon: 1}\n      - {name: users,",
+			1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,12 @@ func watchAlert(s *config.Stream, w config.Alarm) rule {
 			strconv.Quote(s.Name), strconv.Quote(w.Name)),
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "watch": w.Name},
 		Annotations: map[string]string{
-			"summary": fmt.Sprintf("Watch %s of %s{{ with $labels.group }}, group {{ . }},{{ end }} fires: %s", w.Name, s.Name,
-				w.Query.Conditions[0].Words(s.Unit)),
-			"description": fmt.Sprintf("It fires if in a window %s. As long as that is not so, noise alone raises this alarm "+
-				"within %s with a probability of at most %s %%%s. "+
-				"It stays for %s; then the watch is armed again, at most %d times in a period of the budget.",
-				w.Query.Conditions[0].Words(s.Unit), config.Duration(w.FalseAlarmsPer), w.Query.FalseAlarms.Shift(2),
-				together(int(w.Query.Groups)),
+			"summary": fmt.Sprintf("Watch %s of %s{{ with $labels.group }}, group {{ . }},{{ end }} fires: %s", w.Name,
+				s.Name, w.Query.Conditions[0].Words(s.Unit)),
+			"description": fmt.Sprintf("It fires if in a window %s. As long as that is not so, noise alone raises "+
+				"this alarm within %s with a probability of at most %s %%%s. It stays for %s; then the watch is armed "+
+				"again, at most %d times in a period of the budget.", w.Query.Conditions[0].Words(s.Unit),
+				config.Duration(w.FalseAlarmsPer), w.Query.FalseAlarms.Shift(2), together(int(w.Query.Groups)),
 				config.Duration(w.Hold), w.AtMost),
 			"false_alarms_30d": count(alarms),
 		},
@@ -41,15 +40,16 @@ func blindAlert(s *config.Stream, w config.Alarm) rule {
 	}
 	return rule{
 		Alert: "LouverWatchBlind",
-		Expr: fmt.Sprintf("max by (%s) (louver_watch_armed%s) == 0\nunless\nmax by (%[1]s) (louver_watch_firing%[2]s) == 1",
-			by, of),
+		Expr: fmt.Sprintf("max by (%s) (louver_watch_armed%s) == 0\nunless\n"+
+			"max by (%[1]s) (louver_watch_firing%[2]s) == 1", by, of),
 		For:    promDuration(max(2*s.Window.Every, time.Minute)),
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "watch": w.Name},
 		Annotations: map[string]string{
 			"summary": fmt.Sprintf("Watch %s of %s looks at nothing", w.Name, s.Name),
-			"description": fmt.Sprintf("It was armed as often as at_most allows (%d times%s), budget %s cannot pay for it, "+
-				"or nothing of stream %s is published. The log of louver run says which, and until when. "+
-				"LouverWatchFiring is silent meanwhile, also if what it found goes on.", w.AtMost, in, s.Budget.Name, s.Name),
+			"description": fmt.Sprintf("It was armed as often as at_most allows (%d times%s), budget %s cannot pay "+
+				"for it, or nothing of stream %s is published. The log of louver run says which, and until when. "+
+				"LouverWatchFiring is silent meanwhile, also if what it found goes on.", w.AtMost, in,
+				s.Budget.Name, s.Name),
 		},
 	}
 }

@@ -90,7 +90,8 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	slices.Sort(usual)
-	for _, q := range []struct{ p, z, density float64 }{{0.5, 0, 0.3989}, {0.9, 1.2816, 0.1755}, {0.99, 2.3263, 0.02665}} {
+	for _, q := range []struct{ p, z, density float64 }{{0.5, 0, 0.3989}, {0.9, 1.2816, 0.1755},
+		{0.99, 2.3263, 0.02665}} {
 		want := math.Log(120) + 0.6*q.z
 		tolerance := 5 * 0.6 * math.Sqrt(q.p*(1-q.p)/float64(len(usual))) / q.density // of a quantile of normal values
 		if got := quantile(usual, q.p); math.Abs(got-want) > tolerance {
@@ -222,7 +223,8 @@ func BenchmarkEvents(b *testing.B) {
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Events(noon, noon.Add(100*time.Millisecond), func(e simulate.Event) { record = e.AppendJSON(record[:0]); n++ })
+		s.Events(noon, noon.Add(100*time.Millisecond),
+			func(e simulate.Event) { record = e.AppendJSON(record[:0]); n++ })
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/event")
 }

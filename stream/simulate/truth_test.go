@@ -48,7 +48,8 @@ func TestTruth(t *testing.T) {
 		}
 		slices.Sort(values)
 		n := len(values)
-		for name, want := range map[string]float64{"p50": float64(values[(n+1)/2-1]), "p90": float64(values[(9*n+9)/10-1]),
+		for name, want := range map[string]float64{"p50": float64(values[(n+1)/2-1]),
+			"p90":  float64(values[(9*n+9)/10-1]),
 			"calm": float64(values[(n+1)/2-1]), "users": float64(n), "slow": float64(slow)} {
 			if v, _ := got[region+"/"+name].Float64(); v < want-1e-6 || v > want+1e-6 {
 				t.Errorf("%s/%s: %v, want %v", region, name, v, want)

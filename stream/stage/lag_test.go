@@ -41,7 +41,8 @@ func TestLag(t *testing.T) {
 				env.Lag("g", at, reader)
 				records := testutil.ToFloat64(m.Lag.WithLabelValues("g", topic, "0"))
 				seconds := testutil.ToFloat64(m.LagSeconds.WithLabelValues("g", topic, "0"))
-				if off := seconds - want.seconds; records != want.records || off < 0 || off > 60 || want.seconds == 0 && off != 0 {
+				if off := seconds - want.seconds; records != want.records || off < 0 || off > 60 ||
+					want.seconds == 0 && off != 0 {
 					t.Errorf("after batch %d: %v records, %v s; want %+v", i+1, records, seconds, want)
 				}
 			}

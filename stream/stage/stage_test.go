@@ -45,7 +45,8 @@ func start(t *testing.T, conn *kafkaconn.Conn, topic string) *process {
 				}
 				p.opened.Add(1)
 				for ctx.Err() == nil {
-					if err := producer.Commit(ctx, txn.Transaction{Records: []txn.Record{{Topic: topic, Value: []byte("v")}}}); err != nil {
+					if err := producer.Commit(ctx,
+						txn.Transaction{Records: []txn.Record{{Topic: topic, Value: []byte("v")}}}); err != nil {
 						return err
 					}
 					p.wrote.Add(1)
@@ -83,8 +84,8 @@ func TestAWorkerThatIsNoMemberLeavesTheIdAlone(t *testing.T) {
 		kafkatest.Await(t, "the successor goes on", func() bool { return successor.wrote.Load() > before+50 })
 	}
 	if o, s := old.opened.Load(), successor.opened.Load(); o != 1 || s != 1 {
-		t.Errorf("the transactional id was opened %d times by the old worker and %d times by its successor, want once by "+
-			"each", o, s)
+		t.Errorf("the transactional id was opened %d times by the old worker and %d times by its successor, want "+
+			"once by each", o, s)
 	}
 	group.mend()
 }

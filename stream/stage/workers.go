@@ -52,8 +52,8 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 		if errors.Is(err, txn.ErrFenced) || errors.Is(err, txn.ErrUnknownOutcome) {
 			r.env.Metrics.AbortedTxns.Inc()
 		}
-		r.env.Log.Debug("restarting from the last commit", zap.String("topic", at.Topic), zap.Int("partition", at.Number),
-			zap.Error(err))
+		r.env.Log.Debug("restarting from the last commit", zap.String("topic", at.Topic),
+			zap.Int("partition", at.Number), zap.Error(err))
 		if right := kafkaconn.Missing(err); right != "" {
 			denied = r.env.Monitor.Retrying("partitions keep failing without the right "+right,
 				"partitions work again with the right "+right)
@@ -75,7 +75,8 @@ func (r *running) supervise(ctx context.Context, at Partition) error {
 // Final reports whether an error ends the process: a privacy stop, or a configuration that does not fit. All other
 // errors lead to a retry, for ever.
 func Final(err error) bool {
-	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, control.ErrForgotten) || errors.Is(err, topics.ErrUnfit)
+	return errors.Is(err, ledger.ErrUnreadable) || errors.Is(err, control.ErrForgotten) ||
+		errors.Is(err, topics.ErrUnfit)
 }
 
 // running is the set of workers of a stage.

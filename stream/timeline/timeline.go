@@ -123,9 +123,9 @@ func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
 
 // Learn adds an entry of the ledger. Entries of one definition come in the order of their windows.
 func (f *Facts) Learn(e ledger.Entry) {
-	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd, Last: e.WindowEnd,
-		Due:        e.DueAt,
-		Incomplete: e.Incomplete, Input: e.Input, Partitions: e.IncompleteIn, Why: []string{}}
+	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd,
+		Last: e.WindowEnd, Due: e.DueAt, Incomplete: e.Incomplete, Input: e.Input, Partitions: e.IncompleteIn,
+		Why: []string{}}
 	if e.Reason != "" {
 		run.State, run.Why = Withheld, []string{fmt.Sprintf("budget %s is exhausted", e.Budget)}
 	}
@@ -279,8 +279,9 @@ func (f *Facts) turn(run Run) []string {
 	}
 	why := []string{}
 	if len(ending) > 0 {
-		why = append(why, fmt.Sprintf("budget %s goes on where %s ends, which has not decided all windows of stream %s%s",
-			budget, former, ending[0], others(ending)))
+		why = append(why,
+			fmt.Sprintf("budget %s goes on where %s ends, which has not decided all windows of stream %s%s", budget,
+				former, ending[0], others(ending)))
 	}
 	if len(before) > 0 {
 		why = append(why, fmt.Sprintf("its turn comes after the window of stream %s that was due %s%s", before[0],

@@ -134,7 +134,8 @@ func TestBeforeAnythingHasHappened(t *testing.T) {
 		t.Errorf("within the grace: %s", diff)
 	}
 	f.Partitions = func(string, int64) int { return 0 }
-	if diff := cmp.Diff([]string{"a 1..1 (1) waiting", "a 2..2 (1) open"}, shown(f.Runs(at(1, 10*time.Second)))); diff != "" {
+	if diff := cmp.Diff([]string{"a 1..1 (1) waiting", "a 2..2 (1) open"},
+		shown(f.Runs(at(1, 10*time.Second)))); diff != "" {
 		t.Errorf("while nobody has counted the partitions: %s", diff)
 	}
 }
@@ -172,7 +173,8 @@ func TestOneLineForEachCause(t *testing.T) {
 	f.cut(t, 1, 2, "s00")
 	f.decide(1, func(e *ledger.Entry) { e.Stream = "s00" })
 	why := f.Runs(at(2, 20*time.Second))[1].Why
-	if want := []string{"its turn comes after the window of stream s01 that was due 2026-01-01T01:00:10Z, and 2 other " +
+	if want := []string{"its turn comes after the window of stream s01 that was due 2026-01-01T01:00:10Z, " +
+		"and 2 other " +
 		"streams"}; !slices.Equal(why, want) {
 		t.Errorf("%q, want %q", why, want)
 	}

@@ -53,7 +53,8 @@ func BenchmarkBudget(b *testing.B) {
 func (w *world) minutes(s *config.Stream, n int) {
 	paid := int(s.Budget.Epsilon.Div(s.Price()[0].Epsilon).IntPart())
 	for m := range n {
-		value := strings.Replace(text(s.Name, "", "users", m, "7"), `"budget":"b"`, fmt.Sprintf(`"budget":%q`, s.Budget.Name),
+		value := strings.Replace(text(s.Name, "", "users", m, "7"), `"budget":"b"`,
+			fmt.Sprintf(`"budget":%q`, s.Budget.Name),
 			1)
 		if m >= paid && m < 24*60 {
 			value = strings.Replace(value, `"reason":null`, fmt.Sprintf(`"reason":%q`, record.BudgetExhausted), 1)

@@ -35,8 +35,8 @@ func TestBudgetIsThatOfTheLedger(t *testing.T) {
 // withheld in the second stream.
 func TestBudgetWithAWatch(t *testing.T) {
 	streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
-		"    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n    watches: [{name: slow, above: 5, users: 3, "+
-			"epsilon: 0.5, false_alarms: {at_most: 0.1, per: 1d}, hold: 2m, at_most: 2}]\n", 1))
+		"    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n    watches: [{name: slow, above: 5, users: "+
+			"3, epsilon: 0.5, false_alarms: {at_most: 0.1, per: 1d}, hold: 2m, at_most: 2}]\n", 1))
 	s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })]
 	for _, minutes := range []int{5, 12, 30} {
 		w := newWorld(t, 1<<20)
@@ -66,8 +66,9 @@ func TestBudgetOnChange(t *testing.T) {
 	const calm = "{name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.1, watch_epsilon: " +
 		"0.2, at_most: 2}"
 	for _, releases := range []string{"{name: p50, statistic: median, epsilon: 0.01}, " + calm, calm} {
-		streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
-			"    releases: ["+releases+"]\n", 1))
+		streams := parsed(t,
+			strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
+				"    releases: ["+releases+"]\n", 1))
 		s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })]
 		for _, minutes := range []int{5, 12, 30} {
 			w := newWorld(t, 1<<20)
@@ -89,11 +90,12 @@ func TestBudgetOnChange(t *testing.T) {
 			}
 			said := ask(t, served(w, streams, now), "/api/v1/statement?stream="+s.Name)
 			if !strings.Contains(said,
-				"Release calm costs one person ε 0.3 until it changes, over all windows together, at most 2 times in a period "+
-					"of the budget. The first time it costs ε 0.1 more: at most ε 0.4.") ||
+				"Release calm costs one person ε 0.3 until it changes, over all windows together, at most 2 times in "+
+					"a period of the budget. The first time it costs ε 0.1 more: at most ε 0.4.") ||
 				strings.Contains(said,
-					"Beside its releases on change, one window costs one person at most ε 0.01. Of 100 guesses whether that person "+
-						"is in it, by these figures alone, at most 51 are right.") != strings.Contains(releases, "p50") {
+					"Beside its releases on change, one window costs one person at most ε 0.01. Of 100 guesses "+
+						"whether that person is in it, by these figures alone, at most 51 "+
+						"are right.") != strings.Contains(releases, "p50") {
 				t.Errorf("%s", said)
 			}
 		}
@@ -176,7 +178,8 @@ func TestBudgetOfAnIncompletePast(t *testing.T) {
 			Streams []map[string]any
 			Budgets []map[string]any
 		}
-		if err := json.Unmarshal([]byte(ask(t, served(w, known, epoch.Add(31*time.Minute)), "/api/v1/budget")), &r); err != nil {
+		if err := json.Unmarshal([]byte(ask(t, served(w, known, epoch.Add(31*time.Minute)), "/api/v1/budget")),
+			&r); err != nil {
 			t.Fatal(err)
 		}
 		newest, err := w.store.latest(selection{streams: []string{"hopping"}})[0].decode() // the last to be decided
@@ -184,11 +187,13 @@ func TestBudgetOfAnIncompletePast(t *testing.T) {
 			t.Fatalf("%s: %v, %+v", name, err, r)
 		}
 		b := r.Budgets[0]
-		if b["budget"] != "shared" || b["partial"] != true || fmt.Sprint(b["epsilon_spent"]) != newest.BudgetSpent.String() ||
+		if b["budget"] != "shared" || b["partial"] != true ||
+			fmt.Sprint(b["epsilon_spent"]) != newest.BudgetSpent.String() ||
 			fmt.Sprint(b["epsilon_limit"]) != "2" || b["exhausted_at"] != nil {
 			t.Errorf("%s: %+v; want what the newest record says, %s", name, b, newest.BudgetSpent)
 		}
-		if s := r.Streams[1]; s["stream"] != "hopping" || fmt.Sprint(s["epsilon_total"]) != newest.StreamSpent.String() {
+		if s := r.Streams[1]; s["stream"] != "hopping" ||
+			fmt.Sprint(s["epsilon_total"]) != newest.StreamSpent.String() {
 			t.Errorf("%s: %+v; want a total of %s", name, s, newest.StreamSpent)
 		}
 	}

@@ -59,12 +59,13 @@ func TestCompareRanges(t *testing.T) {
 	c, status := ask("users", "08:00:00", "08:03:00", "08:06:00")
 	if status != 200 || c.A.Windows != 3 || c.B.Windows != 2 || c.B.Withheld != 1 || c.Difference != 55 ||
 		c.Verdict != "change" || *c.Basis != "error_95" ||
-		c.Sentence != "100 → 155 users, means of 3 and 2 windows: noise alone does this in fewer than 1 of 1,000 cases. "+
-			"Without 1 withheld window." {
+		c.Sentence != "100 → 155 users, means of 3 and 2 windows: noise alone does this in fewer than 1 of 1,000 "+
+			"cases. Without 1 withheld window." {
 		t.Errorf("%d %+v", status, c)
 	}
 	if c, _ := ask("users", "08:00:00", "08:01:00", "08:03:00"); c.Verdict != "noise" ||
-		!strings.HasPrefix(c.Sentence, "100 → 100 users, means of 1 and 2 windows: noise alone does this nearly always.") {
+		!strings.HasPrefix(c.Sentence,
+			"100 → 100 users, means of 1 and 2 windows: noise alone does this nearly always.") {
 		t.Errorf("%+v", c)
 	}
 	if c, _ := ask("top", "08:00:00", "08:03:00", "08:05:00"); c.Verdict != "unknown" || c.Basis != nil ||
@@ -80,8 +81,10 @@ func TestCompareRanges(t *testing.T) {
 	}
 	for _, bad := range [][2]string{{"s/eu/2026-11-20T08:00:00Z/users",
 		"s/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"},
-		{"s/eu/2026-11-20T08:00:00Z..2026-11-20T08:03:00Z/users", "s/eu/2026-11-20T08:02:00Z..2026-11-20T08:05:00Z/users"},
-		{"s/eu/2026-11-20T08:02:00Z..2026-11-20T08:00:00Z/users", "s/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"}} {
+		{"s/eu/2026-11-20T08:00:00Z..2026-11-20T08:03:00Z/users",
+			"s/eu/2026-11-20T08:02:00Z..2026-11-20T08:05:00Z/users"},
+		{"s/eu/2026-11-20T08:02:00Z..2026-11-20T08:00:00Z/users",
+			"s/eu/2026-11-20T08:00:00Z..2026-11-20T08:02:00Z/users"}} {
 		if r := w.get("/api/v1/compare?" + url.Values{"a": {bad[0]}, "b": {bad[1]}}.Encode()); r.Code != 400 {
 			t.Errorf("%q: %d; want 400", bad, r.Code)
 		}

@@ -36,7 +36,8 @@ func withRelease(name string, document []byte) (json.RawMessage, error) {
 	}
 	// References in the record's schema begin at its root. Here the root is the document.
 	var release map[string]any
-	if err := json.Unmarshal(bytes.ReplaceAll(record.JSONSchema(), []byte(`"#/$defs/`), []byte(`"#/components/schemas/`)),
+	if err := json.Unmarshal(bytes.ReplaceAll(record.JSONSchema(), []byte(`"#/$defs/`),
+		[]byte(`"#/components/schemas/`)),
 		&release); err != nil {
 		return nil, fmt.Errorf("the schema of records: %w", err)
 	}

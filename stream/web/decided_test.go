@@ -78,10 +78,9 @@ func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Ti
 func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool,
 	fill func(*ledger.Entry)) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start,
-		WindowEnd: end,
-		DueAt:     end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit,
-		Price: s.Price(), Releases: s.Series()}
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
+		WindowStart: start, WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace),
+		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
@@ -143,10 +142,9 @@ func (w *world) total(e *ledger.Entry, s *ledger.Step) {
 // watched decides a window of a stream with totals, watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, WindowStart: start,
-		WindowEnd: end,
-		DueAt:     end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace), Every: s.Window.Every, Limit: s.Budget.Limit,
-		Price: s.Price(), Releases: s.Series()}
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
+		WindowStart: start, WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace),
+		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
@@ -157,7 +155,8 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		t := &s.Totals[i]
 		since, until := t.PeriodAt(start.UnixNano(), s.Window.Every)
 		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Series(s.Unit), Leaves: t.Query.Leaves,
-			Update: int64(t.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1), Since: record.Whole(time.Unix(0, since)),
+			Update: int64(t.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
+			Since: record.Whole(time.Unix(0, since)),
 			Until: record.Whole(time.Unix(0, until))}
 	}
 	for i, x := range s.Alarms {

@@ -36,9 +36,9 @@ func (r rehearsal) Redraw(release, epsilon string) (any, error) {
 			if off > truth {
 				quality = "noise"
 			}
-			figures = append(figures, map[string]any{"group": group, "window_start": end.Add(-time.Minute), "window_end": end,
-				"value": math.Round(truth + off*math.Sin(float64(7*i+g))), "low": max(0, truth-off), "high": truth + off,
-				"truth": truth, "quality": quality})
+			figures = append(figures, map[string]any{"group": group, "window_start": end.Add(-time.Minute),
+				"window_end": end, "value": math.Round(truth + off*math.Sin(float64(7*i+g))), "low": max(0, truth-off),
+				"high": truth + off, "truth": truth, "quality": quality})
 		}
 	}
 	return map[string]any{"stream": "checkout-latency", "release": release, "unit": "ms", "epsilon": e,

@@ -20,8 +20,8 @@ import (
 // distributions answers with the distribution that a histogram shows.
 type distributions struct{ source }
 
-// distribution says of each end of a bucket how many users there are up to it. The lists are of one length, and the last
-// item of each is about the bucket without an end.
+// distribution says of each end of a bucket how many users there are up to it. The lists are of one length, and the
+// last item of each is about the bucket without an end.
 type distribution struct {
 	Stream      string          `json:"stream"`
 	Group       string          `json:"group"`
@@ -113,7 +113,8 @@ func (s distributions) describe(r outputs.Record) (distribution, error) {
 	if r.Windows != nil { // its windows have paid
 		windows = r.Windows.Released
 		of, _, _ := strings.Cut(r.Release, ".")
-		newest, err := s.histogram(selection{streams: []string{r.Stream}, groups: []string{r.Group}, releases: []string{of}}, 0)
+		newest, err := s.histogram(selection{streams: []string{r.Stream}, groups: []string{r.Group},
+			releases: []string{of}}, 0)
 		if err != nil {
 			return d, err
 		}

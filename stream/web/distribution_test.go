@@ -15,7 +15,8 @@ func histogramText(release string, window, windows int) string {
 	text := r.Replace(text("h", "", release, window, "1000"))
 	if windows > 1 {
 		text = strings.Replace(strings.Replace(text, `"epsilon":0.1`, `"epsilon":0`, 1), `"budget_windows_left":9,`,
-			fmt.Sprintf(`"budget_windows_left":9,"windows":{"of":60,"released":%d,"incomplete":0},"counts":"user_windows",`,
+			fmt.Sprintf(
+				`"budget_windows_left":9,"windows":{"of":60,"released":%d,"incomplete":0},"counts":"user_windows",`,
 				windows), 1)
 	}
 	return text
@@ -33,8 +34,9 @@ func TestDistribution(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"stream=h&release=latency", 200, `"window_end":"2026-11-20T08:02:00Z","users":1000,"windows":null,"le":[100,800,null],` +
-			`"count":[600,300,100],"share":[0.6,0.9,1],"low":[`},
+		{"stream=h&release=latency", 200,
+			`"window_end":"2026-11-20T08:02:00Z","users":1000,"windows":null,"le":[100,800,null],` +
+				`"count":[600,300,100],"share":[0.6,0.9,1],"low":[`},
 		{"stream=h&release=latency&window_end=2026-11-20T08:01:00Z", 200, `"window_end":"2026-11-20T08:01:00Z"`},
 		{"stream=h&release=latency.1h", 200, `"windows":{"of":60,"released":9,"incomplete":0}`},
 		{"stream=h&release=latency&window_end=2026-11-20T08:07:00Z", 404, "has no such window in memory"},
@@ -54,7 +56,8 @@ func TestDistribution(t *testing.T) {
 		h.ServeHTTP(r, httptest.NewRequest("GET", "/api/v1/distribution?stream=h&format=csv&release="+release, nil))
 		lines := strings.Split(r.Body.String(), "\n")
 		var share float64
-		if _, err := fmt.Sscanf(lines[1], "100,600,%f,%f,%f", &share, &low, &high); err != nil || lines[0] != "le,count,share,low,high" ||
+		if _, err := fmt.Sscanf(lines[1], "100,600,%f,%f,%f", &share, &low, &high); err != nil ||
+			lines[0] != "le,count,share,low,high" ||
 			lines[3] != "+Inf,100,1,1,1" || share != 0.6 {
 			t.Errorf("%s: %q, %v", release, lines, err)
 		}

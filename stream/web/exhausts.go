@@ -17,8 +17,9 @@ type Exhausts struct {
 func NewExhausts(c Config) *Exhausts {
 	return &Exhausts{&reports{source: source{c.Store, c.Streams, time.Now}}, prometheus.NewDesc(
 		"louver_budget_exhausts_timestamp_seconds",
-		"End of the first window that the budget cannot pay if all of its streams go on unchanged, in seconds since 1970. "+
-			"Absent if it pays them all, or as long as not all windows of its period are known.", []string{"budget"}, nil)}
+		"End of the first window that the budget cannot pay if all of its streams go on unchanged, in seconds since "+
+			"1970. Absent if it pays them all, or as long as not all windows of its period are known.",
+		[]string{"budget"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

@@ -22,15 +22,16 @@ func TestExhausts(t *testing.T) {
 	want := ""
 	for _, b := range ledger.NewReport(books, now).Budgets {
 		if b.ExhaustedAt != nil {
-			want += fmt.Sprintf("louver_budget_exhausts_timestamp_seconds{budget=%q} %d\n", b.Budget, b.ExhaustedAt.Unix())
+			want += fmt.Sprintf("louver_budget_exhausts_timestamp_seconds{budget=%q} %d\n", b.Budget,
+				b.ExhaustedAt.Unix())
 		}
 	}
 	if want == "" {
 		t.Fatal("no budget is exhausted: the test says nothing")
 	}
-	help := "# HELP louver_budget_exhausts_timestamp_seconds End of the first window that the budget cannot pay if all of " +
-		"its streams go on unchanged, in seconds since 1970. Absent if it pays them all, or as long as not all windows of " +
-		"its period are known.\n# TYPE louver_budget_exhausts_timestamp_seconds gauge\n"
+	help := "# HELP louver_budget_exhausts_timestamp_seconds End of the first window that the budget cannot pay if " +
+		"all of its streams go on unchanged, in seconds since 1970. Absent if it pays them all, or as long as not all " +
+		"windows of its period are known.\n# TYPE louver_budget_exhausts_timestamp_seconds gauge\n"
 	if err := testutil.CollectAndCompare(x, strings.NewReader(help+want)); err != nil {
 		t.Error(err)
 	}

@@ -21,7 +21,8 @@ type groupList struct {
 	// AsOf is the end of the newest discovery, or of that whose list the newest window has, if the list is another
 	// stream's; null if there is none in memory.
 	AsOf *time.Time `json:"as_of"`
-	// Listed is how many groups have figures now, without Other. Max is how many names can be on the list; null if unknown.
+	// Listed is how many groups have figures now, without Other. Max is how many names can be on the list; null if
+	// unknown.
 	Listed int         `json:"listed"`
 	Max    *int64      `json:"max"`
 	Other  string      `json:"other"` // the group for everybody else, or ""
@@ -34,12 +35,13 @@ type groupInfo struct {
 	Listed bool   `json:"listed"`
 	// Always says that the group is on every list.
 	Always bool `json:"always"`
-	// Value is the largest number of users that a discovery has found and that still counts, with its error; null if none is in
-	// memory.
+	// Value is the largest number of users that a discovery has found and that still counts, with its error; null if
+	// none is in memory.
 	Value *json.Number `json:"value"`
 	Error *json.Number `json:"error_95"`
 	Rows  []foundRow   `json:"rows"`
-	// Since is when it came to the list, as far as that is in memory, and Until when it leaves it unless it is found again.
+	// Since is when it came to the list, as far as that is in memory, and Until when it leaves it unless it is found
+	// again.
 	Since *time.Time `json:"since"`
 	Until *time.Time `json:"listed_until"`
 	// New says that it came within the last day.
@@ -121,7 +123,8 @@ func (s source) lists() map[string]groupList {
 		}
 	})
 	for stream, end := range used {
-		if n := all[stream]; end != 0 && (n == nil || n.asOf == 0) { // its discoveries are another stream's, or not in memory
+		// its discoveries are another stream's, or not in memory
+		if n := all[stream]; end != 0 && (n == nil || n.asOf == 0) {
 			of(stream).asOf = end
 		}
 	}
@@ -203,7 +206,8 @@ func (s source) list(stream string, n *names) groupList {
 			}
 			return 0
 		}
-		return cmp.Or(listed(y)-listed(x), cmp.Compare(users(y.Value), users(x.Value)), strings.Compare(x.Group, y.Group))
+		return cmp.Or(listed(y)-listed(x), cmp.Compare(users(y.Value), users(x.Value)),
+			strings.Compare(x.Group, y.Group))
 	})
 	return l
 }

@@ -34,8 +34,8 @@ const visitsLimit = "{epsilon: 10000, delta: 0.01, per: 24h}"
 
 func newVisits(t testing.TB, most int64, first time.Time) *visits {
 	v := &visits{world: newWorld(t, 256<<20), streams: parsed(t, services(1, visitsLimit)), lists: ledger.NewLists(),
-		first: first, noise: rand.New(rand.NewPCG(1, 2)), rules: ledger.Rules{Source: "in path", Keep: 3 * 3600, Max: most,
-			Other: "(other)", Always: []string{"/"}}}
+		first: first, noise: rand.New(rand.NewPCG(1, 2)), rules: ledger.Rules{Source: "in path", Keep: 3 * 3600,
+			Max: most, Other: "(other)", Always: []string{"/"}}}
 	drawing, err := mechanisms.NewTruncatedGeometric(ledgertest.Dec("0.5"), ledgertest.Dec("0.00000001"), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -156,8 +156,10 @@ func TestGroupsAreThoseOfTheLedger(t *testing.T) {
 					listed[g.Group] = g
 				}
 			}
-			if len(listed) != len(shown) || got.Listed != len(shown) || !got.AsOf.Equal(v.first.Add(time.Duration(hour)*time.Hour)) {
-				t.Fatalf("seed %d, hour %d: %d groups, want %d\n%+v\n%+v", seed, hour, len(listed), len(shown), got, shown)
+			if len(listed) != len(shown) || got.Listed != len(shown) ||
+				!got.AsOf.Equal(v.first.Add(time.Duration(hour)*time.Hour)) {
+				t.Fatalf("seed %d, hour %d: %d groups, want %d\n%+v\n%+v", seed, hour, len(listed),
+					len(shown), got, shown)
 			}
 			for _, want := range shown {
 				g, ok := listed[want.Name]
@@ -166,8 +168,8 @@ func TestGroupsAreThoseOfTheLedger(t *testing.T) {
 					t.Fatalf("seed %d, hour %d: %s is %+v", seed, hour, want.Name, g)
 				case g.Always:
 				case !g.Until.Equal(want.Until) || g.Value == nil:
-					t.Fatalf("seed %d, hour %d: %s until %v with %v users; want %v, %d", seed, hour, want.Name, g.Until, g.Value,
-						want.Until, want.Value)
+					t.Fatalf("seed %d, hour %d: %s until %v with %v users; want %v, %d", seed, hour, want.Name, g.Until,
+						g.Value, want.Until, want.Value)
 				}
 			}
 		}
@@ -190,7 +192,8 @@ func TestGroupsComeAndGo(t *testing.T) {
 		l.Other != "(other)" {
 		t.Errorf("%q, want %q: %+v", order, want, l)
 	}
-	if g := l.Groups[0]; !g.New || g.Value.String() != "214" || g.Error.String() != "6" || g.Rows[0].Release != "hourly" {
+	if g := l.Groups[0]; !g.New || g.Value.String() != "214" || g.Error.String() != "6" ||
+		g.Rows[0].Release != "hourly" {
 		t.Errorf("%+v", g)
 	}
 	for hour := 2; hour <= 30; hour++ {
@@ -210,7 +213,8 @@ func TestGroupsComeAndGo(t *testing.T) {
 	}
 	// The stream itself knows how many there are, and its figures have no discovery among them.
 	said := ask(t, v.served(31), "/api/v1/streams")
-	for _, want := range []string{`"groups":[],"max_groups":1,`, `"discovery":{"listed":3,"max":100,"other":"(other)","as_of":"2026-11-21T15:00:00Z"}`,
+	for _, want := range []string{`"groups":[],"max_groups":1,`,
+		`"discovery":{"listed":3,"max":100,"other":"(other)","as_of":"2026-11-21T15:00:00Z"}`,
 		`"newest_window_end":"2026-11-21T15:00:00Z"`} {
 		if !strings.Contains(said, want) || strings.Contains(said, `"statistic":"groups"`) {
 			t.Errorf("%s\nwant %s", said, want)
@@ -230,7 +234,8 @@ func TestGroupsComeAndGo(t *testing.T) {
 		page = ask(t, v.served(31), "/api/v1/releases?release=hourly&limit=1&cursor="+cursor)
 	}
 	// Ids have names as keys have them.
-	for _, id := range []string{"pages/a%252Fb%2Fc/2026-11-20T09:00:00Z/p50", "pages/%2F/2026-11-20T09:00:00Z..2026-11-20T10:00:00Z/p50"} {
+	for _, id := range []string{"pages/a%252Fb%2Fc/2026-11-20T09:00:00Z/p50",
+		"pages/%2F/2026-11-20T09:00:00Z..2026-11-20T10:00:00Z/p50"} {
 		other := strings.Replace(id, "a%252Fb%2Fc", "%2Fshoes", 1)
 		if strings.Contains(id, "..") {
 			other = "pages/%2F/2026-11-21T14:00:00Z..2026-11-21T16:00:00Z/p50"
@@ -278,8 +283,9 @@ func TestGroupsOfAFollower(t *testing.T) {
 	if got := told(2); got != "from pages, "+want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if said := ask(t, v.served(2), "/api/v1/streams?stream=carts"); !strings.Contains(said, `"discovery":{"listed":4,"max":100,`+
-		`"other":"(other)","as_of":"2026-11-20T10:00:00Z"}`) {
+	if said := ask(t, v.served(2), "/api/v1/streams?stream=carts"); !strings.Contains(said,
+		`"discovery":{"listed":4,"max":100,`+
+			`"other":"(other)","as_of":"2026-11-20T10:00:00Z"}`) {
 		t.Error(said)
 	}
 	v.streams = nil
@@ -308,8 +314,8 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 	s.Budget.Limit = budget.Limit{Epsilon: ledgertest.Dec("10000"), Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}
 	books := ledger.NewBooks()
 	add := func(row string, price []budget.Item, end time.Time, size time.Duration, reason string) {
-		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Row: row, Price: price, Every: size, Limit: s.Budget.Limit,
-			WindowStart: end.Add(-size), WindowEnd: end, Reason: reason}
+		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Row: row, Price: price, Every: size,
+			Limit: s.Budget.Limit, WindowStart: end.Add(-size), WindowEnd: end, Reason: reason}
 		if err := books.Add(e); err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +413,8 @@ func TestGroupsOfAFollowerInBrowser(t *testing.T) {
 	s.start()
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/#/g/carts"))
-	b.until(`document.querySelector(".about")?.textContent.includes("Stream pages finds them")`) // before it has figures
+	// before it has figures
+	b.until(`document.querySelector(".about")?.textContent.includes("Stream pages finds them")`)
 	for quarter := 16; quarter < 20; quarter++ {
 		v.windowOf(carts, quarter)
 	}

@@ -100,7 +100,8 @@ func nothing(mux *http.ServeMux) func(http.ResponseWriter, *http.Request) error 
 				fmt.Sprintf("%s %s; want GET: nothing can be changed here", r.Method, r.URL.Path)}
 		}
 		if !strings.HasPrefix(r.URL.Path, "/api/") {
-			return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; the page is at %s/", r.URL.Path, pathOf(r))}
+			return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s; the page is at %s/",
+				r.URL.Path, pathOf(r))}
 		}
 		return &problem{http.StatusNotFound,
 			fmt.Sprintf("there is no %s; louver schema openapi describes what there is", r.URL.Path)}

@@ -15,7 +15,8 @@ func TestHeatmap(t *testing.T) {
 	w := newWorld(t, 1<<22)
 	for i := range 40 {
 		w.publish(0, histogramText("latency", i, 1))
-		p50 := strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`, `"unit":"users"`, `"unit":"ms"`,
+		p50 := strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`, `"unit":"users"`,
+			`"unit":"ms"`,
 			`"budget_windows_left":9`, `"budget_windows_left":9,"from":"latency"`, `"epsilon":0.1`, `"epsilon":0`,
 			`"interval":null`, `"interval":{"level":0.95,"low":0,"high":100}`).Replace(text("h", "", "p50", i, "83"))
 		w.publish(0, p50)

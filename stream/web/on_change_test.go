@@ -84,7 +84,8 @@ func TestCompareOneDraw(t *testing.T) {
 		ids[i] = r.ID
 	}
 	compare := func(a, b int) (c struct{ Verdict, Sentence string }) {
-		if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/compare?"+url.Values{"a": {ids[a]}, "b": {ids[b]}}.Encode())), &c); err != nil {
+		if err := json.Unmarshal(
+			[]byte(ask(t, h, "/api/v1/compare?"+url.Values{"a": {ids[a]}, "b": {ids[b]}}.Encode())), &c); err != nil {
 			t.Fatal(err)
 		}
 		return c

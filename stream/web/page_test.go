@@ -120,7 +120,8 @@ func (b *tab) note(e any) {
 		}
 	case *network.EventRequestWillBeSent:
 		b.requests++
-		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != b.host && u.Scheme != "data" && u.Scheme != "about" {
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != b.host && u.Scheme != "data" &&
+			u.Scheme != "about" {
 			b.foreign = append(b.foreign, e.Request.URL)
 		}
 	}
@@ -143,8 +144,8 @@ func (b *tab) until(expression string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); look(); })",
-		expression)
+	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); "+
+		"look(); })", expression)
 	if err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, awaited)); err != nil {
 		var shown string
 		_ = chromedp.Run(b.ctx, chromedp.Evaluate("document.body.innerText", &shown))
@@ -183,14 +184,16 @@ func (b *tab) drag(plot string, from, to float64, modifiers ...input.Modifier) {
 	with := []chromedp.MouseOption{chromedp.ButtonLeft, chromedp.ButtonModifiers(modifiers...)}
 	b.run(chromedp.MouseEvent(input.MouseMoved, x, y),
 		chromedp.MouseEvent(input.MousePressed, x, y, append(with, chromedp.ClickCount(1))...),
-		chromedp.MouseEvent(input.MouseMoved, (x+end)/2, y, with...), chromedp.MouseEvent(input.MouseMoved, end, y, with...),
-		chromedp.MouseEvent(input.MouseReleased, end, y, append(with, chromedp.ClickCount(1))...))
+		chromedp.MouseEvent(input.MouseMoved, (x+end)/2, y, with...), chromedp.MouseEvent(input.MouseMoved, end, y,
+			with...), chromedp.MouseEvent(input.MouseReleased, end, y, append(with, chromedp.ClickCount(1))...))
 }
 
 // shows waits for an element that has a text.
 func (b *tab) shows(selector, text string) {
 	b.Helper()
-	b.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.textContent.includes(%q))", selector, text))
+	b.until(
+		fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.textContent.includes(%q))",
+			selector, text))
 }
 
 // withheld is a record of a window without a value.
@@ -283,7 +286,8 @@ func TestPageBelowAPath(t *testing.T) {
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
 	var status int
-	b.run(chromedp.Evaluate(`fetch(document.querySelector("a[download]").href).then((answer) => answer.status)`, &status,
+	b.run(chromedp.Evaluate(`fetch(document.querySelector("a[download]").href).then((answer) => answer.status)`,
+		&status,
 		awaited))
 	want(t, "the status of the CSV", status, http.StatusOK)
 	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))

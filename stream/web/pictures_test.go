@@ -78,7 +78,8 @@ func crowd(t *testing.T) http.Handler {
 	a.streams = parsed(t, regions(6, "{epsilon: 400, per: 24h}"))
 	a.change = func(window int, e *ledger.Entry) {
 		for g := range e.Groups {
-			if few := g >= 2; few && (e.Stream == "search-latency" || e.Stream == "login-time" || e.Stream == "upload-size") {
+			if few := g >= 2; few && (e.Stream == "search-latency" || e.Stream == "login-time" ||
+				e.Stream == "upload-size") {
 				e.Groups[g].Users = new(int64(100 * g))
 				for i := range 2 {
 					e.Groups[g].Values[i].Quality = "noise"
@@ -124,8 +125,9 @@ func troubles(t *testing.T) http.Handler {
 	a.play(0, 120)
 	told := []map[string]any{}
 	for window := range 120 {
-		w := map[string]any{"stream": "checkout-latency", "window_end": a.first.Add(time.Duration(window+1) * time.Minute),
-			"truth": map[string]any{}, "incident": nil, "torn": false, "robin": window%2 == 0}
+		w := map[string]any{"stream": "checkout-latency",
+			"window_end": a.first.Add(time.Duration(window+1) * time.Minute), "truth": map[string]any{},
+			"incident": nil, "torn": false, "robin": window%2 == 0}
 		if slow(window) {
 			w["incident"] = "eu"
 		}
@@ -288,7 +290,8 @@ var pictures = []picture{
 			b.run(chromedp.Click("summary"))
 		}},
 	{name: "budget", serve: spent, view: "#/budget",
-		ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`, do: func(b *tab) {
+		ready: `document.querySelectorAll(".budget").length === 3 && document.querySelector("summary")`,
+		do: func(b *tab) {
 			b.run(chromedp.Click("summary"))
 		}},
 	{name: "statement", serve: steady, view: "api/v1/statement",
@@ -300,7 +303,8 @@ var pictures = []picture{
 	}},
 	{name: "detail-reasons", serve: mixed, view: "#/s/basket-size/eu/p50", ready: table},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
-	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) }, view: "#/",
+	{name: "empty", serve: func(t *testing.T) http.Handler { return New(Config{Store: newWorld(t, 1).store}) },
+		view:  "#/",
 		ready: `document.querySelector(".empty h2")`},
 	{name: "waiting", serve: func(t *testing.T) http.Handler {
 		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(0))
@@ -340,7 +344,8 @@ func TestPictures(t *testing.T) {
 					}
 					b.run(twoFrames, chromedp.CaptureScreenshot(&png))
 					//nolint:gosec // not secret
-					if err := os.WriteFile(filepath.Join(directory, fmt.Sprintf("%s-%d-%s.png", p.name, width, theme)), png, 0o644); err != nil {
+					if err := os.WriteFile(filepath.Join(directory, fmt.Sprintf("%s-%d-%s.png", p.name, width, theme)),
+						png, 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}

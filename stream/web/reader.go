@@ -72,7 +72,8 @@ func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
 				news = append(news, e.figures...)
 			}
 		}
-		slices.SortFunc(news, func(a, b *figure) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.offset, b.offset)) })
+		slices.SortFunc(news,
+			func(a, b *figure) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.offset, b.offset)) })
 	} else {
 		news = s.recent[r.sequence-s.first:]
 	}

@@ -55,7 +55,8 @@ func services(n int, budget string) string {
 // regions is a streams file of n services in seven regions with long names.
 func regions(n int, budget string) string {
 	return strings.ReplaceAll(services(n, budget), "[eu, us, ap]",
-		"[eu-central-frankfurt, us-east-virginia, ap-southeast-singapore, sa-east-saopaulo, af-south, me-central, ca-west]")
+		"[eu-central-frankfurt, us-east-virginia, ap-southeast-singapore, sa-east-saopaulo, af-south, "+
+			"me-central, ca-west]")
 }
 
 // act makes the figures of services.
@@ -92,7 +93,8 @@ func (a *act) held(stream, group, name string, window int, value float64, drawn 
 		r["statistic"], r["p"], r["mechanism"], r["unit"] = "median", 0.5, "margin", "ms"
 		r["epsilon"], r["instance"], r["changed"] = 0.15, 1+drawn, drawn == window && reason == ""
 		if r["value"], r["since"] = value, a.end(drawn); reason != "" {
-			r["value"], r["since"], r["quality"], r["status"], r["reason"], r["epsilon"] = nil, nil, nil, "withheld", reason, 0
+			r["value"], r["since"], r["quality"], r["status"], r["reason"], r["epsilon"] = nil, nil, nil,
+				"withheld", reason, 0
 		}
 	})
 }
@@ -150,8 +152,9 @@ func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
 	quantile := func(x, p, spread float64) ledger.Value {
 		off := spread / 2 * a.noise.NormFloat64()
 		near := x + off/3
-		return ledger.Value{Value: whole(x + off), PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)), Quality: "useful",
-			Smoothed: &ledger.Smoothed{Value: *whole(near), Low: whole(near - spread), High: whole(near + spread)}}
+		return ledger.Value{Value: whole(x + off), PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)),
+			Quality: "useful", Smoothed: &ledger.Smoothed{Value: *whole(near), Low: whole(near - spread),
+				High: whole(near + spread)}}
 	}
 	count := func(n int64, error95 float64, quality string) ledger.Value {
 		return ledger.Value{Value: whole(max(0, float64(n)+error95/2*a.noise.NormFloat64())), Error95: whole(error95),

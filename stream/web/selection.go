@@ -40,7 +40,8 @@ func (s selection) of(e *series) []*figure {
 		figures = figures[:n]
 	}
 	if s.from != 0 {
-		n, _ := slices.BinarySearchFunc(figures, s.from, func(f *figure, from int64) int { return cmp.Compare(f.end, from) })
+		n, _ := slices.BinarySearchFunc(figures, s.from,
+			func(f *figure, from int64) int { return cmp.Compare(f.end, from) })
 		figures = figures[n:]
 		for len(figures) > 0 && figures[0].start < s.from {
 			figures = figures[1:]
@@ -56,8 +57,8 @@ func (s selection) of(e *series) []*figure {
 type mark struct {
 	end, start int64
 	series     [3]string // stream, group, release
-	// asOf is the end of the newest wanted window when the first page was answered; 0 if the request asks for all windows.
-	// The newest windows of later pages are those of that moment.
+	// asOf is the end of the newest wanted window when the first page was answered; 0 if the request asks for all
+	// windows. The newest windows of later pages are those of that moment.
 	asOf int64
 }
 

@@ -124,7 +124,8 @@ func (h history) signals(alpha float64) (found []signal, err error) {
 	left = out
 	for i := len(points) - h.wanted; i < len(points); i++ {
 		if one := signalOf(i); one != nil {
-			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(h.figures[i].end, 0).UTC(), *one})
+			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(h.figures[i].end, 0).UTC(),
+				*one})
 		}
 	}
 	return found, nil

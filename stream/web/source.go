@@ -82,7 +82,8 @@ func (s source) known(want selection) error {
 	}{{"stream", want.streams, streams}, {"group", want.groups, groups}, {"release", want.releases, releases}} {
 		for _, name := range x.want {
 			if !x.known[name] {
-				return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s %q; want one of %s", x.kind, name, some(x.known))}
+				return &problem{http.StatusNotFound, fmt.Sprintf("there is no %s %q; want one of %s", x.kind, name,
+					some(x.known))}
 			}
 		}
 	}

@@ -22,10 +22,10 @@ type statement struct {
 // loss is the most that one person can lose through some windows.
 type loss struct {
 	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a
-	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` falls into, those of the stream's budget that end in a `day`, those that
-	// the `budget` pays in its period, those that overlap a `stretch` of time as long as that period, or those in a day of
-	// all budgets that pay for one `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows
-	// in which the person counts instead.
+	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` falls into, those of
+	// the stream's budget that end in a `day`, those that the `budget` pays in its period, those that overlap a
+	// `stretch` of time as long as that period, or those in a day of all budgets that pay for one `input`. Under
+	// max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
 	// Per is the period, such as 24h, or forever; null if there is none.
@@ -63,8 +63,8 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(all) == 0 && len(want.streams) > 0 {
 		return &problem{http.StatusNotFound,
-			fmt.Sprintf("stream %q is in no streams file that this server has; its records do not say what one person can lose",
-				want.streams[0])}
+			fmt.Sprintf("stream %q is in no streams file that this server has; its records do not say what one "+
+				"person can lose", want.streams[0])}
 	}
 	w.Header().Add("Vary", "Accept")
 	if wantsPage(r) {
@@ -87,11 +87,12 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 	const anyOf = "that person is in any of them"
 	day := pays.InAnyDay()
 	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
-		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows that "+
-			"end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who were counted "+
-			"anew, cost more.", day)
+		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows "+
+			"that end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who "+
+			"were counted anew, cost more.", day)
 		all.Losses = append(all.Losses,
-			newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}}, text, anyOf))
+			newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}},
+				text, anyOf))
 	} else {
 		all.Losses = append(all.Losses, newLoss("day", 0, "24h", day,
 			"In any 24 h one person loses at most %s, counting the windows that end in it.", anyOf))
@@ -109,14 +110,16 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),
 			newLoss("stretch", n, per, stretch,
-				fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at most %%s.", per, n,
+				fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at "+
+					"most %%s.", per, n,
 					later), anyOf))
 	}
 	for _, shared := range cost.InCommon(a.payers(now)) {
 		if shared.Topic == s.Input.Topic {
 			all.Losses = append(all.Losses, newLoss("input", 0, "24h", shared.Day,
-				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most %%s in any "+
-					"24 h.", strings.Join(shared.Budgets, ", "), shared.Topic), "that person is in any of their windows"))
+				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most "+
+					"%%s in any 24 h.", strings.Join(shared.Budgets, ", "), shared.Topic),
+				"that person is in any of their windows"))
 		}
 	}
 	return all
@@ -144,17 +147,19 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	}
 	if n := of.Changed(1); n > 1 {
 		all = append(all, newLoss("window", n, "", pays.Lost(of, n),
-			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it may count in a "+
+			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it "+
+				"may count in a "+
 				"later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
 	} else {
 		all = append(all, newLoss("window", 1, "", pays.Lost(of, 1), one+" one person at most %s.",
 			"that person is in it"+alone))
 	}
 	if n, changed, lost := pays.Event(of); n > 1 {
-		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n, several)
+		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n,
+			several)
 		if changed > n {
-			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not count in "+
-				"them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
+			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not "+
+				"count in them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
 		}
 		all = append(all, newLoss("event", changed, "", lost, sentence, "that person is in any of them"+alone))
 	}
@@ -167,45 +172,49 @@ func ofWatches(s *config.Stream) (all []loss) {
 	for i := range s.Totals {
 		t := &s.Totals[i]
 		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Price()),
-			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period of the budget "+
+			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period "+
+				"of the budget "+
 				"touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
 			"that person is in any of the windows of that "+t.Calendar.Unit.Noun()))
 	}
 	for _, w := range s.OnChange {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
-			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a period "+
+			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s "+
+				"in a period "+
 				"of the budget. The first time it costs %s more: at most %%s.",
 				w.Name, cost.Of(limit, w.Price()), times(w.AtMost), cost.Of(limit, w.First())),
 			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Price()),
-			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s in a "+
+			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at "+
+				"most %s in a "+
 				"period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))
 	}
 	return all
 }
 
-// ofDiscoveries says what each discovery of groups costs. Under max_windows, who does not count in a period may count in a
-// later one.
+// ofDiscoveries says what each discovery of groups costs. Under max_windows, who does not count in a period may count
+// in a later one.
 func ofDiscoveries(s *config.Stream) (all []loss) {
 	for _, d := range s.Discoveries() {
 		names, period, changed := "one name", config.Duration(d.Every), int64(1)
 		if d.MaxGroups > 1 {
 			names = fmt.Sprintf("up to %d names", d.MaxGroups)
 		}
-		sentence := fmt.Sprintf("Discovery %s counts one person for %s in each period of %s, and publishes the names that many "+
-			"share. This costs that person at most %%s.", d.Name, names, period)
+		sentence := fmt.Sprintf("Discovery %s counts one person for %s in each period of %s, and publishes the names "+
+			"that many share. This costs that person at most %%s.", d.Name, names, period)
 		if d.MaxWindows != nil {
 			changed = d.MaxWindows.By.ChangedBy(1)
 		}
 		if changed > 1 {
-			sentence = fmt.Sprintf("Discovery %s counts one person for %s in some of its periods of %s, and publishes the names that "+
-				"many share. What that person sends in one period changes up to %d of them. Together they cost that person at most "+
-				"%%s.", d.Name, names, period, changed)
+			sentence = fmt.Sprintf("Discovery %s counts one person for %s in some of its periods of %s, and publishes "+
+				"the names that many share. What that person sends in one period changes up to %d of them. Together "+
+				"they cost that person at most %%s.", d.Name, names, period, changed)
 		}
-		lost := cost.Of(budget.Limit{}, budget.Times(d.Price(), changed)) // with its own δ, and not with all of the budget's
+		// with its own δ, and not with all of the budget's
+		lost := cost.Of(budget.Limit{}, budget.Times(d.Price(), changed))
 		all = append(all, newLoss("discovery", 0, period, lost, sentence, "that person is in the data of a period"))
 	}
 	return all
@@ -238,7 +247,8 @@ func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, 
 		l.Right)
 	if !lost.Hides() {
 		l.Sentence = fmt.Sprintf(sentence, lost) +
-			fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly always tell.", guess)
+			fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly "+
+				"always tell.", guess)
 	}
 	return l
 }

@@ -28,8 +28,8 @@ func TestStatement(t *testing.T) {
 			sentences = append(sentences, fmt.Sprintf("%s %s %d: %s", s.Stream, l.Scope, l.Right, l.Sentence))
 		}
 	}
-	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four. Together they cost 11·0.3 +
-	// 14·0.01 = 3.44. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
+	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four. Together they cost 11·0.3
+	// + 14·0.01 = 3.44. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
 	want(t, "sentences", strings.Join(sentences, "\n"), strings.TrimSpace(`
 fast window 58: One window costs one person at most ε 0.3. Of 100 guesses whether that person is in it, at most 58 are right.
 fast day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
@@ -51,7 +51,8 @@ hopping stretch 97: What one person does in any 10m falls into up to 25 windows.
 		t.Errorf("%d %s", a.Code, a.Body)
 	}
 	forever := parsed(t, strings.Replace(streamsFile, "epsilon: 2, per: 10m", "epsilon: 30, per: forever", 1))
-	if got := ask(t, served(w, forever, epoch), "/api/v1/statement?stream=fast"); !strings.Contains(got, "All windows together, for ever, cost one person at most ε 30. That is too much to hide") {
+	if got := ask(t, served(w, forever, epoch), "/api/v1/statement?stream=fast"); !strings.Contains(got,
+		"All windows together, for ever, cost one person at most ε 30. That is too much to hide") {
 		t.Error(got)
 	}
 }
@@ -70,7 +71,8 @@ streams:
     budget: {epsilon: 0.8, per: 24h}
 `)
 	var got struct{ Streams []statement }
-	if err := json.Unmarshal([]byte(ask(t, served(newWorld(t, 1<<20), streams, epoch), "/api/v1/statement")), &got); err != nil || len(got.Streams) != 1 {
+	if err := json.Unmarshal([]byte(ask(t, served(newWorld(t, 1<<20), streams, epoch), "/api/v1/statement")),
+		&got); err != nil || len(got.Streams) != 1 {
 		t.Fatal(err, got)
 	}
 	said := map[string]string{}
@@ -78,13 +80,13 @@ streams:
 		said[l.Scope], _, _ = strings.Cut(l.Sentence, " Of 100")
 	}
 	for scope, sentence := range map[string]string{
-		"window": "What one person has in one window changes up to 2, for who does not count in it may count in a later " +
-			"one. Together they cost that person at most ε 0.2.",
-		"event": "One event falls into up to 2 windows and changes up to 4, for who does not count in them may count in " +
-			"later ones. Together they cost its person at most ε 0.4.",
+		"window": "What one person has in one window changes up to 2, for who does not count in it may count in a " +
+			"later one. Together they cost that person at most ε 0.2.",
+		"event": "One event falls into up to 2 windows and changes up to 4, for who does not count in them may count " +
+			"in later ones. Together they cost its person at most ε 0.4.",
 		"day": "In any 24 h one person loses at most ε 0.8, counting the windows that end in it.",
-		"stretch": "What one person does in any 24h falls into up to 26 windows. Together with later ones in which that " +
-			"person counts instead they cost at most ε 1.",
+		"stretch": "What one person does in any 24h falls into up to 26 windows. Together with later ones in which " +
+			"that person counts instead they cost at most ε 1.",
 	} {
 		if said[scope] != sentence {
 			t.Errorf("%s: %q, want %q", scope, said[scope], sentence)
@@ -92,7 +94,8 @@ streams:
 	}
 }
 
-// What a discovery of groups costs is said with its δ and its period. Who follows the list of another stream pays nothing.
+// What a discovery of groups costs is said with its δ and its period. Who follows the list of another stream pays
+// nothing.
 func TestStatementOfDiscoveries(t *testing.T) {
 	streams := parsed(t, `version: 1
 budgets: [{name: web, epsilon: 30, delta: 0.0001, per: 24h}]
@@ -155,7 +158,8 @@ streams:
 	}
 	said := func(w *world, streams []*config.Stream) map[string]loss {
 		var got struct{ Streams []statement }
-		if err := json.Unmarshal([]byte(ask(t, served(w, streams, epoch), "/api/v1/statement?stream=cheap")), &got); err != nil || len(got.Streams) != 1 {
+		if err := json.Unmarshal([]byte(ask(t, served(w, streams, epoch), "/api/v1/statement?stream=cheap")),
+			&got); err != nil || len(got.Streams) != 1 {
 			t.Fatal(err, got)
 		}
 		all := map[string]loss{}
@@ -170,7 +174,8 @@ streams:
 	want(t, "a day", plain["day"].Sentence,
 		"In any 24 h one person loses at most ε 9.6, counting the windows that end in it.")
 	want(t, "an input", plain["input"].Sentence,
-		"Budgets cheap, dear pay for the people of topic in. Through all of them one person loses at most ε 14.4 in any 24 h.")
+		"Budgets cheap, dear pay for the people of topic in. Through all of them one person loses at most ε 14.4 "+
+			"in any 24 h.")
 	withDelta := said(newWorld(t, 1<<20), of("DELTA", "delta: 0.000000001,", "epsilon: 40", "epsilon: 6.1"))
 	if day := withDelta["day"]; day.Sum != 9.6 || day.Epsilon.(float64) > 6.1 ||
 		!strings.HasSuffix(day.Sentence, ", δ 0.000000001 (ε 9.6 without δ), counting the windows that end in it.") {
@@ -189,8 +194,9 @@ streams:
 		w.watched(books, s, end.Add(-s.Window.Size), end, func(*ledger.Entry) bool { return false })
 	}
 	want(t, "after an edit", said(w, of("epsilon: 40", "epsilon: 100"))["day"].Sentence,
-		"By the newest definitions one person loses at most ε 9.6 in any 24 h, counting the windows that end in it. Those "+
-			"that ended in the last 24 h cost at most ε 16.4: former definitions, or users who were counted anew, cost more.")
+		"By the newest definitions one person loses at most ε 9.6 in any 24 h, counting the windows that end in it. "+
+			"Those that ended in the last 24 h cost at most ε 16.4: former definitions, or users who were counted "+
+			"anew, cost more.")
 }
 
 // Who asks for HTML gets the same in plain words. Programs get JSON, as before, and nothing of a file is taken for

@@ -40,7 +40,8 @@ type extent struct {
 const (
 	// mostWindows is how many windows a series may have, however little memory they take.
 	mostWindows = 10000
-	// recentRecords is how far a live client may fall behind before all series have to be searched for what it has missed.
+	// recentRecords is how far a live client may fall behind before all series have to be searched for what it has
+	// missed.
 	recentRecords = 4096
 	// typical is about how many bytes a record takes in all.
 	typical = 1100

@@ -67,13 +67,15 @@ type releaseInfo struct {
 	Delta     json.Number  `json:"delta"`
 	// OnChange says that the figure is drawn only when it has changed.
 	OnChange bool `json:"on_change"`
-	// Hold is how long a watch looks at nothing after it has fired, in seconds; null for everything else, or if unknown.
+	// Hold is how long a watch looks at nothing after it has fired, in seconds; null for everything else, or if
+	// unknown.
 	Hold *int64 `json:"hold_seconds"`
 	// Total says of what periods a running total is; null for everything else, or if unknown.
 	Total *totalInfo `json:"total"`
 	// From is the histogram that the figure is computed from, or "".
 	From string `json:"from,omitempty"`
-	// Objective is the share of the users that should not be above the limit of a share; nil if it has none, or if unknown.
+	// Objective is the share of the users that should not be above the limit of a share; nil if it has none, or if
+	// unknown.
 	Objective *json.Number `json:"objective,omitempty"`
 }
 
@@ -230,9 +232,9 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 	}
 	for _, f := range s.Free {
 		x := f.Series(s.Unit)
-		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(x.Above),
-			Below: optional(x.Below), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
-			Delta: exactly(x.Delta), From: x.From})
+		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
+			Above: optional(x.Above), Below: optional(x.Below), Mechanism: x.Mechanism, Unit: x.Unit,
+			Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta), From: x.From})
 		if f.Objective.IsPositive() {
 			all[len(all)-1].Objective = new(exactly(f.Objective))
 		}
@@ -280,7 +282,8 @@ func (s *streamInfo) learn(f *figure) {
 			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil,
 			From: r.From})
 	}
-	if !s.Declared && r.MaxWindows != nil && r.Statistic != record.StatisticGroups { // watches and figures on change look at everybody, and have none
+	// watches and figures on change look at everybody, and have none
+	if !s.Declared && r.MaxWindows != nil && r.Statistic != record.StatisticGroups {
 		s.MaxWindows = r.MaxWindows
 	}
 	if !s.Declared && newer {

@@ -15,9 +15,11 @@ import (
 // What totals cost is known from their records alone: each instance once a period, from its first window on, although
 // not each window has a record. The page's API says of what periods they are, and what one costs a person.
 func TestBudgetOfTotals(t *testing.T) {
-	streams := parsed(t, strings.Replace(streamsFile, "releases: [{name: users, statistic: count, epsilon: 0.2}, {name: tail, "+
-		"statistic: quantiles, p: [0.9, 0.99], epsilon: 0.1}]", "releases: [{name: today, statistic: count, since: hour, "+
-		"update: 2m, epsilon: 0.5}]", 1))[:1]
+	streams := parsed(t,
+		strings.Replace(streamsFile,
+			"releases: [{name: users, statistic: count, epsilon: 0.2}, {name: tail, statistic: quantiles, p: [0.9, "+
+				"0.99], epsilon: 0.1}]", "releases: [{name: today, statistic: count, since: hour, update: 2m, "+
+				"epsilon: 0.5}]", 1))[:1]
 	s := streams[0]
 	for _, minutes := range []int{6, 58, 62, 70} {
 		w := newWorld(t, 1<<20)
@@ -31,7 +33,8 @@ func TestBudgetOfTotals(t *testing.T) {
 		if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
 			t.Fatal(err)
 		}
-		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() || !strings.Contains(got, `"watch":"today"`) {
+		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() ||
+			!strings.Contains(got, `"watch":"today"`) {
 			t.Errorf("after %d minutes:\n%s\nwant\n%s", minutes, got, &b)
 		}
 		if said := ask(t, served(w, streams, now), "/api/v1/statement?stream="+s.Name); !strings.Contains(said,
@@ -55,10 +58,12 @@ func twoHours(t *testing.T, quality string) http.Handler {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(120))
 	before, after, _ := strings.Cut(services(1, "{epsilon: 400, per: 24h}"), "    releases:\n")
 	_, after, _ = strings.Cut(after, "    output:")
-	a.streams = parsed(t, before+"    releases: [{name: today, statistic: count, since: hour, epsilon: 0.5}]\n    output:"+after)
+	a.streams = parsed(t, before+"    releases: [{name: today, statistic: count, since: hour, epsilon: 0.5}]\n"+
+		"    output:"+after)
 	for window := range 120 {
 		a.instance("checkout-latency", "eu", "today", window, func(r map[string]any) {
-			r["statistic"], r["mechanism"], r["unit"], r["epsilon"], r["quality"] = "count", "tree", "users", 0.5, quality
+			r["statistic"], r["mechanism"], r["unit"], r["epsilon"], r["quality"] = "count", "tree",
+				"users", 0.5, quality
 			r["value"], r["error_95"] = 10*(window%60+1), 3
 			r["since"], r["final"] = a.end(window/60*60-1), window%60 == 59
 		})
@@ -117,7 +122,8 @@ func TestLocalTimesOfTotalsInBrowser(t *testing.T) {
 		{"Europe/Berlin", "2026-10-25T09:00:00Z", day, "2026-10-24T08:00:00Z"}, // 25 hours
 		{"Europe/Berlin", "2026-10-27T09:00:00Z", week, "2026-10-20T08:00:00Z"},
 		{"Australia/Lord_Howe", "2026-04-05T00:00:00Z", day, "2026-04-03T23:30:00Z"}, // 24.5 hours
-		{"America/Sao_Paulo", "2018-11-04T03:00:00Z", day, "2018-11-03T03:00:00Z"},   // it begins at 01:00: then the day begins
+		// it begins at 01:00: then the day begins
+		{"America/Sao_Paulo", "2018-11-04T03:00:00Z", day, "2018-11-03T03:00:00Z"},
 		{"America/Sao_Paulo", "2018-11-04T15:00:00Z", day, "2018-11-03T16:00:00Z"},
 		{"Asia/Kolkata", "2026-11-20T08:15:00Z", "{seconds: 3600}", "2026-11-20T07:15:00Z"},
 		{"Europe/Berlin", "2026-11-20T11:00:00Z", month, "2026-10-20T10:00:00Z"},

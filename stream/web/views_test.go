@@ -84,7 +84,8 @@ func TestNoiseHasNoLine(t *testing.T) {
 		a.play(0, 30)
 		b := open(t, a, "#/s/checkout-latency/eu/p50")
 		var got string
-		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
+		b.run(chromedp.Evaluate(drawn, nil),
+			chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
 			twoFrames,
 			chromedp.Evaluate("`${window.thick.has(2) ? 'a' : 'no'} line, ${window.fades} fades`", &got))
 		if got != want {
@@ -116,7 +117,8 @@ func TestSmoothedLine(t *testing.T) {
 	a.play(0, 30)
 	b := open(t, a, "#/s/checkout-latency/eu/p50")
 	thick := func() (has bool) {
-		b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
+		b.run(chromedp.Evaluate(drawn, nil),
+			chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
 			twoFrames,
 			chromedp.Evaluate(`window.thick.has(4)`, &has))
 		return has
@@ -200,7 +202,8 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	}
 	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
 	b.run(chromedp.KeyEvent("\x1b"))
-	b.until(`document.querySelector(".comparison").hidden && document.querySelector(".bar button").ariaPressed === "false"`)
+	b.until(
+		`document.querySelector(".comparison").hidden && document.querySelector(".bar button").ariaPressed === "false"`)
 	b.drag(".plot.counts", 0.01, 0.14, input.ModifierShift)
 	b.shows(".comparison p", "(3 windows)")
 	b.key("End", false)
@@ -234,7 +237,8 @@ func TestRestingMouseLeavesTheCursor(t *testing.T) {
 		chromedp.MouseEvent(input.MouseMoved, x, y))
 	b.until(`window.left`)
 	b.key("Enter", false)
-	b.until(`document.querySelector(".comparison p").textContent.startsWith("A is " + window.at.slice("Window ".length))`)
+	b.until(
+		`document.querySelector(".comparison p").textContent.startsWith("A is " + window.at.slice("Window ".length))`)
 	// A mouse that moves takes it.
 	b.run(chromedp.Evaluate(`document.querySelector(".panel").style.marginTop = ""`, nil), twoFrames)
 	x, y = b.place(".plot.counts", 0.13)
@@ -318,8 +322,8 @@ func TestWatchFires(t *testing.T) {
 	}
 	b := open(t, a, "#/")
 	b.until(`document.querySelector(".stream h2").textContent === "search-latency"`)
-	// It waits for 19 minutes. The first window after that begins 19 minutes after the one that fired, and ends a minute
-	// later.
+	// It waits for 19 minutes. The first window after that begins 19 minutes after the one that fired, and ends a
+	// minute later.
 	fired, again := a.end(17).Format("15:04"), a.end(17).Add(20*time.Minute).Format("15:04")
 	what := fmt.Sprintf("fired %s, looks again at %s", fired, again)
 	if a.end(17).Day() == time.Now().UTC().Day() && a.end(37).Day() == time.Now().UTC().Day() { // else there are days
@@ -425,7 +429,8 @@ func (b *tab) fits(t *testing.T) {
 	}).map((e) => e.outerHTML.slice(0, 120))`
 	var wide []string
 	for _, width := range []int64{360, 3840} {
-		b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500), twoFrames, chromedp.Evaluate(tooWide, &wide))
+		b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500), twoFrames,
+			chromedp.Evaluate(tooWide, &wide))
 		if len(wide) > 0 {
 			t.Errorf("at %d px: too wide: %q", width, wide)
 		}
@@ -438,7 +443,8 @@ func (b *tab) fits(t *testing.T) {
 	if len(wide) == 0 {
 		t.Error("a line of 4,000 px is not too wide")
 	}
-	b.run(chromedp.Evaluate(`document.querySelector("hr").remove()`, nil), emulation.ClearDeviceMetricsOverride(), twoFrames)
+	b.run(chromedp.Evaluate(`document.querySelector("hr").remove()`, nil), emulation.ClearDeviceMetricsOverride(),
+		twoFrames)
 	b.clean()
 }
 
@@ -486,5 +492,6 @@ func TestFiguresAreRounded(t *testing.T) {
 	b.run(chromedp.Evaluate(`import("./format.js").then(({ rounded, roundedUp }) => [
 		rounded(23.73795, 1.298), roundedUp(1.298), rounded(23.73795, 0.5), rounded(0.004321, 0.0004), roundedUp(0.0412),
 		rounded(1234567, 4200), roundedUp(1298), rounded(143.634), rounded(-0.004, 3), rounded(-12.5, 1)])`, &got, awaited))
-	want(t, "figures", got, []string{"23.7", "1.3", "23.7", "0.0043", "0.05", "1,235,000", "1,300", "143.6", "0", "−12.5"})
+	want(t, "figures", got, []string{"23.7", "1.3", "23.7", "0.0043", "0.05", "1,235,000", "1,300", "143.6",
+		"0", "−12.5"})
 }

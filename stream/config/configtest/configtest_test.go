@@ -15,7 +15,8 @@ func TestStream(t *testing.T) {
 		configtest.Stream("s", configtest.Window(time.Minute, time.Second), configtest.Every(30*time.Second),
 			configtest.Start(start), configtest.End(start.Add(time.Hour)), configtest.Set("unit", "ms"),
 			configtest.Set("contribution", "max"), configtest.Budget("700000000", "1h")),
-		configtest.Stream("t", configtest.Set("budget", "both"), configtest.StartNow, configtest.Set("contribution", "")),
+		configtest.Stream("t", configtest.Set("budget", "both"), configtest.StartNow,
+			configtest.Set("contribution", "")),
 	) + "budgets: [{name: both, epsilon: 1000000000, per: 24h}]\n"
 	file, err := parse.File("streams.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
@@ -23,7 +24,8 @@ func TestStream(t *testing.T) {
 	}
 	s, other := file.Streams[0], file.Streams[1]
 	w := s.Window
-	if w.Size != time.Minute || w.Every != 30*time.Second || w.Grace != time.Second || w.End-w.Start != int64(time.Hour) {
+	if w.Size != time.Minute || w.Every != 30*time.Second || w.Grace != time.Second ||
+		w.End-w.Start != int64(time.Hour) {
 		t.Errorf("windows %+v", w)
 	}
 	if s.Name != "s" || s.Unit != "ms" || s.Budget.Epsilon.String() != "700000000" || other.Budget.Name != "both" {

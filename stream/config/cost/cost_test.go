@@ -45,7 +45,8 @@ func TestWhatADeltaSaves(t *testing.T) {
 		with := p
 		with.Delta = Suggested
 		less, ok := p.Saved(with)
-		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 || !less.Delta.Equal(Suggested) ||
+		if got := less.Epsilon.InexactFloat64(); !ok || math.Abs(got/c.withDelta-1) > 0.01 ||
+			!less.Delta.Equal(Suggested) ||
 			less.Sum.String() != c.sum {
 			t.Errorf("every %s: with a δ %s, want about %v", c.every, less, c.withDelta)
 		}
@@ -109,7 +110,8 @@ func TestOfIsNeverBelowTheTruth(t *testing.T) {
 		}
 		rho := 0.0
 		for range rapid.IntRange(0, 4).Draw(t, "gaussians") {
-			text, n := rapid.SampledFrom([]string{"0.02", "0.3", "1"}).Draw(t, "ε"), rapid.Int64Range(1, 50).Draw(t, "times")
+			text, n := rapid.SampledFrom([]string{"0.02", "0.3", "1"}).Draw(t, "ε"), rapid.Int64Range(1,
+				50).Draw(t, "times")
 			items = append(items, budget.Item{Promise: privacy.NewZCDP(dec(text)), Times: n})
 			rho += float64(n) * dec(text).InexactFloat64() * dec(text).InexactFloat64() / 2
 		}
@@ -135,7 +137,8 @@ func TestOfIsNeverBelowTheTruth(t *testing.T) {
 // nothing is withheld from a single stream.
 func TestADayAgainstBruteForce(t *testing.T) {
 	hours := func(least, most int64) *rapid.Generator[time.Duration] {
-		return rapid.Map(rapid.Int64Range(least, most), func(h int64) time.Duration { return time.Duration(h) * time.Hour })
+		return rapid.Map(rapid.Int64Range(least, most),
+			func(h int64) time.Duration { return time.Duration(h) * time.Hour })
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		const day, last = 24 * time.Hour, 150 * time.Hour
@@ -192,8 +195,8 @@ func TestInCommon(t *testing.T) {
 		return Payer{Name: name, Limit: budget.Limit{Epsilon: dec(epsilon), Per: 24 * time.Hour}, Streams: []Stream{s}}
 	}
 	all := InCommon([]Payer{payer("a", "in", "2.4"), payer("other", "alone", "1"), payer("b", "in", "4.8")})
-	if len(all) != 1 || all[0].String() != "topic in: budgets a, b pay for the same people: one person loses at most ε "+
-		"7.2 in any 24 h through all of them" {
+	if len(all) != 1 || all[0].String() != "topic in: budgets a, b pay for the same people: one person loses at most "+
+		"ε 7.2 in any 24 h through all of them" {
 		t.Errorf("%v", all)
 	}
 }

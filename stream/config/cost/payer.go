@@ -15,8 +15,8 @@ type Payer struct {
 	Name string
 	budget.Limit
 	Streams []Stream
-	// Before is what its books hold of the last 24 hours, in ε, if former definitions, or users who were counted anew, may
-	// have cost more than these streams do; else 0.
+	// Before is what its books hold of the last 24 hours, in ε, if former definitions, or users who were counted anew,
+	// may have cost more than these streams do; else 0.
 	Before decimal.Decimal
 }
 

@@ -11,8 +11,8 @@ import (
 type Shared struct {
 	Topic   string
 	Budgets []string
-	// Day bounds what the windows that end in any 24 hours cost one person through all of these budgets, whether by these
-	// definitions or by those before. The streams of the budgets that read other topics are in it.
+	// Day bounds what the windows that end in any 24 hours cost one person through all of these budgets, whether by
+	// these definitions or by those before. The streams of the budgets that read other topics are in it.
 	Day Loss
 }
 

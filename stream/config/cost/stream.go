@@ -17,8 +17,8 @@ type Stream struct {
 	Topic string
 	// MaxWindows says in which windows a person counts; nil: in all.
 	MaxWindows *windows.CapRule
-	// Watches are what a period of the budget counts at most for watches, releases on change and running totals. Endless
-	// says that there is no such amount: the budget is for ever, and periods of totals begin for ever.
+	// Watches are what a period of the budget counts at most for watches, releases on change and running totals.
+	// Endless says that there is no such amount: the budget is for ever, and periods of totals begin for ever.
 	Watches []budget.Item
 	Endless bool
 	// Turns are the discoveries with max_windows, which are among the watches.
@@ -28,8 +28,8 @@ type Stream struct {
 // Turns are the periods of a discovery in which users take turns.
 type Turns struct {
 	Rule windows.CapRule
-	// Items are what a period costs a person who counts in it, and AtMost for how many periods a person is charged in one
-	// of the budget.
+	// Items are what a period costs a person who counts in it, and AtMost for how many periods a person is charged in
+	// one of the budget.
 	Items  []budget.Item
 	AtMost int64
 }

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Flow writes the node in one line, without some paths, which begin at the node. The path of a list is also that of each
-// of its items.
+// Flow writes the node in one line, without some paths, which begin at the node. The path of a list is also that of
+// each of its items.
 func (n Node) Flow(b *strings.Builder, without ...string) {
 	switch n.yaml.Kind {
 	case yaml.AliasNode:
@@ -85,7 +85,8 @@ func (n Node) Embed(reference, key, text string) {
 		if k := n.yaml.Content[i]; k.Value == reference {
 			k.Value = key
 			line := n.yaml.Content[i+1].Line
-			n.yaml.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: text, Line: line}
+			n.yaml.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle,
+				Value: text, Line: line}
 		}
 	}
 }

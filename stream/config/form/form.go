@@ -24,8 +24,8 @@ type Key struct {
 	// Only limits the key to mappings in which another key has one of these values. A name may be declared several
 	// times, for different values.
 	Only When
-	// Unless is another key of the same mapping, which must be declared earlier. A mapping has one of the two at most; a
-	// required key may be missing if the other is there.
+	// Unless is another key of the same mapping, which must be declared earlier. A mapping has one of the two at most;
+	// a required key may be missing if the other is there.
 	Unless string
 	Value  Value
 }

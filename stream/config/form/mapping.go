@@ -89,7 +89,8 @@ func (f Form) places(n Node) (m Mapping, ok bool) {
 		name := unmark(k.Value)
 		v := n.child(content[i+1], n.under(name))
 		for i+3 < len(content) && commaFollows(v.yaml, content[i+2], content[i+3]) {
-			v.yaml = &yaml.Node{Kind: yaml.ScalarNode, Value: v.yaml.Value + "," + content[i+2].Value, Line: v.yaml.Line}
+			v.yaml = &yaml.Node{Kind: yaml.ScalarNode, Value: v.yaml.Value + "," + content[i+2].Value,
+				Line: v.yaml.Line}
 			i += 2
 		}
 		first, repeated := lines[name]

@@ -15,17 +15,18 @@ import (
 var histogramForm = form.Form{
 	{Name: "rollup", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
 		Example: "[1h, 1d]",
-		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of an hour " +
-			"of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of `window.every`, and begins " +
-			"at multiples of itself since 1970, in UTC. With a `zone`, whole days are those of the zone. A user who is there in ten windows counts ten times",
+		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of an " +
+			"hour of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of " +
+			"`window.every`, and begins at multiples of itself since 1970, in UTC. With a `zone`, whole days are " +
+			"those of the zone. A user who is there in ten windows counts ten times",
 		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
 			func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
 	{Name: "objective", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Share)}},
 		Example: "0.999",
-		Meaning: "which share of the users should not be above the limit: with 0.999, at most 0.1 % may. Louver adds up the " +
-			"users above and all users over the newest windows (`louver_slo_bad_users`, `louver_slo_users`), and `louver rules " +
-			"--slo` writes alerts that noise alone hardly raises. It costs nothing. An edit changes no figure, no sum and no " +
-			"charge: write the rules anew",
+		Meaning: "which share of the users should not be above the limit: with 0.999, at most 0.1 % may. Louver adds " +
+			"up the users above and all users over the newest windows (`louver_slo_bad_users`, `louver_slo_users`), " +
+			"and `louver rules --slo` writes alerts that noise alone hardly raises. It costs nothing. An edit " +
+			"changes no figure, no sum and no charge: write the rules anew",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(r *releaseNode, v decimal.Decimal) { r.objective = v })},
 }

@@ -45,8 +45,8 @@ var maxPeriodsForm = form.Form{
 		Meaning: "a multiple of `every`. The limit holds for every stretch of time of this length, whenever it begins",
 		Value:   ofPer},
 	{Name: "parts", Fallback: "3", Example: "1",
-		Meaning: "into how many parts `per` is divided. In each part a user counts in the first `count` / (`parts` + 1) " +
-			"periods in which they have any record with a good name, listed or not",
+		Meaning: "into how many parts `per` is divided. In each part a user counts in the first `count` / (`parts` + " +
+			"1) periods in which they have any record with a good name, listed or not",
 		Value: ofParts},
 }
 

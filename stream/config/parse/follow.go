@@ -50,8 +50,8 @@ func (s *streamNode) source(streams []*streamNode, some bool) *streamNode {
 	case source != nil && source.found != nil:
 		return source
 	case source != nil && source.sound:
-		at.Refuse("stream %s does not discover its groups; want what it has under groups, or a stream that has discover: […]",
-			name)
+		at.Refuse("stream %s does not discover its groups; want what it has under groups, or a stream that has "+
+			"discover: […]", name)
 	case source != nil || some: // the stream has faults of its own
 	case len(finds) > 0:
 		at.Refuse("%q is not one of the streams that discover their groups; want %s", name, form.List(finds, "or"))
@@ -82,13 +82,14 @@ func (s *streamNode) follow(source *streamNode) {
 		return // they have faults of their own
 	}
 	if source.Budget != s.Budget {
-		at.Refuse("budget %q pays for stream %s, and %q for this one; want one of the budgets in both", source.Budget.Name,
-			f.From, s.Budget.Name)
+		at.Refuse("budget %q pays for stream %s, and %q for this one; want one of the budgets in both",
+			source.Budget.Name, f.From, s.Budget.Name)
 		wrong = true
 	}
 	if most := s.mostGroups(); of.Most() > most {
-		at.Refuse("the list of stream %s has up to %d groups, with %s each here; want at most %d, by a smaller max there, "+
-			"because an entry holds %d figures", f.From, of.Most(), form.Plural(s.figures(), "figure"), most, mostFigures)
+		at.Refuse("the list of stream %s has up to %d groups, with %s each here; want at most %d, by a smaller max "+
+			"there, because an entry holds %d figures", f.From, of.Most(), form.Plural(s.figures(), "figure"),
+			most, mostFigures)
 		wrong = true
 	}
 	if wrong {

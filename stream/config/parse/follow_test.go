@@ -34,7 +34,8 @@ func TestGroupsOfAnotherStream(t *testing.T) {
 	f := parse(t, withFollower(found))
 	s, source := f.Streams[0], f.Streams[1]
 	of := s.Found
-	if of == nil || of.From != "checkout" || s.Groups != nil || s.MaxGroups != 2 || s.Prior != "tapered" || !s.Tombstones ||
+	if of == nil || of.From != "checkout" || s.Groups != nil || s.MaxGroups != 2 || s.Prior != "tapered" ||
+		!s.Tombstones ||
 		source.Tombstones ||
 		len(s.Discoveries()) > 0 || len(source.Discoveries()) != 2 {
 		t.Fatalf("%+v", of)
@@ -59,7 +60,8 @@ func TestGroupsOfAnotherStream(t *testing.T) {
 	f = parse(t, withFollower("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}]}"))
 	if again, err = Definition(f.Streams[0].Definition); err != nil || again.Found.Keep != 7*24*time.Hour ||
 		again.Found.Max != 1000 {
-		t.Errorf("%+v (%v) in the definition, want what is kept and listed by default\n%s", again, err, f.Streams[0].Definition)
+		t.Errorf("%+v (%v) in the definition, want what is kept and listed by default\n%s", again, err,
+			f.Streams[0].Definition)
 	}
 }
 
@@ -96,30 +98,40 @@ func TestDefinitionsOfFollowers(t *testing.T) {
 func TestGroupsOfAnotherStreamWrong(t *testing.T) {
 	const at = `7: streams[carts].groups.from: `
 	for _, c := range []struct{ old, new, want string }{
-		{"from: checkout", "from: carts", at + `"carts" is this stream itself; want another one that discovers its groups`},
+		{"from: checkout", "from: carts",
+			at + `"carts" is this stream itself; want another one that discovers its groups`},
 		{"from: checkout", "from: check-out", at + `"check-out" is not one of the streams that discover their ` +
 			`groups; want checkout`},
-		{"topic: checkout.events, user", "topic: carts.events, user", at + `stream checkout has input.topic "checkout.events", ` +
-			`and this one "carts.events"; want the same`},
-		{"group: region}", "group: shop}", at + `stream checkout has input.group "region", and this one "shop"; want the same`},
-		{"budget: shoppers", "budget: {epsilon: 24, per: 24h}", at + `budget "shoppers" pays for stream checkout, and "carts" ` +
-			`for this one; want one of the budgets in both`},
-		{"from: checkout}", "from: checkout, max: 7}", `7: streams[carts].groups.max: the list is that of stream checkout, with ` +
-			`its max; remove this one`},
-		{"from: checkout}", "from: checkout, discover: [" + aDiscovery + "]}", `7: streams[carts].groups.discover: it has no ` +
-			`place beside from; remove it`},
+		{"topic: checkout.events, user", "topic: carts.events, user",
+			at + `stream checkout has input.topic "checkout.events", ` +
+				`and this one "carts.events"; want the same`},
+		{"group: region}", "group: shop}",
+			at + `stream checkout has input.group "region", and this one "shop"; want the same`},
+		{"budget: shoppers", "budget: {epsilon: 24, per: 24h}",
+			at + `budget "shoppers" pays for stream checkout, and "carts" ` +
+				`for this one; want one of the budgets in both`},
+		{"from: checkout}", "from: checkout, max: 7}",
+			`7: streams[carts].groups.max: the list is that of stream checkout, with ` +
+				`its max; remove this one`},
+		{"from: checkout}", "from: checkout, discover: [" + aDiscovery + "]}",
+			`7: streams[carts].groups.discover: it has no ` +
+				`place beside from; remove it`},
 		{"from: checkout}", "keep: 7d}", `7: streams[carts].groups.discover: missing; add it`},
-		{", group: region}", "}", `7: streams[carts].groups.from: input.group does not say which field holds the group`},
-		{"p: [0.5, 0.9, 0.99]", "p: [0.1, 0.2, 0.3, 0.5, 0.9]", at + `the list of stream checkout has up to 903 groups, with 5 ` +
-			`figures each here; want at most 800, by a smaller max there, because an entry holds 4000 figures`},
+		{", group: region}", "}",
+			`7: streams[carts].groups.from: input.group does not say which field holds the group`},
+		{"p: [0.5, 0.9, 0.99]", "p: [0.1, 0.2, 0.3, 0.5, 0.9]",
+			at + `the list of stream checkout has up to 903 groups, with 5 ` +
+				`figures each here; want at most 800, by a smaller max there, because an entry holds 4000 figures`},
 		{"max_groups: 2", "max_groups: 2000", `8: streams[carts].max_groups: 2000, but a list has at most 903 groups`},
 		{"epsilon: 0.01}", "epsilon: 0.01}\n      - " + strings.Replace(today, "name: ", "name: x-", 1),
 			`since: midnight, but groups are found`},
-		{found, "groups: [eu, us, ap]", at + `stream checkout does not discover its groups; want what it has under groups`},
+		{found, "groups: [eu, us, ap]",
+			at + `stream checkout does not discover its groups; want what it has under groups`},
 		{found, "groups: {from: carts}", at + `stream checkout follows the list of carts itself; want from: carts`},
 	} {
-		text := strings.Replace(withFollower(found), "releases: [{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], "+
-			"epsilon: 0.01}]", "releases:\n      - {name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}", 1)
+		text := strings.Replace(withFollower(found),
+			"releases: [{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}]",
+			"releases:\n      - {name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}", 1)
 		if !strings.Contains(text, c.old) {
 			t.Fatalf("%q is not there", c.old)
 		}
@@ -130,15 +142,16 @@ func TestGroupsOfAnotherStreamWrong(t *testing.T) {
 			t.Errorf("%s: %d errors, want one or two\n%v", c.new, len(lines), err)
 		}
 	}
-	_, err := File("s.yaml", []byte(strings.Replace(right, "checkout.private}", "checkout.private, tombstones: true}", 1)),
-		noVariables)
-	if err == nil || err.Error() != "s.yaml:30: streams[checkout].output.tombstones: true, but the groups are listed, and none "+
-		"leaves; remove it" {
+	_, err := File("s.yaml",
+		[]byte(strings.Replace(right, "checkout.private}", "checkout.private, tombstones: true}", 1)), noVariables)
+	if err == nil || err.Error() != "s.yaml:30: streams[checkout].output.tombstones: true, but the groups are listed, "+
+		"and none leaves; remove it" {
 		t.Error(err)
 	}
 	// No second error where the other stream has faults of its own.
-	_, err = File("s.yaml", []byte(strings.Replace(withFollower(found), "every: 24h, epsilon: 0.5", "every: 50m, epsilon: 0.5",
-		1)), noVariables)
+	_, err = File("s.yaml",
+		[]byte(strings.Replace(withFollower(found), "every: 24h, epsilon: 0.5", "every: 50m, epsilon: 0.5", 1)),
+		noVariables)
 	if err == nil || slices.ContainsFunc(strings.Split(err.Error(), "\n"), func(line string) bool {
 		return strings.Contains(line, "carts")
 	}) {
@@ -150,8 +163,8 @@ func TestGroupsOfAnotherStreamWrong(t *testing.T) {
 func TestNamesOfSeries(t *testing.T) {
 	s := parse(t, withHistogram(shape, ofShape...)).Streams[0]
 	s.Found = parse(t, withFound(found)).Streams[0].Found
-	want := "shape shape.1h shape.1d p90 users slow tail tail.1h tail.1d slower slower.1h slower.1d peak peak.1h peak.1d quick " +
-		"quick.1h quick.1d mid mid.1h mid.1d daily hourly"
+	want := "shape shape.1h shape.1d p90 users slow tail tail.1h tail.1d slower slower.1h slower.1d peak peak.1h " +
+		"peak.1d quick quick.1h quick.1d mid mid.1h mid.1d daily hourly"
 	if got := strings.Join(s.SeriesNames(), " "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

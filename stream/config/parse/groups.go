@@ -56,22 +56,22 @@ var foundForm = form.Form{
 			"`input.group` and budget. That costs nothing more. No other key has a place beside it",
 		Value: form.Into(streamName(), func(f *foundNode, v string) { f.From = v })},
 	{Name: "discover", Required: true, Unless: "from", Example: "[" + aDiscovery + "]",
-		Meaning: "the discoveries. At the end of each period, a discovery counts the users of each name, adds noise, and " +
-			"publishes the names whose noisy count reaches a public threshold, with that count. These names are groups " +
-			"from then on. A name that few users share is never published. Needs `input.group` and a budget with a " +
-			"`delta`",
+		Meaning: "the discoveries. At the end of each period, a discovery counts the users of each name, adds noise, " +
+			"and publishes the names whose noisy count reaches a public threshold, with that count. These names are " +
+			"groups from then on. A name that few users share is never published. Needs `input.group` and a " +
+			"budget with a `delta`",
 		Value: form.Into(form.ListOf(discovery(), "discoveries, for example "+aDiscovery, 1, mostDiscoveries),
 			func(f *foundNode, v []discoveryNode) { f.rows = v })},
 	{Name: "keep", Absent: "7 × the longest `every`", Example: "7d",
 		Meaning: "how long a name stays on the list after it was last found. That costs nothing",
 		Value:   form.Into(form.Duration(time.Second), func(f *foundNode, v time.Duration) { f.Keep = v })},
 	{Name: "max", Absent: "1000, or as many as an entry of the ledger holds", Example: "200",
-		Meaning: "the most names on the list, without `always` and `other`. If there are more, those with the largest " +
-			"counts stay",
+		Meaning: "the most names on the list, without `always` and `other`. If there are more, those with the " +
+			"largest counts stay",
 		Value: form.Into(form.Whole("of names "), func(f *foundNode, v int64) { f.Max = v })},
 	{Name: "other", Absent: "none", Example: "(other)",
-		Meaning: "the name of one more group, for users who are in fewer than `max_groups` groups of the list. It costs " +
-			"nothing more",
+		Meaning: "the name of one more group, for users who are in fewer than `max_groups` groups of the list. It " +
+			"costs nothing more",
 		Value: form.Into(nameOfGroup(), func(f *foundNode, v string) { f.Other = v })},
 	{Name: "always", Absent: "none", Example: "[/, /login]",
 		Meaning: "names that are on every list, whoever comes. They are public, like those of a list",
@@ -92,28 +92,29 @@ var discoveryForm = form.Form{
 		Meaning: "the discovery's name, unique among the stream's releases and watches",
 		Value:   form.Into(figureName(), func(d *discoveryNode, v string) { d.Name = v })},
 	{Name: "every", Required: true, Example: "24h",
-		Meaning: "how long a period is: a multiple of `window.every`. Periods end at multiples of it since 1970. Parts, " +
-			"which are personal, are kept until the period that holds them is over",
+		Meaning: "how long a period is: a multiple of `window.every`. Periods end at multiples of it since 1970. " +
+			"Parts, which are personal, are kept until the period that holds them is over",
 		Value: form.Into(form.Duration(time.Second), func(d *discoveryNode, v time.Duration) { d.Every = v })},
 	{Name: "epsilon", Required: true, Example: "0.5",
 		Meaning: "what one discovery costs a user, in ε, once for each of the `max_groups` names for which they count",
-		Value:   form.Into(form.Number(mechanisms.Span{Over: "0"}), func(d *discoveryNode, v decimal.Decimal) { d.epsilon = v })},
+		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
+			func(d *discoveryNode, v decimal.Decimal) { d.epsilon = v })},
 	{Name: "delta", Required: true, Example: "0.00000001",
 		Meaning: "the δ that goes with it. No mechanism finds unknown names without one",
 		Value: form.Into(form.Number(mechanisms.Span{Least: "0"}),
 			func(d *discoveryNode, v decimal.Decimal) { d.delta = v })},
 	{Name: "max_groups", Fallback: "1", Example: "2",
-		Meaning: "for how many names of a period one user counts. Names that were found lately come last, so that users " +
-			"speak for the others. 1 is nearly always best",
+		Meaning: "for how many names of a period one user counts. Names that were found lately come last, so that " +
+			"users speak for the others. 1 is nearly always best",
 		Value: form.Into(form.Whole("of names "), func(d *discoveryNode, v int64) { d.MaxGroups = v })},
 	{Name: "at_least", Fallback: "1", Example: "10",
 		Meaning: "a name with fewer users is never published. The threshold rises by as much",
 		Value: form.Into(form.WholeUpTo("of users ", mechanisms.MaxUsers),
 			func(d *discoveryNode, v int64) { d.atLeast = v })},
 	{Name: "max_windows", Absent: "every period", Example: "{count: 2, per: 24h, parts: 1}",
-		Meaning: "the number of periods in which one user counts, of those in a longer one. However many periods there " +
-			"are, a user then loses no more than so many of them cost. It has nothing to do with the `max_windows` of the " +
-			"stream",
+		Meaning: "the number of periods in which one user counts, of those in a longer one. However many periods " +
+			"there are, a user then loses no more than so many of them cost. It has nothing to do with the " +
+			"`max_windows` of the stream",
 		Value: form.Into(maxWindows(maxPeriodsForm), func(d *discoveryNode, v maxWindowsNode) { d.maxWindows = &v })},
 }
 
@@ -133,7 +134,8 @@ func discovery() form.Kind[discoveryNode] {
 
 // groups is a list of names, or a mapping that says how they are found.
 func groups() form.Kind[groupsNode] {
-	listed := form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200), "names of groups", 1,
+	listed := form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200),
+		"names of groups", 1,
 		form.Most)
 	found := form.MappingOf(foundForm, func(m form.Mapping, f *foundNode, ok bool) {
 		f.Mapping, f.sound = m, ok
@@ -202,8 +204,8 @@ func (s *streamNode) find() {
 			d.Every = longestKeep
 		}
 		if d.AtMost = mostDiscovered(d.Every, &s.Stream, time.Now()); d.AtMost == endless && !s.Withhold {
-			d.Values["every"].Refuse("%s, but a budget for ever cannot pay for periods without end; want window.end, a budget "+
-				"for a rolling period, or on_exhausted: withhold", config.Duration(d.Every))
+			d.Values["every"].Refuse("%s, but a budget for ever cannot pay for periods without end; want window.end, "+
+				"a budget for a rolling period, or on_exhausted: withhold", config.Duration(d.Every))
 		}
 		d.cap()
 		if longest == nil || d.Every > longest.Every {
@@ -239,8 +241,8 @@ func (s *streamNode) fed(key string) bool {
 // refuseBeside refuses what needs a list that never changes.
 func (s *streamNode) refuseBeside() {
 	refuse := func(at form.Node, what string) {
-		at.Refuse("%s, but groups are found, and come and go; want a second stream with a list of groups, or without groups",
-			what)
+		at.Refuse("%s, but groups are found, and come and go; want a second stream with a list of groups, or "+
+			"without groups", what)
 	}
 	for _, r := range s.releases {
 		switch {
@@ -326,12 +328,12 @@ func discovered(streams []*streamNode) {
 		switch {
 		case len(first.Discoveries()) == 0 || !need.GreaterThan(first.Budget.Delta):
 		case !need.LessThan(most):
-			first.Values["budget"].Refuse("the discoveries of a period of budget %q have delta %s together; want less than %s: "+
-				"give each a smaller delta or a larger every", first.Budget.Name, delta, most.Shift(-1))
+			first.Values["budget"].Refuse("the discoveries of a period of budget %q have delta %s together; want less "+
+				"than %s: give each a smaller delta or a larger every", first.Budget.Name, delta, most.Shift(-1))
 			return
 		default:
-			first.Values["budget"].Refuse("budget %q has delta %s; want at least %s, ten times that of the discoveries of its "+
-				"period: the rest is for adding up", first.Budget.Name, first.Budget.Delta, need)
+			first.Values["budget"].Refuse("budget %q has delta %s; want at least %s, ten times that of the "+
+				"discoveries of its period: the rest is for adding up", first.Budget.Name, first.Budget.Delta, need)
 			return
 		}
 	}

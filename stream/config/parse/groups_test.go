@@ -33,23 +33,28 @@ func TestFoundGroups(t *testing.T) {
 	f := parse(t, withFound(found))
 	s := f.Streams[0]
 	of := s.Found
-	if s.Groups != nil || of == nil || len(of.Rows) != 2 || of.Keep != 7*24*time.Hour || of.Max != 900 || of.Most() != 903 ||
+	if s.Groups != nil || of == nil || len(of.Rows) != 2 || of.Keep != 7*24*time.Hour || of.Max != 900 ||
+		of.Most() != 903 ||
 		!slices.Equal(of.Always, []string{"/", "/login"}) || s.Prior != "tapered" {
 		t.Fatalf("%+v", of)
 	}
-	for name, want := range map[string]bool{"/shoes": true, "/": false, "/admin": false, "Shoes": false, "(other)": false} {
+	for name, want := range map[string]bool{"/shoes": true, "/": false, "/admin": false, "Shoes": false,
+		"(other)": false} {
 		if of.May(name) != want {
 			t.Errorf("%q may be found: %v, want %v", name, !want, want)
 		}
 	}
 	day, hour := of.Rows[0], of.Rows[1]
 	// 36 + 9 for at_least: the table of the design.
-	if day.MaxGroups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.MaxGroups != 1 || hour.AtMost != 2 {
+	if day.MaxGroups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.MaxGroups != 1 ||
+		hour.AtMost != 2 {
 		t.Errorf("%+v and %+v", day, hour)
 	}
 	// Blocks of 24 hours would begin at the same time of day for ever.
-	if m := hour.MaxWindows; day.MaxWindows != nil || m == nil || m.By.Most != 1 || m.By.Block != 25 || m.By.AtMost() != 2 ||
-		hour.Cap(7) != (budget.Cap{Count: 2, Per: 24 * time.Hour, Era: 7, Row: "hourly"}) || day.Cap(7) != (budget.Cap{}) {
+	if m := hour.MaxWindows; day.MaxWindows != nil || m == nil || m.By.Most != 1 || m.By.Block != 25 ||
+		m.By.AtMost() != 2 ||
+		hour.Cap(7) != (budget.Cap{Count: 2, Per: 24 * time.Hour, Era: 7, Row: "hourly"}) ||
+		day.Cap(7) != (budget.Cap{}) {
 		t.Errorf("max_windows %+v and %+v", day.MaxWindows, hour.MaxWindows)
 	}
 	// ε 0.25 in 2 of 24 hours: 0.5, and 1 for the two names of a day.
@@ -59,17 +64,21 @@ func TestFoundGroups(t *testing.T) {
 	if lost := f.Budgets[0].Compose(day.Price()); lost.Epsilon.String() != "1" {
 		t.Errorf("a daily discovery costs %s, want 2 · 0.5", lost.Epsilon)
 	}
-	before := parse(t, withFound(strings.Replace(found, found[strings.Index(found, "        - {name: hourly"):strings.Index(found,
-		"      keep")], "", 1)))
-	if a, b := f.Payer(f.Budgets[0], time.Now()).InAnyDay(), before.Payer(before.Budgets[0], time.Now()).InAnyDay(); !b.Epsilon.
+	before := parse(t,
+		withFound(strings.Replace(found,
+			found[strings.Index(found, "        - {name: hourly"):strings.Index(found, "      keep")], "", 1)))
+	if a, b := f.Payer(f.Budgets[0], time.Now()).InAnyDay(), before.Payer(before.Budgets[0],
+		time.Now()).InAnyDay(); !b.Epsilon.
 		LessThan(a.Epsilon) {
 		t.Errorf("with hourly discoveries a day costs %s, and without them %s", a.Epsilon, b.Epsilon)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || again.Found == nil || again.Found.Match.String() != of.Match.String() || len(again.Found.Rows) != 2 {
+	if err != nil || again.Found == nil || again.Found.Match.String() != of.Match.String() ||
+		len(again.Found.Rows) != 2 {
 		t.Errorf("the definition gives %+v (%v)", again, err)
 	}
-	if d := parse(t, withFound("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}]}")).Streams[0].
+	if d := parse(t,
+		withFound("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}]}")).Streams[0].
 		Found; d.Keep != 7*24*time.Hour || d.Max != 1000 || d.Other != "" || !d.May("anything") || d.Most() != 1000 {
 		t.Errorf("by default %+v, want what 4000 figures allow", d)
 	}
@@ -78,50 +87,69 @@ func TestFoundGroups(t *testing.T) {
 func TestFoundGroupsWrong(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{", delta: 0.00000001", "", `18: streams[checkout].groups.discover[daily].delta: missing; add it`},
-		{"delta: 0.00000001,", "delta: 0,", `18: streams[checkout].groups.discover[daily].delta: 0; want more than 0, such as ` +
-			`0.00000001, because no mechanism finds unknown names with a delta of 0`},
-		{"delta: 0.00000001,", "delta: 0.2,", `18: streams[checkout].groups.discover[daily].delta: 0.2; want less than 0.1`},
-		{"delta: 0.000001,", "", `streams[checkout].budget: budget "shoppers" has delta 0; want at least 0.000000202, ten ` +
-			`times that of the discoveries of its period: the rest is for adding up`},
+		{"delta: 0.00000001,", "delta: 0,",
+			`18: streams[checkout].groups.discover[daily].delta: 0; want more than 0, such as ` +
+				`0.00000001, because no mechanism finds unknown names with a delta of 0`},
+		{"delta: 0.00000001,", "delta: 0.2,",
+			`18: streams[checkout].groups.discover[daily].delta: 0.2; want less than 0.1`},
+		{"delta: 0.000001,", "",
+			`streams[checkout].budget: budget "shoppers" has delta 0; want at least 0.000000202, ten ` +
+				`times that of the discoveries of its period: the rest is for adding up`},
 		{"delta: 0.000001,", "delta: 0.0000002,", `has delta 0.0000002; want at least 0.000000202`},
-		{"delta: 0.00000001", "delta: 0.01", `streams[checkout].budget: the discoveries of a period of budget "shoppers" have ` +
-			`delta 0.0200000002 together; want less than 0.01: give each a smaller delta or a larger every`},
+		{"delta: 0.00000001", "delta: 0.01",
+			`streams[checkout].budget: the discoveries of a period of budget "shoppers" have ` +
+				`delta 0.0200000002 together; want less than 0.01: give each a smaller delta or a larger every`},
 		{"every: 24h", "every: 3661d", `18: streams[checkout].groups.discover[daily].every: 3661d; want at most 3660d`},
 		{"every: 24h", "every: 50m", `18: streams[checkout].groups.discover[daily].every: 50m; want a multiple of ` +
 			`window.every, 15m`},
-		{"per: 24h, parts", "per: 90m, parts", `20: streams[checkout].groups.discover[hourly].max_windows.per: 1h30m; want a ` +
-			`multiple of every, 1h`},
-		{"per: 24h, parts", "per: 30m, parts", `20: streams[checkout].groups.discover[hourly].max_windows.per: 30m; want a ` +
-			`multiple of every, 1h`},
-		{"{count: 2", "{count: 1", `20: streams[checkout].groups.discover[hourly].max_windows.count: 1; want from 2 to ` +
-			`1000000000, because a period reaches into 2 parts, and a user counts in a window of each`},
-		{"parts: 1}", "parts: 0}", `20: streams[checkout].groups.discover[hourly].max_windows.parts: 0; want a whole number`},
+		{"per: 24h, parts", "per: 90m, parts",
+			`20: streams[checkout].groups.discover[hourly].max_windows.per: 1h30m; want a ` +
+				`multiple of every, 1h`},
+		{"per: 24h, parts", "per: 30m, parts",
+			`20: streams[checkout].groups.discover[hourly].max_windows.per: 30m; want a ` +
+				`multiple of every, 1h`},
+		{"{count: 2", "{count: 1",
+			`20: streams[checkout].groups.discover[hourly].max_windows.count: 1; want from 2 to ` +
+				`1000000000, because a period reaches into 2 parts, and a user counts in a window of each`},
+		{"parts: 1}", "parts: 0}",
+			`20: streams[checkout].groups.discover[hourly].max_windows.parts: 0; want a whole number`},
 		{"{count: 2, ", "{", `20: streams[checkout].groups.discover[hourly].max_windows.count: missing; add it`},
 		{"{count: 2, per", "{cuont: 2, per", `max_windows.cuont: unknown key; want count, per or parts`},
-		{"keep: 7d", "keep: 12h", `21: streams[checkout].groups.keep: 12h; want at least 24h, the time from one discovery of ` +
-			`daily to the next`},
-		{"max: 900", "max: 100000", `22: streams[checkout].groups.max: 100000; want at most 997, because an entry holds 4000 ` +
-			`figures`},
-		{"[/login, /]", "[/login, /admin]", `24: streams[checkout].groups.always: "/admin" is in except too; remove one of the ` +
-			`two`},
-		{"[/login, /]", "['(other)']", `24: streams[checkout].groups.always: "(other)" is in other too; remove one of the two`},
+		{"keep: 7d", "keep: 12h",
+			`21: streams[checkout].groups.keep: 12h; want at least 24h, the time from one discovery of ` +
+				`daily to the next`},
+		{"max: 900", "max: 100000",
+			`22: streams[checkout].groups.max: 100000; want at most 997, because an entry holds 4000 ` +
+				`figures`},
+		{"[/login, /]", "[/login, /admin]",
+			`24: streams[checkout].groups.always: "/admin" is in except too; remove one of the ` +
+				`two`},
+		{"[/login, /]", "['(other)']",
+			`24: streams[checkout].groups.always: "(other)" is in other too; remove one of the two`},
 		{"(other)", "/admin", `23: streams[checkout].groups.other: "/admin" is in except too; remove one of the two`},
 		{"[/login, /]", "[' a']", `groups.always[0]: " a" is not how records' names are written; write "a"`},
-		{"[/login, /]", `["a\u200bb"]`, `is not the name of a group: it has a control, format or private-use character or a ` +
-			`line separator; want 1–200 characters that can be printed`},
-		{`'^/[a-z0-9/-]*$'`, "'('", `25: streams[checkout].groups.match: "(" is not a regular expression: missing closing )`},
-		{"      group: region\n", "", `16: streams[checkout].groups.discover: input.group does not say which field holds the ` +
-			`group; set it, or remove groups`},
-		{"name: hourly", "name: users", `19: streams[checkout].groups.discover[users]: the name "users" is taken by a release; ` +
-			`choose another name`},
+		{"[/login, /]", `["a\u200bb"]`,
+			`is not the name of a group: it has a control, format or private-use character or a ` +
+				`line separator; want 1–200 characters that can be printed`},
+		{`'^/[a-z0-9/-]*$'`, "'('",
+			`25: streams[checkout].groups.match: "(" is not a regular expression: missing closing )`},
+		{"      group: region\n", "",
+			`16: streams[checkout].groups.discover: input.group does not say which field holds the ` +
+				`group; set it, or remove groups`},
+		{"name: hourly", "name: users",
+			`19: streams[checkout].groups.discover[users]: the name "users" is taken by a release; ` +
+				`choose another name`},
 		{"name: hourly", "name: daily", `the name "daily" is taken by another discovery; choose another name`},
-		{p50, today, `since: midnight, but groups are found, and come and go; want a second stream with a list of groups, or ` +
-			`without groups`},
+		{p50, today,
+			`since: midnight, but groups are found, and come and go; want a second stream with a list of groups, or ` +
+				`without groups`},
 		{p50, "{name: p50, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 50, watch_epsilon: 1, " +
 			"at_most: 3}", `publish: on_change, but groups are found`},
-		{"max_groups: 1\n", "max_groups: 1000\n", `max_groups: 1000, but a list has at most 903 groups; want at most 903`},
-		{"per: 24h", "per: forever", `discover[daily].every: 24h, but a budget for ever cannot pay for periods without end; want ` +
-			`window.end, a budget for a rolling period, or on_exhausted: withhold`},
+		{"max_groups: 1\n", "max_groups: 1000\n",
+			`max_groups: 1000, but a list has at most 903 groups; want at most 903`},
+		{"per: 24h", "per: forever",
+			`discover[daily].every: 24h, but a budget for ever cannot pay for periods without end; want ` +
+				`window.end, a budget for a rolling period, or on_exhausted: withhold`},
 	} {
 		text := withFound(found)
 		if !strings.Contains(text, c.old) {
@@ -156,8 +184,9 @@ func TestHistogramsOfFoundGroups(t *testing.T) {
 		t.Errorf("max: %s, as it was asked for: %v", most, err)
 	}
 	_, err = with("300", "{name: good, statistic: share, above: 500, from: shape, objective: 0.99}")
-	if err == nil || !strings.Contains(err.Error(), "releases[good].objective: the groups of this stream are found, and their "+
-		"sums would begin with each list; want groups that are listed") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "releases[good].objective: the groups of this stream are found, and their "+
+			"sums would begin with each list; want groups that are listed") {
 		t.Errorf("%v, want that there are no objectives", err)
 	}
 }

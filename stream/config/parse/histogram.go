@@ -51,8 +51,8 @@ func (h histograms) checkRollups() {
 		case !given || w.Every == 0:
 			continue
 		case w.Size != w.Every:
-			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as window.size, so "+
-				"that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
+			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as "+
+				"window.size, so that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
 			continue
 		}
 		for j, d := range r.Rollups {
@@ -95,7 +95,8 @@ func (r *releaseNode) checkDays() {
 		r.Days[d] = c
 	}
 	if whole == 0 && len(r.Rollups) > 0 {
-		v.Refuse("no roll-up is of whole days, and others begin at the same time in all zones; remove it, or add 1d to rollup")
+		v.Refuse("no roll-up is of whole days, and others begin at the same time in all zones; remove it, or add " +
+			"1d to rollup")
 	}
 }
 

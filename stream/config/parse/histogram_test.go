@@ -77,16 +77,21 @@ func TestHistogramWithDelta(t *testing.T) {
 func TestWrongHistograms(t *testing.T) {
 	const name = "streams[checkout].releases"
 	for _, c := range []struct{ old, new, want string }{
-		{"buckets: {scale: 3}", "buckets: {scale: 6}", name + "[shape].buckets.scale: 6; want a whole number from 0 to 5"},
-		{"buckets: {scale: 3}", "buckets: 800", name + "[shape].buckets: 800; want a list such as [100, 250, 800], or {scale: 3}"},
+		{"buckets: {scale: 3}", "buckets: {scale: 6}",
+			name + "[shape].buckets.scale: 6; want a whole number from 0 to 5"},
+		{"buckets: {scale: 3}", "buckets: 800",
+			name + "[shape].buckets: 800; want a list such as [100, 250, 800], or {scale: 3}"},
 		{"buckets: {scale: 3}", "buckets: [100, 0.5]",
 			name + "[shape].buckets: 0.5; want a point of the grid, for example 0 or 1"},
-		{"buckets: {scale: 3}", "buckets: [100, 50]", name + "[shape].buckets: 50; want ends that ascend: 100 is before it"},
+		{"buckets: {scale: 3}", "buckets: [100, 50]",
+			name + "[shape].buckets: 50; want ends that ascend: 100 is before it"},
 		{"buckets: {scale: 3}", "buckets: [100, 90000]",
 			name + "[shape].buckets: 90000; want a number within the bounds, 0 to 60000"},
-		{"buckets: {scale: 3}, ", "", name + "[shape].buckets: missing; add it, for example buckets: {scale: 3} (where the " +
-			"buckets of a histogram end)"},
-		{"buckets: {scale: 3}, ", "buckets: {scale: 3}, levels: 3, ", name + "[shape].levels: 3 is too many; want at most 2"},
+		{"buckets: {scale: 3}, ", "",
+			name + "[shape].buckets: missing; add it, for example buckets: {scale: 3} (where the buckets of a " +
+				"histogram end)"},
+		{"buckets: {scale: 3}, ", "buckets: {scale: 3}, levels: 3, ",
+			name + "[shape].levels: 3 is too many; want at most 2"},
 		{"from: shape}\n      - {name: slower", "from: shap}\n      - {name: slower",
 			name + `[tail].from: "shap" is not a release of this stream; did you mean "shape"?`},
 		{"from: shape}\n      - {name: slower", "from: p90}\n      - {name: slower",
@@ -105,34 +110,42 @@ func TestWrongHistograms(t *testing.T) {
 			name + `[peak].statistic: "share"; want from: with the name of a histogram, which it is computed from`},
 		{"statistic: share, above: 800.5,", "statistic: share,",
 			name + "[slower]: above missing; want the value above which users count"},
-		{"above: 800.5", "above: 60000", name + "[slower].above: 60000; want less than 60000, the highest value: nobody is above that"},
+		{"above: 800.5", "above: 60000",
+			name + "[slower].above: 60000; want less than 60000, the highest value: nobody is above that"},
 		{"statistic: histogram,", "statistic: histogram, publish: on_change,",
 			name + "[shape].publish: histogram has no publish; remove it, or use statistic: median or quantile"},
-		{"release: users", "release: quick", `min_users.release: "quick" is computed from a histogram, and its noise is that ` +
-			"of many buckets; want the name of a count release without above and below that has an epsilon of its own"},
-		{"rollup: [1h, 1d]", "rollup: [15m]", name + "[shape].rollup[0]: 15m; want a multiple of window.every, 15m, of two " +
-			"windows or more"},
-		{"rollup: [1h, 1d]", "rollup: [1h, 100m]", name + "[shape].rollup[1]: 1h40m; want a multiple of window.every, 15m"},
+		{"release: users", "release: quick",
+			`min_users.release: "quick" is computed from a histogram, and its noise is that ` +
+				"of many buckets; want the name of a count release without above and below that has an epsilon of its own"},
+		{"rollup: [1h, 1d]", "rollup: [15m]",
+			name + "[shape].rollup[0]: 15m; want a multiple of window.every, 15m, of two windows or more"},
+		{"rollup: [1h, 1d]", "rollup: [1h, 100m]",
+			name + "[shape].rollup[1]: 1h40m; want a multiple of window.every, 15m"},
 		{"rollup: [1h, 1d]", "rollup: [1h, 60m]", name + "[shape].rollup[1]: 1h is in the list twice; remove one"},
-		{"rollup: [1h, 1d]", "rollup: [1h, 2h, 3h, 4h, 5h, 6h]", name + "[shape].rollup: a list of 6 items; want at most 5"},
+		{"rollup: [1h, 1d]", "rollup: [1h, 2h, 3h, 4h, 5h, 6h]",
+			name + "[shape].rollup: a list of 6 items; want at most 5"},
 		{"rollup: [1h, 1d]", "rollup: 1h", name + "[shape].rollup: 1h is not a list; write [1h]"},
-		{"every: 15m", "every: 5m", name + "[shape].rollup: windows overlap: one is 15m long and begins 5m after the one " +
-			"before; want window.every as window.size, so that no event is added up twice"},
-		{"rollup: [1h, 1d]", "rollup: [1h], zone: Europe/Berlin", name + "[shape].zone: no roll-up is of whole days, and " +
-			"others begin at the same time in all zones; remove it, or add 1d to rollup"},
-		{"rollup: [1h, 1d]", "zone: UTC", name + "[shape].zone: it means nothing without a rollup of whole days, such as " +
-			"rollup: [1d]"},
-		{"rollup: [1h, 1d]", "rollup: [1d], zone: Europe/Munich", name + `[shape].zone: "Europe/Munich" is no time zone; ` +
-			"want a name of the IANA database"},
-		{"{name: peak, statistic: mode,", "{name: peak, statistic: mode, zone: UTC,", name + "[peak].zone: mode has no zone; " +
-			"remove it, or use statistic: count, sum or histogram"},
-		{"from: shape}\n      - {name: mid", "from: shape, zone: UTC}\n      - {name: mid", name + "[quick].zone: it means " +
-			"nothing without since: hour, midnight, monday or month"},
-		{"above: 800.5,", "above: 800.5, objective: 99.9,", name + "[slower].objective: 99.9 is too much; want a number greater " +
-			"than 0 and less than 1: 0.999 for 99.9 %"},
-		{"above: 800.5,", "above: 800.5, objective: 1,", name + "[slower].objective: 1 is too much; want a number greater than 0"},
-		{"p: 0.99,", "p: 0.99, objective: 0.9,", name + "[tail].objective: quantile has no objective; remove it, or use " +
-			"statistic: share"},
+		{"every: 15m", "every: 5m", name + "[shape].rollup: windows overlap: one is 15m long and begins 5m after the " +
+			"one before; want window.every as window.size, so that no event is added up twice"},
+		{"rollup: [1h, 1d]", "rollup: [1h], zone: Europe/Berlin",
+			name + "[shape].zone: no roll-up is of whole days, and others begin at the same time in all zones; remove " +
+				"it, or add 1d to rollup"},
+		{"rollup: [1h, 1d]", "zone: UTC",
+			name + "[shape].zone: it means nothing without a rollup of whole days, such as rollup: [1d]"},
+		{"rollup: [1h, 1d]", "rollup: [1d], zone: Europe/Munich",
+			name + `[shape].zone: "Europe/Munich" is no time zone; ` +
+				"want a name of the IANA database"},
+		{"{name: peak, statistic: mode,", "{name: peak, statistic: mode, zone: UTC,",
+			name + "[peak].zone: mode has no zone; remove it, or use statistic: count, sum or histogram"},
+		{"from: shape}\n      - {name: mid", "from: shape, zone: UTC}\n      - {name: mid",
+			name + "[quick].zone: it means nothing without since: hour, midnight, monday or month"},
+		{"above: 800.5,", "above: 800.5, objective: 99.9,",
+			name + "[slower].objective: 99.9 is too much; want a number greater than 0 and less than 1: " +
+				"0.999 for 99.9 %"},
+		{"above: 800.5,", "above: 800.5, objective: 1,",
+			name + "[slower].objective: 1 is too much; want a number greater than 0"},
+		{"p: 0.99,", "p: 0.99, objective: 0.9,",
+			name + "[tail].objective: quantile has no objective; remove it, or use statistic: share"},
 		{"{name: peak,", "{name: users,", `the name "users" is taken by another release; choose another name`},
 	} {
 		text := withHistogram(shape, ofShape...)
@@ -146,8 +159,8 @@ func TestWrongHistograms(t *testing.T) {
 	}
 }
 
-// The days of a zone are those of the first window's moment, whole windows long. Shorter roll-ups have no zone, and UTC is
-// as none.
+// The days of a zone are those of the first window's moment, whole windows long. Shorter roll-ups have no zone, and UTC
+// is as none.
 func TestRollupsOfLocalDays(t *testing.T) {
 	of := func(rollup string) *config.Release {
 		text := strings.Replace(withHistogram(shape), "rollup: [1h, 1d]", rollup, 1)
@@ -179,13 +192,15 @@ func TestRollupsOfLocalDays(t *testing.T) {
 		{7 * day, "2026-10-25T22:45:00Z", "2026-10-21T22:00 169h"},
 	} {
 		since, until, local := r.LocalPeriod(c.rollup, at(c.start))
-		got := fmt.Sprintf("%s %dh", time.Unix(0, since).UTC().Format("2006-01-02T15:04"), (until-since)/int64(time.Hour))
+		got := fmt.Sprintf("%s %dh", time.Unix(0, since).UTC().Format("2006-01-02T15:04"),
+			(until-since)/int64(time.Hour))
 		if got != c.want || !local {
 			t.Errorf("%s at %s: %s; want %s", c.rollup, c.start, got, c.want)
 		}
 	}
 	before := parse(t, withHistogram(shape)).Streams[0].Definition
-	if parse(t, strings.Replace(withHistogram(shape), "1d]", "1d], zone: Europe/Berlin", 1)).Streams[0].Definition == before {
+	if parse(t, strings.Replace(withHistogram(shape), "1d]", "1d], zone: Europe/Berlin",
+		1)).Streams[0].Definition == before {
 		t.Error("a zone changes no definition")
 	}
 }
@@ -236,15 +251,15 @@ func TestObjectives(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{with("objective: 0.999,", "size: 15m, every: 15m", "size: 24h", "[1h, 1d]", "[7d]"),
-			"[slower].objective: the longest alert looks at 3d, which has 3 windows of 24h; want at least 4: window.every of 18h " +
-				"or less"},
+			"[slower].objective: the longest alert looks at 3d, which has 3 windows of 24h; want at least 4: " +
+				"window.every of 18h or less"},
 		{with("objective: 0.999,", "every: 15m", "every: 5m", ", rollup: [1h, 1d]", ""),
-			"[slower].objective: windows overlap: one is 15m long and begins 5m after the one before; want window.every as " +
-				"window.size"},
+			"[slower].objective: windows overlap: one is 15m long and begins 5m after the one before; want " +
+				"window.every as window.size"},
 		{with("objective: 0.999,", "size: 15m, every: 15m", "size: 1s", ", rollup: [1h, 1d]", "", "[eu, us, ap]",
 			"[eu, us, ap, a, b, c, d, e]"),
-			"[slower].objective: the sums over 3d have 2073600 windows of all groups; want at most 2000000: longer windows, or " +
-				"fewer groups"},
+			"[slower].objective: the sums over 3d have 2073600 windows of all groups; want at most 2000000: longer " +
+				"windows, or fewer groups"},
 	} {
 		_, err := File("s.yaml", []byte(c.text), noVariables)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -66,7 +66,8 @@ var inputForm = form.Form{
 	{Name: "columns", Required: true, Only: columnar(), Example: "[ts, user_id, latency_ms]",
 		Meaning: "the names of the columns, in order",
 		Value: form.Into(
-			form.ListOf(form.Name("column", "the name of a column", `.`, 200), "names of columns, in order", 1, form.Most),
+			form.ListOf(form.Name("column", "the name of a column", `.`, 200), "names of columns, in order",
+				1, form.Most),
 			func(in *config.Input, v []string) { in.Columns = v })},
 	{Name: "delimiter", Only: columnar(), Fallback: `","`, Example: `";"`,
 		Meaning: "the character between two columns",

@@ -47,8 +47,9 @@ func TestLoad(t *testing.T) {
 	}
 	write("c.yaml", least)
 	_, err = Load(dir, noVariables)
-	if want := fmt.Sprintf(`%s/c.yaml:3: streams[s]: the name "s" is taken by the stream at %s/a.yaml:3; choose another `+
-		`name`, dir, dir); err == nil || err.Error() != want {
+	if want := fmt.Sprintf(
+		`%s/c.yaml:3: streams[s]: the name "s" is taken by the stream at %s/a.yaml:3; choose another `+
+			`name`, dir, dir); err == nil || err.Error() != want {
 		t.Errorf("the same name in two files:\n got %v\nwant %s", err, want)
 	}
 	for pattern, want := range map[string]string{

@@ -39,8 +39,8 @@ func (m *minUsersNode) check(s *config.Stream) {
 	}
 	for _, f := range s.Free {
 		if f.Name == m.Release {
-			v.Refuse("%q is computed from a histogram, and its noise is that of many buckets; %s that has an epsilon of its own",
-				f.Name, want)
+			v.Refuse("%q is computed from a histogram, and its noise is that of many buckets; %s that has an epsilon "+
+				"of its own", f.Name, want)
 			return
 		}
 	}

@@ -61,7 +61,8 @@ func TestMistakes(t *testing.T) {
 				`indentation`},
 		{"a quote that is not closed", "description: time to", `description: "time to`,
 			`6: a quote is not closed; close it`},
-		{"on change, not said", "statistic: median,", "statistic: median, tolerance: 0.03, watch_epsilon: 0.1, at_most: 2,",
+		{"on change, not said", "statistic: median,",
+			"statistic: median, tolerance: 0.03, watch_epsilon: 0.1, at_most: 2,",
 			`23: streams[checkout].releases[p50].tolerance: it means nothing without publish: on_change; add that, or remove ` +
 				`it`},
 		{"on change with a statistic that has no such thing", "statistic: median,",
@@ -215,7 +216,8 @@ func TestEveryFaultOnce(t *testing.T) {
 			"b.yaml": pays(least, "b"), "c.yaml": pays(least, "c"),
 		}, []string{`a.yaml:3: a tab; indent YAML with spaces`}},
 		{"the budget is wrong", map[string]string{
-			"a.yaml": strings.Replace(pays(least, "a"), "version: 1", strings.Replace(shared, "epsilon: 2", "epsilon: 0", 1), 1),
+			"a.yaml": strings.Replace(pays(least, "a"), "version: 1",
+				strings.Replace(shared, "epsilon: 2", "epsilon: 0", 1), 1),
 			"b.yaml": pays(least, "b"),
 		}, []string{`a.yaml:2: budgets[shared].epsilon: 0; want a number greater than 0`}},
 		{"faults in two files", map[string]string{
@@ -226,7 +228,8 @@ func TestEveryFaultOnce(t *testing.T) {
 			`b.yaml:7: streams[b].releases[mid].epsilon: 0; want a number greater than 0`}},
 		{"one topic in two formats", map[string]string{
 			"a.yaml": least,
-			"b.yaml": strings.NewReplacer("name: s\n", "name: b\n", "{topic: out}", "{topic: out, format: avro}").Replace(least),
+			"b.yaml": strings.NewReplacer("name: s\n", "name: b\n", "{topic: out}",
+				"{topic: out, format: avro}").Replace(least),
 		}, []string{`b.yaml:8: streams[b].output: format avro, but stream s writes json into topic out; want one format in ` +
 			`a topic`}},
 		{"an alias repeats a fault", map[string]string{

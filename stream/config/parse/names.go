@@ -35,7 +35,8 @@ func (all names) refuseTwice() {
 		for _, at := range n.at[2:] {
 			others = append(others, at.Where())
 		}
-		n.at[1].Refuse("the name %q is taken by the %s at %s; choose another name", n.name, n.kind, form.List(others, "and"))
+		n.at[1].Refuse("the name %q is taken by the %s at %s; choose another name", n.name, n.kind,
+			form.List(others, "and"))
 	}
 }
 

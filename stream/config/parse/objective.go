@@ -22,17 +22,18 @@ func checkObjectives(s *config.Stream, releases []releaseNode) {
 		v := r.Values["objective"]
 		switch all := windows * int64(len(s.Groups)*objectives); {
 		case w.Size != w.Every:
-			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as window.size, so "+
-				"that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
+			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as "+
+				"window.size, so that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
 		case s.Found != nil:
-			v.Refuse("the groups of this stream are found, and their sums would begin with each list; want groups that are listed")
+			v.Refuse("the groups of this stream are found, and their sums would begin with each list; want groups " +
+				"that are listed")
 		case windows < config.LeastWindows:
 			v.Refuse("the longest alert looks at %s, which has %s of %s; want at least %d: window.every of %s or less",
 				span, form.Plural(int(windows), "window"), config.Duration(w.Every), config.LeastWindows,
 				config.Duration(config.LongestSpan/config.LeastWindows))
 		case all > mostSums:
-			v.Refuse("the sums over %s have %d windows of all groups; want at most %d: longer windows, or fewer groups", span,
-				all, mostSums)
+			v.Refuse("the sums over %s have %d windows of all groups; want at most %d: longer windows, or fewer groups",
+				span, all, mostSums)
 		}
 	}
 }

@@ -106,8 +106,8 @@ func (r *releaseNode) informed(p decimal.Decimal, s *config.Stream) bool {
 	if s.MaxWindows != nil { // the test looks at everybody, and expected_users says who still counts
 		capped = ", or a stream of its own without max_windows, whose expected_users are everybody"
 	}
-	r.Values["watch_epsilon"].Refuse("%s times %d expected users times %s is %s, too little to see that the figure has "+
-		"changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s",
-		r.watchEpsilon, s.ExpectedUsers, side, information, leastInformation, ceil(leastInformation.Div(share)), capped)
+	r.Values["watch_epsilon"].Refuse("%s times %d expected users times %s is %s, too little to see that the figure "+
+		"has changed; want at least %s: a watch_epsilon of %s or more, more users or longer windows%s", r.watchEpsilon,
+		s.ExpectedUsers, side, information, leastInformation, ceil(leastInformation.Div(share)), capped)
 	return false
 }

@@ -17,8 +17,8 @@ const tail = "{name: tail, statistic: quantile, p: 0.9, epsilon: 0.05, publish: 
 
 // withOnChange is right with some releases on change in place of the median, and without min_users.
 func withOnChange(releases ...string) string {
-	return strings.NewReplacer(p50, strings.Join(releases, "\n      - "), "    min_users: {count: 50, release: users}\n",
-		"", "max_groups: 1", "max_groups: 2").Replace(right)
+	return strings.NewReplacer(p50, strings.Join(releases, "\n      - "),
+		"    min_users: {count: 50, release: users}\n", "", "max_groups: 1", "max_groups: 2").Replace(right)
 }
 
 func TestOnChange(t *testing.T) {
@@ -72,8 +72,8 @@ func TestOnlyOnChange(t *testing.T) {
 
 // A budget that sums up ρ has mechanisms of its own, also for what is drawn on change.
 func TestOnChangeUnderRho(t *testing.T) {
-	f := parse(t, strings.Replace(withOnChange(steady), "epsilon: 24, per: 24h", "epsilon: 24, per: 24h, delta: 0.000001",
-		1))
+	f := parse(t, strings.Replace(withOnChange(steady), "epsilon: 24, per: 24h",
+		"epsilon: 24, per: 24h, delta: 0.000001", 1))
 	for _, w := range f.Streams[0].OnChange {
 		if !w.Release.Query.ZCDP {
 			t.Error("the release is drawn as under a budget that sums up ε")
@@ -107,25 +107,28 @@ func TestDefinitionsOnChange(t *testing.T) {
 
 func TestWrongOnChange(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"tolerance: 0.03, ", "", "releases[steady].tolerance: missing; add it, for example tolerance: 0.03 (how far the " +
-			"last value may be"},
+		{"tolerance: 0.03, ", "", "releases[steady].tolerance: missing; add it, for example tolerance: 0.03 (how far " +
+			"the last value may be"},
 		{"watch_epsilon: 0.1, ", "", "releases[steady].watch_epsilon: missing; "},
 		{", at_most: 4", "", "releases[steady].at_most: missing; "},
 		{"at_most: 4", "at_most: 0", "releases[steady].at_most: 0; want a whole number of times of at least 1"},
 		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001 is too many; want at most 1000"},
-		{"publish: on_change", "publish: sometimes", `releases[steady].publish: "sometimes"; want every_window or on_change`},
+		{"publish: on_change", "publish: sometimes",
+			`releases[steady].publish: "sometimes"; want every_window or on_change`},
 		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "",
 			"releases[steady].at_most: it means nothing without publish: on_change; add that, or remove it"},
 		{"statistic: median, epsilon: 0.05, publish", "statistic: mode, epsilon: 0.05, publish",
 			"releases[steady].publish: mode has no publish; remove it, or use statistic: median or quantile"},
 		{"at_most: 4", "at_most: 4, interval: 0.95",
 			"releases[steady].interval: 0.95, but publish is on_change; want one of the two"},
-		{"tolerance: 0.03", "tolerance: 0", "releases[steady].tolerance: 0; want a number greater than 0 and less than 1"},
+		{"tolerance: 0.03", "tolerance: 0",
+			"releases[steady].tolerance: 0; want a number greater than 0 and less than 1"},
 		{"tolerance: 0.03", "tolerance: 0.5",
 			"releases[steady].tolerance: 0.5; want less than p and less than 1 − p, for p = 0.5"},
-		{"watch_epsilon: 0.1", "watch_epsilon: 0.01", "releases[steady].watch_epsilon: 0.01 times 5000 expected users " +
-			"times 0.5 is 25, too little to see that the figure has changed; want at least 40: a watch_epsilon of 0.016 or " +
-			"more, more users or longer windows"},
+		{"watch_epsilon: 0.1", "watch_epsilon: 0.01",
+			"releases[steady].watch_epsilon: 0.01 times 5000 expected users times 0.5 is 25, too little to see that " +
+				"the figure has changed; want at least 40: a watch_epsilon of 0.016 or more, more users or " +
+				"longer windows"},
 		{"statistic: median, epsilon: 0.05, publish", "statistic: quantile, p: 0.97, epsilon: 0.05, publish",
 			"releases[steady].tolerance: 0.03; want less than p"},
 		{"epsilon: 0.05, publish", "epsilon: 40, publish",
@@ -152,23 +155,29 @@ func TestUnpaidOnChange(t *testing.T) {
 	const calm = "{name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: " +
 		"0.1, at_most: 24}"
 	const users, slow = ", {name: users, statistic: count, epsilon: 0.01}",
-		"\n    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, " +
-			"hold: 15m, at_most: 2}]"
+		"\n    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: " +
+			"30d}, hold: 15m, at_most: 2}]"
 	const mostly = ", a smaller at_most, or on_exhausted: withhold"
 	for _, c := range []struct{ more, limit, want string }{
-		{"", "epsilon: 2, per: 24h", "(ε 2 per 24h) cannot pay for the releases on change, which cost ε 3.65 in a period " +
-			"at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
-		{"", "epsilon: 2, per: forever", "(ε 2 forever) cannot pay for the releases on change, which cost ε 3.65 in a " +
-			"period at most; want an epsilon of at least 3.65, fewer or cheaper releases" + mostly},
-		{"", "epsilon: 0.1, per: 24h", "(ε 0.1) cannot pay for even one window with its releases on change, which costs ε " +
-			"0.2; want a larger budget, or fewer or cheaper releases"},
-		{users, "epsilon: 10, per: 24h", "(ε 10 per 24h) pays for only 635 windows of the schedule beside the releases on " +
-			"change, which cost ε 3.65 in a period at most; want an epsilon of at least 18.05, a delta of 0.000000001, fewer " +
-			"or cheaper releases" + mostly},
-		{users, "epsilon: 10, per: forever", "(ε 10 forever) pays for only 635 windows of the schedule, which has no end; " +
-			"want window.end, a budget for a rolling period, or on_exhausted: withhold"},
-		{slow, "epsilon: 5, per: 24h", "(ε 5 per 24h) cannot pay for the watches and releases on change, which cost ε 5.65 " +
-			"in a period at most; want an epsilon of at least 5.65, fewer or cheaper releases or watches" + mostly},
+		{"", "epsilon: 2, per: 24h",
+			"(ε 2 per 24h) cannot pay for the releases on change, which cost ε 3.65 in a period at most; want an " +
+				"epsilon of at least 3.65, fewer or cheaper releases" + mostly},
+		{"", "epsilon: 2, per: forever",
+			"(ε 2 forever) cannot pay for the releases on change, which cost ε 3.65 in a period at most; want an " +
+				"epsilon of at least 3.65, fewer or cheaper releases" + mostly},
+		{"", "epsilon: 0.1, per: 24h",
+			"(ε 0.1) cannot pay for even one window with its releases on change, which costs ε 0.2; want a larger " +
+				"budget, or fewer or cheaper releases"},
+		{users, "epsilon: 10, per: 24h",
+			"(ε 10 per 24h) pays for only 635 windows of the schedule beside the releases on change, which cost ε " +
+				"3.65 in a period at most; want an epsilon of at least 18.05, a delta of 0.000000001, fewer or " +
+				"cheaper releases" + mostly},
+		{users, "epsilon: 10, per: forever",
+			"(ε 10 forever) pays for only 635 windows of the schedule, which has no end; want window.end, a budget " +
+				"for a rolling period, or on_exhausted: withhold"},
+		{slow, "epsilon: 5, per: 24h", "(ε 5 per 24h) cannot pay for the watches and releases on change, which cost ε " +
+			"5.65 in a period at most; want an epsilon of at least 5.65, fewer or cheaper releases or watches" +
+			mostly},
 		{"", "epsilon: 3.65, per: forever", ""},
 	} {
 		releases, watches := calm, c.more

@@ -88,7 +88,8 @@ func (p *parser) resolve() (*config.File, error) {
 			own.Name = s.Name
 			s.Budget = &own.Budget
 			// If another stream of this name has a budget of its own, the clash of the streams' names is reported.
-			if !slices.ContainsFunc(p.streams[:i], func(o *streamNode) bool { return o.payer.own != nil && o.Name == s.Name }) {
+			if !slices.ContainsFunc(p.streams[:i],
+				func(o *streamNode) bool { return o.payer.own != nil && o.Name == s.Name }) {
 				p.taken.take("budget", s.Name, own.Node)
 			}
 			f.Budgets = append(f.Budgets, s.Budget)

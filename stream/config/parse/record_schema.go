@@ -32,7 +32,8 @@ var schemaForm = form.Form{
 	{Name: "message", Absent: "needed for protobuf alone", Example: "shop.Checkout",
 		Meaning: "the full name of the message that a record holds",
 		Value: form.Into(
-			form.Name("name", "the full name of a message, for example shop.Checkout", `^[A-Za-z_][A-Za-z0-9_.]*$`, 500),
+			form.Name("name", "the full name of a message, for example shop.Checkout", `^[A-Za-z_][A-Za-z0-9_.]*$`,
+				500),
 			func(s *schemaKeys, v string) { s.message = v })},
 }
 
@@ -68,7 +69,8 @@ func recordSchema() form.Kind[codec.Schema] {
 			n.Embed("file", "text", k.text)
 		}
 		if len(k.text) > codec.MaxSchema {
-			n.Refuse("a schema of %s; want at most %s", humanize.IBytes(uint64(len(k.text))), humanize.IBytes(codec.MaxSchema))
+			n.Refuse("a schema of %s; want at most %s", humanize.IBytes(uint64(len(k.text))),
+				humanize.IBytes(codec.MaxSchema))
 			return s, false
 		}
 		return codec.Schema{Text: k.text, Message: k.message}, true

@@ -106,8 +106,9 @@ func TestSchemaMistakes(t *testing.T) {
 			`4: streams[s].input.schema: want either file or text, for example {file: checkout.avsc}`},
 		{`format: avro, schema: {file: a, text: b}` + fields,
 			`4: streams[s].input.schema: want either file or text, for example {file: checkout.avsc}`},
-		{`format: avro, schema: {file: none.avsc}` + fields, `4: streams[s].input.schema: open none.avsc: no such file or ` +
-			`directory; want the name of a schema's file, from the folder of the streams file`},
+		{`format: avro, schema: {file: none.avsc}` + fields,
+			`4: streams[s].input.schema: open none.avsc: no such file or ` +
+				`directory; want the name of a schema's file, from the folder of the streams file`},
 		{`format: avro, schema: {text: "{}"}` + fields, `4: streams[s].input.schema: not an Avro schema: …`},
 		{`format: avro, schema: {file: testdata/checkout.proto, message: shop.Checkout}` + fields,
 			`4: streams[s].input.schema: avro has no message; remove it`},
@@ -121,8 +122,9 @@ func TestSchemaMistakes(t *testing.T) {
 			`4: streams[s].input.time: "timing.day"; the schema says date; want timestamp-millis, timestamp-micros or ` +
 				`timestamp-nanos, or a long, double or string`},
 		{`format: avro, schema: {file: testdata/checkout.avsc}, user: timing.latency_ms, value: $value`,
-			"4: streams[s].input.value: \"$value\"; $value is for json; want a field of the schema\n4: streams[s].input.user: " +
-				"\"timing.latency_ms\"; the schema says double; want string, enum, int or long"},
+			"4: streams[s].input.value: \"$value\"; $value is for json; want a field of the schema\n" +
+				"4: streams[s].input.user: \"timing.latency_ms\"; the schema says double; want string, enum, " +
+				"int or long"},
 		{`format: protobuf, schema: {file: testdata/checkout.proto}` + fields,
 			`4: streams[s].input.schema: message is missing; want one such as shop.Checkout, shop.Timing`},
 		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Cart}` + fields,
@@ -132,18 +134,21 @@ func TestSchemaMistakes(t *testing.T) {
 		{`format: protobuf, schema: {text: ` + set + `, message: a.B}` + fields,
 			`4: streams[s].input.schema: not a set of file descriptors; want what protoc --include_imports ` +
 				`--descriptor_set_out writes, or a .proto file`},
-		{`format: protobuf, schema: {file: testdata/none.proto, message: a.B}` + fields, `4: streams[s].input.schema: …`},
+		{`format: protobuf, schema: {file: testdata/none.proto, message: a.B}` + fields,
+			`4: streams[s].input.schema: …`},
 		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: items, value: ` +
 			`timing.latency`,
-			"4: streams[s].input.value: \"timing.latency\"; message shop.Timing has no such field; want one of latency_ms, " +
-				"at\n4: streams[s].input.user: \"items\"; shop.Checkout.items is repeated; want a field that occurs once"},
+			"4: streams[s].input.value: \"timing.latency\"; message shop.Timing has no such field; want one of " +
+				"latency_ms, at\n4: streams[s].input.user: \"items\"; shop.Checkout.items is repeated; want a field " +
+				"that occurs once"},
 		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing, ` +
 			`time: timing`,
-			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number\n4: streams[s].input.time: " +
-				"\"timing\"; the message says shop.Timing; want google.protobuf.Timestamp, an integer, a double or a string"},
+			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number\n" +
+				"4: streams[s].input.time: \"timing\"; the message says shop.Timing; want google.protobuf.Timestamp, " +
+				"an integer, a double or a string"},
 	} {
-		_, err := File("s.yaml", []byte(strings.Replace(typed(c.input), "    groups: [eu, us, ap]\n", groupsIf(c.input), 1)),
-			noVariables)
+		_, err := File("s.yaml",
+			[]byte(strings.Replace(typed(c.input), "    groups: [eu, us, ap]\n", groupsIf(c.input), 1)), noVariables)
 		if err == nil {
 			t.Errorf("%s: accepted; want %s", c.input, c.want)
 			continue

@@ -13,8 +13,8 @@ func topics(streams []*streamNode) {
 		if use[s.Output] == "" {
 			use[s.Output] = output
 		} else if use[s.Output] != output {
-			s.topicOf("output").Refuse("%q is %s of a stream; want another topic: releases must not mix with personal events",
-				s.Output, use[s.Output])
+			s.topicOf("output").Refuse("%q is %s of a stream; want another topic: releases must not mix with "+
+				"personal events", s.Output, use[s.Output])
 		}
 	}
 	formats := map[string]*streamNode{} // the first stream of each output topic
@@ -29,8 +29,8 @@ func topics(streams []*streamNode) {
 	for _, s := range streams {
 		for _, copied := range []struct{ key, topic string }{{"rejects", s.Rejects}, {"late", s.Late}} {
 			if other := use[copied.topic]; copied.topic != "" && other != "" {
-				s.topicOf(copied.key).Refuse("%q is %s of a stream; want another topic, because copies of events are personal",
-					copied.topic, other)
+				s.topicOf(copied.key).Refuse("%q is %s of a stream; want another topic, because copies of events "+
+					"are personal", copied.topic, other)
 			}
 		}
 	}

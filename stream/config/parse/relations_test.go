@@ -16,8 +16,8 @@ import (
 
 // A user who may be in two of three groups pays for two; how many groups there are does not matter.
 func TestPrice(t *testing.T) {
-	text := strings.NewReplacer("user: $key, value: $value", "user: u, value: v, group: g",
-		"releases: [", "groups: [a, b, c]\n    max_groups: 2\n    releases: [{name: n, statistic: count, epsilon: 0.03}, ",
+	text := strings.NewReplacer("user: $key, value: $value", "user: u, value: v, group: g", "releases: [",
+		"groups: [a, b, c]\n    max_groups: 2\n    releases: [{name: n, statistic: count, epsilon: 0.03}, ",
 		"epsilon: 1, per", "epsilon: 9, per").Replace(least)
 	s := parse(t, text).Streams[0]
 	want := []budget.Item{
@@ -45,9 +45,10 @@ func TestPayable(t *testing.T) {
 		name, text, budget, want string
 	}{
 		{"7 windows a week of 2 streams at 0.1", two, "epsilon: 1.4, per: 7d", ""},
-		{"a little less", two, "epsilon: 1.39, per: 7d", `s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays ` +
-			`for only 13 windows of the schedule; want an epsilon of at least 1.4, a delta of 0.000000001, fewer or cheaper ` +
-			`releases, or on_exhausted: withhold`},
+		{"a little less", two, "epsilon: 1.39, per: 7d",
+			`s.yaml:10: streams[s].budget: budget "both" (ε 1.39 per 7d) pays ` +
+				`for only 13 windows of the schedule; want an epsilon of at least 1.4, a delta of 0.000000001, fewer or cheaper ` +
+				`releases, or on_exhausted: withhold`},
 		{"forever, but with an end", ends.Replace(two), "epsilon: 1, per: forever", ""},
 		{"forever, with an end too late", ends.Replace(two), "epsilon: 0.9, per: forever",
 			`s.yaml:10: streams[s].budget: budget "both" (ε 0.9 forever) pays for only 9 windows of the schedule; want an ` +
@@ -55,11 +56,14 @@ func TestPayable(t *testing.T) {
 		{"forever without an end", two, "epsilon: 1, per: forever",
 			`s.yaml:10: streams[s].budget: budget "both" (ε 1 forever) pays for only 10 windows of the schedule, which has no ` +
 				`end; want window.end, a budget for a rolling period, or on_exhausted: withhold`},
-		{"one of them would rather withhold", strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold",
-			1), "epsilon: 0.1, per: 7d", `s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for only 1 window ` +
-			`of the schedule; want an epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"one of them would rather withhold",
+			strings.Replace(two, "budget: both", "budget: both\n    on_exhausted: withhold",
+				1), "epsilon: 0.1, per: 7d",
+			`s.yaml:18: streams[s2].budget: budget "both" (ε 0.1 per 7d) pays for only 1 window ` +
+				`of the schedule; want an epsilon of at least 1.4, fewer or cheaper releases, or on_exhausted: withhold`},
 		{"nothing can be paid", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"),
-			"epsilon: 0.09, per: 7d", "s.yaml:10: streams[s].budget: " + small + "\ns.yaml:18: streams[s2].budget: " + small},
+			"epsilon: 0.09, per: 7d", "s.yaml:10: streams[s].budget: " + small + "\ns.yaml:18: streams[s2].budget: " +
+				small},
 		{"all of them would", strings.ReplaceAll(two, "budget: both", "budget: both\n    on_exhausted: withhold"),
 			"epsilon: 0.1, per: 7d", ""},
 	} {

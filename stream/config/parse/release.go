@@ -17,14 +17,14 @@ var releaseForm = append(form.Form{
 		Value:   form.Into(figureName(), func(r *releaseNode, v string) { r.Name = v })},
 	{Name: "statistic", Required: true, Example: "median",
 		Meaning: "what is computed from the users' values. `count`: the number of users. `outside`: the number of " +
-			"users whose value lies beyond the bounds. `histogram`: the numbers of users in `buckets`. `share`: the share of " +
-			"the users above a limit, `from` a histogram",
+			"users whose value lies beyond the bounds. `histogram`: the numbers of users in `buckets`. `share`: the " +
+			"share of the users above a limit, `from` a histogram",
 		Value: form.Into(statistic(),
 			func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
 	{Name: "from", Absent: "drawn for itself", Example: "latency",
 		Meaning: "the name of a histogram of this stream. The figure is computed from it and costs nothing. It is a " +
-			"`quantile`, `median`, `share`, `count`, `outside` or `mode`, has an honest interval or error, and is withheld " +
-			"with the histogram",
+			"`quantile`, `median`, `share`, `count`, `outside` or `mode`, has an honest interval or error, and is " +
+			"withheld with the histogram",
 		Value: form.Into(form.Prose(), func(r *releaseNode, v string) { r.from = v })},
 	{Name: "epsilon", Required: true, Unless: "from", Example: "0.05",
 		Meaning: "what one draw costs a user, in ε. A window costs this once for each of the `max_groups`. There is " +
@@ -32,10 +32,10 @@ var releaseForm = append(form.Form{
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
 			func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
 	{Name: "mechanism", Absent: "the statistic's own", Unless: "from", Example: "margin",
-		Meaning: "how the figure is drawn. `deploy/STATISTICS.md` says which mechanisms each statistic has. A count is " +
-			"drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more exact. " +
-			"But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of δ. " +
-			"A budget without δ refuses it",
+		Meaning: "how the figure is drawn. `deploy/STATISTICS.md` says which mechanisms each statistic has. A count " +
+			"is drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more exact. " +
+			"But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of " +
+			"δ. A budget without δ refuses it",
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
 }, slices.Concat(parameters(), histogramForm, changeForm, totalForm)...)
 
@@ -146,7 +146,8 @@ func (r *releaseNode) draw(s *config.Stream) {
 	}
 	if v, given := r.Values["mechanism"]; given {
 		available := mechanisms.Available(r.Query.Statistic)
-		if near := form.Nearest(r.Query.Mechanism, available); near != "" && !slices.Contains(available, r.Query.Mechanism) {
+		if near := form.Nearest(r.Query.Mechanism, available); near != "" &&
+			!slices.Contains(available, r.Query.Mechanism) {
 			v.Refuse("%q is not a mechanism of %s; did you mean %q?", r.Query.Mechanism, r.Query.Statistic, near)
 			return
 		}

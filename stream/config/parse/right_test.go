@@ -105,15 +105,15 @@ func TestEverything(t *testing.T) {
 		t.Errorf("trim %s", trim)
 	}
 	if by := got.MaxWindows.By; by.Most != 6 || by.Windows != 288 || by.Block <= 288 {
-		t.Errorf("users count by the rule %+v; want 6 of each more than 288, so that no block keeps its time of day", by)
+		t.Errorf("users count by the rule %+v; want 6 of each more than 288, so that no block keeps its time of day",
+			by)
 	}
 	got.MaxWindows.By = windows.CapRule{}
 	got.Grid, got.Releases, got.Definition = nil, nil, ""
 	want := config.Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
-		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id", Value: "latency_ms",
-			Time: "ts", Group: "region",
-			MaxFuture: 5 * time.Minute}},
+		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id",
+			Value: "latency_ms", Time: "ts", Group: "region", MaxFuture: 5 * time.Minute}},
 		Unit: "ms", Groups: []string{"eu", "us", "ap"}, MaxGroups: 1, Prior: "adaptive", ExpectedUsers: 5000,
 		MaxWindows: &config.MaxWindows{CapSpec: windows.CapSpec{Count: 12, Per: 24 * time.Hour, Parts: 1}},
 		Window: config.Window{Size: 15 * time.Minute, Every: 5 * time.Minute, Grace: 30 * time.Second,
@@ -121,8 +121,8 @@ func TestEverything(t *testing.T) {
 			End:   time.Date(2026, 12, 20, 8, 0, 0, 0, time.UTC).UnixNano()},
 		Contribution: windows.Max, MinUsers: &config.MinUsers{Count: 50, Release: "users"}, Rejects: "checkout.rejects",
 		Late: "checkout.late", Output: "checkout.private", OutputFormat: "avro",
-		Budget: &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24), Per: 24 * time.Hour},
-			Where: "s.yaml:3"},
+		Budget: &config.Budget{Name: "shoppers", Limit: budget.Limit{Epsilon: decimal.NewFromInt(24),
+			Per: 24 * time.Hour}, Where: "s.yaml:3"},
 		Continues: "old-budget", Where: "s.yaml:5",
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(windows.CapRule{})); d != "" {

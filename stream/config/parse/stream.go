@@ -46,8 +46,8 @@ var streamForm = form.Form{
 	{Name: "unit", Absent: "none", Example: "ms", Meaning: "the unit that is published with every value",
 		Value: form.Into(form.Prose(), func(s *streamNode, v string) { s.Unit = v })},
 	{Name: "groups", Absent: "one group, without a name", Example: "[eu, us, ap]",
-		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. Or, as a " +
-			"mapping, how groups are found whose names nobody can list. Needs `input.group`",
+		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. Or, " +
+			"as a mapping, how groups are found whose names nobody can list. Needs `input.group`",
 		Value: form.Into(groups(), func(s *streamNode, v groupsNode) { s.Groups, s.found = v.listed, v.found })},
 	{Name: "max_groups", Fallback: "1", Example: "2",
 		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
@@ -95,12 +95,13 @@ var streamForm = form.Form{
 			"nevertheless",
 		Value: form.Into(minUsers(), func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
 	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
-		Meaning: "where copies of unreadable records go, with headers `louver-stream`, `louver-reason`, `louver-topic`, " +
-			"`louver-partition` and `louver-offset`. They are personal: restrict access to the topic",
-		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers", "checkout.rejects"),
-			func(s *streamNode, v string) { s.Rejects = v })},
+		Meaning: "where copies of unreadable records go, with headers `louver-stream`, `louver-reason`, " +
+			"`louver-topic`, `louver-partition` and `louver-offset`. They are personal: restrict access to the topic",
+		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers",
+			"checkout.rejects"), func(s *streamNode, v string) { s.Rejects = v })},
 	{Name: "late", Absent: "not copied", Example: "{topic: checkout.late}",
-		Meaning: "where copies of late records go, with the same headers. They are personal: restrict access to the topic",
+		Meaning: "where copies of late records go, with the same headers. They are personal: restrict access " +
+			"to the topic",
 		Value: form.Into(topic("the topic for records that came too late for all their windows", "checkout.late"),
 			func(s *streamNode, v string) { s.Late = v })},
 	{Name: "output", Required: true, Example: "{topic: checkout.private}", Meaning: "where the figures are published",
@@ -208,8 +209,8 @@ func (s *streamNode) checkGroups() {
 		v.Refuse("input.group does not say which field holds the group; set it, or remove groups")
 		return
 	case !listed && s.Input.Group != "":
-		s.Under("groups").Refuse("missing; want the public list of groups that %q may hold, or {discover: …} to find them",
-			s.Input.Group)
+		s.Under("groups").Refuse("missing; want the public list of groups that %q may hold, or {discover: …} to "+
+			"find them", s.Input.Group)
 		return
 	case !listed:
 		s.Groups = []string{""}
@@ -253,8 +254,8 @@ func (s *streamNode) makeWatches() {
 		s.Alarms = append(s.Alarms, w.Alarm)
 	}
 	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
-		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or publish: %s",
-			s.changes[0].Name, onChange, onChange)
+		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or "+
+			"publish: %s", s.changes[0].Name, onChange, onChange)
 	}
 	for i := range s.changes {
 		if r := &s.changes[i]; r.sound {

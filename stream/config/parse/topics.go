@@ -40,9 +40,10 @@ var outputForm = form.Form{
 		Meaning: "how records are written. `avro`: as the serializers of Confluent do, with the schema in the " +
 			"registry at LOUVER_SCHEMA_REGISTRY_URL, under the name of the topic and `-value`. Numbers are doubles " +
 			"there. All streams of a topic have the same format, and it never changes",
-		Value: form.Into(form.OneOf(config.OutputJSON, config.OutputAvro), func(o *outputKeys, v string) { o.format = v })},
+		Value: form.Into(form.OneOf(config.OutputJSON, config.OutputAvro),
+			func(o *outputKeys, v string) { o.format = v })},
 	{Name: "tombstones", Fallback: "false", Example: "true",
-		Meaning: "whether the series of a group that left the list of found groups end with a record without a value. A " +
-			"compacted topic then drops them",
+		Meaning: "whether the series of a group that left the list of found groups end with a record without a value. " +
+			"A compacted topic then drops them",
 		Value: form.Into(form.Boolean(), func(o *outputKeys, v bool) { o.tombstones = v })},
 }

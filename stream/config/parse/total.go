@@ -19,8 +19,9 @@ import (
 
 var (
 	totalled = form.When{Key: "statistic", Is: texts(mechanisms.TotalStatistics())}
-	zoned    = form.When{Key: "statistic", Is: append(texts(mechanisms.TotalStatistics()), string(mechanisms.Histogram))}
-	since    = form.When{Key: "since", Is: units()}
+	zoned    = form.When{Key: "statistic",
+		Is: append(texts(mechanisms.TotalStatistics()), string(mechanisms.Histogram))}
+	since = form.When{Key: "since", Is: units()}
 )
 
 func units() (all []string) {
@@ -37,15 +38,15 @@ var totalForm = form.Form{
 			"period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",
 		Value: form.Into(form.OneOf(units()...), func(r *releaseNode, v string) { r.since = v })},
 	{Name: "zone", Fallback: "UTC", Only: zoned, Example: "Europe/Berlin",
-		Meaning: "the time zone of the periods, by its name in the IANA database: those of `since`, or a `rollup` of whole " +
-			"days",
+		Meaning: "the time zone of the periods, by its name in the IANA database: those of `since`, or a `rollup` " +
+			"of whole days",
 		Value: form.Into(form.Prose(), func(r *releaseNode, v string) { r.zone = v })},
 	{Name: "update", Absent: "as `window.every`", Only: since, Example: "15m",
 		Meaning: "the time from one value to the next, a multiple of `window.every`. Fewer values are more exact",
 		Value:   form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
 	{Name: "max_total", Absent: "1 for a count; a sum needs it", Only: since, Example: "5",
-		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count; above 1 its unit is `visits`. Of a " +
-			"sum: an amount, of either sign. The noise is proportional to it",
+		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count; " +
+			"above 1 its unit is `visits`. Of a sum: an amount, of either sign. The noise is proportional to it",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
 			func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
 }
@@ -74,7 +75,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	unit, every := period.Unit(r.since), s.Window.Every
 	t := config.Total{Name: r.Name, Zone: r.zone, Update: r.update, MaxGroups: int64(s.MaxGroups), Where: r.Where,
 		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
-			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP, Grid: s.Grid,
+			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP,
+			Grid:   s.Grid,
 			Groups: int64(len(s.Groups))}}
 	if t.Update == 0 {
 		t.Update = every
@@ -95,8 +97,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	case s.Grid == nil || every <= 0: // it was refused before
 		return t
 	case s.Window.Size != every:
-		return refused("since", "%s, but windows overlap, and nobody may count in a total twice; want windows whose every "+
-			"is their size, %s", r.since, config.Duration(s.Window.Size))
+		return refused("since", "%s, but windows overlap, and nobody may count in a total twice; want windows whose "+
+			"every is their size, %s", r.since, config.Duration(s.Window.Size))
 	case every > unit.Nominal():
 		return refused("since", "%s, but a window lasts %s; want shorter windows or a longer period", r.since,
 			config.Duration(every))
@@ -104,8 +106,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 		return refused("update", "%s; want a multiple of window.every, %s, up to %s", config.Duration(t.Update),
 			config.Duration(every), config.Duration(unit.Nominal()))
 	case s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0 && !s.Withhold:
-		return refused("since", "%s, but a budget for ever cannot pay for periods without end; want window.end, a budget for "+
-			"a rolling period, or on_exhausted: withhold", r.since)
+		return refused("since", "%s, but a budget for ever cannot pay for periods without end; want window.end, a "+
+			"budget for a rolling period, or on_exhausted: withhold", r.since)
 	}
 	up := func(d time.Duration) int64 { return int64((d + t.Update - 1) / t.Update) }
 	t.Query.Period = running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}
@@ -126,8 +128,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	// period ends with these, and the next one is charged for itself.
 	in := s.Input
 	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
-		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every, s.Groups,
-		s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, name,
+		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every,
+		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, name,
 		append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
 	return t
 }

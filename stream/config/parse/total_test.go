@@ -16,8 +16,8 @@ const (
 
 // withTotals is right with some totals in place of the median, and two groups of a user.
 func withTotals(totals ...string) string {
-	return strings.NewReplacer(p50, strings.Join(totals, "\n      - "), "max_groups: 1", "max_groups: 2", "epsilon: 24,",
-		"epsilon: 60,").Replace(right)
+	return strings.NewReplacer(p50, strings.Join(totals, "\n      - "), "max_groups: 1", "max_groups: 2",
+		"epsilon: 24,", "epsilon: 60,").Replace(right)
 }
 
 func TestTotals(t *testing.T) {
@@ -50,7 +50,8 @@ func TestTotals(t *testing.T) {
 			t.Fatal(err)
 		}
 		since, until := day.Period(windows.Window{Start: at.UnixNano(), End: at.Add(15 * time.Minute).UnixNano()})
-		if got := [2]string{time.Unix(0, since).UTC().Format(time.RFC3339), time.Unix(0, until).UTC().Format(time.RFC3339)}; got != want {
+		if got := [2]string{time.Unix(0, since).UTC().Format(time.RFC3339),
+			time.Unix(0, until).UTC().Format(time.RFC3339)}; got != want {
 			t.Errorf("%s is in %s, want %s", text, got, want)
 		}
 	}
@@ -83,7 +84,8 @@ func TestOnlyTotals(t *testing.T) {
 		"    min_users: {count: 50, release: users}\n", "", "epsilon: 60,", "epsilon: 4,",
 		"zone: Europe/Berlin, ", "").Replace(withTotals(today))
 	f := parse(t, text)
-	if s := f.Streams[0]; len(s.Price()) != 0 || s.Totals[0].AtMost != 2 || !f.Payer(f.Budgets[0], time.Now()).Runway().Pays {
+	if s := f.Streams[0]; len(s.Price()) != 0 || s.Totals[0].AtMost != 2 ||
+		!f.Payer(f.Budgets[0], time.Now()).Runway().Pays {
 		t.Errorf("%+v", s.Totals)
 	}
 	_, err := File("s.yaml", []byte(strings.Replace(text, "epsilon: 4,", "epsilon: 3.99,", 1)), noVariables)
@@ -121,7 +123,8 @@ func TestDefinitionsOfTotals(t *testing.T) {
 		{"description: time", "description: the time", true},
 	} {
 		text := strings.Replace(withTotals(today), edit.old, edit.new, 1)
-		if text = strings.Replace(text, "on_exhausted: refuse", "on_exhausted: withhold", 1); !strings.Contains(text, edit.new) {
+		if text = strings.Replace(text, "on_exhausted: refuse", "on_exhausted: withhold", 1); !strings.Contains(text,
+			edit.new) {
 			t.Fatalf("%s is not there", edit.old)
 		}
 		if after := parse(t, text).Streams[0].Totals[0].Definition; (after == before) != edit.same {
@@ -132,23 +135,31 @@ func TestDefinitionsOfTotals(t *testing.T) {
 
 func TestWrongTotals(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"statistic: count, since", "statistic: median, since", "releases[today].since: median has no since; remove it, or use " +
-			"statistic: count or sum"},
+		{"statistic: count, since", "statistic: median, since",
+			"releases[today].since: median has no since; remove it, or use statistic: count or sum"},
 		{"since: midnight", "since: noon", `releases[today].since: "noon"; want hour, midnight, monday or month`},
-		{"since: midnight, ", "", "releases[today].zone: it means nothing without since: hour, midnight, monday or month"},
-		{"Europe/Berlin", "Europe/Munich", `releases[today].zone: "Europe/Munich" is no time zone; want a name of the IANA`},
-		{"zone: Europe/Berlin", "update: 20m", "releases[today].update: 20m; want a multiple of window.every, 15m, up to 24h"},
-		{"zone: Europe/Berlin", "update: 2d", "releases[today].update: 2d; want a multiple of window.every, 15m, up to 24h"},
+		{"since: midnight, ", "",
+			"releases[today].zone: it means nothing without since: hour, midnight, monday or month"},
+		{"Europe/Berlin", "Europe/Munich",
+			`releases[today].zone: "Europe/Munich" is no time zone; want a name of the IANA`},
+		{"zone: Europe/Berlin", "update: 20m",
+			"releases[today].update: 20m; want a multiple of window.every, 15m, up to 24h"},
+		{"zone: Europe/Berlin", "update: 2d",
+			"releases[today].update: 2d; want a multiple of window.every, 15m, up to 24h"},
 		{"size: 15m, every: 15m", "size: 30m, every: 15m", "releases[today].since: midnight, but windows overlap"},
 		{"since: midnight, zone: Europe/Berlin", "since: hour, update: 15m, max_total: 1001",
 			"releases[today].max_total: 1001; want a whole number of windows from 1 to 1000"},
-		{"statistic: count, since", "statistic: sum, since", "releases[today]: max_total missing; want the amount that one user"},
+		{"statistic: count, since", "statistic: sum, since",
+			"releases[today]: max_total missing; want the amount that one user"},
 		{"statistic: count, since", "statistic: sum, max_total: 0.5, since",
 			"releases[today].max_total: 0.5; want a multiple of 1, the unit of sums"},
-		{"statistic: count, since", "statistic: sum, max_total: 5, clip: none, since", "releases[today].clip: given, but since is"},
-		{"statistic: count, since", "statistic: count, interval: 0.9, since", "releases[today].interval: count has no interval"},
+		{"statistic: count, since", "statistic: sum, max_total: 5, clip: none, since",
+			"releases[today].clip: given, but since is"},
+		{"statistic: count, since", "statistic: count, interval: 0.9, since",
+			"releases[today].interval: count has no interval"},
 		{"statistic: count, since", "statistic: count, clip: none, since", "releases[today].clip: count has no clip"},
-		{"statistic: count, since", "statistic: sum, max_total: 5, above: 3, since", "releases[today].above: sum has no above"},
+		{"statistic: count, since", "statistic: sum, max_total: 5, above: 3, since",
+			"releases[today].above: sum has no above"},
 		{"statistic: count, since", "statistic: count, mechanism: geometric, since",
 			"releases[today].mechanism: \"geometric\"; want one of those of totals: tree or square_root"},
 		{"statistic: count, since: midnight", "statistic: count, mechanism: square_root, since: midnight",
@@ -156,7 +167,8 @@ func TestWrongTotals(t *testing.T) {
 		{"release: users", "release: today",
 			`min_users.release: "today" is a running total, and counts the users of a whole period; want the name of a count`},
 		{"name: today", "name: users", `the name "users" is taken by another release`},
-		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods without end"},
+		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods " +
+			"without end"},
 	} {
 		text := strings.Replace(withTotals(today), c.old, c.new, 1)
 		key, _, _ := strings.Cut(c.want, ": ")

@@ -46,16 +46,16 @@ var watchForm = form.Form{
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
 	{Name: "less_than", Absent: "see `more_than` and `users`", Example: "0.9",
-		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted. Where groups are " +
-			"found, it looks at those of `always` alone",
+		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted. Where " +
+			"groups are found, it looks at those of `always` alone",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
 	{Name: "users", Absent: "see `more_than` and `less_than`", Example: "100",
 		Meaning: "with `above` or `below`: fire if more than so many users are counted",
 		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
 	{Name: "users_below", Absent: "see `above` and `below`", Example: "500",
-		Meaning: "alone: fire if a group has fewer users than this, whatever their values are. Where groups are found, it looks " +
-			"at those of `always` alone",
+		Meaning: "alone: fire if a group has fewer users than this, whatever their values are. Where groups are " +
+			"found, it looks at those of `always` alone",
 		Value: form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.UsersBelow = &v })},
 	{Name: "epsilon", Required: true, Example: "1",
 		Meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is " +
@@ -122,8 +122,8 @@ func (w *watchNode) watch(s *config.Stream) {
 // looks returns at how many groups of a window the watch looks at most, and what of them its instances depend on.
 //
 // Where groups are found, a watch looks at the list of each window, and only the length of the longest list is fixed:
-// its margin is for that many. A watch for few users looks at the groups that are always listed. Any other group has few
-// users when it is found or fades away, and would fire it for that.
+// its margin is for that many. A watch for few users looks at the groups that are always listed. Any other group has
+// few users when it is found or fades away, and would fire it for that.
 func (w *watchNode) looks(s *config.Stream) (groups int, fixed string, sound bool) {
 	f := s.Found
 	if f == nil {
@@ -137,8 +137,8 @@ func (w *watchNode) looks(s *config.Stream) (groups int, fixed string, sound boo
 		return s.MostGroups(), fmt.Sprint(s.MostGroups()), true
 	}
 	if w.Always = true; len(f.Always) == 0 {
-		w.Values[key].Refuse("groups are found, and come and go, so this watch looks at those of groups.always alone, and there " +
-			"are none; want groups.always, or above or below with more_than or users")
+		w.Values[key].Refuse("groups are found, and come and go, so this watch looks at those of groups.always alone, " +
+			"and there are none; want groups.always, or above or below with more_than or users")
 		return 0, "", false
 	}
 	return len(f.Always), fmt.Sprintf("always %q", f.Always), true

@@ -38,7 +38,8 @@ func TestWatches(t *testing.T) {
 		t.Fatalf("%d watches, want 2", len(s.Alarms))
 	}
 	w := s.Alarms[0]
-	if w.Name != "fire" || w.Query.Conditions[0].String() != "above: 2000, more_than: 0.01" || w.Hold != 15*time.Minute ||
+	if w.Name != "fire" || w.Query.Conditions[0].String() != "above: 2000, more_than: 0.01" ||
+		w.Hold != 15*time.Minute ||
 		w.AtMost != 3 ||
 		w.Query.Windows != 2880 || w.Query.Groups != 3 || w.Mechanism.Promise().Epsilon.String() != "1" ||
 		len(w.Definition) != 16 {
@@ -87,7 +88,8 @@ func TestDefinitionsOfWatches(t *testing.T) {
 func TestWatchesOfFoundGroups(t *testing.T) {
 	with := func(groups string) []config.Alarm {
 		return parse(t, strings.Replace(withFound(groups), "    min_users:",
-			"    watches: ["+strings.Join([]string{fire, gone, calm, many}, ", ")+"]\n    min_users:", 1)).Streams[0].Alarms
+			"    watches: ["+strings.Join([]string{fire, gone, calm, many}, ", ")+"]\n    min_users:",
+			1)).Streams[0].Alarms
 	}
 	before := with(found)
 	for i, want := range []struct {
@@ -110,15 +112,17 @@ func TestWatchesOfFoundGroups(t *testing.T) {
 		{"keep: 7d", "keep: 6d", true, true},
 	} {
 		after := with(strings.Replace(found, c.old, c.new, 1))
-		if fire, few := after[0].Definition == before[0].Definition, after[1].Definition == before[1].Definition; fire != c.fire ||
+		if fire, few := after[0].Definition == before[0].Definition,
+			after[1].Definition == before[1].Definition; fire != c.fire ||
 			few != c.few {
 			t.Errorf("%q → %q: the same %v and %v, want %v and %v", c.old, c.new, fire, few, c.fire, c.few)
 		}
 	}
-	without := strings.Replace(withFound(strings.Replace(found, "      always: [/login, /]\n", "", 1)), "    min_users:",
-		"    watches: ["+gone+", "+calm+"]\n    min_users:", 1)
+	without := strings.Replace(withFound(strings.Replace(found, "      always: [/login, /]\n", "", 1)),
+		"    min_users:", "    watches: ["+gone+", "+calm+"]\n    min_users:", 1)
 	_, err := File("s.yaml", []byte(without), noVariables)
-	for _, want := range []string{"watches[gone].users_below: groups are found, and come and go, so this watch looks at those " +
+	for _, want := range []string{"watches[gone].users_below: groups are found, and come and go, so this watch " +
+		"looks at those " +
 		"of groups.always alone, and there are none; want groups.always, or above or below with more_than or users",
 		"watches[calm].less_than: groups are found"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -134,20 +138,25 @@ func TestWrongWatches(t *testing.T) {
 	}
 	for _, c := range []struct{ watches, want string }{
 		{"", "an empty list; want a list of watches, for example {name: slow"},
-		{strings.Replace(fire, "name: fire", "name: p50", 1), `the name "p50" is taken by a release; choose another name`},
+		{strings.Replace(fire, "name: fire", "name: p50", 1),
+			`the name "p50" is taken by a release; choose another name`},
 		{fire + ", " + fire, `the name "fire" is taken by another watch; choose another name`},
 		{strings.Replace(fire, "above: 2000, ", "", 1), "watches[fire]: "},
 		{strings.Replace(fire, "above: 2000", "above: 2000, below: 1", 1), "watches[fire]: "},
 		{strings.Replace(fire, "above: 2000", "above: 70000", 1), "watches[fire].above: "},
 		{strings.Replace(fire, "more_than: 0.01", "more_than: 1.01", 1),
-			"watches[fire].more_than: 1.01 is too much; want a number greater than 0 and less than 1: 0.0101 for 1.01 %"},
+			"watches[fire].more_than: 1.01 is too much; want a number greater than 0 and less than 1: " +
+				"0.0101 for 1.01 %"},
 		{strings.Replace(fire, "more_than: 0.01", "users_below: 9", 1), "watches[fire].users_below: 9; want it alone"},
 		{strings.Replace(fire, "epsilon: 1, ", "", 1),
-			"watches[fire].epsilon: missing; add it, for example epsilon: 1 (what one user loses from arming to firing"},
-		{strings.Replace(fire, "epsilon: 1", "epsilon: 0", 1), "watches[fire].epsilon: 0; want a number greater than 0"},
+			"watches[fire].epsilon: missing; add it, for example epsilon: 1 (what one user loses from " +
+				"arming to firing"},
+		{strings.Replace(fire, "epsilon: 1", "epsilon: 0", 1),
+			"watches[fire].epsilon: 0; want a number greater than 0"},
 		{strings.Replace(fire, "epsilon: 1", "epsilon: 0.00000001", 1), "watches[fire].epsilon: "},
 		{strings.Replace(fire, "at_most: 0.05", "at_most: 0", 1), "watches[fire].false_alarms.at_most: 0; want"},
-		{strings.Replace(fire, "false_alarms: {at_most: 0.05, per: 30d}, ", "", 1), "watches[fire].false_alarms: missing; "},
+		{strings.Replace(fire, "false_alarms: {at_most: 0.05, per: 30d}, ", "", 1),
+			"watches[fire].false_alarms: missing; "},
 		{strings.Replace(fire, "hold: 15m, ", "", 1), "watches[fire].hold: missing; "},
 		{strings.Replace(fire, "hold: 15m", "hold: 400d", 1), "watches[fire].hold: 400d; want at most 366d"},
 		{strings.Replace(fire, "at_most: 3", "at_most: 0", 1),
@@ -189,7 +198,8 @@ func TestWhatCannotBePaidCostsMoreThanTheLimit(t *testing.T) {
 	}
 	var costs float64
 	_, after, _ := strings.Cut(err.Error(), "with its watches, which costs ε ")
-	if _, err := fmt.Sscan(strings.TrimRight(strings.Fields(after + " ?")[0], ","), &costs); err != nil || costs <= 1.3 {
+	if _, err := fmt.Sscan(strings.TrimRight(strings.Fields(after + " ?")[0], ","), &costs); err != nil ||
+		costs <= 1.3 {
 		t.Errorf("%q says ε %v, %v; want more than 1.3", after, costs, err)
 	}
 }

@@ -60,8 +60,8 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`version: 1`, "version: 1\n\tstreams:",
 		`2: a tab; indent YAML with spaces`},
 	{"streams:\n", "streams: {}\nx:\n",
-		"4: streams: a mapping; want a list of streams\n5: x: unknown key; want version, revision, removed, budgets or " +
-			"streams"},
+		"4: streams: a mapping; want a list of streams\n5: x: unknown key; want version, revision, removed, " +
+			"budgets or streams"},
 	{`- {name: shoppers, epsilon: 24, per: 24h}`, `- {name: shoppers, epsilon: 24}`,
 		`3: budgets[shoppers].per: missing; add it, for example per: 24h (the rolling period)`},
 	{`epsilon: 24, per: 24h`, `epsilon: 0, per: 24h`,
@@ -105,9 +105,9 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`format: json`, `format: xml`,
 		`9: streams[checkout].input.format: "xml"; want json, csv, cloudevents, avro or protobuf`},
 	{`format: json`, `format: cloudevents`,
-		"10: streams[checkout].input.user: \"user_id\"; want an attribute of the event, such as subject, or a field of its " +
-			"data, such as data.user_id\n11: streams[checkout].input.value: \"latency_ms\"; want an attribute of the event, " +
-			"such as subject, or a field of its data, such as data.latency_ms"},
+		"10: streams[checkout].input.user: \"user_id\"; want an attribute of the event, such as subject, or a field " +
+			"of its data, such as data.user_id\n11: streams[checkout].input.value: \"latency_ms\"; want an attribute " +
+			"of the event, such as subject, or a field of its data, such as data.latency_ms"},
 	{`format: json`, `schema: registry`,
 		`9: streams[checkout].input.schema: it means nothing without format: avro or protobuf; add that, or remove it`},
 	{`format: json`, `schem: {}`,
@@ -120,8 +120,8 @@ var wrongEdits = []struct{ old, new, want string }{
 		`8: streams[checkout].input.columns: missing; add it, for example columns: [ts, user_id, latency_ms] (the names of ` +
 			`the columns, in order)`},
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency]",
-		"12: streams[checkout].input.value: \"latency_ms\" is not one of the columns; want ts, user_id or latency\n14: " +
-			"streams[checkout].input.group: \"region\" is not one of the columns; want ts, user_id or latency"},
+		"12: streams[checkout].input.value: \"latency_ms\" is not one of the columns; want ts, user_id or latency\n" +
+			"14: streams[checkout].input.group: \"region\" is not one of the columns; want ts, user_id or latency"},
 	{`format: json`, "format: csv\n      columns: [ts, ts, user_id, latency_ms, region]",
 		`10: streams[checkout].input.columns[1]: "ts" is in the list twice; remove one`},
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      delimiter: \"ab\"",
@@ -137,9 +137,10 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`value: latency_ms`, `value: $key`,
 		`11: streams[checkout].input.value: "$key"; want a field, or $value for a bare number`},
 	{`value: latency_ms`, `value: $value`,
-		"10: streams[checkout].input.user: \"user_id\", but value is $value: a bare number has no fields; want $key\n12: " +
-			"streams[checkout].input.time: \"ts\", but value is $value: a bare number has no fields; want $timestamp\n13: " +
-			"streams[checkout].input.group: \"region\", but value is $value: a bare number has no fields; want no group"},
+		"10: streams[checkout].input.user: \"user_id\", but value is $value: a bare number has no fields; want $key\n" +
+			"12: streams[checkout].input.time: \"ts\", but value is $value: a bare number has no fields; want " +
+			"$timestamp\n13: streams[checkout].input.group: \"region\", but value is $value: a bare number has no " +
+			"fields; want no group"},
 	{`time: ts`, `time: $now`,
 		`12: streams[checkout].input.time: "$now"; want a field, or $timestamp for the record's timestamp`},
 	{`group: region`, `group: $key`,

@@ -51,7 +51,8 @@ func nextBatch(set []byte) (b batch, rest []byte, whole bool, reason string) {
 		// The offset of a v0 or v1 message, or of the last message packed into it.
 		last := int64(binary.BigEndian.Uint64(set))
 		return batch{next: max(0, last) + 1}, nil, false,
-			fmt.Sprintf("message format v%d; want v2: it was written for Kafka before 0.11 and must be rewritten", magic)
+			fmt.Sprintf("message format v%d; want v2: it was written for Kafka before 0.11 and must be rewritten",
+				magic)
 	}
 	size := int(int32(binary.BigEndian.Uint32(set[atLength:])))
 	if size < headerSize-atLeaderEpoch {

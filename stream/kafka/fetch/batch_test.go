@@ -79,8 +79,8 @@ func TestEveryCodecUnpacks(t *testing.T) {
 	want := strings.Repeat("some text that packs well ", 5000)
 	for _, codec := range []kafka.Compression{0, kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd} {
 		t.Run(codec.String(), func(t *testing.T) {
-			c, _ := scripted(t, Options{},
-				set(spec{codec: codec}.batch(values(want, "second")...), spec{base: 2, codec: codec}.batch(values("third")...)),
+			c, _ := scripted(t, Options{}, set(spec{codec: codec}.batch(values(want, "second")...),
+				spec{base: 2, codec: codec}.batch(values("third")...)),
 				set(spec{base: 3, codec: codec}.batch(values("fourth")...)))
 			r := c.Partition("t", 0, 0)
 			for _, want := range [][]string{{"0:" + want, "1:second", "2:third"}, {"3:fourth"}} {
@@ -133,13 +133,14 @@ func TestDamageIsNoticed(t *testing.T) {
 		"record too long":   {garbled(func(b []byte) { b[headerSize] = 0x7e }), 0, 3, "longer than its batch"},
 		"value too long":    {garbled(func(b []byte) { b[headerSize+5] = 0x7e }), 0, 3, "longer than its record"},
 		"length below -1":   {garbled(func(b []byte) { b[headerSize+5] = 0x03 }), 0, 3, "longer than its record"},
-		"offset twice":      {spec{last: 1}.batch(rec{value: []byte("a")}, rec{value: []byte("b")}), 1, 1, "out of order"},
-		"offset too high":   {spec{last: 1}.batch(rec{value: []byte("a")}, rec{delta: 2}), 1, 1, "out of order"},
-		"unknown codec":     {garbled(func(b []byte) { b[atAttributes+1] = 5 }), 0, 3, "compression"},
-		"no gzip":           {garbled(func(b []byte) { b[atAttributes+1] = 1 }), 0, 3, "gzip"},
-		"no snappy":         {garbled(func(b []byte) { b[atAttributes+1] = 2 }), 0, 3, "snappy"},
-		"no lz4":            {garbled(func(b []byte) { b[atAttributes+1] = 3 }), 0, 3, "lz4"},
-		"no zstd":           {garbled(func(b []byte) { b[atAttributes+1] = 4 }), 0, 3, "zstd"},
+		"offset twice": {spec{last: 1}.batch(rec{value: []byte("a")}, rec{value: []byte("b")}), 1, 1,
+			"out of order"},
+		"offset too high": {spec{last: 1}.batch(rec{value: []byte("a")}, rec{delta: 2}), 1, 1, "out of order"},
+		"unknown codec":   {garbled(func(b []byte) { b[atAttributes+1] = 5 }), 0, 3, "compression"},
+		"no gzip":         {garbled(func(b []byte) { b[atAttributes+1] = 1 }), 0, 3, "gzip"},
+		"no snappy":       {garbled(func(b []byte) { b[atAttributes+1] = 2 }), 0, 3, "snappy"},
+		"no lz4":          {garbled(func(b []byte) { b[atAttributes+1] = 3 }), 0, 3, "lz4"},
+		"no zstd":         {garbled(func(b []byte) { b[atAttributes+1] = 4 }), 0, 3, "zstd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := scripted(t, Options{}, set(c.batch), set(c.batch))
@@ -156,7 +157,8 @@ func TestDamageIsNoticed(t *testing.T) {
 				t.Error("the second try went well")
 			}
 			if lost, ok := r.Skip(e); !ok || lost != c.lost || r.Position() != int64(c.delivered)+c.lost {
-				t.Errorf("skipped: %d lost, position %d; want %d, %d", lost, r.Position(), c.lost, int64(c.delivered)+c.lost)
+				t.Errorf("skipped: %d lost, position %d; want %d, %d", lost, r.Position(), c.lost,
+					int64(c.delivered)+c.lost)
 			}
 		})
 	}
@@ -198,7 +200,8 @@ func FuzzPage(f *testing.F) {
 			copy(rest[:n], seal(b.raw))
 			rest = behind
 		}
-		c, _ := scripted(nil, Options{MaxRecordBytes: 1 << 10}, &response{records: data, aborted: []aborted{{producer: 7}}})
+		c, _ := scripted(nil, Options{MaxRecordBytes: 1 << 10},
+			&response{records: data, aborted: []aborted{{producer: 7}}})
 		r := c.Partition("t", 0, from)
 		page, err := r.Poll(t.Context())
 		if err != nil {

@@ -136,7 +136,8 @@ func TestManyRecordsAreUnpackedInLittleMemory(t *testing.T) {
 			batch := pack(count, func(w io.Writer) {
 				var some []byte
 				for i := range count {
-					if some = append(some, rec{delta: int64(i), value: value}.encode()...); len(some) > 1<<20 || i == count-1 {
+					if some = append(some, rec{delta: int64(i), value: value}.encode()...); len(some) > 1<<20 ||
+						i == count-1 {
 						must(w.Write(some))
 						some = some[:0]
 					}

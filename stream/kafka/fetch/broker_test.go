@@ -68,8 +68,8 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("behind the last stable offset: %d bytes, position %d, %v", page.Bytes(), r.Position(), err)
 		}
 		if r.HighWatermark() != 11 || r.LastStable() != 9 || r.LogStart() != 0 {
-			t.Errorf("high watermark %d, last stable %d, log start %d; want 11, 9, 0", r.HighWatermark(), r.LastStable(),
-				r.LogStart())
+			t.Errorf("high watermark %d, last stable %d, log start %d; want 11, 9, 0", r.HighWatermark(),
+				r.LastStable(), r.LogStart())
 		}
 		// In the middle of the aborted transaction, which began before.
 		if got, want := readTo(t, b.Fetch(quick).Partition(topic, 0, 3), 9),
@@ -122,7 +122,8 @@ func TestCompression(t *testing.T) {
 				for i := range 100 {
 					v := fmt.Sprintf("%d/%d %s", batch, i, strings.Repeat("packs well ", 20))
 					want = append(want, v)
-					records = append(records, kafka.Record{Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte(v))})
+					records = append(records,
+						kafka.Record{Key: kafka.NewBytes([]byte("k")), Value: kafka.NewBytes([]byte(v))})
 				}
 				res, err := b.Conn.Client.Produce(kafkatest.Context(t), &kafka.ProduceRequest{Topic: topic,
 					RequiredAcks: kafka.RequireAll,
@@ -184,7 +185,8 @@ func TestDeletedRecordsAreCounted(t *testing.T) {
 			t.Errorf("starts %v, %v", starts, err)
 		}
 		var lost *fetch.LostError
-		if _, err := client.ReadAll(kafkatest.Context(t), topic, 0, 0, func(*fetch.Record) error { return nil }); !errors.As(
+		if _, err := client.ReadAll(kafkatest.Context(t), topic, 0, 0,
+			func(*fetch.Record) error { return nil }); !errors.As(
 			err, &lost) || lost.Start != 3 {
 			t.Errorf("ReadAll from 0: %v", err)
 		}

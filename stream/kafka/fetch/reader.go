@@ -285,7 +285,8 @@ func (p *Page) Each(f func(*Record) error) error {
 			continue
 		}
 		_, skip := r.skipped[b.producer()]
-		if r.record.Aborted = skip && b.attributes&transactionalBit != 0; r.record.Aborted && !r.client.options.Aborted {
+		if r.record.Aborted = skip && b.attributes&transactionalBit != 0; r.record.Aborted &&
+			!r.client.options.Aborted {
 			from = max(from, b.next)
 			continue
 		}

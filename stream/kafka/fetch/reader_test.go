@@ -21,26 +21,27 @@ func TestPages(t *testing.T) {
 		want     []string
 		position int64
 	}{
-		"nothing":            {5, set(), nil, 5},
-		"in the batch":       {1, set(plain), []string{"1:b", "2:c"}, 3},
-		"behind the batch":   {3, set(plain), nil, 3},
-		"compacted at end":   {0, set(spec{last: 9}.batch(rec{delta: 2, value: []byte("x")})), []string{"2:x"}, 10},
-		"compacted away":     {0, set(spec{last: 9}.batch()), nil, 10},
-		"cut in the header":  {0, set(plain, plain[:30]), []string{"0:a", "1:b", "2:c"}, 3},
-		"cut in the records": {0, set(plain, spec{base: 3}.batch(values("d")...)[:65]), []string{"0:a", "1:b", "2:c"}, 3},
-		"cut after 5 bytes":  {0, set(plain, plain[:5]), []string{"0:a", "1:b", "2:c"}, 3},
-		"marker alone":       {0, set(marker(0, 7, true)), nil, 1},
-		"committed":          {0, set(txnBatch(0, 7, "a"), marker(1, 7, true)), []string{"0:a"}, 2},
+		"nothing":           {5, set(), nil, 5},
+		"in the batch":      {1, set(plain), []string{"1:b", "2:c"}, 3},
+		"behind the batch":  {3, set(plain), nil, 3},
+		"compacted at end":  {0, set(spec{last: 9}.batch(rec{delta: 2, value: []byte("x")})), []string{"2:x"}, 10},
+		"compacted away":    {0, set(spec{last: 9}.batch()), nil, 10},
+		"cut in the header": {0, set(plain, plain[:30]), []string{"0:a", "1:b", "2:c"}, 3},
+		"cut in the records": {0, set(plain, spec{base: 3}.batch(values("d")...)[:65]), []string{"0:a", "1:b", "2:c"},
+			3},
+		"cut after 5 bytes": {0, set(plain, plain[:5]), []string{"0:a", "1:b", "2:c"}, 3},
+		"marker alone":      {0, set(marker(0, 7, true)), nil, 1},
+		"committed":         {0, set(txnBatch(0, 7, "a"), marker(1, 7, true)), []string{"0:a"}, 2},
 		"aborted": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false)),
 			aborted: []aborted{{7, 0}}}, nil, 2},
 		"aborted from before": {5, &response{records: join(txnBatch(5, 7, "a"), marker(6, 7, false)),
 			aborted: []aborted{{7, 1}}}, nil, 7},
-		"aborted, then committed": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"),
-			marker(3, 7, true)),
-			aborted: []aborted{{7, 0}}}, []string{"2:b"}, 4},
-		"committed, then aborted": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, true), txnBatch(2, 7, "b"),
-			marker(3, 7, false)),
-			aborted: []aborted{{7, 2}}}, []string{"0:a"}, 4},
+		"aborted, then committed": {0,
+			&response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"), marker(3, 7, true)),
+				aborted: []aborted{{7, 0}}}, []string{"2:b"}, 4},
+		"committed, then aborted": {0,
+			&response{records: join(txnBatch(0, 7, "a"), marker(1, 7, true), txnBatch(2, 7, "b"), marker(3, 7, false)),
+				aborted: []aborted{{7, 2}}}, []string{"0:a"}, 4},
 		"aborted twice": {0, &response{records: join(txnBatch(0, 7, "a"), marker(1, 7, false), txnBatch(2, 7, "b"),
 			marker(3, 7, false)),
 			aborted: []aborted{{7, 2}, {7, 0}}}, nil, 4},
@@ -299,7 +300,8 @@ func TestResponseOfEveryVersion(t *testing.T) {
 		if version < 5 {
 			got.logStart = want.logStart
 		}
-		if got.highWatermark != 9 || got.lastStable != 8 || got.logStart != 7 || !slices.Equal(got.aborted, want.aborted) ||
+		if got.highWatermark != 9 || got.lastStable != 8 || got.logStart != 7 ||
+			!slices.Equal(got.aborted, want.aborted) ||
 			string(got.records) != "batches" {
 			t.Errorf("v%d: %+v", version, got)
 		}

@@ -105,7 +105,8 @@ func TestATopicThatOnlyTheLeaderMissesIsAssignedAnew(t *testing.T) {
 	m := member(t, b, topic, topic)
 	g := next(t, m)
 	if len(nonempty(g.Partitions)) > 0 || !missed.Load() {
-		t.Fatalf("assigned %v, and the leader missed the topic: %v; the test tests nothing", g.Partitions, missed.Load())
+		t.Fatalf("assigned %v, and the leader missed the topic: %v; the test tests nothing", g.Partitions,
+			missed.Load())
 	}
 	kafkatest.Receive(t, "the generation is over", g.Done())
 	await(t, m, map[string][]int{topic: {0, 1}})
@@ -158,17 +159,20 @@ func TestOffsetsAreTriedAgain(t *testing.T) {
 	g := next(t, member(t, b, topic, topic))
 	for _, code := range []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator} {
 		h := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: code, Count: 2, Group: topic})
-		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 3}}); err != nil || h.Hits() != 2 {
+		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 3}}); err != nil ||
+			h.Hits() != 2 {
 			t.Errorf("%s: %v after %d faults", code.Message, err, h.Hits())
 		}
 		h = b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: code, Count: 2, Group: topic})
-		if got, err := g.Committed(kafkatest.Context(t), topic, []int{0}); err != nil || got[0].Offset != 3 || h.Hits() != 2 {
+		if got, err := g.Committed(kafkatest.Context(t), topic, []int{0}); err != nil || got[0].Offset != 3 ||
+			h.Hits() != 2 {
 			t.Errorf("%s: %v, %v after %d faults", code.Message, got, err, h.Hits())
 		}
 	}
 	for _, code := range []*kerr.Error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress} {
 		b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: code, Group: topic})
-		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 4}}); !errors.Is(err, group.ErrEnded) {
+		if err := g.Commit(kafkatest.Context(t), []group.Offset{{Topic: topic, Offset: 4}}); !errors.Is(err,
+			group.ErrEnded) {
 			t.Errorf("%s: %v, want that it has ended", code.Message, err)
 		}
 	}

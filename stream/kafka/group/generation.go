@@ -144,7 +144,8 @@ func (g *Generation) Committed(ctx context.Context, topic string, partitions []i
 			if p.Error != nil {
 				return nil, fmt.Errorf("partition %d: %w", p.Partition, p.Error)
 			}
-			found[p.Partition] = Offset{Topic: topic, Partition: p.Partition, Offset: p.CommittedOffset, Metadata: p.Metadata}
+			found[p.Partition] = Offset{Topic: topic, Partition: p.Partition, Offset: p.CommittedOffset,
+				Metadata: p.Metadata}
 		}
 		for _, p := range partitions {
 			if _, ok := found[p]; !ok {

@@ -254,8 +254,8 @@ func TestCloseWhileOthersKeepTheGroupWaiting(t *testing.T) {
 	b := kafkatest.Real(t)
 	topic := b.Topic(t, 2, nil)
 	keeps, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: topic, Brokers: b.Conn.Brokers,
-		Topics:            []string{topic},
-		HeartbeatInterval: 100 * time.Millisecond, SessionTimeout: 10 * time.Minute, RebalanceTimeout: 10 * time.Minute})
+		Topics: []string{topic}, HeartbeatInterval: 100 * time.Millisecond, SessionTimeout: 10 * time.Minute,
+		RebalanceTimeout: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,8 @@ func TestCloseWhileOthersKeepTheGroupWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	over, enough := make(chan struct{}), make(chan struct{})
-	g.Start(func(ctx context.Context) { <-ctx.Done(); close(over); <-enough }) // until this ends, it does not join again
+	// until this ends, it does not join again
+	g.Start(func(ctx context.Context) { <-ctx.Done(); close(over); <-enough })
 	two := member(t, b, topic, topic)
 	waiting := soon(t, two)
 	kafkatest.Receive(t, "the second one's join comes, and waits for the first", over)
@@ -346,14 +347,15 @@ func TestATopicThatWasAwayIsAssignedAnew(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic := b.Topic(t, 2, nil)
 		missing := make(chan struct{}, 1)
-		m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic}, OnError: func(err error) {
-			if err != nil && strings.Contains(err.Error(), "none of its topics exists") {
-				select {
-				case missing <- struct{}{}:
-				default:
+		m := configured(t, group.Config{Conn: b.Conn, GroupID: topic, Topics: []string{topic},
+			OnError: func(err error) {
+				if err != nil && strings.Contains(err.Error(), "none of its topics exists") {
+					select {
+					case missing <- struct{}{}:
+					default:
+					}
 				}
-			}
-		}})
+			}})
 		want := map[string][]int{topic: {0, 1}}
 		g := await(t, m, want)
 		b.DeleteTopic(t, topic)

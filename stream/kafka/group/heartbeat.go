@@ -48,8 +48,8 @@ func (h *heartbeat) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		return nil, err
 	}
 	if answer.Size != 6 || answer.Correlation != correlation {
-		return nil, fmt.Errorf("heartbeat answer of %d bytes to request %d; want 6 to %d", answer.Size, answer.Correlation,
-			correlation)
+		return nil, fmt.Errorf("heartbeat answer of %d bytes to request %d; want 6 to %d", answer.Size,
+			answer.Correlation, correlation)
 	}
 	return &beat{answer.Code}, nil
 }

@@ -75,7 +75,8 @@ func New(c Config) (*Conn, error) {
 			return nil, fmt.Errorf("broker address %q; want host:port, such as kafka:9092", b)
 		}
 		if _, err := net.LookupPort("tcp", port); err != nil {
-			return nil, fmt.Errorf("broker address %q: %s is not a port; want one from 1 to 65535, such as 9092", b, port)
+			return nil, fmt.Errorf("broker address %q: %s is not a port; want one from 1 to 65535, such as 9092", b,
+				port)
 		}
 	}
 	contact := &Contact{}

@@ -98,7 +98,8 @@ func TestTLSAndSASL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Commit(ctx, txn.Transaction{Records: []txn.Record{{Topic: topic, Value: []byte("v")}}}); err != nil {
+			if err := p.Commit(ctx,
+				txn.Transaction{Records: []txn.Record{{Topic: topic, Value: []byte("v")}}}); err != nil {
 				t.Fatal(err)
 			}
 			n := 0
@@ -196,7 +197,8 @@ func TestUnreachable(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // of the bubble's clock
 		defer cancel()
 		err = conn.Check(ctx, nil)
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) || kafkaconn.Refused(err) {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) ||
+			kafkaconn.Refused(err) {
 			t.Errorf("%v, want that time ran out, and why", err)
 		}
 	})
@@ -284,7 +286,8 @@ func TestRetry(t *testing.T) {
 // TestCausesAreNotFailures ends waits because something else failed: its error is not one of what waited.
 func TestCausesAreNotFailures(t *testing.T) {
 	elsewhere := &fetch.TruncatedError{Topic: "ledger"}
-	for name, try := range map[string]func(context.Context, func(error), func(context.Context) (int, error)) (int, error){
+	for name, try := range map[string]func(context.Context, func(error), func(context.Context) (int, error)) (int,
+		error){
 		"Retry": kafkaconn.Retry[int], "Persist": kafkaconn.Persist[int],
 	} {
 		for when, before := range map[string]bool{"before": true, "during a wait": false} {

@@ -39,11 +39,13 @@ func (b *Broker) TakeAway(t testing.TB, user string, operation kafka.ACLOperatio
 	b.CreateACLs(t, denied)
 	return func() {
 		t.Helper()
-		filter := kafka.DeleteACLsFilter{ResourceTypeFilter: denied.ResourceType, ResourceNameFilter: denied.ResourceName,
-			ResourcePatternTypeFilter: denied.ResourcePatternType, PrincipalFilter: denied.Principal, HostFilter: denied.Host,
-			Operation: denied.Operation, PermissionType: denied.PermissionType}
+		filter := kafka.DeleteACLsFilter{ResourceTypeFilter: denied.ResourceType,
+			ResourceNameFilter: denied.ResourceName, ResourcePatternTypeFilter: denied.ResourcePatternType,
+			PrincipalFilter: denied.Principal, HostFilter: denied.Host, Operation: denied.Operation,
+			PermissionType: denied.PermissionType}
 		Await(t, "the right is given back", func() bool {
-			res, err := b.Conn.Client.DeleteACLs(Context(t), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{filter}})
+			res, err := b.Conn.Client.DeleteACLs(Context(t),
+				&kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{filter}})
 			return err == nil && res.Results[0].Error == nil
 		})
 	}

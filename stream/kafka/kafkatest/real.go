@@ -100,7 +100,8 @@ func (b *Broker) own(t testing.TB) []*server {
 type server struct {
 	id        int
 	libs, dir string
-	// template is the folder that the broker is made from; where there is none, archive is where Java writes its classes.
+	// template is the folder that the broker is made from; where there is none, archive is where Java writes its
+	// classes.
 	template, archive string
 	shared            bool
 	// users have passwords, and no rights until the test grants them. If nil, everyone may do everything.
@@ -188,8 +189,8 @@ func configure(nodes []*server) error {
 			advertised = s.front.addr()
 			s.front.to.Store(&s.addr)
 		}
-		text := fmt.Appendf(nil, properties, s.id, s.addr, addrs[2*i+1], advertised, strings.Join(voters, ","), s.data(),
-			len(nodes), max(1, len(nodes)-1), s.session(len(nodes)).Milliseconds())
+		text := fmt.Appendf(nil, properties, s.id, s.addr, addrs[2*i+1], advertised, strings.Join(voters, ","),
+			s.data(), len(nodes), max(1, len(nodes)-1), s.session(len(nodes)).Milliseconds())
 		if s.users != nil {
 			text = s.guard(text)
 		}

@@ -18,7 +18,8 @@ func AWS(ctx context.Context) (sasl.Mechanism, error) {
 	case err != nil:
 		return nil, fmt.Errorf("settings of AWS: %w", err)
 	case c.Region == "":
-		return nil, errors.New("AWS_REGION is not set; AWS_MSK_IAM wants the region of the cluster, such as eu-central-1")
+		return nil, errors.New("AWS_REGION is not set; AWS_MSK_IAM wants the region of the cluster, such as " +
+			"eu-central-1")
 	}
 	return iam{aws_msk_iam_v2.NewMechanism(c)}, nil
 }

@@ -81,7 +81,8 @@ func TestOAuth(t *testing.T) {
 	s := &tokens{t: t, lasting: time.Hour, secret: "old"}
 	secret := "old"
 	m := oauth(t, s, func() (string, error) { return secret, nil })
-	const want = "n,,\x01auth=Bearer token-1\x01identityPoolId=p\x01logicalCluster=lkc-1\x01\x01" // RFC 7628, section 3.1
+	// RFC 7628, section 3.1
+	const want = "n,,\x01auth=Bearer token-1\x01identityPoolId=p\x01logicalCluster=lkc-1\x01\x01"
 	for range 3 {
 		if got := started(t, m); got != want {
 			t.Fatalf("%q, want %q", got, want)
@@ -92,7 +93,8 @@ func TestOAuth(t *testing.T) {
 	}
 	s.lasting, s.secret, secret = 20*time.Second, "new", "new" // it ends before it is of use
 	m = oauth(t, s, func() (string, error) { return secret, nil })
-	if a, b := started(t, m), started(t, m); !strings.Contains(a, "token-2\x01") || !strings.Contains(b, "token-3\x01") {
+	if a, b := started(t, m), started(t, m); !strings.Contains(a, "token-2\x01") ||
+		!strings.Contains(b, "token-3\x01") {
 		t.Errorf("%q and %q: a token that ends soon is used again", a, b)
 	}
 }
@@ -120,7 +122,8 @@ func TestNoToken(t *testing.T) {
 		want    string
 		refused bool
 	}{
-		{tokens{secret: "right"}, func() (string, error) { return "wrong", nil }, "401 invalid_client unknown client", true},
+		{tokens{secret: "right"}, func() (string, error) { return "wrong", nil }, "401 invalid_client unknown client",
+			true},
 		{tokens{status: http.StatusBadGateway}, func() (string, error) { return "", nil }, "502", false},
 		{tokens{}, func() (string, error) { return "", errors.New("no such file") }, "no such file", false},
 	} {
@@ -193,7 +196,8 @@ func TestAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told *login.Error
-	if _, _, err := m.Start(sasl.WithMetadata(context.Background(), &sasl.Metadata{Host: "b-1"})); !errors.As(err, &told) {
+	if _, _, err := m.Start(sasl.WithMetadata(context.Background(), &sasl.Metadata{Host: "b-1"})); !errors.As(err,
+		&told) {
 		t.Errorf("without credentials: %v", err)
 	}
 }

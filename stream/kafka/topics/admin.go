@@ -90,8 +90,8 @@ func Create(ctx context.Context, client *kafka.Client, plan []Topic, replication
 		slices.Sort(failed)
 		names := "topic " + strings.Join(failed, ", ")
 		if errors.Is(failure, kafka.InvalidReplicationFactor) {
-			failure = fmt.Errorf("%w: there are fewer brokers than replicas; want LOUVER_TOPICS_REPLICATION of at most their "+
-				"number", kafka.InvalidReplicationFactor)
+			failure = fmt.Errorf("%w: there are fewer brokers than replicas; want LOUVER_TOPICS_REPLICATION of at "+
+				"most their number", kafka.InvalidReplicationFactor)
 		}
 		return states, fmt.Errorf("create %s: %w", names, kafkaconn.Needs(failure, "Create", names))
 	}
@@ -217,8 +217,8 @@ func Verify(ctx context.Context, client *kafka.Client, plan []Topic, warn func(s
 	byName := map[string]Topic{}
 	for _, t := range plan {
 		if t.Own() && t.Partitions > 1 && have[t.Name] != Partitions {
-			return fmt.Errorf("%w: %s has %d partitions; it needs %d, so that a budget stays in its partition", ErrUnfit, t.Name,
-				have[t.Name], Partitions)
+			return fmt.Errorf("%w: %s has %d partitions; it needs %d, so that a budget stays in its partition",
+				ErrUnfit, t.Name, have[t.Name], Partitions)
 		}
 		if !t.Own() && t.MinRetention == 0 {
 			continue
@@ -264,7 +264,8 @@ func fits(t Topic, settings map[string]string) error {
 	if n, err := strconv.Atoi(settings[maxMessage]); t.Own() && err == nil && n < leastMaxMessage {
 		return fmt.Errorf("%w: %s has %s=%d; it needs %d or more", ErrUnfit, t.Name, maxMessage, n, leastMaxMessage)
 	}
-	if strings.Contains(settings["cleanup.policy"], "compact") && !strings.Contains(settings["cleanup.policy"], "delete") {
+	if strings.Contains(settings["cleanup.policy"], "compact") &&
+		!strings.Contains(settings["cleanup.policy"], "delete") {
 		return nil
 	}
 	if ms, err := strconv.ParseInt(settings["retention.ms"], 10, 64); err == nil && ms >= 0 {
@@ -278,13 +279,13 @@ func fits(t Topic, settings map[string]string) error {
 			if t.Own() {
 				needs = "it needs"
 			}
-			return fmt.Errorf("%w: %s keeps its records for %s; %s retention.ms=%d or more", ErrUnfit, t.Name, have, needs,
-				t.MinRetention.Milliseconds())
+			return fmt.Errorf("%w: %s keeps its records for %s; %s retention.ms=%d or more", ErrUnfit, t.Name, have,
+				needs, t.MinRetention.Milliseconds())
 		}
 	}
 	if b := settings["retention.bytes"]; t.MinRetention == Forever && b != "" && b != "-1" {
-		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, because charges must never be forgotten", ErrUnfit,
-			t.Name, b)
+		return fmt.Errorf("%w: %s has retention.bytes=%s; it needs -1, because charges must never be forgotten",
+			ErrUnfit, t.Name, b)
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ var appName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 // CheckApp returns an error for an app id that cannot begin the name of a topic.
 func CheckApp(id string) error {
 	if len(id) > longestApp || !appName.MatchString(id) {
-		return fmt.Errorf("app id %q (LOUVER_APP_ID); want 1–%d of the characters a–z, A–Z, 0–9, ., _ and -", id, longestApp)
+		return fmt.Errorf("app id %q (LOUVER_APP_ID); want 1–%d of the characters a–z, A–Z, 0–9, ., _ and -",
+			id, longestApp)
 	}
 	return nil
 }

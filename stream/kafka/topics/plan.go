@@ -60,9 +60,9 @@ func Plan(app string, streams []*config.Stream) []Topic {
 			Operations: ownRights},
 	}
 	if slices.ContainsFunc(streams, (*config.Stream).Remembers) {
-		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows and totals", Partitions: Partitions,
-			Cleanup: "compact,delete", MinRetention: max(stateRetention(streams), partialsRetention(streams)), Personal: true,
-			Erased: true, Operations: ownRights})
+		plan = append(plan, Topic{Name: n.State(), Use: "who has counted, for max_windows and totals",
+			Partitions: Partitions, Cleanup: "compact,delete", MinRetention: max(stateRetention(streams),
+				partialsRetention(streams)), Personal: true, Erased: true, Operations: ownRights})
 	}
 	seen := map[string]int{}
 	for i, t := range plan {

@@ -45,7 +45,8 @@ func TestEncodeBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := []Record{
-		{Key: []byte("k"), Value: []byte("v"), Time: 5000, Headers: []Header{{Key: "a", Value: []byte("1")}, {Key: "b"}}},
+		{Key: []byte("k"), Value: []byte("v"), Time: 5000, Headers: []Header{{Key: "a", Value: []byte("1")},
+			{Key: "b"}}},
 		{Key: nil, Value: nil, Time: 4000},
 		{Key: []byte{}, Value: []byte{}, Time: 9000},
 	}
@@ -72,7 +73,8 @@ func TestEncodeBatch(t *testing.T) {
 				g := got[i]
 				if g.TimestampDelta64 != r.Time-5000 || int(g.OffsetDelta) != i || !bytes.Equal(g.Key, r.Key) ||
 					!bytes.Equal(g.Value, r.Value) ||
-					(g.Key == nil) != (r.Key == nil) || (g.Value == nil) != (r.Value == nil) || len(g.Headers) != len(r.Headers) {
+					(g.Key == nil) != (r.Key == nil) || (g.Value == nil) != (r.Value == nil) ||
+					len(g.Headers) != len(r.Headers) {
 					t.Errorf("record %d: %+v, want %+v", i, g, r)
 				}
 				for j, h := range r.Headers {
@@ -99,12 +101,14 @@ func TestNoTimeIsNow(t *testing.T) {
 func TestSplit(t *testing.T) {
 	var records []Record
 	for i := range 40 {
-		records = append(records, Record{Topic: "t", Partition: i % 2, Key: fmt.Append(nil, i), Value: make([]byte, 100_000)})
+		records = append(records, Record{Topic: "t", Partition: i % 2, Key: fmt.Append(nil, i),
+			Value: make([]byte, 100_000)})
 	}
 	records = append(records, Record{Topic: "u", Value: make([]byte, 2*maxBatchBytes)},
 		Record{Topic: "u", Key: []byte("40")})
 	order, batches := split(records)
-	if diff := cmp.Diff([]partition{{"t", 0}, {"t", 1}, {"u", 0}}, order, cmp.AllowUnexported(partition{})); diff != "" {
+	if diff := cmp.Diff([]partition{{"t", 0}, {"t", 1}, {"u", 0}}, order,
+		cmp.AllowUnexported(partition{})); diff != "" {
 		t.Error(diff)
 	}
 	for _, p := range order[:2] {
@@ -144,7 +148,8 @@ func TestPackedIsNotCompressed(t *testing.T) {
 
 // A value may be in two pieces, and nobody sees it in the batch.
 func TestValueInTwoPieces(t *testing.T) {
-	whole := []Record{{Value: []byte("one two"), Time: 1}, {Value: []byte("three"), Time: 2, Headers: []Header{{Key: "h"}}}}
+	whole := []Record{{Value: []byte("one two"), Time: 1},
+		{Value: []byte("three"), Time: 2, Headers: []Header{{Key: "h"}}}}
 	pieces := []Record{{Value: []byte("one "), Rest: []byte("two"), Time: 1},
 		{Value: []byte{}, Rest: []byte("three"), Time: 2, Headers: []Header{{Key: "h"}}}}
 	if want, got := EncodeBatch(noSession, whole), EncodeBatch(noSession, pieces); !bytes.Equal(want, got) {
@@ -168,8 +173,9 @@ func TestSizeIsAnUpperBound(t *testing.T) {
 func BenchmarkEncodeBatch(b *testing.B) {
 	var records []Record
 	for i := range 500 {
-		records = append(records, Record{Key: fmt.Appendf(nil, "user-%05d", i), Value: fmt.Appendf(nil, `{"latency_ms":%d}`,
-			i*7919%60000), Time: int64(i)})
+		records = append(records,
+			Record{Key: fmt.Appendf(nil, "user-%05d", i), Value: fmt.Appendf(nil, `{"latency_ms":%d}`,
+				i*7919%60000), Time: int64(i)})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

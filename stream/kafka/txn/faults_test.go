@@ -38,7 +38,8 @@ func TestAnswersThatAskForPatience(t *testing.T) {
 	}
 	var faults []fault
 	for _, key := range coordinator {
-		for _, err := range []*kerr.Error{kerr.ConcurrentTransactions, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress,
+		for _, err := range []*kerr.Error{kerr.ConcurrentTransactions, kerr.NotCoordinator,
+			kerr.CoordinatorLoadInProgress,
 			kerr.CoordinatorNotAvailable} {
 			faults = append(faults, fault{key, err})
 		}
@@ -166,8 +167,8 @@ func TestExactlyOnceUnderAnyFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		topic := b.Topic(t, 1, nil)
 		client, m := meddle(b)
-		trouble := rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "", "request", "answer", "answer", "fence", "give up"}),
-			5, 30).Draw(rt, "trouble")
+		trouble := rapid.SliceOfN(rapid.SampledFrom([]string{"", "", "", "request", "answer", "answer", "fence",
+			"give up"}), 5, 30).Draw(rt, "trouble")
 		var giveUp context.CancelFunc
 		next := func() string {
 			if len(trouble) == 0 {
@@ -216,10 +217,11 @@ func TestExactlyOnceUnderAnyFaults(t *testing.T) {
 				return err
 			}
 			var have []string
-			if _, err := b.Fetch(fetch.Options{}).ReadAll(kafkatest.Context(t), topic, 0, 0, func(r *fetch.Record) error {
-				have = append(have, string(r.Value))
-				return nil
-			}); err != nil {
+			if _, err := b.Fetch(fetch.Options{}).ReadAll(kafkatest.Context(t), topic, 0,
+				0, func(r *fetch.Record) error {
+					have = append(have, string(r.Value))
+					return nil
+				}); err != nil {
 				return err
 			}
 			if !slices.Equal(have, want[:min(len(have), total)]) {

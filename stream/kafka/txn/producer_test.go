@@ -136,7 +136,8 @@ func TestLostAnswers(t *testing.T) {
 						m.set(hook, nil)
 					}
 					heard := 0
-					p, err := txn.Open(kafkatest.Context(t), client, topic, timeout, txn.OnRetry(func(error) { heard++ }))
+					p, err := txn.Open(kafkatest.Context(t), client, topic, timeout,
+						txn.OnRetry(func(error) { heard++ }))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -79,7 +79,8 @@ type appended struct {
 	time   time.Time // zero if the topic keeps the producer's timestamps
 }
 
-// produce writes one encoded batch, which is in pieces, and retries until it is acknowledged, the error is permanent, or ctx ends.
+// produce writes one encoded batch, which is in pieces, and retries until it is acknowledged, the error is permanent,
+// or ctx ends.
 func produce(
 	ctx context.Context, client *kafka.Client, id string, p partition, batch [][]byte, notify func(error),
 ) (appended, error) {

@@ -101,7 +101,8 @@ func History(t *rapid.T, n int) *Partition {
 			t.Fatal(err)
 		}
 		if e.Reason == "" {
-			e.Groups = []ledger.Group{{Users: new(int64(next[plan.Stream])), Values: []ledger.Value{{Value: Some("12.50")}}}}
+			e.Groups = []ledger.Group{{Users: new(int64(next[plan.Stream])),
+				Values: []ledger.Value{{Value: Some("12.50")}}}}
 			if plan.Stream != "u" {
 				e.Prior = &ledger.Prior{}
 			}

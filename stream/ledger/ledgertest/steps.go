@@ -54,7 +54,8 @@ func Look(t T, e *ledger.Entry, fires func(s ledger.Step) bool) {
 		if c := s.OnChange; c != nil {
 			for g := range c.Values {
 				if c.Draws(*s, e.Groups[g].Name) {
-					c.Redraw(*e, g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))), Quality: "useful"})
+					c.Redraw(*e, g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))),
+						Quality: "useful"})
 				}
 			}
 		}
@@ -134,7 +135,8 @@ func Watchful(t *rapid.T, n int) *Partition {
 		}
 		e.Steps[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
 		for _, o := range live.Open("b") {
-			stale := o.Stream == stream && (o.Step == "slow" || o.Step == "today" || stream == "c") && o.Definition != definition
+			stale := o.Stream == stream && (o.Step == "slow" || o.Step == "today" || stream == "c") &&
+				o.Definition != definition
 			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {
 				e.Ended = append(e.Ended, o.Instance)
 			}

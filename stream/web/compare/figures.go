@@ -14,8 +14,8 @@ func Figures(a, b outputs.Record) Comparison {
 	c := Comparison{Verdict: "unknown"}
 	for _, r := range []outputs.Record{a, b} {
 		if r.Value == nil {
-			c.Sentence = fmt.Sprintf("Nothing can be compared: the figure of the window that ends at %s is withheld (%s).",
-				clock(r.WindowEnd), *cmp.Or(r.Reason, new("")))
+			c.Sentence = fmt.Sprintf("Nothing can be compared: the figure of the window that ends at %s is "+
+				"withheld (%s).", clock(r.WindowEnd), *cmp.Or(r.Reason, new("")))
 			return c
 		}
 	}
@@ -28,8 +28,8 @@ func Figures(a, b outputs.Record) Comparison {
 	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(x, y, min(off(a), off(b))), a.Unit))
 	if s, t := a.Since, b.Since; a.Changed != nil && b.Changed != nil && s != nil && t != nil && s.Equal(*t) {
 		c.Probability, c.Verdict = new(1.0), "noise"
-		c.Sentence = fmt.Sprintf("%s: both are the one value that was drawn in the window that ends at %s, and held in "+
-			"between.", change, clock(*s))
+		c.Sentence = fmt.Sprintf("%s: both are the one value that was drawn in the window that ends at %s, and held "+
+			"in between.", change, clock(*s))
 		return c
 	}
 	if d.IsZero() {

@@ -62,8 +62,8 @@ func TestChanceOfCounts(t *testing.T) {
 	values := make([]int64, 5000)
 	draw := func(l law, epsilon float64, source random) []int64 {
 		named := map[law]string{geometric: "geometric", gaussian: "gaussian"}[l]
-		m := query(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: named, Epsilon: decimal.NewFromFloat(epsilon),
-			Grid: g})
+		m := query(t, mechanisms.Query{Statistic: mechanisms.Count, Mechanism: named,
+			Epsilon: decimal.NewFromFloat(epsilon), Grid: g})
 		s := sample(g, values...)
 		drawn := make([]int64, n)
 		for i := range drawn {
@@ -131,8 +131,8 @@ func TestChance(t *testing.T) {
 		for i, d := range distances {
 			p, _ := chance(noise{c.law, c.a}, noise{c.law, c.b}, d)
 			if got := float64(hits[i]) / n; math.Abs(got-p) > far(n, 15) {
-				t.Errorf("law %d, scales %g and %g: a difference of %g has a chance of %.4f; drawn %.4f", c.law, c.a, c.b, d, p,
-					got)
+				t.Errorf("law %d, scales %g and %g: a difference of %g has a chance of %.4f; drawn %.4f", c.law, c.a,
+					c.b, d, p, got)
 			}
 		}
 	}
@@ -217,14 +217,14 @@ func TestMediansThatDoNotChange(t *testing.T) {
 		}
 		last = next
 	}
-	// Neighbouring comparisons share a figure, so every second one is independent. With n = 500 of them and a probability
-	// of 5 %, more than t = 11 % are changes with a probability of at most e^{−n·KL(t, 0.05)} = 3e-7.
+	// Neighbouring comparisons share a figure, so every second one is independent. With n = 500 of them and a
+	// probability of 5 %, more than t = 11 % are changes with a probability of at most e^{−n·KL(t, 0.05)} = 3e-7.
 	if changes > windows*11/100 {
 		t.Errorf("%d of %d comparisons see a change where there is none; want at most 11 %%", changes, windows)
 	}
 	if seen <= windows*11/100 {
-		t.Errorf("with bands of a tenth of their width %d of %d comparisons see a change; want the test to see that", seen,
-			windows)
+		t.Errorf("with bands of a tenth of their width %d of %d comparisons see a change; want the test to see that",
+			seen, windows)
 	}
 	// Of 100 pairs of ranges of five windows, more than t = 20 % change with a probability of at most
 	// e^{−100·KL(t, 0.05)} = 9e-7.
@@ -267,7 +267,8 @@ func narrowed(r outputs.Record) outputs.Record {
 func TestCompared(t *testing.T) {
 	record := func(fields string) outputs.Record {
 		r := outputs.Record{Release: "r", Unit: "ms"}
-		if err := json.Unmarshal([]byte(`{"status":"ok","window_end":"2026-11-20T08:15:00Z",`+fields+`}`), &r); err != nil {
+		if err := json.Unmarshal([]byte(`{"status":"ok","window_end":"2026-11-20T08:15:00Z",`+fields+`}`),
+			&r); err != nil {
 			t.Fatal(err)
 		}
 		return r
@@ -296,7 +297,8 @@ func TestCompared(t *testing.T) {
 		{"the same", count("812"), count("812"), "noise",
 			"810 → 810 users: the two figures are the same. The noise may still hide a difference."},
 		{"withheld", count("812"), record(`"value":null,"reason":"too_few_users"`), "unknown",
-			"Nothing can be compared: the figure of the window that ends at 2026-11-20T08:15:00Z is withheld (too_few_users)."},
+			"Nothing can be compared: the figure of the window that ends at 2026-11-20T08:15:00Z is withheld " +
+				"(too_few_users)."},
 		{"means", record(`"mechanism":"clipped","value":100,"error_95":10`),
 			record(`"mechanism":"clipped","value":106,"error_95":10`), "noise",
 			"100 → 106 ms: noise alone does this in 31 of 100 cases."},
@@ -306,7 +308,8 @@ func TestCompared(t *testing.T) {
 		{"of different mechanisms", record(`"mechanism":"clipped_gaussian","value":100,"error_95":10`),
 			record(`"mechanism":"clipped","value":106,"error_95":10`), "unknown",
 			"100 → 106 ms: nothing public says how often noise alone makes such a difference."},
-		{"a quantile alone", record(`"value":100,"p_low":0.4,"p_high":0.6`), record(`"value":106,"p_low":0.4,"p_high":0.6`),
+		{"a quantile alone", record(`"value":100,"p_low":0.4,"p_high":0.6`),
+			record(`"value":106,"p_low":0.4,"p_high":0.6`),
 			"unknown", "100 → 106 ms: nothing public says how often noise alone makes such a difference."},
 		// Only the sides that face each other matter.
 		{"bands", record(`"value":100,"smoothed":{"value":100,"low":0,"high":104}`),

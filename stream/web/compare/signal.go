@@ -20,8 +20,8 @@ const leastBefore = 3
 // Signal says that a figure differs from those before it by more than noise explains. Its JSON names are public.
 type Signal struct {
 	ID string `json:"id"` // of the record
-	// Probability is how often noise alone makes such a difference between one figure and the mean of those before it, at
-	// most.
+	// Probability is how often noise alone makes such a difference between one figure and the mean of those before it,
+	// at most.
 	Probability float64 `json:"probability"`
 	// Basis names the source of the probability, as in [Comparison].
 	Basis    string `json:"basis"`
@@ -120,8 +120,8 @@ func (p *Point) Signal(before []*Point, alpha float64) *Signal {
 	value := numberOf(*p.record.Value)
 	return &Signal{ID: p.record.ID, Probability: chance, Basis: bases[basis].name,
 		Sentence: fmt.Sprintf("%s is %s %s, the mean of the %s before it, by more than noise explains.",
-			strings.TrimSpace(grouped(value.String())+" "+p.record.Unit), direction, alike(decimal.NewFromFloat(mean), value),
-			several(len(before), "window"))}
+			strings.TrimSpace(grouped(value.String())+" "+p.record.Unit), direction, alike(decimal.NewFromFloat(mean),
+				value), several(len(before), "window"))}
 }
 
 // farFromMean bounds the probability that an error is at least d > 0 away from the mean of others: see [Point.Signal].

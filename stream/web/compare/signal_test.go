@@ -69,8 +69,8 @@ func points(t *testing.T, text string, values ...int) (all []*Point) {
 	t.Helper()
 	for i, v := range values {
 		number := func(x int) string { return fmt.Sprint(x) }
-		r, ok, err := outputs.Decode([]byte(strings.NewReplacer("ID", number(i), "VALUE", number(v), "LOW", number(v-10),
-			"HIGH", number(v+10)).Replace(text)))
+		r, ok, err := outputs.Decode([]byte(strings.NewReplacer("ID", number(i), "VALUE", number(v), "LOW",
+			number(v-10), "HIGH", number(v+10)).Replace(text)))
 		if err != nil || !ok {
 			t.Fatal(err)
 		}
@@ -99,13 +99,15 @@ func TestChangeIsMarked(t *testing.T) {
 		"nobody": {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 0),
 			"0 users is below 1,000.0" + before},
 		// e^{−8} is not rare in a day
-		"noise":                  {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1080), ""},
-		"after a count of 0":     {points(t, aCount, 1000, 0, 1000, 1000, 2000), ""},
-		"after too few":          {points(t, aCount, 1000, 1000, 2000), ""},
-		"a quantile":             {points(t, aQuantile, 100, 104, 98, 102, 99, 101, 240), "240 ms is above 100.7" + before},
-		"a quantile that stays":  {points(t, aQuantile, 100, 104, 98, 102, 99, 101, 110), ""},
-		"of another definition":  {append(points(t, aQuantile, 100, 104, 98), points(t, aCount, 1000)...), ""},
-		"of unknown uncertainty": {points(t, strings.Replace(aCount, `,"error_95":30`, "", 1), 1000, 1000, 1000, 2000), ""},
+		"noise":              {points(t, aCount, 1000, 1010, 990, 1005, 995, 1000, 1080), ""},
+		"after a count of 0": {points(t, aCount, 1000, 0, 1000, 1000, 2000), ""},
+		"after too few":      {points(t, aCount, 1000, 1000, 2000), ""},
+		"a quantile": {points(t, aQuantile, 100, 104, 98, 102, 99, 101, 240),
+			"240 ms is above 100.7" + before},
+		"a quantile that stays": {points(t, aQuantile, 100, 104, 98, 102, 99, 101, 110), ""},
+		"of another definition": {append(points(t, aQuantile, 100, 104, 98), points(t, aCount, 1000)...), ""},
+		"of unknown uncertainty": {points(t, strings.Replace(aCount, `,"error_95":30`, "", 1), 1000, 1000, 1000, 2000),
+			""},
 	} {
 		last := len(c.points) - 1
 		got := c.points[last].Signal(c.points[:last], alpha)

@@ -17,7 +17,8 @@ func comparedWatch(a, b outputs.Record) Comparison {
 	s, t := a.Since, b.Since
 	switch {
 	case fires(a) && fires(b) && s != nil && t != nil && s.Equal(*t):
-		c.Sentence = fmt.Sprintf("Both are the same alarm: the watch fires since the window that ends at %s.", clock(*s))
+		c.Sentence = fmt.Sprintf("Both are the same alarm: the watch fires since the window that ends at %s.",
+			clock(*s))
 	case fires(a) && fires(b):
 		c.Sentence = "The watch fires in both windows, and was armed again in between."
 	case fires(a):
@@ -66,6 +67,7 @@ func silence(r outputs.Record) string {
 	if r.Excess95 != nil {
 		seen = fmt.Sprintf(": %s users beyond its limit are seen with 95 %%", *r.Excess95)
 	}
-	return "That says little. They may differ, and either may be beyond the limit by less than the watch can see" + seen +
+	return "That says little. They may differ, and either may be beyond the limit by less than the watch can see" +
+		seen +
 		"."
 }

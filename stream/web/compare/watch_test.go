@@ -21,7 +21,8 @@ func TestCompareWatch(t *testing.T) {
 		return record(end, `"value":1,"excess_95":26,"since":"`+since+`"`)
 	}
 	const eight, nine, ten = "2026-11-20T08:00:00Z", "2026-11-20T09:00:00Z", "2026-11-20T10:00:00Z"
-	const unknown = "That says little. They may differ, and either may be beyond the limit by less than the watch can see"
+	const unknown = "That says little. They may differ, and either may be beyond the limit by less than the " +
+		"watch can see"
 	const little = unknown + ": 26 users beyond its limit are seen with 95 %."
 	for _, c := range []struct {
 		name       string
