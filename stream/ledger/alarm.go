@@ -30,7 +30,7 @@ func (a *Alarm) check(s Step, e Entry) error {
 	case a.Hold < 0 || a.Hold > mostHold:
 		return fmt.Errorf("hold of %d s; want 0 to %d", a.Hold, int64(mostHold))
 	case (a.Fired == nil) != (a.Since == nil) || s.Reason == record.BudgetExhausted && a.Fired != nil:
-		return fmt.Errorf("it has fired or not, with reason %q", s.Reason)
+		return fmt.Errorf("group and time of firing do not go together, or not with reason %q", s.Reason)
 	case a.Fired != nil && e.group(*a.Fired) < 0 && (s.Looks() || e.List == nil):
 		return fmt.Errorf("it has fired in group %q, which the stream does not have", *a.Fired)
 	case a.Fired != nil && s.Looks() && !a.LooksAt(e, *a.Fired):
@@ -41,7 +41,8 @@ func (a *Alarm) check(s Step, e Entry) error {
 	return nil
 }
 
-// may reports whether the window begins after the hold of the last instance, if it has fired.
+// may reports whether the hold of the last instance is over when the window begins. Only an instance that has fired has
+// one.
 func (a *Alarm) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	if last == nil || last.Fired == nil || e.WindowStart.UnixNano() >= last.Looked+a.Hold*int64(time.Second) {
 		return true
@@ -77,7 +78,7 @@ func (a *Alarm) figure(f *record.Figure, s Step, e Entry, g Group) {
 		switch fired := e.group(*a.Fired); {
 		case g.Name == *a.Fired:
 			value, reason, f.Since = "1", "", a.Since
-		case e.group(g.Name) > fired: // nobody looked
+		case e.group(g.Name) > fired: // it fired before it came to this group
 			reason = record.NotArmed
 		}
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Before is what other budgets had paid for a stream before its present one did, by name. nil is an ε without bound.
+// Before is what earlier budgets of a stream had paid for it, by name: budgets whose spending the present one does not
+// count. nil means that no ε bounds it.
 type Before map[string]*decimal.Decimal
 
-// Without leaves out budgets. It returns nil if none is left.
+// Without returns a copy without some budgets, or nil if none is left.
 func (b Before) Without(names []string) Before {
 	left := maps.Clone(b)
 	maps.DeleteFunc(left, func(name string, _ *decimal.Decimal) bool { return slices.Contains(names, name) })

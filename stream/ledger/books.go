@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Books is the fold of ledger entries, in the ledger's order: which windows are decided, and what each budget has been
-// charged. They follow from public figures only.
+// Books add up ledger entries, in the ledger's order: which windows are decided, and what each budget has been charged.
+// All of it follows from public figures.
 //
 // Books are not safe for concurrent use.
 type Books struct {
@@ -43,7 +43,7 @@ type decided struct {
 	cap  budget.Cap // of the latest one, if it has one
 }
 
-// of returns what a row has decided; it is empty if that is nothing.
+// of returns what a row has decided, which may be nothing.
 func (b *Books) of(stream string, at row) decided {
 	if s := b.streams[stream]; s != nil && s.rows[at] != nil {
 		return *s.rows[at]
@@ -59,7 +59,7 @@ func NewBooks() *Books {
 	}
 }
 
-// Elsewhere tells that the account of a budget is kept in other books. Budgets here that continue it use that account.
+// Elsewhere says that other books keep the account of a budget. Budgets here that continue it use that account.
 func (b *Books) Elsewhere(name string, other *Books) {
 	account := other.open(name)
 	b.elsewhere[name] = account
@@ -148,8 +148,8 @@ func (b *Books) open(name string) *budget.Account {
 }
 
 // Settle decides whether a window can be paid and what its steps do. It fills in the entry's Reason, Steps and
-// Standing, and does not add the entry. The decisions depend only on earlier entries and on the entry's window, prices
-// and limit, and on which instances it ends.
+// Standing, and does not add the entry. The decisions depend only on earlier entries, on the entry's window, prices and
+// limit, and on which instances it ends.
 func (b *Books) Settle(e *Entry) error {
 	e.Reason = ""
 	charge, err := e.Charge()
@@ -242,7 +242,7 @@ func (b *Books) Streams() []string { return slices.Sorted(maps.Keys(b.streams)) 
 func (b *Books) Budgets() []string {
 	var names []string
 	for name, a := range b.accounts {
-		if !a.Limit().Equal(budget.Limit{}) { // else it is only named as continued
+		if !a.Limit().Equal(budget.Limit{}) { // otherwise others only name it as one that they continue
 			names = append(names, name)
 		}
 	}
@@ -259,11 +259,11 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 	return s.latest, true
 }
 
-// Open lists the instances of a budget that have not ended, by stream, step and number. The caller must not change the
-// list, and it is valid until an entry is added.
+// Open lists the instances of a budget that have not ended, sorted by stream, step and number. The caller must not
+// change the list, which is valid until an entry is added.
 func (b *Books) Open(budget string) []Open { return b.lasting.going[budget] }
 
-// Paid returns what a budget has paid for a stream, and what others had before it.
+// Paid returns what a budget has paid for a stream, and what others had paid before it.
 func (b *Books) Paid(name, stream string) Before {
 	paid := Before{}
 	if latest, ok := b.Latest(stream); ok && latest.Budget == name {
@@ -275,8 +275,8 @@ func (b *Books) Paid(name, stream string) Before {
 	return paid
 }
 
-// withBefore adds what other budgets had paid for the stream to what the entry's one has; nil is an ε without bound. A
-// budget that it has taken over since is not counted twice.
+// withBefore adds what earlier budgets had paid for the stream to own, which is what the entry's budget has paid. nil
+// means that no ε bounds it. A budget that has been taken over since is left out, because own has its charges.
 func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
 	for _, spent := range e.Before.Without(append(slices.Clone(e.Continues), e.Budget)) {
 		if own == nil || spent == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// check returns an error for an entry that contradicts itself, or that nobody writes.
+// check returns an error for an entry that contradicts itself, or that Louver never writes.
 func (e Entry) check() error {
 	if err := e.checkWindow(); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (e Entry) check() error {
 	}
 	if e.unlisted() {
 		if len(e.Price)+len(e.Releases)+len(e.Steps) > 0 || e.Reason != "" {
-			return fail("%d items in the price, %d releases and reason %q of no groups; want none", len(e.Price),
-				len(e.Releases), e.Reason)
+			return fail("%d items in the price, %d releases and reason %q, but no groups; want none of "+
+				"these without groups", len(e.Price), len(e.Releases), e.Reason)
 		}
 		return nil
 	}
@@ -68,7 +68,7 @@ func (e Entry) checkPeriods() error {
 	return nil
 }
 
-// checkWindow checks what an entry is without its groups and steps, as books keep the last one of each stream.
+// checkWindow checks an entry apart from its groups and steps: as the books keep the last one of each stream.
 func (e Entry) checkWindow() error {
 	fail := e.fail
 	switch {
@@ -104,7 +104,7 @@ func (e Entry) fail(format string, args ...any) error {
 	return fmt.Errorf(e.Name()+": "+format, args...)
 }
 
-// checkCap returns an error for a cap that no window of the entry's can have.
+// checkCap returns an error for a cap that the entry cannot have.
 func (e Entry) checkCap() error {
 	if err := e.Cap.Check(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (e Entry) checkSteps() error {
 	}
 	for _, i := range e.Ended {
 		if i.Stream == "" || i.Step == "" || i.Number < 1 {
-			return fmt.Errorf("instance %q ends; want the name of one", i)
+			return fmt.Errorf("instance %q ends; want a stream, a step and a number from 1 on", i)
 		}
 	}
 	return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// checkpointVersion is that of checkpoints. Raise it when the same entries lead to other bytes, because `louver audit`
-// compares them.
+// checkpointVersion is the version of checkpoints. Raise it when the same entries lead to other bytes, because `louver
+// audit` compares them.
 const checkpointVersion = 1
 
-// A release that knows of no lists must not use checkpoints with lists of names. One that knows of no caps of
-// discoveries, and of no series that end, must not use any with such caps or with the groups of streams that follow a
-// list.
+// Releases of louver that do not know lists must not use checkpoints with lists of names: these have listsVersion.
+// Checkpoints with caps of discoveries, or with the groups of streams that follow a list, have newestVersion for the
+// same reason.
 const (
 	listsVersion  = 2
 	newestVersion = 3
@@ -76,7 +76,7 @@ type storedEpoch struct {
 	Cap   budget.Cap `json:"cap,omitzero"`
 }
 
-// storedRecent are windows in a row that published the same series.
+// storedRecent holds consecutive windows that published the same series.
 type storedRecent struct {
 	series
 	Ends    []int64  `json:"ends"`
@@ -104,13 +104,13 @@ func runsOf(ends []int64) runs {
 	return r
 }
 
-// mostEnds bounds what a checkpoint may unpack to, and farthest a window's end, in Unix seconds.
+// mostEnds bounds how many windows a checkpoint may unpack to. farthest bounds the end of a window, in Unix seconds.
 const (
 	mostEnds = 1 << 28
 	farthest = math.MaxInt64 / int64(time.Second)
 )
 
-// ends unpacks runs of at most left windows, and takes them off.
+// ends unpacks runs of at most left windows in all, and subtracts them from left.
 func (r runs) ends(left *int64) ([]int64, error) {
 	n := int64(0)
 	for _, run := range r {
@@ -184,7 +184,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		}
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
-			if book.rows[at].cap.Row != "" { // so also if there are charges under it
+			if book.rows[at].cap.Row != "" { // charges under such a cap come with one of these
 				c.Version = newestVersion
 			}
 			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
@@ -243,14 +243,14 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 	}
 	if c.App != app || c.Partition != partition || c.Entries < 1 || c.Offset < c.Entries-1 {
 		return nil, fmt.Errorf(
-			"it tells of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q",
+			"it is of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q",
 			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	f := NewFold(app, partition)
 	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
 	f.rollups.entries = c.Entries
 	f.awaits, f.unproven = true, true
-	// An entry decides one window and charges at most that.
+	// Each entry decides one window, and charges at most one.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
 	for _, b := range c.Budgets {
 		if err := f.Books.restoreBudget(b, &charged); err != nil {

@@ -25,14 +25,14 @@ func (e Entry) discoveryRecords() ([]record.Record, error) {
 		all.Value = new(wholeNumber(d.Listed))
 	}
 	figures := []record.Figure{all}
-	left := map[string]bool{}
+	unlisted := map[string]bool{}
 	for _, name := range d.Unlisted {
-		left[name] = true
+		unlisted[name] = true
 	}
 	for _, x := range d.Found {
 		f := figure(x.Name)
 		f.Value, f.Error95 = new(wholeNumber(x.Value)), new(wholeNumber(d.Error95))
-		if !left[x.Name] {
+		if !unlisted[x.Name] {
 			f.ListedUntil = new(e.WindowEnd.Add(time.Duration(d.Rules.Keep) * time.Second))
 		}
 		figures = append(figures, f)

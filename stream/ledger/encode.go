@@ -16,19 +16,19 @@ import (
 // released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
-// version is that of entries. Raise it with a change that a reader of this version would misread, such as a charge that
-// it would miss. A new optional field needs no new version.
+// version is the version of entries. Raise it with a change that a reader of this version would misread, such as a
+// charge that it would miss. A new optional field needs no new version.
 const version = 1
 
-// A reader of an earlier version would misread entries with a list of names or of a discovery. Then it would misread
-// those of a discovery with a cap of its own, because it would add up what they cost with what the windows of the
-// stream cost; and it would not publish the records that end the series of groups that left.
+// A reader of version 1 would misread entries of discoveries and entries with a list. A reader of version 2 would
+// misread two more kinds. It would add what a discovery with a cap of its own costs to what the stream's windows cost.
+// And it would not publish the records that end the series of groups that left.
 const (
 	entryListsVersion  = 2
 	entryNewestVersion = 3
 )
 
-// format is that of the output records that an entry gives. It is written down so that another format, one day, leaves
+// format is the format of the output records that an entry gives. It is written down so that a later format can leave
 // the bytes of earlier records as they are.
 const format = 1
 

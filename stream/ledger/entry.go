@@ -16,8 +16,7 @@ import (
 type Entry struct {
 	App    string `json:"app"`
 	Stream string `json:"stream"`
-	// Row tells apart what a stream decides beside its windows: the name of a discovery; "" for a window. Each row is
-	// decided, capped and learnt from for itself.
+	// Row is the name of a discovery; "" for a window. Each row is decided and capped on its own.
 	Row    string `json:"row,omitempty"`
 	Budget string `json:"budget"`
 	// Input and Output are the topics of the stream when the window was decided.
@@ -58,15 +57,15 @@ type Entry struct {
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group `json:"groups"`
-	// List says of which list the groups are; nil if the stream's definition has them. A window whose list is empty has
-	// no groups, and costs nothing.
+	// List says which list the groups come from; nil if the stream's definition names them. A window whose list is
+	// empty has no groups, and costs nothing.
 	List *List `json:"list,omitempty"`
 	// Discovery is what a discovery found; nil for a window.
 	Discovery *Discovery `json:"discovery,omitempty"`
-	// Periods are those of roll-ups on local days that hold the window. All other roll-ups begin at multiples of
-	// themselves since 1970.
+	// Periods are those of roll-ups on local days that hold the window. All other roll-ups begin at multiples of their
+	// length since 1970.
 	Periods []Period `json:"periods,omitempty"`
-	// Rollups are those whose periods end with the window.
+	// Rollups are the roll-ups whose periods end with the window.
 	Rollups []Rollup `json:"rollups,omitempty"`
 	// Standing is the state of the books after this entry.
 	Standing Standing `json:"books"`
@@ -134,9 +133,9 @@ func (e Entry) Charge() (budget.Charge, error) {
 	return c, err
 }
 
-// WithholdBelow withholds, in every group whose value of the release `count` is below minimum, all values but that one,
-// and histograms with the figures from them: roll-ups add those up. The withheld values are dropped, but remain
-// charged.
+// WithholdBelow withholds the values of every group in which the release `count` is below minimum. That count stays.
+// Histograms stay too, because roll-ups add them up, and so do the figures that are computed from them. Withheld values
+// are dropped, but remain charged.
 func (e *Entry) WithholdBelow(count string, minimum int64) {
 	for c, r := range e.Releases {
 		if r.Name != count {
@@ -166,7 +165,7 @@ func (e Entry) GroupNames() []string {
 	return names
 }
 
-// group returns the place of a group.
+// group returns the place of a group, or −1.
 func (e Entry) group(name string) int {
 	return slices.IndexFunc(e.Groups, func(g Group) bool { return g.Name == name })
 }

@@ -12,10 +12,12 @@ func (b *Books) Cap(stream string, epoch uint32, of string) budget.Cap {
 	return b.of(stream, row{epoch, of}).cap
 }
 
-// Era returns the era of a definition of a stream whose first window, or the first period of a discovery, begins at a
-// moment: that moment, in Unix seconds.
-// It is the last free second before if windows were charged under the same cap and era: those of a definition that was
-// replaced, because a clock was wrong, after it had begun. The two choose users apart, so what they cost must add up.
+// Era returns the era of a stream's definition, in Unix seconds. begins is when its first window, or the first period
+// of a discovery, begins, in Unix nanoseconds. of makes the cap of an era.
+//
+// The era is that first moment, unless something was charged under its cap before. That is so where a definition was
+// replaced after it had begun, because a clock was wrong. The two definitions choose their users separately, so what
+// they cost must add up. Then the era is the last second before that is free.
 func (b *Books) Era(stream string, begins int64, of func(era int64) budget.Cap) int64 {
 	era := begins / int64(time.Second)
 	for b.charged(stream, of(era)) {

@@ -46,7 +46,7 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 	return f
 }
 
-// fill says what was drawn.
+// fill copies what was drawn into a figure.
 func fill(f *record.Figure, v Value) {
 	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
 	f.Value, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.RankError95)
@@ -63,7 +63,7 @@ func fill(f *record.Figure, v Value) {
 	}
 }
 
-// withhold says why a figure of a step has no value. It costs nothing if no instance could be paid.
+// withhold says why a figure has no value. It costs nothing if the budget could not pay.
 func withhold(f *record.Figure, reason string) {
 	f.Status, f.Reason = record.Withheld, &reason
 	if reason == record.BudgetExhausted {

@@ -54,10 +54,10 @@ func (f *Fold) Entries() int64 { return f.entries }
 // Recent lists what a stream has published lately: see [Lately.Of].
 func (f *Fold) Recent(stream string) []Past { return f.lately.Of(stream) }
 
-// Rollups are the sums of histograms over periods that are not over. The caller must not add to it.
+// Rollups are the sums of histograms over periods that are not over. The caller must not add to them.
 func (f *Fold) Rollups() *Rollups { return f.rollups }
 
-// Lists are the names that discoveries have found. The caller must not add to it.
+// Lists are the names that discoveries have found. The caller must not add to them.
 func (f *Fold) Lists() *Lists { return f.lists }
 
 // Partition is the number of the partition.
@@ -129,8 +129,8 @@ func link(chain digest, value []byte) digest {
 // At sets the offset of the last entry once it is known.
 func (f *Fold) At(offset int64) { f.offset = offset }
 
-// Instead makes the fold, which is read from the first entry, check that it has all entries of a checkpoint that did
-// not fit.
+// Instead says that the fold is read from the first entry because a checkpoint, whose fold is of, did not fit. Done
+// then checks that all entries which that checkpoint covers were read.
 func (f *Fold) Instead(of *Fold) { f.witness = &mark{of.entries, of.chain} }
 
 // Done ends the reading. It returns an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry was not
@@ -142,8 +142,8 @@ func (f *Fold) Done() error {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
 	case f.witness != nil && !f.seen:
-		return fmt.Errorf("%w: a checkpoint tells of %d entries in partition %d that are not all there; the partition "+
-			"has %d now: what the others charged is not known; the ledger must never be deleted or made anew",
+		return fmt.Errorf("%w: a checkpoint covers %d entries of partition %d, and some of them are missing: it has %d "+
+			"now. What the missing ones charged is unknown. The ledger must never be deleted or recreated",
 			ErrUnreadable, f.witness.entries, f.partition, f.entries)
 	}
 	f.unproven, f.witness = false, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Histogram is a histogram of an entry, as far as it is the same in all groups.
+// Histogram describes a histogram of an entry: what all groups have in common.
 type Histogram struct {
 	Name    string
 	Grid    *mechanisms.Grid
@@ -21,14 +21,14 @@ type Histogram struct {
 	free    []freeFigure
 }
 
-// freeFigure is a figure that is computed from it, and its place among the releases.
+// freeFigure is a figure that is computed from a histogram, and its place among the releases.
 type freeFigure struct {
 	at     int
 	figure *mechanisms.Free
 }
 
 // histogramAt returns the histogram that the i-th release describes, with the figures that are computed from it. It is
-// nil if that is none.
+// nil if that release is no histogram.
 func (e Entry) histogramAt(i int) (*Histogram, error) {
 	r := e.Releases[i]
 	if r.Buckets == nil {
@@ -97,7 +97,7 @@ func (e *Entry) Compute() error {
 	return nil
 }
 
-// compute fills in the figures that an estimate gives. withheld says that one of them is.
+// compute fills in the figures that an estimate gives. withheld says that at least one of them has no value.
 func (h *Histogram) compute(e *histogram.Estimate, values []Value) (withheld bool) {
 	for _, f := range h.free {
 		v, ok := f.figure.Of(e)
@@ -129,7 +129,7 @@ func (h *Histogram) fits(n *Numbers) error {
 	return nil
 }
 
-// checkHistograms checks what the releases say of histograms, and that each has its numbers.
+// checkHistograms checks what the releases say about histograms, and that each histogram has its numbers.
 func (e Entry) checkHistograms() error {
 	for _, r := range e.Releases {
 		if r.From != "" && !slices.ContainsFunc(e.Releases, func(of record.Series) bool {

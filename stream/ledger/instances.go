@@ -14,9 +14,9 @@ import (
 // the first window that it looked at to the end of the last one. The accounts are the books': whoever adds to these
 // instances passes the account of the budget.
 type instances struct {
-	// of lists those of each step, in the order of their numbers.
+	// of lists the instances of each step, in the order of their numbers.
 	of map[stepName][]*instance
-	// going lists those that are not over, by budget: to look through all that there ever were would take ever longer.
+	// going lists those that are not over, by budget: a search of all that there ever were would take ever longer.
 	going map[string][]Open
 	// withheld are the steps of which the last entry could arm no instance. Only reports need it.
 	withheld map[stepName]bool
@@ -26,7 +26,7 @@ func newInstances() instances {
 	return instances{of: map[stepName][]*instance{}, going: map[string][]Open{}, withheld: map[stepName]bool{}}
 }
 
-// stepName names the steps of a definition's alarm or figure on change, under one budget.
+// stepName names a step of a stream under one budget.
 type stepName struct{ budget, stream, step string }
 
 func (n stepName) compare(o stepName) int {
@@ -77,7 +77,7 @@ func (in instances) get(name stepName, number int64) *instance {
 	return nil
 }
 
-// counted is how many instances of a step the period counts that ends at a moment.
+// counted is how many instances of a step count in the period of the budget that ends at a moment.
 func (in instances) counted(name stepName, limit budget.Limit, end int64) (n int64) {
 	for _, a := range in.of[name] {
 		if limit.Per == 0 || !a.Over || a.Looked > end-int64(limit.Per) {
@@ -88,9 +88,8 @@ func (in instances) counted(name stepName, limit budget.Limit, end int64) (n int
 }
 
 // settle decides which instances look at an entry's window, and which are armed for it beside the window's own charge.
-// It goes by the books before the entry: an instance that the entry ends still counts.
-//
-// An instance looks at windows in the order of their ends. So the stretch of its charge holds the ends of all of them.
+// It goes by the books before the entry: an instance that the entry ends still counts. An instance looks at windows in
+// the order of their ends. So its charge covers all of them, from the first to the last.
 func (in instances) settle(e *Entry, account *budget.Account, window budget.Charge) {
 	var arming []budget.Item
 	for i := range e.Steps {
@@ -106,7 +105,7 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 			s.Instance = number
 			continue
 		case last.reaches(end) || last != nil && !allowed:
-			// If it is not over, the window comes late, from an older definition.
+			// If the instance is not over, the window is late: it comes from an older definition.
 			s.Instance, s.Reason = number, record.NotArmed
 			continue
 		}
@@ -132,7 +131,7 @@ func (in instances) past(name stepName, definition string) iter.Seq[*instance] {
 	}
 }
 
-// last returns the number of the last instance of a definition that does not end; 0 for none.
+// last returns the number of the last instance of a definition that is not among those that end; 0 for none.
 func (in instances) last(name stepName, definition string, ended []Instance) int64 {
 	for i, a := range slices.Backward(in.of[name]) {
 		if number := int64(i + 1); a.Definition == definition && !slices.Contains(ended, name.instance(number)) {
@@ -165,7 +164,7 @@ func (in instances) add(e Entry, account *budget.Account) error {
 				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
 			}
 			before := in.last(name, s.Definition, nil)
-			if a := in.get(name, before); a != nil && !a.Over { // its time is over, and its last windows did not come
+			if a := in.get(name, before); a != nil && !a.Over { // its period is over, and its last windows never came
 				a.passes(end)
 				if err := in.end(account, name, before); err != nil {
 					return err

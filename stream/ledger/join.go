@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Join returns the books of all partitions together, for a report. It takes the parts over, so they must not be used
-// any more. The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
+// Join returns the books of all partitions together, for a report. It takes over the parts: do not use them afterwards.
+// The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
 func Join(parts []*Books) *Books {
 	all := NewBooks()
 	streams := map[string][]*streamBook{}
 	for _, b := range parts {
 		for name, a := range b.accounts {
-			// elsewhere it is only named as continued
+			// Elsewhere it is only named as one that another budget continues.
 			if all.accounts[name] == nil || slices.Contains(b.Budgets(), name) {
 				all.accounts[name] = a
 			}
@@ -43,7 +43,7 @@ func Join(parts []*Books) *Books {
 	return all
 }
 
-// append adds the later part of a stream's book. Epochs are in one part each.
+// append adds the later part of a stream's book. Each epoch is in one part only.
 func (s *streamBook) append(later *streamBook) {
 	if s.unpaid.IsZero() || later.unpaid.IsZero() || later.unpaid.UnixNano() > later.first() {
 		s.unpaid = later.unpaid

@@ -9,9 +9,9 @@ import (
 // priorWindows is how many windows there are between two fresh starts of adaptive learning.
 const priorWindows = 512
 
-// LearnsFrom is the first window that a stream's draws learn from when they come to a window. Windows are counted since
-// 1970. What they learn begins anew with every 512th window, and then goes back as far again: so it takes a bounded
-// time to learn, and is the same for a worker that has run for a year and for one that has just read the ledger.
+// LearnsFrom returns the first window from which the draws of a window learn. Windows are numbered from 1970. At every
+// 512th window the draws forget all but the 512 windows before it. So learning takes a bounded time, and a worker that
+// has run for a year has learnt the same as one that has just read the ledger.
 func LearnsFrom(window int64) int64 { return window - window%priorWindows - priorWindows }
 
 // Lately is what streams have published lately: everything that their next draws may learn from. It is a fold of the
@@ -47,7 +47,7 @@ func (l *Lately) Add(e Entry) {
 	}
 }
 
-// keep adds an entry of a stream whose draws have learnt. Those of others are not kept.
+// keep adds an entry of a stream whose draws have learnt. Entries of other streams are not kept.
 func (l *Lately) keep(e Entry) {
 	r := l.streams[e.Stream]
 	switch {

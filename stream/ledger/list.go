@@ -20,8 +20,8 @@ import (
 // mostNames bounds the bytes of the names of a list, as they are written, so that every entry fits into a record.
 const mostNames = 160 << 10
 
-// Lists are the names that discoveries of a partition have found lately. It is a fold of its entries, in the order of
-// the ledger. It is not safe for concurrent use.
+// Lists are the names that discoveries of a partition have found lately. They follow from its entries, in the order of
+// the ledger. Lists are not safe for concurrent use.
 type Lists struct {
 	of map[listName]*found
 	// shown are the groups of the last window of each stream that follows another one's list.
@@ -51,14 +51,14 @@ type found struct {
 	listed []string // after the last discovery, with those that are always on the list
 }
 
-// finding is that of a row.
+// finding is what a row last found of a name: when, in Unix seconds, and the count.
 type finding struct{ end, value int64 }
 
 // Has reports whether any discovery of a stream under a budget is known.
 func (l *Lists) Has(budget, stream string) bool { return l.of[listName{budget, stream}] != nil }
 
-// Of returns the groups of the list of a stream under a budget, in the order of entries, and the end of the discovery
-// that it is of; nil if there was none.
+// Of returns the groups on the list of a stream under a budget, in the order that entries have them, and the end of the
+// last discovery; nil if there was none.
 func (l *Lists) Of(budget, stream string, r Rules) (groups []string, of *record.Second, err error) {
 	f, may, err := l.under(budget, stream, r)
 	if err != nil {
@@ -74,8 +74,8 @@ func (l *Lists) Of(budget, stream string, r Rules) (groups []string, of *record.
 	return groups, of, nil
 }
 
-// Last returns the names that come last among those of a user in the period of a row that ends at a moment: those that
-// were on the list as the row's last discovery left it, if they had been found at most half of Keep before this end.
+// Last returns the names for which a user counts last, in the period of a row that ends at end. They are those that the
+// row's last discovery left on the list, and that had last been found at most half of Keep before end.
 func (l *Lists) Last(budget, stream, row string, r Rules, end time.Time) map[string]bool {
 	last := map[string]bool{}
 	if f := l.of[listName{budget, stream}]; f != nil && f.source == r.Source {
@@ -88,7 +88,7 @@ func (l *Lists) Last(budget, stream, row string, r Rules, end time.Time) map[str
 	return last
 }
 
-// ListOf is the stream whose list the entry's groups are; "" if the stream's definition has them.
+// ListOf returns the stream whose list the entry's groups come from; "" if the stream's definition names them.
 func (e Entry) ListOf() string {
 	if e.List == nil {
 		return ""
@@ -99,7 +99,7 @@ func (e Entry) ListOf() string {
 // Listed is a name on a list, for those who show it.
 type Listed struct {
 	Name string
-	// Until is when it leaves the list unless it is found again. Of a name that is always listed it is zero.
+	// Until is when it leaves the list unless it is found again. It is zero for a name that is always listed.
 	Until time.Time
 	// Value is the largest count that a row has found within Keep; 0 for a name that is always listed.
 	Value int64
@@ -172,8 +172,8 @@ func (f *found) list(r Rules, may func(string) bool) []string {
 	return names
 }
 
-// Largest returns the findings with the largest counts, at most so many, and no more than an entry can hold. Of equal
-// ones the lesser name comes first.
+// Largest returns the findings with the largest counts, the largest first: at most most of them, and no more than an
+// entry can hold. Where counts are equal, names are in the order of their bytes.
 func Largest(all []Finding, most int64) []Finding {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(x, y Finding) int {
@@ -181,7 +181,7 @@ func Largest(all []Finding, most int64) []Finding {
 	})
 	bytes := 0
 	for i, x := range all {
-		text, _ := json.Marshal(x.Name) // a text never fails
+		text, _ := json.Marshal(x.Name) // a string never fails
 		if bytes += len(text); int64(i) >= most || bytes > mostNames {
 			return all[:i]
 		}
@@ -189,8 +189,8 @@ func Largest(all []Finding, most int64) []Finding {
 	return all
 }
 
-// Gone returns the groups of the last window of a stream that follows another one's list which the next window of it
-// does not have, in the order of their bytes.
+// Gone returns the groups that the next window of a stream no longer has and the last one had, sorted by bytes. The
+// stream follows another one's list: for all others there are none.
 func (l *Lists) Gone(next Entry) (gone []string) {
 	here := map[string]bool{}
 	for _, g := range next.Groups {
@@ -221,7 +221,7 @@ func (l *Lists) Add(e Entry) error {
 	return err
 }
 
-// Settle fills in what the list becomes by what a discovery found. The entry is not added.
+// Settle fills in how a discovery changes the list. It does not add the entry.
 func (l *Lists) Settle(e *Entry) error {
 	f, before, err := l.after(*e)
 	if err != nil {
@@ -238,7 +238,7 @@ func (l *Lists) Settle(e *Entry) error {
 	return nil
 }
 
-// after returns what is known after a discovery, and the list before it. What is known before is not changed.
+// after returns what is known after a discovery, and the list before it. It does not change what is known before.
 func (l *Lists) after(e Entry) (*found, []string, error) {
 	d := e.Discovery
 	old, may, err := l.under(e.Budget, e.Stream, d.Rules)

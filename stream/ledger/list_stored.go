@@ -17,8 +17,8 @@ type storedList struct {
 	Listed []int    `json:"listed,omitempty"`
 	Rows   []struct {
 		Row string `json:"row"`
-		// Found has the number of a name, when the row found it last, and the count; Last those that it left on the
-		// list.
+		// Found has the number of a name, when the row last found it, and the count. Last has the number of each name
+		// that the row left on the list, and when that name was last found.
 		Found [][3]int64 `json:"found,omitempty"`
 		Last  [][2]int64 `json:"last,omitempty"`
 	} `json:"rows,omitempty"`
@@ -30,7 +30,7 @@ type storedShown struct {
 	Groups []string `json:"groups"`
 }
 
-// followers returns what streams of a budget have shown last that follow other streams' lists, by stream.
+// followers returns the last groups of each stream of a budget that follows another stream's list, by stream.
 func (l *Lists) followers(budget string) (all []storedShown) {
 	for _, of := range slices.SortedFunc(maps.Keys(l.shown), listName.compare) {
 		if of.budget == budget {

@@ -46,7 +46,7 @@ func (c *OnChange) check(s Step, e Entry) error {
 	for g, v := range c.Values {
 		name := e.Groups[g].Name
 		if v.Figure.Value == nil || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
-			return fmt.Errorf("group %q has no value, or one of %s", name, v.Since)
+			return fmt.Errorf("group %q has no value, or one of %s that cannot be of this window", name, v.Since)
 		}
 	}
 	_, err := budget.Canonical(c.First)
@@ -116,7 +116,7 @@ func (c *OnChange) unlike(want kind, s Step, e Entry) string {
 	}
 	for g, v := range c.Values {
 		if name := e.Groups[g].Name; !c.Draws(s, name) && (g >= len(of.Values) || !v.Equal(of.Values[g])) {
-			return fmt.Sprintf("has another value for group %q than before, and none was drawn", name)
+			return fmt.Sprintf("has a new value for group %q, although none was drawn", name)
 		}
 	}
 	return ""

@@ -17,7 +17,7 @@ type Past struct {
 	text string
 }
 
-// series holds the names of the figures that a window published.
+// series holds the names of a window's groups and releases.
 type series struct {
 	Groups   []string `json:"groups"`
 	Releases []string `json:"releases"`
@@ -84,8 +84,8 @@ func newPast(e Entry, before *series) Past {
 // Has reports whether the window had a group, whatever it published of it.
 func (p Past) Has(group string) bool { return p.of.place(group) >= 0 }
 
-// Figures returns what was published: for a group the count of users, and its value of each of some releases. Each is
-// written as in the ledger, or "" if there is none.
+// Figures returns a function that says what was published about a group: the count of users, and the value of each of
+// the releases. Each is written as in the ledger, or "" if there is none.
 func (p Past) Figures(releases []string) func(group string) (users string, values []string) {
 	cells := strings.Split(p.text, ",")
 	width := 1 + len(p.of.Releases)

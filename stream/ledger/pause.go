@@ -30,8 +30,8 @@ func (b *Books) PaidAgain(e Entry) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// endFrom returns the end of the stream's first window that ends at a later moment or after it, if it goes on as it
-// does. Both are in Unix nanoseconds.
+// endFrom returns the end of the stream's first window that ends at a later moment or after it, if the schedule stays
+// as it is. Both are in Unix nanoseconds.
 func (e Entry) endFrom(at int64) int64 {
 	end, every := e.WindowEnd.UnixNano(), int64(e.Every)
 	return end + (at-end+every-1)/every*every
@@ -39,7 +39,7 @@ func (e Entry) endFrom(at int64) int64 {
 
 // Pause says why no instance of a step may be armed, and until when.
 type Pause struct {
-	// AtMost says that the period counts as many instances as the step may have. Else the budget cannot pay for
+	// AtMost says that the period has as many instances as the step may have. Otherwise the budget cannot pay for
 	// another.
 	AtMost bool
 	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else
@@ -47,8 +47,8 @@ type Pause struct {
 	Until *time.Time
 }
 
-// Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry is added: what
-// it ends returns too.
+// Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry must have been
+// added, so that what it ends returns too.
 func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false
@@ -69,7 +69,7 @@ func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 	return p, true
 }
 
-// leaves lists the moments after now at which an instance of a step, or any charge, stops to count.
+// leaves lists the moments after now at which an instance of a step, or any charge, stops counting.
 func (b *Books) leaves(name stepName, a *budget.Account, now int64) (all []int64) {
 	per := int64(a.Limit().Per)
 	if per == 0 {

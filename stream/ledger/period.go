@@ -9,8 +9,8 @@ import (
 )
 
 // Period is the time of a roll-up on local days: its first window begins at Since, and its last one ends at Until. A
-// day may have 23 to 25 hours. It stands in the entry, so that a reader needs no database of time zones: what a later
-// one says of the same day changes nothing.
+// day may have 23 to 25 hours. It stands in the entry, so a reader needs no time zone database, and a newer database
+// does not change the day.
 type Period struct {
 	// Release is the histogram, and Period the name of the period's usual length.
 	Release string        `json:"release"`

@@ -29,7 +29,7 @@ func (e Entry) Size() int {
 }
 
 // Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and the
-// steps, and then those that end a series, which have no value. The same entry gives the same bytes. Values are JSON:
+// steps. Records without a value, which end a series, come last. The same entry gives the same bytes. Values are JSON:
 // whoever writes an entry of [record.FormatAvro] converts them with [record.EncodeAvro]. The entry must be one that
 // [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
@@ -121,8 +121,8 @@ func (e Entry) figure(g Group, i int) record.Figure {
 	return f
 }
 
-// stepFigure returns the figure of a step about a group. A step looks at everybody, so it has no cap, and nothing that
-// was drawn for the window itself.
+// stepFigure returns the figure of a step about a group. A step looks at everybody, so the figure has no cap, and
+// nothing in it was drawn for the window itself.
 func (e Entry) stepFigure(s Step, g Group) record.Figure {
 	cost, _ := e.costs(s) // Records has checked the entry
 	of := s.kind().series(s)

@@ -37,7 +37,7 @@ type Figures struct {
 	// EpsilonTotal is everything ever charged; null if no ε bounds it, or if not all windows are known.
 	EpsilonTotal *number `json:"epsilon_total"`
 	// EpsilonDay is what the windows that ended in the last 24 hours were charged to the budget, whatever its period
-	// is; nil if no ε bounds it. Of a stream it is nil, too.
+	// is. It is nil if no ε bounds that, and for a stream.
 	EpsilonDay *number `json:"epsilon_last_day,omitempty"`
 	// MixedDay says that these windows are not all alike for each stream: see [budget.Account.Mixed].
 	MixedDay bool `json:"-"`

@@ -2,9 +2,9 @@ package ledger
 
 import "errors"
 
-// Resume makes the fold of a partition from its last checkpoint, or from its first entry if there is none that fits:
-// then checkpoint is nil, or ignored is told why it is left out. read adds the partition's entries from [Fold.From] on,
-// and ends with [Fold.Done].
+// Resume reads the fold of a partition: from its last checkpoint, or from its first entry if checkpoint is nil or does
+// not fit. ignored is told why a checkpoint does not fit. read must add the partition's entries from [Fold.From] on,
+// and end with [Fold.Done].
 func Resume(app string, partition int, checkpoint []byte, read func(*Fold) error, ignored func(error)) error {
 	var left *Fold
 	if checkpoint != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/stream/record"
 )
 
@@ -39,4 +41,17 @@ func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) 
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// rollupSeries returns the series of a roll-up: the histogram's and those of the figures from it.
+func (e Entry) rollupSeries(up Rollup) (all []record.Series) {
+	for _, r := range e.Releases {
+		if r.Name == up.Release {
+			r.Epsilon, r.Delta = decimal.Zero, decimal.Zero
+			all = slices.Insert(all, 0, r)
+		} else if r.From == up.Release {
+			all = append(all, r)
+		}
+	}
+	return all
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Error turns an error into a figure with at least four significant digits, rounded up. Whole numbers stay exact. nil
-// for NaN and infinities.
+// Error turns an error into a figure with at least four significant digits, rounded up. Whole numbers stay exact. It is
+// nil for NaN and infinities.
 func Error(size float64) *decimal.Decimal {
 	return figure(size, func(d decimal.Decimal) decimal.Decimal {
 		return d.RoundCeil(max(0, 4-int32(d.NumDigits())-d.Exponent()))

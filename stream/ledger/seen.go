@@ -23,7 +23,7 @@ type Seen struct {
 const mostSeen = 1 << 20
 
 // AddSeen adds the instances of a step, by number, for readers of output topics who do not see the ledger. Instances
-// that are not seen any more leave gaps, which cost nothing.
+// that are no longer seen leave gaps, which cost nothing.
 func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
 	name := stepName{budget, stream, step}
 	for _, s := range all {

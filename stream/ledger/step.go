@@ -12,11 +12,10 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Step is what something that lives longer than a window did in a window. It has instances. Each is charged once, when
-// it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an instance
-// looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
-//
-// There are kinds of steps: an [Alarm], an [OnChange] and a [Total]. Exactly one of them is there.
+// Step says what something that lives longer than a window did in this window. It has instances. Each is charged once,
+// when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
+// instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
+// A step is of one of three kinds: an [Alarm], an [OnChange] or a [Total]. Exactly one of these fields is set.
 type Step struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
@@ -24,12 +23,12 @@ type Step struct {
 	Definition string `json:"definition"`
 	// Cost is what an instance costs one user. It covers all windows and groups.
 	Cost []budget.Item `json:"cost"`
-	// AtMost limits the instances that count in a period of the budget; 0: the calendar does.
+	// AtMost limits the instances that count in a period of the budget. 0 means that the calendar limits them.
 	AtMost int64 `json:"at_most,omitempty"`
 	// Last says that the stream's definition ends with this window, and so does the instance.
 	Last bool `json:"last,omitempty"`
 
-	// Instance is the number of the instance that looks, or else of the one before, from 1. 0: there was none.
+	// Instance is the number of the instance that looks, or else of the last one, from 1. 0 means that there was none.
 	Instance int64 `json:"instance,omitempty"`
 	// Arms says that the instance is armed for this window, and charged. Sealed is then its secret, if it has one,
 	// which only holders of the app's key can open.
@@ -47,7 +46,7 @@ type Step struct {
 
 // Alarm is a step that fires once in some group, and is armed again after a while.
 type Alarm struct {
-	// Excess95 is a number of users. If that many users are too many, or missing, a new instance fires with a
+	// Excess95 is a number of users. If a window has that many users too many, or too few, a new instance fires with a
 	// probability of 95 %.
 	Excess95 *decimal.Decimal `json:"excess_95"`
 	// Hold is how many seconds it waits after firing before it is armed again.
@@ -130,7 +129,7 @@ const mostHold = 1e9
 // kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they
 // are charged, what is withheld, checkpoints, reports and the audit.
 type kind interface {
-	// check returns an error for a step that nobody writes.
+	// check returns an error for a step that Louver never writes.
 	check(s Step, e Entry) error
 	// may fills in what the window repeats of the past instances of the definition. last is the last of them that the
 	// entry does not end; nil for none. may reports whether an instance may look at the window: last, or another one if
@@ -146,8 +145,8 @@ type kind interface {
 	// series describes the output records, and figure fills in what the one about a group says.
 	series(s Step) record.Series
 	figure(f *record.Figure, s Step, e Entry, g Group)
-	// unlike says how the step differs from what follows from earlier entries, beside whether it looks and is armed; ""
-	// if it does not. want is of the same kind.
+	// unlike says how the step differs from what follows from earlier entries, apart from whether it looks and is
+	// armed; "" if it does not. want is of the same kind.
 	unlike(want kind, s Step, e Entry) string
 	// fresh returns what the definition says, and nothing about a window.
 	fresh() kind
@@ -162,7 +161,7 @@ type test interface {
 	fire(e Entry, group string)
 }
 
-// kind returns the kind of the step, or nil for an entry that nobody writes.
+// kind returns the kind of the step, or nil if it has none or several.
 func (s Step) kind() kind {
 	var all []kind
 	if s.Alarm != nil {
@@ -180,7 +179,8 @@ func (s Step) kind() kind {
 	return all[0]
 }
 
-// forget leaves what the definition says. It keeps nothing of a copy of the step.
+// forget drops what the step says about a window, and keeps what the definition says. Copies of the step stay as they
+// are.
 func (s *Step) forget() {
 	s.Arms, s.Reason = false, ""
 	s.take(s.kind().fresh())
@@ -219,7 +219,7 @@ func (s Step) Fires() *string {
 // mayCount reports whether another instance may count beside n others.
 func (s Step) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
 
-// about reports whether the step has records about a group, where it has any: an alarm may look at some groups alone.
+// about reports whether the records of the step are also about a group: an alarm may look only at some groups.
 func (s Step) about(e Entry, group string) bool { return s.Alarm == nil || s.Alarm.LooksAt(e, group) }
 
 // begins reports whether the instance costs more than Cost.
@@ -228,7 +228,7 @@ func (s Step) begins() bool { return len(s.kind().more()) > 0 }
 // price is what the instance costs.
 func (s Step) price() []budget.Item { return slices.Concat(s.Cost, s.kind().more()) }
 
-// check returns an error for a step that contradicts itself, or that nobody writes.
+// check returns an error for a step that contradicts itself, or that Louver never writes.
 func (s Step) check(e Entry) error {
 	k := s.kind()
 	_, tests := k.(test)
@@ -252,8 +252,8 @@ func (s Step) check(e Entry) error {
 	return k.check(s, e)
 }
 
-// Unlike says how the step of an entry differs from what follows from the earlier entries, or returns "". That each
-// instance is charged once and ends once, the books see to: they refuse an entry that contradicts them.
+// Unlike says how the step of an entry differs from what follows from the earlier entries, or returns "". It leaves to
+// the books that each instance is charged once and ends once: they refuse an entry that contradicts them.
 func (s Step) Unlike(want Step, e Entry) string {
 	if s.Instance != want.Instance || s.Arms != want.Arms || s.Reason != want.Reason {
 		return fmt.Sprintf("has instance %d (%s); the entries before it give %d (%s)",

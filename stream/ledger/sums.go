@@ -15,7 +15,7 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// sums are those of a histogram in a period that is not over.
+// sums are the sums of a histogram over a period that is not over.
 type sums struct {
 	Release string        `json:"release"`
 	Period  string        `json:"period"`
@@ -24,7 +24,7 @@ type sums struct {
 	Of      string         `json:"of"`
 	Windows record.Windows `json:"windows"`
 	Groups  []Numbers      `json:"groups,omitempty"`
-	// Listed are there in the place of Groups if these are found: those of the last window, in order.
+	// Listed stands in place of Groups if these are found: the groups of the last window, in order.
 	Listed []listed `json:"listed,omitempty"`
 }
 
@@ -37,13 +37,11 @@ type listed struct {
 	Numbers    *Numbers `json:"numbers,omitempty"`
 }
 
-// Rollups are the sums of histograms over periods that are not over yet. It is a fold of the entries of a partition, in
-// the order of the ledger. It is not safe for concurrent use.
-//
-// A definition with other buckets, bounds, listed groups or another ε ends all periods that have begun: their sums are
-// never published. The next ones begin with its first window. Groups that are found come and go within a period.
-// Another zone ends none: the period's first entry decides when it ends. So does one whose budget has its entries in
-// another partition.
+// Rollups are the sums of histograms over periods that are not over yet. They follow from the entries of a partition,
+// in the order of the ledger. Rollups are not safe for concurrent use. A definition with other buckets, bounds, listed
+// groups or another ε ends all periods that have begun: their sums are never published. So does a budget whose entries
+// are in another partition. The next periods begin with the first window of the definition. Groups that are found come
+// and go within a period. Another zone ends none: the first entry of a period decides when it ends.
 type Rollups struct {
 	streams map[string]*summed
 	entries int64
@@ -132,10 +130,10 @@ func (r *Rollups) after(e Entry) (open []sums, err error) {
 			})
 			switch {
 			case at >= 0 && before[at].Since.After(e.WindowStart):
-				open = append(open, before[at]) // a window of an older edition with a longer grace: its period is over
+				open = append(open, before[at]) // a late window of an older edition, whose period is over
 				continue
 			case at >= 0 && e.WindowStart.Before(before[at].until(e)):
-				s = before[at] // whatever the entry says now of its period: the first one decided
+				s = before[at] // whatever this entry says of its period: the first one decided
 			}
 			s = s.with(e, i)
 			open = append(open, s)
@@ -160,8 +158,8 @@ func (e Entry) begin(of record.Series, name string) (sums, error) {
 		Windows: record.Windows{Of: int64(length / e.Every)}}, err
 }
 
-// alike is a digest of what windows must have in common for their numbers to be added up. Found groups have in common
-// where their names come from.
+// alike is a digest of what windows must have in common before their numbers are added up. Windows with found groups
+// need to have in common where the names come from.
 func (e Entry) alike(of record.Series) (string, error) {
 	var groups any
 	if e.List != nil {

@@ -29,7 +29,7 @@ func (c *Total) Finishes(s Step, e Entry) bool {
 	return c.ends(s, e) || e.WindowEnd.Sub(c.Since.Time)%(time.Duration(c.Update)*time.Second) == 0
 }
 
-// ends says that the period ends with the window, or what the stream has of it.
+// ends says that the period, or the stream's part of it, ends with the window.
 func (c *Total) ends(s Step, e Entry) bool { return s.Last || !e.WindowEnd.Before(c.Until.Time) }
 
 // final says that the instance ends with the window.
@@ -146,8 +146,8 @@ func (c *Total) check(s Step, e Entry) error {
 	return nil
 }
 
-// may goes on with the period of the instance, or begins one with the window. A window that comes late is in no total:
-// its users may have counted in a later one.
+// may goes on with the period of the instance, or begins one with the window. A late window is in no total: its users
+// may have counted in a later window.
 func (c *Total) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	switch end := e.WindowEnd.UnixNano(); {
 	case last != nil && last.Looked >= end:

@@ -26,7 +26,7 @@ type Value struct {
 	Mechanism string `json:"mechanism,omitempty"`
 	// Value is an exact decimal, as mechanisms.Scale says, or a whole number of users. It is nil if withheld.
 	Value *decimal.Decimal `json:"value,omitempty"`
-	// RankError95, PLow and PHigh: make them with [RankError], [PercentileLow] and [PercentileHigh]; nil: none.
+	// [RankError], [PercentileLow] and [PercentileHigh] make RankError95, PLow and PHigh. Each is nil if there is none.
 	RankError95 *decimal.Decimal `json:"rank_error_95,omitempty"`
 	PLow        *decimal.Decimal `json:"p_low,omitempty"`
 	PHigh       *decimal.Decimal `json:"p_high,omitempty"`
@@ -38,11 +38,11 @@ type Value struct {
 	// Clip is the interval that values were cut to before they were added up, both ends included. It is nil if none was
 	// found.
 	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
-	// Interval is the paid value interval, or that of a figure from a histogram, Smoothed the free estimate from this
-	// and earlier releases. Each is nil if there is none.
+	// Interval is the paid value interval, or the interval of a figure from a histogram. Smoothed is the free estimate
+	// from this and earlier releases. Each is nil if there is none.
 	Interval *Interval `json:"interval,omitempty"`
 	Smoothed *Smoothed `json:"smoothed,omitempty"`
-	// Numbers are those of a histogram; nil for all else.
+	// Numbers are the noisy numbers of a histogram; nil for all else.
 	Numbers *Numbers `json:"numbers,omitempty"`
 }
 
@@ -67,13 +67,13 @@ type Smoothed struct {
 	High  *decimal.Decimal `json:"high,omitempty"`
 }
 
-// Drawn is the value of a group that was drawn last, and the end of the window that it is from.
+// Drawn is the value that was last drawn for a group, and the end of the window that it is from.
 type Drawn struct {
 	Figure Value     `json:"figure"`
 	Since  time.Time `json:"since"`
 }
 
-// Equal compares what is written.
+// Equal reports whether both are written alike in the ledger.
 func (d Drawn) Equal(o Drawn) bool {
 	x, err := json.Marshal(d)
 	y, err2 := json.Marshal(o)

@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// checkDiscovery returns an error for an entry of a discovery that nobody writes.
+// checkDiscovery returns an error for an entry of a discovery that Louver never writes.
 func (e Entry) checkDiscovery() error {
 	d := e.Discovery
 	switch {
@@ -19,7 +19,8 @@ func (e Entry) checkDiscovery() error {
 	case len(e.Steps)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
 		return errors.New("a discovery with steps, roll-ups or a prior; want none")
 	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Row:
-		return fmt.Errorf("a discovery of %q by %q", e.Releases[0].Name, e.Releases[0].Statistic)
+		return fmt.Errorf("a discovery that releases %q with statistic %q; want its own name, with statistic %q",
+			e.Releases[0].Name, e.Releases[0].Statistic, record.StatisticGroups)
 	case e.Price[0].Times != d.MaxGroups || !e.Price[0].Epsilon.Equal(e.Releases[0].Epsilon) ||
 		!e.Price[0].Delta.Equal(e.Releases[0].Delta):
 		return fmt.Errorf("a discovery whose price is not max_groups, %d, times that of one draw", d.MaxGroups)
@@ -44,7 +45,8 @@ func (e Entry) checkDiscovery() error {
 	return nil
 }
 
-// soundSeries reports whether names of figures are those of the series of one group.
+// soundSeries reports whether names of figures can be the series of one group: none twice, none empty, none with a
+// slash.
 func soundSeries(names []string) bool {
 	seen := map[string]bool{"": true}
 	for _, name := range names {
@@ -60,7 +62,7 @@ func errLeft(groups, series []string) error {
 	return fmt.Errorf("%d series end of %d groups that left; want some of each, each once", len(series), len(groups))
 }
 
-// checkLeft checks which series end with a window because their groups have left the list of another stream.
+// checkLeft checks the series that end with a window because their groups have left the list of another stream.
 func (e Entry) checkLeft() error {
 	l := e.List
 	if len(l.Left)+len(l.Tombstones) == 0 {
@@ -90,7 +92,7 @@ func (r Rules) check() error {
 	return nil
 }
 
-// unlisted says that the entry is a window for which nothing is on the list yet.
+// unlisted reports whether the entry is a window whose list is empty.
 func (e Entry) unlisted() bool { return e.List != nil && len(e.Groups) == 0 }
 
 // checkList returns an error for a window whose groups cannot be those of its list.
