@@ -310,6 +310,9 @@ func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
 		if err != nil {
 			return err
 		}
+		if len(ends) == 0 {
+			return fmt.Errorf("epoch %d has no windows; want at least one", e.Epoch)
+		}
 		book.rows[at] = &decided{ends, e.Cap}
 	}
 	if s.Unpaid != nil {

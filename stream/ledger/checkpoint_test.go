@@ -107,6 +107,8 @@ func TestWrongCheckpoints(t *testing.T) {
 			"99999999999"},
 		"windows twice": {replaced(charges, strings.Replace(charges, fmt.Sprintf("[[%d,60,20]]", first),
 			fmt.Sprintf("[[%d,60,20],[%d,60,20]]", first, first+1200), 1)), "at most 0"},
+		"an epoch without windows": {replaced(fmt.Sprintf(`"epochs":[{"epoch":0,"ends":[[%d,60,20]]}]`, first),
+			`"epochs":[{"epoch":0,"ends":[]}]`), "epoch 0 has no windows"},
 		"windows out of time": {replaced(charges, strings.Replace(charges, "60,20", "9223372036854775807,20", 1)),
 			"a step of 9223372036854775807 s"},
 		"a stream twice": {replaced(`"streams":[`,
