@@ -88,8 +88,10 @@ func (in instances) counted(name stepName, limit budget.Limit, end int64) (n int
 }
 
 // settle decides which instances look at an entry's window, and which are armed for it beside the window's own charge.
-// It goes by the books before the entry: an instance that the entry ends still counts. An instance looks at windows in
-// the order of their ends. So its charge covers all of them, from the first to the last.
+// It goes by the books before the entry: an instance that the entry ends still counts.
+//
+// An instance looks at windows in the order of their ends. So its charge covers all of them, from the first to the
+// last.
 func (in instances) settle(e *Entry, account *budget.Account, window budget.Charge) {
 	var arming []budget.Item
 	for i := range e.Steps {

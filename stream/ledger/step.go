@@ -15,6 +15,7 @@ import (
 // Step says what something that lives longer than a window did in this window. It has instances. Each is charged once,
 // when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
 // instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
+//
 // A step is of one of three kinds: an [Alarm], an [OnChange] or a [Total]. Exactly one of these fields is set.
 type Step struct {
 	Name string `json:"name"`

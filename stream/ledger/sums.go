@@ -38,10 +38,12 @@ type listed struct {
 }
 
 // Rollups are the sums of histograms over periods that are not over yet. They follow from the entries of a partition,
-// in the order of the ledger. Rollups are not safe for concurrent use. A definition with other buckets, bounds, listed
-// groups or another ε ends all periods that have begun: their sums are never published. So does a budget whose entries
-// are in another partition. The next periods begin with the first window of the definition. Groups that are found come
-// and go within a period. Another zone ends none: the first entry of a period decides when it ends.
+// in the order of the ledger. Rollups are not safe for concurrent use.
+//
+// A definition with other buckets, bounds, listed groups or another ε ends all periods that have begun: their sums are
+// never published. So does a budget whose entries are in another partition. The next periods begin with the first
+// window of the definition. Groups that are found come and go within a period. Another zone ends none: the first entry
+// of a period decides when it ends.
 type Rollups struct {
 	streams map[string]*summed
 	entries int64

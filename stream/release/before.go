@@ -9,11 +9,12 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// before returns what budgets that do not count here had paid for a program's stream before its definition. ok is false
-// while one of their windows that is due before w is undecided, because their sum is not known then.
+// before returns what earlier budgets of a program's stream had paid for it: budgets whose spending the present one
+// does not count. ok is false while one of their windows that is due before w is undecided, because their sum is not
+// known yet.
 //
 // Waiting ends: a window waits only for windows that are due earlier, and a budget decides its windows in the order in
-// which they are due. Their windows that are due later, because the grace was longer, are left out.
+// which they are due. It leaves out those of their windows that are due later, because the grace was longer.
 func (cs *charges) before(ctx context.Context, p *program, w windows.Window) (paid ledger.Before, ok bool, err error) {
 	stream, line := p.stream.Name, cs.Lineage(p.stream.Budget.Name)
 	latest, known := cs.own.fold.Books.Latest(stream)
@@ -49,7 +50,7 @@ func (cs *charges) before(ctx context.Context, p *program, w windows.Window) (pa
 	return paid, true, nil
 }
 
-// told returns the books of any budget, read to the end of its partition.
+// told returns the books that hold a budget, whichever it is, read to the end of its partition.
 func (cs *charges) told(ctx context.Context, budget string) (*ledger.Books, error) {
 	at := cs.Place(budget)
 	if at == cs.own.number {

@@ -10,16 +10,16 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A stream with max_windows has a [windows.Cap], which every window of it goes through, in order: also a window that is
-// withheld, because its users have used a turn like those of any other. So who counts depends on the parts and on the
+// A stream with max_windows has a [windows.Cap]. Every window of the stream goes through it, in order. A withheld
+// window does too: its users have used a turn like those of any other. So who counts depends on the parts and on the
 // schedule, and not on what was charged.
 //
 // Without a snapshot a session needs the parts of as many windows as [windows.CapRule.Reach] says. If the cap is lost,
-// it begins anew with the next window. From there on the windows are charged under a new era of the cap, and what they
-// cost adds to what those of the old one did.
+// it begins anew with the next window. From there on windows are charged under a new era of the cap, and their cost
+// adds to that of the old era.
 
-// capState is the cap of one program's windows, or of the periods of one of its discoveries (cap_row.go). What is said
-// of windows here holds for periods too.
+// capState is the cap of one program's windows, or of the periods of one of its discoveries (cap_row.go). Whatever is
+// said about windows here is true of periods too.
 type capState struct {
 	course
 	ws      *walks
@@ -84,10 +84,10 @@ func (t *capState) next() (windows.Window, bool) {
 	return p.schedule.After(t.decided())
 }
 
-// target is the last decided window.
+// target returns the end of the last decided window.
 func (t *capState) target(int) int64 { return t.decided() }
 
-// lags says that it has not been through all decided windows.
+// lags reports whether some decided windows have not been through the cap.
 func (t *capState) lags() bool { return t.at < t.decided() }
 
 func (t *capState) begin(w windows.Window) error { return t.cap.Begin(w) }
@@ -95,7 +95,7 @@ func (t *capState) join(m *windows.Merger)       { m.Restrict(t.cap.Counts) }
 func (t *capState) end()                         {}
 func (t *capState) bytes() int64                 { return t.cap.Bytes() }
 
-// relies on windows in reach.
+// relies says that windows within reach are needed, unless a snapshot replaces them.
 func (t *capState) relies() (known int64, ok bool) {
 	_, more := t.next()
 	return max(t.saved, t.decided()-t.rule.Reach()*int64(t.rule.Every())), more
@@ -122,7 +122,7 @@ func (t *capState) lose() {
 		fields...)
 }
 
-// place is where the cap of a program's windows, or of a discovery, is.
+// place is where the cap of a program's windows, or of one of its discoveries, is kept.
 func (ws *walks) place(program, row int) **capState {
 	if row >= 0 {
 		return &ws.rows[program][row]

@@ -7,10 +7,10 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A discovery with max_windows has a cap of its own, as the windows of a stream have. Its windows are the periods,
-// which go through it in order, also those that are withheld. Everybody with any record in a period takes a turn in it:
-// parts hold good names only, and which of them are listed makes no difference. So a session that goes through earlier
-// periods again needs no list.
+// A discovery with max_windows has a cap of its own, as the windows of a stream have. Its periods go through the cap in
+// order, even those that are withheld. Everybody with any record in a period takes a turn in it. Parts hold good names
+// only, and it makes no difference which of them are listed. So a session that goes through earlier periods again needs
+// no list.
 
 // caughtRow returns the cap of a discovery, which has been through all periods before the next one; nil if it has none.
 // See [walks.caught].
@@ -26,14 +26,14 @@ func (ws *walks) counts(program, row int, u windows.UserHash) bool {
 	return ws.rows[program][row].cap.Counts(u)
 }
 
-// through says that a cap of a discovery has been through a period.
+// through records that a period has been through the cap of a discovery.
 func (t *capState) through(period windows.Window) {
 	p := t.ws.programs[t.program]
 	t.need(needed{period.End, t.ws.parts.gather.NeedsOf(p.stream.Name, p.epoch, period)})
 	t.at = period.End
 }
 
-// call has everybody who is in a period take a turn, and counts no names. lost says that some of its parts are.
+// call has everybody who is in a period take a turn, and counts no names. lost says that some of its parts are lost.
 func (ws *walks) call(ctx context.Context, t *capState, period windows.Window) (lost bool, err error) {
 	if err := t.begin(period); err != nil {
 		return false, err
@@ -75,7 +75,7 @@ func (ws *walks) rebuildRows(ctx context.Context, program int) error {
 	return ctx.Err()
 }
 
-// keep has the parts of undecided periods of a program kept, and of those that a cap has not been through.
+// keep keeps the parts of a program's undecided periods, and of periods that have not been through their cap.
 func (ws *walks) keep(program int) {
 	p := ws.programs[program]
 	if len(p.stream.Discoveries()) == 0 {

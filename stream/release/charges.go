@@ -15,15 +15,15 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// charges are what was charged so far to the budgets of one partition, and what their streams have published.
+// charges says what was charged so far to the budgets of one partition, and what their streams have published.
 type charges struct {
 	*worker
 	own *partition // of the ledger
-	// continued are other partitions of the ledger whose charges count here. settled are the budgets to which these
+	// continued are other partitions of the ledger whose charges count here. settled are the budgets for which these
 	// will add no more charges.
 	continued []*continued
 	settled   map[string]bool
-	// formers are partitions that tell what other budgets had paid for streams before, by number.
+	// formers are partitions that say what earlier budgets had paid for streams, by number.
 	formers map[int]*partition
 }
 
@@ -43,8 +43,8 @@ type partition struct {
 	number int
 	fold   *ledger.Fold
 	next   int64 // the offset up to which it is read
-	// told is how many entries the last checkpoint covers, size its bytes, and pieces the number of its records. grown
-	// is the bytes of the entries since.
+	// told is how many entries the last checkpoint covers, size is its bytes, and pieces is the number of its records.
+	// grown is the bytes of the entries since.
 	told, size, grown int64
 	pieces            int
 }
@@ -74,7 +74,7 @@ func (cs *charges) read(ctx context.Context) ([]drawn, error) {
 	return cs.readPartition(ctx, cs.own, cs.Drawn)
 }
 
-// follow notes that a budget took over one of another partition.
+// follow notes that a budget took over one whose charges are in another partition.
 func (cs *charges) follow(number int, old, by string) {
 	i := slices.IndexFunc(cs.continued, func(c *continued) bool { return c.number == number })
 	if i < 0 {
@@ -86,8 +86,8 @@ func (cs *charges) follow(number int, old, by string) {
 }
 
 // inherited reports whether the budgets that a budget has taken over can be charged no more and all their charges are
-// in the books. Until then no window of the new budget can be decided. It reads missing charges, and counts even those
-// that should no longer occur.
+// in the books. Until then no window of the new budget can be decided. It reads the charges that are missing here, and
+// counts even those that should not have come any more.
 func (cs *charges) inherited(ctx context.Context, budget string) (bool, error) {
 	for _, c := range cs.continued {
 		if slices.Contains(c.by, budget) {
@@ -125,7 +125,7 @@ func (cs *charges) partitionOf(budget string) *partition {
 }
 
 // readPartition reads a partition of the ledger from its last checkpoint on, or from its first entry if there is none
-// that fits. It returns what was drawn and not committed, if the client delivers that.
+// that fits. It returns what was drawn and not committed, if the client delivers aborted records.
 //
 // A checkpoint only saves time. It cannot hide a charge:
 //   - It is committed in a transaction of the worker that had all earlier entries, so it covers committed entries only.
@@ -206,9 +206,9 @@ func (cs *charges) readOn(ctx context.Context, p *partition, client *fetch.Clien
 const mostCheckpoint = 64 << 20
 
 // mark adds a checkpoint of everything committed so far to a transaction, if one is due: every
-// [Release.CheckpointEvery] entries, and only once the ledger has grown by the size of the last one. The transaction
-// with later entries makes the checkpoint true: only the owner of the partition commits, and only after it has recorded
-// the uncommitted draws of others. So nothing below the checkpoint remains to be done.
+// [Release.CheckpointEvery] entries, and only once the ledger has grown by the size of the last one. The checkpoint is
+// true because it shares a transaction with later entries: only the owner of the partition commits, and only after it
+// has recorded the uncommitted draws of others. So nothing below the checkpoint remains to be done.
 func (cs *charges) mark(tx *txn.Transaction) error {
 	p := cs.own
 	if p.fold.Entries()-p.told < cs.CheckpointEvery || p.grown < p.size {
@@ -258,7 +258,7 @@ func (cs *charges) whole(ctx context.Context, partition int) error {
 	return err
 }
 
-// unreadable turns the error about lost or damaged records of the ledger into a privacy stop.
+// unreadable turns an error about lost or damaged records of the ledger into a privacy stop.
 func unreadable(err error) error {
 	var lost *fetch.LostError
 	var damaged *fetch.BatchError

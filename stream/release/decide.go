@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// together is how many windows may share a transaction, and togetherBytes how large their entries may be, unless a
-// single one is larger: they are held in memory.
+// together is how many windows may share a transaction. togetherBytes is how many bytes their entries may have in all
+// before the transaction is committed, because they are held in memory.
 const (
 	together      = 64
 	togetherBytes = 4 << 20
@@ -33,7 +33,7 @@ type decisions struct {
 	priors   []*prior // of the programs
 }
 
-// newDecisions knows nothing yet of what was charged.
+// newDecisions returns decisions that do not know yet what was charged.
 func newDecisions(w *worker) (*decisions, error) {
 	d := &decisions{worker: w, charges: newCharges(w),
 		parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
@@ -144,7 +144,7 @@ func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
 
 // next returns the undecided window or period of a budget that is due first, or false if there is none. The budget
 // waits for it even if a later one of another stream is complete. So the order of charges depends on the public
-// schedule only. Of those that are due at the same time, discoveries come first.
+// schedule only. If several are due at the same time, discoveries come first.
 func (d *decisions) next(budget string) (next turn, ok bool) {
 	due := int64(math.MaxInt64)
 	consider := func(t turn, more bool) {
@@ -169,8 +169,8 @@ func (d *decisions) next(budget string) (next turn, ok bool) {
 	return next, ok
 }
 
-// entry settles a window with its budget and draws it, and adds the roll-ups that end with it. Or it does the same with
-// a discovery. before is what other budgets had paid for the stream.
+// entry settles a window with its budget, draws it, and adds the roll-ups that end with it. It settles and draws a
+// discovery likewise. before is what earlier budgets had paid for the stream.
 func (d *decisions) entry(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
 	if t.row >= 0 {
@@ -183,7 +183,7 @@ func (d *decisions) entry(ctx context.Context, t turn, state windows.State,
 	return e, err
 }
 
-// settled fills in what an entry says of other budgets, before it is settled.
+// settled fills in what an entry says about other budgets, before it is settled.
 func (d *decisions) settled(e *ledger.Entry, before ledger.Before) {
 	if line := d.Lineage(e.Budget); len(line) > 1 {
 		e.Continues = line[1:]
@@ -275,8 +275,8 @@ func (d *decisions) merge(ctx context.Context, program int, w windows.Window,
 	return merged, nil
 }
 
-// learn adds an entry that is about to be committed to the charges, and tells what it withholds: until when depends on
-// what it ends.
+// learn adds an entry that is about to be committed to the charges. Then it tells what the entry withholds, and until
+// when, which depends on what the entry ends.
 func (d *decisions) learn(e ledger.Entry, value []byte) error {
 	err := d.charges.learn(e, value)
 	if err == nil {

@@ -51,7 +51,7 @@ func (w *worker) deleted(ctx context.Context) (progressRecord, error) {
 	return r, err
 }
 
-// before records that no undecided window needs parts below an offset, and has them deleted.
+// before records that no undecided window needs the parts below an offset, and has them deleted.
 func (d *deleter) before(ctx context.Context, producer *txn.Producer, needs progressRecord) error {
 	offset := needs.Offset
 	if offset > d.agreed {

@@ -13,11 +13,11 @@ import (
 )
 
 // A discovery is decided like a window, at the end of its period, and before all windows that are due at the same time.
-// So the list of a window is known when its turn comes: it is that of all discoveries that are due no later.
+// So the list of a window is known when its turn comes: all discoveries that are due no later have been decided.
 //
 // Who counts for what is noted while the parts of its period are read for windows (noting.go). Users count for the
-// names that come first by a keyed hash, those that were found lately last ([ledger.Lists.Last]). For each name with
-// users there is one draw, and nothing is kept of names that are not found.
+// first of their names, in the order of a keyed hash. Names that were found lately come last ([ledger.Lists.Last]).
+// Each name with users is drawn once, and nothing is kept of names that are not found.
 //
 // A crash draws nothing twice: what was found is in the entry, with its charge, like any draw.
 
@@ -29,7 +29,7 @@ type turn struct {
 	window windows.Window
 }
 
-// discover settles the discovery of a period with its budget, draws it, and says what the list becomes.
+// discover settles the discovery of a period with its budget, draws it, and says how the list changes.
 func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
 	p := d.programs[t.program]
@@ -48,7 +48,7 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 		return e, err
 	}
 	d.began(&e, state)
-	if e.Reason == "" || counts != nil { // who is there takes a turn in any case
+	if e.Reason == "" || counts != nil { // everybody in the period takes a turn, even if it is withheld
 		found, err := d.find(ctx, t, counts, &e)
 		if err != nil {
 			return e, err
@@ -126,8 +126,8 @@ func (d *decisions) list(p *program, e *ledger.Entry) error {
 	if len(groups) == 0 {
 		e.Price, e.Releases = nil, nil
 	}
-	// The series of groups that left end with the discovery, in its stream, and in others with the first window without
-	// them.
+	// The series of groups that left end with the discovery in its own stream, and with the first window without them
+	// in others.
 	if e.List.Stream != "" && len(p.ending) > 0 {
 		if e.List.Left = lists.Gone(*e); len(e.List.Left) > 0 {
 			e.List.Tombstones = p.ending

@@ -8,7 +8,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// draw is one configured release; its values begin at first among those of its stream.
+// draw is one configured release. Its values begin at place first among those of its stream.
 type draw struct {
 	mechanism mechanisms.Mechanism
 	query     mechanisms.Query

@@ -23,15 +23,15 @@ import (
 // in a window.
 //
 // Where groups are found, an alarm looks at the list of each window, or at those of its groups that are always listed.
-// Lists follow from what was published, so this is AboveThreshold with questions that are chosen as it goes.
+// Lists follow from what was published, so this is AboveThreshold with questions that are chosen adaptively.
 //
-// Privacy: fix all that is published, and with it every list and so every question. In the probability of this, an
-// instance has one factor: the chance of its silences and its firing, over its secret ρ. The proof at [watch.Watch]
-// compares this factor for two data sets that differ by one user, for any row of windows and groups: it asks only that
-// a user's records change a question's sum by no more than one user can. They do: given the list, which groups are
-// theirs follows from their records alone (package windows). So the factor changes by e^ε at most, and those of
-// discoveries and draws by what these are charged. The charges of all add up, whichever chose what another one looked
-// at.
+// Privacy: fix everything that is published, and with it every list, and so every question. An instance contributes one
+// factor to the probability of that: the chance of its silences and its firing, over its secret ρ. The proof at
+// [watch.Watch] compares this factor for two data sets that differ by one user, for any row of windows and groups: it
+// asks only that a user's records change a question's sum by no more than one user can. They do: given the list, which
+// groups are theirs follows from their records alone (package windows). So this factor changes by e^ε at most, and the
+// factors of discoveries and draws by what these are charged. All charges add up, whichever of them chose what another
+// one looked at.
 //
 // A window whose list is empty has no steps: an instance would be armed, and charged, for nothing.
 //
@@ -72,14 +72,14 @@ func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
 	return all
 }
 
-// resume opens the instances of a program that are armed. ended are instances of the budget that look at no more
-// windows: those that cannot be opened, totals that are lost, and those of definitions that are over. open has a place
-// for each step of the program.
+// resume opens the armed instances of a program. open has a place for each step of the program. ended are instances of
+// the budget that look at no more windows: those that cannot be opened, totals that are lost, and those of definitions
+// that are over.
 func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) {
 	open = make([]instance, len(p.steps))
 	for _, o := range l.charges.own.fold.Books.Open(p.stream.Budget.Name) {
 		if !l.watched(p.stream.Budget.Name, o) {
-			if l.editions[o.Stream] != nil { // else a worker with newer definitions has armed it
+			if l.editions[o.Stream] != nil { // otherwise a worker with newer definitions has armed it
 				ended = append(ended, o.Instance)
 			}
 			continue

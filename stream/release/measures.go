@@ -7,8 +7,8 @@ import (
 )
 
 // Measures recomputes the measures that adaptive draws learnt, from the definitions of the streams and the published
-// values. It is the learner of an audit. It is fastest if it is asked about each stream's windows in order. It is not
-// safe for concurrent use.
+// values. An audit uses it as its Learner. It is fastest if each stream's windows come in order. It is not safe for
+// concurrent use.
 type Measures struct{ priors map[definition]*prior }
 
 type definition struct {
@@ -16,7 +16,7 @@ type definition struct {
 	epoch  uint32
 }
 
-// NewMeasures knows the streams of some editions.
+// NewMeasures returns the measures of the streams of some editions.
 func NewMeasures(editions []control.Edition) *Measures {
 	m := &Measures{map[definition]*prior{}}
 	for _, e := range editions {

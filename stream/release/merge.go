@@ -11,9 +11,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// merge turns the parts of a window into one sample for each of some groups. lost says that a part does not match the
-// stream. If the window's users do not fit into MergeBytes, it makes several passes over the parts. join, if it is not
-// nil, has walks look at them.
+// merge turns the parts of a window into one sample for each of some groups. lost says that a part does not fit the
+// stream, or is gone. If the window's users do not fit into MergeBytes, merge makes several passes over the parts.
+// join, if it is not nil, has walks look at the users.
 func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, groups []string,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
 	spec := windows.BagSpec{Groups: groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
@@ -44,25 +44,25 @@ type passes interface {
 	Add(data []byte, slice windows.Window) error
 }
 
-// choosy wants some of the parts in a pass.
+// choosy says which parts it wants in a pass.
 type choosy interface{ wants(h *windows.Held) bool }
 
 // partsAtOnce is how many parts are read again before a discovery is asked whether it needs more.
 const partsAtOnce = 64
 
-// each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not match
-// the stream, or is gone. It reads parts whose payload is not held again, one after another. Those of a window it holds
-// if there is room, as well as parts of the next windows.
+// each adds the parts of a window or a period, in as many passes as are wanted. lost says that a part does not fit the
+// stream, or is gone. Parts whose payload is not held are read again, one after another. If they are a window's, each
+// reads parts of the next windows with them, and holds them all if there is room.
 func (ps *parts) each(ctx context.Context, p *program, w windows.Window, held []*windows.Held,
 	to passes) (readings int, lost bool, err error) {
 	bad := map[*windows.Held]bool{}
 	leave := func(h *windows.Held, why string, err error) {
-		// This window loses what the partition sent. But it is still released: the schedule is public.
+		// The window loses this part. But it is still released: the schedule is public.
 		ps.Log.Error(why+" and is left out", zap.String("stream", p.stream.Name), zap.Int("partition", ps.at.Number),
 			zap.Int64("offset", h.Offsets[0]), zap.Error(err))
 		bad[h] = true
 	}
-	// A discovery has noted most parts already, and knows the texts of what it has found after a few, mostly.
+	// A discovery has noted most parts already. Mostly it needs only a few to know the names it has found.
 	discovery, counts := to.(choosy)
 	wants := func(h *windows.Held) bool { return !bad[h] && (!counts || discovery.wants(h)) }
 	for ; to.Pass(); readings++ {

@@ -6,17 +6,17 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// mergedParts are the last parts that were merged. Streams of one topic that differ in their releases alone write the
-// same parts. Then their windows have the same sample, which is made once. Each stream still draws its own noise from
-// it and is charged for itself.
+// mergedParts are the last parts that were merged. Streams of one topic that differ only in their releases have the
+// same parts. Then their windows have the same sample, which is made once. Each stream still draws with its own noise,
+// and is charged separately.
 type mergedParts struct {
 	spec   windows.BagSpec
 	parts  []writtenPart // in any order
 	merged *windows.Merger
 }
 
-// writtenPart names what a part holds, whichever stream it is for: 16 random bytes name each writing of parts, which
-// has one for each slice.
+// writtenPart names what a part holds, whichever stream it is for. 16 random bytes name each writing of parts, which
+// has one part for each slice.
 type writtenPart struct {
 	attempt   [16]byte
 	partition int

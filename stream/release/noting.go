@@ -12,29 +12,30 @@ import (
 )
 
 // A discovery notes who counts for what while its period lasts: whenever a part is read for a window, the names of its
-// users are noted too. At the end of the period only those parts are read that no window has read yet, so the windows
-// that are due with the discovery do not wait for a whole day to be read again.
+// users are noted too. At the end of the period only the parts are read that no window has read yet. So the windows
+// that are due with the discovery need not wait until a whole day is read again.
 //
 // What is drawn follows from the parts of the period and the list alone, whatever was noted when. Users count for the
-// first of their names in a total order, so notes may be taken in any order, and twice. What is noted has to be among
-// the parts of the period in the end, and taken by the names that come last then. Otherwise everything is read again.
+// first of their names in a total order, so notes may be taken in any order, and twice. In the end, everything noted
+// has to be among the parts of the period, and the names that come last have to be the same as when it was noted.
+// Otherwise everything is read again.
 //
-// A new session has no notes. It reads the parts of decided windows again, a little whenever nothing is due.
+// A new session has no notes. It reads the parts of decided windows again, a few at a time when nothing is due.
 
 // tallying is what is noted of the period of a discovery. Its tally is in the first pass until the period ends.
 type tallying struct {
 	*windows.Tally
 	period windows.Window
 	last   map[string]bool // the names that come last
-	// noted are the parts that were. All readable ones are of windows that end at or before at.
+	// noted are the parts that have been noted. They include every readable part of windows that end at or before at.
 	noted map[*windows.Held]bool
 	at    int64
 	ended bool
-	// withheld says that nothing is drawn: who is there takes a turn all the same.
+	// withheld says that nothing is drawn. Everybody in the period takes a turn all the same.
 	withheld bool
 }
 
-// newTallying begins the first pass.
+// newTallying begins the first pass over a period.
 func newTallying(period windows.Window, spec windows.TallySpec, notes, counts int64) *tallying {
 	n := &tallying{period: period, noted: map[*windows.Held]bool{}, at: period.Start}
 	spec.Period = period
@@ -76,7 +77,7 @@ func (n *tallying) misses(h *windows.Held) bool {
 	return h.Slice.Start >= n.period.Start && h.Slice.Start < n.period.End && !n.noted[h]
 }
 
-// notes are those of the discoveries of a worker.
+// notes are the notes of a worker's discoveries.
 type notes struct {
 	*worker
 	charges *charges
@@ -104,7 +105,7 @@ func (ns *notes) now(p *program, row int) *tallying {
 	return ns.of[of]
 }
 
-// begin has noted nothing yet.
+// begin returns notes in which nothing is noted yet.
 func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
 	of := &p.stream.Found.Rows[row]
 	random, last := bufio.NewReader(p.random), ns.last(p, of, period)
@@ -120,8 +121,8 @@ func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
 	return n
 }
 
-// last returns the names that come last in a period: it is known when that begins, unless the definition before the
-// present one still finds some.
+// last returns the names that come last in a period. They are known when the period begins, unless the stream's former
+// definition still finds some.
 func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) map[string]bool {
 	return ns.charges.own.fold.Lists().Last(p.stream.Budget.Name, p.stream.Name, of.Name, p.rules,
 		time.Unix(0, period.End))
@@ -136,7 +137,7 @@ func (ns *notes) share() int64 {
 	return ns.NoteBytes / int64(max(rows, 1))
 }
 
-// take hands over the notes of a period at its end, when it has these parts.
+// take hands over the notes of a period at its end. parts are all parts of the period.
 func (ns *notes) take(p *program, row int, period windows.Window, parts []*windows.Held) *tallying {
 	n := ns.now(p, row)
 	delete(ns.of, noter{p, row})
@@ -171,7 +172,7 @@ func (ns *notes) hold(p *program, w windows.Window) {
 	}
 }
 
-// catchUpFor is how long a session reads parts of decided windows again before it looks whether something is due.
+// catchUpFor is how long a session reads parts of decided windows again before it checks whether something is due.
 const catchUpFor = 200 * time.Millisecond
 
 // catchUp notes what is missing of decided windows.
@@ -195,7 +196,7 @@ func (ns *notes) read(ctx context.Context, p *program, n *tallying, until time.T
 	for w, ok := p.schedule.After(n.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
 		w.Start = max(w.Start, n.period.Start)
 		if !ns.parts.gather.State(p.stream.Name, p.epoch, w).Ready {
-			return nil // this session has not come so far yet
+			return nil // this session has not read that far yet
 		}
 		var missing []*windows.Held
 		for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
@@ -230,5 +231,5 @@ func (ns *notes) bytes() (sum int64) {
 	return sum
 }
 
-// notedBytes is about what it takes to know of a part that it is noted.
+// notedBytes is roughly the memory it takes to remember that a part is noted.
 const notedBytes = 32

@@ -14,8 +14,8 @@ import (
 
 // onChange draws a figure that is published on change.
 //
-// The draw knows nothing of earlier values. The test compares with them, so they repeat as long as they hold: a measure
-// that learnt from them would take each for a new observation.
+// The draw knows nothing of earlier values. A value is repeated as long as the test does not fire, and a measure that
+// learnt from them would take each repeat for a new observation.
 type onChange struct {
 	draw
 	of   *config.OnChange
@@ -32,7 +32,8 @@ func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
 }
 
 // look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
-// it has changed anew, from the same sample. The groups after it keep theirs: to look at them takes another instance.
+// it has changed, anew and from the same sample. The groups after it keep theirs: it takes another instance to look at
+// them.
 //
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
 // whatever they sent: see config.OnChange.Price. In the window in which the values begin, all groups are drawn and none

@@ -22,13 +22,13 @@ type parts struct {
 	lost     int64  // records deleted before they were read, if none has been read since …
 	lostFrom int64  // … and where they began
 	id       string // of the topic; "" if the broker gives none
-	// lostAt is when it was noticed that the topic was made anew. As long as a window needs the whole new one, a
-	// session that begins then has to know of that, too.
+	// lostAt is when the loss was noticed, if the topic was made anew. The next session has to know it too, as long as
+	// a window needs the new topic from its beginning.
 	lostAt time.Time
 	last   mergedParts
 	// note is told of each part that was read for a window.
 	note func(p *program, h *windows.Held, payload []byte)
-	// again reads parts again from the log: see [parts.load]. Tests have them from elsewhere.
+	// again reads parts again from the log: see [parts.load]. Tests take them from elsewhere.
 	again func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) ([]*windows.Held,
 		error)
 }
@@ -42,7 +42,7 @@ func (ps *parts) identify(ctx context.Context) (err error) {
 }
 
 // renewed checks whether the topic was deleted and made anew since it was identified. If so, it begins to read the new
-// one: that may already be longer than what was read of the one before, and then its end tells nothing.
+// one. That may already be longer than what was read of the old one, so its end says nothing about this.
 func (ps *parts) renewed(ctx context.Context) (bool, error) {
 	before := progressRecord{TopicID: ps.id}
 	if err := ps.identify(ctx); err != nil || before.of(ps.id) {
@@ -52,7 +52,7 @@ func (ps *parts) renewed(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anew begins to read a topic that was made anew, whatever its length. All that the one before held is lost.
+// anew begins to read a topic that was made anew, whatever its length. Everything in the old one is lost.
 func (ps *parts) anew() {
 	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun, or "+
 		"begin within max_future, will be marked incomplete", zap.String("topic", ps.at.Topic),

@@ -25,7 +25,7 @@ func (p *program) period(row int, after int64) (w windows.Window) {
 }
 
 // period returns the next period of a discovery. Each definition of the stream draws what ends until the first window
-// of the next one does. ok is false if that is nothing more.
+// of the next one does. ok is false if there is nothing left to draw.
 func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
 	w = p.period(row, cs.discovered(p, row))
 	replaced := slices.ContainsFunc(cs.Editions, func(e control.Edition) bool {

@@ -49,7 +49,7 @@ func newPrior(p *program) *prior {
 // number numbers the windows of a schedule by their ends, from 1970 on.
 func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.Every) }
 
-// published finds what a window published for the present series in each group. The configuration may have been
+// published returns what a window published for the present series in each group. The configuration may have been
 // different then.
 func (a *prior) published(w ledger.Past) func(group string) published {
 	figures := w.Figures(a.names())
@@ -77,9 +77,9 @@ func (a *prior) names() (all []string) {
 	return all
 }
 
-// before brings the filters to a window with some groups: they learn everything before it in past, and nothing else.
-// past is what the stream published lately, in the order of the ledger. before returns what the measures were computed
-// from, or nil if no draw asks for one.
+// before brings the filters to a window with some groups: they learn everything in past that comes before it, and
+// nothing else. past is what the stream published lately, in the order of the ledger. before returns what the measures
+// were computed from, or nil if no draw asks for one.
 func (a *prior) before(w windows.Window, groups []string, past []ledger.Past) (*ledger.Prior, error) {
 	if len(a.series) == 0 {
 		return nil, nil
@@ -110,8 +110,8 @@ func (a *prior) before(w windows.Window, groups []string, past []ledger.Past) (*
 	return &ledger.Prior{Upto: read, Hash: hash}, err
 }
 
-// take gives each group of a window its filters. Those of groups that it does not have go: if such a group comes again,
-// this window is one without it.
+// take gives each group of a window its filters. It drops the filters of all other groups: when such a group comes
+// back, it begins anew after this window without it.
 func (a *prior) take(groups []string) error {
 	if a.fresh == nil {
 		for _, d := range a.series {
@@ -170,7 +170,8 @@ func (a *prior) hash() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// predict moves the filters past windows from which nothing is learnt: for a filter they are one, however many.
+// predict moves the filters past windows from which nothing is learnt. However many there are, a filter takes them for
+// one.
 func (a *prior) predict(until int64) {
 	if a.next >= until {
 		return

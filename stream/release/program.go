@@ -18,7 +18,7 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// program lists the draws for each window of a stream.
+// program is one definition of a stream, with everything that is drawn for its windows.
 type program struct {
 	stream   *config.Stream
 	epoch    uint32
@@ -53,7 +53,7 @@ func newProgram(e control.Edition) *program {
 	return p
 }
 
-// newRules are the rules of the list of a stream whose groups are found.
+// newRules returns the rules of the list of a stream whose groups are found.
 func newRules(s *config.Stream) ledger.Rules {
 	f := s.Found
 	r := ledger.Rules{Source: s.Source(), Keep: int64(f.Keep.Seconds()), Max: f.Max, Other: f.Other, Always: f.Always,
@@ -106,7 +106,7 @@ func (p *program) periods(w windows.Window) (all []ledger.Period) {
 	return all
 }
 
-// draw draws every release of every group, under the measures that learned has ready for the window. Groups without
+// draw draws every release of every group, with the measures that learned has ready for the window. Groups without
 // users are drawn like all others.
 func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
 	random := bufio.NewReader(p.random)

@@ -1,13 +1,13 @@
 // Package release is the second stage: it merges the parts of all partitions of a window, asks the budget, draws every
 // figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
 //
-// It never waits for what cannot come. If parts of a window were lost, it is released without them and marked
-// incomplete. A draw whose transaction was aborted is still in the ledger's log for readers of uncommitted records. It
-// is committed again unchanged, and never drawn again.
+// It never waits for what cannot come. If parts of a window were lost, the window is released without them and marked
+// incomplete. A draw whose transaction was aborted is still in the ledger's log, where readers of uncommitted records
+// see it. It is committed again unchanged, and never drawn again.
 //
 // Watches look at every window once it is merged. An instance is armed in the entry of the first window that it looks
-// at, with its charge and its sealed secret, and every entry says what the instance did. So an adopted entry holds the
-// outcome that others may have seen, and an entry that was never written was seen by nobody.
+// at, with its charge and its sealed secret, and every entry says what the instance did. So if an aborted entry is
+// committed again, it holds the outcome that others may have seen. Nobody has seen an entry that was never written.
 //
 // All windows that a budget pays for come through one partition, and one worker decides them in the order in which they
 // are due. Its decisions follow from the ledger alone. Whether a window is released, when, and for which groups never
@@ -35,7 +35,7 @@ type Release struct {
 	Lineage func(budget string) []string
 	// Place returns the partition for a budget's windows, in the partials and in the ledger.
 	Place func(budget string) int
-	// Drawn reads the ledger including aborted transactions.
+	// Drawn reads the ledger with the records of aborted transactions.
 	Drawn *fetch.Client
 	// State holds the snapshots of walks, in the partitions of their budgets. It is needed if any stream has
 	// max_windows or a running total.
@@ -50,8 +50,8 @@ type Release struct {
 	// users take several readings of the parts.
 	NoteBytes int64
 	// Remembers is told how much memory a worker takes beside PartBytes and MergeBytes, for who has counted and for
-	// what its figures have learnt. nil: nobody asks. It is called for one partition at a time, and for several
-	// partitions at once.
+	// what its figures have learnt. It may be nil. Calls for one partition come one after another. Calls for several
+	// partitions may come at once.
 	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is the least number of ledger entries between two checkpoints.
 	CheckpointEvery int64

@@ -23,7 +23,7 @@ type seal struct {
 	aead cipher.AEAD
 }
 
-// newSeal returns the seal of an app. Each nonce is random. The key may then seal 2³² secrets.
+// newSeal returns the seal of an app. Each nonce is random, so a key may seal 2³² secrets (NIST SP 800-38D, 8.3).
 func newSeal(app string, key []byte) (*seal, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *seal) open(budget string, of ledger.Instance, definition string, sealed
 	return bytes.TrimRight(padded, " "), err
 }
 
-// bound is what a sealed secret is bound to.
+// bound returns what a sealed secret is bound to: it opens only with the same text.
 func (s *seal) bound(budget string, of ledger.Instance, definition string) []byte {
 	// never fails
 	text, _ := json.Marshal([]any{"louver watch", s.app, budget, of.Stream, of.Step, of.Number, definition})

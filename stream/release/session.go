@@ -103,12 +103,13 @@ func (w *worker) session(ctx context.Context) error {
 	return nil
 }
 
-// held is how much memory may not be dropped.
+// held is how many bytes the session holds that may not be dropped.
 func (s *session) held() int64 {
 	return s.walks.bytes() + s.notes.bytes() + figureBytes*int64(s.figures())
 }
 
-// open begins to read the parts at the offset that the last session recorded, and the caps where that left them.
+// open begins to read the parts at the offset that the last session recorded, and takes up the walks where it left
+// them.
 func (s *session) open(ctx context.Context) error {
 	var before progressRecord
 	if _, err := s.Progress.Read(ctx, s.progressKey(), &before); err != nil {
@@ -134,7 +135,7 @@ func (s *session) open(ctx context.Context) error {
 	s.keepAt = time.Now().Add(keepEvery)
 	if !before.of(s.parts.id) {
 		s.parts.anew()
-		s.keepAt = time.Now() // the next session would take the moment of its own for that of the loss
+		s.keepAt = time.Now() // otherwise the next session takes its own beginning for the moment of the loss
 	} else if before.LostAt != nil {
 		s.parts.lose(*before.LostAt)
 	}
@@ -149,7 +150,7 @@ func (s *session) needs() int64 {
 	return min(s.parts.needs(), s.walks.needs())
 }
 
-// record is what the next session has to know.
+// record returns what the next session has to know.
 func (s *session) record() progressRecord {
 	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.walks.saved()}
 	if r.Offset == 0 && !s.parts.lostAt.IsZero() {

@@ -22,11 +22,11 @@ import (
 //
 //   - The worker that has decided the windows commits it, by its transactional id. A fenced worker commits none.
 //   - It is committed before the parts that it replaces count as not needed.
-//   - It is used only if it is of the same era, since an era begins after the last window of the one before, of the
-//     same rule, and of a decided window. Any other is ignored, and the session looks for parts.
-//   - A session that records which parts it does not need records too from which windows on ([progressRecord]). If the
-//     last snapshot is lost, some of the parts of a window may be gone and others not, and the log cannot tell. So a
-//     session that knows less than that record begins a new era.
+//   - It is used only if it is of the same rule, of a decided window and of the same era, which begins after the last
+//     window of the former era. Any other is ignored, and the session looks for parts.
+//   - A session that records which parts it does not need also records up to which window it needs none
+//     ([progressRecord]). If the last snapshot is lost, some of the parts of a window may be gone and others not, and
+//     the log cannot tell. So a session that knows less than that record begins a new era.
 
 func (t *capState) due() bool {
 	reach := t.rule.Reach() * int64(t.rule.Every())
@@ -37,7 +37,7 @@ func (t *capState) snapshot() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(t.at)), t.cap.Snapshot()...)
 }
 
-// restore compares with what the parts of the windows in reach would say.
+// restore takes a snapshot if it says more than is known.
 func (t *capState) restore(text []byte) error { return t.restoreUpTo(text, t.decided()) }
 
 func (t *capState) restoreUpTo(text []byte, decided int64) error {
@@ -98,7 +98,7 @@ func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error
 }
 
 // begin makes the walks of all programs, each from its snapshot if there is one that fits, and follows their parts from
-// there. saved are the ends of windows that earlier sessions relied on.
+// there. saved are the ends of windows up to which earlier sessions needed no parts.
 func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
 	for i := range ws.programs {
 		ws.caps = append(ws.caps, ws.newCapState(i, -1))
@@ -147,7 +147,7 @@ func (ws *walks) saved() map[string]int64 {
 	return ends
 }
 
-// saveBytes is from how many bytes on snapshots are committed before the next ones are made.
+// saveBytes is how many bytes of snapshots are collected before they are committed.
 const saveBytes = 8 << 20
 
 // save commits the snapshots that are due, and deletes those of totals that are over.

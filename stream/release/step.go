@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// step is one of a stream's alarms, figures on change and totals: what arms its instances, and what differs by its
-// kind.
+// step is one of a stream's alarms, figures on change and totals. tester arms its instances, and kind is what differs
+// between the three.
 type step struct {
 	config.Step
 	tester // nil for a total

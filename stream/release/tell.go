@@ -13,8 +13,8 @@ import (
 )
 
 // tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change or a running total
-// is paused, and until when. It logs once that this is over. To find out until when takes as long as to decide many
-// windows, so it does that once too.
+// is paused, and until when. It logs once that this is over. Finding out until when takes as long as deciding many
+// windows, so that is done only once too.
 func (cs *charges) tell(e ledger.Entry) {
 	for _, s := range e.Steps {
 		cs.tellStep(e, s)
@@ -88,7 +88,7 @@ func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {
 	cs.Monitor.Episodes.On(key, episode.Rule{}, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
 }
 
-// clock writes a moment, with the date unless it is less than a day away: windows of a backlog are long over.
+// clock writes a moment. It adds the date if the moment is a day away or more: windows of a backlog are long over.
 func clock(at time.Time) string {
 	if time.Until(at).Abs() >= 24*time.Hour {
 		return at.Format(time.DateTime)

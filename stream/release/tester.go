@@ -7,7 +7,7 @@ import (
 	"github.com/louver/louver/mechanisms/watch"
 )
 
-// tester makes the instances of a step. [watch.Watch] does, by way of testerOf; tests have others.
+// tester makes the instances of a step. testerOf makes one of a [watch.Watch]. Tests have their own.
 type tester interface {
 	Arm(random io.Reader) (armed, error)
 	Resume(secret []byte) (armed, error)

@@ -18,10 +18,10 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A running total has an instance for each period. Every window of the period goes through it, in order, also one that
+// A running total has an instance for each period. Every window of the period goes through it, in order, even one that
 // the budget withholds: the period is paid already. What it draws at the end of a leaf is in the entry, and all totals
-// follow from that. Secret are who has counted and the exact sums of stretches that are not finished, which are as
-// personal as parts.
+// follow from that. Two things are as personal as parts, and stay secret: who has counted, and the exact sums of
+// stretches that are not finished.
 //
 // A total goes on under a new definition of its stream as long as its own definition is the same. If it is lost, its
 // instance ends, and the next window arms another one, which is charged if the budget allows.
@@ -40,7 +40,7 @@ type totalState struct {
 	stream   *config.Stream
 	of       *config.Total
 
-	// number is that of the instance that is open; 0 if none is. The rest is of that instance.
+	// number is the number of the open instance; 0 if none is open. The rest is about that instance.
 	number       int64
 	since, until int64
 	allowance    *windows.Allowance
@@ -56,7 +56,7 @@ func totalKey(s *config.Stream, of *config.Total) string {
 	return fmt.Sprintf("total/%s/%s/%s", s.Name, of.Name, of.Definition)
 }
 
-// addTotals adds the totals of a program, or the program to those that go on with it.
+// addTotals adds the totals of a program. Where an earlier program has the same total, it adds the program to that.
 func (ws *walks) addTotals(program int) {
 	p := ws.programs[program]
 	for i := range p.stream.Totals {
@@ -81,7 +81,7 @@ func (t *totalState) booked() (ledger.OpenTotal, bool) {
 	return t.ws.charges.own.fold.Books.OpenTotal(t.stream.Budget.Name, t.stream.Name, t.of.Name, t.of.Definition)
 }
 
-// resume makes an instance the open one, of whose users nothing is known.
+// resume makes an instance the open one. Nothing is known about its users yet.
 func (t *totalState) resume(number, since, until int64) {
 	t.number, t.since, t.until, t.leaf, t.pending = number, since, until, 1, false
 	t.allowance = windows.NewAllowance(t.of.Allowance())
@@ -111,13 +111,13 @@ func (t *totalState) target(program int) int64 {
 	return min(o.Looked, t.ws.charges.decided(t.ws.programs[program]))
 }
 
-// finishes reports whether a leaf ends with a window. It is as [ledger.Total.Finishes] for windows that are not a
-// stream's last.
+// finishes reports whether a leaf ends with a window. It agrees with [ledger.Total.Finishes], except in a stream's last
+// window.
 func (t *totalState) finishes(end int64) bool {
 	return (end-t.since)%int64(t.of.Update) == 0 || end >= t.until
 }
 
-// close ends the leaf of the last window, if it ends there and everything is drawn.
+// close closes the leaf that ended with the last window, if one did and everything is drawn.
 func (t *totalState) close() {
 	if !t.pending {
 		return
@@ -135,7 +135,7 @@ func (t *totalState) begin(w windows.Window) error {
 	return nil
 }
 
-// join lets everybody count, also users who do not under max_windows.
+// join lets everybody count, even users who no longer count under max_windows.
 func (t *totalState) join(m *windows.Merger) {
 	m.Visit(func(u windows.UserHash, seen []windows.Seen) { t.allowance.Visit(u, seen, t.amounts) })
 }
@@ -176,8 +176,8 @@ func (t *totalState) due() bool {
 	return ok && t.at == o.Looked && t.at-t.saved >= min(int64(snapshotEvery), int64(t.of.Calendar.Unit.Nominal())/8)
 }
 
-// A snapshot of a total is the end of the last window, the instance, the number of the leaf, and for each group the
-// open stretches; then the snapshot of the allowance. All but the first are varints.
+// snapshot writes the end of the last window, the number of the instance, the number of the leaf, the open stretches of
+// each group, and then the snapshot of the allowance. The numbers are varints, except the end.
 func (t *totalState) snapshot() []byte {
 	t.close()
 	text := binary.BigEndian.AppendUint64(nil, uint64(t.at))

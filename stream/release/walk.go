@@ -10,38 +10,39 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A walk remembers users while it goes through the windows of a stream, one after another: a cap on how many windows
-// one user counts in, and the running totals. Who counts in a window depends on the windows before.
+// A walk remembers users while it goes through the windows of a stream, one after another. The caps of max_windows are
+// walks, and so are the running totals. Who counts in a window depends on the windows before.
 //
 // A session learns who has counted before from the last snapshot (see snapshot.go) and from the parts of the windows
 // since, which it takes through the walk once more. So these parts are not deleted. If some of that is lost, nobody
-// knows who has counted, and guessing could let somebody count too often. Then the walk is lost, and something begins
-// anew that is charged for itself.
+// knows who has counted, and guessing could let somebody count too often. Then the walk is lost, and what begins in its
+// place is charged separately.
 type walk interface {
 	// way is how far it has come.
 	way() *course
-	// target is the end of the last window of a program that it has to have been through. It is not above the last
-	// decided one.
+	// target is the end of the last window of a program that it should have been through. It is at most that of the
+	// last decided window.
 	target(program int) int64
-	// begin goes on to a window, join has a merger tell of its users, and end follows when all of them are told.
+	// begin goes on to a window. join has a merger pass the window's users to the walk. end follows after all of them.
 	begin(w windows.Window) error
 	join(m *windows.Merger)
 	end()
 	// due says that it is time for a snapshot.
 	due() bool
-	// snapshot writes down who has counted, and restore goes on after the window of a snapshot, if that says more than
-	// is known.
+	// snapshot writes down who has counted. restore goes on after the window of a snapshot, if it says more than is
+	// known.
 	snapshot() []byte
 	restore(text []byte) error
-	// relies says that the walk goes on, so that later sessions need what it knows. From known on they need no parts.
+	// relies reports whether the walk goes on, so that later sessions need what it knows. They need no parts of windows
+	// that end at or before known.
 	relies() (known int64, ok bool)
-	// lose begins anew, as nobody knows any more who has counted.
+	// lose begins anew, because nobody knows any more who has counted.
 	lose()
 	bytes() int64
 }
 
-// snapshotEvery bounds how much time passes in windows between two snapshots. For short periods it is an eighth of a
-// block.
+// snapshotEvery is how much time of windows passes between two snapshots. Where users are remembered for less than 80
+// minutes, it is an eighth of that.
 const snapshotEvery = 10 * time.Minute
 
 // snapshotHead is the length of what precedes a snapshot: the end of the window up to which it tells who has counted,
@@ -53,11 +54,11 @@ type course struct {
 	key string // of its snapshots
 	// at is the end of the last window that it has been through.
 	at int64
-	// needed are the offsets of the log from which later sessions have to read the last windows. Those of a window that
-	// an earlier one's offset covers are left out.
+	// needed are the offsets of the log from which later sessions have to read the last windows. A window is left out
+	// if a later one needs as low an offset.
 	needed []needed
-	// saved is the end of the window up to which later sessions need no parts: that of the last committed snapshot, or
-	// the first one with which the walk began. pieces is how many records hold that snapshot.
+	// saved is the end of the window up to which later sessions need no parts: the window of the last committed
+	// snapshot, or the one after which the walk began. pieces is how many records hold that snapshot.
 	saved  int64
 	pieces int
 }
@@ -91,7 +92,7 @@ func (c *course) needs(known int64) int64 {
 	return c.needed[0].offset
 }
 
-// walks are those of a worker's programs.
+// walks are the walks of a worker's programs.
 type walks struct {
 	*worker
 	charges *charges
@@ -123,7 +124,7 @@ func (ws *walks) all() (all []walk) {
 	return all
 }
 
-// lagging lists the walks that have not been through all windows of a program that they have to have been through.
+// lagging lists the walks that have not been through all windows of a program up to their target.
 func (ws *walks) lagging(program int) (all []walk) {
 	if t := ws.caps[program]; t != nil && t.lags() {
 		all = append(all, t)
@@ -182,7 +183,7 @@ func (ws *walks) rebuildNext(ctx context.Context, program int) (more bool, err e
 	if !state.Ready {
 		return false, nil
 	}
-	lost := state.Gone // not where records of the input were lost: then all parts are here that there ever were
+	lost := state.Gone // not where records of the input were lost: then all parts that there ever were are here
 	if !lost {
 		// Under max_windows, who counts does not depend on groups that are found.
 		if _, lost, err = ws.merge(ctx, program, w, p.stream.Groups, lagging); err != nil {
@@ -252,8 +253,8 @@ func (ws *walks) merge(ctx context.Context, program int, w windows.Window, group
 	return merged, lost, nil
 }
 
-// caught makes sure that the walks of a program have been through all windows before the next one, which is ready. If a
-// window before is not ready by then, part of it is lost: the marks of a partition that the input no longer has.
+// caught makes sure that the walks of a program have been through all windows before the next one, which is ready. If
+// an earlier window is not ready by now, part of it is lost: the marks of a partition that the input no longer has.
 func (ws *walks) caught(program int) {
 	for _, t := range ws.lagging(program) {
 		t.lose()
@@ -261,7 +262,8 @@ func (ws *walks) caught(program int) {
 	ws.pass(program)
 }
 
-// bytes is how much memory the walks take. It lies beside the limits of bags and parts, since nobody may be forgotten.
+// bytes is how much memory the walks take. The limits of bags and parts do not include it, since nobody may be
+// forgotten.
 func (ws *walks) bytes() (sum int64) {
 	for _, t := range ws.all() {
 		sum += t.bytes()
@@ -280,7 +282,7 @@ func (ws *walks) gauge() {
 	}
 }
 
-// forget ends with the session: nobody is remembered here any more.
+// forget drops the totals when the session ends: their users are no longer remembered here.
 func (ws *walks) forget() {
 	ws.totals = nil
 	for _, p := range ws.programs {

@@ -25,14 +25,14 @@ func (w *worker) takes(programs ...*program) {
 	}
 }
 
-// remembers says how much memory is held that may not be dropped.
+// remembers reports how many bytes are held that may not be dropped.
 func (w *worker) remembers(bytes int64) {
 	if w.Remembers != nil {
 		w.Remembers(w.at.Number, bytes)
 	}
 }
 
-// figureBytes is about what a figure takes: what its filter has learnt from earlier values, and the last values
+// figureBytes is roughly the memory of a figure: what its filter has learnt from earlier values, and the last values
 // themselves.
 const figureBytes = 16 << 10
 
@@ -63,10 +63,11 @@ type progressRecord struct {
 	Offset int64 `json:"offset"`
 	// TopicID is the id of the topic that the offset is of; "" if the broker gives none.
 	TopicID string `json:"topic_id,omitempty"`
-	// LostAt is when it was noticed that the topic had been made anew, as long as a window needs all of the new one.
+	// LostAt is when the loss was noticed, if the topic had been made anew, as long as a window needs the new one from
+	// its beginning.
 	LostAt *time.Time `json:"lost_at,omitempty"`
-	// Saved is for each cap the end of the window up to which nothing is needed, because a snapshot says who has
-	// counted, or because the cap began there. In Unix nanoseconds, by [snapshotKey].
+	// Saved is the end of the window up to which a walk needs no parts, because a snapshot says who has counted, or
+	// because the walk began there. It is in Unix nanoseconds, by the key of the walk's snapshots.
 	Saved map[string]int64 `json:"saved,omitempty"`
 }
 
