@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// Charged reads from the ledger whether any window was ever charged to a budget: see [control.Charged]. An entry that
-// cannot be read is an error.
+// Charged reports whether any window was ever charged to a budget, according to the ledger: see [control.Charged]. An
+// entry that cannot be read is an error.
 func Charged(ctx context.Context, client *fetch.Client, names topics.Names, budget string) (charged bool, err error) {
 	partition := topics.Place(budget, topics.Partitions)
 	_, err = client.ReadAll(ctx, names.Ledger(), partition, 0, func(r *fetch.Record) error {

@@ -38,17 +38,17 @@ func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client,
 	return all, nil
 }
 
-// Tail is what a partition of a ledger says: the books after all entries, and the newest entries, in order and without
+// Tail is the end of a partition of a ledger: the books after all entries, and the newest entries, in order and without
 // their groups.
 type Tail struct {
 	Books   *ledger.Books
 	Entries []ledger.Entry
 }
 
-// Tails reads an app's ledger, which must exist, as a process does that takes it over: each partition from its last
-// checkpoint on. keep is how many entries it returns of each partition, if there are so many, or up to twice as many.
-// ignored is told of checkpoints that do not fit, perhaps by several goroutines at once. Then, and without any, it
-// reads all entries.
+// Tails reads an app's ledger, which must exist, as a process that takes it over does: each partition from its last
+// checkpoint on. It returns the newest entries of each partition: keep to twice as many, or all if there are fewer.
+// ignored is told of checkpoints that do not fit, perhaps by several goroutines at once. Where no checkpoint fits,
+// Tails reads all entries.
 func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int,
 	ignored func(error)) ([]Tail, error) {
 	checkpoints, err := Checkpoints(ctx, client, read, app)
@@ -104,7 +104,7 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 			t.Entries = append(t.Entries[:0], t.Entries[len(t.Entries)-keep:]...)
 		}
 	}
-	// How many offsets the entries before the fold take is not known: transactions have some of their own.
+	// Nobody knows how many offsets the entries before the fold take: transactions have some of their own.
 	for back := min(int64(2*keep), from); err == nil && len(t.Entries) < keep && back > 0; back *= 4 {
 		t.Entries, back = nil, min(back, from)
 		err = entries(from-back, func(e ledger.Entry, r *fetch.Record) error {

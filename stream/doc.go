@@ -38,8 +38,8 @@
 //  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part]
 //     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts
 //     and marks go to the partition of the partials that belongs to the stream's budget.
-//     Streams of one topic that differ only behind the bags, in releases and outputs, share them; what is written is
-//     written for each.
+//     Streams of one topic that differ only in releases and outputs share their bags. Parts and marks are written for
+//     each of them.
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
 //     the window's parts together; a user who is in several of them counts as if all records had been in one. Its
 //     Sample holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
@@ -47,8 +47,8 @@
 //     remember who has counted (release/walk.go).
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
-//     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]), and roll-ups are sums of what it
-//     drew in all windows of a period ([ledger.Rollups]). They cost nothing.
+//     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]). Roll-ups are sums of what it
+//     drew in all windows of a period ([ledger.Rollups]). Both cost nothing.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
 //  8. Publish expands the entry to the records of the output topic ([record.Figure]). An entry holds everything that
 //     its records say, so this only copies. Other destinations would implement [publish.Sink].
@@ -69,23 +69,22 @@
 // entries that it covers are gone, the stage stops, because charges may be lost. `louver audit` recomputes the last
 // checkpoint of each partition from the first entry. Earlier checkpoints are gone, because the topic is compacted.
 //
-// A watch is charged when it is armed, and not for each window. Its charge is held: every period counts it in which the
-// instance looked at a window ([budget.Held]). Which instances look, and which are armed, follows from the entries
-// ([ledger.Books.Settle]). What they do is in the entry of the window too, and so is the secret of a new instance,
-// sealed under a key in the control topic. So a crash repeats nothing: see package [release].
+// A watch is charged when it is armed, and not for each window. Its charge is held: it counts in every period in which
+// the instance looked at a window ([budget.Held]). Which instances look, and which are armed, follows from the entries
+// ([ledger.Books.Settle]). The window's entry also says what they do, and has the secret of a new instance, sealed
+// under a key in the control topic. So a crash repeats nothing: see package [release].
 //
-// A release that is published on change is such a watch too. It looks whether the last values still hold, and draws one
-// anew where they do not. The entries repeat all values, so that publish only copies here as well.
+// A release that is published on change is such a watch too. It tests whether the last values still hold, and draws a
+// new one where they do not. The entries repeat all values, so publish only copies here as well.
 //
-// A running total, such as the users so far today, is charged once a period in the same way. It has no secret: what it
-// draws are noisy sums of finished stretches, which stand in the entries, and totals follow from them
-// (mechanisms/running).
+// A running total, such as the users so far today, is charged once a period in the same way. It has no secret: it draws
+// noisy sums of finished stretches, which are in the entries, and totals follow from them (mechanisms/running).
 //
 // The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period,
 // which names many users share. What it finds is in an entry of its own, with its charge, and the list of a window
 // follows from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger
 // leaves out those that are not listed. A discovery notes who counts for what while its period lasts, so that it need
-// not read a day again at its end (release/discovery.go).
+// not read a whole day again at its end (release/noting.go).
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -104,8 +103,8 @@
 // An outage of the brokers makes no event late that comes soon after it. If a partition's broker was away for two
 // seconds or more, windows that are due wait for the grace again from its return. That depends on the broker's answers
 // alone. If it keeps going away, producers have three graces in all, and each return counts as a tenth of one at least.
-// A process that starts after the return knows of no outage: then windows that are due are cut at once. One that starts
-// while no broker answers does know. See ingest/outage.go.
+// A process that starts after the return knows nothing of the outage, and cuts windows that are due at once. One that
+// starts while no broker answers does know. See ingest/outage.go.
 //
 // Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That
 // is why parts need no transactions. See package [windows].
@@ -116,10 +115,10 @@
 //
 // Nobody counts too often. Each window of a stream goes through its walks in order: the [windows.Cap] of max_windows,
 // and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their own. Every ten
-// minutes of windows, the worker writes down in the state topic who has counted. A new worker begins with that and
-// takes the windows since through the walks again, from parts that are kept for it. If what it needs is lost, a new era
-// of the cap begins, whose charges add to those of the old one ([budget.Cap]), or the total ends, and another one
-// begins and is charged.
+// minutes of windows, or more often, the worker writes down in the state topic who has counted. A new worker begins
+// with that. It takes the windows since then through the walks again, from parts that are kept for this. If something
+// that it needs is lost, a new era of the cap begins, whose charges add to those of the old one ([budget.Cap]). A total
+// ends, and another one begins and is charged.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
@@ -134,10 +133,10 @@
 // the ledger, not from the progress.
 //
 // Definitions are epochs. Processes act on the newest epoch in the control topic and not on their own files. A changed
-// file becomes a new epoch, which begins at a boundary of the old windows and the new ones, at least 20 seconds ahead.
-// The windows that began before it are finished under the old definition. Every part carries the number of its
-// definition. A process with an older file follows the others. When an epoch appears, [Service.Run] begins its stages
-// again. See package [control].
+// file becomes a new epoch. A changed stream follows it from a boundary of its old and its new windows on, at least 20
+// seconds ahead. The windows that began before it are finished under the old definition. Every part carries the number
+// of its definition. A process with an older file follows the others. When an epoch appears, [Service.Run] begins its
+// stages again. See package [control].
 //
 // Inputs may grow. The control topic says how many partitions a window takes ([control.Inputs]). When a topic grows,
 // windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. A topic
@@ -146,7 +145,7 @@
 // Own topics may be deleted. Partials, progress and state are made anew, also while the service runs, and windows whose
 // parts are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody
 // knows who is who: then the service ends, and none can start. If all own topics are gone, a service that starts sees
-// in the outputs that the app has published, and ends too unless it is told to begin again. See guard.go and
+// in the outputs that the app has published. Then it ends too, unless it is told to begin again. See guard.go and
 // published.go.
 //
 // Memory is bounded. [Service.BagBytes] limits the open bags of a process, the parts that release holds, and the users
@@ -155,29 +154,29 @@
 // again bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed batches are unpacked
 // as a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of each group.
 // The grid and the list of groups bound it. The other is who has counted, in each walk: some 50 bytes for each user who
-// did in one part of the period. [Service.Remembers] is told how much that is, with the notes of discoveries and what
-// the figures of the streams have learnt.
+// did in one part of the period. [Service.Remembers] is told how much that is, together with the notes of discoveries
+// and what the figures have learnt.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried
 // for ever, partition by partition. Only these errors end a stage, and the process with it ([stage.Final]): a topic
 // with wrong settings, a ledger that cannot be read in full, because then the charges are unknown, and a control topic
-// that cannot.
+// that cannot be read.
 //
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
 // before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace
 // of the moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for
 // half a minute leaves the reading of inputs to others, if there are any. See package [clock].
 //
-// The service can be observed. [health.Monitor] tells whether the process does its work and what it waits for. Package
-// [metrics] counts for operators. Only they see the counts that depend on persons, such as those of rejected and late
+// The service can be observed. [health.Monitor] says whether the process does its work, and what it waits for. Package
+// [metrics] counts for operators. Only operators see counts that depend on persons, such as those of rejected and late
 // records.
 //
 // # What is not promised
 //
 // A reader of uncommitted output records may see the same value twice.
 //
-// Parts are deleted as soon as no undecided window needs them, for itself or to know who has counted, but a broker
+// Parts are deleted as soon as no undecided window needs them, for itself or to know who has counted. But a broker
 // erases them only with their segment: about an hour later if the service created the topic. Without the right to
 // delete, they stay until their retention ends.
 //
@@ -190,8 +189,8 @@
 //
 // Package record is what an output record says, package outputs reads what was published, and package audit compares it
 // with the ledger. Package web serves it as a page and an API, and web/compare says whether two figures differ. Package
-// rules writes alerts, remedy says what would make a figure readable that is only noise, and timeline tells what each
-// window waits for.
+// rules writes alerts, remedy says what would make a noisy figure readable, and timeline says what each window waits
+// for.
 //
 // Packages replay, simulate and shape serve the demo and the command line, kafkatest the tests, and embedded starts
 // brokers for both. Folder bench is a module of its own, which measures the service. Outside stream, package windows

@@ -31,8 +31,9 @@ func showDefinitions(m *metrics.Operator, state *control.State) error {
 	return nil
 }
 
-// late updates the gauges of due, undecided windows and of outputs that take no figures, until ctx ends.
-func late(ctx context.Context, h *health.Monitor, m *metrics.Operator) {
+// gaugeDelays updates the gauges of windows that are due and not decided, and of outputs that take no figures, until
+// ctx ends.
+func gaugeDelays(ctx context.Context, h *health.Monitor, m *metrics.Operator) {
 	decides, publishes := h.Stage(stage.Release), h.Stage(stage.Publish) // nil: other processes do that
 	blocked := map[string]bool{}                                         // outputs that have a gauge
 	tick := time.NewTicker(time.Second)

@@ -19,15 +19,15 @@ import (
 const (
 	// guardEvery is how often the service looks for its own topics.
 	guardEvery = 5 * time.Second
-	// goneAfter is how often in a row a topic must be missing before it counts as deleted. A broker that starts may
-	// not know all topics yet.
+	// goneAfter is in how many looks in a row a topic must be missing before it counts as deleted. A broker that starts
+	// may not know all topics yet.
 	goneAfter = 4
 )
 
 // guarded is one of the app's own topics while the service runs.
 type guarded struct {
 	topics.Topic
-	id     string // as it was seen first; "" if the broker gives none
+	id     string // the one it had when it was first seen; "" if the broker gives none
 	missed int    // in how many looks in a row it was missing
 }
 
@@ -48,8 +48,8 @@ type guard struct {
 //   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It
 //     returns a [control.ErrForgotten], a privacy stop.
 //   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are
-//     incomplete, also those whose parts may be lost, for all that a worker without progress can tell. How far workers
-//     had come follows from the ledger and the outputs. Who has counted follows from the parts, if these are there.
+//     incomplete, and so are windows whose parts may be lost, as far as a worker without progress can tell. How far
+//     workers had come follows from the ledger and the outputs. Who has counted follows from the parts, if they exist.
 func (g guard) run(ctx context.Context, plan []topics.Topic) error {
 	own := make([]*guarded, len(plan))
 	for i, t := range plan {
@@ -71,7 +71,7 @@ func (g guard) run(ctx context.Context, plan []topics.Topic) error {
 	}
 }
 
-// lookFor looks for a topic. Failures that do not say that it is missing say nothing.
+// lookFor looks for a topic. It ignores failures that do not say that the topic is missing.
 func (g guard) lookFor(ctx context.Context, t *guarded) error {
 	episodes, key := g.health.Episodes, "deleted topic "+t.Name
 	id, err := topics.ID(ctx, g.client, t.Name)
@@ -105,7 +105,7 @@ func (g guard) lookFor(ctx context.Context, t *guarded) error {
 		}
 		episodes.On(key, episode.Rule{Every: time.Minute}, "a topic was deleted while louver ran: "+what,
 			zap.String("topic", t.Name))
-		t.id = "" // that it has another one then is no news
+		t.id = "" // the new topic has another id, which is no news
 	default:
 		episodes.Forget(key)
 		g.log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete",

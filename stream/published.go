@@ -18,10 +18,10 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// whole makes sure that the ledger still has its charges. A ledger without records is that of a new app, or its records
-// are gone: then outputs have figures of the app. It returns a [ledger.ErrUnreadable] if so, unless the app is to begin
-// again. Figures from before it began again do not count. If the progress topic has records, the stages see in these
-// what the ledger has lost.
+// whole makes sure that the ledger still has its charges. If a ledger has no records, the app is new, or its records
+// are gone. They are gone if outputs have figures of the app. Then whole returns a [ledger.ErrUnreadable], unless the
+// app is to begin again. Figures from before an earlier new beginning do not count. If the progress topic has records,
+// the stages learn from them what the ledger has lost.
 func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) error {
 	charged := func() (bool, error) {
 		used, err := env.Fetch.Used(ctx, env.Names.Ledger(), topics.Partitions)
@@ -41,7 +41,7 @@ func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) e
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	if charged, err := charged(); err != nil || charged { // another process has begun in the meantime
+	if charged, err := charged(); err != nil || charged { // meanwhile another process has begun
 		return err
 	}
 	names := slices.Sorted(maps.Keys(found))
@@ -55,11 +55,12 @@ func (s *Service) whole(ctx context.Context, env stage.Env, log control.Kafka) e
 	return control.BeginAgain(ctx, log, found)
 }
 
-// published returns the outputs that hold figures of the app, with the ends of their partitions. It looks beyond the
-// ends that it is given.
+// published returns the outputs that hold figures of the app, with the ends of their partitions. It ignores figures
+// before the ends that are forgotten.
 func (s *Service) published(ctx context.Context, env stage.Env,
 	forgotten map[string][]int64) (map[string][]int64, error) {
-	// An open transaction of others must hold up nothing, and a figure whose transaction was aborted was drawn, too.
+	// An open transaction of somebody else must not hold this up. And a figure was drawn even if its transaction was
+	// aborted.
 	client := s.client(env, fetch.Options{ReadUncommitted: true})
 	found := map[string][]int64{}
 	for _, of := range s.Streams {
@@ -93,9 +94,9 @@ func (s *Service) published(ctx context.Context, env stage.Env,
 const firstLook = 1000
 
 // hasFigures reports whether a partition of an output holds a figure of an app, in JSON or Avro, at an offset or later,
-// and gives the partition's end. If it ends before the offset, it was made anew, and all of it is looked at. The search
-// begins with the newest records. Others may write to the topic too, and offsets of transactions are no records, so it
-// goes on to the first one. A batch that is damaged is left out.
+// and gives the partition's end. If it ends before the offset, the topic was made anew, and all of it is searched. The
+// search begins with the newest records. It goes on to the first one, because others may write to the topic too, and
+// transactions take offsets without records. A damaged batch is left out.
 func hasFigures(ctx context.Context, client *fetch.Client, topic string, partition int, least int64,
 	app string) (bool, int64, error) {
 	starts, err := client.Starts(ctx, topic, []int{partition})

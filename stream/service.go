@@ -58,15 +58,15 @@ type Service struct {
 	// CreateTopics lets the service create what is missing, with this replication (−1: the broker's default).
 	CreateTopics bool
 	Replication  int
-	// BeginAgain lets an app begin that has published and has lost its ledger: what it charged is forgotten.
+	// BeginAgain lets an app begin although it has published and its ledger is lost. What it charged is forgotten.
 	BeginAgain bool
 	// BagBytes is how much memory open windows may take. Half is for bags; larger ones are written as parts. A quarter
 	// is for the parts of undecided windows; parts beyond that are read again. A quarter is for the users of windows
 	// that are being merged; more users take several passes. Half as much again may be taken for what discoveries note
 	// while their periods last. 0 means [DefaultBagBytes].
 	BagBytes int64
-	// Remembers is told how much memory a partition of the release stage takes beside BagBytes, for who has counted
-	// under max_windows and for what its figures have learnt. nil: nobody asks. It must be safe for concurrent use.
+	// Remembers is told how many bytes a partition of the release stage takes beside BagBytes, for who has counted and
+	// for what its figures have learnt. It may be nil. It must be safe for concurrent use.
 	Remembers func(partition int, bytes int64)
 	// CheckpointEvery is how many ledger entries there are between two checkpoints. 0 means 1000.
 	CheckpointEvery int64
@@ -99,7 +99,7 @@ func (s *Service) Run(ctx context.Context) error {
 			return stopped(ctx, err)
 		}
 		s.Log.Info("the streams' definitions have changed: this process continues with the new ones")
-		// it has worked before: a right that is missing now may be granted
+		// The service has worked before, so a right that is missing now may be granted again.
 		meet = func(ctx context.Context) (*met, error) {
 			return kafkaconn.Persist(ctx, s.Health.Retrying("cannot continue with the new definitions",
 				"this process can continue with the new definitions"), s.meet)
@@ -107,7 +107,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// errNewEpoch ends the stages, so that they begin again with newer definitions.
+// errNewEpoch ends the stages. They begin again with the newer definitions.
 var errNewEpoch = errors.New("a new epoch")
 
 // met is what the processes have agreed on.
@@ -138,7 +138,7 @@ func (s *Service) meet(ctx context.Context) (*met, error) {
 	plan := topics.Plan(s.App, streamsOf(editions))
 	own := slices.DeleteFunc(slices.Clone(plan), func(t topics.Topic) bool { return !t.Own() })
 	if !state.Older {
-		plan = own // a definition that is about to end may need one that this process's files do not
+		plan = own // a definition that is about to end may need a topic that this process's files do not
 	}
 	if err := s.prepare(ctx, plan); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 	run.Go(func() error { return guard.run(working, m.own) })
 	s.Health.Started(schedules(editions))
 	s.Log.Info("louver works: "+upcoming(editions, time.Now()), zap.Int("streams", len(schedules(editions))))
-	run.Go(func() error { late(working, s.Health, s.Metrics); return nil })
+	run.Go(func() error { gaugeDelays(working, s.Health, s.Metrics); return nil })
 	for _, row := range s.rows(state, editions, watch, m.log) {
 		if !slices.Contains(s.Stages, row.stage) {
 			continue
@@ -190,7 +190,7 @@ func (s *Service) controlLog(env stage.Env) control.Kafka {
 		}}
 }
 
-// agree proposes this process's definitions, and returns those that hold.
+// agree proposes this process's definitions, and returns those that the app follows.
 func (s *Service) agree(ctx context.Context, env stage.Env,
 	log control.Kafka) (*control.State, []control.Edition, error) {
 	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
@@ -308,7 +308,7 @@ const maxWait = 250 * time.Millisecond
 // MiB, but these may unpack to any size.
 const maxEvent = 4 << 20
 
-// stopped hides an error that is due to ctx's end.
+// stopped hides an error that the end of ctx has caused.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -327,7 +327,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 		}
 		s.Health.Waiting(err.Error())
 		if s.Health.Lost() {
-			return // that has a line of its own, and the facts about topics are stale
+			return // lost brokers have a line of their own, and what is known about topics is stale
 		}
 		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true},
 			"cannot start yet", zap.Error(err))
@@ -354,7 +354,7 @@ func schedules(editions []control.Edition) map[string][]windows.Schedule {
 	return all
 }
 
-// upcoming says when the next window closes, of all streams.
+// upcoming says when the next window of any stream closes.
 func upcoming(editions []control.Edition, now time.Time) string {
 	first := int64(math.MaxInt64)
 	for _, e := range editions {

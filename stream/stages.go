@@ -74,7 +74,8 @@ func (s *Service) client(env stage.Env, o fetch.Options) *fetch.Client {
 	return fetch.New(s.Conn.Transport, s.Conn.Addr, o)
 }
 
-// Reading this many entries takes some thirty milliseconds.
+// checkpointEvery is how many entries there are between two checkpoints. Reading so many takes some thirty
+// milliseconds.
 const checkpointEvery = 1000
 
 // DefaultBagBytes is 32 MiB.
@@ -87,7 +88,7 @@ func (s *Service) bagBytes() int64 {
 	return DefaultBagBytes
 }
 
-// share returns how many bytes of a quarter of BagBytes each worker of the release stage gets. Only workers that decide
+// share returns how many bytes each worker of the release stage gets of a quarter of BagBytes. Only workers that decide
 // budgets need any.
 func (s *Service) share(editions []control.Edition, place func(budget string) int) int64 {
 	places := map[int]bool{}

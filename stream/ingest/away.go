@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// away notes when the partition's broker does not answer, and has windows wait after its return.
+// away notes when the partition's broker does not answer, and makes windows wait after its return.
 type away struct {
 	*input
 	heard      time.Time   // when the broker last answered
@@ -17,7 +17,7 @@ type away struct {
 	waitsAgain bool        // some windows wait because the broker was away
 }
 
-// answered says that the partition's broker has answered. failed says that it did not at first.
+// answered notes that the partition's broker has answered. failed says that it did not at first.
 func (p *away) answered(failed bool) {
 	since, now := p.heard, time.Now()
 	failed = p.failed.Swap(false) || failed
@@ -26,7 +26,7 @@ func (p *away) answered(failed bool) {
 	}
 }
 
-// noting makes a hook that also notes that a broker did not answer.
+// noting returns a hook that calls hook, and also notes when a broker did not answer.
 func (p *away) noting(hook func(error)) func(error) {
 	return func(err error) {
 		if err != nil {
@@ -52,7 +52,7 @@ func (p *away) returned(since, back time.Time) {
 		zap.String("topic", p.at.Topic), zap.Stringer("away", episode.Round(back.Sub(since))))
 	p.waitsAgain = true
 	p.tellAgain()
-	p.kept.Put(p.progress()) // louver windows reads it there
+	p.kept.Put(p.progress()) // from which louver windows knows it
 }
 
 // tellAgain reports what the streams' windows wait for.

@@ -18,18 +18,18 @@ import (
 const (
 	// copyOverhead is roughly the memory of a queued copy in addition to its key and value.
 	copyOverhead = 256
-	// copyPatience is how long copies may hold up a partition: long enough for a leader to move.
+	// copyPatience is how long copies may hold up a partition. It is long enough for a leader to move.
 	copyPatience = 10 * time.Second
 	// copyPause is how long copies are dropped after their topic took none.
 	copyPause = 30 * time.Second
 )
 
-// copies are those of bad and late records.
+// copies are the copies of bad and late records.
 type copies struct {
 	stage.Env
-	at      stage.Partition      // that is read
+	at      stage.Partition      // the one that is read
 	waiting []txn.Record         // not written yet
-	bytes   int                  // that these take, about
+	bytes   int                  // roughly what these take
 	retry   map[string]time.Time // when to retry a topic that took none
 }
 
@@ -51,8 +51,8 @@ func (c *copies) add(topic string, rec *fetch.Record, stream, reason string) {
 	c.bytes += copyOverhead + len(rec.Key) + len(rec.Value)
 }
 
-// sendCopies writes the queued copies, each at least once. Copies that cannot be written are counted and dropped:
-// neither a bad record nor a missing topic may stop the stream.
+// send writes the queued copies, each at least once. Copies that cannot be written are counted and dropped: neither a
+// bad record nor a missing topic may stop the stream.
 func (c *copies) send(ctx context.Context) error {
 	byTopic := map[string][]txn.Record{}
 	for _, r := range c.waiting {
@@ -108,7 +108,7 @@ func (c *copies) drop(topic string, copies int) {
 }
 
 // sendOneByOne drops and counts the copies that their topic refuses, for example because they are too large with their
-// headers. It ends with ctx, and returns how many copies it has handled.
+// headers. It stops when ctx ends, and returns how many copies it has handled.
 func (c *copies) sendOneByOne(ctx context.Context, topic string, copies []txn.Record) (done int) {
 	refused, why := 0, error(nil)
 	for ; done < len(copies); done++ {

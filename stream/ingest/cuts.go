@@ -21,7 +21,8 @@ const (
 	doubt = 30 * time.Second
 )
 
-// cuts are where windows end in a partition: by the clock, and for each number of partitions that its topic has had.
+// cuts decides where windows end in a partition: by the clock, and for each number of partitions that its topic has
+// had.
 type cuts struct {
 	*input
 	away  *away
@@ -137,8 +138,8 @@ func (p *cuts) vanished() {
 }
 
 // untilDue is how long it takes until the next window is due, so that a fetch from an idle partition does not hold up
-// its cut. A window that is due and waits for something else is none of these, nor is any while the clock is not
-// trusted: then it is as long as can be.
+// its cut. A window that is due already, and waits for something else, does not count. Without a next window, and while
+// the clock is not trusted, it is very long.
 func (p *cuts) untilDue() time.Duration {
 	now, err := p.Clock.Now()
 	if err != nil {
@@ -180,7 +181,7 @@ func (p *cuts) cut(ctx context.Context) error {
 		}
 		through, ok := r.due(now.UnixNano())
 		if !ok {
-			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // so that the answer is there in time
+			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // asks now, so that the answer comes in time
 			continue
 		}
 		if p.held(r) || !p.Clock.Confirmed(time.Unix(0, through+int64(r.schedule.Grace))) {

@@ -15,11 +15,11 @@ import (
 // turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. Such
 // routes share a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the
 // result. Nothing else is shared. Each route has its own position, bags, cuts, horizon, counts and copies. A route that
-// stands further on than others asks for no record below its position, so streams at different positions may share too.
+// is ahead of others asks for no record below its position, so streams at different positions may share too.
 //
 // Whether a record is rejected follows from the record and the spec alone, so a shared answer is the one that the route
-// would have found itself. Specs that differ in anything share nothing, also if only their groups or bounds differ:
-// a name that comes twice, for example, is an error only for those who look for it.
+// would have found itself. Specs that differ in anything share nothing, even if only their groups or bounds differ: a
+// name that comes twice, for example, is an error only for streams that look for it.
 //
 // Only the partition's goroutine uses it.
 type decoding struct {
@@ -28,7 +28,7 @@ type decoding struct {
 	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
 	hasher   *windows.Hasher
 
-	offset  int64 // of the record that the rest is about, with the base: no two records have the same
+	offset  int64 // of the record that the rest is about. It includes the base, so no two records have the same
 	event   codec.Event
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
@@ -72,6 +72,6 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	}
 	d.user = d.hasher.User(d.event.User)
 	d.name = append(d.name[:0], d.event.Name...)
-	d.event.User, d.event.Name = nil, nil // they are pieces of the page
+	d.event.User, d.event.Name = nil, nil // they point into the page
 	return d.verdict
 }

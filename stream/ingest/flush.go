@@ -67,8 +67,8 @@ func (p *output) flush(ctx context.Context) error {
 	return nil
 }
 
-// relieveEvery is the number of records between two checks of the bags' size. For many streams it is less: a record may
-// be in a bag of each, and relieveBags is how often together.
+// relieveEvery is the number of records between two checks of the bags' size. Where many streams have bags it is less,
+// because a record may go into a bag of each: relieveBags is how often records may go into bags between two checks.
 const (
 	relieveEvery = 1 << 14
 	relieveBags  = 1 << 17
@@ -174,7 +174,7 @@ func (p *output) send(ctx context.Context) error {
 	return err
 }
 
-// holds records what the bags of this partition hold.
+// holds reports what the bags of this partition hold.
 func (p *output) holds() {
 	for _, l := range p.lanes {
 		var h held
@@ -187,7 +187,7 @@ func (p *output) holds() {
 	}
 }
 
-// heldOf returns what the bags of a route hold, of which each of those that share them has a part.
+// heldOf returns what the bags of a route hold. Routes that share bags have equal parts of the bytes.
 func heldOf(r *route) held {
 	leader := r.leader()
 	return held{windows: len(leader.bags), bytes: leader.bytes() / int64(1+len(leader.followers))}

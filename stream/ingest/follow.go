@@ -2,15 +2,15 @@ package ingest
 
 import "slices"
 
-// Many streams of one topic differ in their releases alone: they would gather the same bags and write them at the same
-// offsets. So a route may follow another one. The leader takes the events, and has the bags and the cuts. What it
+// Many streams of one topic differ only in their releases: they would gather the same bags and write them at the same
+// offsets. So a route may follow another one. The leader takes the events, and has the bags and the cuts. Whatever it
 // writes is written for each follower too, as parts and marks of the follower's stream. So nobody who reads the parts
-// sees a difference, and streams that share bags may end up in different partitions of the partials, or stop to share
-// when a worker begins anew.
+// sees a difference. Streams that share bags may have their parts in different partitions of the partials, and may stop
+// sharing when a worker begins anew.
 //
 // A follower agrees with its leader in everything that decides what is in a bag and when it is written: how records are
-// decoded, windows with their grace, policy and max_groups, and the position. Nothing changes one of them and not the
-// other, as long as the worker lives. Counts, copies, progress and outages are those of each stream.
+// decoded, windows with their grace, policy and max_groups, and the position. As long as the worker lives, nothing
+// changes one of them and not the other. Each stream has its own counts, copies, progress and outages.
 
 // all returns the route and its followers.
 func (r *route) all() []*route { return append([]*route{r}, r.followers...) }

@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// identities are the ids of topics, which all partitions of a process share. It is safe for concurrent use.
+// identities are the ids of topics. All partitions of a process share them. They are safe for concurrent use.
 type identities struct {
 	mu    sync.Mutex
 	known map[string]identity
@@ -21,8 +21,8 @@ type identity struct {
 	asked time.Time
 }
 
-// of returns the id of a topic, at most this old, or "" if the broker has none. It retries until it succeeds or ctx
-// ends.
+// of returns the id of a topic, or "" if the broker has none. The answer is at most age old. It retries until it
+// succeeds or ctx ends.
 func (i *identities) of(ctx context.Context, env stage.Env, topic string, age time.Duration) (string, error) {
 	i.mu.Lock()
 	known, ok := i.known[topic]

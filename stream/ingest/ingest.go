@@ -6,11 +6,11 @@
 //
 // Bags do not wait for their windows. They are written as parts every half minute, when a cut is reached, and when they
 // take more than their share of memory. So neither a long window nor a backlog needs more memory. A mark follows the
-// parts. It says which records they hold and which windows are cut. Once the broker has acknowledged parts and mark,
-// the progress advances, and the next worker would read on from there. Reading some records twice is harmless: see
+// parts. It says which records they hold and which windows are cut. Once the broker has acknowledged the parts and the
+// mark, the progress advances, and a new worker would begin there. Reading some records twice is harmless: see
 // [windows.Part].
 //
-// A partition's worker has an input, which says what is read into which routes, and parts that share it: away
+// A partition's worker has an input, which says what is read into which routes. Its other parts share that: away
 // (outages), cuts, output (bags and flushes), copies and report. partition.go says in which order they work.
 package ingest
 
@@ -40,9 +40,9 @@ type Ingest struct {
 	// Group is the membership of the input topics' consumer group.
 	Group group.Config
 
-	// Schemas has the schemas of records that name them; nil: there is no registry.
+	// Schemas has the schemas of records that name one by its id; nil if there is no registry.
 	Schemas codec.Registry
-	// Inputs tells how many partitions of its input a window takes.
+	// Inputs says how many partitions of its input a window takes.
 	Inputs *control.Inputs
 
 	mu   sync.Mutex

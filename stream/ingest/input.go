@@ -11,7 +11,7 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// input is what is read of one input partition, and into which routes.
+// input says what is read of one input partition, and into which routes.
 //
 // Offsets in routes and marks include the base; the reader's offsets do not.
 type input struct {
@@ -22,7 +22,7 @@ type input struct {
 	reader   *fetch.Reader
 	routes   []*route
 	lanes    []lane // the routes that take events
-	leading  []lane // without those that follow others
+	leading  []lane // the lanes, without those that follow others
 	base     int64
 	id       string // the topic's id; "" if unknown
 	former   string // the id of the previous topic of this name
@@ -38,7 +38,7 @@ func (p *input) sort() {
 // position is the reader's position plus the base.
 func (p *input) position() int64 { return p.reader.Position() + p.base }
 
-// lose records that records just below the position could not be read.
+// lose notes that records just below the position could not be read.
 func (p *input) lose(n int64, why error) {
 	p.missing(n)
 	p.Log.Error("records are lost: windows that they may belong to will be marked incomplete",
@@ -57,7 +57,7 @@ func (p *input) routeAt(r *route) at {
 	return at{p.at, progress.StreamKey(r.stream.Name, r.edition)}
 }
 
-// held reports whether a route's windows wait because the broker was away, or those of one that follows it.
+// held reports whether the windows of a route, or of one that follows it, wait because the broker was away.
 func (p *input) held(r *route) bool {
 	return slices.ContainsFunc(r.all(), func(r *route) bool {
 		_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
@@ -65,7 +65,7 @@ func (p *input) held(r *route) bool {
 	})
 }
 
-// again says for what a route's windows wait; nil if they do not.
+// again says what a route's windows wait for after an outage; nil if they do not wait.
 func (p *input) again(r *route) *progress.Again {
 	o, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
 	if !time.Now().Before(until) {

@@ -14,17 +14,16 @@ import (
 const (
 	// absence is how long a broker must be away for windows to wait. An election of a leader is mostly shorter.
 	absence = 2 * time.Second
-	// mostGraces bounds how long windows wait for a broker that keeps going away: producers have so many graces in all.
-	// A return counts as at least the leastShare-th part of a grace.
+	// mostGraces bounds how long windows wait for a broker that keeps going away: producers have this many graces in
+	// all. Each return counts as at least a tenth of a grace (1/leastShare).
 	mostGraces = 3
 	leastShare = 10
 )
 
 // outage is the last time that a partition's broker was away.
 type outage struct {
-	since, back time.Time // zero: it has never been
-	// of the time since the first return that windows wait for, how much lies before the last one
-	had time.Duration
+	since, back time.Time     // zero: it never was
+	had         time.Duration // the grace that producers had after earlier returns, before any cut
 }
 
 // again adds an outage. One that was added before, perhaps by another worker, changes nothing.
@@ -51,8 +50,8 @@ type at struct {
 	stream string // of [progress.StreamKey]
 }
 
-// outages are those of all partitions of a process: they outlive a worker, so that a broker that keeps going away does
-// not make each new worker wait as long as the first. It is safe for concurrent use.
+// outages are the outages of all partitions of a process. They outlive a worker, so that a broker that keeps going away
+// does not make each new worker wait as long as the first. They are safe for concurrent use.
 type outages struct {
 	mu  sync.Mutex
 	all map[at]outage

@@ -169,7 +169,7 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	now := time.Now()
 	p.out.flushAt, p.cuts.askAt = now.Add(flushEvery), now.Add(askEvery)
-	// the first mark says which windows are cut, and which records hold none of a fresh route's events
+	// The first mark says which windows are cut, and which records hold no event of a fresh route.
 	for _, r := range p.routes {
 		begin := r.from
 		if oldest, ok := fresh[r]; ok {
@@ -196,7 +196,7 @@ func (p *partition) open(ctx context.Context) error {
 
 // first returns the offset of the first record that a route without progress reads, and the offset of the oldest record
 // that exists, if that is lower. The records of the first window have timestamps of at least its start minus
-// max_future. All records below the first have earlier ones. While the start lies ahead, the first is the partition's
+// max_future. All records below first have earlier timestamps. While the start lies ahead, first is the partition's
 // end, so another worker may find a later one.
 func (p *partition) first(ctx context.Context, r *route) (first, oldest int64, err error) {
 	first, err = p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number,

@@ -11,8 +11,8 @@ import (
 )
 
 // renewed checks whether the topic was deleted and recreated. If so, it continues at the start of the new topic,
-// because none of its records counts as read, whatever its length. Records that were read from it at offsets of the old
-// topic are read again, which is harmless. The base grows, so offsets still increase.
+// whatever its length, because none of its records counts as read. Some may have been read already, at offsets of the
+// old topic. They are read again, which is harmless. The base grows, so offsets still increase.
 func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	id, err := p.topics.of(ctx, p.Env, p.at.Topic, age)
 	if err != nil || id == "" || id == p.id || id == p.former {
@@ -51,7 +51,7 @@ func (p *input) truncate(end int64) {
 // atLeast is how many records count as lost if the number is unknown. They take up offsets, so cuts come after them.
 const atLeast = 1
 
-// capCuts moves cuts back to the end of a log that has become shorter, because its records beyond will never come.
+// capCuts moves cuts back to the end of a log that has become shorter: the records beyond it will never come.
 func (p *input) capCuts() {
 	for _, r := range p.routes {
 		for i := range r.cuts {

@@ -65,8 +65,8 @@ func (p *report) cutWait() time.Duration {
 // hungAfter is how long a cut may wait for an open transaction before it is logged.
 const hungAfter = 10 * time.Second
 
-// hung logs each open transaction that windows wait for, once. Where the end does not move for another reason, it says
-// so: to end a transaction that is none would be the wrong advice.
+// hung logs each open transaction that windows wait for, once. If the readable end does not move for another reason, it
+// says so: it would be wrong to advise ending a transaction where there is none.
 func (p *report) hung(ctx context.Context) {
 	begins := p.reader.LastStable()
 	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {

@@ -23,15 +23,15 @@ type route struct {
 	decoding *decoding // other routes of the partition may share it
 
 	// Routes that would have the same bags have them once: see follow.go.
-	follows   *route   // whose bags these are too; nil: the route has its own
-	followers []*route // whose bags are those of this route
+	follows   *route   // the route whose bags this one shares; nil if it has its own
+	followers []*route // the routes that share the bags of this one
 
 	bags   map[int64]*slot // by the start of their slice
 	last   *slot           // the slot of the previous event: most events need no look-up
 	newest int64           // the start of the latest slice that had a bag
 	usual  int             // how many rows the fullest bag of the last flush had
 
-	// later events are rejected, because some brokers accept any timestamp and no window should wait for 2099
+	// Events after the horizon are rejected: some brokers accept any timestamp, and no window should wait for 2099.
 	horizon int64
 	from    int64     // records below this offset are in parts, or need not be
 	through int64     // every window with End ≤ through is cut, and everything below its cut is in parts
@@ -42,7 +42,7 @@ type route struct {
 	counts  counts
 	traffic *traffic
 	fresh   tally // of this page, for traffic
-	page    page  // what followers have had too
+	page    page  // what this page has brought, for followers too
 }
 
 // sayAgain is how often an idle route repeats its mark, in case the log has lost it.
@@ -136,7 +136,7 @@ func (r *route) slot(t int64) *slot {
 	}
 	slice := windows.Window{Start: start, End: end}
 	s := &slot{slice: slice, bag: windows.NewBag(r.bagSpec(slice))}
-	if start >= r.newest { // earlier ones get but a few late events
+	if start >= r.newest { // earlier slices get only a few late events
 		r.newest = start
 		s.bag.Expect(r.usual)
 	}
@@ -145,8 +145,8 @@ func (r *route) slot(t int64) *slot {
 }
 
 // bagSpec makes the spec for a slice's bag. The merge of a window's parts chooses which of a user's groups count, so a
-// slice of several windows keeps all groups. So does one of a stream whose groups are found: only the merge knows the
-// list.
+// slice of several windows keeps all groups. A slice of a stream whose groups are found keeps all names too: only the
+// merge knows the list.
 func (r *route) bagSpec(slice windows.Window) windows.BagSpec {
 	spec := windows.BagSpec{Groups: r.stream.Groups, MaxGroups: r.stream.MaxGroups, Policy: r.stream.Contribution,
 		Window: slice, Hasher: r.hasher, Open: r.stream.Found != nil}
@@ -165,8 +165,7 @@ func (r *route) due(now int64) (through int64, ok bool) {
 	return through, through > r.cutThrough()
 }
 
-// nextDue returns when the first window without a cut is due, in Unix nanoseconds. After the last window it is never
-// reached.
+// nextDue returns when the first window without a cut is due, in Unix nanoseconds. After the last window that is never.
 func (r *route) nextDue() int64 {
 	w, ok := r.schedule.After(r.cutThrough())
 	if !ok {

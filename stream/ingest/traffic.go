@@ -16,7 +16,7 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// Warnings about traffic. Each is logged when it begins, once more when it comes to be true of all events, again every
+// Warnings about traffic. Each is logged when it begins, once more when it becomes true of all events, again every
 // hour, and when it is over.
 const (
 	// lookEvery is how often the last minute is checked. The minute consists of slots of that length.
@@ -38,14 +38,14 @@ var badShare = episode.Rule{Every: time.Hour}
 type traffic struct {
 	stream   *config.Stream
 	episodes *episode.Log
-	last     time.Time // when the schedule ends, with grace; zero: never
+	last     time.Time // when the schedule ends, with the grace; zero: never
 
 	mu    sync.Mutex
 	slots [slots]tally
 	now   int // the slot that is being filled
 	ever  bool
-	// quiet is how many partitions have been read without an event since silence began; 0: there are events, or nothing
-	// is read.
+	// quiet is how many partitions are read without an event since silence began. It is 0 if there are events, or if
+	// nothing is read.
 	quiet int
 	since time.Time
 	calm  map[string]int  // checks in a row that found nothing, by warning
@@ -87,7 +87,7 @@ func watch(ctx context.Context, all []*traffic, reading func(topic string) int) 
 	}
 }
 
-// manyQuiet is from how many streams on one line tells of all that have no events.
+// manyQuiet is how many streams must have no events before one line speaks of all of them.
 const manyQuiet = 5
 
 // tellQuiet warns of streams without events: a line each, or one line if there are many.
@@ -142,14 +142,14 @@ func (t *traffic) look(partitions int) {
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
 }
 
-// judge begins, continues or ends a warning about n of so many events.
+// judge begins, continues or ends a warning: n of so many events are affected.
 func (t *traffic) judge(what string, n, of int, many float64, line string) {
 	key := fmt.Sprintf("stream %s: events %s", t.stream.Name, what)
 	if float64(n) > many*float64(of) {
 		t.calm[what] = 0
 		if n == of && !t.total[what] {
 			t.total[what] = true
-			t.episodes.Forget(key) // it was about some of them
+			t.episodes.Forget(key) // the former line was about some of them
 		}
 		t.episodes.On(key, badShare, "stream "+t.stream.Name+": "+line)
 		return
@@ -195,7 +195,7 @@ func (t *traffic) silent() bool {
 	return t.quiet > 0 && time.Since(t.since) >= t.patience()
 }
 
-// tellQuiet warns that no events arrive, unless another line says so of many streams.
+// tellQuiet warns that no events arrive, unless one line already says so about many streams.
 func (t *traffic) tellQuiet(alone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

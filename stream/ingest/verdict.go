@@ -2,7 +2,7 @@ package ingest
 
 import "github.com/louver/louver/stream/codec"
 
-// verdict is the result of a record in one stream. It has four fields so that it is passed on in registers.
+// verdict says what became of a record in one stream. It has only four fields, so that it is passed in registers.
 type verdict struct {
 	rejected codec.Reason // 0: not rejected
 	missing  bool         // the field that it was rejected for is missing
@@ -10,13 +10,13 @@ type verdict struct {
 	when     when
 }
 
-// when says how a record stands in time.
+// when says whether a record came in time.
 type when uint8
 
 const (
 	inTime     when = iota
 	tooLate         // all windows of its time are cut
-	history         // they are, and it was written before the stream's start
+	history         // so they are, but it was written before the stream's start
 	seenBefore      // an earlier worker has counted it
 )
 
@@ -97,7 +97,7 @@ func (t *tally) add(o tally) {
 	}
 }
 
-// page is what the events of a page were.
+// page says what became of the events of a page.
 type page struct {
 	counts counts
 	fresh  tally
