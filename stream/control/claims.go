@@ -19,8 +19,8 @@ const (
 // reader is a stream on one input topic.
 type reader struct{ stream, topic string }
 
-// claim says which budget pays for a reader. It also holds what the file said when the claim was recorded, because
-// `fresh` and `continues` apply only once.
+// claim says which budget pays for a reader. It also has what the file said when it was recorded, because `fresh` and
+// `continues` apply only once.
 type claim struct {
 	Budget    string `json:"budget"`
 	Fresh     bool   `json:"fresh,omitempty"`
@@ -66,8 +66,8 @@ func (s *State) Lineage(budget string) []string {
 	return line
 }
 
-// judgement decides which budgets may pay for streams. Earlier losses must not be forgotten silently: a stream that
-// changes its budget, or uses a second budget for the same input topic, needs `continues` or `fresh`.
+// judgement decides which budgets may pay for streams. Earlier losses must not be forgotten silently. So a stream that
+// changes its budget, or charges the users of an input to a second budget, needs `continues` or `fresh`.
 type judgement struct {
 	*State
 	streams []*config.Stream
@@ -75,7 +75,7 @@ type judgement struct {
 	missing *additions
 }
 
-// judge records which budgets pay for the streams, unless one of them is refused.
+// judge records which budgets pay for the streams, or refuses a stream.
 func (s *State) judge(ctx context.Context, streams []*config.Stream, charged Charged, missing *additions) error {
 	j := &judgement{s, streams, charged, missing}
 	for _, stream := range streams {
@@ -97,8 +97,8 @@ func (s *State) judge(ctx context.Context, streams []*config.Stream, charged Cha
 	return j.checkClosed()
 }
 
-// checkClosed checks that no stream uses a budget that another stream's budget has taken over. That budget waits until
-// all windows of the former are decided.
+// checkClosed checks that no stream uses a budget that another stream's budget has taken over. That other budget waits
+// until all windows of the one it took over are decided.
 func (j *judgement) checkClosed() error {
 	for _, heir := range j.streams {
 		for _, old := range j.Lineage(heir.Budget.Name)[1:] {
@@ -173,20 +173,21 @@ func (j *judgement) claim(r reader, c claim) {
 	j.missing.put(keyClaim+r.stream+"/"+r.topic, c)
 }
 
-// leftBehind returns the budgets that have charged a reader's users and would not count in the given budget.
+// leftBehind returns the budgets that have charged a reader's users, and whose charges would not count in the given
+// one.
 func (j *judgement) leftBehind(r reader, budget string) []string {
 	old := j.payersOf(r.topic)
 	if before, known := j.claims[r]; known {
 		old = []string{before.Budget}
 	} else if slices.Contains(old, budget) {
-		return nil // it was admitted for another stream
+		return nil // it pays for another stream already
 	}
 	line := j.Lineage(budget)
 	return slices.DeleteFunc(old, func(b string) bool { return slices.Contains(line, b) })
 }
 
 // takeOverUncharged takes over a budget that would be left behind, if nothing has been charged to it yet. Windows that
-// are still open may be charged later, and then count as well. If something was charged, the stream is refused.
+// are still open may be charged later, and then count too. If something was charged, the stream is refused.
 func (j *judgement) takeOverUncharged(ctx context.Context, s *config.Stream, old string) error {
 	if other := j.payingFrom(old); other != nil && other.Name != s.Name {
 		return refuse(s, "budget %q would charge the users of input topic %s, whom budget %q of stream %s already "+
@@ -205,8 +206,8 @@ func (j *judgement) takeOverUncharged(ctx context.Context, s *config.Stream, old
 	return nil
 }
 
-// takeOver makes the spending of a former budget count against a budget, which also gets its claims. A stream that goes
-// back to the former one is checked again.
+// takeOver makes the spending of a former budget count against a budget, which also gets its claims. So a stream that
+// goes back to the former budget is judged again.
 func (j *judgement) takeOver(budget, old string) {
 	j.took[budget] = append(j.took[budget], old)
 	j.missing.put(keyContinues+budget+"/"+old, old)

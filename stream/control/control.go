@@ -2,8 +2,8 @@
 // are hashed, the key under which the secrets of watches are sealed, the definitions of the streams and the windows
 // that follow each, which budget pays for a stream, and how many partitions of an input a window takes.
 //
-// Writers take turns with a transactional id. A writer that opens it ends the turns of all earlier ones, reads the
-// topic to its end, and writes what is missing in one transaction.
+// Writers take turns with a transactional id. A writer that opens it ends the turns of all earlier writers. Then it
+// reads the topic to its end, and writes what is missing in one transaction.
 package control
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 )
 
-// Version of the internal topics' format that this code reads and writes.
+// Version is the version of the control topic's format that this code reads and writes.
 const Version = 1
 
 // ErrRefused means that the configuration contradicts the app's history.
 var ErrRefused = errors.New("refused")
 
-// ErrForgotten means that the control topic has lost records, or holds some that cannot be read. Under a new key of the
-// hashes one user would be two users, and what a budget continues would be forgotten.
+// ErrForgotten means that the control topic has lost records, or holds some that cannot be read. With a new hash key
+// one user would become two, and nobody would know which budgets continue which.
 var ErrForgotten = errors.New("the app's key and definitions are lost")
 
 // State is the content of the control topic. It does not change after [Load] or [Read] returns it.
@@ -35,14 +35,14 @@ type State struct {
 	HashKey [16]byte
 	// WatchKey seals the secrets of watches in the ledger, random per app. It is nil until a stream has a watch.
 	WatchKey []byte
-	// Forgotten are outputs with the ends of their partitions when the app began again; see [BeginAgain]. It is nil if
-	// it never did.
+	// Forgotten are outputs, with the ends that their partitions had when the app began again; see [BeginAgain]. It is
+	// nil if the app never did.
 	Forgotten map[string][]int64
 
 	// Older says that the files belong to an earlier epoch, so the process ignores them.
 	Older bool
-	// Notes tell the operator which parts of the files have no effect, and what changed definitions cost beside their
-	// windows.
+	// Notes tell the operator which parts of the files have no effect, and what changed definitions cost in addition to
+	// their windows.
 	Notes []string
 
 	version int
@@ -60,11 +60,11 @@ const (
 	keyAgain  = "begun-again"
 )
 
-// watchKeySize is that of AES-256.
+// watchKeySize is the key size of AES-256, in bytes.
 const watchKeySize = 32
 
-// Load reads the state and adds what is wanted and missing. It fails with [ErrRefused] if a stream's budget would
-// forget what the users of its input topic have lost and the stream says neither `fresh` nor `continues`.
+// Load reads the state, and adds what is wanted and missing. It fails with [ErrRefused] if a stream's budget would
+// forget what the users of its input topic have lost, and the stream says neither `fresh` nor `continues`.
 func Load(ctx context.Context, log Log, w Wanted, charged Charged) (*State, error) {
 	s, err := Read(ctx, log)
 	if err == nil && s.version == 0 {
@@ -86,9 +86,9 @@ func Load(ctx context.Context, log Log, w Wanted, charged Charged) (*State, erro
 	return s, err
 }
 
-// readUnbegun reads the state of an app that seems not to have begun. It returns an [ErrForgotten] if other topics of
-// the app have records, so that the control topic has lost its own. They may also have come just now, from another
-// process.
+// readUnbegun reads the state of an app that seems not to have begun. If other topics of the app have records, the
+// control topic has lost its own, and it returns an [ErrForgotten]. But another process may have begun the app just
+// now, so the control topic is read again first.
 func readUnbegun(ctx context.Context, log Log) (*State, error) {
 	used, err := log.Used(ctx)
 	if err != nil {
@@ -104,8 +104,8 @@ func readUnbegun(ctx context.Context, log Log) (*State, error) {
 	return s, err
 }
 
-// BeginAgain records that the app begins again, because its operator says so: what it charged for the figures before
-// these ends of the outputs' partitions is forgotten.
+// BeginAgain records that the app begins again, because its operator says so. outputs are the ends of the outputs'
+// partitions: what the app charged for figures before them is forgotten.
 func BeginAgain(ctx context.Context, log Log, outputs map[string][]int64) error {
 	value, err := json.Marshal(outputs)
 	if err != nil {
@@ -130,8 +130,8 @@ func Read(ctx context.Context, log Records) (*State, error) {
 	return s, nil
 }
 
-// Unreadable turns the error about lost or damaged records of the control topic into an [ErrForgotten]. It does not
-// change other errors.
+// Unreadable turns an error about lost or damaged records of the control topic into an [ErrForgotten]. It leaves all
+// other errors as they are.
 func Unreadable(err error) error {
 	var lost *fetch.LostError
 	var damaged *fetch.BatchError
@@ -183,7 +183,7 @@ func (s *State) apply(key, value []byte) error {
 	return nil
 }
 
-// additions are records that the control topic lacks. Once a value cannot be encoded, err says why.
+// additions are records that the control topic lacks. If a value cannot be encoded, err says why.
 type additions struct {
 	records []Record
 	err     error

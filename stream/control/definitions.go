@@ -9,13 +9,14 @@ import (
 	"github.com/louver/louver/stream/config/parse"
 )
 
-// definitions reads the definitions of streams back, each of them once. It is safe for concurrent use.
+// definitions turns recorded definitions into streams, each once. It is safe for concurrent use.
 type definitions struct {
 	mutex sync.Mutex
 	read  map[config.Definition]*config.Stream
 }
 
-// stream reads a definition back. It fails if a later release wrote it, with keys that this one does not know.
+// stream returns the stream of a definition. It fails if a later release wrote it, with keys that this one does not
+// know.
 func (all *definitions) stream(d config.Definition) (*config.Stream, error) {
 	all.mutex.Lock()
 	defer all.mutex.Unlock()

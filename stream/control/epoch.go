@@ -15,7 +15,7 @@ import (
 // keyEpoch begins the keys of the records of epochs. The epoch's number follows.
 const keyEpoch = "epoch/"
 
-// lead is the shortest time before a new definition begins. Within it every process learns of the definition.
+// lead is the shortest time before a new definition begins. It is long enough for every process to learn of it.
 const lead = 20 * time.Second
 
 // farthestBoundary is the longest time until the next common boundary of a stream's old and new windows.
@@ -92,8 +92,8 @@ func (w Wanted) watches() bool {
 		func(s *config.Stream) bool { return len(s.Alarms) > 0 || len(s.OnChange) > 0 })
 }
 
-// older reports whether the files belong to an earlier epoch or revision. A process with such files follows the app,
-// for example during a rolling deployment.
+// older reports whether the files belong to an earlier epoch or revision. A process with such files follows the newest
+// epoch, for example during a rolling deployment.
 func (s *State) older(w Wanted) bool {
 	newest := s.newest()
 	if newest == nil || w.Revision == newest.Revision && maps.Equal(w.definitions(), newest.current()) {
@@ -137,7 +137,7 @@ func (s *State) applyEpoch(into func(any) error) error {
 	return nil
 }
 
-// propose makes an epoch in which the streams are as wanted, or nil if they are already.
+// propose returns an epoch in which the streams are as wanted, or nil if they already are.
 func (s *State) propose(w Wanted, now time.Time) (*epoch, error) {
 	next := &epoch{Number: 1, Revision: w.Revision, At: now.UTC().Truncate(time.Second), By: w.By,
 		Streams: map[string][]edition{}}
@@ -218,8 +218,9 @@ func ended(editions []edition, before, stream *config.Stream, now time.Time) boo
 		stream.Window.End != 0 && stream.Window.End <= end
 }
 
-// addEdition ends the last edition of a stream, whose definition is was, where a new definition begins: at the first
-// boundary of both that is far enough ahead. Windows that begin before it are finished by the old definition.
+// addEdition ends the last edition of a stream, whose definition is was, and adds a new one. The new one begins at the
+// first common boundary of both that is far enough ahead. Windows that begin before it are finished by the old
+// definition.
 func addEdition(editions []edition, was, stream *config.Stream, now time.Time) ([]edition, error) {
 	if err := keepsFormat(was, stream); err != nil {
 		return nil, err
@@ -254,7 +255,7 @@ func addEdition(editions []edition, was, stream *config.Stream, now time.Time) (
 	return append(editions, next), nil
 }
 
-// end makes the windows that begin before a moment the last ones.
+// end ends the edition with the windows that begin before a moment.
 func (e *edition) end(at int64, s windows.Schedule) {
 	until := at - int64(s.Every) + int64(s.Size)
 	if s.End != 0 {
@@ -263,7 +264,7 @@ func (e *edition) end(at int64, s windows.Schedule) {
 	e.Until = until / int64(time.Second)
 }
 
-// keepsFormat reports an error if the same topic would get figures in another format. Its readers know one.
+// keepsFormat returns an error if the same topic would get figures in another format, which its readers do not know.
 func keepsFormat(before, next *config.Stream) error {
 	if before.Output == next.Output && before.OutputFormat != next.OutputFormat {
 		return fmt.Errorf("output.format: %s, but topic %s has figures in %s; want %s, or another topic",
@@ -279,7 +280,7 @@ func gcd(a, b time.Duration) time.Duration {
 	return a
 }
 
-// schedule returns the schedule of the edition's own windows. The stream is that of its definition.
+// schedule returns the schedule of the edition's own windows. stream is the stream of its definition.
 func (e *edition) schedule(stream *config.Stream) windows.Schedule {
 	s := stream.Window.Schedule(e.Start * int64(time.Second))
 	if until := e.Until * int64(time.Second); until != 0 && (s.End == 0 || until < s.End) {
@@ -288,7 +289,7 @@ func (e *edition) schedule(stream *config.Stream) windows.Schedule {
 	return s
 }
 
-// Editions returns those of all streams, by name and number.
+// Editions returns the editions of all streams, by name and number.
 func (s *State) Editions(w Wanted) ([]Edition, error) {
 	e := s.newest()
 	var all []Edition
@@ -314,7 +315,7 @@ func (s *State) Editions(w Wanted) ([]Edition, error) {
 
 // consequences notes what the last edition of a stream costs because it follows another one.
 func (s *State) consequences(editions []edition, stream *config.Stream) error {
-	if len(editions) < 2 { // it replaces one that never began
+	if len(editions) < 2 { // it replaces an edition that never began
 		return nil
 	}
 	before, err := s.defined.stream(editions[len(editions)-2].Definition)
@@ -333,7 +334,8 @@ func (s *State) note(format string, args ...any) {
 
 func rfc3339(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
-// EpochOf is the number of the epoch that a record of the control topic holds, by its key.
+// EpochOf returns the number of the epoch that a record of the control topic holds, by the record's key. ok is false if
+// it holds none.
 func EpochOf(key []byte) (number int, ok bool) {
 	text, ok := strings.CutPrefix(string(key), keyEpoch)
 	if !ok {

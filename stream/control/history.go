@@ -82,15 +82,14 @@ func (e *edition) dated(stream *config.Stream) Dated {
 type Preview struct {
 	// Before and After are the same if nothing would change.
 	Before, After History
-	// Older says that the files are those of an earlier epoch. A process that has them would follow the newer
-	// definitions.
+	// Older says that the files belong to an earlier epoch. A process that has them would follow the newer definitions.
 	Older bool
-	// Notes say which parts of the files would have no effect, and what changed definitions would cost beside their
-	// windows.
+	// Notes say which parts of the files would have no effect, and what changed definitions would cost in addition to
+	// their windows.
 	Notes []string
 }
 
-// Foresee previews the effect of the files w at a moment. It writes nothing. It fails with [ErrRefused] if [Load]
+// Foresee previews the effect of the files w at a moment, and writes nothing. It fails with [ErrRefused] if [Load]
 // would.
 func Foresee(ctx context.Context, log Records, w Wanted, charged Charged, now time.Time) (Preview, error) {
 	var p Preview
@@ -125,14 +124,14 @@ func (p Preview) Ends() []Dated {
 	})
 }
 
-// Replaces returns the definitions that would then never begin.
+// Replaces returns the definitions that would never begin, because the files replace them.
 func (p Preview) Replaces() []Dated {
 	return slices.DeleteFunc(slices.Clone(p.Before.Definitions), func(d Dated) bool {
 		return slices.ContainsFunc(p.After.Definitions, d.same)
 	})
 }
 
-// same reports whether two are the same definition, perhaps with another end.
+// same reports whether both are the same definition. Their ends may differ.
 func (d Dated) same(o Dated) bool {
 	return d.Stream == o.Stream && d.Number == o.Number && d.Fingerprint == o.Fingerprint && d.From.Equal(o.From)
 }

@@ -13,7 +13,7 @@ import (
 // keyInput begins the keys of the records about the partitions of input topics.
 const keyInput = "input/"
 
-// Step says how many partitions of an input topic a window takes if it is due at Due (Unix nanoseconds) or later.
+// Step says how many partitions of an input topic a window takes that is due at Due (Unix nanoseconds) or later.
 type Step struct {
 	Partitions int   `json:"partitions"`
 	Due        int64 `json:"due"`
@@ -22,12 +22,12 @@ type Step struct {
 // Always is the Due of a topic's first step.
 const Always = math.MinInt64
 
-// Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on it, because it
-// is in the control topic: the new partitions of a growing topic count from a certain window on, and not before.
+// Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on that, because
+// it is in the control topic. So the new partitions of a growing topic count from a certain window on, and not before.
 //
-// A worker that writes the mark of a window knows every step that it has proposed itself, and reads all steps when a
-// partition is assigned to it. So at least one mark of a window holds the true number, which is the greatest number in
-// them. Inputs is safe for concurrent use.
+// A worker that writes the mark of a window knows every step that it has proposed itself, and it reads all steps when a
+// partition is assigned to it. So at least one mark of a window has the right number, which is the largest in its
+// marks. Inputs is safe for concurrent use.
 type Inputs struct {
 	log   Log
 	turn  chan struct{} // holds one while a proposal is made
@@ -40,8 +40,8 @@ func NewInputs(log Log) *Inputs {
 	return &Inputs{log: log, turn: make(chan struct{}, 1), steps: map[string][]Step{}}
 }
 
-// Learn reads what has been agreed on. Steps are only added, so the longer of two lists is the newer: another worker
-// may have proposed a step since the reading began.
+// Learn reads what has been agreed on. Another worker may have proposed a step since the reading began. Steps are only
+// added, so the longer of two lists is the newer one.
 func (i *Inputs) Learn(ctx context.Context) error {
 	steps := map[string][]Step{}
 	err := i.log.Read(ctx, func(key, value []byte) error {
@@ -88,10 +88,10 @@ func (i *Inputs) Partitions(topic string, due int64) int {
 }
 
 // Propose makes windows that are due at a moment or later take n partitions, unless another worker was first. The first
-// step of a topic holds for all windows.
+// step of a topic applies to all windows.
 //
-// A turn ends the previous one. So the workers of a process take turns one after another, and each process waits for a
-// random time before its next turn. Otherwise slow processes could end each other's turns for ever.
+// A turn ends the previous one. So the workers of a process take turns one after another, and a process whose turn was
+// ended waits for a random time before the next. Otherwise slow processes could end each other's turns for ever.
 func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) error {
 	select {
 	case i.turn <- struct{}{}:

@@ -23,8 +23,8 @@ type Log interface {
 	Records
 	// Turn takes the writers' turn and ends all others.
 	Turn(ctx context.Context) (Turn, error)
-	// Used names another topic of the app that has had records, or is "" if none has. Nothing is written to any of them
-	// before the control topic has its first records.
+	// Used returns the name of another topic of the app that has had records, or "" if none has. Nothing is written to
+	// these topics before the control topic has its first records.
 	Used(ctx context.Context) (topic string, err error)
 }
 
@@ -36,8 +36,8 @@ type Turn interface {
 // Record is one record of the control topic.
 type Record struct{ Key, Value []byte }
 
-// inTurn takes the turn, asks which records are missing, and writes them. If another writer ends the turn, or nobody
-// knows whether the records were written, it waits and takes another turn. The waits are random and grow, so that slow
+// inTurn takes the turn, asks which records are missing, and writes them. If another writer ends the turn, or if nobody
+// knows whether the records were written, it waits and takes another turn. The waits are random and grow, so slow
 // writers do not end each other's turns for ever.
 func inTurn(ctx context.Context, log Log, missing func() ([]Record, error)) error {
 	for wait := kafkaconn.NewBackOff(); ; {

@@ -134,16 +134,16 @@ func (f *Fold) At(offset int64) { f.offset = offset }
 func (f *Fold) Instead(of *Fold) { f.witness = &mark{of.entries, of.chain} }
 
 // Done ends the reading. It returns an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry was not
-// read. It returns an [ErrUnreadable], and so causes a privacy stop, if entries that a checkpoint covers are missing. A
-// checkpoint is committed in one transaction with later entries, so the ledger once had those entries, and their
+// read. It returns an [ErrUnreadable], and so causes a privacy stop, if entries that a checkpoint covers are missing.
+// A checkpoint is committed in one transaction with later entries, so the ledger once had those entries, and their
 // charges are now unknown.
 func (f *Fold) Done() error {
 	switch {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
 	case f.witness != nil && !f.seen:
-		return fmt.Errorf("%w: a checkpoint covers %d entries of partition %d, but some of them are missing: it has %d "+
-			"now; what the missing ones charged is unknown; the topic must never be deleted or recreated",
+		return fmt.Errorf("%w: a checkpoint covers %d entries of partition %d, but some of them are missing: it has "+
+			"%d now; what the missing ones charged is unknown; the topic must never be deleted or recreated",
 			ErrUnreadable, f.witness.entries, f.partition, f.entries)
 	}
 	f.unproven, f.witness = false, nil

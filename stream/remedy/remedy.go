@@ -30,8 +30,8 @@ type Remedy struct {
 
 // Of returns the remedy of a figure of one of the streams; false if it is not noise or nothing is known that helps. It
 // follows from public figures alone: the definitions, and the count that was released with the figure or else
-// expected_users. The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or a
-// larger ε.
+// expected_users. The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or
+// a larger ε.
 func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 	at := slices.IndexFunc(all, func(s *config.Stream) bool { return s.Name == f.Stream })
 	if at < 0 {
@@ -141,7 +141,8 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	b := mechanisms.Likely(m, n, released).Errors(mechanisms.Public{Users: known})[f.i]
 	// it depends on the draw: that of a mean falls with ε·n
 	if (math.IsNaN(b.Error95) || math.IsInf(b.Error95, 0)) && n > 0 {
-		b.Error95 = f.off * float64(f.users) * f.query.Epsilon.InexactFloat64() / (float64(n) * q.Epsilon.InexactFloat64())
+		b.Error95 = f.off * float64(f.users) * f.query.Epsilon.InexactFloat64() /
+			(float64(n) * q.Epsilon.InexactFloat64())
 	}
 	value := f.value
 	switch {

@@ -15,8 +15,8 @@ import (
 var histogramForm = form.Form{
 	{Name: "rollup", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
 		Example: "[1h, 1d]",
-		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of an " +
-			"hour of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of " +
+		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of " +
+			"an hour of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of " +
 			"`window.every`, and begins at multiples of itself since 1970, in UTC. With a `zone`, whole days are " +
 			"those of the zone. A user who is there in ten windows counts ten times",
 		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),

@@ -52,8 +52,8 @@ const (
 
 var foundForm = form.Form{
 	{Name: "from", Absent: "`discover` has discoveries", Example: "page-load",
-		Meaning: "the stream whose list this one follows: one that discovers its groups, with the same `input.topic`, " +
-			"`input.group` and budget. That costs nothing more. No other key has a place beside it",
+		Meaning: "the stream whose list this one follows: one that discovers its groups, with the same " +
+			"`input.topic`, `input.group` and budget. That costs nothing more. No other key has a place beside it",
 		Value: form.Into(streamName(), func(f *foundNode, v string) { f.From = v })},
 	{Name: "discover", Required: true, Unless: "from", Example: "[" + aDiscovery + "]",
 		Meaning: "the discoveries. At the end of each period, a discovery counts the users of each name, adds noise, " +
@@ -227,8 +227,8 @@ func (s *streamNode) find() {
 	s.Found = &f.Found
 }
 
-// fed refuses groups that come from no field, and what does not go with groups that are found. It reports whether there
-// is a field.
+// fed refuses groups that come from no field, and what does not go with groups that are found. It reports whether
+// there is a field.
 func (s *streamNode) fed(key string) bool {
 	if s.Input.Group == "" {
 		s.found.Under(key).Refuse("input.group does not say which field holds the group; set it, or remove groups")
@@ -328,8 +328,8 @@ func discovered(streams []*streamNode) {
 		switch {
 		case len(first.Discoveries()) == 0 || !need.GreaterThan(first.Budget.Delta):
 		case !need.LessThan(most):
-			first.Values["budget"].Refuse("the discoveries of a period of budget %q have delta %s together; want less "+
-				"than %s: give each a smaller delta or a larger every", first.Budget.Name, delta, most.Shift(-1))
+			first.Values["budget"].Refuse("the discoveries of a period of budget %q have delta %s together; want "+
+				"less than %s: give each a smaller delta or a larger every", first.Budget.Name, delta, most.Shift(-1))
 			return
 		default:
 			first.Values["budget"].Refuse("budget %q has delta %s; want at least %s, ten times that of the "+

@@ -33,9 +33,9 @@ var releaseForm = append(form.Form{
 			func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
 	{Name: "mechanism", Absent: "the statistic's own", Unless: "from", Example: "margin",
 		Meaning: "how the figure is drawn. `deploy/STATISTICS.md` says which mechanisms each statistic has. A count " +
-			"is drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more exact. " +
-			"But no ε bounds its privacy loss for certain: that of the budget holds except with a probability of " +
-			"δ. A budget without δ refuses it",
+			"is drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more " +
+			"exact. But no ε bounds its privacy loss for certain: that of the budget holds except with a " +
+			"probability of δ. A budget without δ refuses it",
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
 }, slices.Concat(parameters(), histogramForm, changeForm, totalForm)...)
 

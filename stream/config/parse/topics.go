@@ -43,7 +43,7 @@ var outputForm = form.Form{
 		Value: form.Into(form.OneOf(config.OutputJSON, config.OutputAvro),
 			func(o *outputKeys, v string) { o.format = v })},
 	{Name: "tombstones", Fallback: "false", Example: "true",
-		Meaning: "whether the series of a group that left the list of found groups end with a record without a value. " +
-			"A compacted topic then drops them",
+		Meaning: "whether the series of a group that left the list of found groups end with a record without a " +
+			"value. A compacted topic then drops them",
 		Value: form.Into(form.Boolean(), func(o *outputKeys, v bool) { o.tombstones = v })},
 }

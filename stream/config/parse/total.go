@@ -34,8 +34,8 @@ func units() (all []string) {
 var totalForm = form.Form{
 	{Name: "since", Absent: "figures of single windows", Only: totalled, Unless: "from", Example: "midnight",
 		Meaning: "makes it a running total: of users, or of what they add, so far in the `hour`, since `midnight` or " +
-			"`monday`, or in the `month`. Each window has a new value, and all of them together cost `epsilon` once a " +
-			"period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",
+			"`monday`, or in the `month`. Each window has a new value, and all of them together cost `epsilon` once " +
+			"a period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",
 		Value: form.Into(form.OneOf(units()...), func(r *releaseNode, v string) { r.since = v })},
 	{Name: "zone", Fallback: "UTC", Only: zoned, Example: "Europe/Berlin",
 		Meaning: "the time zone of the periods, by its name in the IANA database: those of `since`, or a `rollup` " +
@@ -53,7 +53,8 @@ var totalForm = form.Form{
 
 // checkTotal refuses keys of a total that do not go together.
 func (r *releaseNode) checkTotal() {
-	if v, given := r.Values["clip"]; given && r.since != "" && r.Query.Statistic == mechanisms.Sum { // others have none
+	// others have none
+	if v, given := r.Values["clip"]; given && r.since != "" && r.Query.Statistic == mechanisms.Sum {
 		v.Refuse("given, but since is %s; want one of the two", r.since)
 		r.sound = false
 	}
@@ -134,7 +135,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	return t
 }
 
-// endless is how many periods are counted where a budget for ever pays for periods without end. It cannot pay for them.
+// endless is how many periods are counted where a budget for ever pays for periods without end. It cannot pay for
+// them.
 const endless = 1 << 20
 
 // mostPeriods returns how many periods of a total any period of the budget touches, by the calendar of two years from

@@ -137,8 +137,8 @@ func (w *watchNode) looks(s *config.Stream) (groups int, fixed string, sound boo
 		return s.MostGroups(), fmt.Sprint(s.MostGroups()), true
 	}
 	if w.Always = true; len(f.Always) == 0 {
-		w.Values[key].Refuse("groups are found, and come and go, so this watch looks at those of groups.always alone, " +
-			"and there are none; want groups.always, or above or below with more_than or users")
+		w.Values[key].Refuse("groups are found, and come and go, so this watch looks at those of groups.always " +
+			"alone, and there are none; want groups.always, or above or below with more_than or users")
 		return 0, "", false
 	}
 	return len(f.Always), fmt.Sprintf("always %q", f.Always), true
