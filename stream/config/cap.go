@@ -15,7 +15,7 @@ type MaxWindows struct {
 	By windows.CapRule
 }
 
-// Remembers reports whether something goes through the stream's windows or periods and remembers who has counted.
+// Remembers reports whether anything remembers who has counted in the stream's windows or periods.
 func (s *Stream) Remembers() bool {
 	return s.MaxWindows != nil || len(s.Totals) > 0 ||
 		slices.ContainsFunc(s.Discoveries(), func(d Discovery) bool { return d.MaxWindows != nil })
@@ -29,7 +29,7 @@ func (m *MaxWindows) cap(era int64) budget.Cap {
 	return budget.Cap{Count: m.By.AtMost(), Per: m.Per, Era: era}
 }
 
-// in returns in how many windows one user counts at most, of those that end in any half-open stretch of time.
+// in returns the most windows in which one user counts, of those that end in any half-open stretch of time.
 func (m *MaxWindows) in(stretch time.Duration) int64 {
 	return m.By.AtMostOf(int64((stretch-1)/m.By.Every()) + 1)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/config/cost"
 )
 
-// Consequences says what it costs, beside its windows, that a definition of a stream follows another one: who counted
-// before is forgotten, and watches that are not the same any more begin anew.
+// Consequences says what it costs, in addition to windows, that one definition of a stream follows another. Who
+// counted before is forgotten, and watches that have changed begin anew.
 func Consequences(before, after *Stream) (all []string) {
 	same := before.Budget.Name == after.Budget.Name
 	if before.MaxWindows != nil && after.MaxWindows != nil {
@@ -38,7 +38,7 @@ func Consequences(before, after *Stream) (all []string) {
 	return all
 }
 
-// turns are windows or periods in which users take turns, and what one of them costs a user.
+// turns are windows or periods in which users take turns. price is what one of them costs a user.
 type turns struct {
 	*MaxWindows
 	price []budget.Item
@@ -63,7 +63,7 @@ func (t turns) countAnew(before turns, b *Budget, same bool) string {
 	return text
 }
 
-// beginsAnew says what becomes of a step whose instance is not that of the former definition.
+// beginsAnew says what it costs that a step differs from the former definition's.
 func (s Step) beginsAnew(b *Budget, same bool) string {
 	text := fmt.Sprintf("%s %s begins anew: the old instance ends, and the next one costs %s",
 		s.What, s.Name, cost.Of(b.Limit, slices.Concat(s.Price, s.First)))

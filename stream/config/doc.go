@@ -10,5 +10,5 @@
 // A [Definition] is a stream in a normal form. All processes agree on it. [Changes] says what differs between two of
 // them, and [Consequences] what it costs that one follows the other.
 //
-// The package does not know the broker. Others check whether topics exist and keep their records long enough.
+// The package knows nothing of the broker. Others check whether topics exist and keep their records long enough.
 package config

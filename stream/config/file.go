@@ -1,14 +1,14 @@
 package config
 
-// File is the content of one or more streams files, checked as a whole. It is safe for concurrent use as long as nobody
-// changes it.
+// File is the content of one or more streams files, checked as a whole. It is safe for concurrent use as long as
+// nobody changes it.
 type File struct {
 	// Streams in the order of files and of lines. Names are unique.
 	Streams []*Stream
 	// Revision is raised to go back to an earlier definition. Removed names the streams that the files end.
 	Revision int
 	Removed  []string
-	// Budgets are the shared ones, then those that streams hold inline. Names are unique.
+	// Budgets are the shared ones, and then those of single streams. Names are unique.
 	Budgets []*Budget
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Found says how the groups of a stream are found: nobody lists them. Discoveries publish the names that many users
-// share, and these form the list, which is public from then on. It follows from the ledger alone: see ledger.List.
+// Found says how the groups of a stream are found if nobody lists them. Discoveries publish the names that many users
+// share, and these form the list, which is public from then on. The list follows from the ledger alone: see
+// ledger.List.
 type Found struct {
 	// From is the stream whose list this one follows, of the same topic, field and budget; "" if the list is its own.
 	// The fields below are those of that stream, except that there are no Rows.
@@ -21,7 +22,7 @@ type Found struct {
 	// Keep is how long a name stays on the list after it was last found, at least the longest time between two
 	// discoveries of a row.
 	Keep time.Duration
-	// Max limits the names on the list, without those of Always and Other.
+	// Max is the most names on the list. Those of Always and Other do not count.
 	Max int64
 	// Other is the group for everybody who is in no group of the list; "" if there is none.
 	Other string
@@ -31,7 +32,7 @@ type Found struct {
 	Match *regexp.Regexp
 }
 
-// May reports whether a name can be found. Others take no place among a user's names.
+// May reports whether a name can be found. Other names take no place among a user's names.
 func (f *Found) May(name string) bool {
 	_, always := slices.BinarySearch(f.Always, name)
 	_, except := slices.BinarySearch(f.Except, name)
@@ -55,8 +56,8 @@ func (s *Stream) MostGroups() int {
 	return len(s.Groups)
 }
 
-// Discovery is a draw at the end of each period that counts the users of each name, and publishes the names whose noisy
-// count reaches a public threshold.
+// Discovery is a draw at the end of each period that counts the users of each name, and publishes the names whose
+// noisy count reaches a public threshold.
 type Discovery struct {
 	Name string
 	// Every is the length of a period. Periods end at multiples of it since 1970, and the first one begins with the
@@ -64,12 +65,12 @@ type Discovery struct {
 	Every time.Duration
 	// Mechanism makes the draw for a name.
 	Mechanism *mechanisms.TruncatedGeometric
-	// MaxGroups is for how many names of a period one user counts, at least 1.
+	// MaxGroups is the most names of a period for which one user counts, at least 1.
 	MaxGroups int64
 	// MaxWindows limits in how many periods one user counts, of those that end in a longer one. It is nil if everybody
 	// counts in every period.
 	MaxWindows *MaxWindows
-	// AtMost is for how many periods a user is charged that end in any period of the budget.
+	// AtMost is the most periods for which a user is charged, of those that end in any period of the budget.
 	AtMost int64
 	// Where says where the discovery is defined, as "file:line".
 	Where string
@@ -86,12 +87,11 @@ func (d *Discovery) Price() []budget.Item {
 // Cap returns how the costs of the discovery's periods add up, in an era. It is the zero value if everybody counts in
 // every period.
 //
-// Privacy: who has a turn in a period is everybody with any record in it that has a good name: listed or not, and
-// whether or not it can be found. So who counts depends on the user's own records, the schedule and the key alone, and
-// not on any list, nor on anybody else. By [windows.CapRule] nobody counts in more than Count periods of any length
-// Per, and who does not count in a period changes nothing of it: the user's names are left out of all counts. Given
-// what was published before, each of the others costs what Price says. So a user loses at most the Count largest
-// prices.
+// Privacy: everybody with any record in a period that has a good name takes a turn in it, whether or not the name is
+// listed or can be found. So whether a user counts depends only on the user's own records, the schedule and the key,
+// and on no list and nobody else. By [windows.CapRule] nobody counts in more than Count periods of any length Per. A
+// user who does not count in a period changes nothing in it: the user's names are left out of all counts. Given what
+// was published before, each of the others costs what Price says. So a user loses at most the Count largest prices.
 func (d *Discovery) Cap(era int64) budget.Cap {
 	c := d.MaxWindows.cap(era)
 	if d.MaxWindows != nil {
@@ -107,7 +107,7 @@ func (d *Discovery) Series() record.Series {
 		Epsilon: p.Epsilon, Delta: p.Delta}
 }
 
-// Discoveries are the stream's own; none if its groups are listed, or found by another stream.
+// Discoveries returns the stream's own discoveries: none if its groups are listed, or found by another stream.
 func (s *Stream) Discoveries() []Discovery {
 	if s.Found == nil {
 		return nil
@@ -115,5 +115,5 @@ func (s *Stream) Discoveries() []Discovery {
 	return s.Found.Rows
 }
 
-// Source names what the names come from. Names from another source are not those of the list.
+// Source says where the names come from. Names from another source are not on the list.
 func (s *Stream) Source() string { return s.Input.Topic + " " + s.Input.Group }

@@ -15,8 +15,8 @@ type Free struct {
 	// Query says what is computed, and Figure computes it.
 	Query  mechanisms.Query
 	Figure *mechanisms.Free
-	// Objective is the share of the users that should not be above the limit of a share, such as 0.999; 0: there is
-	// none.
+	// Objective is the share of the users that should not be above the limit of the figure, such as 0.999. It is 0 if
+	// there is none.
 	Objective decimal.Decimal
 	// Where says where the figure is defined, as "file:line".
 	Where string

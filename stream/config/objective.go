@@ -15,9 +15,9 @@ import (
 	"github.com/louver/louver/mechanisms/histogram"
 )
 
-// Objective is what a share of a histogram should be: at most a small share of the users may be bad, that is above a
-// limit. Bad and all users are added up over the newest windows. It costs nothing, because everything that is added up
-// has been published.
+// Objective says what a share from a histogram should be: at most a small share of the users may be bad, which means
+// above a limit. Bad and all users are added up over the newest windows. It costs nothing, because everything that is
+// added up has been published.
 type Objective struct {
 	Stream *Stream
 	// Share is the figure that has the objective, with its histogram.
@@ -45,8 +45,9 @@ func (o Objective) Limit() string {
 // Bad is the share of the users that may be bad.
 func (o Objective) Bad() decimal.Decimal { return decimal.NewFromInt(1).Sub(o.Share.Objective) }
 
-// Burn is an alert on how fast bad users use up what the objective allows: Times as fast, over the newest windows of a
-// long and of a short stretch of time. The short one ends the alert soon after its cause.
+// Burn is an alert on how fast bad users use up what the objective allows. It is raised if they do so Times as fast as
+// allowed, over the newest windows of a long and of a short stretch of time. The short one ends the alert soon after
+// its cause.
 type Burn struct {
 	Times       decimal.Decimal
 	Long, Short time.Duration
@@ -54,7 +55,7 @@ type Burn struct {
 	Page bool
 }
 
-// Burns are those that the Site Reliability Workbook has (Google, 2018, chapter 5, table 5-8), the fastest first.
+// Burns returns the burns of the Site Reliability Workbook (Google, 2018, chapter 5, table 5-8), the fastest first.
 func Burns() []Burn {
 	const day = 24 * time.Hour
 	return []Burn{
@@ -71,7 +72,7 @@ const LongestSpan = 3 * 24 * time.Hour
 // LeastWindows is how many windows the long stretch of a burn has at least.
 const LeastWindows = 4
 
-// Burns returns the burns that the objective has alerts on. The short stretch is one window at least.
+// Burns returns the burns on which the objective has alerts. The short stretch is at least one window.
 func (o Objective) Burns() (all []Burn) {
 	for _, b := range Burns() {
 		if o.Omits(b) == "" {
@@ -88,8 +89,9 @@ func (o Objective) Omits(b Burn) string {
 	case o.Windows(b.Long) < LeastWindows:
 		return fmt.Sprintf("it has fewer than %d windows of %s", LeastWindows, Duration(o.Stream.Window.Every))
 	case b.Times.Mul(o.Bad()).GreaterThanOrEqual(decimal.NewFromInt(1)):
-		return fmt.Sprintf("if all users were bad, it would be %s times as many as allowed", rate(decimal.NewFromInt(1).
-			Div(o.Bad())))
+		return fmt.Sprintf("if all users were bad, it would be %s times as many as allowed",
+			rate(decimal.NewFromInt(1).
+				Div(o.Bad())))
 	}
 	return ""
 }
@@ -108,7 +110,8 @@ func (o Objective) Spans() (all []time.Duration) {
 // Windows is how many windows a stretch of time has.
 func (o Objective) Windows(span time.Duration) int64 { return int64(span / o.Stream.Window.Every) }
 
-// Buckets are those of the histogram, with the one that ends at the limit, and the noise of each drawn number.
+// Buckets returns the buckets of the histogram, the number of the one that ends at the limit, and the noise of each
+// drawn number.
 func (o Objective) Buckets() (b *histogram.Buckets, bucket int, noise histogram.Noise) {
 	b = mechanisms.Buckets(o.Share.From.Mechanism)
 	return b, o.Share.Figure.Bucket(), o.NoiseOn(b.Levels())
@@ -123,27 +126,27 @@ func (o Objective) NoiseOn(levels int) histogram.Noise {
 // FalsePages is the default for the probability that noise alone raises any alert of an objective within [PagesPer].
 var FalsePages = decimal.New(5, -2)
 
-// PagesPer is the time for which that probability is.
+// PagesPer is the time that this probability is for.
 const PagesPer = 30 * 24 * time.Hour
 
-// Margin returns how many bad users more than the objective allows an alert on a burn takes, so that noise alone raises
-// any of the objective's alerts in 30 days with a probability of at most falsePages, as long as in no long stretch more
-// users are bad than it allows.
+// Margin returns how many more bad users than the objective allows it takes to raise an alert on a burn. Then noise
+// alone raises any of the objective's alerts within 30 days with a probability of at most falsePages, as long as no
+// long stretch has more bad users than allowed.
 //
 // Noise passes the margin at one moment with a probability of at most falsePages/(burns·groups·windows in 30 days), by
-// [histogram.Buckets.Evidence], and sums change once a window. The bound of all together is the sum (union bound).
+// [histogram.Buckets.Evidence], and sums change once a window. All together are bounded by the sum (union bound).
 func (o Objective) Margin(b Burn, falsePages float64) float64 {
 	moments := float64(len(o.Burns())) * float64(len(o.Stream.Groups)) * float64(PagesPer/o.Stream.Window.Every)
 	buckets, bucket, noise := o.Buckets()
 	return buckets.Evidence(bucket, o.Bad().InexactFloat64(), noise, o.Windows(b.Long), falsePages/moments)
 }
 
-// sure is how many σ each of three Gaussian numbers stays below with a probability of 1 − 0.05/3.
+// sure is a number of σ: each of three Gaussian numbers stays below it with a probability of 1 − 0.05/3.
 const sure = 2.13
 
 // Seen returns the least burn that raises an alert with a probability of about 95 %, if it lasts for the whole long
-// stretch, in a group with so many users a window: the burns at which the margin and both rates are passed by more than
-// their noise. No more than 1/[Objective.Bad] is possible.
+// stretch, in a group with so many users a window. At this burn, the margin and both rates are exceeded by more than
+// their noise. No burn is larger than 1/[Objective.Bad].
 func (o Objective) Seen(b Burn, falsePages float64, users int64) float64 {
 	buckets, bucket, noise := o.Buckets()
 	bad, times := o.Bad().InexactFloat64(), b.Times.InexactFloat64()
@@ -159,7 +162,7 @@ func (o Objective) Seen(b Burn, falsePages float64, users int64) float64 {
 // may be.
 func (o Objective) Definition() string {
 	drawn := o.Share.From.Series("")[0]
-	// Numbers and names: this never fails.
+	// These are numbers and names, so it never fails.
 	text, _ := json.Marshal([]any{o.Share.Objective, drawn.Mechanism, drawn.Epsilon, drawn.Buckets,
 		o.Share.Figure.Bucket(), len(o.Stream.Groups), o.Stream.Window.Every})
 	sum := sha256.Sum256(text)

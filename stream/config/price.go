@@ -18,7 +18,8 @@ func (s *Stream) Price() []budget.Item {
 	return items
 }
 
-// StepPrice returns what a period of the budget counts for what the stream has beside its windows at most.
+// StepPrice returns the most that counts in a period of the budget for everything that the stream has beside its
+// windows.
 func (s *Stream) StepPrice() (items []budget.Item) {
 	for _, x := range s.Steps() {
 		items = append(items, x.Most()...)
@@ -33,7 +34,8 @@ func (s *Stream) StepPrice() (items []budget.Item) {
 // every window.
 func (s *Stream) Cap(era int64) budget.Cap { return s.MaxWindows.cap(era) }
 
-// priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by default.
+// priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by
+// default.
 func (s *Stream) priceWithDelta() []budget.Item {
 	items := s.Price()
 	for i, r := range s.Releases {
@@ -46,7 +48,7 @@ func (s *Stream) priceWithDelta() []budget.Item {
 	return items
 }
 
-// stepPriceWithDelta is StepPrice as priceWithDelta is Price.
+// stepPriceWithDelta is StepPrice as it would be if the budget had a δ.
 func (s *Stream) stepPriceWithDelta() []budget.Item {
 	with := *s
 	with.Totals = slices.Clone(s.Totals)
@@ -60,7 +62,7 @@ func (s *Stream) stepPriceWithDelta() []budget.Item {
 	return with.StepPrice()
 }
 
-// Cost returns what the loss of one person through the stream depends on. now is the start of a stream with start: now.
+// Cost returns what the loss of one person through the stream depends on. A stream with start: now begins at now.
 func (s *Stream) Cost(now time.Time) cost.Stream {
 	w := s.Window
 	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.StepPrice(),
@@ -98,8 +100,7 @@ func (f *File) PayerWithDelta(b *Budget, now time.Time) cost.Payer {
 	return p
 }
 
-// Payer returns a budget with the streams that it pays for, in their order. now is the start of streams with start:
-// now.
+// Payer returns a budget with the streams that it pays for, in their order. Streams with start: now begin at now.
 func (f *File) Payer(b *Budget, now time.Time) cost.Payer {
 	p := cost.Payer{Name: b.Name, Limit: b.Limit}
 	for _, s := range f.StreamsOf(b) {

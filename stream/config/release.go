@@ -19,15 +19,15 @@ type Release struct {
 	Mechanism mechanisms.Mechanism
 	// Rollups are the lengths of the periods over which a histogram is added up.
 	Rollups []time.Duration
-	// Days has those periods that are local days, by their lengths. All others begin at multiples of themselves since
-	// 1970.
+	// Days has the periods that consist of local days, by their lengths. All others begin at multiples of their length
+	// since 1970.
 	Days map[time.Duration]period.Calendar
 	// Where says where the release is defined, as "file:line".
 	Where string
 }
 
-// Names returns the names of a release's published values: its own name, or for quantiles NAME.p90, NAME.p99 and so on,
-// in the order of p.
+// Names returns the names of a release's published values: its own name, or for quantiles NAME.p90, NAME.p99 and so
+// on, in the order of p.
 func (r *Release) Names() []string {
 	if r.Query.Statistic.Each() == r.Query.Statistic {
 		return []string{r.Name}
@@ -48,8 +48,8 @@ func quantileName(p decimal.Decimal) string {
 	return "p" + digits
 }
 
-// periodOf returns the whole windows of the period of a calendar that holds the window with this start: the start of
-// the first and the end of the last one, in Unix nanoseconds. A window is in the period that holds its first moment.
+// periodOf returns the windows of the calendar's period that holds the window with this start: the start of the first
+// and the end of the last one, in Unix nanoseconds. A window is in the period that holds its first moment.
 func periodOf(c period.Calendar, start int64, every time.Duration) (since, until int64) {
 	begin, next := c.Of(start)
 	return windows.NextBoundary(begin, every), windows.NextBoundary(next, every)

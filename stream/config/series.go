@@ -22,7 +22,7 @@ func (s *Stream) Series() (all []record.Series) {
 	return all
 }
 
-// SeriesNames are the names of everything that the stream publishes for a group, with those of roll-ups and of its
+// SeriesNames returns the names of everything that the stream publishes for a group, including roll-ups and
 // discoveries.
 func (s *Stream) SeriesNames() (all []string) {
 	periods := map[string][]string{} // of the roll-ups of each histogram
@@ -45,7 +45,8 @@ func (s *Stream) SeriesNames() (all []string) {
 	return all
 }
 
-// StepSeries describes the records of a stream's totals, alarms and releases on change, each with the ε of an instance.
+// StepSeries describes the records of a stream's totals, alarms and releases on change, each with the ε of an
+// instance.
 func (s *Stream) StepSeries() (all []record.Series) {
 	for _, t := range s.Totals {
 		one, lost := t.Series(s.Unit), cost.Of(s.Budget.Limit, t.Price())
@@ -64,7 +65,7 @@ func (s *Stream) StepSeries() (all []record.Series) {
 	return all
 }
 
-// Series describes the values of a release whose stream has that unit: one, or one for each p of a joint draw.
+// Series describes the values of a release whose stream has that unit: one value, or one for each p of a joint draw.
 func (r Release) Series(unit string) (all []record.Series) {
 	promise := r.Mechanism.Promise()
 	one := record.Series{Statistic: string(r.Query.Statistic.Each()), Mechanism: r.Mechanism.Name(),

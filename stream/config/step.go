@@ -35,26 +35,26 @@ func (l *Lasting) Price() []budget.Item {
 // Alarm fires when a group of a window meets its condition.
 type Alarm struct {
 	Lasting
-	// Always says that it looks at the groups of [Found.Always] alone: of others, it would see that they come and go.
+	// Always says that it looks only at the groups of [Found.Always]. In others it would see that they come and go.
 	Always bool
 	// Hold is how long it waits after firing before another instance is armed.
 	Hold time.Duration
 }
 
-// OnChange is a release that is published on change: it fires when the last value of a group does not hold any more.
+// OnChange is a release that is published on change: it fires when the last value of a group no longer holds.
 type OnChange struct {
 	Lasting
-	// Release is what is drawn anew then, and Tolerance how far its last value may be off.
+	// Release is what is then drawn anew. Tolerance is how far its last value may be off, as a share of the users.
 	Release   *Release
 	Tolerance decimal.Decimal
 	// MaxGroups is in how many groups of a window one user counts.
 	MaxGroups int64
 }
 
-// Price returns what one instance costs a user, with what is drawn anew when it fires.
+// Price returns what one instance costs a user, including the value that is drawn anew when it fires.
 //
-// Adaptive composition: given all that was published before, the outcomes of the test, over all windows and groups, are
-// ε_test-DP (watch.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP.
+// Adaptive composition: given all that was published before, the outcomes of the test, over all windows and groups,
+// are ε_test-DP (watch.Watch). They tell which value of which group is drawn anew: a single one, which is ε_draw-DP.
 // So everything that an instance publishes is (ε_test + ε_draw)-DP.
 func (c *OnChange) Price() []budget.Item { return append(c.Lasting.Price(), c.Redraw()...) }
 
@@ -67,21 +67,21 @@ func (c *OnChange) Redraw() []budget.Item {
 // in several.
 func (c *OnChange) First() []budget.Item { return budget.Times(c.Redraw(), c.MaxGroups) }
 
-// Step is something of a stream that lives longer than a window: an alarm, a release on change or a running total. Each
-// has instances, and this says what they cost one user.
+// Step is what the alarms, the releases on change and the running totals of a stream have in common: they live longer
+// than a window. Each has instances, and Step says what these cost one user.
 type Step struct {
 	Name string
 	// What is its kind as users call it: "watch", "release" or "total".
 	What string
 	// Definition is a fingerprint of everything that an instance depends on.
 	Definition string
-	// AtMost is how many instances count in a period of the budget at most.
+	// AtMost is the most instances that count in a period of the budget.
 	AtMost int64
-	// Price is what each instance costs, and First what the first one costs beside it.
+	// Price is what each instance costs. First is what the first one costs in addition.
 	Price, First []budget.Item
 }
 
-// Most returns what a period of the budget counts at most.
+// Most returns the most that counts in a period of the budget.
 func (s Step) Most() []budget.Item { return append(budget.Times(s.Price, s.AtMost), s.First...) }
 
 // Paid returns how many of AtMost instances a limit pays for in a period of the budget if nothing else is charged.

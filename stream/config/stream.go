@@ -56,7 +56,7 @@ type Stream struct {
 	// Withhold says that windows are withheld if the budget cannot pay for them. Otherwise it must pay for the whole
 	// schedule.
 	Withhold bool
-	// Fresh says to ignore what was charged for the input topic to other budgets before.
+	// Fresh says that earlier charges of other budgets for the input topic are ignored.
 	Fresh bool
 	// Continues names a former budget whose spending this one takes over, or is "".
 	Continues string
@@ -82,7 +82,8 @@ func (s *Stream) Codec() codec.Spec {
 	return spec
 }
 
-// DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows last.
+// DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows
+// last.
 const DefaultMaxFuture = 5 * time.Minute
 
 // MinUsers withholds a window's other releases while the released count named Release is below Count.
@@ -97,7 +98,7 @@ const (
 	OutputAvro = "avro"
 )
 
-// Besides names what streams pay for beside their windows; "" for nothing.
+// Besides names what streams pay for in addition to their windows; "" for nothing.
 func Besides(streams ...*Stream) string {
 	var all []string
 	for _, of := range []struct {
@@ -116,7 +117,7 @@ func Besides(streams ...*Stream) string {
 	return english.WordSeries(all, "and")
 }
 
-// Steps lists the totals, then the alarms, and then the releases on change. In this order they are charged.
+// Steps lists the totals, then the alarms, and then the releases on change. They are charged in this order.
 func (s *Stream) Steps() (all []Step) {
 	for i := range s.Totals {
 		all = append(all, s.Totals[i].Step())

@@ -23,7 +23,7 @@ type Total struct {
 	Update time.Duration
 	// MaxGroups is in how many groups of a period one user counts.
 	MaxGroups int64
-	// AtMost is how many periods any period of the budget touches.
+	// AtMost is the most periods that any period of the budget touches.
 	AtMost int64
 	// Definition is a fingerprint of everything that an instance depends on.
 	Definition string

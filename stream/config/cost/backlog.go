@@ -6,7 +6,7 @@ import "time"
 type Backlog struct {
 	Windows int64
 	// Paid is how many of them the budget pays for if nothing has been charged to it yet. It is nil if there are too
-	// many to count. Lost is what these cost one person.
+	// many to count. Lost is what the paid ones cost one person.
 	Paid *int64
 	Lost Loss
 }

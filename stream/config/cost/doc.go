@@ -2,5 +2,5 @@
 // that a budget pays for. Everything that tells people about a loss asks this package, so that all of it agrees.
 //
 // A [Stream] has what a loss depends on, and a [Payer] is a budget with the streams that it pays for. A [Loss] is a
-// bound, and knows the plain sum beside it.
+// bound, together with the plain sum.
 package cost

@@ -27,8 +27,8 @@ func Counted(limit budget.Limit, items []budget.Item) Loss {
 }
 
 // Of returns what items cost together: the least bound at the limit's δ. The books of the limit have one order α for
-// all that they add up. These items are known before anything is drawn, so an order of their own is as valid. It is
-// taken if it saves more than a hundredth: its δ may be larger.
+// all that they add up. These items are known before anything is drawn, so an order of their own is just as valid. Of
+// uses it if it saves more than a hundredth, because its δ may be larger.
 func Of(limit budget.Limit, items []budget.Item) Loss {
 	counted := Counted(limit, items)
 	own := budget.Limit{Delta: limit.Delta}.Compose(items)
@@ -39,7 +39,7 @@ func Of(limit budget.Limit, items []budget.Item) Loss {
 	return counted
 }
 
-// Whole is all that a limit pays in a period.
+// Whole returns everything that a limit pays in a period.
 func Whole(limit budget.Limit) Loss {
 	return Loss{Spending: budget.Spending{Epsilon: limit.Epsilon, Delta: limit.Delta}}
 }

@@ -15,17 +15,17 @@ type Payer struct {
 	Name string
 	budget.Limit
 	Streams []Stream
-	// Before is what its books hold of the last 24 hours, in ε, if former definitions, or users who were counted anew,
-	// may have cost more than these streams do; else 0.
+	// Before is what its books have for the last 24 hours, in ε. It is 0 unless former definitions, or users who were
+	// counted anew, may have cost more than these streams do.
 	Before decimal.Decimal
 }
 
 // Lost returns what this many windows of one of the streams cost a person who counts in all of them.
 func (p Payer) Lost(s Stream, windows int64) Loss { return Of(p.Limit, s.window(windows)) }
 
-// Needs returns what the schedules and the watches cost in any period if nothing is withheld, as the books of a budget
-// of just that ε and this δ add it up: such a budget pays for everything. It is Unbounded if the budget is for ever and
-// a schedule or its totals are endless.
+// Needs returns what the schedules and the watches cost in any period if nothing is withheld. A budget of that ε and of
+// this δ pays for everything, because its books add up just that. It is Unbounded if the budget is for ever and a
+// schedule or its totals are endless.
 func (p Payer) Needs() Loss {
 	var items []budget.Item
 	for _, s := range p.Streams {
@@ -38,8 +38,8 @@ func (p Payer) Needs() Loss {
 	return Loss{leastLimit(p.Delta, items), sum(items)}
 }
 
-// leastLimit returns what items cost by the books of the least ε that admits them all, about. These books have an order
-// of their own, so that may be a little more than what the items cost alone.
+// leastLimit returns, approximately, the least ε of a budget whose books admit all items. Books have an order of their
+// own, so that may be a little more than what the items cost alone.
 func leastLimit(delta decimal.Decimal, items []budget.Item) budget.Spending {
 	alone := budget.Limit{Delta: delta}.Compose(items)
 	admits := func(epsilon decimal.Decimal) bool {
@@ -62,7 +62,7 @@ func leastLimit(delta decimal.Decimal, items []budget.Item) budget.Spending {
 	return alone
 }
 
-// Saved returns what Needs would be if the budget were one with a δ. ok is false if it has a δ already, or if that
+// Saved returns what Needs would be if the budget had a δ, as with has. ok is false if it has a δ already, or if a δ
 // would save less than a tenth.
 func (p Payer) Saved(with Payer) (needs Loss, ok bool) {
 	before, needs := p.Needs(), with.Needs()
@@ -91,16 +91,16 @@ func (p Payer) watches() (items []budget.Item) {
 	return items
 }
 
-// Event returns into how many windows of one of the streams an event falls at most, of how many windows it changes the
-// figures, and what these cost its person. The last two are more under max_windows: see [Stream.Changed].
+// Event returns into how many windows of one of the streams an event falls at most, in how many windows it changes the
+// figures, and what these cost its person. The last two are larger under max_windows: see [Stream.Changed].
 func (p Payer) Event(s Stream) (windows, changed int64, lost Loss) {
 	windows = s.Overlapping(0)
 	changed = s.Changed(windows)
 	return windows, changed, p.Lost(s, changed)
 }
 
-// InAnyDay bounds what the windows that end in any 24 hours cost one person, with the watches at their most. If that is
-// the period of the budget, it is as its books count.
+// InAnyDay bounds what the windows that end in any 24 hours cost one person, with as many watches as may be armed. If
+// the period of the budget is 24 hours, it counts as the books do.
 func (p Payer) InAnyDay() Loss { return p.inAny(24 * time.Hour) }
 
 // InAnyPeriod is InAnyDay for any period of the budget: for all time, if the budget is for ever.
@@ -124,7 +124,7 @@ func (p Payer) inAny(stretch time.Duration) Loss {
 	return p.paid(add(p.Limit, items), periods)
 }
 
-// afterAll is InAnyDay where some of the day's windows may be of before.
+// afterAll is InAnyDay with what former definitions may have cost on the same day.
 func (p Payer) afterAll() Loss {
 	day := p.InAnyDay()
 	if p.Before.IsZero() {
@@ -148,7 +148,7 @@ func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
 	for _, s := range p.Streams {
 		n := s.Overlapping(p.Per)
 		windows += n
-		// two periods cover the ends of these windows
+		// Two periods cover the ends of these windows.
 		items = append(append(items, s.window(s.Changed(n))...), budget.Times(s.Watches, 2)...)
 		later = later || s.Changed(1) > 1
 		if m := s.MaxWindows; m != nil {
@@ -163,7 +163,7 @@ func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
 	return windows, p.paid(Counted(p.Limit, items), 2+after), later
 }
 
-// paid cuts a loss at what the limit pays in so many periods: it withholds the rest. If its ε is 0, there is no limit
+// paid bounds a loss by what the limit pays in so many periods: the rest is withheld. If its ε is 0, there is no limit
 // yet.
 func (p Payer) paid(lost Loss, periods int64) Loss {
 	if p.Epsilon.IsZero() {
@@ -179,11 +179,11 @@ func (p Payer) paid(lost Loss, periods int64) Loss {
 	return lost
 }
 
-// Runway reports how long the budget pays for the schedules if nothing is charged to it but watches, and these at their
-// most in every period.
+// Runway reports how long the budget pays for the schedules, if as many watches as may be are charged in every period,
+// and nothing else.
 func (p Payer) Runway() budget.Runway { return p.account().Runway(p.schedules()) }
 
-// account holds the watches at their most.
+// account returns an account in which as many watches as may be are held.
 func (p Payer) account() *budget.Account {
 	a := budget.NewAccount(p.Limit)
 	for _, s := range p.Streams {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Shared is an input topic whose people several budgets pay for: what they lose adds up.
+// Shared is an input topic for whose people several budgets pay: what they lose adds up.
 type Shared struct {
 	Topic   string
 	Budgets []string

@@ -17,8 +17,9 @@ type Stream struct {
 	Topic string
 	// MaxWindows says in which windows a person counts; nil: in all.
 	MaxWindows *windows.CapRule
-	// Watches are what a period of the budget counts at most for watches, releases on change and running totals.
-	// Endless says that there is no such amount: the budget is for ever, and periods of totals begin for ever.
+	// Watches are the most that counts in a period of the budget for watches, releases on change, running totals and
+	// discoveries. Endless says that there is no such amount: the budget is for ever, and new periods of totals never
+	// end.
 	Watches []budget.Item
 	Endless bool
 	// Turns are the discoveries with max_windows, which are among the watches.
@@ -28,8 +29,8 @@ type Stream struct {
 // Turns are the periods of a discovery in which users take turns.
 type Turns struct {
 	Rule windows.CapRule
-	// Items are what a period costs a person who counts in it, and AtMost for how many periods a person is charged in
-	// one of the budget.
+	// Items are what a period costs a person who counts in it. AtMost is for how many periods a person is charged at
+	// most, in one period of the budget.
 	Items  []budget.Item
 	AtMost int64
 }
@@ -46,7 +47,7 @@ func Ended(topic string) Stream {
 	return Stream{Topic: topic, Schedule: budget.Schedule{Size: 1, Every: 1, End: 1}}
 }
 
-// Overlapping returns the greatest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
+// Overlapping returns the largest number of windows that can overlap a stretch of time. A stretch of 0 is one moment.
 //
 // A window that starts at k·every overlaps [t, t+stretch) if k lies in an interval of length (stretch + size)/every.
 func (s Stream) Overlapping(stretch time.Duration) int64 {
@@ -54,8 +55,8 @@ func (s Stream) Overlapping(stretch time.Duration) int64 {
 	return int64(sum/every + min(sum%every, 1))
 }
 
-// Counts returns in how many windows one person counts at most, of those that end in any half-open stretch of time. It
-// is as the person's windows are; the books of a budget may count more.
+// Counts returns the most windows in which one person counts, of those that end in any half-open stretch of time. The
+// books of a budget may count more.
 func (s Stream) Counts(stretch time.Duration) int64 {
 	n, _ := s.Most(stretch)
 	if s.MaxWindows != nil && n > 0 {
@@ -64,8 +65,8 @@ func (s Stream) Counts(stretch time.Duration) int64 {
 	return n
 }
 
-// Changed returns of how many windows the figures can change at most with what one person has in n windows in a row.
-// Under max_windows these are more than the windows in which the person counts: see [windows.CapRule.ChangedBy].
+// Changed returns the most windows whose figures can change with what one person has in n consecutive windows. Under
+// max_windows these are more than the windows in which the person counts: see [windows.CapRule.ChangedBy].
 func (s Stream) Changed(n int64) int64 {
 	if s.MaxWindows == nil {
 		return n

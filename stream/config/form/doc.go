@@ -7,6 +7,6 @@
 // and with what would be right. Where a word is misspelt, the nearest one is suggested. Variables of the environment,
 // written ${NAME}, are replaced in values.
 //
-// The package knows YAML and nothing of streams. Only two of its errors say that the file should have been a streams
-// file. Package parse has the forms of streams.
+// The package knows YAML and nothing of streams, except that two of its errors ask for a streams file. Package parse
+// has the forms of streams.
 package form

@@ -56,8 +56,8 @@ func (s *Source) refuseYAML(data []byte, err error) {
 // longestProbed limits the files that [misfit] reads again and again.
 const longestProbed = 32 << 10
 
-// misfit returns the line after the longest beginning of a file that is sound YAML, or 0. The parser names the line
-// where the list or mapping with the mistake begins, which may be far above it.
+// misfit returns the line after the longest beginning of the file that is sound YAML, or 0. The parser reports the line
+// where the list or mapping with the mistake begins, which may be far above the mistake.
 func misfit(data []byte, reported int) int {
 	lines := strings.SplitAfter(mark(string(data)), "\n")
 	if len(data) > longestProbed || reported > len(lines) {

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Flow writes the node in one line, without some paths, which begin at the node. The path of a list is also that of
-// each of its items.
+// Flow writes the node in one line. It leaves out the paths in without, which begin at the node. The items of a list
+// have the path of the list.
 func (n Node) Flow(b *strings.Builder, without ...string) {
 	switch n.yaml.Kind {
 	case yaml.AliasNode:
@@ -79,7 +79,7 @@ func (n Node) put(key string, value *yaml.Node) {
 	n.yaml.Content = append(n.yaml.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key, Line: n.yaml.Line}, value)
 }
 
-// Embed puts a text in the place of a reference to it, so that the stream's definition holds it.
+// Embed replaces a reference to a text by the text itself, so that the stream's definition holds it.
 func (n Node) Embed(reference, key, text string) {
 	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
 		if k := n.yaml.Content[i]; k.Value == reference {

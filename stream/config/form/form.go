@@ -24,8 +24,8 @@ type Key struct {
 	// Only limits the key to mappings in which another key has one of these values. A name may be declared several
 	// times, for different values.
 	Only When
-	// Unless is another key of the same mapping, which must be declared earlier. A mapping has one of the two at most;
-	// a required key may be missing if the other is there.
+	// Unless is another key of the same mapping, which must be declared earlier. A mapping has at most one of the two.
+	// A required key may be missing if the other is there.
 	Unless string
 	Value  Value
 }
@@ -51,7 +51,7 @@ func Into[T, V any](k Kind[V], put func(*T, V)) Value {
 	}}
 }
 
-// missed says what to write for a missing key.
+// missed says what to write where the key is missing.
 func (k Key) missed() string {
 	if k.Value.Words != nil {
 		return "want " + k.Value.Want

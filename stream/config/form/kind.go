@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kind is a type of value: its description in the reference and in errors, and how it is read. Read records all faults;
-// ok says whether the value can be used nevertheless.
+// Kind is a type of value: its description in the reference and in errors, and how it is read. Read records all
+// mistakes. ok says whether the value can be used anyway.
 type Kind[V any] struct {
 	Spec
 	Read func(n Node) (v V, ok bool)
@@ -34,8 +34,8 @@ type Schema map[string]any
 // ErrUnwanted is a mistake that needs no explanation beyond the value and what is wanted.
 var ErrUnwanted = errors.New("")
 
-// Scalar makes a kind for values that are written as one text. An error of parse follows the value: "is not a number;
-// write 0.05". If it has no semicolon, what is wanted is added.
+// Scalar makes a kind for values that are written as one text. An error of parse continues a sentence that begins with
+// the value: "is not a number; write 0.05". If it has no semicolon, the kind's Want is added.
 func Scalar[V any](s Spec, parse func(text string) (V, error)) Kind[V] {
 	bare := slices.Contains([]any{"number", "integer", "boolean"}, s.Schema["type"])
 	s.Schema = orVariable(s.Schema)

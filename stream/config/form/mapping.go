@@ -111,11 +111,11 @@ func (f Form) places(n Node) (m Mapping, ok bool) {
 	return m, true
 }
 
-// foreign is what a file is that has nothing of a streams file. It may hold people's data, so nothing of it is
-// repeated.
+// foreign is the error for a file that is nothing like a streams file. It may hold people's data, so the error repeats
+// nothing of it.
 const foreign = "not a streams file; want YAML that begins with version: 1"
 
-// resembles reports whether any key of a mapping is known, or nearly.
+// resembles reports whether any key of a mapping is known, or nearly so.
 func (f Form) resembles(y *yaml.Node) bool {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		if Nearest(unmark(y.Content[i].Value), f.names()) != "" {

@@ -43,7 +43,7 @@ func (m *Mistake) Where() string {
 // Error implements [error]: the mistake in one line.
 func (m *Mistake) Error() string { return strings.TrimPrefix(m.Where()+": "+m.Text(), ": ") }
 
-// Mistakes lists the mistakes that an error consists of. What is none becomes one without a place.
+// Mistakes lists the mistakes that an error consists of. Any other error becomes a mistake without a place.
 func Mistakes(err error) (all []Mistake) {
 	if joined, several := err.(interface{ Unwrap() []error }); several {
 		for _, one := range joined.Unwrap() {

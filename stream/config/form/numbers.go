@@ -20,8 +20,8 @@ var (
 	leading    = regexp.MustCompile(`^([-+]?)0+([0-9].*)$`)
 )
 
-// ParseNumber reads a decimal number exactly. It refuses more than 60 digits, because exact arithmetic could then take
-// for ever.
+// ParseNumber reads a decimal number exactly. It refuses more than 60 digits, because exact arithmetic on them could
+// take for ever.
 func ParseNumber(text string) (decimal.Decimal, error) {
 	d, err := parseNumber(text)
 	if err != nil {

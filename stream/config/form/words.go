@@ -13,7 +13,7 @@ func Nearest(word string, words []string) string {
 	best, least := "", max(1, len(word)/3)+1
 	for _, w := range words {
 		d := levenshtein.ComputeDistance(word, w)
-		if w == word+"es" || len(word) > 2 && strings.HasPrefix(w, word) { // a plural, such as watches, or short for it
+		if w == word+"es" || len(word) > 2 && strings.HasPrefix(w, word) { // a singular, such as watch, or short for it
 			d = 1
 		}
 		if d < least {

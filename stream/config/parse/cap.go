@@ -35,7 +35,7 @@ var maxWindowsForm = form.Form{
 		Value: ofParts},
 }
 
-// maxPeriodsForm is that of a discovery, whose windows are its periods.
+// maxPeriodsForm is maxWindowsForm for a discovery, whose windows are its periods.
 var maxPeriodsForm = form.Form{
 	{Name: "count", Required: true, Example: "2",
 		Meaning: "in how many periods of the discovery one user counts at most, of those in any `per`. At least " +
@@ -56,7 +56,7 @@ var (
 	ofParts   = form.Into(form.Whole("of parts "), func(m *maxWindowsNode, v int64) { m.Parts = v })
 )
 
-// makeRule makes the rule for windows of a schedule. What is wrong with it is placed at its key.
+// makeRule makes the rule for windows of a schedule. It reports a mistake at its key.
 func (m *maxWindowsNode) makeRule(s windows.Schedule) {
 	var err error
 	m.By, err = m.Rule(s)
@@ -65,8 +65,8 @@ func (m *maxWindowsNode) makeRule(s windows.Schedule) {
 	}
 }
 
-// cap makes the rule for the periods of a discovery, and says for how many of those in a period of the budget a user is
-// charged at most.
+// cap makes the rule for the periods of a discovery. It also limits for how many of them a user is charged in a period
+// of the budget.
 func (d *discoveryNode) cap() {
 	m := d.maxWindows
 	if m == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// refuse places an error of package mechanisms at the key that it is about.
+// refuse reports an error of package mechanisms at the key that it is about.
 func refuse(m form.Mapping, err error) {
 	e := (*mechanisms.Error)(nil)
 	if !errors.As(err, &e) {

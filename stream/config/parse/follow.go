@@ -7,11 +7,11 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// ofList are the keys that say what is on a list. A stream that follows another one's list has its values.
+// ofList are the keys that say what is on a list. A stream that follows another one's list takes that stream's values.
 var ofList = []string{"keep", "max", "other", "always", "match", "except"}
 
-// followLists completes the streams whose groups are on the list of another one. A definition that is read alone holds
-// what that stream says of its list. some says that some streams could not be read.
+// followLists completes the streams whose groups are on the list of another one. alone says that a definition is read,
+// which already holds what that other stream says of its list. some says that some streams could not be read.
 func followLists(streams []*streamNode, alone, some bool) {
 	for _, s := range streams {
 		switch {
@@ -27,7 +27,7 @@ func followLists(streams []*streamNode, alone, some bool) {
 	}
 }
 
-// source returns the stream whose list this one follows, or nil if it refuses that.
+// source returns the stream whose list this one follows. It is nil if that stream is refused.
 func (s *streamNode) source(streams []*streamNode, some bool) *streamNode {
 	name, at := s.found.From, s.found.Values["from"]
 	if name == s.Name {
@@ -61,7 +61,7 @@ func (s *streamNode) source(streams []*streamNode, some bool) *streamNode {
 	return nil
 }
 
-// follow takes over what another stream says of its list.
+// follow takes over what another stream says about its list.
 func (s *streamNode) follow(source *streamNode) {
 	f, of := s.found, source.Found
 	at := f.Values["from"]

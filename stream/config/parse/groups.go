@@ -43,7 +43,7 @@ const (
 	aDiscovery = "{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}"
 	// mostDiscoveries is how many discoveries a stream may have.
 	mostDiscoveries = 4
-	// mostFigures is how many figures an entry of the ledger holds at most, and usualMax the default of max.
+	// mostFigures is the most figures in an entry of the ledger. usualMax is the default of max.
 	mostFigures = 4000
 	usualMax    = 1000
 	// longestKeep is the longest time for which a name stays on the list, and the longest period of a discovery.
@@ -132,11 +132,10 @@ func discovery() form.Kind[discoveryNode] {
 	})
 }
 
-// groups is a list of names, or a mapping that says how they are found.
+// groups reads a list of names, or a mapping that says how they are found.
 func groups() form.Kind[groupsNode] {
 	listed := form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200),
-		"names of groups", 1,
-		form.Most)
+		"names of groups", 1, form.Most)
 	found := form.MappingOf(foundForm, func(m form.Mapping, f *foundNode, ok bool) {
 		f.Mapping, f.sound = m, ok
 		for _, d := range f.rows {
@@ -186,7 +185,7 @@ func expression() form.Kind[*regexp.Regexp] {
 	})
 }
 
-// find completes how the groups of a stream are found, and refuses what does not go with it.
+// find completes how the groups of a stream are found, and refuses whatever does not go with that.
 func (s *streamNode) find() {
 	f := s.found
 	if !s.fed("discover") || !f.sound || s.Window.Every == 0 {
@@ -227,7 +226,7 @@ func (s *streamNode) find() {
 	s.Found = &f.Found
 }
 
-// fed refuses groups that come from no field, and what does not go with groups that are found. It reports whether
+// fed refuses groups that come from no field, and whatever does not go with groups that are found. It reports whether
 // there is a field.
 func (s *streamNode) fed(key string) bool {
 	if s.Input.Group == "" {
@@ -238,7 +237,7 @@ func (s *streamNode) fed(key string) bool {
 	return true
 }
 
-// refuseBeside refuses what needs a list that never changes.
+// refuseBeside refuses releases that need a list that never changes.
 func (s *streamNode) refuseBeside() {
 	refuse := func(at form.Node, what string) {
 		at.Refuse("%s, but groups are found, and come and go; want a second stream with a list of groups, or "+
@@ -339,7 +338,7 @@ func discovered(streams []*streamNode) {
 	}
 }
 
-// figures is how many figures a group has in a window.
+// figures returns how many figures a group has in a window.
 func (s *streamNode) figures() int {
 	n := max(1, len(s.releases))
 	for _, r := range s.releases {

@@ -11,10 +11,10 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// A histogram is drawn like any release. Figures from it are computed, so they have no ε. They decide where its buckets
-// must end.
+// A histogram is drawn like any release. Figures from it are computed, so they have no ε. They decide where its
+// buckets must end.
 
-// histograms are those among the releases of a stream, and what is computed from them.
+// histograms are the histograms among the releases of a stream, and what is computed from them.
 type histograms struct {
 	of       *config.Stream
 	releases []releaseNode
@@ -155,8 +155,8 @@ func (h histograms) source(r *releaseNode) *config.Release {
 	return nil
 }
 
-// An entry of the ledger holds the numbers of all groups of a window. At most half of what a broker takes in a record
-// is used, because numbers may be longer than they usually are.
+// An entry of the ledger holds the numbers of all groups of a window. It may take half of what a broker takes in a
+// record, because numbers may be longer than usual.
 const (
 	mostEntry   = 512 << 10
 	numberBytes = 6

@@ -10,15 +10,15 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// Load reads the streams files that a pattern names as one. A pattern is a file, a directory (for its *.yaml and *.yml)
-// or a glob. getenv looks up the variables that the files refer to; [os.LookupEnv] does.
+// Load reads the streams files that a pattern names as one. A pattern is a file, a directory (for its *.yaml and
+// *.yml) or a glob. getenv looks up the variables that the files refer to; [os.LookupEnv] does.
 //
 // The error lists every mistake, one a line. If a file cannot be read at all, the line begins with the pattern.
 func Load(pattern string, getenv func(string) (string, bool)) (*config.File, error) {
 	return LoadAll([]string{pattern}, getenv)
 }
 
-// LoadAll is [Load] for several patterns. A file that matches several of them is read only once.
+// LoadAll is [Load] for several patterns. A file that several of them match is read only once.
 func LoadAll(patterns []string, getenv func(string) (string, bool)) (*config.File, error) {
 	var names []string
 	for _, pattern := range patterns {

@@ -5,7 +5,7 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// mostSums is how many windows of all groups the sums of a stream's objectives may have. Each takes 24 bytes of every
+// mostSums is the most windows of all groups over which a stream's objectives may add up. Each takes 24 bytes in every
 // process.
 const mostSums = 2_000_000
 
@@ -32,8 +32,8 @@ func checkObjectives(s *config.Stream, releases []releaseNode) {
 				span, form.Plural(int(windows), "window"), config.Duration(w.Every), config.LeastWindows,
 				config.Duration(config.LongestSpan/config.LeastWindows))
 		case all > mostSums:
-			v.Refuse("the sums over %s have %d windows of all groups; want at most %d: longer windows, or fewer groups",
-				span, all, mostSums)
+			v.Refuse("the sums over %s have %d windows of all groups; want at most %d: longer windows, or "+
+				"fewer groups", span, all, mostSums)
 		}
 	}
 }

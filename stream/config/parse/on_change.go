@@ -11,9 +11,9 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// A release that is published on change is no part of a window's price. It is a watch: its test looks at every window
-// and costs watch_epsilon once, until it finds that the last value of some group does not hold any more. Only then that
-// value is drawn anew, which costs epsilon.
+// A release that is published on change is not part of a window's price. It is a watch: its test looks at every
+// window, and costs watch_epsilon once, until it finds that the last value of some group no longer holds. Only then is
+// that value drawn anew, which costs epsilon.
 
 // When a release is drawn.
 const (
@@ -50,7 +50,7 @@ var changeForm = form.Form{
 }
 
 // leastInformation is the least watch_epsilon · expected_users · min(p, 1 − p). With less, the margin against false
-// alarms is about as large as the part of the users on either side of the quantile, and no change can be seen.
+// alarms is about as large as the smaller side of the quantile, and no change can be seen.
 var leastInformation = decimal.NewFromInt(40)
 
 // falseChanges bounds the probability that any value is drawn anew within a day although all still hold.
@@ -94,7 +94,7 @@ func (r *releaseNode) change(s *config.Stream) config.OnChange {
 	return w
 }
 
-// informed refuses a test that is expected to see no change.
+// informed refuses a test that has too few expected users to see a change.
 func (r *releaseNode) informed(p decimal.Decimal, s *config.Stream) bool {
 	side := decimal.Min(p, decimal.NewFromInt(1).Sub(p))
 	share := side.Mul(decimal.NewFromInt(max(1, s.ExpectedUsers)))

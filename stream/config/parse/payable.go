@@ -51,7 +51,7 @@ func payable(streams []*streamNode, f *config.File, now time.Time) {
 	}
 }
 
-// unpaid says how long a budget lasts and how much would be enough.
+// unpaid says how long a budget lasts, and what would be enough.
 func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runway) string {
 	streams, pays := f.StreamsOf(b), f.Payer(b, now)
 	per := "per " + config.Period(b.Per)

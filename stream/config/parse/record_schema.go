@@ -90,6 +90,6 @@ func schemaText(path string) (string, error) {
 	if json.Compact(&compact, data) != nil {
 		return base64.StdEncoding.EncodeToString(data), nil
 	}
-	// What looks like a variable is none. JSON has the dollar sign in strings alone.
+	// Whatever looks like a variable here is none. In JSON, a dollar sign is always in a string.
 	return strings.ReplaceAll(compact.String(), "${", `\u0024{`), nil
 }

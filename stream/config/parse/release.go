@@ -98,7 +98,8 @@ func parameter(p mechanisms.Parameter) form.Value {
 	})
 }
 
-// single reads one number. If other statistics have a list of them under the same name, a list's error says so.
+// single reads one number. If other statistics take a list of numbers under the same name, the error for a list says
+// so.
 func single(p mechanisms.Parameter) form.Kind[decimal.Decimal] {
 	one := form.Number(p.Span)
 	for _, o := range mechanisms.Parameters() {

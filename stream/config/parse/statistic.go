@@ -23,7 +23,7 @@ var otherNames = map[string]mechanisms.Statistic{
 // percentile is a quantile as dashboards write it: p95, p99.9 or p999.
 var percentile = regexp.MustCompile(`^p([0-9]{1,2})(?:[._]([0-9]+)|([0-9]?))$`)
 
-// MeantStatistic says which statistic a name that is none stands for, and how to write it, or "".
+// MeantStatistic says which statistic a wrong name probably stands for, and how to write it; "" if it resembles none.
 func MeantStatistic(name string) string {
 	name = strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(name))
 	if digits := percentile.FindStringSubmatch(name); digits != nil && name != "p100" {
@@ -36,7 +36,7 @@ func MeantStatistic(name string) string {
 		return string(s)
 	}
 	switch name {
-	case "min", "minimum": // one user alone decides them, so no noise that hides one user leaves anything of them
+	case "min", "minimum": // one user alone decides it, so noise that hides one user leaves nothing of it
 		return fmt.Sprintf("%s with p 0.01 (a single user decides a minimum)", mechanisms.Quantile)
 	case "max", "maximum", "p100":
 		return fmt.Sprintf("%s with p 0.99 (a single user decides a maximum)", mechanisms.Quantile)

@@ -14,11 +14,11 @@ type streamNode struct {
 	form.Mapping
 	sound    bool // it has no faults of its own
 	releases []releaseNode
-	changes  []releaseNode // those of them that are published on change
-	totals   []releaseNode // those that are running totals
+	changes  []releaseNode // the releases that are published on change
+	totals   []releaseNode // the releases that are running totals
 	watches  []watchNode
 	payer    payer
-	// found is nil where groups are listed. priorGiven says that the prior is not the default.
+	// found is nil if groups are listed. priorGiven says that the file sets the prior.
 	found      *foundNode
 	priorGiven bool
 	// maxWindows and minUsers are nil without those keys.
@@ -58,8 +58,7 @@ var streamForm = form.Form{
 			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
 			"those who come rarely",
 		Value: form.Into(maxWindows(maxWindowsForm), func(s *streamNode, v maxWindowsNode) {
-			s.maxWindows, s.MaxWindows = &v,
-				&v.MaxWindows
+			s.maxWindows, s.MaxWindows = &v, &v.MaxWindows
 		})},
 	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
 		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
@@ -93,7 +92,8 @@ var streamForm = form.Form{
 	{Name: "min_users", Absent: "nothing is withheld", Example: "{count: 50, release: users}",
 		Meaning: "withhold the other releases of a window and group when a released count is low. They are charged " +
 			"nevertheless",
-		Value: form.Into(minUsers(), func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
+		Value: form.Into(minUsers(),
+			func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
 	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
 		Meaning: "where copies of unreadable records go, with headers `louver-stream`, `louver-reason`, " +
 			"`louver-topic`, `louver-partition` and `louver-offset`. They are personal: restrict access to the topic",
@@ -160,8 +160,8 @@ func streamName() form.Kind[string] {
 	return form.Name("name", "a name of the characters a–z, 0–9 and -", form.PlainName, 200)
 }
 
-// drawReleases makes the mechanisms of the releases, and sets those apart that are published on change. Where the
-// budget adds up ρ, other mechanisms are better by default.
+// drawReleases makes the mechanisms of the releases, and sets apart those that are published on change. If the budget
+// adds up ρ, some statistics have another mechanism by default.
 func (s *streamNode) drawReleases() {
 	seen, from := map[string]bool{}, histograms{&s.Stream, s.releases}
 	for _, r := range s.releases {
@@ -220,8 +220,8 @@ func (s *streamNode) checkGroups() {
 	}
 }
 
-// makeWatches makes the mechanisms of the alarms, and then of the releases on change. The names of alarms must not be
-// those of published values.
+// makeWatches makes the mechanisms of the alarms, the releases on change and the totals. No alarm may have the name of
+// a published value.
 func (s *streamNode) makeWatches() {
 	taken := map[string]string{}
 	for _, r := range s.Releases {

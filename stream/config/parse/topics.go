@@ -18,8 +18,8 @@ var topicExp = regexp.MustCompile(topicForm)
 
 func topicName() form.Kind[string] { return form.Name("topic", aTopic, topicForm, longestTopic) }
 
-// IsTopic reports whether Kafka takes a topic of that name. It takes more: names of three dots or more, and nothing
-// else.
+// IsTopic reports whether a topic may have this name. Kafka takes the same names, and also names that consist of three
+// or more dots.
 func IsTopic(name string) bool { return len(name) <= longestTopic && topicExp.MatchString(name) }
 
 // topic is {topic: NAME}.

@@ -53,7 +53,7 @@ var totalForm = form.Form{
 
 // checkTotal refuses keys of a total that do not go together.
 func (r *releaseNode) checkTotal() {
-	// others have none
+	// Other statistics have no clip.
 	if v, given := r.Values["clip"]; given && r.since != "" && r.Query.Statistic == mechanisms.Sum {
 		v.Refuse("given, but since is %s; want one of the two", r.since)
 		r.sound = false
@@ -77,8 +77,7 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	t := config.Total{Name: r.Name, Zone: r.zone, Update: r.update, MaxGroups: int64(s.MaxGroups), Where: r.Where,
 		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
 			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP,
-			Grid:   s.Grid,
-			Groups: int64(len(s.Groups))}}
+			Grid: s.Grid, Groups: int64(len(s.Groups))}}
 	if t.Update == 0 {
 		t.Update = every
 	}
@@ -125,8 +124,8 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	if r.maxTotal != nil {
 		most = r.maxTotal.String()
 	}
-	// Privacy: a person whom another topic or another field calls by another name is not known to have counted. So the
-	// period ends with these, and the next one is charged for itself.
+	// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person has
+	// counted. So the period ends when these change, and the next one is charged separately.
 	in := s.Input
 	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
 		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every,
@@ -135,8 +134,7 @@ func (r *releaseNode) total(s *config.Stream) config.Total {
 	return t
 }
 
-// endless is how many periods are counted where a budget for ever pays for periods without end. It cannot pay for
-// them.
+// endless stands for the number of periods if a budget for ever has to pay for periods without end, which it cannot.
 const endless = 1 << 20
 
 // mostPeriods returns how many periods of a total any period of the budget touches, by the calendar of two years from

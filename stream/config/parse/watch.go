@@ -22,7 +22,7 @@ type watchNode struct {
 	sound bool // it has no faults of its own
 }
 
-// The ledger holds every instance for ever, and times far beyond a year cannot be added to others.
+// The ledger keeps every instance for ever, and very long times cannot be added to others.
 const (
 	farthestHold  = 366 * 24 * time.Hour
 	mostInstances = 1000
@@ -123,7 +123,7 @@ func (w *watchNode) watch(s *config.Stream) {
 //
 // Where groups are found, a watch looks at the list of each window, and only the length of the longest list is fixed:
 // its margin is for that many. A watch for few users looks at the groups that are always listed. Any other group has
-// few users when it is found or fades away, and would fire it for that.
+// few users when it is found and when it fades away, and the watch would fire for that.
 func (w *watchNode) looks(s *config.Stream) (groups int, fixed string, sound bool) {
 	f := s.Found
 	if f == nil {
@@ -144,8 +144,8 @@ func (w *watchNode) looks(s *config.Stream) (groups int, fixed string, sound boo
 	return len(f.Always), fmt.Sprintf("always %q", f.Always), true
 }
 
-// fingerprint names everything that an instance depends on. Two definitions of a stream in which it is the same go on
-// with the same instance.
+// fingerprint identifies everything that an instance depends on. If two definitions of a stream have the same one, the
+// second goes on with the instance of the first.
 func fingerprint(format string, parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, format, parts...))
 	return hex.EncodeToString(sum[:8])

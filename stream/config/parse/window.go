@@ -44,7 +44,7 @@ func window() form.Kind[config.Window] {
 	})
 }
 
-// checkSchedule places what is wrong with the schedule at its key. The start is 0 if it is now.
+// checkSchedule reports what is wrong with the schedule at its key. The start is 0 if it is now.
 func checkSchedule(m form.Mapping, w *config.Window) {
 	err := (*windows.Error)(nil)
 	if _, ends := m.Values["end"]; ends && w.End == 0 { // which means no end to a schedule
