@@ -38,11 +38,11 @@ func New() *Audit {
 	}
 }
 
-// Begin has the audit begin after the last entries that checkpoints cover: it takes their books as they are, and
-// [Audit.Findings] say nothing of what they cover. Call it before anything else, with folds from [Covered]. Entries
-// that follow in their partitions come next. Other partitions are read from their first entry.
+// Begin makes the audit begin after the last entries that checkpoints cover. It takes their books as they are, and
+// [Audit.Findings] say nothing about what they cover. Call it before anything else, with folds from [Covered]. Then
+// pass the entries that follow in those partitions. Other partitions are read from their first entry.
 //
-// Checkpoints are not proven then, nor what adaptive draws learnt.
+// Then neither the checkpoints are proven, nor what adaptive draws learnt.
 func (a *Audit) Begin(folds []*ledger.Fold) {
 	var parts []*ledger.Books
 	for _, f := range folds {
@@ -60,8 +60,9 @@ func (a *Audit) Begin(folds []*ledger.Fold) {
 	}
 }
 
-// Checkpoint takes the checkpoint of a partition of the ledger, before any of the ledger's entries. It is compared with
-// the fold of the entries. The topic of checkpoints is compacted, so each partition has only its last checkpoint.
+// Checkpoint takes the checkpoint of a partition of the ledger. Call it before the first [Audit.Entry]. The checkpoint
+// is compared with the fold of the entries. The topic of checkpoints is compacted, so each partition has only its last
+// checkpoint.
 func (a *Audit) Checkpoint(at Position, app string, partition int, text []byte) {
 	a.checkpoints.take(at, app, partition, text)
 }

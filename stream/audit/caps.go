@@ -8,9 +8,10 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// rightCap reports whether the entry has the cap of the windows before of its epoch and row, which it returns, and in
-// their era or in one that begins with its window because counting began anew. The first window of an epoch has an era
-// of its own. Else charges of users who were chosen apart would not add up.
+// rightCap reports whether the entry has the right cap, and returns the cap of the windows before it, of the same epoch
+// and row. The right cap is that one, or the same in an era that begins with this window because counting began anew.
+// The first window of an epoch has an era of its own. Otherwise the charges of users who were chosen separately would
+// not add up.
 func rightCap(books *ledger.Books, e ledger.Entry) (before budget.Cap, right bool) {
 	_, decided := books.LastOf(e.Stream, e.Epoch, e.Row)
 	before = books.Cap(e.Stream, e.Epoch, e.Row)

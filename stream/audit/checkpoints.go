@@ -74,9 +74,9 @@ func (c *checkpoints) finish() {
 	clear(c.proofs)
 }
 
-// Covered reads a checkpoint and compares its last entry, which is the first one that read gives, with the one in the
-// ledger. It returns the fold of what the checkpoint covers, for [Audit.Begin]. It returns why if they do not fit: then
-// the partition has to be read from its first entry. That is a [ledger.ErrCheckpoint], or an error of read.
+// Covered returns the fold of what a checkpoint covers, for [Audit.Begin]. It compares the checkpoint's last entry with
+// the one in the ledger, which is the first one that read passes to f. If they do not fit, the error is a
+// [ledger.ErrCheckpoint], and the partition has to be read from its first entry. All other errors are those of read.
 func Covered(
 	text []byte, app string, partition int, read func(from int64, f func(value []byte, offset int64) error) error,
 ) (*ledger.Fold, error) {

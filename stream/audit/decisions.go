@@ -34,8 +34,8 @@ func (d *decisions) add(at Position, e ledger.Entry) {
 	d.book(booking{e, at})
 }
 
-// names returns the groups without what was drawn. It is nil unless a step publishes figures: nothing else needs them
-// here.
+// names returns the groups without what was drawn. It returns nil unless a step publishes figures: nothing else needs
+// the groups here.
 func names(e ledger.Entry) (all []ledger.Group) {
 	if !e.Publishes() {
 		return nil

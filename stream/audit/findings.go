@@ -46,7 +46,7 @@ const (
 	FigureDiffers = "figure_differs"
 )
 
-// What an audit notes, which is no fault.
+// What an audit notes although it is no fault.
 const (
 	// a period of a running total or a roll-up is not that of this program's time zones
 	PeriodDiffers = "period_differs"
@@ -85,11 +85,11 @@ type Findings struct {
 	// Faults are the first thousand; FaultCount counts all.
 	FaultCount int64   `json:"fault_count"`
 	Faults     []Fault `json:"faults"`
-	// Notes are what somebody should know although the ledger is right. They are the first thousand.
+	// Notes are the first thousand things that somebody should know although the ledger is right.
 	Notes []Fault `json:"notes,omitempty"`
 }
 
-// mostFaults is how many faults are listed, and how many notes: each takes memory, and nobody reads more.
+// mostFaults is how many faults are listed, and how many notes. Each takes memory, and nobody reads more.
 const mostFaults = 1000
 
 func (f *Findings) fault(kind string, at Position, format string, args ...any) {

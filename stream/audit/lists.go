@@ -7,7 +7,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// lists compares the groups of windows, and what discoveries say of a list, with what was found before.
+// lists compares the groups of windows, and what discoveries say about a list, with what was found before.
 type lists struct {
 	found *Findings
 	of    map[string]*ledger.Lists // by budget

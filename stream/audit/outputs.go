@@ -11,13 +11,13 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// outputs compares the records of the output topics with what the entries say of them, by hashes.
+// outputs compares the records of the output topics with what the entries say about them, by hashes.
 type outputs struct {
 	found    *Findings
 	expected map[digest]*promise
 	early    map[digest]sighting // outputs that were read before their entry
 	windows  []window
-	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there; and that of
+	// since is the end of the last window of each stream that checkpoints cover, if the audit begins there. It also has
 	// the last period of each discovery, as "stream/discovery".
 	since map[string]time.Time
 }
@@ -150,8 +150,8 @@ func contentOf(key, value []byte) digest {
 	return digest(h.Sum(nil)[:len(digest{})])
 }
 
-// finish reports the outputs that no entry has, and counts the values that were not seen: as absent if their stream has
-// published later ones, else as pending.
+// finish reports the outputs that no entry has, and counts the values that were not seen. They are absent if their
+// stream has published later ones, and pending otherwise.
 func (o *outputs) finish() {
 	var unknown []Position
 	for _, s := range o.early {

@@ -12,13 +12,13 @@ import (
 // program.
 type Calendar interface {
 	// Period returns the period that holds the window of an entry: the start of its first window and the end of its
-	// last one, in Unix nanoseconds. It is one of a running total, or of the roll-up of a release over a time, such as
-	// 1d; "": of a total. known is false if the definition is unknown.
+	// last one, in Unix nanoseconds. rollup is the length of a roll-up, such as 1d, or "" for a running total. known is
+	// false if the definition is unknown.
 	Period(e ledger.Entry, release, rollup string) (since, until int64, known bool)
 }
 
 // periods compares the periods of an entry with a calendar. The worker that begins a period decides when it ends, and
-// everybody takes that from the ledger. So a difference is no fault: two programs may have different rules of a zone.
+// everybody takes that from the ledger. So a difference is no fault: two programs may know different rules for a zone.
 type periods struct {
 	found    *Findings
 	compared map[period]bool
@@ -45,8 +45,7 @@ func periodsOf(e ledger.Entry) (all []period) {
 	return all
 }
 
-// compare notes each period once, at its first window: the calendar's period of any later one is the same, if that of
-// the first is.
+// compare compares each period once, at its first window: if that agrees with the calendar, all later ones do.
 func (p *periods) compare(by Calendar, at Position, e ledger.Entry) {
 	for _, is := range periodsOf(e) {
 		if p.compared[is] {

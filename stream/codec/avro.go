@@ -133,7 +133,7 @@ var avroWants = [numRoles]string{
 	roleTime:  "timestamp-millis, timestamp-micros or timestamp-nanos, or a long, double or string",
 }
 
-// avroTakes says whether a type can be that part of an event. A logical type that Avro does not know counts as none.
+// avroTakes reports whether a type can be that part of an event. It ignores logical types that Avro does not have.
 func avroTakes(r role, n *avro.SchemaNode) bool {
 	switch n.LogicalType {
 	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros",
@@ -168,7 +168,7 @@ func (l *avroLayout) find(value []byte, f *fields) bool {
 	for _, w := range l.wanted {
 		at := datum
 		for _, name := range w.path {
-			within, _ := at.(map[string]any) // nothing if it is no record
+			within, _ := at.(map[string]any) // nil if it is no record
 			at = within[name]
 		}
 		f[w.role] = l.field(w.role, at)
@@ -214,7 +214,8 @@ func (l *avroLayout) field(r role, v any) field {
 	return field{k, b}
 }
 
-// floating writes a binary fraction in the fewest digits that tell it from its neighbours. It is no name.
+// floating writes a binary fraction in the fewest digits that tell it from its neighbours. Users and groups cannot be
+// binary fractions.
 func floating(r role, b []byte, v float64, bits int) (kind, []byte) {
 	if math.IsNaN(v) || math.IsInf(v, 0) || r != roleValue && r != roleTime {
 		return other, b

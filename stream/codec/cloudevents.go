@@ -77,7 +77,7 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &f, e)
 }
 
-// structured says whether the value is the whole event, as its content type tells.
+// structured reports whether the value is the whole event, according to its content type.
 func structured(r Record) bool {
 	media, _ := header(r, "content-type")
 	return len(media) >= len(eventMedia) && strings.EqualFold(string(media[:len(eventMedia)]), eventMedia)
@@ -104,7 +104,7 @@ func (d *cloudEventsDecoder) findBinary(r Record, f *fields) bool {
 	return true
 }
 
-// holdsJSON says whether the data of a binary event is JSON. Without a content type it is.
+// holdsJSON reports whether the data of a binary event is JSON. Without a content type it is.
 func holdsJSON(r Record) bool {
 	media, ok := header(r, "content-type")
 	if !ok {

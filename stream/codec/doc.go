@@ -33,6 +33,6 @@
 //
 // A record is one datum of a [Schema], and nothing else. With a registry, each record begins with the number of its
 // schema, as Confluent's serializers write it; a [Preparer] gets the schema first. A field that is null, or a message
-// that is not set, is missing. A zero that a message cannot tell from nothing is a value, but no user, group or time.
-// Binary fractions are read as the shortest decimal that stands for them.
+// that is not set, is missing. Where a message cannot tell a zero from nothing, the zero is a value, but no user, group
+// or time. Binary fractions are read as the shortest decimal that stands for them.
 package codec

@@ -23,11 +23,11 @@ type Record struct {
 	Key, Value []byte
 	// Time is the record's own timestamp in Unix nanoseconds, negative if it has none.
 	Time int64
-	// Headers are the record's headers. Formats that need none do not look at them; nil: there are none.
+	// Headers are the record's headers; nil if there are none. Only formats that need them look at them.
 	Headers Headers
 }
 
-// Headers are the headers of a record. A [github.com/louver/louver/stream/kafka/fetch.Record] has them.
+// Headers are the headers of a record. [github.com/louver/louver/stream/kafka/fetch.Record] implements it.
 type Headers interface {
 	// Header returns the value of the last header of that name.
 	Header(name string) (value []byte, ok bool)
@@ -39,7 +39,7 @@ type Decoder interface {
 	// rejected for; e is then undefined. Decode keeps nothing of the record beyond the next call and does not change
 	// it.
 	Decode(r Record, e *Event) Reason
-	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was for a field that is
+	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was because the field is
 	// missing altogether.
 	Missing() bool
 }

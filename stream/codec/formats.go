@@ -13,8 +13,8 @@ type Format struct {
 	// Columnar formats have columns as fields, named by Spec.Columns.
 	Columnar bool
 	new      func(Spec, rules) (Decoder, error) // of a checked Spec
-	mistake  func(Spec, part) error             // why a record can't hold that field; nil: new says it
-	schema   func(Spec) error                   // why the Spec's schema is none; nil: the format has no schema
+	mistake  func(Spec, part) error             // why a record can't hold that field; nil if new says so
+	schema   func(Spec) error                   // why the Spec's schema is wrong; nil if the format has no schema
 }
 
 // Formats returns the known formats, the default first. A new one is a file and a row here.
@@ -36,7 +36,7 @@ func (s Spec) Columnar() bool {
 	return slices.ContainsFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.Columnar })
 }
 
-// Mistake is a field that records of the format can't hold, or a schema that is none: then Part is "schema".
+// Mistake is a field that records of the format can't hold, or a wrong schema: then Part is "schema".
 type Mistake struct {
 	Part, Field string
 	Err         error

@@ -30,7 +30,8 @@ func rfc3339(text []byte) (int64, bool) {
 	return t.UnixNano(), true
 }
 
-// minute is a minute in UTC. Most times are in the same one as the time before, so only their seconds are parsed.
+// minute is a minute in UTC. Most times are in the same minute as the time before them, so only their seconds are
+// parsed.
 type minute struct {
 	text  [len("2006-01-02T15:04")]byte
 	start int64 // in Unix nanoseconds; 0: no minute is remembered
@@ -62,7 +63,7 @@ func (m *minute) parse(text []byte) (ns int64, ok bool) {
 			return 0, false
 		}
 		ns += int64(c) * unit
-		unit /= 10 // 0 behind a nanosecond: the rest is cut off
+		unit /= 10 // 0 below a nanosecond: the rest is cut off
 	}
 	return ns, true
 }
@@ -78,7 +79,7 @@ func (m *minute) remember(text []byte, ns int64) {
 	m.start = ns - ns%int64(time.Minute)
 }
 
-// units tell epoch times apart: a time has the first unit whose limit it is below.
+// units tell epoch times apart: a time has the first of these units whose limit it is below.
 var units = [...]struct {
 	below  uint64
 	digits int // of a unit's fraction down to a nanosecond
@@ -89,7 +90,7 @@ var units = [...]struct {
 	{1 << 63, 0},
 }
 
-// epoch reads a number of JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It uses no
+// epoch reads a number in JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It uses no
 // floating point, so it is exact for any number of digits.
 func epoch(number []byte) (int64, bool) {
 	d, ok := scanDecimal(number)

@@ -73,7 +73,8 @@ func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &f, e)
 }
 
-// hugeText is the length above which a text's buffer is dropped. Otherwise one huge record would occupy it for ever.
+// hugeText is the length above which a text's buffer is dropped. Otherwise one huge record would keep it large for
+// ever.
 const hugeText = 1 << 16
 
 // find finds the wanted fields. It returns false unless the value is one object without ambiguous names, or one bare

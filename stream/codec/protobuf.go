@@ -179,8 +179,8 @@ func (l *protobufLayout) find(value []byte, f *fields) bool {
 	return true
 }
 
-// field follows a path to its value. A message that is not set has no fields. A zero that a record cannot tell from
-// nothing is a value, but neither a user, a group nor a time.
+// field follows a path to its value. A message that is not set has no fields. Where a record cannot tell a zero from
+// nothing, the zero is a value, but neither a user, a group nor a time.
 func (l *protobufLayout) field(w protobufField) field {
 	at, last := l.message.ProtoReflect(), len(w.path)-1
 	for _, fd := range w.path[:last] {
@@ -221,7 +221,7 @@ func (l *protobufLayout) field(w protobufField) field {
 	return field{k, b}
 }
 
-// appendTimestamp writes a google.protobuf.Timestamp as RFC 3339; what is none as a text that is no time.
+// appendTimestamp writes a google.protobuf.Timestamp as RFC 3339. If it is out of range, the text is no time.
 func appendTimestamp(b []byte, m protoreflect.Message) []byte {
 	all := m.Descriptor().Fields()
 	seconds, nanos := m.Get(all.ByNumber(1)).Int(), m.Get(all.ByNumber(2)).Int()

@@ -37,8 +37,8 @@ func compileProto(
 	return files[0], nil
 }
 
-// message compiles a registered schema and finds the message at a place: the index of a message of the file, then that
-// of a message within it, and so on.
+// message compiles a registered schema and finds the message at a place. That is the index of a message in the file,
+// then the index of a message within that one, and so on.
 func (r Registered) message(ctx context.Context, place []int) (protoreflect.MessageDescriptor, error) {
 	const self = "registered.proto"
 	texts := map[string]string{}
@@ -63,7 +63,7 @@ func (r Registered) message(ctx context.Context, place []int) (protoreflect.Mess
 	return message, nil
 }
 
-// addFile adds a file behind all that it imports.
+// addFile adds a file, after everything that it imports.
 func addFile(set *descriptorpb.FileDescriptorSet, seen map[string]bool, f protoreflect.FileDescriptor) {
 	if seen[f.Path()] {
 		return

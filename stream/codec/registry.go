@@ -22,7 +22,7 @@ type registryDecoder struct {
 	rules
 	spec    Spec
 	format  schematic
-	layouts map[string]known // by what is before the datum
+	layouts map[string]known // by what precedes the datum
 }
 
 // known is the state of a schema.
@@ -35,7 +35,8 @@ const (
 	schemaHeader = 5
 	// deepest is how deep a message of protobuf may lie within others.
 	deepest = 16
-	// mostSchemas bounds the memory for schemas. A stream has a few; who makes numbers up gets no more than this.
+	// mostSchemas bounds the memory for schemas. A stream has a few; a sender who makes numbers up gets no more than
+	// this.
 	mostSchemas = 1000
 	// askAgain is how soon a number that the registry did not know is asked for again.
 	askAgain = 10 * time.Second
@@ -49,8 +50,8 @@ func newRegistryDecoder(s Spec, r rules, format schematic) (Decoder, error) {
 	return &registryDecoder{rules: r, spec: s, format: format, layouts: map[string]known{}}, nil
 }
 
-// header splits a record behind the number of its schema and, for protobuf, the message's place. ok reports whether
-// there is such a header.
+// header splits a record after the number of its schema and, for protobuf, after the message's place. ok reports
+// whether there is such a header.
 func (d *registryDecoder) header(value []byte) (head, datum []byte, place []int, ok bool) {
 	if len(value) < schemaHeader || value[0] != 0 {
 		return nil, nil, nil, false

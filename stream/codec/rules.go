@@ -29,7 +29,7 @@ type rules struct {
 	// These parts are not fields of the record's value.
 	keyed, stamped, grouped bool
 	open                    bool // any name is a group
-	// missing says that the field for which the last record was rejected is missing.
+	// missing says that the last record was rejected because a field is missing.
 	missing bool
 	last    minute
 }
@@ -52,7 +52,7 @@ type groupNames struct {
 	many map[string]int
 }
 
-// fewGroups is up to how many names are compared.
+// fewGroups is the most names that are compared one by one.
 const fewGroups = 8
 
 func newGroupNames(names []string) groupNames {
@@ -111,7 +111,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	e.Group = 0
 	switch {
 	case r.open:
-		// The rule looks at this name only. It is said of no name how it is wrong: nobody may know that it was sent.
+		// The rule looks at this name only. Nothing says how a name is wrong: nobody may learn that it was sent.
 		var err error
 		if e.Name, err = groupname.Canonical(name(&f[roleGroup])); err != nil {
 			r.missing = f[roleGroup].kind == none
@@ -163,7 +163,7 @@ func name(f *field) []byte {
 	return nil
 }
 
-// integer returns a number of JSON's notation if it is written as an integer, else nil. −0 is 0.
+// integer returns a number in JSON's notation if it is written as an integer, and otherwise nil. −0 is 0.
 func integer(number []byte) []byte {
 	digits := number
 	if len(number) > 0 && number[0] == '-' {

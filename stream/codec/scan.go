@@ -10,9 +10,8 @@ import (
 )
 
 // The functions of this file read JSON (RFC 8259) that is also I-JSON (RFC 7493, section 2.1), in one pass. Each gets a
-// text and the position at which something begins, and returns the position behind it, or −1 if the text is invalid
-// there. The time is linear in the text: a position never goes back, and UTF-8 is checked once for each
-// string.
+// text and the position at which something begins. It returns the position after it, or −1 if the text is invalid
+// there. The time is linear in the text: a position never goes back, and UTF-8 is checked once for each string.
 
 // maxDepth is how deep a value may lie. The whole text is at depth 1, and a member of an object one deeper than it.
 const maxDepth = 300
@@ -33,7 +32,7 @@ type node struct {
 	start, end int
 }
 
-// tell writes the node's value in the record that was scanned last.
+// tell copies the node's value in the last scanned record into f.
 func (n *node) tell(b []byte, f *field) {
 	f.kind = n.kind
 	switch {
@@ -54,7 +53,7 @@ type literal struct {
 }
 
 func newLiteral(name string) literal {
-	quoted, _ := json.Marshal(name) // a string has no error
+	quoted, _ := json.Marshal(name) // a string never fails
 	l := literal{text: append(quoted, ':'), mask: math.MaxUint64}
 	if missing := 8 - len(l.text); missing > 0 {
 		l.mask >>= 8 * missing
@@ -67,8 +66,8 @@ func newLiteral(name string) literal {
 	return l
 }
 
-// at reports whether the literal stands at b[i]. It may overlook one with which the text almost ends: then the name is
-// read like any other.
+// at reports whether the literal is at b[i]. It may overlook one near the end of the text: then the name is read like
+// any other.
 func (l *literal) at(b []byte, i int) bool {
 	n := len(l.text)
 	if i+max(n, 8) > len(b) {
@@ -199,7 +198,7 @@ func scanArray(b []byte, i, depth int) int {
 	}
 }
 
-// scanName reads a member's name and the colon behind it. The name is plain if it contains no escape.
+// scanName reads a member's name and the colon after it. The name is plain if it contains no escape.
 func scanName(b []byte, i int) (next int, name []byte, plain bool) {
 	if i == len(b) || b[i] != '"' {
 		return -1, nil, false
@@ -224,14 +223,14 @@ const (
 func scanString(b []byte, i int) (next int, plain bool) {
 	i++
 	start, plain := i, true
-	var high uint64 // not 0: some byte may be none of ASCII
+	var high uint64 // not 0 if some byte may not be ASCII
 	for {
 		if i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])
 			high |= w & highs
 			quote, slash := w^ones*'"', w^ones*'\\'
-			// A byte's highest bit says that it is 0, or below a space. Bytes above the first such byte may say so
-			// wrongly.
+			// The highest bit of a byte of stop says that there is a quote, a backslash or a control character. Bytes
+			// after the first such byte may say so wrongly.
 			stop := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
 			if stop == 0 {
 				i += 8
@@ -261,8 +260,8 @@ func scanString(b []byte, i int) (next int, plain bool) {
 	}
 }
 
-// scanEscape reads an escape, or a pair of them that is one character: \ud83d\ude00 is, \ud83d alone is nothing, since
-// parsers disagree on what user a lone surrogate is.
+// scanEscape reads an escape, or a pair of escapes that is one character, such as \ud83d\ude00. \ud83d alone is
+// invalid, because parsers disagree on which user a lone surrogate is.
 func scanEscape(b []byte, i int) (next int, r rune) {
 	if i+1 == len(b) {
 		return -1, 0

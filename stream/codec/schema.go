@@ -8,7 +8,7 @@ import (
 
 // Schema says how the records of a format with schemas are laid out.
 type Schema struct {
-	// Registry: each record names its schema by a number, and a registry has it. The rest is empty then.
+	// Registry says that each record names its schema by a number, and that a registry has it. Then the rest is empty.
 	Registry bool
 	// Text is the schema: JSON for avro; for protobuf a set of file descriptors (FileDescriptorSet), in base64.
 	Text string
@@ -35,7 +35,7 @@ type Registered struct {
 	Format string
 	// Text is a schema of Avro in JSON, or a .proto file.
 	Text string
-	// References are the schemas that it builds upon, each behind those that it builds upon itself.
+	// References are the schemas that it builds upon, each after those that it builds upon in turn.
 	References []Reference
 }
 
@@ -52,9 +52,9 @@ type layout interface {
 type schematic struct {
 	// holder is what has the fields, as the format calls it.
 	holder string
-	// placed: in a record, the place of the message in its schema follows the schema's number.
+	// placed says that the place of the message in its schema follows the schema's number in a record.
 	placed bool
-	// own compiles the schema of a stream, and registered one of a registry. They fail if it is none of the format.
+	// own compiles the schema of a stream, and registered a schema of a registry. They fail if it is not of the format.
 	own        func(s Schema) (schema, error)
 	registered func(ctx context.Context, r Registered, place []int) (schema, error)
 }
@@ -63,7 +63,8 @@ type schematic struct {
 type schema interface {
 	// mistake says why a field of the schema can't be that part of an event.
 	mistake(p part) error
-	// layout finds the wanted parts, none of which is a mistake. Without them a record has the fields of begin.
+	// layout returns a layout that finds the wanted parts, none of which is a mistake. All other fields are those of
+	// begin.
 	layout(wanted []part, begin fields) layout
 }
 

@@ -45,7 +45,7 @@ type Spec struct {
 	Groups []string
 	// Open says that there is no list: any name is a group, in its canonical form. It requires Group.
 	Open bool
-	// MaxFuture is how far an event's time may lie ahead of its record's timestamp; 0: not at all.
+	// MaxFuture is how far an event's time may be ahead of its record's timestamp. 0 means not at all.
 	MaxFuture time.Duration
 	// Grid is the public grid of values. Required.
 	Grid Grid
@@ -105,7 +105,7 @@ func (s Spec) parts() [numRoles]part {
 	}
 }
 
-// inValue says whether the part is a field of the record's value.
+// inValue reports whether the part is a field of the record's value.
 func (p part) inValue() bool { return p.field != "" && p.field != p.special }
 
 func (p part) alternative() string {

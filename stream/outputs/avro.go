@@ -12,11 +12,11 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// ErrNoRegistry says that a topic has figures in Avro and no registry is known.
+// ErrNoRegistry says that a topic has figures in Avro, and that no registry is known.
 var ErrNoRegistry = errors.New("its figures are in Avro; " +
 	"want the address of their schema registry in LOUVER_SCHEMA_REGISTRY_URL")
 
-// headerSize is the length of what is before a figure in Avro: a zero byte and the number of the schema.
+// headerSize is the length of what precedes a figure in Avro: a zero byte and the number of the schema.
 const headerSize = 5
 
 // inAvro reports whether the headers say that a record is a figure in Avro. Others may write to the topic, too.
@@ -38,8 +38,8 @@ type schemas struct {
 	known map[uint32]knownSchema // by number
 }
 
-// reader returns the reader for a schema, or nil if the registry has no such schema or it is not that of a figure. It
-// waits for a registry that does not answer. retrying makes a hook for its failures; see [Reader].
+// reader returns the reader for a schema. It is nil if the registry has no such schema, or if the schema is not that of
+// a figure. While the registry does not answer, reader waits. retrying makes a hook for its failures; see [Reader].
 func (s *schemas) reader(ctx context.Context, registry codec.Registry, number uint32,
 	retrying func(problem, solved string) func(error)) (*record.AvroReader, error) {
 	s.mu.Lock()
@@ -73,11 +73,12 @@ func (s *schemas) reader(ctx context.Context, registry codec.Registry, number ui
 	return of.reader, nil
 }
 
-// knownSchema is what is known of a schema. reader is nil if there is none, or if it is the schema of something else.
+// knownSchema is what is known about a schema. reader is nil if there is none, or if it is the schema of something
+// else.
 type knownSchema struct {
 	reader *record.AvroReader
 	until  time.Time // when to ask again; zero: never, because a schema never changes
 }
 
-// mostKnown bounds the memory for schemas, also if somebody writes records with invented numbers.
+// mostKnown bounds the memory for schemas, even if somebody writes records with invented numbers.
 const mostKnown = 1000

@@ -8,12 +8,12 @@ import (
 )
 
 // distribution has the type of a histogram, because only that type may have buckets in the text format of Prometheus.
-// But the numbers are those of one window and fall as well as rise.
+// But its numbers are those of one window, and fall as well as rise.
 var distribution = prometheus.NewDesc("louver_distribution",
 	"Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a counter, use "+
 		"no rate().", append(series[:3:3], "rollup"), nil)
 
-// distribution shows the counts of a histogram that are to be shown.
+// distribution shows the counts of a histogram, as its record shows them.
 func (to metrics) distribution(r Record) {
 	release, rollup := r.Release, ""
 	if r.Windows != nil {

@@ -29,11 +29,11 @@ type Reader struct {
 	Begins func(topic string, partition int, from, end int64)
 	// Ends, if not nil, is told each time that Follow has read all that a partition has.
 	Ends func(topic string, partition int)
-	// Schemas has the schemas of figures in Avro; nil: there is no registry, and such figures end Follow and All with
-	// ErrNoRegistry.
+	// Schemas has the schemas of figures in Avro. It is nil if there is no registry: then such figures end Follow and
+	// All with ErrNoRegistry.
 	Schemas codec.Registry
-	// Lenient is for a service, which nothing in an output may end. Figures in Avro are foreign records if there is no
-	// registry, damaged batches are left out, and Follow waits for a right that a broker refuses.
+	// Lenient is for a service, which must not end whatever an output holds. Figures in Avro count as foreign records
+	// if there is no registry, damaged batches are left out, and Follow waits for a right that a broker refuses.
 	Lenient bool
 
 	schemas schemas
@@ -131,7 +131,7 @@ func endOf(m *fetch.Record) string {
 	return ""
 }
 
-// persist calls f, and for a lenient Reader again while a broker refuses.
+// persist calls f. A lenient Reader calls it again as long as a broker refuses.
 func persist[T any](ctx context.Context, r *Reader, topic string, f func(context.Context) (T, error)) (T, error) {
 	if !r.Lenient {
 		return f(ctx)

@@ -16,7 +16,7 @@ import (
 type Gauges struct {
 	mu     sync.Mutex
 	newest map[string]Record // by series
-	// step is the time between the newest two records of a running total, which has none of some windows.
+	// step is the time between the newest two records of a running total, which does not have one for each window.
 	step map[string]time.Duration
 	pays map[string]bool // by budget
 	// found is what is known of streams whose groups are found.
@@ -31,7 +31,7 @@ func NewGauges() *Gauges {
 		now: time.Now}
 }
 
-// Update adds a record. One that is older than the newest of its series counts in the sums of objectives and changes
+// Update adds a record. If it is older than the newest of its series, it counts in the sums of objectives and changes
 // nothing else.
 func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
@@ -50,7 +50,7 @@ func (g *Gauges) Update(r Record) {
 	g.newest[r.Key()] = r
 }
 
-// Objectives names objectives whose sums are shown. It is called before records come.
+// Objectives names objectives whose sums are shown. Call it before the first record.
 func (g *Gauges) Objectives(all []config.Objective) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,8 +66,8 @@ func (g *Gauges) Add(d Drawn) {
 	g.objectives.add(d)
 }
 
-// Complete says that all windows before now have been added. Until then no sums are shown: a part of them would be
-// taken for all.
+// Complete says that all earlier windows have been added. Until then no sums are shown, because a part would be taken
+// for the whole.
 func (g *Gauges) Complete() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +82,7 @@ func (g *Gauges) Expect(series []Record) {
 	}
 }
 
-// Pays says of each budget whether it pays for the schedules of its streams as long as they last.
+// Pays says for each budget whether it pays for the schedules of its streams as long as they last.
 func (g *Gauges) Pays(budgets map[string]bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,10 +139,9 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info,
-		firing, armed,
-		spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, groupsListed,
-		groupsMax, groupsWithout, budgetSpent, budgetLimit, budgetLeft, budgetPays} {
+	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing,
+		armed, spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, groupsListed, groupsMax, groupsWithout,
+		budgetSpent, budgetLimit, budgetLeft, budgetPays} {
 		c <- d
 	}
 }
@@ -213,7 +212,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
-// put puts a record in under a key, unless one is there and this one is not better.
+// put keeps a record under a key, unless there is one that is at least as good.
 func put[K comparable](in map[K]Record, key K, r Record, better func(r, old Record) bool) {
 	if old, ok := in[key]; !ok || better(r, old) {
 		in[key] = r
@@ -223,8 +222,8 @@ func put[K comparable](in map[K]Record, key K, r Record, better func(r, old Reco
 // newer reports whether a record's window ends later than another's.
 func newer(r, old Record) bool { return r.WindowEnd.After(old.WindowEnd) }
 
-// betterWindowsLeft reports whether a record says better than another of its budget how many windows are left. One that
-// is too old, as that of a stream that has ended, says less than any other.
+// betterWindowsLeft reports whether a record says better than another of its budget how many windows are left. A fresh
+// record is better than one that is too old, such as that of a stream that has ended.
 func (g *Gauges) betterWindowsLeft(r, old Record) bool {
 	if fresh := g.fresh(r); fresh != g.fresh(old) {
 		return fresh

@@ -12,19 +12,19 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Found says of a stream whose groups are found how many names can be on its list, and which are always. From is the
-// stream that finds them; "" for the stream itself.
+// Found says how many names can be on the list of a stream whose groups are found, and which are always on it. From is
+// the stream that finds them; "" for the stream itself.
 type Found struct {
 	From   string
 	Max    int64
 	Always []string
 }
 
-// mostGroups is for how many found groups of a stream there are gauges, beside those that are always listed and the one
-// for everybody else.
+// mostGroups is how many found groups of a stream have gauges, beside those that are always listed and the one for
+// everybody else.
 const mostGroups = 1000
 
-// settled is how long after its first record a window has all its records here.
+// settled is how long after a window's first record all its records are here.
 const settled = 10 * time.Second
 
 var (
@@ -38,12 +38,12 @@ var (
 		[]string{"stream"}, nil)
 )
 
-// foundGroups is what is known of the groups of a stream.
+// foundGroups is what is known about the groups of a stream.
 type foundGroups struct {
 	Found
 	known bool // the definition is
-	// end is that of the newest window of figures, before that of the one before it, and begun when its first record
-	// came.
+	// end is the end of the newest window with figures, and before the end of the one before it. begun is when the
+	// newest window's first record came.
 	end, before, begun time.Time
 	counts             map[string]count
 }
@@ -54,7 +54,7 @@ type count struct {
 	until time.Time
 }
 
-// Finds tells of the streams whose groups are found, by name.
+// Finds names the streams whose groups are found.
 func (g *Gauges) Finds(streams map[string]Found) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,8 +71,8 @@ func (g *Gauges) groupsOf(stream string) *foundGroups {
 	return g.found[stream]
 }
 
-// find takes note of a record of a stream whose groups are found. It reports whether it is one of a discovery about a
-// name, which has no gauge.
+// find takes note of a record of a stream whose groups are found. It reports whether the record is what a discovery
+// says about a name, which has no gauge.
 func (g *Gauges) find(r Record) bool {
 	if r.Statistic == record.StatisticGroups && r.Group != "" {
 		of := g.groupsOf(r.Stream)
@@ -115,7 +115,7 @@ func (g *Gauges) forget(stream string, of *foundGroups) {
 }
 
 // listed returns the groups of a stream that have figures now, those with the most users first. While a window's
-// records come, those of the one before it count too.
+// records are still coming, those of the window before it count too.
 func (g *Gauges) listed(stream string, of *foundGroups) (names []string) {
 	least := of.end
 	if g.now().Sub(of.begun) < settled {
@@ -144,8 +144,8 @@ func (g *Gauges) listed(stream string, of *foundGroups) (names []string) {
 	return names
 }
 
-// listedGroups are the groups of a stream that are found and have figures now, and those of them that have gauges. The
-// group "" is for what is about no group.
+// listedGroups are the found groups of a stream that have figures now, and those of them that have gauges. The group ""
+// is for figures about no group.
 type listedGroups struct{ all, gauges map[string]bool }
 
 // collectGroups shows how many groups there are. It returns which of them are listed, by stream.
@@ -168,7 +168,7 @@ func (g *Gauges) collectGroups(to metrics) map[string]listedGroups {
 	return listed
 }
 
-// hides reports whether a record's group is found and has no gauges. A watch that fires is shown wherever it does.
+// hides reports whether a record's group is found and has no gauges. A watch that fires is shown in any listed group.
 func hides(listed map[string]listedGroups, r Record) bool {
 	groups, found := listed[r.Stream]
 	if fires(r) {
@@ -182,8 +182,9 @@ func fires(r Record) bool {
 	return r.Statistic == record.StatisticWatch && r.Value != nil && r.Value.String() == "1"
 }
 
-// collectLeft shows that a watch has fired in a group that has left the list, and waits to be armed again. The group
-// has no record any more, and without a gauge the alarm would seem to be over. newest is a record of its newest window.
+// collectLeft shows that a watch has fired in a group that has left the list since, and waits to be armed again. The
+// group has no more records, so without a gauge the alarm would seem to be over. newest is a record of the watch's
+// newest window.
 func (g *Gauges) collectLeft(to metrics, newest Record) {
 	waits := newest.Reason != nil && *newest.Reason == record.NotArmed
 	if _, found := g.found[newest.Stream]; found && waits && g.fresh(newest) {

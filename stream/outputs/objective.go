@@ -30,20 +30,20 @@ var (
 			"--slo writes.", []string{"stream", "release", "definition"}, nil)
 )
 
-// sums are the users of an objective in the newest windows of each group. What is added up are unbiased estimates, in
-// whole numbers, so the same windows give the same sums in whichever order they come.
+// sums are the users of an objective in the newest windows of each group. It adds up unbiased estimates in whole
+// numbers, so the same windows give the same sums in whichever order they come.
 type sums struct {
 	of      config.Objective
 	buckets *histogram.Buckets
 	bucket  int
-	// law describes how the histogram is drawn. Windows that were drawn otherwise do not count: their noise is another
-	// one, and their users may be above another limit.
+	// law describes how the histogram is drawn. Windows that were drawn otherwise do not count: they have other noise,
+	// and their users may be above another limit.
 	law record.Series
-	// windows has those of each group, at the places of their ends modulo their number.
+	// windows has the windows of each group. The place of a window is its end, in steps, modulo their number.
 	windows map[string][]window
 }
 
-// window is one that counts, in multiples of [histogram.Unit].
+// window is a window that counts: its end in Unix seconds, and its users in multiples of [histogram.Unit].
 type window struct{ end, bad, users int64 }
 
 func newSums(o config.Objective) *sums {
@@ -78,7 +78,7 @@ func (s *sums) counts(d Drawn) bool {
 	return true
 }
 
-// add counts a window. One that comes again changes nothing, and one that is too old does not count.
+// add counts a window. A window that comes again changes nothing, and one that is too old does not count.
 func (s *sums) add(d Drawn) {
 	if !s.counts(d) {
 		return
@@ -159,7 +159,7 @@ func (o *objectiveSums) collect(to metrics, newest func(stream, group, release s
 	}
 }
 
-// drawn returns what a record says was drawn for a histogram. ok is false if it says nothing of that.
+// drawn returns what a record says was drawn for a histogram. ok is false if it says nothing about that.
 func drawn(r Record) (d Drawn, ok bool) {
 	if r.Buckets == nil || r.Windows != nil || len(r.Buckets.Ends) == 0 {
 		return d, false

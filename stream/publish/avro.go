@@ -19,8 +19,8 @@ type Registrar interface {
 // registerTimeout is how long a registry may take to answer before the output counts as blocked.
 const registerTimeout = 5 * time.Second
 
-// prefixes are what records in Avro begin with: a zero byte and the number of their schema. The number of a topic is
-// asked for once; afterwards records are written without the registry.
+// prefixes are what records in Avro begin with: a zero byte and the number of their schema. The registry is asked once
+// for the number of a topic. After that, records are written without it.
 type prefixes struct {
 	schemas Registrar
 	numbers map[string]uint32 // by topic

@@ -96,7 +96,7 @@ func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) er
 	}))
 }
 
-// unreadable turns the error about a damaged or shortened ledger into a privacy stop.
+// unreadable turns an error about a damaged or shortened ledger into a privacy stop.
 func unreadable(err error) error {
 	var damaged *fetch.BatchError
 	var truncated *fetch.TruncatedError
@@ -106,8 +106,8 @@ func unreadable(err error) error {
 	return err
 }
 
-// write writes the entries of all outputs that are not behind, and moves on to next. An output that is blocked falls
-// behind, at its first entry here.
+// write writes the entries of all outputs that are not behind, and moves on to next. A blocked output falls behind: it
+// stops at its first entry in pending.
 func (c *copier) write(ctx context.Context, pending []read, next int64) error {
 	blockedNow := false
 	for {
@@ -150,10 +150,10 @@ func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
 	return err
 }
 
-// errEnough ends the reading of what a write will hold.
+// errEnough ends the reading when the next write is full.
 var errEnough = errors.New("enough for one write")
 
-// catchUp writes what is missing in the outputs that are behind: for each that is due for a retry, as much as fits into
+// catchUp writes what is missing in the outputs that are behind. Each that is due for a retry gets as much as fits into
 // one write.
 func (c *copier) catchUp(ctx context.Context) error {
 	for _, output := range slices.Sorted(maps.Keys(c.progress.Behind)) {

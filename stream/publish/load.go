@@ -5,8 +5,8 @@ import "github.com/louver/louver/stream/ledger"
 // mostEntries is how many ledger entries one write may hold.
 const mostEntries = 64
 
-// mostRecords is how many records the entries of one write may have, unless a single one has more. An entry has a
-// record for each group and each of its figures and watches. A write is held in memory, and has to be done within
+// mostRecords is how many records the entries of one write may have, unless a single entry has more. An entry has a
+// record for each group and each of its figures and watches. A write is held in memory, and must finish within
 // [writeTimeout].
 const mostRecords = 1 << 13
 

@@ -17,7 +17,7 @@ type Publish struct {
 	stage.Env
 	// Group is the membership of the ledger's consumer group.
 	Group group.Config
-	// Sink makes the sink of a partition, such as that of [Topics].
+	// Sink makes the sink of a partition, as [Topics] does.
 	Sink func(env stage.Env, at stage.Partition, m *stage.Membership) Sink
 }
 

@@ -38,8 +38,8 @@ func Topics(schemas Registrar) func(env stage.Env, at stage.Partition, m *stage.
 // writeTimeout is how long one transaction may take before its output counts as blocked.
 const writeTimeout = 20 * time.Second
 
-// askAfter is how long a transaction may take before the sink asks whether its outputs still exist: the others wait for
-// one that was deleted.
+// askAfter is how long a transaction may take before the sink asks whether its outputs still exist. If one was deleted,
+// all others wait for it.
 const askAfter = 2 * time.Second
 
 // Begin implements [Sink].
@@ -52,7 +52,7 @@ func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 	if err != nil || found {
 		return p, err
 	}
-	// Without progress, because its topic was made anew, the group knows where it was.
+	// Without progress, because its topic was made anew, the group's offset says how far it was.
 	committed, err := s.membership.Committed(ctx, s.at)
 	return Progress{Offset: max(0, committed.Offset)}, err
 }
@@ -126,7 +126,7 @@ func limit(ctx context.Context, deleted func(context.Context) *BlockedError) (co
 	}
 }
 
-// deleted says which of the outputs does not exist, or nil if the broker does not say so of any.
+// deleted returns an error about an output that does not exist, or nil if the broker says so of none.
 func (s *topicSink) deleted(ctx context.Context, outputs map[string]bool) *BlockedError {
 	for output := range outputs {
 		if _, err := topics.ID(ctx, s.Conn.Client, output); errors.Is(err, kafka.UnknownTopicOrPartition) {

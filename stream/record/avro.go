@@ -23,8 +23,9 @@ const ContentAvro = "application/avro"
 // avroName is the name of the record type, in the namespace louver.v1.
 const avroName = "louver.v1.Release"
 
-// avroSchema is the schema of output records in Avro, made from record.schema.json. What may be missing is a union with
-// null and defaults to it. So a new field in record.schema.json, which old records lack, leaves the schemas compatible.
+// avroSchema is the schema of output records in Avro, made from record.schema.json. A field that may be missing is a
+// union with null, and defaults to null. So schemas stay compatible when record.schema.json gets a new field, which old
+// records lack.
 var avroSchema = sync.OnceValues(func() (*avro.Schema, error) {
 	fields, err := recordFields()
 	if err != nil {

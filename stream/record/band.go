@@ -28,7 +28,7 @@ const (
 )
 
 // Band returns the figure's band, or false if nothing public gives one in the value's unit. The public gauges, the
-// command line and the page choose in this order; `louver rules` foresees it from a definition alone.
+// command line and the page choose in this order. `louver rules` predicts the choice from the definition.
 func (f Figure) Band() (Band, bool) {
 	if f.Value == nil {
 		return Band{}, false
@@ -43,7 +43,7 @@ func (f Figure) Band() (Band, bool) {
 		off, err2 := f.Error95.Float64()
 		low := value - off
 		if mechanisms.Statistic(f.Statistic).Family() == mechanisms.OfUsers {
-			low = math.Max(0, low) // there are no fewer
+			low = math.Max(0, low) // a number of users is never negative
 		}
 		return Band{low, value + off, OfNoise}, err == nil && err2 == nil
 	}

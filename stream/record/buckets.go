@@ -9,7 +9,8 @@ import (
 	"github.com/louver/louver/mechanisms/histogram"
 )
 
-// Buckets describe those of a histogram, the same in every group and window. Its JSON names are those of the ledger.
+// Buckets describes the buckets of a histogram, the same in every group and window. Its JSON names are those of the
+// ledger.
 type Buckets struct {
 	// Lower, Upper and Step are the grid of the values.
 	Lower decimal.Decimal `json:"lower"`
@@ -31,8 +32,7 @@ func NewBuckets(g *mechanisms.Grid, b *histogram.Buckets) *Buckets {
 	return d
 }
 
-// Open returns the grid and the buckets. It fails if they do not go together, which never happens with those of
-// [NewBuckets].
+// Open returns the grid and the buckets. It fails if they do not go together, which never happens after [NewBuckets].
 func (b *Buckets) Open() (*mechanisms.Grid, *histogram.Buckets, error) {
 	g, err := mechanisms.NewGrid(b.Lower, b.Upper, b.Step)
 	if err != nil {

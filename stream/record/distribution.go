@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/mechanisms/histogram"
 )
 
-// Distribution is what a record says of a histogram's buckets, as arrays with one item for each bucket.
+// Distribution is what a record says about a histogram's buckets, as arrays with one item for each bucket.
 type Distribution struct {
 	// Ends are the last values of the buckets, in the unit of the stream. The last item is nil: that bucket has no end.
 	Ends []*json.Number `json:"le"`
@@ -36,8 +36,8 @@ func NewDistribution(ends []decimal.Decimal, raw, coarse, counts []int64) *Distr
 	return d
 }
 
-// Estimate makes the estimates of what was drawn with this mechanism and ε in so many windows. The points of its
-// buckets are their places: 0 for the first.
+// Estimate returns the estimates from what was drawn with this mechanism and ε in so many windows. It numbers the
+// buckets from 0, and takes these numbers for their points.
 func (d *Distribution) Estimate(mechanism string, epsilon float64, windows int64) (*histogram.Estimate, error) {
 	places := make([]int64, len(d.Ends)-1)
 	for i := range places {

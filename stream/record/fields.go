@@ -25,9 +25,9 @@ const (
 type field struct {
 	name string
 	kind kind
-	// nullable: it may be null. required: it is in every record, also in those of older formats.
+	// nullable says that it may be null, and required that it is in every record, even in those of older formats.
 	nullable, required bool
-	// fields are those of an object.
+	// fields are the fields of an object.
 	fields []field
 }
 

@@ -107,7 +107,7 @@ type Figure struct {
 // UserWindows is what the numbers of a roll-up count: a user who is there in ten windows counts ten times.
 const UserWindows = "user_windows"
 
-// Windows says of how many windows a roll-up is.
+// Windows says how many windows a roll-up has.
 type Windows struct {
 	// Of is how many the period has, Released how many were released and added up, and Incomplete how many of these had
 	// lost part of their input.
@@ -116,7 +116,7 @@ type Windows struct {
 	Incomplete int64 `json:"incomplete"`
 }
 
-// Interval is an interval that was paid for, or that of a figure from a histogram.
+// Interval is an interval that was paid for, or the interval of a figure from a histogram.
 type Interval struct {
 	Level json.Number `json:"level"`
 	Low   json.Number `json:"low"`
@@ -141,8 +141,8 @@ func (q Quality) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(q))
 }
 
-// Held says that the record is that of a watch, of a figure on change or of a running total: its ε is that of an
-// instance and not of a window.
+// Held reports whether the figure is that of a watch, a release on change or a running total. Then its ε is that of an
+// instance, and not that of a window.
 func (f Figure) Held() bool {
 	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil
 }
@@ -172,8 +172,8 @@ type Cap struct {
 	Per   string `json:"per"`
 }
 
-// Later reports whether one figure of a budget was published after another. If both windows end at once, the later one
-// left less.
+// Later reports whether one figure of a budget was published after another. If both windows end at the same time, the
+// later figure has spent more.
 func (f Figure) Later(o Figure) bool {
 	if !f.WindowEnd.Equal(o.WindowEnd) {
 		return f.WindowEnd.After(o.WindowEnd)
@@ -181,10 +181,10 @@ func (f Figure) Later(o Figure) bool {
 	return Less(Read(o.BudgetSpent), Read(f.BudgetSpent))
 }
 
-// BetterWindowsLeft reports whether one figure says better than another of its budget how many windows it could pay
-// for. That there is no end of them is true of a stream's own windows, under a cap or if they cost nothing. Others of
-// the budget may come to an end, so their number is better. Otherwise the later one is, and the lesser of two whose
-// windows end at once.
+// BetterWindowsLeft reports whether one figure says better than another how many windows their budget could pay for. A
+// stream whose windows have a cap, or cost nothing, says that there is no end of them. Other streams of the budget may
+// come to an end, so a figure with a number is better. Of two such figures the later one is better, and of two whose
+// windows end at the same time the one with the lower number.
 func (f Figure) BetterWindowsLeft(o Figure) bool {
 	if endless, other := f.BudgetLeft >= budget.MostWindows, o.BudgetLeft >= budget.MostWindows; endless != other {
 		return other
@@ -207,7 +207,7 @@ func Read(n *json.Number) *decimal.Decimal {
 	return &d
 }
 
-// Less compares two published amounts spent. nil means that no ε bounds it, and is the greatest.
+// Less compares two published amounts spent. nil means that no ε bounds the amount, and is the largest.
 func Less(a, b *decimal.Decimal) bool {
 	return a != nil && (b == nil || a.LessThan(*b))
 }

@@ -52,7 +52,7 @@ func New(f Figure, to Destination) (Record, error) {
 	}, nil
 }
 
-// events are the headers of a record that CloudEvents knows.
+// events returns the headers of a record that CloudEvents defines.
 func events(to Destination, id, stream string, due time.Time) []Header {
 	return []Header{
 		{"ce_specversion", []byte(specVersion)},

@@ -8,7 +8,7 @@ import (
 // Second is a time in whole seconds, UTC, written as RFC 3339.
 type Second struct{ time.Time }
 
-// Whole drops fractions of a second: nothing finer than the public schedule may leave.
+// Whole drops fractions of a second: nothing finer than the public schedule may be published.
 func Whole(t time.Time) Second { return Second{t.UTC().Truncate(time.Second)} }
 
 // String returns the time as RFC 3339.

@@ -14,7 +14,7 @@ type Series struct {
 	// the draw.
 	Epsilon decimal.Decimal `json:"epsilon"`
 	Delta   decimal.Decimal `json:"delta,omitzero"`
-	// Buckets are those of a histogram; nil for all else.
+	// Buckets are the buckets of a histogram; nil for all else.
 	Buckets *Buckets `json:"buckets,omitempty"`
 	// Rollups are the lengths of the periods over which a histogram is added up, such as 1h.
 	Rollups []string `json:"rollups,omitempty"`

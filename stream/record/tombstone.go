@@ -8,9 +8,9 @@ import (
 // Left is a series of a group that left the list of a stream.
 type Left struct {
 	Stream, Group, Release string
-	// Discovery is the one with which the group left; "" of a stream that follows the list of another one.
+	// Discovery is the discovery with which the group left; "" if the stream follows the list of another one.
 	Discovery string
-	// End is that of the discovery's period, or of the first window without the group, which was due at Due.
+	// End is the end of the discovery's period, or of the first window without the group. That was due at Due.
 	End, Due time.Time
 }
 
@@ -27,8 +27,8 @@ func (l Left) Tombstone(to Destination) Record {
 		Headers: events(to, id, l.Stream, l.Due)}
 }
 
-// ReadLeft reads what the id of a tombstone says of it, without the group and the moment at which it was due. ok is
-// false for any other id.
+// ReadLeft reads what the id of a tombstone says. It leaves out the group, and when the window was due. ok is false for
+// any other id.
 func ReadLeft(id string) (l Left, ok bool) {
 	parts := strings.Split(id, "/")
 	if n := len(parts); n != 5 && n != 6 || parts[4] != left {

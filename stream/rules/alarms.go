@@ -15,8 +15,8 @@ const month = 30 * 24 * 60 * 60 * 1e9
 //
 // atMost: the same without the factor 1−q, which need not hold: (n−k+1)·q^k.
 //
-// nominal: each alarm uses up k windows that are beyond, and there are q·n of them on average, so at most q·n/k. This
-// holds for any arrangement of these windows.
+// nominal: each alarm uses up k windows that are beyond, and on average there are q·n of them, so at most q·n/k alarms.
+// This is true of any arrangement of these windows.
 //
 // While the truth is on the quiet side of the threshold, alarms are rarer still.
 func falseAlarms(known knowledge, q float64, k int, n float64) float64 {

@@ -57,9 +57,8 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2
-		return band{miss: eta, known: atMost, basis: fmt.Sprintf("the paid interval of level %s, ε %s",
-				q.Interval, epsilon)},
-			true
+		basis := fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)
+		return band{miss: eta, known: atMost, basis: basis}, true
 	}
 	if q.Adaptive() && counted(s) {
 		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon

@@ -14,8 +14,8 @@ import (
 )
 
 // behindAlert makes the alert that a running total is behind what it was some periods ago, by more than noise. It
-// compares totals as long after the beginnings of their periods, so that days of 23 hours do no harm, and an instance
-// that began within a period is compared with none.
+// compares totals at the same time after the beginnings of their periods, so days of 23 hours do no harm, and an
+// instance that began within a period is compared with none.
 //
 // The margin is a multiple of the root of the sum of the squares of both published errors. The multiple is the least of
 // two digits with which noise alone raises the alarm at most once in 30 days, on average. Each value of a period is
@@ -47,10 +47,6 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 				"^ 2)\n  and %[3]s - %[4]s == %[3]s%[5]s - %[4]s%[5]s\n)", value, high, end, since,
 				" offset "+promDuration(d), strconv.FormatFloat(times, 'f', 1, 64)))
 	}
-	together := ""
-	if len(s.Groups) > 1 {
-		together = fmt.Sprintf(" in all %d groups together", len(s.Groups))
-	}
 	ago := config.Duration(t.Ago)
 	return rule{
 		Alert: "LouverTotalBehind", Expr: strings.Join(either, "\nor\n"), KeepFiringFor: promDuration(of.Update),
@@ -62,8 +58,8 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 				"more than %.1f times the root of the sum of the squares of both errors. While the truth is not "+
 				"behind, noise alone raises this alarm at most %s times in 30 days%s, if both were drawn with ε "+
 				"%s. This follows from the law of the noise.", ago, unit.Noun(),
-				strings.TrimSpace("{{ $value }} "+of.Query.Unit(s.Unit)), times, count(alarms), together,
-				of.Query.Epsilon),
+				strings.TrimSpace("{{ $value }} "+of.Query.Unit(s.Unit)), times, count(alarms),
+				together(len(s.Groups)), of.Query.Epsilon),
 			"false_alarms_30d": count(alarms),
 		},
 	}, nil
@@ -72,8 +68,8 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 // mostAgo is how far back a total is compared at most: with the year before.
 const mostAgo = 53 * 7 * 24 * time.Hour
 
-// behindByNoise bounds how often noise alone raises the alarm in 30 days, in all groups, for a multiple of the errors:
-// as if each period were the longest.
+// behindByNoise bounds how often noise alone raises the alarm in 30 days, in all groups, for a multiple of the errors.
+// It takes each period to be as long as the longest.
 func behindByNoise(s *config.Stream, of *config.Total, times float64) float64 {
 	m, sum := of.Mechanism, 0.0
 	for leaf := int64(1); leaf <= of.Query.Longest; leaf++ {
@@ -83,8 +79,8 @@ func behindByNoise(s *config.Stream, of *config.Total, times float64) float64 {
 	return sum * float64(len(s.Groups)) * month / float64(of.Calendar.Unit.Nominal())
 }
 
-// agos returns the distances from the beginning of a period to that of the one to compare with, in the next two years:
-// one, and others where clocks change.
+// agos returns how long before the beginning of a period the one to compare with begins, in the next two years. That is
+// one time, and others where clocks change.
 func agos(s *config.Stream, of *config.Total, ago time.Duration) []time.Duration {
 	all := []time.Duration{ago}
 	now, every := time.Now(), s.Window.Every

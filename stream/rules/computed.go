@@ -19,7 +19,7 @@ type computed struct {
 	rollup time.Duration // 0: each window has one
 }
 
-// computedOf lists those of a stream.
+// computedOf lists the computed figures of a stream.
 func computedOf(s *config.Stream) (all []computed) {
 	for i := range s.Releases {
 		from := &s.Releases[i]
@@ -50,7 +50,7 @@ func (c computed) statistic() mechanisms.Statistic {
 }
 
 // computedMiss is the probability that the band of such a figure is entirely on a given side of the truth. Bands are
-// made for 2.5 %. A test of package mechanisms holds those of twenty settings to this by simulation.
+// made for 2.5 %. A test of package mechanisms simulates twenty settings and checks this bound.
 const computedMiss = 0.026
 
 // computedAlert makes the rule of a threshold of such a figure. The noise of each window is drawn anew, so that misses
@@ -83,7 +83,7 @@ func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, err
 	return alertOf(s, t, b, every, strings.TrimSpace(t.Value.String()+" "+unit))
 }
 
-// reach is the error of a number of users, or 0: those of quantiles and shares depend on the other users.
+// reach is the error of a number of users. It is 0 for quantiles and shares, whose errors depend on the other users.
 func (c computed) reach(every time.Duration) float64 {
 	b := mechanisms.Buckets(c.from.Mechanism)
 	noise := mechanisms.HistogramNoise(c.from.Mechanism.Name(), c.from.Query.Epsilon.InexactFloat64(), b.Levels())

@@ -53,7 +53,8 @@ func (o Objective) objective(s *config.Stream) (config.Objective, error) {
 		"histogram, with an objective", o, s.Name)
 }
 
-// objectiveRules are the alerts of some objectives of a stream, with the recorded series that they look at.
+// objectiveRules returns the alerts of some objectives of a stream, with the recorded series that they look at. omitted
+// says which alerts are left out, and why.
 func objectiveRules(s *config.Stream, wanted []Objective) (all []rule, omitted []string, err error) {
 	for _, want := range wanted {
 		if want.Stream != s.Name {
@@ -92,8 +93,8 @@ func unwanted(streams []*config.Stream, wanted []Objective) (all []string) {
 }
 
 // newestSums records the sums of an objective from those of all replicas, as [newest] does. Of those that have sums,
-// the one with the newest window of the histogram counts, because a replica sees the record of the share at another
-// moment. So what is compared are sums of the same windows.
+// the one with the newest window of the histogram counts: a replica may see the record of the share at another moment.
+// So sums of the same windows are compared.
 func newestSums(o config.Objective, metric string) rule {
 	const series, replica = "job, stream, group", "job, instance, stream, group"
 	of := func(metric, release string) string {
@@ -108,9 +109,9 @@ func newestSums(o config.Objective, metric string) rule {
 		Labels: map[string]string{"stream": o.Stream.Name, "release": o.Share.Name}}
 }
 
-// burnAlert fires if more users were bad than the objective allows, by more than noise makes, and at such a rate in the
-// long and in the short stretch. The first condition alone bounds false alerts: see [config.Objective.Margin]. Its
-// value is that of the alert.
+// burnAlert makes the alert on a burn. It fires if more users were bad than the objective allows, by more than noise
+// makes, and if the rate is as high in the long and in the short stretch. The first condition alone bounds false
+// alerts: see [config.Objective.Margin]. Its value is the value of the alert.
 func burnAlert(o config.Objective, b config.Burn, falsePages decimal.Decimal) rule {
 	of := func(metric string, over time.Duration) string {
 		return fmt.Sprintf("louver:%s:newest{stream=%s, release=%s, over=%q}", metric, strconv.Quote(o.Stream.Name),
@@ -161,7 +162,7 @@ func spans(o config.Objective) string {
 	return english.WordSeries(all, "or")
 }
 
-// unseenAlert tells that the alerts of an objective look at nothing, so that their silence says nothing.
+// unseenAlert makes the alert that the alerts of an objective look at nothing, so that their silence says nothing.
 func unseenAlert(o config.Objective) rule {
 	short := o.Spans()[0]
 	return rule{
@@ -180,7 +181,7 @@ func unseenAlert(o config.Objective) rule {
 	}
 }
 
-// editedAlert tells that these rules are not those of the streams file any more.
+// editedAlert makes the alert that these rules no longer fit the streams file.
 func editedAlert(o config.Objective) rule {
 	return rule{
 		Alert: "LouverObjectiveEdited",

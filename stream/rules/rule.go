@@ -34,7 +34,7 @@ func selector(metric, stream string) string {
 	return fmt.Sprintf("%s{stream=%s}", metric, strconv.Quote(stream))
 }
 
-// together says that a bound is for all groups, if there are several.
+// together says that a bound is for all groups together, if there are several.
 func together(groups int) string {
 	if groups == 1 {
 		return ""

@@ -20,8 +20,8 @@ type Threshold struct {
 	// Below says that low figures are the bad ones; otherwise high ones are.
 	Below bool
 	Value decimal.Decimal
-	// Ago is not 0 for an alert that a running total is behind its own value that long before, by more than noise. Then
-	// the other fields say nothing.
+	// Ago is not 0 if the alert is that a running total is behind its own value of that long ago, by more than noise.
+	// Then the other fields mean nothing.
 	Ago time.Duration
 	// Windows is how many windows in a row have to be beyond the value. 0 means as many as keep false alarms below one
 	// in 30 days, if that is known.
@@ -50,7 +50,7 @@ func (t Threshold) side() string {
 	return "above"
 }
 
-// alertOf makes the rule of a threshold for figures with a band, of which there is one in each step of time.
+// alertOf makes the rule of a threshold for figures with a band. There is one figure in every step of time.
 func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, threshold string) (_ rule, warning string,
 	_ error) {
 	perMonth := math.Floor(month / float64(every))
@@ -77,7 +77,7 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 	var holds time.Duration
 	if k > 1 {
 		// From the first figure to the last are k−1 windows. Add half a window, as figures come a little early or late.
-		// After a pause many windows may be published at once; only windows that were seen count.
+		// After a pause many windows may be published at once. Only windows that were seen count.
 		holds = time.Duration(k)*every - every/2
 		expr += fmt.Sprintf("\nand changes(louver:release_window_end_timestamp_seconds:newest{%s}[%s]) >= %d", of,
 			promDuration(holds), k-1)

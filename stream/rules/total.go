@@ -8,8 +8,8 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// totalAlert makes the rule of a threshold of a running total. It tells in which period the threshold is passed. The
-// noise of a total stands in those after it too, so that misses come one after another.
+// totalAlert makes the rule of a threshold of a running total. The alert says that the threshold is passed in this
+// period. The noise of a total is in the later ones too, so misses come one after another.
 func totalAlert(s *config.Stream, of *config.Total, t Threshold) (rule, string, error) {
 	switch {
 	case t.Below:

@@ -29,8 +29,8 @@ func watchAlert(s *config.Stream, w config.Alarm) rule {
 	}
 }
 
-// blindAlert makes the alert that the watch looks at nothing. Without it, an alarm would seem to be over once the watch
-// may not be armed again, however long its cause lasts.
+// blindAlert makes the alert that the watch looks at nothing. Without it, an alarm whose cause lasts would seem to be
+// over once the watch may not be armed again.
 func blindAlert(s *config.Stream, w config.Alarm) rule {
 	const by = "job, stream, watch"
 	of := fmt.Sprintf("{stream=%s, watch=%s}", strconv.Quote(s.Name), strconv.Quote(w.Name))
