@@ -45,7 +45,7 @@ func TestEntriesOfDiscoveriesThatNobodyWrites(t *testing.T) {
 		"groups of its own":  {func(e *ledger.Entry) { e.Groups = []ledger.Group{{Name: "a"}} }, "1 groups"},
 		"a list of its own":  {func(e *ledger.Entry) { e.List = &ledger.List{Rules: rules} }, "want a row"},
 		"no row":             {func(e *ledger.Entry) { e.Row = "" }, "with row \"\""},
-		"another statistic":  {func(e *ledger.Entry) { e.Releases[0].Statistic = "count" }, `by "count"`},
+		"another statistic":  {func(e *ledger.Entry) { e.Releases[0].Statistic = "count" }, `with statistic "count"`},
 		"no source of names": {func(e *ledger.Entry) { e.Discovery.Rules.Source = "" }, "a list of source"},
 		"a list for ever":    {func(e *ledger.Entry) { e.Discovery.Rules.Keep = 0 }, "for 0 s"},
 	} {
@@ -66,7 +66,7 @@ func TestEntriesOfDiscoveriesThatNobodyWrites(t *testing.T) {
 		"no order": {func(e *ledger.Entry) { e.Groups[0], e.Groups[1] = e.Groups[1], e.Groups[0] },
 			"the groups are not in the order of their bytes"},
 		"no group, and paid": {func(e *ledger.Entry) { e.Groups, e.List.Rules.Other = nil, "" },
-			"1 items in the price, 1 releases and reason \"\" of no groups"},
+			"1 items in the price, 1 releases and reason \"\", but no groups"},
 	} {
 		e := discovering.Entry(7)
 		e.Groups, e.List = nil, &ledger.List{Rules: rules}
