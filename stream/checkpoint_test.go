@@ -231,7 +231,7 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 		b.Produce(t, names.Progress(), topics.Place(progress.PublishKey(at), topics.Partitions),
 			txn.Record{Key: []byte(progress.PublishKey(at))})
 		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) ||
-			!strings.Contains(err.Error(), "not all there") {
+			!strings.Contains(err.Error(), "some of those are missing") {
 			t.Errorf("with an empty ledger the service ended with %v", err)
 		}
 		for range 2 { // others wrote so much since that it is longer than before
@@ -245,7 +245,7 @@ func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 			}
 		}
 		if err := w.start(only(stream.Release)).refused(t); !errors.Is(err, ledger.ErrUnreadable) ||
-			!strings.Contains(err.Error(), "not all there") {
+			!strings.Contains(err.Error(), "some of those are missing") {
 			t.Errorf("with another ledger the service ended with %v", err)
 		}
 	})

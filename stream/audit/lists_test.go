@@ -85,9 +85,9 @@ func TestAuditOfLists(t *testing.T) {
 			"its list of stream \"s\" is that of"},
 		"a wrong group of a follower": {func(all []ledger.Entry) { all[5].Groups = with(all[5], "stranger") },
 			`stream "follower", window of 2026-11-20T10:05:00Z: its groups are not those of the list of stream "s": 0 are missing, and 1`},
-		"a follower's " +
-			"list is old": {func(all []ledger.Entry) { all[5].Groups, all[5].List.Of = all[2].Groups, all[2].List.Of },
-			`those of the list of stream "s": 1 are missing`},
+		"a follower's list is old": {func(all []ledger.Entry) {
+			all[5].Groups, all[5].List.Of = all[2].Groups, all[2].List.Of
+		}, `those of the list of stream "s": 1 are missing`},
 		"another stream's list": {func(all []ledger.Entry) { all[8].List.Stream = "t" },
 			`of the list of stream "t": 0 are missing, and 1`},
 		"its own list after all": {func(all []ledger.Entry) { all[8].List.Stream = "" },

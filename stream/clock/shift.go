@@ -79,7 +79,7 @@ func (s Shift) leave(ctx context.Context) error {
 	return nil
 }
 
-// rest waits until the clock has been right for so long, or nobody else is left. It returns false when ctx ends.
+// rest waits until the clock has been right for so long, or until nobody else is left. It returns false when ctx ends.
 func (s Shift) rest(ctx context.Context, long time.Duration) bool {
 	for right := time.Duration(0); right < long; {
 		step := jitter/2 + rand.N(jitter)

@@ -34,8 +34,7 @@ func (s *Stream) StepPrice() (items []budget.Item) {
 // every window.
 func (s *Stream) Cap(era int64) budget.Cap { return s.MaxWindows.cap(era) }
 
-// priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by
-// default.
+// priceWithDelta is Price as it would be if the budget had a δ: some statistics then have another mechanism by default.
 func (s *Stream) priceWithDelta() []budget.Item {
 	items := s.Price()
 	for i, r := range s.Releases {

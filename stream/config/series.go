@@ -45,8 +45,7 @@ func (s *Stream) SeriesNames() (all []string) {
 	return all
 }
 
-// StepSeries describes the records of a stream's totals, alarms and releases on change, each with the ε of an
-// instance.
+// StepSeries describes the records of a stream's totals, alarms and releases on change, each with the ε of an instance.
 func (s *Stream) StepSeries() (all []record.Series) {
 	for _, t := range s.Totals {
 		one, lost := t.Series(s.Unit), cost.Of(s.Budget.Limit, t.Price())

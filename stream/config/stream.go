@@ -82,8 +82,7 @@ func (s *Stream) Codec() codec.Spec {
 	return spec
 }
 
-// DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows
-// last.
+// DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows last.
 const DefaultMaxFuture = 5 * time.Minute
 
 // MinUsers withholds a window's other releases while the released count named Release is below Count.

@@ -1,7 +1,7 @@
 // Package episode logs a lasting condition in a few lines: one when it begins, one now and then while it lasts, and one
 // when it is over, which says how long it took.
 //
-// zap's own sampler is not enough. It limits how often a message is written. But it does not notice the end, shows no
+// zap's own sampler is not enough. It limits how often a message is written, but it does not notice the end, shows no
 // count, and cannot wait to see whether a failure passes by itself.
 package episode
 

@@ -116,7 +116,7 @@ func Check(text string) error {
 
 var escaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// Escape returns a name as keys and ids have it: % is written %25, and / is written %2F. So no name holds the stroke
+// Escape returns a name as keys and ids have it: % is written %25, and / is written %2F. So no name holds the slash
 // that divides a key.
 func Escape(name string) string { return escaper.Replace(name) }
 
@@ -128,7 +128,7 @@ func Unescape(text string) (string, error) {
 		name.WriteString(plain)
 		switch {
 		case strings.Contains(plain, "/"):
-			return "", errors.New("a name with a stroke; want it written %2F")
+			return "", errors.New("a name with a slash; want it written %2F")
 		case !found:
 		case strings.HasPrefix(after, "25"):
 			name.WriteByte('%')

@@ -32,7 +32,7 @@ func (s *Stage) Blocked(at Partition, output string, why error) {
 	}
 }
 
-// BlockedOutputs returns for how long each output has been blocked that takes no figures now.
+// BlockedOutputs returns how long each output that takes no figures has been blocked.
 func (s *Stage) BlockedOutputs() map[string]time.Duration {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()
@@ -43,7 +43,8 @@ func (s *Stage) BlockedOutputs() map[string]time.Duration {
 	return all
 }
 
-// allBlocked are the blocked outputs, each with the partition that noticed first. The caller holds the monitor's mutex.
+// allBlocked returns the blocked outputs, each as the partition that noticed first reported it. The caller holds the
+// monitor's mutex.
 func (s *Stage) allBlocked() map[string]blocked {
 	all := map[string]blocked{}
 	for _, p := range s.partitions {

@@ -8,7 +8,8 @@
 //   - until every stage has joined its group, and when rejoining takes longer than a rebalance;
 //   - while no broker answers, which is noticed within eight seconds;
 //   - while a due window waits for longer than its grace plus half a minute. The time starts again with each window
-//     that its stream finishes, so a process that works off a backlog is ready, and when Kafka is back;
+//     that its stream finishes, so a process that works off a backlog is ready. It also starts again when Kafka is
+//     back;
 //   - from the moment it is asked to stop.
 package health
 
@@ -46,8 +47,8 @@ type Monitor struct {
 	streams map[string][]windows.Schedule
 	brokers func() []kafkaconn.Broker // nil: not watched
 	lost    *outage                   // nil while a broker answers
-	away    time.Time                 // when the last outage began that is over
-	back    time.Time                 // and when it was over
+	away    time.Time                 // when the last outage that is over began
+	back    time.Time                 // and when it ended
 	lacking map[string]lack           // by problem
 	clock   func() error              // why the clock is not trusted; nil if it is not watched
 }

@@ -147,9 +147,8 @@ func TestReadiness(t *testing.T) {
 			"broker b:9092: cannot be reached: connection refused\nrelease: 1 partition\nstream web: ok\n"},
 		{"when Kafka is silent",
 			func(p *process) { p.run(); time.Sleep(time.Second); p.fall(nil); time.Sleep(7 * time.Second) },
-			"service: not ready: kafka: lost 8s ago: no broker has answered for 7s\n" +
-				"kafka: lost 8s ago: no broker has answered for 7s\nbroker b:9092: heard 7s ago\n" +
-				"release: 1 partition\nstream web: ok\n"},
+			"service: not ready: kafka: lost 8s ago: no broker has answered for 7s\nkafka: lost 8s ago: no broker " +
+				"has answered for 7s\nbroker b:9092: heard 7s ago\nrelease: 1 partition\nstream web: ok\n"},
 		{"when Kafka is back", func(p *process) {
 			p.run()
 			p.fall(nil)

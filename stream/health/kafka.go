@@ -107,8 +107,8 @@ func (m *Monitor) found() {
 	m.log.Info(message)
 }
 
-// Away returns from when to when no broker answered the last time. Both are zero if one always has. While none does,
-// back is now.
+// Away returns when the last outage, in which no broker answered, began and ended. Both are zero if there was none.
+// During an outage back is now.
 func (m *Monitor) Away() (since, back time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +118,7 @@ func (m *Monitor) Away() (since, back time.Time) {
 	return m.away, m.back
 }
 
-// due counts the windows of all streams that were to close after from and not after to.
+// due counts the windows of all streams that were due after from and no later than to.
 func (m *Monitor) due(from, to time.Time) int {
 	n := 0
 	for _, schedules := range m.streams {

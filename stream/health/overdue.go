@@ -6,9 +6,9 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// Overdue is the work on a stream that is due and that a stage of this process has not finished.
+// Overdue is the work on a stream that is due and not finished by a stage of this process.
 type Overdue struct {
-	// Windows that are due and not finished.
+	// Windows is how many windows are due and not finished.
 	Windows int64
 	// Wait is how long the oldest of them has been due; 0 if there is none.
 	Wait time.Duration
@@ -46,7 +46,7 @@ func (s *Stage) overdue(now time.Time) map[string]Overdue {
 	return all
 }
 
-// Again says what a stream's windows wait for in a partition whose broker was away, or with nil that they do not wait.
+// Again says how a stream's windows wait in a partition whose broker was away, or with nil that they do not wait.
 func (s *Stage) Again(at Partition, stream string, a *progress.Again) {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Stage) Again(at Partition, stream string, a *progress.Again) {
 	}
 }
 
-// again returns what windows of a stream wait for the longest, and in how many partitions. The caller holds the
-// monitor's mutex.
+// again returns the longest wait of a stream's windows for a broker that was away, and in how many partitions they
+// wait. The caller holds the monitor's mutex.
 func (s *Stage) again(stream string, now time.Time) (longest progress.Again, partitions int) {
 	for _, p := range s.partitions {
 		a, ok := p.again[stream]

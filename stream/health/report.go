@@ -159,7 +159,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// overdue reports whether a window waits too long. It had to wait until held for its broker.
+// overdue reports whether a window has waited too long. Until held, it had to wait because its broker was away.
 func (n next) overdue(now, held time.Time) (string, bool) {
 	waits := later(later(n.due, n.since), held)
 	if now.Sub(waits) <= Patience+n.of.Grace {

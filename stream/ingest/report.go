@@ -84,9 +84,8 @@ func (p *report) hung(ctx context.Context) {
 	p.hanging = begins
 	if !who.Transactional {
 		p.Monitor.Episodes.On(p.hungKey(), episode.Rule{},
-			fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open "+
-				"transaction is there; "+
-				"this process or the brokers may be too busy",
+			fmt.Sprintf("windows are waiting: the readable end of %s/%d does not move, and no open transaction is "+
+				"there; this process or the brokers may be too busy",
 				p.at.Topic, p.at.Number), zap.Int64("offset", begins),
 			zap.Stringer("waiting", episode.Round(time.Since(p.waiting))))
 		return

@@ -142,8 +142,8 @@ func (f *Fold) Done() error {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
 	case f.witness != nil && !f.seen:
-		return fmt.Errorf("%w: a checkpoint covers %d entries of partition %d, but some of them are missing: it has "+
-			"%d now; what the missing ones charged is unknown; the topic must never be deleted or recreated",
+		return fmt.Errorf("%w: a checkpoint covers %d entries of partition %d, but some of those are missing (it has "+
+			"%d entries now); what the missing ones charged is unknown; the topic must never be deleted or recreated",
 			ErrUnreadable, f.witness.entries, f.partition, f.entries)
 	}
 	f.unproven, f.witness = false, nil

@@ -94,7 +94,7 @@ func (c *Client) Register(ctx context.Context, subject, schema string) (uint32, 
 	return uint32(s.ID), nil
 }
 
-// references adds what a schema builds upon, each behind those that it builds upon itself.
+// references adds the schemas that a schema builds upon. Each comes after those that it builds upon itself.
 func (c *Client) references(
 	ctx context.Context, s sr.Schema, seen map[string]bool, all []codec.Reference,
 ) ([]codec.Reference, error) {
@@ -115,7 +115,8 @@ func (c *Client) references(
 	return all, nil
 }
 
-// answer tells a registry's word that there is no such schema from other errors.
+// answer returns [codec.ErrNoSchema] if the registry says that there is no such schema. Other errors say what it
+// answered.
 func answer(err error) error {
 	var told *sr.ResponseError
 	switch {

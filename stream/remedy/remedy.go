@@ -1,4 +1,4 @@
-// Package remedy says what would make a figure readable that is only noise.
+// Package remedy says how a figure that is only noise could be made readable.
 package remedy
 
 import (
@@ -18,20 +18,19 @@ import (
 
 // Remedy is what would make a figure readable: more users, or a larger ε. Either is enough. Its JSON names are public.
 type Remedy struct {
-	// Users is the least number of users in the window and group, of two digits, with the ε of today. nil: none is
-	// known.
+	// Users is how many users the window and group would need at today's ε, to two digits. nil: no number is known.
 	Users *int64 `json:"users"`
-	// Epsilon is the least ε of the release, of two digits and at most 1, with the users of this window. nil: none is
-	// known, or the budget could not pay for all windows with it.
+	// Epsilon is the ε that the release would need with the users of this window, to two digits and at most 1. nil:
+	// none is known, or the budget could not pay for all windows with it.
 	Epsilon *json.Number `json:"epsilon"`
 	// Sentence says both, such as "about 900 users or ε 0.4 would do".
 	Sentence string `json:"sentence"`
 }
 
-// Of returns the remedy of a figure of one of the streams; false if it is not noise or nothing is known that helps. It
-// follows from public figures alone: the definitions, and the count that was released with the figure or else
-// expected_users. The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism that has more users or
-// a larger ε.
+// Of returns the remedy of a figure of one of the streams. It returns false if the figure is not noise, or if nothing
+// is known that helps. The remedy follows from public figures alone: the definitions, and the count that was released
+// with the figure or else expected_users. The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism
+// that has more users or a larger ε.
 func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 	at := slices.IndexFunc(all, func(s *config.Stream) bool { return s.Name == f.Stream })
 	if at < 0 {
@@ -102,8 +101,8 @@ func (f figure) remedy() (r Remedy, ok bool) {
 	return r, len(words) > 0
 }
 
-// epsilon returns a larger ε that is enough. A count of users that is noise has none: nobody knows for how many users
-// it would have to be enough.
+// epsilon returns a larger ε that is enough. A count of users that is noise has none: nobody knows for how many users ε
+// would have to be enough.
 func (f figure) epsilon() (decimal.Decimal, bool) {
 	if f.users <= 0 || f.query.OfEverybody() {
 		return decimal.Decimal{}, false
@@ -139,7 +138,7 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 		known = &mechanisms.NoisyCount{Value: n, Epsilon: 1e6} // as good as exact
 	}
 	b := mechanisms.Likely(m, n, released).Errors(mechanisms.Public{Users: known})[f.i]
-	// it depends on the draw: that of a mean falls with ε·n
+	// the error depends on the draw: that of a mean falls with ε·n
 	if (math.IsNaN(b.Error95) || math.IsInf(b.Error95, 0)) && n > 0 {
 		b.Error95 = f.off * float64(f.users) * f.query.Epsilon.InexactFloat64() /
 			(float64(n) * q.Epsilon.InexactFloat64())
@@ -148,15 +147,15 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	switch {
 	case q.OfEverybody():
 		value = float64(n)
-	case (m.Counts() || q.Statistic == mechanisms.Sum) && f.users > 0: // it grows with the users
+	case (m.Counts() || q.Statistic == mechanisms.Sum) && f.users > 0: // the value grows with the users
 		value *= float64(n) / float64(f.users)
 	}
 	q.ExpectedUsers = n
 	return q.Judge(b, f.i, value, released) != mechanisms.Noise
 }
 
-// least returns the least number of two digits for which something holds that then holds for all larger ones too. The
-// first is 10^from, and the last has so many decades more.
+// least returns the least number of two digits for which holds is true. It must then be true for all larger ones too.
+// least tries numbers from 10^from on, through so many decades.
 func least(from, decades int, holds func(decimal.Decimal) bool) (decimal.Decimal, bool) {
 	//nolint:gosec // small
 	number := func(i int) decimal.Decimal { return decimal.New(int64(10+i%90), int32(from-1+i/90)) }

@@ -104,8 +104,8 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// Records yields the events in the file's order, each when it is due. It ends with the file, with ctx, or with the
-// first error. It can be used only once.
+// Records yields the events in the file's order, each when it is due. The sequence ends with the file, with ctx, or
+// with the first error. It can be used only once.
 func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var c clock

@@ -12,10 +12,10 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-// Demo says which streams file `louver demo --csv` runs on, or which one it leaves behind. Bounds are public choices
+// Demo says what is in the streams file that `louver demo --csv` runs on, or leaves behind. Bounds are public choices
 // and must not be taken from the file. The person who runs the demo sets them.
 type Demo struct {
-	// Name is that of the first stream and of the budget, and begins those of the topics. Required.
+	// Name is the name of the first stream and of the budget. The names of the topics begin with it. Required.
 	Name string
 	// OneTopic says that all stretches are in one topic, as `louver replay` sends a file. If not, each has its own.
 	OneTopic bool
@@ -53,8 +53,8 @@ func (d Demo) Share(part string) (decimal.Decimal, error) {
 }
 
 // StreamsFor returns a streams file, YAML, for the records that this package makes of a file: a stream for each
-// stretch, in order. Windows have the times of the file. StreamsFor does not check the options. Reading the streams
-// file does, and finds for example a step that does not divide the range.
+// stretch, in order. Windows have the times of the file. StreamsFor does not check d. Reading the streams file does,
+// and finds for example a step that does not divide the range.
 func StreamsFor(d Demo) (string, error) {
 	windows := 0
 	for _, s := range d.Stretches {

@@ -42,11 +42,11 @@ type Stretch struct {
 }
 
 const (
-	// maxGroups is the greatest number of groups of a demo. A column with more values is unlikely to hold groups.
+	// maxGroups is the most groups that a demo may have. A column with more values is unlikely to hold groups.
 	maxGroups = 100
-	// wantedWindows is the least number of windows with events.
+	// wantedWindows is the fewest windows with events.
 	wantedWindows = 24
-	// mostWindows is the greatest number of windows.
+	// mostWindows is the most windows.
 	mostWindows = 1000
 	// pause is how many empty windows in a row end a stretch.
 	pause = 4

@@ -248,15 +248,15 @@ func TestRulesInPrometheus(t *testing.T) {
 // those that are always listed.
 func TestAlertsOfFoundGroups(t *testing.T) {
 	f, err := parse.File("streams.yaml",
-		[]byte(strings.NewReplacer("groups: [eu, us]", "groups: {discover: [{name: daily, "+
-			"every: 24h, epsilon: 0.5, delta: 0.00000001}], max: 100, always: [eu, us], other: rest}",
-			"    output: {topic: "+
-				"web.private}\n    budget: {", "    watches:\n      - {name: slow, above: 500, more_than: 0.01, epsilon: 1, "+
-				"false_alarms: "+
-				"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n      - {name: gone, users_below: 200, epsilon: 1, "+
-				"false_alarms: "+
-				"{at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n    output: {topic: web.private}\n"+
-				"    budget: {delta: 0.000001, ",
+		[]byte(strings.NewReplacer(
+			"groups: [eu, us]", "groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001}], "+
+				"max: 100, always: [eu, us], other: rest}",
+			"    output: {topic: web.private}\n    budget: {", "    watches:\n"+
+				"      - {name: slow, above: 500, more_than: 0.01, epsilon: 1, "+
+				"false_alarms: {at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n"+
+				"      - {name: gone, users_below: 200, epsilon: 1, "+
+				"false_alarms: {at_most: 0.05, per: 15d}, hold: 15m, at_most: 3}\n"+
+				"    output: {topic: web.private}\n    budget: {delta: 0.000001, ",
 		).Replace(streams)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ const (
 // incidents separates the draws for incidents from those for requests.
 const incidents = 0x696e636964656e74
 
-// Incident returns the one incident of the three minutes, counted from midnight, that contain at. It may be over, or
+// Incident returns the one incident in the three minutes that contain at, counted from midnight. It may be over, or
 // still to come.
 func (s *Service) Incident(at time.Time) Incident {
 	period := at.UTC().Truncate(incidentEvery)

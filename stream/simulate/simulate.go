@@ -12,7 +12,7 @@
 //   - Every three minutes there is an incident: one region is three times as slow for 30 to 60 seconds.
 //   - Robin, a user of region eu, calls once in half of all spells of ten seconds: each time a fair coin decides.
 //
-// What happens is a function of the seed and the time alone, so a span gives the same events however it is cut.
+// What happens is a function of the seed and the time alone. So a span of time has the same events however it is cut.
 //
 // # Randomness
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// Truth computes the figures of a stream's windows without noise, also of those that are drawn on change. It may,
-// because there are no people behind simulated events. It is not safe for concurrent use.
+// Truth computes the figures of a stream's windows without noise, including those drawn on change. It may, because no
+// people are behind simulated events. It is not safe for concurrent use.
 type Truth struct {
 	stream   *config.Stream
 	releases []config.Release
@@ -48,7 +48,7 @@ func (t *Truth) Add(e Event) {
 	bag.Add(t.hasher.User([]byte(e.User)), t.groups[e.Region], at, e.Latency)
 }
 
-// Take returns the figures of the window that ends then, under "group/release", and the users' values, by group. It
+// Take returns the figures of the window that ends at end, under "group/release", and the users' values by group. It
 // forgets the window. A window without events has no figures, and a group without users has only counts and sums. If
 // several values are right, Take returns the least.
 func (t *Truth) Take(end time.Time) (figures map[string]decimal.Decimal, samples []*mechanisms.Sample) {

@@ -58,7 +58,7 @@ func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
 	e.Metrics.LagSeconds.WithLabelValues(labels...).Set(seconds)
 }
 
-// noLag forgets how far behind a partition was that another process reads from now on.
+// noLag forgets the lag of a partition that another process reads from now on.
 func (e Env) noLag(group string, at Partition) {
 	labels := []string{group, at.Topic, strconv.Itoa(at.Number)}
 	e.Metrics.Lag.DeleteLabelValues(labels...)

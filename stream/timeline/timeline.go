@@ -1,6 +1,6 @@
-// Package timeline tells the state of an app's windows: which are open, which wait and for what, and which are decided
-// and how. It follows from the app's definitions, the progress of its workers, and the ledger. The package never reads
-// what people sent, or how much.
+// Package timeline says in which state an app's windows are: which are open, which wait and for what, and which are
+// decided and how. The state follows from the app's definitions, the progress of its workers, and the ledger. The
+// package never reads what people sent, or how much.
 package timeline
 
 import (
@@ -68,8 +68,8 @@ type Partition struct {
 type Facts struct {
 	// Editions are the definitions of all streams, in the order of their names and numbers.
 	Editions []control.Edition
-	// Partitions returns how many partitions of an input a window takes that is due at a moment, in Unix nanoseconds. 0
-	// means not known yet.
+	// Partitions returns from how many partitions of an input a window is made that is due at a moment, in Unix
+	// nanoseconds. 0 means not known yet.
 	Partitions func(topic string, due int64) int
 	// Lineage returns a budget and those whose spending it has taken over.
 	Lineage func(budget string) []string
@@ -78,7 +78,7 @@ type Facts struct {
 
 	inputs  map[Partition]progress.Input
 	decided map[edition][]Run
-	last    map[edition]int64 // the end of the last decided window, where it is told
+	last    map[edition]int64 // the end of the last decided window, as Decided has said
 }
 
 type edition struct {
@@ -143,7 +143,7 @@ func (f *Facts) Learn(e ledger.Entry) {
 	f.decided[of] = runs[max(0, len(runs)-kept):]
 }
 
-// Decided tells of the last window of an edition that the ledger holds. Its entry may be too old to be learned.
+// Decided says which window of an edition is the last that the ledger holds. Its entry may be too old to be learned.
 func (f *Facts) Decided(e control.Edition, last time.Time) {
 	if f.last == nil {
 		f.last = map[edition]int64{}
@@ -250,8 +250,7 @@ func (f *Facts) waiting(topic string, due int64, w windows.Window, through map[i
 	return Waiting, missing
 }
 
-// turn says what windows wait for that are cut everywhere, if not for the stage that decides them: one line for each
-// cause.
+// turn says what else than the deciding stage itself holds up windows that are cut everywhere: one line for each cause.
 func (f *Facts) turn(run Run) []string {
 	at := slices.IndexFunc(f.Editions,
 		func(e control.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
@@ -290,7 +289,7 @@ func (f *Facts) turn(run Run) []string {
 	return why
 }
 
-// others counts the streams behind the first.
+// others says how many streams there are besides the first.
 func others(streams []string) string {
 	distinct := map[string]bool{}
 	for _, s := range streams {

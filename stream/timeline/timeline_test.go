@@ -174,8 +174,7 @@ func TestOneLineForEachCause(t *testing.T) {
 	f.decide(1, func(e *ledger.Entry) { e.Stream = "s00" })
 	why := f.Runs(at(2, 20*time.Second))[1].Why
 	if want := []string{"its turn comes after the window of stream s01 that was due 2026-01-01T01:00:10Z, " +
-		"and 2 other " +
-		"streams"}; !slices.Equal(why, want) {
+		"and 2 other streams"}; !slices.Equal(why, want) {
 		t.Errorf("%q, want %q", why, want)
 	}
 }

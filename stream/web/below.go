@@ -9,8 +9,9 @@ import (
 // below is the key of a request's context for the path of a proxy.
 type below struct{}
 
-// Below returns a request that knows below which path a proxy shows this server, such as /louver: escaped, and without
-// a / at its end. The addresses in the page's answers are relative. The few that cannot be begin with that path.
+// Below returns a request that knows the path under which a proxy shows this server, such as /louver: escaped, and
+// without a / at its end. Most addresses in the page's answers are relative. The few that cannot be begin with that
+// path.
 func Below(r *http.Request, path string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), below{}, pathOf(r)+path))
 }

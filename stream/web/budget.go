@@ -30,8 +30,8 @@ type reports struct {
 type brief struct {
 	// budgets leaves out the streams' own figures.
 	budgets bool
-	// returns, if not 0, is how many entries a list of returns may have. With many short windows these lists are nearly
-	// all of the report, and a picture of them needs few.
+	// returns, if not 0, is how many entries a list of returns may have. With many short windows these lists make up
+	// nearly all of the report, but a picture of them needs few entries.
 	returns int
 }
 
@@ -142,8 +142,8 @@ func (b brief) of(r ledger.Report) any {
 	return r
 }
 
-// fewer adds up neighbouring returns until there are at most n ≥ 1. The first stays as it is if n > 1. The others are
-// added up over equal stretches of time, each at the time of its last: by then all of it is back.
+// fewer adds up neighbouring returns until there are at most n ≥ 1. If n > 1, the first stays as it is. The others are
+// added up over equal stretches of time, and each sum stands at the time of its last return: by then all of it is back.
 func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	if len(all) <= n {
 		return all
@@ -167,8 +167,8 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	return few
 }
 
-// books returns the books of the windows in memory. Records say whether a window was paid, and which instances of
-// watches looked at it; the public definition says what a window cost.
+// books returns the books of the windows in memory. Records say whether a window was paid for, and which instances of
+// watches looked at it. The public definition says what a window cost.
 func (s source) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, of := range s.streams {
@@ -220,7 +220,7 @@ func (s source) addDiscovery(books *ledger.Books, e ledger.Entry, d config.Disco
 }
 
 // windows returns one figure of each window of a stream, in order. priced leaves out records that do not say whether
-// their window was paid.
+// their window was paid for.
 func (s *Store) windows(stream string, priced bool) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

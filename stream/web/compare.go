@@ -56,7 +56,7 @@ func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, r, result)
 }
 
-// groupOf returns the group that an id names. Where the groups of a stream are found, ids have them escaped.
+// groupOf returns the group that an id names. If the groups of a stream are found, ids have them escaped.
 func (s *Store) groupOf(stream, written string) string {
 	name, err := groupname.Unescape(written)
 	if err != nil || name == written {
@@ -141,7 +141,6 @@ func (p *parameters) id(name string) (id identity) {
 		}
 	}
 	p.refuse("%s=%q; want the id of a record, such as checkout-latency/eu/2026-11-20T08:00:00Z/p50, or a range of "+
-		"windows, such as "+
-		"checkout-latency/eu/2026-11-20T08:00:00Z..2026-11-20T12:00:00Z/p50", name, p.values.Get(name))
+		"windows, such as checkout-latency/eu/2026-11-20T08:00:00Z..2026-11-20T12:00:00Z/p50", name, p.values.Get(name))
 	return id
 }

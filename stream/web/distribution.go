@@ -20,8 +20,8 @@ import (
 // distributions answers with the distribution that a histogram shows.
 type distributions struct{ source }
 
-// distribution says of each end of a bucket how many users there are up to it. The lists are of one length, and the
-// last item of each is about the bucket without an end.
+// distribution says how many users there are up to the end of each bucket. The lists have the same length, and the last
+// item of each is about the bucket without an end.
 type distribution struct {
 	Stream      string          `json:"stream"`
 	Group       string          `json:"group"`
@@ -38,7 +38,7 @@ type distribution struct {
 	High  []float64 `json:"high"`
 }
 
-// answer answers with the newest window's histogram, or that of the window that ends at window_end.
+// answer answers with the distribution of the newest window, or of the window that ends at window_end.
 func (s distributions) answer(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("stream", "group", "release", "window_end", "format")

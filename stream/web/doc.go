@@ -7,10 +7,10 @@
 // handler still answers from memory, and says since when it has heard nothing new. It does not serve records that are
 // no longer in memory. For a longer past, read the output topic.
 //
-// The files of the page are in page. A demo adds what only it knows, a [Demo], and the files in demo; nothing else has
-// them.
+// The files of the page are in page. A demo adds what only it knows, a [Demo], and the files in demo. Nothing else
+// serves them.
 //
-// Each kind of answer has a type and a file, made from a source: the Store and the definitions. Only handler.go knows
-// all of them. Package compare says whether figures differ by more than their noise. A signal is a figure that differs
-// so from those of the hour before it.
+// Each kind of answer has a type and a file. It is made from a source: the Store and the definitions. Only handler.go
+// knows all of them. Package compare says whether figures differ by more than their noise. A signal is a figure that
+// differs from those of the hour before it by more than their noise explains.
 package web

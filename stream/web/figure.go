@@ -26,13 +26,13 @@ type figure struct {
 	unpaid     bool // the budget could not pay for the window
 	noise      bool // the value is only noise
 	glance     glance
-	list       int64    // of a window whose groups are found: the end of the discovery that they are of, or 0
+	list       int64    // of a window whose groups are found: the end of the discovery that found them, or 0
 	finding    *finding // of a discovery's record
 	at         partition
 	offset     int64 // −1 if its topic is gone
 }
 
-// finding is what a discovery's record says of a name, or of all names together.
+// finding is what a discovery's record says about a name, or about all names together.
 type finding struct {
 	value, error95 *json.Number
 	until          int64 // when the name leaves the list unless it is found again, Unix seconds; 0: it is not on it
@@ -77,7 +77,8 @@ func oneLine(value []byte) []byte {
 	return b.Bytes()
 }
 
-// glance is what the record of a watch, a figure on change or a total says of the instance: nothing if its number is 0.
+// glance is what the record of a watch, a figure on change or a total says about its instance: nothing if its number is
+// 0.
 type glance struct {
 	instance     int64
 	looks, fires bool

@@ -13,7 +13,7 @@ import (
 // groupLists answers which groups of a stream were found, and which of them have figures now.
 type groupLists struct{ source }
 
-// groupList is what is known of the groups of a stream. Its JSON names are public.
+// groupList is what is known about the groups of a stream. Its JSON names are public.
 type groupList struct {
 	Stream string `json:"stream"`
 	// From is the stream whose list it is; "" for its own, or if unknown.
@@ -29,7 +29,7 @@ type groupList struct {
 	Groups []groupInfo `json:"groups"`
 }
 
-// groupInfo is what is known of a group.
+// groupInfo is what is known about a group.
 type groupInfo struct {
 	Group  string `json:"group"`
 	Listed bool   `json:"listed"`
@@ -48,7 +48,7 @@ type groupInfo struct {
 	New bool `json:"new"`
 }
 
-// foundRow is what a discovery last found of a group.
+// foundRow is what a discovery last found about a group.
 type foundRow struct {
 	Release string       `json:"release"`
 	Value   *json.Number `json:"value"`
@@ -80,16 +80,16 @@ func (s groupLists) answer(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, r, list)
 }
 
-// names collects what is in memory of the groups of a stream.
+// names collects what is in memory about the groups of a stream.
 type names struct {
 	from   string // the stream whose list it is; "" for its own
 	asOf   int64  // the end of the newest discovery, or of that whose list is in use here
 	other  string // the group for everybody else
 	found  map[string][]*figure
-	newest window // the newest one that is of the list of asOf
+	newest window // the newest whose list is that of asOf
 }
 
-// window is one whose groups are all known.
+// window is a window whose groups are all known.
 type window struct {
 	end    int64
 	groups map[string]bool
@@ -145,7 +145,7 @@ func (s source) lists() map[string]groupList {
 	return lists
 }
 
-// see adds a group to those of the newest window. The groups of a window of the newest list are that list.
+// see adds a group to those of the newest window. The groups of a window that uses the newest list are that list.
 func (n *names) see(e *series) {
 	f := e.figures[len(e.figures)-1]
 	if e.other {
@@ -160,7 +160,7 @@ func (n *names) see(e *series) {
 	n.newest.groups[e.group] = true
 }
 
-// list says what is known of the groups of a stream: those with the most users first.
+// list returns what is known about the groups of a stream, those with the most users first.
 func (s source) list(stream string, n *names) groupList {
 	l := groupList{Stream: stream, From: n.from, Other: n.other, Groups: []groupInfo{}}
 	if n.asOf != 0 {
@@ -220,7 +220,7 @@ func users(n *json.Number) float64 {
 	return f
 }
 
-// learn adds what discoveries have found of a group until the newest one, asOf.
+// learn adds what discoveries up to the newest one, asOf, have found about a group.
 func (g *groupInfo) learn(findings []*figure, asOf, now int64) {
 	slices.SortFunc(findings, (*figure).order)
 	rows := map[string]*figure{}

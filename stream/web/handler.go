@@ -16,12 +16,13 @@ type Config struct {
 	Store *Store
 	// Streams are the definitions in the streams files. If nil, the handler knows only the records.
 	Streams []*config.Stream
-	// Demo, if not nil, answers below api/v1/demo, and the page has a view of it. Without one these do not exist.
+	// Demo, if not nil, answers requests below api/v1/demo, and the page has a view of it. Without a Demo neither
+	// exists.
 	Demo Demo
 }
 
 // Demo is what only a simulated service knows: the truth, and what its figures would be with another ε. It may tell,
-// because there are no people behind them. It is safe for concurrent use.
+// because no people are behind them. It is safe for concurrent use.
 type Demo interface {
 	// Known returns the answer of api/v1/demo.
 	Known() any
@@ -89,7 +90,7 @@ func redrawn(demo Demo) func(http.ResponseWriter, *http.Request) error {
 	}
 }
 
-// nothing answers requests that no other handler of mux takes.
+// nothing answers the requests that no handler of mux takes.
 func nothing(mux *http.ServeMux) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		get := r.Clone(r.Context())
@@ -118,8 +119,7 @@ func patient(next http.Handler) http.Handler {
 
 // policy lets the page use only what this address serves: no inline script, no eval, no other host.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-	"connect-src 'self'; " +
-	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // protected sets the security headers for browsers.
 func protected(next http.Handler) http.Handler {

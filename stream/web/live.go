@@ -46,7 +46,7 @@ func (l *live) answer(w http.ResponseWriter, r *http.Request) error {
 		id = p.values.Get("last_event_id")
 	}
 	var from position
-	strange := false // the id is not ours, so the client has to look again, whatever it has
+	strange := false // the id is not one of ours, so the client must ask for everything again
 	if id != "" {
 		var err error
 		from, err = parsePosition(id)
@@ -87,7 +87,7 @@ func (l *live) answer(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// gather waits a moment, because the records of a window come one by one and clients need not wake up for each.
+// gather waits a moment. The records of a window come one by one, and clients need not wake up for each.
 func gather(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -25,7 +25,7 @@ var (
 
 // addFiles adds the files of a folder; index.html is at /.
 func addFiles(mux *http.ServeMux, files embed.FS, folder string) {
-	_ = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error { // embedded files can be read
+	_ = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error { // embedded files can always be read
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -44,8 +44,7 @@ func addFiles(mux *http.ServeMux, files embed.FS, folder string) {
 	})
 }
 
-// contentType does not use the system's table of file types, which differs
-// between machines.
+// contentType does not use the system's table of file types, which differs between machines.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".js":

@@ -62,7 +62,7 @@ func (p *parameters) number(name string, absent, most int) int {
 	return n
 }
 
-// stretch reads which series are wanted, and which of their windows.
+// stretch reads which series and which of their windows are wanted.
 func (p *parameters) stretch() selection {
 	want := p.selection()
 	want.from, want.to, want.last = p.seconds("from"), p.seconds("to"), p.number("last", 0, mostWindows)

@@ -36,7 +36,7 @@ func (s *Store) read(want selection, from position) *reader {
 	return r
 }
 
-// jump passes everything that is there. The lock is held.
+// jump skips everything that is there. The caller holds the lock.
 func (r *reader) jump() {
 	r.at, r.fresh, r.claimed, r.life = position{}, true, map[partition]bool{}, r.store.life
 	for _, e := range r.store.series {
@@ -50,11 +50,11 @@ func (r *reader) jump() {
 	r.sequence = r.store.end()
 }
 
-// end counts all records that ever came. The lock is held.
+// end counts all records that ever came. The caller holds the lock.
 func (s *Store) end() int64 { return s.first + int64(len(s.recent)) }
 
 // next returns the new records, in order within each partition, and a channel that is closed when there may be more.
-// The caller calls pass for each record when done with it. lost says that records may have been missed. Then the caller
+// The caller calls pass for each record when done with it. lost says that records may have been missed. The caller then
 // has to look them up, and the reader goes on with the next record.
 func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
 	s := r.store
@@ -86,7 +86,7 @@ func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
 	return found, s.changed, false
 }
 
-// last returns the offset up to which the reader is done with a partition. The lock is held.
+// last returns the offset up to which the reader is done with a partition. The caller holds the lock.
 func (r *reader) last(at partition) int64 {
 	if last, ok := r.at[at]; ok {
 		return last

@@ -28,7 +28,7 @@ type reading struct {
 	failing map[string]time.Time
 }
 
-// settling is how long a failure lasts before it is reported: a leader that moves is back within moments.
+// settling is how long a failure lasts before it is reported. A leader that moves is back within moments.
 const settling = 3 * time.Second
 
 // now says whether the output topics can be read now.

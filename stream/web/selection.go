@@ -107,7 +107,7 @@ func parseCursor(text string) (m mark, err error) {
 	return m, nil
 }
 
-// find returns the wanted records after a mark, at most limit, in order. more says that others follow: after next.
+// find returns at most limit of the wanted records after a mark, in order. more says that others follow after next.
 func (s *Store) find(want selection, after *mark, limit int) (found []*figure, next mark, more bool) {
 	if after != nil && after.asOf != 0 && (want.to == 0 || after.asOf < want.to) {
 		want.to = after.asOf

@@ -21,7 +21,7 @@ type signal struct {
 	compare.Signal
 }
 
-// leastHistory is with how many windows a figure is compared where an hour has fewer.
+// leastHistory is how many windows a figure is compared with if an hour has fewer.
 const leastHistory = 6
 
 // answer answers with the signals among the wanted figures, by the ends of their windows.
@@ -49,7 +49,7 @@ func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 	}{found})
 }
 
-// alpha shares the false marks of a day out among its windows, and those that its first window is compared with: see
+// alpha divides the false marks of a day among its windows and those that its first window is compared with: see
 // [history.signals].
 func (s signals) alpha(h history) float64 {
 	every := h.figures[0].end - h.figures[0].start
@@ -61,14 +61,14 @@ func (s signals) alpha(h history) float64 {
 	return compare.FalseMarksPerDay * float64(every) / float64(24*60*60+span(h.figures[0]))
 }
 
-// history is the wanted figures of a series, and those before that they are compared with.
+// history is the wanted figures of a series, after those that they are compared with.
 type history struct {
 	of      *series
 	figures []*figure
 	wanted  int // how many of them, at the end, are wanted
 }
 
-// histories returns those of the wanted series that are of figures.
+// histories returns those of the wanted series, except series that are not of figures.
 func (s *Store) histories(want selection) (all []history) {
 	s.each(func(e *series) {
 		wanted := want.of(e)
@@ -88,12 +88,13 @@ func (s *Store) histories(want selection) (all []history) {
 // span is how far back a figure is compared with others, in seconds.
 func span(f *figure) int64 { return max(60*60, leastHistory*(f.end-f.start)) }
 
-// signals compares each wanted figure with those before it. Figures that are signals themselves, by all that is before
-// them, are left out of what others are compared with. Else a return to normal after an incident would be a signal too.
+// signals compares each wanted figure with those before it. A figure that is itself a signal, compared with everything
+// before it, is left out when later ones are compared. Otherwise a return to normal after an incident would be a signal
+// too.
 //
 // This keeps the bound on false marks. Without a change, a figure is marked only if it differs from all before it, or
-// if one of these does from all before it. So a false mark of a day needs such a figure in the day, or in the stretch
-// before it.
+// if one of those differs from all before it. So a false mark in a day needs such a figure in the day, or in the
+// stretch before it.
 func (h history) signals(alpha float64) (found []signal, err error) {
 	points := make([]*compare.Point, len(h.figures))
 	for i, f := range h.figures {

@@ -28,7 +28,7 @@ func (s source) wanted(r *http.Request) (selection, error) {
 	return want, s.known(want)
 }
 
-// known refuses names that no declared stream and no record has.
+// known refuses names that are in no declared stream and in no record.
 func (s source) known(want selection) error {
 	streams, groups, releases := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	add := func(stream, group, release string) {
@@ -43,7 +43,7 @@ func (s source) known(want selection) error {
 	}
 	lists := map[string][]string{} // the streams that follow each list
 	for _, of := range s.streams {
-		streams[of.Name] = true // also where no group has a record yet
+		streams[of.Name] = true // even if no group has a record yet
 		if f := of.Found; f != nil {
 			lists[f.From] = append(lists[f.From], of.Name)
 			for _, name := range append([]string{f.Other}, f.Always...) {

@@ -34,7 +34,7 @@ type loss struct {
 	Delta   any     `json:"delta"`
 	// Sum is the plain sum of ε, where that is more; absent if there is none.
 	Sum any `json:"epsilon_sum,omitempty"`
-	// Right is how many of 100 guesses can be right, at most, about whether a person is in the data.
+	// Right is how many of 100 guesses about whether a person is in the data can be right, at most.
 	Right    int64  `json:"right_of_100"`
 	Sentence string `json:"sentence"`
 }
@@ -136,20 +136,19 @@ func (a statements) payers(now time.Time) []cost.Payer {
 	return file.Payers(now)
 }
 
-// ofWindows says what the figures of one window cost, and those of the windows that one event falls into.
+// ofWindows says what the figures of one window cost, and what those of all windows cost that one event falls into.
 func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	if len(s.Releases) == 0 {
 		return nil
 	}
 	one, several, alone := "One window costs", "they", ""
-	if besides := config.Besides(s); besides != "" { // these tell of every window too, at a cost of their own
+	if besides := config.Besides(s); besides != "" { // these describe every window too, at a cost of their own
 		one, several, alone = "Beside its "+besides+", one window costs", "their figures", ", by these figures alone"
 	}
 	if n := of.Changed(1); n > 1 {
 		all = append(all, newLoss("window", n, "", pays.Lost(of, n),
-			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it "+
-				"may count in a "+
-				"later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
+			fmt.Sprintf("What one person has in one window changes up to %d, for who does not count in it may count "+
+				"in a later one. Together %s cost that person at most %%s.", n, several), "that person is in it"+alone))
 	} else {
 		all = append(all, newLoss("window", 1, "", pays.Lost(of, 1), one+" one person at most %s.",
 			"that person is in it"+alone))
@@ -172,31 +171,28 @@ func ofWatches(s *config.Stream) (all []loss) {
 	for i := range s.Totals {
 		t := &s.Totals[i]
 		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Price()),
-			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period "+
-				"of the budget "+
-				"touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
+			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period of "+
+				"the budget touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
 			"that person is in any of the windows of that "+t.Calendar.Unit.Noun()))
 	}
 	for _, w := range s.OnChange {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
-			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s "+
-				"in a period "+
-				"of the budget. The first time it costs %s more: at most %%s.",
+			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a "+
+				"period of the budget. The first time it costs %s more: at most %%s.",
 				w.Name, cost.Of(limit, w.Price()), times(w.AtMost), cost.Of(limit, w.First())),
 			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Price()),
-			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at "+
-				"most %s in a "+
-				"period of the budget.", w.Name, times(w.AtMost)),
+			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s "+
+				"in a period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))
 	}
 	return all
 }
 
-// ofDiscoveries says what each discovery of groups costs. Under max_windows, who does not count in a period may count
-// in a later one.
+// ofDiscoveries says what each discovery of groups costs. Under max_windows, a person who does not count in a period
+// may count in a later one.
 func ofDiscoveries(s *config.Stream) (all []loss) {
 	for _, d := range s.Discoveries() {
 		names, period, changed := "one name", config.Duration(d.Every), int64(1)
@@ -228,7 +224,7 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// newLoss puts a loss into words. sentence has a place for the ε; guess says what may be guessed.
+// newLoss puts a loss into words. sentence has a place for the ε. guess says what may be guessed.
 func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, guess string) loss {
 	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: lost.Right()}
 	if windows > 0 {

@@ -54,7 +54,7 @@ func NewStore(bytes int64) *Store {
 		renewed: map[string]bool{}, changed: make(chan struct{})}
 }
 
-// Windows returns about how many windows of each series a Store of this size keeps, for a number of series.
+// Windows returns about how many windows of each series a Store of this size keeps if there are so many series.
 func Windows(bytes int64, series int) int {
 	return int(min(mostWindows, bytes/typical/int64(max(1, series))))
 }

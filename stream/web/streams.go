@@ -20,11 +20,12 @@ type streamInfo struct {
 	Description string   `json:"description"`
 	Unit        string   `json:"unit"`
 	Groups      []string `json:"groups"`
-	// MaxGroups is in how many groups of a window one user counts; null if unknown.
+	// MaxGroups is how many groups of a window one user counts in; null if unknown.
 	MaxGroups *int `json:"max_groups"`
-	// MaxWindows says in how many windows of a period one user counts; null if in all, or unknown.
+	// MaxWindows is how many windows of a period one user counts in; null if in all, or if unknown.
 	MaxWindows *record.Cap `json:"max_windows"`
-	// Discovery says how groups are found; null if they are listed. Then Groups is empty: api/v1/groups has them.
+	// Discovery says how groups are found; null if they are listed. If they are found, Groups is empty: api/v1/groups
+	// has them.
 	Discovery *discoveryInfo `json:"discovery"`
 	Releases  []releaseInfo  `json:"releases"`
 	Window    windowInfo     `json:"window"`
@@ -42,7 +43,7 @@ type streamInfo struct {
 	Remedies []remedyInfo `json:"remedies"`
 }
 
-// discoveryInfo says of how many groups there are figures now.
+// discoveryInfo says how many groups have figures now.
 type discoveryInfo struct {
 	Listed int        `json:"listed"`
 	Max    *int64     `json:"max"`
@@ -70,7 +71,7 @@ type releaseInfo struct {
 	// Hold is how long a watch looks at nothing after it has fired, in seconds; null for everything else, or if
 	// unknown.
 	Hold *int64 `json:"hold_seconds"`
-	// Total says of what periods a running total is; null for everything else, or if unknown.
+	// Total says which periods a running total has; null for everything else, or if unknown.
 	Total *totalInfo `json:"total"`
 	// From is the histogram that the figure is computed from, or "".
 	From string `json:"from,omitempty"`
@@ -100,7 +101,7 @@ type boundsInfo struct {
 	Step  json.Number `json:"step"`
 }
 
-// remedyInfo is the remedy of the newest figure of a series.
+// remedyInfo is the remedy for the newest figure of a series.
 type remedyInfo struct {
 	Group   string `json:"group"`
 	Release string `json:"release"`
@@ -112,7 +113,7 @@ type minUsers struct {
 	Release string `json:"release"`
 }
 
-// mostRemedies is for how many figures of a stream there are remedies: a found list may have a thousand groups.
+// mostRemedies bounds for how many figures of a stream remedies are given: a found list may have a thousand groups.
 const mostRemedies = 200
 
 // listing answers what streams there are.
@@ -304,8 +305,8 @@ func (s *streamInfo) help(all []*config.Stream, f *figure) {
 	}
 }
 
-// schedule says when the next window closes: the one after the newest, or the first one that is not due yet. A stream
-// that starts now has its windows at the same boundaries whenever it started.
+// schedule says when the next window closes: the one after the newest, or the first one that is not due yet. The
+// boundaries of windows do not depend on when a stream starts.
 func (s *streamInfo) schedule(of *config.Stream, now time.Time) {
 	windows := of.Window.Schedule(of.Window.Start)
 	after := now.Add(-of.Window.Grace).UnixNano()

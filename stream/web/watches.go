@@ -38,7 +38,7 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 				one = &ledger.Seen{Number: f.glance.instance, Cost: cost, From: end, To: end}
 				found[one.Number] = one
 			}
-			if f.glance.since != 0 { // a total has no records of some windows
+			if f.glance.since != 0 { // a total has no records for some windows
 				since := f.glance.since * int64(time.Second)
 				one.From = min(one.From, since+int64(of.Window.Every))
 				one.Until = until(of, watch, since)
@@ -58,7 +58,7 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 	return all, nil
 }
 
-// until is when a period of a total ends that began at a moment; 0 if the stream has no such total any more.
+// until is when the period of a total that began at since ends; 0 if the stream no longer has such a total.
 func until(of *config.Stream, name string, since int64) int64 {
 	i := slices.IndexFunc(of.Totals, func(t config.Total) bool { return t.Name == name })
 	if i < 0 {

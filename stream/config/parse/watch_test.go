@@ -121,9 +121,9 @@ func TestWatchesOfFoundGroups(t *testing.T) {
 	without := strings.Replace(withFound(strings.Replace(found, "      always: [/login, /]\n", "", 1)),
 		"    min_users:", "    watches: ["+gone+", "+calm+"]\n    min_users:", 1)
 	_, err := File("s.yaml", []byte(without), noVariables)
-	for _, want := range []string{"watches[gone].users_below: groups are found, and come and go, so this watch " +
-		"looks at those " +
-		"of groups.always alone, and there are none; want groups.always, or above or below with more_than or users",
+	for _, want := range []string{"watches[gone].users_below: groups are found, and come and go, " +
+		"so this watch looks at those of groups.always alone, and there are none; " +
+		"want groups.always, or above or below with more_than or users",
 		"watches[calm].less_than: groups are found"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

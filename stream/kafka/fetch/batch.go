@@ -48,7 +48,7 @@ func nextBatch(set []byte) (b batch, rest []byte, whole bool, reason string) {
 		return batch{}, nil, false, ""
 	}
 	if magic := set[atMagic]; magic != 2 {
-		// The offset of a v0 or v1 message, or of the last message packed into it.
+		// This is the offset of a v0 or v1 message, or of the last message packed into it.
 		last := int64(binary.BigEndian.Uint64(set))
 		return batch{next: max(0, last) + 1}, nil, false,
 			fmt.Sprintf("message format v%d; want v2: it was written for Kafka before 0.11 and must be rewritten",
@@ -89,8 +89,7 @@ func (b *batch) maxTimestamp() int64 { return int64(binary.BigEndian.Uint64(b.ra
 
 func (b *batch) producer() int64 { return int64(binary.BigEndian.Uint64(b.raw[atProducerID:])) }
 
-// Record is one record of a page. It and its slices are valid until the
-// visiting function returns.
+// Record is one record of a page. It and its slices are valid until the visiting function returns.
 type Record struct {
 	// Offset is the record's place in its partition.
 	Offset int64

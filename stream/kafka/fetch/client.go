@@ -15,17 +15,14 @@ import (
 
 // Options of a Client. The zero value is fine.
 type Options struct {
-	// ReadUncommitted also delivers the records of open and aborted
-	// transactions. Defaults to false: read committed.
+	// ReadUncommitted also delivers the records of open and aborted transactions. Defaults to false: read committed.
 	ReadUncommitted bool
-	// Aborted also delivers, under read committed, the records of aborted
-	// transactions, with Record.Aborted set.
+	// Aborted also delivers, under read committed, the records of aborted transactions, with Record.Aborted set.
 	Aborted bool
-	// MaxWait is how long the broker waits for a first record before it
-	// answers with none. Defaults to 500 ms, at most 5 s.
+	// MaxWait is how long the broker waits for a first record before it answers with none. At most 5 s; defaults to 500
+	// ms.
 	MaxWait time.Duration
-	// MaxBytes is how much one fetch asks for. A batch larger than that is
-	// still delivered, whole. Defaults to 1 MiB.
+	// MaxBytes is how much one fetch asks for. A batch larger than that is still delivered, whole. Defaults to 1 MiB.
 	MaxBytes int
 	// MaxRecordBytes limits the decompressed size of a record. A larger one is delivered without its content: see
 	// Record.TooLarge. Batches are unpacked as a stream and have no limit. Defaults to 128 MiB.
@@ -67,8 +64,8 @@ type Client struct {
 	zstd func() (*zstd.Decoder, error)
 }
 
-// New makes a client of the cluster at addr. transport is a *kafka.Transport,
-// or something that wraps one and passes its requests on unchanged.
+// New makes a client of the cluster at addr. transport is a *kafka.Transport, or wraps one and passes its requests on
+// unchanged.
 func New(transport kafka.RoundTripper, addr net.Addr, o Options) *Client {
 	o = o.withDefaults()
 	return &Client{

@@ -117,8 +117,7 @@ func (u *unpacker) next(rest []byte, n int) ([]byte, error) {
 	return u.buffer[:have], nil
 }
 
-// maxHead bounds the fields of a record before its key: attributes, timestamp
-// and offset.
+// maxHead bounds the fields of a record before its key: attributes, timestamp and offset.
 const maxHead = 1 + 2*binary.MaxVarintLen64
 
 const longRecord = "a record longer than its batch"
@@ -172,8 +171,7 @@ func (u *unpacker) unzstd(b []byte) ([]byte, error) {
 		if cap(u.buffer) < size {
 			u.buffer = make([]byte, size)
 		}
-		// An error may mean that the batch needs more room. If it does not, the
-		// stream finds it again.
+		// An error may mean that the batch needs more room. If it does not, the stream finds it again.
 		if whole, err := d.DecodeAll(b, u.buffer[:0:size]); err == nil {
 			return whole, nil
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// Ends returns the offset after the last record of each partition, open transactions included. A new leader answers
-// only when it knows its high watermark, so nothing that was acknowledged before the call is missing. Temporary
+// Ends returns the offset after the last record of each partition, including records of open transactions. A new leader
+// answers only when it knows its high watermark, so nothing that was acknowledged before the call is missing. Temporary
 // failures are retried until ctx ends.
 func (c *Client) Ends(ctx context.Context, topic string, partitions []int) (map[int]int64, error) {
 	return c.offsets(ctx, topic, partitions, kafka.LastOffset)

@@ -13,8 +13,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 )
 
-// The supported versions of the Fetch API. v4 added transactions. v12 and later
-// have another encoding and add nothing needed here.
+// The supported versions of the Fetch API. v4 added transactions. v12 and later have another encoding and add nothing
+// that is needed here.
 const (
 	minVersion = 4
 	maxVersion = 11
@@ -23,8 +23,7 @@ const (
 // maxResponse bounds a response's size field. Kafka never sends a larger one.
 const maxResponse = 1 << 30
 
-// request is a Fetch of one partition. kafka-go routes it to the leader and
-// then, through RawExchange, leaves the connection to it.
+// request is a Fetch of one partition. kafka-go routes it to the leader, and RawExchange then uses the connection.
 type request struct {
 	wire     wire.Request
 	clientID string
@@ -44,8 +43,7 @@ type response struct {
 	records []byte
 }
 
-// aborted is an aborted transaction. It reaches from the offset first to the
-// producer's abort marker.
+// aborted is an aborted transaction. It reaches from the offset first to the producer's abort marker.
 type aborted struct{ producer, first int64 }
 
 var (
@@ -142,8 +140,7 @@ func (d *decoder) response(q *request) (*response, error) {
 	return res, d.err
 }
 
-// decoder reads the fields of one response of a known size. After an error all
-// further fields are zero.
+// decoder reads the fields of one response of a known size. After an error all further fields are zero.
 type decoder struct {
 	r    io.Reader
 	left int

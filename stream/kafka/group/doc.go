@@ -1,4 +1,4 @@
-// Package group joins a Kafka consumer group. It tells which partitions this process reads, until when, and which
+// Package group joins a Kafka consumer group. It says which partitions this process reads, and until when, and which
 // offsets the group has committed.
 //
 // Join makes a Member. Member.Next waits for the next Generation: an assignment of partitions, valid until
@@ -10,6 +10,6 @@
 // It is built on kafka-go's ConsumerGroup (eager rebalancing, range assignment) and corrects three things. First, an
 // error does not end the membership: Next retries until its context ends. Second, a missing topic neither blocks the
 // other topics nor makes the group rebalance in a tight loop: the member joins only for topics that exist, and rejoins
-// when one appears, disappears or gets more partitions, or when nobody has one of them. Third, committed offsets keep
-// their metadata string.
+// when a topic appears, disappears or gets more partitions, or when a partition is assigned to nobody. Third, committed
+// offsets keep their metadata string.
 package group

@@ -16,8 +16,7 @@ import (
 // partitions.
 var ErrEnded = errors.New("the group's generation is over")
 
-// Generation is one assignment of partitions to this member. Its methods are
-// safe for concurrent use.
+// Generation is one assignment of partitions to this member. Its methods are safe for concurrent use.
 type Generation struct {
 	// ID and MemberID go with every commit, in a transaction or not. The broker refuses those of earlier generations.
 	ID       int32
@@ -44,8 +43,8 @@ type Offset struct {
 	Metadata string
 }
 
-// Done is closed when the generation is over: the group rebalances, the broker
-// did not answer a heartbeat, topics have changed, or the member was closed.
+// Done is closed when the generation is over: the group rebalances, the broker did not answer a heartbeat, topics have
+// changed, or the member was closed.
 func (g *Generation) Done() <-chan struct{} { return g.done }
 
 func (g *Generation) release() { g.once.Do(func() { close(g.released) }) }

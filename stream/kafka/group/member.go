@@ -46,7 +46,8 @@ const (
 	// times out.
 	closePatience = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
-	// mostGaps bounds how rarely a group rebalances because partitions are still nobody's: every 2^mostGaps looks.
+	// mostGaps bounds how rarely a group rebalances while partitions are still assigned to nobody: at least once in
+	// 2^mostGaps looks.
 	mostGaps = 6
 )
 
@@ -58,7 +59,7 @@ type Member struct {
 	config Config
 	dialer *dialer
 	closed chan struct{}
-	gaps   int // how many generations in a row had partitions that were nobody's; only watch uses it
+	gaps   int // how many generations in a row had partitions assigned to nobody; only watch uses it
 
 	mu      sync.Mutex
 	joined  *kafka.ConsumerGroup
@@ -253,13 +254,13 @@ func (m *Member) counts(ctx context.Context) (map[string]int, error) {
 
 var errNoTopic = errors.New("none of its topics exists")
 
-// watch returns when topics have appeared, disappeared or changed their number of partitions, when partitions are
-// nobody's, or when ctx ends. It ignores failed requests. If no topic exists, it returns once one does: partitions that
-// were assigned in between are none, however many there are then.
+// watch returns when topics have appeared, disappeared or changed their number of partitions, when a partition is
+// assigned to nobody, or when ctx ends. It ignores failed requests. If no topic existed, nothing was assigned, so it
+// returns as soon as there is one.
 func (m *Member) watch(ctx context.Context, known map[string]int) {
 	ticker := time.NewTicker(m.config.WatchInterval)
 	defer ticker.Stop()
-	whole := false // all partitions are somebody's
+	whole := false // every partition is assigned
 	for ticks := 1; ; ticks++ {
 		select {
 		case <-ctx.Done():
@@ -294,8 +295,9 @@ func (m *Member) watch(ctx context.Context, known map[string]int) {
 	}
 }
 
-// unassigned reports whether a partition is nobody's. The member that assigns them looks at the topics by itself, at a
-// moment between two looks of the others: what was missing just then is assigned to nobody, and nobody else sees that.
+// unassigned reports whether a partition is assigned to nobody. The member that assigns them looks at the topics at a
+// moment of its own. A topic that is missing just then is assigned to nobody, and the looks of other members, before
+// and after, do not notice.
 func (m *Member) unassigned(ctx context.Context, counts map[string]int) (bool, error) {
 	id := m.config.GroupID
 	res, err := m.config.Conn.Client.DescribeGroups(ctx, &kafka.DescribeGroupsRequest{GroupIDs: []string{id}})

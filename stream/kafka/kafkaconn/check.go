@@ -16,7 +16,7 @@ import (
 const silentRefusals = 3
 
 // Check asks the cluster for its metadata until it answers or ctx ends. It returns permanent errors at once (refused
-// credentials, a wrong certificate, TLS on one side only): see Refused. notify, if not nil, is called for other
+// credentials, a wrong certificate, TLS on one side only): see [Refused]. notify, if not nil, is called for all other
 // failures.
 func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	silent := 0

@@ -19,8 +19,7 @@ import (
 type Config struct {
 	// Brokers are the host:port addresses to contact first. The rest of the cluster is found through them. Required.
 	Brokers []string
-	// TLS switches on TLS when it is not nil. An empty ServerName means: the
-	// host that is dialled.
+	// TLS switches on TLS when it is not nil. An empty ServerName means: the host that is dialled.
 	TLS *tls.Config
 	// Authorities, if not nil, returns the authorities that a new connection trusts, instead of TLS.RootCAs.
 	Authorities func() (*x509.CertPool, error)
@@ -50,8 +49,7 @@ type Conn struct {
 	ClientID string
 	// Addr stands for all brokers in kafka-go's requests.
 	Addr net.Addr
-	// Transport pools connections and routes requests to leaders and
-	// coordinators.
+	// Transport pools connections and routes requests to leaders and coordinators.
 	Transport *kafka.Transport
 	// Client sends requests over Transport. Each may take ten seconds.
 	Client *kafka.Client

@@ -46,8 +46,7 @@ func speaksTLS(ctx context.Context, conn net.Conn) bool {
 	return err == nil || errors.As(err, &alert)
 }
 
-// speaksPlain asks for the versions that a broker knows, which needs no
-// credentials. ctx must have a deadline.
+// speaksPlain asks for the versions that a broker knows, which needs no credentials. ctx must have a deadline.
 func speaksPlain(ctx context.Context, conn net.Conn) bool {
 	deadline, _ := ctx.Deadline()
 	if conn.SetDeadline(deadline) != nil {

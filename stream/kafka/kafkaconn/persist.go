@@ -8,9 +8,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Persist calls f until it succeeds, fails with an error that did not come from a broker, or ctx ends. It is for a
-// service that has worked before: a right that a broker refuses now may be granted later. It waits between attempts and
-// notifies as Retry does. f has to limit its own time.
+// Persist calls f until it succeeds, fails with an error that is neither a broker's answer nor means that no broker was
+// reached, or ctx ends. It is for a service that has worked before: a right that a broker refuses now may be granted
+// later. It waits between attempts and notifies as Retry does. f has to limit its own time.
 func Persist[T any](ctx context.Context, notify func(error), f func(context.Context) (T, error)) (T, error) {
 	failed := false
 	tell := func(err error) {

@@ -49,7 +49,7 @@ func Retry[T any](ctx context.Context, notify func(error), f func(context.Contex
 
 // Again calls f until it succeeds, fails with a [backoff.PermanentError], or ctx ends. It waits between tries as Retry
 // does. notify, if not nil, is called with each failure that will be retried. When ctx ends, the error is ctx's error
-// and not its cause: the cause is the failure of something else, which a caller would take for one of f.
+// and not its cause. The cause is a failure of something else, which a caller would take for one of f.
 func Again[T any](ctx context.Context, notify func(error), f func() (T, error)) (T, error) {
 	res, err := backoff.Retry(ctx, f, backoff.WithBackOff(NewBackOff()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
@@ -129,7 +129,7 @@ func Refused(err error) bool {
 		errors.As(err, &verify) || errors.As(err, &alert) || errors.As(err, &record)
 }
 
-// Unauthorised reports whether err is a missing right on a topic, group, transactional id or the cluster.
+// Unauthorised reports whether err says that a right is missing: on a topic, group, transactional id or the cluster.
 func Unauthorised(err error) bool {
 	for _, code := range []kafka.Error{kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
 		kafka.ClusterAuthorizationFailed, kafka.TransactionalIDAuthorizationFailed} {

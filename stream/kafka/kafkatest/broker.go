@@ -38,7 +38,7 @@ type Broker struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Each runs f as a subtest on a fake and on a real broker, side by side: mostly a test waits.
+// Each runs f as a subtest on a fake and on a real broker, side by side, because a test mostly waits.
 func Each(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) { t.Parallel(); f(t, Fake(t)) })
@@ -81,8 +81,8 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Await polls until cond is true. what says what the test waits for. It asks less often the longer it waits: cond may
-// read whole topics, and that is what a test costs in fake time.
+// Await polls until cond is true. what says what the test waits for. It asks less often the longer it waits. cond may
+// read whole topics, and in fake time that is all that a test costs.
 func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	begun := time.Now()
@@ -109,8 +109,8 @@ func Receive[T any](t testing.TB, what string, from <-chan T) T {
 
 var unfit = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 
-// Name makes a name for a topic, group or transactional id that nobody else
-// uses: a real broker is shared by all tests of a process.
+// Name makes a name for a topic, group or transactional id that nobody else uses, because all tests of a process share
+// a real broker.
 func Name(t testing.TB) string {
 	t.Helper()
 	var b [4]byte
@@ -159,8 +159,8 @@ func (b *Broker) CreateTopic(t testing.TB, name string, partitions int, configs 
 	})
 }
 
-// DeleteTopic deletes a topic and waits until it is gone: the controller forgets it first, and a busy broker tells of
-// it a while longer. Somebody may have made it anew by then.
+// DeleteTopic deletes a topic and waits until it is gone. The controller forgets it first; a busy broker still lists it
+// for a while. By then somebody may have created it again.
 func (b *Broker) DeleteTopic(t testing.TB, name string) {
 	t.Helper()
 	var before string
@@ -248,8 +248,7 @@ type Message struct {
 	Headers    map[string]string
 }
 
-// Consume reads all committed records of a partition. It waits for the
-// transactions that are open.
+// Consume reads all committed records of a partition. It waits for the transactions that are open.
 func (b *Broker) Consume(t testing.TB, topic string, partition int) []Message {
 	t.Helper()
 	var out []Message

@@ -25,9 +25,9 @@ import (
 // so a test that waits for minutes takes as long as it computes. f runs beside other tests, and must not call t.Run or
 // t.Parallel.
 //
-// Whatever f starts must have ended when its clean-ups are done. A goroutine that waits for a mutex whose holder waits
-// for time stops the clock for ever. Nothing is compressed, and work takes only the time of its requests: some tests
-// must remain in real time.
+// Whatever f starts must have ended when its clean-ups are done. If a goroutine waits for a mutex whose holder waits
+// for time to pass, the clock stops for ever. Nothing is compressed, and work takes only the time of its requests. So
+// some tests must remain in real time.
 func Bubble(t *testing.T, f func(t *testing.T, b *Broker)) {
 	t.Helper()
 	t.Parallel()
@@ -69,7 +69,7 @@ func inMemory(t *testing.T) *Broker {
 	rewrite(t, cluster)
 	b := &Broker{Fake: cluster, dial: func(ctx context.Context, proto, addr string) (net.Conn, error) {
 		conn, err := network.DialContext(ctx, proto, addr)
-		if err != nil && ctx.Err() == nil { // as TCP says it: what is not a network's error is not retried
+		if err != nil && ctx.Err() == nil { // the error that TCP would give: only network errors are retried
 			err = &net.OpError{Op: "dial", Net: proto, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 		}
 		return conn, err
@@ -101,9 +101,9 @@ func (c late) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// rewrite makes a cluster keep batches without compression. It unpacks some batches itself, with a decoder whose
-// finalizer closes a channel, and that ends the process if the channel belongs to a bubble. It also makes the brokers
-// tell their time in topics with LogAppendTime: kfake looks at the batch and not at the topic.
+// rewrite makes a cluster keep batches without compression. kfake unpacks some batches itself, with a decoder whose
+// finalizer closes a channel. If the channel belongs to a bubble, that ends the process. It also makes the brokers tell
+// their time in topics with LogAppendTime: kfake looks at the batch and not at the topic.
 func rewrite(t *testing.T, cluster *kfake.Cluster) {
 	t.Helper()
 	unzstd, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
@@ -132,8 +132,8 @@ func rewrite(t *testing.T, cluster *kfake.Cluster) {
 	})
 }
 
-// rewritten returns a batch without zstd, and with the broker's time if brokersTime is set. It does not change what is
-// no such batch: the broker refuses that.
+// rewritten returns a batch without zstd, and with the broker's time if brokersTime is set. It leaves anything that is
+// not such a batch as it is: the broker refuses that.
 func rewritten(batch []byte, unzstd *zstd.Decoder, brokersTime bool) []byte {
 	const length, overhead, crc, crcFrom, attributes, first, latest, head = 8, 12, 17, 21, 22, 27, 35, 61
 	const codec, zstdCodec, appendTime = 7, 4, 8

@@ -38,8 +38,8 @@ func Cluster(t testing.TB, nodes int, users ...string) *Broker {
 	return b
 }
 
-// Save copies what the nodes have of a topic on their disks. The function it returns puts that back: the newest records
-// are gone then, as from an older disk. All nodes must be down both times.
+// Save copies what the nodes have of a topic on their disks. The function that it returns puts that back, so newer
+// records are gone, as with an older disk. All nodes must be down both times.
 func (b *Broker) Save(t testing.TB, topic string) (restore func()) {
 	t.Helper()
 	copies := map[string]string{}

@@ -21,7 +21,7 @@ func Guarded(t testing.TB, users ...string) *Broker {
 	return b
 }
 
-// CreateACLs gives and takes rights.
+// CreateACLs adds entries that allow or deny operations.
 func (b *Broker) CreateACLs(t testing.TB, acls ...kafka.ACLEntry) {
 	t.Helper()
 	Await(t, "rights are made", func() bool {

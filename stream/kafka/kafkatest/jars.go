@@ -20,8 +20,7 @@ func Version() string {
 	return defaultVersion
 }
 
-// A broker does not need kafka-tools-api, and Maven Central lacks version 4.4.0
-// of it.
+// A broker does not need kafka-tools-api, and Maven Central lacks version 4.4.0 of it.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>louver</groupId><artifactId>kafka</artifactId><version>1</version>
@@ -41,8 +40,8 @@ func jars(t testing.TB) string {
 	return Jars(t, "kafka-"+Version(), fmt.Sprintf(pom, Version()))
 }
 
-// Jars returns the folder with the jars that a pom.xml asks for, and fetches them from Maven Central if necessary. The
-// name says what they are and which versions.
+// Jars returns the folder with the jars that a pom.xml asks for, and fetches them from Maven Central if necessary. name
+// says what they are and which versions.
 func Jars(t testing.TB, name, pom string) string {
 	t.Helper()
 	for _, tool := range []string{"java", "mvn"} {
@@ -64,9 +63,8 @@ func Jars(t testing.TB, name, pom string) string {
 	})
 }
 
-// cached returns a folder below one of the user's cache, and has it made if it is not there. Test binaries that run at
-// the same time wait for one another. The folder gets its name when it is complete, so what is interrupted does not
-// count.
+// cached returns a folder in the user's cache, and calls make if it is not there. Test binaries that run at the same
+// time wait for one another. The folder gets its name when it is complete, so one that was interrupted does not count.
 func cached(t testing.TB, of, name string, make func(partial string)) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

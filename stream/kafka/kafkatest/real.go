@@ -31,8 +31,7 @@ var shared struct {
 	server *server
 }
 
-// Real is an Apache Kafka that all tests of this process share. Use names made
-// by Name, and don't stop it.
+// Real is an Apache Kafka that all tests of this process share. Use names made by Name, and don't stop it.
 func Real(t testing.TB) *Broker {
 	t.Helper()
 	shared.Lock()
@@ -100,8 +99,7 @@ func (b *Broker) own(t testing.TB) []*server {
 type server struct {
 	id        int
 	libs, dir string
-	// template is the folder that the broker is made from; where there is none, archive is where Java writes its
-	// classes.
+	// template is the folder that the broker is made from. If there is none, Java writes its classes to archive.
 	template, archive string
 	shared            bool
 	// users have passwords, and no rights until the test grants them. If nil, everyone may do everything.
@@ -330,7 +328,7 @@ func (s *server) await() error {
 	return nil
 }
 
-// known returns an error if another server than the node answers at its address.
+// known returns an error if a server other than the node answers at its address.
 func (s *server) known(ctx context.Context, conn *kafkaconn.Conn) error {
 	res, err := conn.Client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
 	if err == nil && res.ClusterID != s.cluster {

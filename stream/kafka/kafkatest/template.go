@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// A template is a folder with what every broker of a version begins with. It saves more than half of the work of a
-// start.
+// A template is a folder with what all brokers of a version begin with. It saves more than half of the work of a start.
 const (
 	checkpoint = "bootstrap.checkpoint" // what formatting writes, the same for all clusters
 	classes    = "classes.jsa"          // Java's archive of the classes that a broker loads

@@ -11,9 +11,8 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// Transaction lets a test control each step of a transaction, which
-// txn.Producer does not. It is open from the first Produce until Commit or
-// Abort.
+// Transaction lets a test control each step of a transaction, which txn.Producer does not. It is open from the first
+// Produce until Commit or Abort.
 type Transaction struct {
 	broker   *Broker
 	id       string
@@ -21,8 +20,7 @@ type Transaction struct {
 	sequence map[string]int32
 }
 
-// Begin makes a transaction under a transactional id, which aborts any that is
-// open under the same id.
+// Begin makes a transaction under a transactional id, which aborts any that is open under the same id.
 func (b *Broker) Begin(t testing.TB, id string) *Transaction {
 	t.Helper()
 	x := &Transaction{broker: b, id: id}
@@ -30,7 +28,7 @@ func (b *Broker) Begin(t testing.TB, id string) *Transaction {
 	return x
 }
 
-// begin gets a new epoch. The coordinator gives none before the markers of the transaction before are in all its
+// begin gets a new epoch. The coordinator gives none until the markers of the previous transaction are in all its
 // partitions.
 func (x *Transaction) begin(t testing.TB) {
 	t.Helper()
@@ -74,7 +72,8 @@ func (x *Transaction) Produce(t testing.TB, topic string, partition int, records
 	})
 }
 
-// Commit commits the transaction, and waits until its records can be read. A busy broker answers a while before that.
+// Commit commits the transaction, and waits until its records can be read. A busy broker answers some time before they
+// can.
 func (x *Transaction) Commit(t testing.TB) {
 	t.Helper()
 	x.end(t, true)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Authorities are the certificates of a file that sign those of the brokers. The file is read again when it changes, so
-// that new connections trust a renewed authority. They are safe for concurrent use.
+// Authorities are the certificates in a file that have signed those of the brokers. The file is read again when it
+// changes, so that new connections trust a renewed authority. They are safe for concurrent use.
 type Authorities struct {
 	path string
 	mu   sync.Mutex
@@ -26,8 +26,8 @@ func NewAuthorities(path string) (*Authorities, error) {
 	return a, err
 }
 
-// Pool returns the newest certificates. While the file holds none, for example halfway through a
-// change, Pool returns the last ones. The caller must not change the pool.
+// Pool returns the newest certificates. While the file holds none, for example halfway through a change, Pool returns
+// the last ones. The caller must not change the pool.
 func (a *Authorities) Pool() (*x509.CertPool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

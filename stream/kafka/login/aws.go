@@ -24,7 +24,7 @@ func AWS(ctx context.Context) (sasl.Mechanism, error) {
 	return iam{aws_msk_iam_v2.NewMechanism(c)}, nil
 }
 
-// iam tells a failure to get credentials from an answer of the broker.
+// iam marks a failure to get credentials, so that it is not taken for an answer of the broker.
 type iam struct{ *aws_msk_iam_v2.Mechanism }
 
 // Start signs a request to the broker.

@@ -16,7 +16,7 @@ type Certificate struct {
 	read      [2]stamp // of the files that pair was read from
 }
 
-// stamp tells a file from a later one under its name.
+// stamp distinguishes a file from a later one with the same name.
 type stamp struct {
 	changed time.Time
 	size    int64
@@ -38,8 +38,8 @@ func NewCertificate(cert, key string) (*Certificate, error) {
 	return c, err
 }
 
-// Get returns the newest certificate. While the files hold none, for example halfway through a
-// change, Get returns the last one. It fits tls.Config.GetClientCertificate.
+// Get returns the newest certificate. While the files hold none, for example halfway through a change, Get returns the
+// last one. It fits tls.Config.GetClientCertificate.
 func (c *Certificate) Get(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

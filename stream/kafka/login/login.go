@@ -27,8 +27,8 @@ func (f Fresh) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	return m.Start(ctx)
 }
 
-// Error says why there are no credentials to log in with. Like the failure of a broker out of reach it may pass, so it
-// is a net.Error.
+// Error says why there are no credentials to log in with. It may pass, like the failure to reach a broker, so it is a
+// net.Error.
 type Error struct {
 	err     error
 	refused bool

@@ -18,8 +18,8 @@ import (
 // ErrMissing means that a topic does not exist and Louver is not to create it.
 var ErrMissing = errors.New("topic missing")
 
-// missing is an [ErrMissing] for a topic. The topic may still appear. The broker does not say whether it does not
-// exist, or only may not be described.
+// missing is an [ErrMissing] for a topic. The topic may still appear. The broker does not say whether it does not exist
+// or only must not be described.
 type missing struct{ topic, right string }
 
 func (m missing) Error() string {
@@ -105,7 +105,8 @@ const maxMessage = "max.message.bytes"
 // accept a few bytes more by default.
 const leastMaxMessage = 1 << 20
 
-// Settings are those that [Create] gives a topic with so many replicas; 0 or less: it is not known how many.
+// Settings returns the settings that [Create] gives a topic with so many replicas. 0 or less means that their number is
+// not known.
 func Settings(t Topic, replicas int) map[string]string {
 	settings := map[string]string{}
 	if t.Cleanup != "" {

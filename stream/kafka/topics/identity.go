@@ -15,7 +15,7 @@ import (
 )
 
 // ID returns the id of a topic. A topic that is deleted and recreated gets another id. Before Kafka 2.8 topics have no
-// id, and it returns "". It tries once.
+// id; ID then returns "". It tries once.
 func ID(ctx context.Context, client *kafka.Client, topic string) (string, error) {
 	m, err := client.Transport.RoundTrip(ctx, client.Addr, identify{topic})
 	if err != nil {

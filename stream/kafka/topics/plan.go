@@ -97,8 +97,8 @@ func Plan(app string, streams []*config.Stream) []Topic {
 	return plan
 }
 
-// stateRetention is how long a release stage may be off and go on counting as before, and at least twice the longest
-// period of a total. The last snapshots of streams that are removed stay as long.
+// stateRetention is how long a release stage may be off and still go on counting where it stopped. It is at least twice
+// the longest period of a total. The last snapshots of streams that were removed are kept for as long.
 func stateRetention(streams []*config.Stream) time.Duration {
 	keep := 30 * 24 * time.Hour
 	for _, s := range streams {
@@ -109,9 +109,9 @@ func stateRetention(streams []*config.Stream) time.Duration {
 	return keep
 }
 
-// partialsRetention is how long parts must be kept: through a weekend without a release stage, and at least twice as
-// long as the longest window and the windows before it that decide who counts in it, or as the longest period of a
-// discovery, with the periods before it that decide the same.
+// partialsRetention is how long parts must be kept. A weekend without a release stage must lose none. And it is at
+// least twice the longest window together with the earlier windows that decide who counts in it, and twice the longest
+// period of a discovery together with the earlier periods that decide the same.
 func partialsRetention(streams []*config.Stream) time.Duration {
 	keep := 7 * 24 * time.Hour
 	for _, s := range streams {

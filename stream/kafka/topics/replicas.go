@@ -18,7 +18,7 @@ var ErrUnfit = errors.New("topic unsuitable")
 // The content of the app's own topics must survive the loss of a broker: if an acknowledged charge were lost, its ε
 // would be spent again. A record is acknowledged when two brokers have it, if there are two replicas. With three, one
 // broker may be down meanwhile; with two, the app waits for it. A broker that lacks acknowledged records must never
-// lead a partition: what it has not would be gone.
+// lead a partition: what it lacks would be gone.
 
 // minInsync is the setting that says how many brokers must have a record before it is acknowledged.
 const minInsync = "min.insync.replicas"
@@ -28,8 +28,8 @@ func safe(replicas int) int {
 	return max(1, min(replicas, 2))
 }
 
-// unclean is the setting that lets a broker lead that lacks acknowledged records. A topic that does not set it has what
-// the brokers are set to.
+// unclean is the setting that lets a broker lead although it lacks acknowledged records. A topic without it follows the
+// brokers' setting.
 const unclean = "unclean.leader.election.enable"
 
 // replicasOf returns how many replicas a topic will get when it is created. It asks the broker, which knows the

@@ -23,11 +23,11 @@ type Record struct {
 	Partition int
 	// Key and Value are null if nil.
 	Key, Value []byte
-	// Rest continues the value, if that is in two pieces. Value is not nil then.
+	// Rest continues a value that is in two pieces. Value then is not nil.
 	Rest    []byte
 	Headers []Header
-	// Time is the record's timestamp in milliseconds since 1970. Zero means
-	// now: a record of 1970 would be deleted at once by retention.
+	// Time is the record's timestamp in milliseconds since 1970. Zero means now, because retention would delete a
+	// record of 1970 at once.
 	Time int64
 }
 
@@ -140,8 +140,8 @@ func length(pieces [][]byte) (n int) {
 	return n
 }
 
-// appendRecord encodes one record: its length, then its content. What is not the value goes to heads, which must have
-// room for it.
+// appendRecord encodes one record: its length, then its content. Everything but the value goes to heads, which must
+// have room for it.
 func appendRecord(pieces [][]byte, heads []byte, r *Record, delta int, timeDelta int64) (_ [][]byte, _ []byte) {
 	value := len(r.Value) + len(r.Rest)
 	from := len(heads)

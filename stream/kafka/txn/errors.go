@@ -12,10 +12,9 @@ import (
 // The meanings of a failed Open, Commit or Send. Match them with errors.Is. The broker's own kafka.Error is wrapped as
 // well.
 var (
-	// ErrFenced: someone else owns the transactional id, the transaction ran
-	// into its timeout, the broker no longer knows the producer, or the group's
-	// generation is over. The transaction is not committed, unless the error
-	// also is an ErrUnknownOutcome.
+	// ErrFenced: someone else owns the transactional id, the transaction ran into its timeout, the broker no longer
+	// knows the producer, or the group's generation is over. The transaction is not committed, unless the error also is
+	// an ErrUnknownOutcome.
 	ErrFenced = errors.New("fenced: another worker has taken over, or the broker has ended the transaction")
 	// ErrUnknownOutcome: the broker did not answer the request to end the transaction. It may be committed.
 	ErrUnknownOutcome = errors.New("the transaction's outcome is unknown")

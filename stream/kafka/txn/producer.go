@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-// Producer writes transactions under one transactional id. It is not safe for
-// concurrent use. It holds no resources: drop it when done.
+// Producer writes transactions under one transactional id. It is not safe for concurrent use. It holds no resources:
+// drop it when done.
 type Producer struct {
 	client  *kafka.Client
 	id      string
@@ -33,9 +33,8 @@ type Transaction struct {
 	Offsets *Offsets
 }
 
-// Offsets is a consumer group's position in one partition: the offset of the
-// next record to read. Generation and Member are those of the group's current
-// generation; the broker refuses those of an earlier one (ErrFenced).
+// Offsets is a consumer group's position in one partition: the offset of the next record to read. Generation and Member
+// are those of the group's current generation; the broker refuses those of an earlier one (ErrFenced).
 type Offsets struct {
 	Group      string
 	Generation int
@@ -271,8 +270,8 @@ func (p *Producer) end(ctx context.Context) error {
 
 // mayHaveEnded reports whether the coordinator may have committed although it answered err, or nothing. Two answers
 // come before anything is done: the coordinator is still loading, or the producer is not allowed. While an earlier end
-// is being carried out it answers CONCURRENT_TRANSACTIONS. All other answers can also mean that the decision was only
-// partly written.
+// is being carried out, the coordinator answers CONCURRENT_TRANSACTIONS. All other answers can also mean that the
+// decision was only partly written.
 func mayHaveEnded(err error) bool {
 	if err == nil {
 		return false

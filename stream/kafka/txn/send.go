@@ -96,8 +96,7 @@ func produce(
 		if err == nil {
 			err = res.Error
 		}
-		// The broker has the batch from an earlier try and no longer knows at
-		// which offset.
+		// The broker has the batch from an earlier try and no longer knows at which offset.
 		if errors.Is(err, kafka.DuplicateSequenceNumber) {
 			return appended{offset: -1}, nil
 		}

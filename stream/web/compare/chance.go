@@ -37,7 +37,7 @@ const (
 // gives P(X − Y = m) = c·[(p^m + q^m)·pq/(1−pq) + (p^{m+1} − q^{m+1})/(p − q)] for m ≥ 0 with c =
 // (1−p)(1−q)/((1+p)(1+q)), and for p = q it gives c·p^m·(m + (1+p²)/(1−p²)). The chance is twice its sum over m ≥ d.
 // Counts are whole numbers, so d is rounded up. A count is also cut at 0, which brings two counts of the same truth
-// nearer to each other: the chance is then a bound.
+// nearer to each other. The chance is then an upper bound.
 func chance(x, y noise, d float64) (p float64, ok bool) {
 	if x.law != y.law {
 		return 0, false
@@ -101,7 +101,7 @@ func chanceOfMeans(x, y []noise, d float64) float64 {
 				variance += s * s
 				continue
 			}
-			s = math.Pow(grain, math.Ceil(math.Log(s)/math.Log(grain))) // few different ones, rather too large
+			s = math.Pow(grain, math.Ceil(math.Log(s)/math.Log(grain))) // few different ones, each a little too large
 			scales[s]++
 			largest = max(largest, s)
 		}

@@ -60,7 +60,7 @@ func facing(r outputs.Record, low, high json.Number, up bool, level float64) noi
 	return ofReach(laplace, atLeast(reach.InexactFloat64(), r), level)
 }
 
-// atLeast makes a reach positive: a value at the very end of its band may still be off by its last digit.
+// atLeast makes a reach positive, because a value at the very end of its band may still be off by its last digit.
 func atLeast(reach float64, r outputs.Record) float64 {
 	return max(reach, math.Pow(10, float64(numberOf(*r.Value).Exponent())))
 }
@@ -68,7 +68,7 @@ func atLeast(reach float64, r outputs.Record) float64 {
 // byNoiseOfMeans returns the chance that the means of two ranges differ by d if the means of the truth are the same,
 // from the first basis of [byNoise] that all records have. Each window has a draw of its own, so the errors are
 // independent, even where windows overlap. An interval or band counts with the longer of its sides. Counts are cut at
-// 0: if many of them are there, a range of smaller counts seems a little larger than it is.
+// 0. If many are, a range of small counts seems a little larger than it is.
 func byNoiseOfMeans(a, b []outputs.Record, d float64) (basis string, p float64, ok bool) {
 	for _, by := range bases {
 		x, inA := all(a, by.noise)

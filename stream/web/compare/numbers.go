@@ -25,8 +25,8 @@ func numberOf(n json.Number) decimal.Decimal {
 
 func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
 
-// both writes two numbers with equally many digits: those that an error allows, as the page does. One digit of the
-// error counts, two if it begins with 1 or 2. Numbers that differ are written so that they do. off is 0 if no error is
+// both writes two numbers with equally many digits, as many as their error allows, as the page does. One digit of the
+// error counts, or two if it begins with 1 or 2. Numbers that differ also look different. off is 0 if no error is
 // known.
 func both(x, y decimal.Decimal, off float64) string {
 	finest := max(0, -x.Exponent(), -y.Exponent())
@@ -67,7 +67,8 @@ func off(r outputs.Record) float64 {
 	return (band.High - band.Low) / 2
 }
 
-// alike writes a number with as many digits behind the point as another one has, and one more if it is a mean of such.
+// alike writes a number with as many digits after the point as another one has, and one more if it is a mean of such
+// numbers.
 func alike(d, other decimal.Decimal) string {
 	return grouped(d.StringFixed(max(0, -other.Exponent()) + 1))
 }

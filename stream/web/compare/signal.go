@@ -11,17 +11,17 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// FalseMarksPerDay is the probability, at most, that noise alone marks any window of a series in a day.
+// FalseMarksPerDay bounds the probability that noise alone marks any window of a series in a day.
 const FalseMarksPerDay = 0.01
 
-// leastBefore is how many figures there have to be to compare one with.
+// leastBefore is how many earlier figures there must be to compare one with.
 const leastBefore = 3
 
 // Signal says that a figure differs from those before it by more than noise explains. Its JSON names are public.
 type Signal struct {
 	ID string `json:"id"` // of the record
-	// Probability is how often noise alone makes such a difference between one figure and the mean of those before it,
-	// at most.
+	// Probability is at most how often noise alone makes such a difference between one figure and the mean of those
+	// before it.
 	Probability float64 `json:"probability"`
 	// Basis names the source of the probability, as in [Comparison].
 	Basis    string `json:"basis"`
@@ -78,9 +78,9 @@ func (p *Point) cut() bool {
 // Normal errors and those of gaussian counts are sub-Gaussian: E[e^{λY}] ≤ e^{λ²s²/2} with their scale s (Canonne,
 // Kamath and Steinke 2020 for the discrete Gaussian). So P(|X − Ȳ| ≥ d) ≤ 2·e^{−d²/2v} with v = s² + Σsᵢ²/n².
 //
-// A count is cut at 0. If none before it is 0, none of these is cut. The figure itself may be: that only brings it
-// nearer to them. So whenever such a figure is marked, it would be marked without the cut, too. If any of them is 0,
-// nothing is compared.
+// A count is cut at 0. If no earlier count is 0, none of them is cut. The figure itself may be, which only brings it
+// nearer to them. So whenever such a figure is marked, it would be marked without the cut, too. If any earlier count is
+// 0, nothing is compared.
 //
 // The laws of counts are those of the mechanisms. That of a mean or sum is as in [Figures]. An interval or a smoothed
 // band says how often it misses, and not what lies far beyond it: there the bound holds as long as the tails are no

@@ -31,7 +31,7 @@ func comparedWatch(a, b outputs.Record) Comparison {
 	return c
 }
 
-// comparedWatches compares two ranges of a watch, whose means differ by that much. All records have values.
+// comparedWatches compares two ranges of a watch whose means differ by difference. All records have values.
 func comparedWatches(a, b []outputs.Record, difference decimal.Decimal) Comparison {
 	c := Comparison{Verdict: "unknown", Difference: new(exactly(difference.Round(6)))}
 	m, n := 0, 0
@@ -61,7 +61,7 @@ func firesAt(firing, silent outputs.Record) string {
 		clock(firing.WindowEnd), clock(silent.WindowEnd))
 }
 
-// silence says how little follows from it.
+// silence says how little follows from two answers that agree.
 func silence(r outputs.Record) string {
 	seen := ""
 	if r.Excess95 != nil {
