@@ -226,14 +226,29 @@ func (s *Store) windows(stream string, priced bool) []*figure {
 	defer s.mu.RUnlock()
 	var all []*figure
 	for _, e := range s.series {
-		if e.stream == stream && !e.discovery && (!e.watch || !priced) &&
-			(len(all) == 0 || e.figures[0].end < all[0].end || e.figures[len(e.figures)-1].end > all[len(all)-1].end) {
-			all = append(all, e.figures...)
-			slices.SortFunc(all, (*figure).order)
-			all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })
+		if e.stream != stream || e.discovery || e.watch && priced || covers(all, e.figures) {
+			continue
 		}
+		all = append(all, e.figures...)
+		slices.SortFunc(all, (*figure).order)
+		all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })
 	}
 	return all
+}
+
+// covers reports whether the windows of some figures are all among those of others, both in order. The series of a group
+// that is found has gaps: it leaves the list and comes back.
+func covers(all, some []*figure) bool {
+	at := 0
+	for _, f := range some {
+		for at < len(all) && all[at].order(f) < 0 {
+			at++
+		}
+		if at == len(all) || all[at].order(f) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // newestOfStreams returns one of the newest records of each stream.

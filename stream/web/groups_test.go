@@ -28,6 +28,8 @@ type visits struct {
 	rules   ledger.Rules
 	first   time.Time
 	noise   *rand.Rand
+	// books, if not nil, settle what is published.
+	books *ledger.Books
 }
 
 const visitsLimit = "{epsilon: 10000, delta: 0.01, per: 24h}"
@@ -101,6 +103,14 @@ func (v *visits) windowOf(s *config.Stream, quarter int) {
 
 func (v *visits) say(e ledger.Entry) {
 	v.Helper()
+	if v.books != nil {
+		if err := v.books.Settle(&e); err != nil || e.Reason != "" {
+			v.Fatal(e.Reason, err)
+		}
+		if err := v.books.Add(e); err != nil {
+			v.Fatal(err)
+		}
+	}
 	records, err := e.Records()
 	if err != nil {
 		v.Fatal(err)
@@ -340,6 +350,35 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 	b, _ := json.Marshal(ledger.NewReport(books, now))
 	if string(a) != string(b) || !strings.Contains(string(a), "pages") {
 		t.Errorf("the report is\n%s\nwant\n%s", a, b)
+	}
+}
+
+// The report is that of the ledger also where no group has figures in all windows, of the stream that finds the groups and
+// of one that follows it. Series are looked at in any order, so this is asked many times.
+func TestBudgetOfGroupsThatComeAndGo(t *testing.T) {
+	v := newVisits(t, 10, epoch)
+	v.books = ledger.NewBooks()
+	v.rules = ledger.Rules{Source: "in path", Keep: 3600, Max: 10}
+	*v.streams[0].Found = config.Found{Keep: time.Hour, Max: 10, Rows: v.streams[0].Found.Rows}
+	carts := v.follower()
+	carts.MaxGroups = 2
+	for hour := 1; hour <= 9; hour++ {
+		name := "/a"
+		if hour > 3 && hour <= 6 {
+			name = "/b"
+		}
+		v.discover(hour, map[string]int64{name: 70})
+		v.window(4 * hour)
+		v.windowOf(carts, 4*hour)
+	}
+	var b strings.Builder
+	if err := json.NewEncoder(&b).Encode(ledger.NewReport(v.books, v.first.Add(9*time.Hour+time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		if got := ask(t, v.served(9), "/api/v1/budget"); got != b.String() {
+			t.Fatalf("the report is\n%s\nwant\n%s", got, &b)
+		}
 	}
 }
 
