@@ -90,6 +90,76 @@ func readsTheLedger(t *testing.T, entries, published string) {
 	}
 }
 
+// TestEveryReleaseReadsCheckpoints: from a checkpoint that an earlier release wrote of the entries up to each line, this one
+// has the same books, lists and series to end as from the first entry, and it writes the same bytes. An audit compares
+// these.
+func TestEveryReleaseReadsCheckpoints(t *testing.T) {
+	for _, files := range [][2]string{{"found_entries.jsonl", "found_checkpoints.jsonl"},
+		{"turns_entries.jsonl", "turns_checkpoints.jsonl"}, {"left_entries.jsonl", "left_checkpoints.jsonl"}} {
+		entries, checkpoints := linesOf(t, files[0]), linesOf(t, files[1])
+		if len(entries) != len(checkpoints) {
+			t.Fatalf("%s has %d lines and %s %d; want as many", files[0], len(entries), files[1], len(checkpoints))
+		}
+		for n, text := range checkpoints {
+			f, err := ledger.Restore([]byte(text), "louver", 0)
+			if err != nil {
+				t.Fatalf("%s, line %d: %v", files[1], n+1, err)
+			}
+			for i := n; i < len(entries); i++ {
+				e, err := ledger.Decode([]byte(entries[i]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i > n {
+					follows(t, f, e)
+				}
+				if err := f.Add(e, []byte(entries[i]), int64(i)); err != nil {
+					t.Fatalf("%s, line %d, and then line %d of the entries: %v", files[1], n+1, i+1, err)
+				}
+				if diff := cmp.Diff(checkpoints[i], string(ledgertest.Checkpoint(t, f))); diff != "" {
+					t.Fatalf("%s, line %d, and the entries up to line %d: %s", files[1], n+1, i+1, diff)
+				}
+			}
+			if err := f.Done(); err != nil {
+				t.Errorf("%s, line %d: %v", files[1], n+1, err)
+			}
+		}
+	}
+}
+
+// follows checks that the next entry is what a fold gives: what it has spent, its list and the series that end with it.
+func follows(t *testing.T, f *ledger.Fold, e ledger.Entry) {
+	t.Helper()
+	again := e
+	if err := f.Books.Settle(&again); err != nil || again.Reason != e.Reason || again.Cap != e.Cap {
+		t.Errorf("%s is decided with the reason %q and the cap %+v, %v; want %q, %+v", e.Name(), again.Reason, again.Cap, err,
+			e.Reason, e.Cap)
+	}
+	stream, spent := again.Standing.Sums()
+	if wantStream, want := e.Standing.Sums(); stream != wantStream || spent != want {
+		t.Errorf("%s has spent %s of %s, want %s of %s", e.Name(), stream, spent, wantStream, want)
+	}
+	switch {
+	case e.Discovery != nil:
+		d := *e.Discovery
+		again.Discovery = &d
+		if err := f.Lists().Settle(&again); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(*e.Discovery, d); diff != "" {
+			t.Errorf("%s finds something else: %s", e.Name(), diff)
+		}
+	case e.List != nil:
+		groups, of, err := f.Lists().Of(e.Budget, e.ListOf(), e.List.Rules)
+		if err != nil || !slices.Equal(groups, e.GroupNames()) || of == nil || !of.Equal(e.List.Of.Time) {
+			t.Errorf("%s has the groups %q of %s, %v; want %q of %s", e.Name(), groups, of, err, e.GroupNames(), e.List.Of)
+		}
+		if gone := f.Lists().Gone(e); len(e.List.Tombstones) > 0 && !slices.Equal(gone, e.List.Left) {
+			t.Errorf("with %s the series of %q end, want %q", e.Name(), gone, e.List.Left)
+		}
+	}
+}
+
 // TestCheckpointOfTurns: a checkpoint keeps the cap of a discovery apart from that of the windows, and a release that
 // knows of no such caps does not use it.
 func TestCheckpointOfTurns(t *testing.T) {

@@ -163,6 +163,30 @@ func TestRollupsAcrossEdits(t *testing.T) {
 	}
 }
 
+// TestRollupsOfAGroupThatIsAway: a found group that was off the list begins anew when it comes back, also where all windows
+// without it were withheld.
+func TestRollupsOfAGroupThatIsAway(t *testing.T) {
+	l, away := newRollupLine(t), false
+	l.change = func(e *ledger.Entry) {
+		e.List = &ledger.List{Of: new(record.Whole(e.WindowStart)), Rules: ledger.Rules{Source: "in region", Keep: 3600, Max: 9}}
+		if slices.Reverse(e.Groups); away {
+			e.Groups = e.Groups[:1]
+		}
+	}
+	l.window(0, 100, "")
+	away = true
+	l.window(1, 100, record.BudgetExhausted)
+	away = false
+	l.window(2, 100, "")
+	hour := l.window(3, 100, "").Rollups[1]
+	for g, want := range []int64{3, 2} { // of a<b, and of eu, which was away
+		if of := hour.Groups[g]; of.Windows.Released != want || of.Values[0].Numbers.Raw[0] != 100*want {
+			t.Errorf("group %d has %d windows and the number %d, want %d windows of 100 each", g, of.Windows.Released,
+				of.Values[0].Numbers.Raw[0], want)
+		}
+	}
+}
+
 // A checkpoint holds what has begun: the fold from it goes on as the fold of all entries does.
 func TestRollupsInCheckpoints(t *testing.T) {
 	l := newRollupLine(t)
