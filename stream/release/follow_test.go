@@ -40,6 +40,12 @@ func following(window, grace string) string {
 // deciding opens the session of some editions.
 func deciding(t testing.TB, editions ...control.Edition) *decider {
 	t.Helper()
+	return decidingFrom(t, ledger.NewFold("app", 0), editions...)
+}
+
+// decidingFrom does so behind the entries of a ledger.
+func decidingFrom(t testing.TB, fold *ledger.Fold, editions ...control.Edition) *decider {
+	t.Helper()
 	var programs []*program
 	for _, e := range editions {
 		programs = append(programs, newProgram(e))
@@ -51,7 +57,7 @@ func deciding(t testing.TB, editions ...control.Edition) *decider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.charges.own.fold = ledger.NewFold("app", 0)
+	s.charges.own.fold = fold
 	s.walks.begin(nil)
 	d.decisions = s
 	d.messages = d.remembering()

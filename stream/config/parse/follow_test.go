@@ -169,3 +169,33 @@ func TestNamesOfSeries(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Watches, roll-ups and prices of a follower are those of a stream that finds the same groups itself. That one pays for
+// the discoveries as well.
+func TestFiguresOfAFollower(t *testing.T) {
+	list := strings.Replace(found, "max: 900", "max: 500", 1) // an entry has room for histograms of so many
+	text := strings.NewReplacer("max_groups: 2\n", "max_groups: 2\n    watches: ["+strings.Join([]string{fire, gone, calm, many},
+		", ")+"]\n", "upper: 100,", "upper: 60000, prior: adaptive,", "[{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], "+
+		"epsilon: 0.01}]", "[{name: p50, statistic: median, epsilon: 0.01}, {name: shape, statistic: histogram, buckets: "+
+		"[100], epsilon: 0.05, rollup: [1h, 1d]}]").Replace(withFollower(list))
+	follows := parse(t, text).Streams[0]
+	itself := parse(t, strings.Replace(text, "groups: {from: checkout}", list, 1)).Streams[0]
+	if follows.Found.From != "checkout" || itself.Found.From != "" || len(follows.Alarms) != 4 || follows.Prior != "adaptive" ||
+		len(follows.Releases) != 2 || len(follows.Releases[1].Rollups) != 2 {
+		t.Fatalf("%+v\n%+v", follows, itself)
+	}
+	for i, w := range follows.Alarms {
+		of := itself.Alarms[i]
+		if w.Definition != of.Definition || w.Always != of.Always || w.Query.Groups != of.Query.Groups ||
+			w.Mechanism.Excess95() != of.Mechanism.Excess95() {
+			t.Errorf("watch %s is %+v, want %+v", w.Name, w, of)
+		}
+	}
+	if d := cmp.Diff(itself.Price(), follows.Price()); d != "" || follows.Price()[0].Times != 2 {
+		t.Errorf("a window costs something else: %s", d)
+	}
+	steps := itself.StepPrice()
+	if d := cmp.Diff(steps[:len(steps)-2], follows.StepPrice()); d != "" {
+		t.Errorf("a period costs something else beside discoveries: %s", d)
+	}
+}

@@ -72,6 +72,13 @@ func TestFoundGroups(t *testing.T) {
 		LessThan(a.Epsilon) {
 		t.Errorf("with hourly discoveries a day costs %s, and without them %s", a.Epsilon, b.Epsilon)
 	}
+	// As many multiples of every as 24 hours may hold, wherever they begin.
+	for every, want := range map[string]int64{"1h": 24, "7h": 4, "48h": 1} {
+		f := parse(t, withFound("groups: {discover: [{name: often, every: "+every+", epsilon: 0.1, delta: 0.000000001}]}"))
+		if d := f.Streams[0].Found.Rows[0]; d.AtMost != want {
+			t.Errorf("every %s there are up to %d discoveries in a period of the budget, want %d", every, d.AtMost, want)
+		}
+	}
 	again, err := Definition(s.Definition)
 	if err != nil || again.Found == nil || again.Found.Match.String() != of.Match.String() ||
 		len(again.Found.Rows) != 2 {
