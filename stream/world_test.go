@@ -288,6 +288,16 @@ func (w *world) await(n int) map[string]outputs.Record {
 // audit compares the ledger with the outputs, as `louver audit` does, and gives the ledger's entries.
 func (w *world) audit() []ledger.Entry {
 	w.t.Helper()
+	entries, found := w.findings()
+	if !found.OK {
+		w.t.Errorf("audit: %v", found.Faults)
+	}
+	return entries
+}
+
+// findings are those of an audit, and the entries of the ledger.
+func (w *world) findings() (entries []ledger.Entry, found audit.Findings) {
+	w.t.Helper()
 	a := audit.New()
 	reader := w.reader()
 	ctx := kafkatest.Context(w.t)
@@ -318,7 +328,6 @@ func (w *world) audit() []ledger.Entry {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var entries []ledger.Entry
 	err = reader.All(ctx, []string{topics.Names{App: w.app}.Ledger()}, func(m outputs.Message) error {
 		a.Entry(audit.Position{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}, m.Key, m.Value)
 		e, err := ledger.Decode(m.Value)
@@ -328,10 +337,7 @@ func (w *world) audit() []ledger.Entry {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if found := a.Findings(); !found.OK {
-		w.t.Errorf("audit: %v", found.Faults)
-	}
-	return entries
+	return entries, a.Findings()
 }
 
 // has says that a lag is known for this consumer group and partition.
