@@ -413,7 +413,8 @@ func TestCapsOfRows(t *testing.T) {
 		}
 		empty := NewAccount(a.Limit())
 		at := 24 * int64(time.Hour)
-		if now, then := a.Spent(at).Epsilon, empty.Spent(at, plus...).Epsilon; now.String() != want || !then.Equal(now) {
+		if now, then := a.Spent(at).Epsilon, empty.Spent(at, plus...).Epsilon; now.String() != want ||
+			!then.Equal(now) {
 			t.Errorf("row %q: ε %s, and %s as if it were charged; want %s", row, now, then, want)
 		}
 		if of := a.StreamTotal("s").Epsilon; of.String() != want {

@@ -163,13 +163,14 @@ func TestNobodyBeatsTheFilter(t *testing.T) {
 		}{
 			{"one draw", []drawn{rare(p, room(0.9*delta)), reveals(part("0.1"))}, nil, 0.93},
 			{"in parts", []drawn{rare(p, room(0.9*delta)/3), reveals(part("0.05")), response(fifth)}, nil, 0},
-			{"two stages", []drawn{rare(3*p, room(0.9*delta)/2), rare(p, room(0.9*delta)/4), reveals(part("0.05"))}, nil, 0},
+			{"two stages", []drawn{rare(3*p, room(0.9*delta)/2), rare(p, room(0.9*delta)/4),
+				reveals(part("0.05"))}, nil, 0},
 			{"pure costs alone", []drawn{response(tenth), response(half)}, nil, 0},
-			{"pure costs beside", []drawn{response(tenth), response(half), rare(p, room(0.9*delta)/2), reveals(part("0.05"))},
-				nil, 0},
+			{"pure costs beside", []drawn{response(tenth), response(half), rare(p, room(0.9*delta)/2),
+				reveals(part("0.05"))}, nil, 0},
 			{"approximate costs alone", []drawn{told(tenth, part("0.02")), told(half, part("0.04"))}, nil, 0},
-			{"approximate costs beside", []drawn{told(fifth, part("0.03")), response(tenth), rare(p, room(0.9*delta)/2)}, nil,
-				0},
+			{"approximate costs beside", []drawn{told(fifth, part("0.03")), response(tenth),
+				rare(p, room(0.9*delta)/2)}, nil, 0},
 			{"wrong: approximate costs have no price but their δ",
 				[]drawn{told(half, part("0.02")), rare(p, room(0.9*delta)/2)}, func(items []Item) bool {
 					free := slices.DeleteFunc(slices.Clone(items), func(i Item) bool {

@@ -193,7 +193,8 @@ func TestEveryChargeGoesThroughTheFilter(t *testing.T) {
 	windows, capped, holds := NewAccount(limit), NewAccount(limit), NewAccount(limit)
 	for end := range int64(90) {
 		windows.Add(charge("s", end, item))
-		if err := holds.Hold(Held{ID: string(rune('A' + end)), Stream: "s", From: end, To: Open, Items: []Item{item}}); err != nil {
+		if err := holds.Hold(Held{ID: string(rune('A' + end)), Stream: "s", From: end, To: Open,
+			Items: []Item{item}}); err != nil {
 			t.Fatal(err)
 		}
 	}

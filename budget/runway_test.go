@@ -173,9 +173,10 @@ func TestRunwayOnSchedule(t *testing.T) {
 		a := NewAccount(limit)
 		var schedules []Schedule
 		for i := range rapid.IntRange(1, 2).Draw(t, "streams") {
+			price := dec(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "price"))
 			p := Schedule{
 				Stream: string(rune('a' + i)), Size: 1, Every: time.Duration(rapid.Int64Range(1, 4).Draw(t, "every")),
-				Items: []Item{{Promise: privacy.NewPure(dec(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "price"))), Times: 1}},
+				Items: []Item{{Promise: privacy.NewPure(price), Times: 1}},
 			}
 			schedules = append(schedules, p)
 			for k := range rapid.Int64Range(0, 15).Draw(t, "past") {
@@ -202,7 +203,8 @@ func TestRunwayOnSchedule(t *testing.T) {
 			a.Add(p.charge(p.first()))
 		}
 		worst, _ := a.fullest(schedules)
-		limit.Epsilon = a.filter.bound(worst).Epsilon.Add(dec(rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "spare")))
+		spare := dec(rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "spare"))
+		limit.Epsilon = a.filter.bound(worst).Epsilon.Add(spare)
 		a.SetLimit(limit)
 		if a.onSchedule(schedules) {
 			short++

@@ -106,7 +106,8 @@ func TestAboveThresholdInTheTail(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{21})
 	truth := float64(s.values[s.at(990)])
 	mean := func(name string) float64 {
-		m := build(t, Query{Statistic: Quantile, Mechanism: name, P: ps("0.99"), Epsilon: dec("1"), Grid: g, Prior: "cells"})
+		m := build(t, Query{Statistic: Quantile, Mechanism: name, P: ps("0.99"), Epsilon: dec("1"),
+			Grid: g, Prior: "cells"})
 		sum := 0.
 		for range 300 {
 			d, err := m.Draw(s, Public{}, random)
@@ -130,7 +131,8 @@ func TestAboveThresholdExtremes(t *testing.T) {
 		for _, g := range []*Grid{grid(t, "0", "9007199254740992", "1"), smallGrid(t, 2), grid(t, "-5", "5", "0.1")} {
 			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 5e6}, {g.last, 5e6}}, {{1, 1e7}}} {
 				for _, p := range []string{"0.000000001", "0.5", "0.999999999"} {
-					m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: dec(epsilon), Grid: g})
+					m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p),
+						Epsilon: dec(epsilon), Grid: g})
 					d, err := m.Draw(NewSample(g, points), Public{}, random)
 					if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 						t.Fatalf("ε=%s p=%s: %v, %v", epsilon, p, d, err)

@@ -270,7 +270,8 @@ func TestExpNeg(t *testing.T) {
 		}
 	}
 	for y := 0.0; y < 21; y += 0.37 {
-		if got, want := float64(expNeg(uint64(math.Ldexp(y, 32)))), math.Ldexp(math.Exp(-y), 31); math.Abs(got-want) > 2 {
+		got, want := float64(expNeg(uint64(math.Ldexp(y, 32)))), math.Ldexp(math.Exp(-y), 31)
+		if math.Abs(got-want) > 2 {
 			t.Errorf("e^−%v = %v, want %v", y, got, want)
 		}
 	}

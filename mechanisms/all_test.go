@@ -118,7 +118,8 @@ func TestEveryMechanism(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		if _, err := m.Draw(s, Public{}, io.MultiReader(bytes.NewReader(make([]byte, 3)), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		if _, err := m.Draw(s, Public{}, io.MultiReader(bytes.NewReader(make([]byte, 3)),
+			iotest.ErrReader(broken))); !errors.Is(err, broken) {
 			t.Errorf("%s with a broken source: %v", name, err)
 		}
 		if q.Statistic != Count && q.Statistic != Outside {

@@ -15,7 +15,8 @@ func TestNewRefuses(t *testing.T) {
 		query Query
 		want  string
 	}{
-		{Query{}, `statistic ""; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, count, outside, histogram or share`},
+		{Query{}, `statistic ""; want median, quantile, quantiles, mode, mean, sum, trimmed_mean, variance, stddev, ` +
+			"count, outside, histogram or share"},
 		{Query{Statistic: "average", Grid: g, Epsilon: one}, `statistic "average"; want median`},
 		{Query{Statistic: Median, Epsilon: one}, "bounds missing; want lower, upper and step"},
 		{Query{Statistic: Median, Grid: g}, "epsilon 0; want a number greater than 0"},
@@ -25,7 +26,8 @@ func TestNewRefuses(t *testing.T) {
 		{Query{Statistic: Median, Grid: g, Epsilon: dec("1e-9000")}, "epsilon 1e-9000; want at most 18 digits"},
 		{Query{Statistic: Median, Grid: g, Epsilon: dec("1e9000")}, "epsilon 1e9000; want at most 18 digits"},
 		{Query{Statistic: Median, Grid: g, Epsilon: one, Mechanism: "geometric"},
-			`mechanism "geometric"; want one of those for statistic median: permute_and_flip, above_threshold, margin, duff, rank, mid_rank`},
+			`mechanism "geometric"; want one of those for statistic median: permute_and_flip, above_threshold, ` +
+				"margin, duff, rank, mid_rank"},
 		{Query{Statistic: Median, Grid: g, Epsilon: one, P: ps("0.5")},
 			"p 0.5; want none: statistic median has no such parameter"},
 		{Query{Statistic: Quantile, Grid: g, Epsilon: one}, "p a list of 0; want one number"},
@@ -79,8 +81,8 @@ func TestDefaultsOfMeans(t *testing.T) {
 	}{
 		{"mean", Query{Statistic: Mean, Epsilon: dec("1")}, "clipped"},
 		{"mean of all values", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none"}, "two_sums"},
-		{"mean of all values, named", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none", Mechanism: "smooth_power"},
-			"smooth_power"},
+		{"mean of all values, named", Query{Statistic: Mean, Epsilon: dec("1"), Clip: "none",
+			Mechanism: "smooth_power"}, "smooth_power"},
 		{"trimmed mean", Query{Statistic: TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1")}, "clipped"},
 		{"trimmed mean of all values", Query{Statistic: TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1"), Clip: "none"},
 			"smooth_power"},

@@ -111,7 +111,8 @@ func TestClipWeights(t *testing.T) {
 				t.Fatalf("%d and %d weights of %d intervals", len(weights), len(long), law.size())
 			}
 			for k, w := range weights {
-				if d, _ := new(big.Float).Sub(big.NewFloat(w), long[k].Lo).Float64(); math.Abs(d) > weightSlack/2*w+1e-110 {
+				d, _ := new(big.Float).Sub(big.NewFloat(w), long[k].Lo).Float64()
+				if math.Abs(d) > weightSlack/2*w+1e-110 {
 					t.Fatalf("weight %d is %v, off by %v of it", k, w, d/w)
 				}
 				if i, j := law.pair(k); k%997 == 0 && (i >= j || j >= len(c.borders)) {
@@ -174,7 +175,8 @@ func TestClipPlan(t *testing.T) {
 		x := clippingOf(t, g, 1)
 		x.expected = c.expected
 		for _, n := range []int64{0, 1000} {
-			if p := x.plan(n, c.users, source); math.Abs(p.interval.Float()-c.interval) > 1e-15 || p.halvings != c.halvings {
+			if p := x.plan(n, c.users, source); math.Abs(p.interval.Float()-c.interval) > 1e-15 ||
+				p.halvings != c.halvings {
 				t.Errorf("%s: ε_t %v, %d halvings; want %v, %d", c.name, p.interval.Float(), p.halvings,
 					c.interval, c.halvings)
 			}
@@ -213,7 +215,8 @@ func TestPartsOfClippingAddUp(t *testing.T) {
 				// The rate of a Gaussian noise is √(2ρ). The interval has bounded range: ρ = ε²/8. √½ is rounded down.
 				x = concentrated.shares[own][sure]
 				square := func(f float64) float64 { return f * f }
-				got := float64(own)*square(concentrated.own.rate())/2 + square(x.interval.Float())/8 + square(x.sums.rate())/2
+				got := float64(own)*square(concentrated.own.rate())/2 +
+					square(x.interval.Float())/8 + square(x.sums.rate())/2
 				if rho := e * e / 2; got > rho*(1+1e-14) || got < rho*(1-1e-8) {
 					t.Errorf("ρ = %v, way %d %d: the parts cost %v", rho, own, sure, got)
 				}

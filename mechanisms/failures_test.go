@@ -260,8 +260,8 @@ func TestEveryExtreme(t *testing.T) {
 						case Variance, StdDev: // the noise is that of 0, with scale W²/(ε·15/16·n) < 0.04
 							off, far = 1, x
 						}
-						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" && !m.Counts() &&
-							q.Statistic != Sum && far > off {
+						if sure := len(points) == 1 && points[0].Count > 1; sure && epsilon == "1000000" &&
+							!m.Counts() && q.Statistic != Sum && far > off {
 							t.Errorf("%s by %s, ε = %s, N = %d: %d from users at the end", q.Statistic,
 								q.Mechanism, epsilon, g.last, x)
 						}

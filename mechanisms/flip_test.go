@@ -61,7 +61,8 @@ func TestTailAndFlipPrivacy(t *testing.T) {
 			}
 			for _, c := range sizes {
 				g := smallGrid(t, c.points)
-				for kind, measure := range map[string]*Measure{"lopsided": lopsided(c.points), "steep": steep(c.points)} {
+				for kind, measure := range map[string]*Measure{"lopsided": lopsided(c.points),
+					"steep": steep(c.points)} {
 					for _, flips := range []bool{true, false} {
 						law := func(epsilon float64) dptest.Law {
 							q := Query{Statistic: Quantile, P: ps(p), Epsilon: decimal.NewFromFloat(epsilon), Grid: g}
@@ -302,7 +303,8 @@ func flipLawFloat(m *ranks, s *Sample, measure *Measure) []float64 {
 	w := newTour(m, s)
 	weights, most := make([]float64, m.grid.last+1), 0.
 	for x := range weights {
-		weights[x] = float64(measure.weight[measure.cell(int64(x))]) * math.Exp(-m.rate.Float()*float64(w.level(int64(x))))
+		weights[x] = float64(measure.weight[measure.cell(int64(x))]) *
+			math.Exp(-m.rate.Float()*float64(w.level(int64(x))))
 		most = max(most, weights[x])
 	}
 	law := make([]float64, len(weights))
@@ -348,7 +350,8 @@ func TestDefaultExtremes(t *testing.T) {
 				{{1, 1e7}}} {
 				for _, p := range []string{"0.000000001", "0.25", "0.5", "0.76", "0.999999999"} {
 					for _, bounded := range []bool{false, true} {
-						m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon), Grid: g, ZCDP: bounded})
+						m := build(t, Query{Statistic: Quantile, P: ps(p), Epsilon: dec(epsilon),
+							Grid: g, ZCDP: bounded})
 						for _, public := range []Public{{}, {Users: &NoisyCount{Value: 1 << 40, Epsilon: 1}},
 							{Users: &NoisyCount{Epsilon: 1}}} {
 							d, err := m.Draw(NewSample(g, points), public, random)

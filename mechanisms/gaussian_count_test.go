@@ -63,7 +63,8 @@ func TestGaussianCountError(t *testing.T) {
 		t.Errorf("%d of 76 reaches are the least possible", exact)
 	}
 	count := NoisyCount{Value: 1000, Epsilon: 0.02, Mechanism: "gaussian"}
-	if wider := (NoisyCount{Value: 1000, Epsilon: 0.02}); !(count.fewest() > wider.fewest() && count.off() < wider.off()) {
+	wider := NoisyCount{Value: 1000, Epsilon: 0.02}
+	if !(count.fewest() > wider.fewest() && count.off() < wider.off()) {
 		t.Errorf("a Gaussian count is at least %v and off by %v, a geometric one %v and %v",
 			count.fewest(), count.off(), wider.fewest(), wider.off())
 	}

@@ -147,8 +147,8 @@ func lumpedGaussian(sum, most int64, sigma float64) []float64 {
 func TestHistogramCountsEachUserOnce(t *testing.T) {
 	for _, lower := range []string{"0", "5", "-3"} {
 		g := grid(t, lower, "20", "1")
-		m := build(t, Query{Statistic: Histogram, Grid: g, Epsilon: dec("1"), Buckets: &Bucketing{Native: true, Scale: 1},
-			Levels: 2}).(*bucketed)
+		m := build(t, Query{Statistic: Histogram, Grid: g, Epsilon: dec("1"),
+			Buckets: &Bucketing{Native: true, Scale: 1}, Levels: 2}).(*bucketed)
 		for x := int64(-1); x <= g.last+1; x++ {
 			fine, coarse := m.sums(NewSample(g, []Point{{x, 1}}))
 			at := slices.Index(fine, 1)
@@ -238,7 +238,8 @@ func TestFreeRefuses(t *testing.T) {
 		{Query{Statistic: Share, Above: new(dec("60000"))}, "above 60000; want less than 60000, the highest value"},
 	} {
 		c.q.Grid = g
-		if _, err := NewFree(c.q, b); err == nil || len(err.Error()) < len(c.want) || err.Error()[:len(c.want)] != c.want {
+		if _, err := NewFree(c.q, b); err == nil || len(err.Error()) < len(c.want) ||
+			err.Error()[:len(c.want)] != c.want {
 			t.Errorf("NewFree(%+v) = %v; want %q", c.q, err, c.want)
 		}
 	}

@@ -107,7 +107,8 @@ func TestIntervalPromise(t *testing.T) {
 	}
 	for _, level := range []string{"0", "1", "-1"} {
 		l := dec(level)
-		if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), Interval: &l, Grid: smallGrid(t, 10)}); err == nil {
+		if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), Interval: &l,
+			Grid: smallGrid(t, 10)}); err == nil {
 			t.Errorf("an interval of level %s is accepted", level)
 		}
 	}

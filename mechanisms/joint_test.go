@@ -120,8 +120,8 @@ func TestJointPrivacy(t *testing.T) {
 							tight = 0 // the mechanism assumes no users; or so few users at random places lose less
 						}
 						law := func(epsilon float64) dptest.Law {
-							m := jointWith(t, Query{Statistic: Quantiles, P: ps(p...), Grid: g, Epsilon: decimal.NewFromFloat(epsilon)},
-								measure, digits)
+							m := jointWith(t, Query{Statistic: Quantiles, P: ps(p...), Grid: g,
+								Epsilon: decimal.NewFromFloat(epsilon)}, measure, digits)
 							return func(h []int64) []float64 { return m.law(h, count) }
 						}
 						if tight == 0 {
@@ -194,8 +194,8 @@ func TestJointSampler(t *testing.T) {
 			h[int(min(max(float64(c.points)*(0.5+0.15*rng.NormFloat64()), 0), float64(c.points-1)))]++
 		}
 		s := sampleOf(g, h)
-		m := jointWith(t, Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon), Grid: g}, lopsided(c.points),
-			c.digits)
+		m := jointWith(t, Query{Statistic: Quantiles, P: ps(c.p...), Epsilon: dec(c.epsilon),
+			Grid: g}, lopsided(c.points), c.digits)
 		source := exact.NewSource(rand.NewChaCha8([32]byte{byte(c.users)}))
 		sp := &spread{}
 		sp.begin(s, c.digits, source)
@@ -249,7 +249,8 @@ func TestQuantilesExtremes(t *testing.T) {
 								t.Fatalf("%s ε=%s: %v not in order", name, epsilon, d.Values)
 							}
 						}
-						if users == nil && epsilon == "1e17" && len(points) == 1 && points[0].Count > 1 && d.Values[1].Number != 1 {
+						if users == nil && epsilon == "1e17" && len(points) == 1 && points[0].Count > 1 &&
+							d.Values[1].Number != 1 {
 							t.Fatalf("%s: %v from users at 1", name, d.Values)
 						}
 					}
@@ -283,7 +284,8 @@ func TestJointRefusesWhatTakesTooMuchMemory(t *testing.T) {
 			t.Errorf("%d quantiles, ε = %s, %d users: %v; want %q", len(c.p), c.epsilon, c.expected, err, c.want)
 		}
 	}
-	if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), ExpectedUsers: MaxUsers + 1, Grid: smallGrid(t, 10)}); err == nil {
+	if _, err := New(Query{Statistic: Median, Epsilon: dec("1"), ExpectedUsers: MaxUsers + 1,
+		Grid: smallGrid(t, 10)}); err == nil {
 		t.Error("more users are expected than a mechanism takes")
 	}
 }

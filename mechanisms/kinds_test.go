@@ -42,7 +42,8 @@ func TestKindOfEveryPromise(t *testing.T) {
 		{"a count", Query{Statistic: Count}, privacy.Pure},
 		{"a count in a budget with δ", Query{Statistic: Count, ZCDP: true}, privacy.ZCDP},
 		{"a median with a paid interval", Query{Statistic: Median, Interval: &level}, privacy.Pure},
-		{"several quantiles one by one", Query{Statistic: Quantiles, P: ps("0.5", "0.9"), Mechanism: "split"}, privacy.Pure},
+		{"several quantiles one by one", Query{Statistic: Quantiles, P: ps("0.5", "0.9"),
+			Mechanism: "split"}, privacy.Pure},
 	} {
 		c.q.Grid, c.q.Epsilon = g, dec("0.5")
 		if p := build(t, c.q).Promise(); p.Kind != c.want {

@@ -94,10 +94,12 @@ func TestMeanErrorHoldsForAllData(t *testing.T) {
 			beside = &NoisyCount{Value: c.n, Epsilon: 1, Mechanism: c.counted}
 		}
 		bound := q.MeanError95(c.n, beside)
-		if wider := q.MeanError95(c.n, &NoisyCount{Value: c.n, Epsilon: 1}); c.counted == "gaussian" && !(bound < wider) {
+		if wider := q.MeanError95(c.n, &NoisyCount{Value: c.n, Epsilon: 1}); c.counted == "gaussian" &&
+			!(bound < wider) {
 			t.Errorf("%+v: the bound is %v, beside a geometric count %v", c, bound, wider)
 		}
-		for _, points := range [][]Point{{{0, c.n}}, {{g.last, c.n}}, {{0, c.n / 2}, {g.last, c.n / 2}}, {{20000, c.n}}} {
+		for _, points := range [][]Point{{{0, c.n}}, {{g.last, c.n}},
+			{{0, c.n / 2}, {g.last, c.n / 2}}, {{20000, c.n}}} {
 			s := NewSample(g, points)
 			sum, _ := s.distances(0, g.last)
 			truth, _ := new(big.Rat).SetFrac(sum, big.NewInt(c.n)).Float64()

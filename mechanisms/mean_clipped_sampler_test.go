@@ -168,7 +168,8 @@ func TestClippedGaussianDraw(t *testing.T) {
 		epsilon string
 	}{{[]int64{0, 18, 25, 14, 5, 2, 0, 2}, "1"}, {[]int64{3, 0, 9, 12, 4}, "2.5"}} {
 		g := smallGrid(t, len(c.hist))
-		m := build(t, Query{Statistic: Mean, Mechanism: "clipped_gaussian", Epsilon: dec(c.epsilon), Grid: g}).(*clippedMean)
+		m := build(t, Query{Statistic: Mean, Mechanism: "clipped_gaussian", Epsilon: dec(c.epsilon),
+			Grid: g}).(*clippedMean)
 		m.parts = parts
 		law := func(ofCount, ofInterval, ofSums float64) map[concentratedMean]float64 {
 			return concentratedLaw(c.hist, dec(c.epsilon).InexactFloat64(), parts, ofCount, ofInterval, ofSums)

@@ -16,17 +16,18 @@ func TestClippedMeanExtremes(t *testing.T) {
 		for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 3)} {
 			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 5e6}, {g.last, 5e6}}, {{1, 1e7}}} {
 				for _, name := range []string{"clipped", "two_sums", "clipped_gaussian"} {
-					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1e6}, {Value: 1 << 62, Epsilon: 1e-9}} {
+					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1e6},
+						{Value: 1 << 62, Epsilon: 1e-9}} {
 						q := Query{Statistic: Mean, Mechanism: name, Epsilon: dec(epsilon), Grid: g}
 						m := build(t, q)
 						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
 						parts := g.parts()
-						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last*parts || d.Values[0].Error95 < 0 ||
-							d.Values[0].Error95 > float64(g.last) {
+						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last*parts ||
+							d.Values[0].Error95 < 0 || d.Values[0].Error95 > float64(g.last) {
 							t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
 						}
-						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && users == nil &&
-							d.Values[0].Number != 1000 {
+						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" &&
+							users == nil && d.Values[0].Number != 1000 {
 							t.Errorf("the mean of 10^7 users at 1 is %d thousandths", d.Values[0].Number)
 						}
 					}

@@ -110,7 +110,8 @@ func TestClipIntervalVectors(t *testing.T) {
 		g := anchored(t, v.N, v.Anchor)
 		c := clippingOf(t, g, v.Epsilon)
 		p := c.planFor(big.NewRat(v.Information, 1), 0)
-		if c.division(p) != v.division || c.last>>p.halvings != v.W0 || math.Abs(p.interval.Float()/v.EpsilonT-1) > 1e-15 {
+		if c.division(p) != v.division || c.last>>p.halvings != v.W0 ||
+			math.Abs(p.interval.Float()/v.EpsilonT-1) > 1e-15 {
 			t.Errorf("information %d: %v, ε_t %v; want %v, %v", v.Information, c.division(p),
 				p.interval.Float(), v.division, v.EpsilonT)
 		}

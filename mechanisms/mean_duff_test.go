@@ -90,7 +90,8 @@ func TestMeanDuffExtremes(t *testing.T) {
 	wide := grid(t, "0", "9007199254740992", "1")
 	for _, epsilon := range []string{"0.0001", "1", "1e6"} {
 		for _, g := range []*Grid{wide, smallGrid(t, 2)} {
-			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}}, {{1, 1e5}}, {{g.last, 1 << 28}}} {
+			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}},
+				{{1, 1e5}}, {{g.last, 1 << 28}}} {
 				if epsilon == "0.0001" && len(points) > 0 && points[0].Count > 1e6 {
 					continue // it would visit 10^6 levels
 				}

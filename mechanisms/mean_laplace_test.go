@@ -77,7 +77,8 @@ func TestMeanLaplaceExtremes(t *testing.T) {
 				if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 					t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
 				}
-				if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" && d.Values[0].Number != 1 {
+				if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" &&
+					d.Values[0].Number != 1 {
 					t.Errorf("the mean of 10^7 users at 1 is %d", d.Values[0].Number)
 				}
 			}

@@ -82,8 +82,8 @@ func TestModeExtremes(t *testing.T) {
 					if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 						t.Fatalf("ε=%s: %v, %v", epsilon, d, err)
 					}
-					if epsilon == "1e17" && len(points) > 0 && points[len(points)-1].Index == 1 && points[0].Index != 0 &&
-						d.Values[0].Number != 1 {
+					if epsilon == "1e17" && len(points) > 0 &&
+						points[len(points)-1].Index == 1 && points[0].Index != 0 && d.Values[0].Number != 1 {
 						t.Fatalf("ε=%s %v: %v", epsilon, points, d)
 					}
 				}

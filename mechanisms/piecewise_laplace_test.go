@@ -83,8 +83,8 @@ func TestRamp(t *testing.T) {
 		g := smallGrid(t, points)
 		for _, p := range probabilities {
 			for _, epsilon := range []string{"1", "5", "50"} {
-				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: dec(epsilon),
-					Grid: g}).(*ranks)
+				m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace",
+					P: ps(p), Epsilon: dec(epsilon), Grid: g}).(*ranks)
 				users := 6
 				if points > 5 {
 					users = 3

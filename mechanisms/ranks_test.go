@@ -130,7 +130,8 @@ func TestRanksPrivacy(t *testing.T) {
 						law := rankLaw(smallGrid(t, c.points), q, measure)(t)
 						dptest.CheckPrivacy(t, fmt.Sprint(name, " ", p, tilt, kind), c.points, c.users,
 							c.epsilon, c.tight, law)
-						if r := dptest.MaxRange(c.points, c.users, law(c.epsilon)); name != "permute_and_flip" && r > c.epsilon*(1+1e-9) {
+						if r := dptest.MaxRange(c.points, c.users, law(c.epsilon)); name != "permute_and_flip" &&
+							r > c.epsilon*(1+1e-9) {
 							t.Errorf("%s %s: ε = %v, but a range of %v", name, p, c.epsilon, r)
 						}
 					}
@@ -296,7 +297,8 @@ func TestRanksExtremes(t *testing.T) {
 				for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 1}, {g.last, 1}},
 					{{-1, 5e6}, {g.last + 1, 5e6}}, {{1, 1e7}}} {
 					for _, p := range []string{"0.000000001", "0.5", "0.999999999"} {
-						m := build(t, Query{Statistic: Quantile, P: ps(p), Mechanism: name, Epsilon: dec(epsilon), Grid: g})
+						m := build(t, Query{Statistic: Quantile, P: ps(p), Mechanism: name,
+							Epsilon: dec(epsilon), Grid: g})
 						d, err := m.Draw(NewSample(g, points), Public{}, random)
 						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
 							t.Fatalf("%s ε=%s p=%s: %v, %v", name, epsilon, p, d, err)
@@ -344,7 +346,8 @@ func TestRankErrors(t *testing.T) {
 					t.Fatal(err)
 				}
 				below, upTo := float64(s.Below(d.Values[0].Number)), float64(s.AtMost(d.Values[0].Number))
-				if n := float64(s.n); alpha*n-upTo > d.Values[0].RankError95 || below-alpha*n > d.Values[0].RankError95 {
+				if n := float64(s.n); alpha*n-upTo > d.Values[0].RankError95 ||
+					below-alpha*n > d.Values[0].RankError95 {
 					far++
 				}
 				if n := float64(s.n); below > d.Values[0].PHigh*n || upTo < d.Values[0].PLow*n {

@@ -34,7 +34,8 @@ func TestSpread(t *testing.T) {
 	for i := range many.n {
 		counts[sp.place(i+1)]++
 	}
-	if statistic, threshold := dptest.ChiSquare(counts, dptest.Normalise([]float64{1, 1, 1, 1, 1, 1, 1, 1})); statistic > threshold {
+	if statistic, threshold := dptest.ChiSquare(counts,
+		dptest.Normalise([]float64{1, 1, 1, 1, 1, 1, 1, 1})); statistic > threshold {
 		t.Errorf("places %v: χ² = %.1f", counts, statistic)
 	}
 }

@@ -73,7 +73,8 @@ func TestClippedSumPrivacy(t *testing.T) {
 								law = append(law, chance[i]*x.p)
 								continue
 							}
-							for _, q := range lumped(cutSum(&m.sums, h, x.c)+most, 2*most, f*p.sums.rate()/float64(x.c)) {
+							for _, q := range lumped(cutSum(&m.sums, h, x.c)+most, 2*most,
+								f*p.sums.rate()/float64(x.c)) {
 								law = append(law, chance[i]*x.p*q)
 							}
 						}
@@ -81,7 +82,8 @@ func TestClippedSumPrivacy(t *testing.T) {
 					return law
 				}
 			})
-			w := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: decimal.NewFromFloat(epsilon), Grid: m.grid}).(*wholeSum)
+			w := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: decimal.NewFromFloat(epsilon),
+				Grid: m.grid}).(*wholeSum)
 			dptest.CheckPrivacy(t, "whole sum from "+lower, points, users, epsilon, 0.99, func(e float64) dptest.Law {
 				return func(h []int64) []float64 {
 					return lumped(cutSum(&w.sums, h, w.largest())+most, 2*most,
@@ -195,7 +197,8 @@ func TestSumUnits(t *testing.T) {
 				continue
 			}
 			low, high := q.Scale(m).Decimal(d.Clip[0]), q.Scale(m).Decimal(d.Clip[1])
-			if v := dec(c.value); v.LessThan(low) || v.GreaterThan(high) || low.LessThan(g.lower) || high.GreaterThan(g.upper) {
+			if v := dec(c.value); v.LessThan(low) || v.GreaterThan(high) || low.LessThan(g.lower) ||
+				high.GreaterThan(g.upper) {
 				t.Errorf("%s was cut to %s … %s", c.value, low, high)
 			}
 		}

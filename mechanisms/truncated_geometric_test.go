@@ -139,7 +139,8 @@ func TestFinderVectors(t *testing.T) {
 	for _, v := range readFinderVectors(t).Geometric {
 		m := v.new(t)
 		name := fmt.Sprintf("ε %s, δ %s, at_least %d", v.Epsilon, v.Delta, v.AtLeast)
-		if m.Bound() != v.K || m.Threshold() != v.Threshold || m.AtLeast() != v.AtLeast || m.Certain() != v.UsersCertain {
+		if m.Bound() != v.K || m.Threshold() != v.Threshold || m.AtLeast() != v.AtLeast ||
+			m.Certain() != v.UsersCertain {
 			t.Errorf("%s: K %d, T %d, always found from %d; want %d, %d, %d", name, m.Bound(),
 				m.Threshold(), m.Certain(), v.K, v.Threshold, v.UsersCertain)
 		}
@@ -169,7 +170,8 @@ func TestFinderVectors(t *testing.T) {
 			t.Errorf("%s: %d users for 95 %%, want %d", name, got, v.Users95)
 		}
 		if want := privacy.NewApproximate(v.Epsilon, v.Delta); m.Promise().Kind != want.Kind ||
-			!m.Promise().Epsilon.Equal(want.Epsilon) || !m.Promise().Delta.Equal(want.Delta) || m.Promise().Check() != nil {
+			!m.Promise().Epsilon.Equal(want.Epsilon) || !m.Promise().Delta.Equal(want.Delta) ||
+			m.Promise().Check() != nil {
 			t.Errorf("%s: promises %+v, want %+v", name, m.Promise(), want)
 		}
 	}
@@ -381,7 +383,8 @@ func TestFinderRefuses(t *testing.T) {
 	if _, err := New(Query{Statistic: Groups, Grid: smallGrid(t, 3), Epsilon: dec("1")}); err == nil {
 		t.Error("a window has groups as a value")
 	}
-	if Groups.Family() != OfUsers || Groups.Unit("ms") != "users" || !slices.Equal(Available(Groups), []string{truncatedGeometric}) {
+	if Groups.Family() != OfUsers || Groups.Unit("ms") != "users" ||
+		!slices.Equal(Available(Groups), []string{truncatedGeometric}) {
 		t.Errorf("groups are %v in %s by %v", Groups.Family(), Groups.Unit("ms"), Available(Groups))
 	}
 }

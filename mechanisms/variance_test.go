@@ -83,7 +83,8 @@ func TestThreeSums(t *testing.T) {
 		s := sampleOf(g, hist)
 		for l := int64(0); l < 6; l++ {
 			for h := l; h < 6; h++ {
-				if got, want := s.bernstein(l, h), three(hist, l, h); fmt.Sprint(got) != fmt.Sprint([3]*big.Int{big.NewInt(want[0]), big.NewInt(want[1]), big.NewInt(want[2])}) {
+				got, want := s.bernstein(l, h), three(hist, l, h)
+				if fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Fatalf("%v cut to %d..%d: %v, want %v", hist, l, h, got, want)
 				}
 			}
@@ -105,7 +106,8 @@ func TestThreeSums(t *testing.T) {
 		}
 		for shift := int32(-1); shift <= 3; shift++ {
 			x := threeSums{shift: shift}
-			if got := float64(x.ratio(7, sums)) / math.Pow10(int(shift)); math.Abs(got-want)*math.Pow10(int(shift)) > 0.5+1e-9 {
+			got := float64(x.ratio(7, sums)) / math.Pow10(int(shift))
+			if math.Abs(got-want)*math.Pow10(int(shift)) > 0.5+1e-9 {
 				t.Fatalf("%v: variance %v, want %v to %d places", sums, got, want, shift)
 			}
 		}
@@ -138,7 +140,8 @@ func TestVarianceIsTheVariance(t *testing.T) {
 			if math.Abs(truth-want) > 1e-9 || math.Abs(got-want) > 0.001 {
 				t.Errorf("%s by %s: drawn %v, truth %v, want %v", statistic, name, got, truth, want)
 			}
-			if empty, err := m.Draw(NewSample[Point](g, nil), Public{}, random); err != nil || empty.Values[0].Number < 0 {
+			if empty, err := m.Draw(NewSample[Point](g, nil), Public{}, random); err != nil ||
+				empty.Values[0].Number < 0 {
 				t.Errorf("%s of nobody: %v, %v", statistic, empty.Values, err)
 			}
 		}
@@ -182,8 +185,8 @@ func TestThreeSumsSampler(t *testing.T) {
 					if a*b*c < 1e-10 {
 						continue
 					}
-					v := m.ratio(2, [3]*big.Int{big.NewInt(sums[0] + int64(i-side)), big.NewInt(sums[1] + int64(j-side)),
-						big.NewInt(sums[2] + int64(k-side))})
+					v := m.ratio(2, [3]*big.Int{big.NewInt(sums[0] + int64(i-side)),
+						big.NewInt(sums[1] + int64(j-side)), big.NewInt(sums[2] + int64(k-side))})
 					at, known := place[v]
 					if !known {
 						at = len(place)

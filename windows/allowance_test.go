@@ -2,6 +2,7 @@ package windows
 
 import (
 	"bytes"
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -37,8 +38,8 @@ func TestAllowanceByBruteForce(t *testing.T) {
 		windows := 6
 		var events []visit
 		for range rapid.IntRange(0, 200).Draw(t, "events") {
-			events = append(events, visit{spec.Hasher.User([]byte{byte(r.IntN(12))}), r.IntN(len(groups)), r.IntN(windows),
-				r.Int64N(15) - 5})
+			events = append(events, visit{spec.Hasher.User([]byte{byte(r.IntN(12))}),
+				r.IntN(len(groups)), r.IntN(windows), r.Int64N(15) - 5})
 		}
 
 		a := NewAllowance(rule)
@@ -81,10 +82,8 @@ func TestAllowanceByBruteForce(t *testing.T) {
 					order = append(order, g)
 				}
 				slices.SortFunc(order, func(x, y int) int {
-					if spec.Hasher.rank(u, start, spec.Hasher.name(groups[x])) < spec.Hasher.rank(u, start, spec.Hasher.name(groups[y])) {
-						return -1
-					}
-					return 1
+					rank := func(g int) uint64 { return spec.Hasher.rank(u, start, spec.Hasher.name(groups[g])) }
+					return cmp.Compare(rank(x), rank(y))
 				})
 				for _, g := range order[:min(len(order), spec.MaxGroups)] {
 					adds := rule.Adds(of[g])

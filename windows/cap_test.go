@@ -116,7 +116,8 @@ func TestCapAgainstBruteForce(t *testing.T) {
 						spec.Per, from, rule.AtMost())
 				}
 				length := 1 + (rule.Windows+int64(from))%40
-				if n := counts(func(after time.Duration) bool { return after < time.Duration(length)*s.Every }); n > rule.AtMostOf(length) {
+				n := counts(func(after time.Duration) bool { return after < time.Duration(length)*s.Every })
+				if n > rule.AtMostOf(length) {
 					t.Fatalf("user %x counts in %d windows of the %d from %d on, want at most %d", u, n, length, from,
 						rule.AtMostOf(length))
 				}

@@ -22,7 +22,8 @@ func ExampleCap() {
 	most, bens := 0, 0
 	var recent []bool // in which of the last 24 windows Ada counted
 	for hour := range int64(24 * 30) {
-		if err := c.Begin(windows.Window{Start: hour * int64(time.Hour), End: (hour + 1) * int64(time.Hour)}); err != nil {
+		if err := c.Begin(windows.Window{Start: hour * int64(time.Hour),
+			End: (hour + 1) * int64(time.Hour)}); err != nil {
 			fmt.Println(err)
 			return
 		}

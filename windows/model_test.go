@@ -275,8 +275,8 @@ func TestMergeMatchesModel(t *testing.T) {
 			own.Window = Window{spec.Window.Start, spec.Window.Start + every}
 			o := Origin{Stream: "s", Epoch: 1, Partition: i, From: int64(len(part)), To: int64(len(part) + 1),
 				Attempt: [16]byte{byte(i), 0, 2}}
-			for _, m := range (Part{Origin: o, Slice: own.Window,
-				Payload: fillBag(own, []event{{"later", spec.Groups[0], spec.Window.Start, 3}}).Seal()}).Messages(1000) {
+			payload := fillBag(own, []event{{"later", spec.Groups[0], spec.Window.Start, 3}}).Seal()
+			for _, m := range (Part{Origin: o, Slice: own.Window, Payload: payload}).Messages(1000) {
 				add(m)
 			}
 		}

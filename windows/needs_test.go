@@ -110,7 +110,8 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 					samePeriod(d, rest)
 				}
 				for start, l := range rest.streams[edition{"s", d}].slices {
-					if start+int64(schedule.Size) <= decided[d] && slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Payload != nil }) {
+					if start+int64(schedule.Size) <= decided[d] &&
+						slices.ContainsFunc(l.parts, func(h *Held) bool { return h.Payload != nil }) {
 						t.Fatalf("definition %d: the payload of slice %d is held, and its windows are decided", d,
 							start/every)
 					}

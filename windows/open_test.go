@@ -222,7 +222,8 @@ func openBag(spec BagSpec) *Bag {
 func packedBag(spec BagSpec) *Bag {
 	var events []event
 	for i := range 200 {
-		events = append(events, event{string(rune('a' + i%3)), fmt.Sprintf("/products/%04d/reviews", i), 1e18 + int64(i), 3})
+		events = append(events, event{string(rune('a' + i%3)),
+			fmt.Sprintf("/products/%04d/reviews", i), 1e18 + int64(i), 3})
 	}
 	return fillOpen(spec, events)
 }
@@ -263,7 +264,8 @@ func TestMergerRefusesOpen(t *testing.T) {
 		t.Helper()
 		m := NewMerger(spec, 1<<20)
 		m.Pass()
-		if err := m.Add(summed(slices.Concat(data...)), spec.Window); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.Add(summed(slices.Concat(data...)), spec.Window); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 		if m.bag.Users() > 0 {

@@ -107,7 +107,8 @@ func TestPayloadsOfReleases(t *testing.T) {
 				t.Errorf("policy %s, version %s: (-want +got)\n%s", policy, version, d)
 			}
 			// The two versions of one bag merge into one user each.
-			if d := cmp.Diff(want, samples(spec.Groups, testMerger(t, spec, testBag(spec).Seal(), payload).Sample)); d != "" {
+			if d := cmp.Diff(want, samples(spec.Groups,
+				testMerger(t, spec, testBag(spec).Seal(), payload).Sample)); d != "" {
 				t.Errorf("policy %s, version %s beside version %d: (-want +got)\n%s", policy,
 					version, payloadVersion, d)
 			}
@@ -263,9 +264,11 @@ func FuzzMerger(f *testing.F) {
 			err := m.Add(d, spec.Window)
 			m.Pass()
 			all := samples(spec.Groups, m.Sample)
-			tally := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher, Draw: exactly}, 1<<19, 1<<19)
+			tally := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher,
+				Draw: exactly}, 1<<19, 1<<19)
 			tally.Pass()
-			if second := tally.Add(d, spec.Window); err != nil && second == nil && !strings.Contains(err.Error(), "policy") {
+			if second := tally.Add(d, spec.Window); err != nil && second == nil &&
+				!strings.Contains(err.Error(), "policy") {
 				t.Fatalf("a tally takes what a merger refuses: %v", err)
 			}
 			for tally.Pass() {

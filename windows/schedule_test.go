@@ -98,7 +98,8 @@ func TestScheduleMatchesCounting(t *testing.T) {
 				due++
 			}
 		}
-		if got := s.DueSince(windows[0], min(moment, limit+int64(s.Grace))); got != due && moment <= limit+int64(s.Grace) {
+		if got := s.DueSince(windows[0], min(moment, limit+int64(s.Grace))); got != due &&
+			moment <= limit+int64(s.Grace) {
 			t.Fatalf("DueSince(%d) = %d, want %d", moment, got, due)
 		}
 		var want, got []Window
@@ -154,7 +155,8 @@ func TestNextBoundary(t *testing.T) {
 
 // Event times come from outside. The most extreme ones must not overflow into a window or make Containing slow.
 func TestExtremeTimes(t *testing.T) {
-	for _, start := range []int64{0, NextBoundary(-horizon, time.Second), floor(horizon-int64(time.Hour), time.Second)} {
+	for _, start := range []int64{0, NextBoundary(-horizon, time.Second),
+		floor(horizon-int64(time.Hour), time.Second)} {
 		s := Schedule{Size: time.Hour, Every: time.Second, Start: start}
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)

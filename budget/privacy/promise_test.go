@@ -129,7 +129,8 @@ func TestRhoIsRoundedUp(t *testing.T) {
 		if got := NewPieces(dec(text), RhoOfRange(near)).Rho.InexactFloat64(); got < want || got > want*(1+1e-8)+2e-12 {
 			t.Errorf("ε = %s: ρ of one piece is %v, the formula gives %v", text, got, want)
 		}
-		if got, half := NewPure(dec(text)).Rho, dec(text).Mul(dec(text)).Mul(dec("0.5")); !got.Equal(decimal.Min(half, dec(text))) {
+		got, half := NewPure(dec(text)).Rho, dec(text).Mul(dec(text)).Mul(dec("0.5"))
+		if !got.Equal(decimal.Min(half, dec(text))) {
 			t.Errorf("ε = %s: pure ρ = %v", text, got)
 		}
 	}

@@ -99,7 +99,8 @@ func TestLargeSamplesAreBundled(t *testing.T) {
 		if near[upTo] && x.points[i].Count > 2 { // two users may share a grid point by chance
 			t.Errorf("%d users stand at rank %d, next to a quantile", x.points[i].Count, upTo)
 		}
-		if expected := (float64(upTo) - float64(x.points[i].Count)/2) / MostUsers * 1e9; math.Abs(float64(x.points[i].Index)-expected) > 1e5 {
+		expected := (float64(upTo) - float64(x.points[i].Count)/2) / MostUsers * 1e9
+		if math.Abs(float64(x.points[i].Index)-expected) > 1e5 {
 			t.Errorf("rank %d is at %d, want about %.0f", upTo, x.points[i].Index, expected)
 		}
 	}

@@ -179,7 +179,8 @@ func TestSimulationCatchesWrongForecasts(t *testing.T) {
 	for _, epsilon := range []string{"0.7", "1.3"} {
 		wrong := q
 		wrong.Epsilon = dec(epsilon)
-		if f := of(t, wrong, Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)}); contradicts(errors, *f.TypicalError, 0.5, slack, alarm) == "" {
+		f := of(t, wrong, Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)})
+		if contradicts(errors, *f.TypicalError, 0.5, slack, alarm) == "" {
 			t.Errorf("a typical error of %v, forecast for ε %s, passes", *f.TypicalError, epsilon)
 		}
 	}

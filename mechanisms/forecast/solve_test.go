@@ -88,7 +88,8 @@ func TestSolveFails(t *testing.T) {
 			t.Errorf("%s, %v: %v, want %v", c.q.Statistic, c.wanted, err, c.want)
 		}
 	}
-	if _, err := Epsilon(mechanisms.Query{Statistic: mechanisms.Quantile, Grid: g}, Public{}, Wanted{100, Ranks}); err == nil {
+	if _, err := Epsilon(mechanisms.Query{Statistic: mechanisms.Quantile, Grid: g}, Public{},
+		Wanted{100, Ranks}); err == nil {
 		t.Error("a wrong query has an ε")
 	}
 	q := mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("0.0001"), Grid: g}

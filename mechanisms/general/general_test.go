@@ -211,7 +211,8 @@ func TestRefuses(t *testing.T) {
 	f("at least one candidate", err)
 	broken := errors.New("broken")
 	for _, choice := range choices {
-		if _, err := choice.draw(Selection{Epsilon: one, Sensitivity: 1}, []int64{1, 2}, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		if _, err := choice.draw(Selection{Epsilon: one, Sensitivity: 1}, []int64{1, 2},
+			iotest.ErrReader(broken)); !errors.Is(err, broken) {
 			t.Errorf("%s with a broken source: %v", choice.name, err)
 		}
 	}

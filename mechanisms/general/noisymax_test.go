@@ -209,7 +209,8 @@ func TestNoisyMaxRefinedLaw(t *testing.T) {
 			return i
 		})
 		last := (1 - handicap) * (1 - handicap) * (1 - handicap) / 3
-		if statistic, threshold := dptest.ChiSquare(counts, []float64{(1 - last) / 2, (1 - last) / 2, last}); statistic > threshold {
+		if statistic, threshold := dptest.ChiSquare(counts,
+			[]float64{(1 - last) / 2, (1 - last) / 2, last}); statistic > threshold {
 			t.Errorf("noise %d: %v, χ² = %.1f > %.1f", noise, counts, statistic, threshold)
 		}
 		if statistic, threshold := dptest.ChiSquare(counts, []float64{1. / 3, 1. / 3, 1. / 3}); statistic <= threshold {

@@ -144,7 +144,8 @@ func TestSquareRootVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The variance is c²·ΣF²/ε².
-		if got := newSquareRoot(t, int64(n), "0.5", 3).noise.Variance(); got.RatString() != fmt.Sprint(new(big.Int).Mul(big.NewInt(36), whole(t, want))) {
+		got := newSquareRoot(t, int64(n), "0.5", 3).noise.Variance()
+		if got.RatString() != fmt.Sprint(new(big.Int).Mul(big.NewInt(36), whole(t, want))) {
 			t.Errorf("%d leaves: the variance is %s, want 36 times %s", n, got.RatString(), want)
 		}
 	}

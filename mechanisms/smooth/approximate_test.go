@@ -49,8 +49,8 @@ func TestGaussianIsApproximate(t *testing.T) {
 	}
 	for _, epsilon := range []string{"0.2", "1"} {
 		for _, delta := range []string{"0.05", "0.01"} {
-			checkApproximate(t, Spec{Noise: "gaussian", Epsilon: dec(epsilon), Delta: dec(delta)}, gaussianDensity(), 20,
-				monotone)
+			checkApproximate(t, Spec{Noise: "gaussian", Epsilon: dec(epsilon),
+				Delta: dec(delta)}, gaussianDensity(), 20, monotone)
 		}
 	}
 }

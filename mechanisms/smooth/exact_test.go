@@ -135,7 +135,8 @@ func TestRefinement(t *testing.T) {
 			}
 		}
 	}
-	if _, refined, _ := m.draw(NewValues(values, upTo(counts)).within(0, m.last, 1), words(1<<63, 1<<62+12345)); refined != 0 {
+	if _, refined, _ := m.draw(NewValues(values, upTo(counts)).within(0, m.last, 1),
+		words(1<<63, 1<<62+12345)); refined != 0 {
 		t.Errorf("a number far from any border was refined %d times", refined)
 	}
 }
@@ -147,7 +148,8 @@ func TestTinyNoiseBreaksTies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for first, want := range map[uint64]int64{0: 4, 1 << 63: 5} {
-		if index, _, err := m.draw(NewValues([]int64{4, 5}, []int64{500, 1000}).within(0, m.last, 1), words(first, 1<<62)); err != nil || index != want {
+		if index, _, err := m.draw(NewValues([]int64{4, 5}, []int64{500, 1000}).within(0, m.last, 1),
+			words(first, 1<<62)); err != nil || index != want {
 			t.Errorf("drew %d, %v, want %d", index, err, want)
 		}
 	}
@@ -161,7 +163,8 @@ func TestFailingReader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Draw(NewValues([]int64{5, 7}, []int64{1, 2}), iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		if _, err := m.Draw(NewValues([]int64{5, 7}, []int64{1, 2}),
+			iotest.ErrReader(broken)); !errors.Is(err, broken) {
 			t.Errorf("%s: error %v", s.Noise, err)
 		}
 	}

@@ -25,7 +25,8 @@ func TestExtremes(t *testing.T) {
 				turn++
 				m, err := New(s)
 				if err != nil {
-					if epsilon == "1000000" && s.Noise == "gaussian" || len(epsilon) == 2 && s.Noise == "laplace" && s.Published ||
+					if epsilon == "1000000" && s.Noise == "gaussian" ||
+						len(epsilon) == 2 && s.Noise == "laplace" && s.Published ||
 						epsilon == "1000000" && s.Noise == "laplace" && s.Published {
 						continue // outside the range of the published calibrations
 					}

@@ -177,7 +177,8 @@ func TestOutcomesKeepTheOtherPromises(t *testing.T) {
 
 // The release is also ε-private if one value is replaced and the number of values is public.
 func TestOutcomesArePureUnderReplacement(t *testing.T) {
-	for _, s := range []Spec{{Statistic: "trimmed_mean", Trim: dec("0.2")}, {Statistic: "mean"}, {Statistic: "median"}} {
+	for _, s := range []Spec{{Statistic: "trimmed_mean", Trim: dec("0.2")}, {Statistic: "mean"},
+		{Statistic: "median"}} {
 		s.Noise, s.ReplaceOne = "power", true
 		worst := func(epsilon float64) float64 {
 			m := mechanismOf(t, s, 5, epsilon)

@@ -4,7 +4,8 @@ import "testing"
 
 // |d ln f/dz|(1+|z|) is p.
 func TestPowerIsPureAndTight(t *testing.T) {
-	for _, c := range []struct{ epsilon, beta string }{{"0.1", "0"}, {"1", "0"}, {"4", "0"}, {"1", "0.5"}, {"2", "1.9"}} {
+	for _, c := range []struct{ epsilon, beta string }{{"0.1", "0"}, {"1", "0"}, {"4", "0"},
+		{"1", "0.5"}, {"2", "1.9"}} {
 		s := Spec{Noise: "power", Epsilon: dec(c.epsilon), Beta: dec(c.beta)}
 		_, _, beta := noiseOf(t, s)
 		epsilon := s.Epsilon.InexactFloat64()

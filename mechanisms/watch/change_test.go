@@ -38,7 +38,8 @@ func TestChangePrivacy(t *testing.T) {
 			m, tolerance := max(dec(c.p).InexactFloat64(),
 				1-dec(c.p).InexactFloat64()), dec(c.tolerance).InexactFloat64()
 			users := float64(w.den) // units in a user
-			if sum := (m+tolerance)*w.plan.rho.Float()*users + 2*m*w.plan.nu.Float()*users; math.Abs(sum/epsilon-1) > 1e-12 {
+			sum := (m+tolerance)*w.plan.rho.Float()*users + 2*m*w.plan.nu.Float()*users
+			if math.Abs(sum/epsilon-1) > 1e-12 {
 				t.Errorf("p %s ± %s: the rates add up to ε = %v", c.p, c.tolerance, sum)
 			}
 		}

@@ -55,7 +55,8 @@ func TestPeriods(t *testing.T) {
 		}
 		begin, next := calendar(t, c.unit, c.zone).Of(at.UnixNano())
 		length, _ := time.ParseDuration(c.length)
-		if got := time.Unix(0, begin).UTC().Format(time.RFC3339); got != c.begin || time.Duration(next-begin) != length {
+		if got := time.Unix(0, begin).UTC().Format(time.RFC3339); got != c.begin ||
+			time.Duration(next-begin) != length {
 			t.Errorf("%s in %q at %s: begins %s and lasts %s; want %s and %s", c.unit, c.zone, c.at, got,
 				time.Duration(next-begin), c.begin, length)
 		}
@@ -81,7 +82,8 @@ func TestPeriodsOfDays(t *testing.T) {
 		}
 		begin, next := days.Of(at.UnixNano())
 		length, _ := time.ParseDuration(c.length)
-		if got := time.Unix(0, begin).UTC().Format(time.RFC3339); got != c.begin || time.Duration(next-begin) != length {
+		if got := time.Unix(0, begin).UTC().Format(time.RFC3339); got != c.begin ||
+			time.Duration(next-begin) != length {
 			t.Errorf("%d days in %q at %s: begin %s and last %s; want %s and %s", c.days, c.zone, c.at, got,
 				time.Duration(next-begin), c.begin, length)
 		}

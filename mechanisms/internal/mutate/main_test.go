@@ -27,7 +27,8 @@ func TestListMatchesTheCode(t *testing.T) {
 			t.Errorf("%s: %q changes nothing, or has the name of an earlier change", m.at, m.What)
 		}
 		seen[m.Package+m.What] = true
-		if _, err := parser.ParseFile(token.NewFileSet(), m.file, m.changed(), parser.SkipObjectResolution); err != nil {
+		if _, err := parser.ParseFile(token.NewFileSet(), m.file, m.changed(),
+			parser.SkipObjectResolution); err != nil {
 			t.Errorf("%s: %v", m.What, err)
 		}
 		target := m.target()

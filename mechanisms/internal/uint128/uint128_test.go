@@ -24,7 +24,8 @@ func TestAgreesWithBig(t *testing.T) {
 		}
 		check("plus", x.Plus(y).Big(), new(big.Int).Add(a, b))
 		check("minus", x.Minus(y).Big(), positive(new(big.Int).Sub(a, b)))
-		check("product", Product(x.lo, d).Big(), new(big.Int).Mul(new(big.Int).SetUint64(x.lo), new(big.Int).SetUint64(d)))
+		check("product", Product(x.lo, d).Big(), new(big.Int).Mul(new(big.Int).SetUint64(x.lo),
+			new(big.Int).SetUint64(d)))
 		times := x.Times(d)
 		digits := new(big.Int)
 		for _, t := range times {
