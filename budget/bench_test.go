@@ -110,7 +110,7 @@ func BenchmarkManyInstances(b *testing.B) {
 			if err := a.Hold(Held{ID: id, Stream: stream, From: end, To: Open, Items: items}); err != nil {
 				b.Fatal(err)
 			}
-			if err := a.Let(id, end+int64(time.Hour)); err != nil {
+			if err := a.EndHeld(id, end+int64(time.Hour)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -309,7 +309,7 @@ func TestHeldCharge(t *testing.T) {
 			t.Errorf("while it is armed, spent at %d: %s, want %s", at, got, want)
 		}
 	}
-	if err := a.Let(slow.ID, 200); err != nil {
+	if err := a.EndHeld(slow.ID, 200); err != nil {
 		t.Fatal(err)
 	}
 	for at, want := range map[int64]string{99: "0", 100: "1", 209: "1", 210: "0"} {
@@ -318,8 +318,8 @@ func TestHeldCharge(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"an end that is given twice":  a.Let(slow.ID, 201),
-		"an end of what is not held":  a.Let("other", 201),
+		"an end that is given twice":  a.EndHeld(slow.ID, 201),
+		"an end of what is not held":  a.EndHeld("other", 201),
 		"the same charge again":       a.Hold(slow),
 		"an end before the beginning": a.Hold(Held{ID: "x", From: 5, To: 4, Items: slow.Items}),
 		"a cost that is none":         a.Hold(Held{ID: "x", To: Open, Items: []Item{pure("-1", 1)}}),

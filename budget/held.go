@@ -50,8 +50,8 @@ func (a *Account) Hold(h Held) error {
 	return nil
 }
 
-// Let ends a held charge that is open or would end later. It fails if there is no such charge with that ID.
-func (a *Account) Let(id string, to int64) error {
+// EndHeld ends a held charge that is open or would end later. It fails if there is no such charge with that ID.
+func (a *Account) EndHeld(id string, to int64) error {
 	h := a.byID[id]
 	if h == nil || h.To < to {
 		return fmt.Errorf("held charge %q: it does not go on, and cannot end", id)

@@ -100,7 +100,7 @@ func newClipping(q *Query) (*clipping, error) {
 			}
 		}
 	}
-	c.header = header{"clipped", privacy.NewPieces(q.Epsilon, c.dearest())}
+	c.header = header{"clipped", privacy.NewPieces(q.Epsilon, c.largestRho())}
 	return c, nil
 }
 
@@ -139,8 +139,8 @@ func (q *Query) clipping(own noise, unit int64) *clipping {
 		epsilon: q.Epsilon.Rat(), expected: q.ExpectedUsers, own: own, unit: big.NewRat(unit, 1)}
 }
 
-// dearest returns the ρ of the way to draw that costs most.
-func (c *clipping) dearest() float64 {
+// largestRho returns the ρ of the way to draw that costs most.
+func (c *clipping) largestRho() float64 {
 	most := 0.0
 	for own := range c.shares {
 		for sure := range c.shares[own] {
@@ -273,14 +273,14 @@ func (c *clipping) law(s *Sample, p plan) *intervals {
 		make([]float64, len(c.borders))
 	for i, b := range c.borders {
 		x.below[i] = s.Below(b)
-		x.left[i], x.right[i] = likely(x.rate.Weight(x.below[i])), likely(x.rate.Weight(s.n-x.below[i]))
+		x.left[i], x.right[i] = orZero(x.rate.Weight(x.below[i])), orZero(x.rate.Weight(s.n-x.below[i]))
 	}
 	return x
 }
 
-// likely returns a weight e^{−ε_t·k}, or 0 if it is too small to matter: the interval of all points has a weight of at
+// orZero returns a weight e^{−ε_t·k}, or 0 if it is too small to matter: the interval of all points has a weight of at
 // least 2^−216, which is 10^−65. Then products of weights are never subnormal numbers, which are slow.
-func likely(w float64) float64 {
+func orZero(w float64) float64 {
 	if w < 1e-110 {
 		return 0
 	}

@@ -47,13 +47,13 @@ func (q *Query) check(r row, chosen offer) error {
 		return err
 	}
 	// Those that all mechanisms take if the statistic does.
-	everybody := []string{"p", "trim", "clip", "above", "below", "buckets", "levels"}
+	common := []string{"p", "trim", "clip", "above", "below", "buckets", "levels"}
 	for _, p := range Parameters() {
 		switch {
 		case !p.given(q):
 		case len(p.Statistics) > 0 && !slices.Contains(r.takes, p.Name):
 			return parameter.Wrong(p.Name, p.text(q), "none: statistic %s has no such parameter", q.Statistic)
-		case !slices.Contains(everybody, p.Name) && !slices.Contains(chosen.takes, p.Name):
+		case !slices.Contains(common, p.Name) && !slices.Contains(chosen.takes, p.Name):
 			return parameter.Wrong(p.Name, p.text(q), "none: mechanism %s has no such parameter", chosen.name)
 		}
 	}

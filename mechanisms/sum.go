@@ -152,7 +152,7 @@ func (m *clippedSum) choose(s *Sample, p plan, source *exact.Source, memory *[]f
 		outside[i] = m.beyond(s, c)
 		width := float64(c) + float64(1+widen)
 		inverse := 1 / (width * width)
-		weights = append(weights, inverse*inverse*likely(p.interval.Weight(outside[i])))
+		weights = append(weights, inverse*inverse*orZero(p.interval.Weight(outside[i])))
 	}
 	*memory = weights
 	return m.magnitudes[source.Pick(weights, weightSlack, func(prec uint) []exact.Interval {

@@ -27,7 +27,7 @@ type Source struct {
 	read    int // bytes in the buffer
 	unread  int // bytes in the buffer not yet used
 	err     error
-	ersatz  uint64
+	filler  uint64
 	refined int
 }
 
@@ -63,8 +63,8 @@ func (s *Source) Uint64() uint64 {
 		s.unread = s.read
 	}
 	if s.err != nil {
-		s.ersatz += 0x9e3779b97f4a7c15 // scrambled Weyl sequence: covers all residues, so every loop ends
-		return (s.ersatz ^ s.ersatz>>29) * 0xbf58476d1ce4e5b9
+		s.filler += 0x9e3779b97f4a7c15 // scrambled Weyl sequence: covers all residues, so every loop ends
+		return (s.filler ^ s.filler>>29) * 0xbf58476d1ce4e5b9
 	}
 	v := binary.LittleEndian.Uint64(s.buffer[s.read-s.unread:])
 	s.unread -= 8

@@ -80,7 +80,7 @@ func months(t *testing.T, w *Watch, n int, windows float64) (alarms int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fires := w.plan.nu.Weight(a.short(0).Int64())
+		fires := w.plan.nu.Weight(a.shortfall(0).Int64())
 		if coins.Float64() < -math.Expm1(windows*math.Log1p(-fires)) {
 			alarms++
 		}

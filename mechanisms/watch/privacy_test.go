@@ -32,7 +32,7 @@ func (x *laws) upTo(most int64, level int64) (rho, fires []float64) {
 	fires = x.fires[level]
 	for k := int64(len(fires)); k < most; k++ {
 		a := &Armed{watch: x.watch, plan: x.watch.plan, rho: big.NewInt(k)}
-		fires = append(fires, x.watch.plan.nu.Weight(a.short(level).Int64()))
+		fires = append(fires, x.watch.plan.nu.Weight(a.shortfall(level).Int64()))
 	}
 	x.fires[level] = fires
 	return x.rho[:most], fires[:most]

@@ -225,7 +225,7 @@ func (a *Armed) look(groups []*mechanisms.Sample, last []int64, random io.Reader
 func (a *Armed) first(groups []*mechanisms.Sample, last []int64, source *exact.Source) int {
 	for g, s := range groups {
 		for _, t := range a.watch.tests {
-			if source.ExpCoinOf(a.plan.nu, a.short(t.level(s, last[g])-t.target)) {
+			if source.ExpCoinOf(a.plan.nu, a.shortfall(t.level(s, last[g])-t.target)) {
 				return g
 			}
 		}
@@ -233,8 +233,8 @@ func (a *Armed) first(groups []*mechanisms.Sample, last []int64, source *exact.S
 	return -1
 }
 
-// short is what a condition that lies so far beyond its target lacks to fire for certain, at least 0.
-func (a *Armed) short(beyond int64) *big.Int {
+// shortfall is what a condition that lies so far beyond its target lacks to fire for certain, at least 0.
+func (a *Armed) shortfall(beyond int64) *big.Int {
 	short := new(big.Int).Add(a.rho, big.NewInt(a.plan.margin-beyond))
 	if short.Sign() < 0 {
 		short.SetInt64(0)

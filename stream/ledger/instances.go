@@ -224,7 +224,7 @@ func (in instances) end(account *budget.Account, name stepName, number int64) er
 			delete(in.going, name.budget)
 		}
 	}
-	return account.Let(name.instance(number).String(), a.Looked)
+	return account.EndHeld(name.instance(number).String(), a.Looked)
 }
 
 // storedSteps are all instances of a step, in the order of their numbers.
