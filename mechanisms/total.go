@@ -60,7 +60,8 @@ func (q TotalQuery) Unit(of string) string {
 
 func (q TotalQuery) tooMany() bool { return q.Groups > mostDraws/max(1, q.Longest) }
 
-// Total is a running total: what one value of a user adds, and the strategy by which the sums are published.
+// Total is a running total: what one value of a user adds, and the strategy by which the sums are published. It is
+// immutable and safe for concurrent use.
 //
 // Privacy: [running.Strategy] promises its ε or ρ for persons whose amounts, without their signs, add up to Most or
 // less. The caller must see to it that nobody adds more in a group: see windows.Allowance.
