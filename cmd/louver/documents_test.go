@@ -78,9 +78,23 @@ func TestReferenceOfCheckIsComplete(t *testing.T) {
 	broken := clitest.File(t, "b.yaml", strings.Replace(text, "size: 15m", "size: 15x", 1))
 	known := reference(t, "check")
 	fields := 0
+	total := clitest.File(t, "t.yaml", strings.Replace(clitest.StreamsFile, "    output:",
+		"      - {name: today, statistic: count, since: midnight, epsilon: 1, max_total: 5}\n    output:", 1))
+	finds := clitest.File(t, "f.yaml", strings.NewReplacer("    groups: [eu, us, ap]\n", "    groups:\n      "+
+		"discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001, max_windows: {count: 2, per: 48h, "+
+		"parts: 1}}]\n", "epsilon: 24, per: 24h",
+		"epsilon: 24, delta: 0.000001, per: 24h").Replace(clitest.StreamsFile))
 	for _, args := range [][]string{{"check", "--json", sound}, {"check", "--json", broken},
-		{"plan", "--json", sound, "--shape", "lognormal:120,0.6", "--error", "5%"}} {
+		{"check", "--json", total}, {"check", "--json", finds},
+		{"plan", "--json", sound, "--shape", "lognormal:120,0.6", "--error", "5%"},
+		{"plan", "--json", "--since", "midnight", "--every", "15m"},
+		{"plan", "--json", "--statistic", "groups", "--delta", "0.000001", "--found", "0.9"},
+		{"plan", "--json", "--statistic", "groups", "--delta", "0.000001", "--users", "20"},
+		{"plan", "--json", "--watch", "users_below: 500", "--users", "1000"}} {
 		got := commandLine(t, "", args...)
+		if (got.code == cli.ExitDone) == slices.Contains(args, broken) {
+			t.Errorf("%q: %+v", args, got)
+		}
 		for _, m := range regexp.MustCompile(`(?m)^ +"([A-Za-z0-9_]+)":`).FindAllStringSubmatch(got.out, -1) {
 			if fields++; !strings.Contains(known, "`"+m[1]+"`") {
 				t.Errorf("%s prints %s, which the reference does not explain", args[0], m[1])

@@ -177,6 +177,55 @@ func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 	}
 }
 
+// Commands that the README lists and that need no Kafka run as they stand there.
+func TestReadmeListsCommandsThatRun(t *testing.T) {
+	text := readme(t)
+	_, streams, _ := strings.Cut(text, "```yaml\n")
+	streams, _, _ = strings.Cut(streams, "```")
+	t.Chdir(t.TempDir())
+	t.Setenv("LOUVER_STREAMS", "streams.yaml")
+	if err := os.WriteFile("streams.yaml", []byte(streams), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^louver ((?:plan|rules) [^#>\n]*)`).FindAllStringSubmatch(text, -1)
+	if len(commands) != 2 {
+		t.Fatalf("the commands are %q", commands)
+	}
+	for _, c := range commands {
+		if got := commandLine(t, "", strings.Fields(c[1])...); got.code != cli.ExitDone || got.out == "" {
+			t.Errorf("louver %s: exit code %d, %s", c[1], got.code, got.err)
+		}
+	}
+}
+
+// PRIVACY.md says how many users a name needs to be found, as the command there does.
+func TestReadmeSaysWhatANameNeeds(t *testing.T) {
+	text := strings.Join(strings.Fields(privacyText(t)), " ")
+	const command = "plan --statistic groups --epsilon 1 --delta 0.000001"
+	for args, sentence := range map[string]string{
+		command + " --names-per-user 8": "%d to be found with a probability of 50 %%, %d with 95 %%.",
+		command:                         "If a name is the only one of its users, %d and %d are enough.",
+	} {
+		var found struct {
+			Plans []struct {
+				Half   int `json:"users_50"`
+				Nearly int `json:"users_95"`
+			}
+		}
+		got := commandLine(t, "", append(strings.Fields(args), "--json")...)
+		if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found.Plans) != 1 {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		p := found.Plans[0]
+		if want := fmt.Sprintf(sentence, p.Half, p.Nearly); !strings.Contains(text, want) {
+			t.Errorf("louver %s: PRIVACY.md does not say %q", args, want)
+		}
+	}
+	if !strings.Contains(text, command+" --names-per-user 8") {
+		t.Error("PRIVACY.md shows another command")
+	}
+}
+
 func readme(t *testing.T) string { return document(t, "README.md") }
 
 func privacyText(t *testing.T) string { return document(t, filepath.Join("deploy", "PRIVACY.md")) }

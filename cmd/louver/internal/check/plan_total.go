@@ -14,7 +14,6 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows/period"
 )
@@ -81,15 +80,8 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 		return q, fmt.Errorf("--every %s, --update %s; want at least 1s, and a multiple of --every up to %s",
 			config.Duration(c.Every), config.Duration(update), config.Duration(unit.Nominal()))
 	}
-	asked, err := c.TotalQuery()
-	if err != nil {
+	if q, err = c.TotalQuery(unit, update, c.MaxTotal); err != nil {
 		return q, err
-	}
-	up := func(d time.Duration) int64 { return int64((d + update - 1) / update) }
-	q = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below,
-		Mechanism: c.Mechanism, Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
-	if c.MaxTotal != nil {
-		q.MaxTotal = &c.MaxTotal.Decimal
 	}
 	bounds := [3]decimal.Decimal{decimal.Zero, decimal.NewFromInt(1), decimal.NewFromInt(1)}
 	switch {

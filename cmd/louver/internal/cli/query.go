@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize/english"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/windows/period"
 )
 
 // QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
@@ -137,14 +140,24 @@ func (f QueryFlags) Query() (mechanisms.Query, error) {
 	return f.query(cmp.Or(mechanisms.Statistic(f.Statistic), mechanisms.Median))
 }
 
-// TotalQuery is Query for a running total, which is one of users where the flags name no statistic.
-func (f QueryFlags) TotalQuery() (mechanisms.Query, error) {
+// TotalQuery returns the running total that the flags ask for, over periods of a unit and with a value every update. A
+// user adds at most most, if that is not nil. Where the flags name no statistic, it is a total of users. The command
+// adds the grid and ε.
+func (f QueryFlags) TotalQuery(unit period.Unit, update time.Duration, most *Number) (q mechanisms.TotalQuery,
+	err error) {
 	statistic := cmp.Or(mechanisms.Statistic(f.Statistic), mechanisms.Count)
 	if totals := mechanisms.TotalStatistics(); !slices.Contains(totals, statistic) {
-		return mechanisms.Query{}, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics "+
-			"have no running total", statistic, english.WordSeries(statisticNames(totals), "or"))
+		return q, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics have no running total",
+			statistic, english.WordSeries(statisticNames(totals), "or"))
 	}
-	return f.query(statistic)
+	asked, err := f.query(statistic)
+	leaves := func(d time.Duration) int64 { return int64((d + update - 1) / update) }
+	q = mechanisms.TotalQuery{Statistic: statistic, Above: asked.Above, Below: asked.Below, Mechanism: f.Mechanism,
+		Period: running.Period{Leaves: leaves(unit.Nominal()), Longest: leaves(unit.Longest())}}
+	if most != nil {
+		q.MaxTotal = &most.Decimal
+	}
+	return q, err
 }
 
 func (f QueryFlags) query(statistic mechanisms.Statistic) (mechanisms.Query, error) {

@@ -55,9 +55,8 @@ func (s credentials) tls() (*tls.Config, error) {
 			{"SERVER_NAME", s.KafkaTLSServerName},
 		} {
 			if f.value != "" {
-				return nil,
-					fmt.Errorf("LOUVER_KAFKA_TLS_%s=%q, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true",
-						f.name, f.value)
+				return nil, fmt.Errorf("LOUVER_KAFKA_TLS_%s=%q, but LOUVER_KAFKA_TLS is off; want "+
+					"LOUVER_KAFKA_TLS=true", f.name, f.value)
 			}
 		}
 		return nil, nil

@@ -36,8 +36,8 @@ func (c *BrokerCommand) Run(app *cli.App) error {
 	}
 	number, err := strconv.Atoi(port)
 	if err != nil {
-		return cli.UsageError(fmt.Errorf(
-			"--listen=%s: the port is not a number; want host:port, such as 127.0.0.1:9092", c.Listen))
+		return cli.UsageError(fmt.Errorf("--listen=%s: the port is not a number; want host:port, such as "+
+			"127.0.0.1:9092", c.Listen))
 	}
 	if c.DataDir != "" {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {

@@ -235,18 +235,17 @@ func printFindings(w io.Writer, found audit.Findings) {
 	if !found.OK {
 		verdict = cli.Plural(found.FaultCount, "fault")
 	}
-	_, _ = fmt.Fprintf(w, "%s: %s, %s, %d match the ledger, %d pending, %d no longer in the output topics, %s and "+
-		"the priors of %s as the ledger gives them\n", verdict, cli.Plural(found.Entries, "ledger entry"),
+	_, _ = fmt.Fprintf(w, "%s: %s, %s: %d match the ledger, %d pending, %d no longer in the output topics; computed "+
+		"again from the ledger: %s and the priors of %s\n", verdict, cli.Plural(found.Entries, "ledger entry"),
 		cli.Plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent,
 		cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
 	if found.Earlier > 0 {
-		_, _ = fmt.Fprintf(w, "%s of windows that the checkpoints of the ledger cover: --full compares them, too\n",
-			cli.Plural(found.Earlier, "output"))
+		_, _ = fmt.Fprintf(w, "not compared: %s of windows that the checkpoints of the ledger cover; --full compares "+
+			"these too\n", cli.Plural(found.Earlier, "output"))
 	}
 	if found.Instances > 0 {
-		_, _ = fmt.Fprintf(w, "watches, releases on change and running totals: %s armed, each charged once; "+
-			"%d of them fired\n",
-			cli.Plural(found.Instances, "instance"), found.Firings)
+		_, _ = fmt.Fprintf(w, "watches, releases on change and running totals: %s armed, each charged once; %d of "+
+			"them fired\n", cli.Plural(found.Instances, "instance"), found.Firings)
 	}
 }
 

@@ -60,12 +60,9 @@ func (c *ReleaseCommand) groups(app *cli.App) error {
 
 // finding checks the flags.
 func (c *ReleaseCommand) finding() (*mechanisms.TruncatedGeometric, error) {
-	for _, f := range []struct{ flag, value, want string }{
-		{"--user", c.User, "the column of the users"}, {"--group", c.Group, "the column of the names"},
-	} {
-		if f.value == "" {
-			return nil, fmt.Errorf("--statistic groups without %s; want %s", f.flag, f.want)
-		}
+	if err := without("--statistic groups", needed{"--user", c.User, "the column of the users"},
+		needed{"--group", c.Group, "the column of the names"}); err != nil {
+		return nil, err
 	}
 	for _, f := range []struct {
 		flag  string

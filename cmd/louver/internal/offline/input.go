@@ -25,6 +25,19 @@ type valueFlags struct {
 	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
 }
 
+// needed is a flag that another one needs, and what its value is.
+type needed struct{ flag, value, want string }
+
+// without returns an error if a flag is missing that another one needs.
+func without(flag string, all ...needed) error {
+	for _, f := range all {
+		if f.value == "" {
+			return fmt.Errorf("%s without %s; want %s", flag, f.flag, f.want)
+		}
+	}
+	return nil
+}
+
 // open opens the file, or standard input if it is absent or -. want says what it should be.
 func open(app *cli.App, file, want string) (name string, in io.ReadCloser, err error) {
 	if file == "" || file == "-" {
@@ -59,9 +72,8 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 		for field := range strings.FieldsSeq(lines.Text()) {
 			i, err := grid.Parse([]byte(field))
 			if err != nil {
-				return nil,
-					fmt.Errorf("%s:%d: not a number; want numbers such as 12 or -3.5, or --value COLUMN for CSV", name,
-						line)
+				return nil, fmt.Errorf("%s:%d: not a number; want numbers such as 12 or -3.5, or --value COLUMN "+
+					"for CSV", name, line)
 			}
 			users[i]++
 		}

@@ -133,13 +133,12 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}
 	q.Epsilon = c.Epsilon.Decimal
-	q.Grid, err = c.grid(q)
+	q.Grid, err = c.grid(q.CountsUsers())
 	return q, err
 }
 
-// grid makes the grid from the bounds. A plain count uses no values and needs
-// no grid.
-func (c *ReleaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
+// grid makes the grid from the bounds. A plain count uses no values and needs no bounds.
+func (c *ReleaseCommand) grid(plainCount bool) (*mechanisms.Grid, error) {
 	var missing []string
 	for _, b := range []struct {
 		flag  string
@@ -152,7 +151,7 @@ func (c *ReleaseCommand) grid(q mechanisms.Query) (*mechanisms.Grid, error) {
 	switch {
 	case missing == nil:
 		return mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal)
-	case len(missing) == 3 && q.CountsUsers():
+	case len(missing) == 3 && plainCount:
 		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
 	}
 	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 "+

@@ -61,13 +61,8 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	fail := func(format string, args ...any) (*config.Total, windows.Schedule, error) {
 		return nil, s, fmt.Errorf(format, args...)
 	}
-	for _, f := range []struct{ flag, value, want string }{
-		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
-		{"--time", c.Time, "the column of the times"}, {"--from", c.From, "a time in the period"},
-	} {
-		if f.value == "" {
-			return fail("--since without %s; want %s", f.flag, f.want)
-		}
+	if err := without("--since", append(c.columns(), needed{"--from", c.From, "a time in the period"})...); err != nil {
+		return nil, s, err
 	}
 	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), MaxGroups: 1}
 	unit := period.Unit(c.Since)
@@ -99,18 +94,12 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 		return nil, s, err
 	}
 	s.Start, s.End = of.PeriodAt(at, c.Window)
-	up := func(d time.Duration) int64 { return int64((d + of.Update - 1) / of.Update) }
-	asked, err := c.TotalQuery()
-	if err != nil {
+	if of.Query, err = c.TotalQuery(unit, of.Update, c.MaxTotal); err != nil {
 		return nil, s, err
 	}
-	of.Query = mechanisms.TotalQuery{Statistic: asked.Statistic, Above: asked.Above, Below: asked.Below,
-		Mechanism: c.Mechanism, Epsilon: c.Epsilon.Decimal,
-		Period: running.Period{Leaves: up(unit.Nominal()), Longest: up(unit.Longest())}}
-	if c.MaxTotal != nil {
-		of.Query.MaxTotal = &c.MaxTotal.Decimal
-	}
-	if of.Query.Grid, err = c.grid(asked); err != nil {
+	of.Query.Epsilon = c.Epsilon.Decimal
+	users := of.Query.Statistic == mechanisms.Count && of.Query.Above == nil && of.Query.Below == nil
+	if of.Query.Grid, err = c.grid(users); err != nil {
 		return nil, s, err
 	}
 	if of.Mechanism, err = mechanisms.NewTotal(of.Query); err != nil {

@@ -32,7 +32,7 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	grid, err := c.grid(mechanisms.Query{})
+	grid, err := c.grid(false)
 	if err != nil {
 		return err
 	}
@@ -47,14 +47,9 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 // watching checks the flags.
 func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	var s windows.Schedule
-	for _, f := range []struct{ flag, value, want string }{
-		{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
-		{"--time", c.Time, "the column of the times"},
-		{"--from", c.From, "the start of the first window"}, {"--to", c.To, "the end of the last window"},
-	} {
-		if f.value == "" {
-			return nil, s, fmt.Errorf("--watch without %s; want %s", f.flag, f.want)
-		}
+	if err := without("--watch", append(c.columns(), needed{"--from", c.From, "the start of the first window"},
+		needed{"--to", c.To, "the end of the last window"})...); err != nil {
+		return nil, s, err
 	}
 	if c.Statistic != "" || c.Mechanism != "" || c.Repeat != 1 {
 		return nil, s, fmt.Errorf("--watch with --statistic, --mechanism or --repeat; want it without them")
@@ -86,13 +81,19 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 		}
 		return nil, s, err
 	}
-	grid, err := c.grid(mechanisms.Query{})
+	grid, err := c.grid(false)
 	if err != nil {
 		return nil, s, err
 	}
 	w, err := cli.NewWatch(c.Watch, watch.Query{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
 		Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
 	return w, s, err
+}
+
+// columns are those that a walk through windows needs.
+func (c *ReleaseCommand) columns() []needed {
+	return []needed{{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
+		{"--time", c.Time, "the column of the times"}}
 }
 
 // moment reads the time of a flag.
@@ -132,7 +133,7 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader,
 		return nil, err
 	}
 	// a plain count of users needs no bounds; a watch without them is refused before
-	grid, err := c.grid(mechanisms.Query{Statistic: mechanisms.Count})
+	grid, err := c.grid(true)
 	if err != nil {
 		return nil, err
 	}
