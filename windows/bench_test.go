@@ -197,40 +197,47 @@ func BenchmarkSeal(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge merges 100 000 users from 8 partitions in a new merger, at once and in passes.
+// BenchmarkMerge merges the parts of four partitions in a new merger: all records of a user are in one partition, or
+// anywhere.
 func BenchmarkMerge(b *testing.B) {
-	spec, t := benchSpec(Last, 1, 1), newTraffic()
-	bags := make([]*Bag, 8)
-	for i := range bags {
-		bags[i] = NewBag(spec)
-	}
-	for i := range benchUsers {
-		id, time, value := t.record(i)
-		bags[i%len(bags)].Add(spec.Hasher.User(id), 0, time, value)
-	}
-	var payloads [][]byte
-	for _, bag := range bags {
-		payloads = append(payloads, bag.Seal())
-	}
+	spec, t := benchSpec(Last, 3, 1), newTraffic()
 	for _, c := range []struct {
 		name  string
+		keyed bool
 		limit int64
-	}{{"at_once", 1 << 30}, {"in_passes", 1 << 20}} {
+	}{{"keyed", true, 1 << 30}, {"not_keyed", false, 1 << 30}, {"in_passes", false, 1 << 20}} {
+		bags, rows, payloads := make([]*Bag, 4), 0, [][]byte(nil)
+		for i := range bags {
+			bags[i] = NewBag(spec)
+		}
+		for i := range 2 * benchUsers {
+			id, time, value := t.record(7 * i)
+			u, at := spec.Hasher.User(id), i%len(bags)
+			if c.keyed {
+				at = int(u[1] % uint64(len(bags)))
+			}
+			bags[at].Add(u, int(u[0]>>7%3), time*1000, value%2500)
+		}
+		for _, bag := range bags {
+			rows += bag.Users()
+			payloads = append(payloads, bag.Seal())
+		}
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
+			passes := 0
 			for b.Loop() {
-				m, passes := NewMerger(spec, c.limit), 0
-				for m.Pass() {
-					passes++
+				m := NewMerger(spec, c.limit)
+				for passes = 0; m.Pass(); passes++ {
 					for _, p := range payloads {
 						if err := m.Add(p, spec.Window); err != nil {
 							b.Fatal(err)
 						}
 					}
 				}
-				b.ReportMetric(float64(passes), "passes")
 				m.Sample(0)
 			}
+			b.ReportMetric(float64(passes), "passes")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
 		})
 	}
 }

@@ -3,6 +3,7 @@ package windows
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 	"slices"
 )
 
@@ -128,21 +129,42 @@ func (r *reader) orders(n int, p Policy) []byte {
 	return nil
 }
 
+// ends has the bits with which bytes say that a number goes on, or if inverted, that it ends.
+const ends = 0x8080808080808080
+
 // varints returns a column of n signed numbers.
 func (r *reader) varints(n int, what string) []byte {
 	from := r.rest
+	at, begun := 0, 0 // begun is where the number begins that ends next
+	for n >= 8 && at+8 <= len(from) {
+		ending := ^binary.LittleEndian.Uint64(from[at:]) & ends
+		if ending == 0 || at+bits.TrailingZeros64(ending)/8-begun > binary.MaxVarintLen64-2 {
+			break // its end, or whether it is too large, takes a closer look
+		}
+		n -= bits.OnesCount64(ending)
+		at += 8
+		begun = at - bits.LeadingZeros64(ending)/8
+	}
+	r.rest = from[begun:]
 	for range n {
-		end := 0
-		for end < len(r.rest) && r.rest[end] >= 0x80 {
-			end++
-		}
-		if end < len(r.rest) && end < binary.MaxVarintLen64-1 {
-			r.rest = r.rest[end+1:]
-		} else {
-			r.varint(what) // it may be too large, or have no end
-		}
+		r.varint(what)
 	}
 	return from[:len(from)-len(r.rest)]
+}
+
+// varint returns a signed number that was checked, and how many bytes it takes. Eight bytes or fewer take no loop.
+func varint(b []byte) (int64, int) {
+	if len(b) >= 8 {
+		x := binary.LittleEndian.Uint64(b)
+		if ending := ^x & ends; ending != 0 {
+			x &= ending ^ (ending - 1)
+			x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+			x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+			x = x&0x000000000fffffff | x&0x0fffffff00000000>>4
+			return int64(x>>1) ^ -int64(x&1), bits.TrailingZeros64(ending)/8 + 1
+		}
+	}
+	return binary.Varint(b)
 }
 
 // end returns the error of the reader. Bytes that are left are an error too.
@@ -171,13 +193,13 @@ func (r *rows) next() bool {
 		difference, n := binary.Uvarint(r.values)
 		r.value, r.values = r.value+int64(difference), r.values[n:]
 	} else {
-		value, n := binary.Varint(r.values)
+		value, n := varint(r.values)
 		r.value, r.values = value, r.values[n:]
 	}
 	r.first = false
 	switch {
 	case r.policy.timed():
-		order, n := binary.Varint(r.orders)
+		order, n := varint(r.orders)
 		r.order, r.orders = order*r.unit+r.start, r.orders[n:]
 	case r.policy == Random:
 		r.order, r.orders = int64(binary.BigEndian.Uint64(r.orders)), r.orders[8:]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // Merger merges the payloads of all parts of a window into one sample for each group. A user counts as if all records
@@ -35,6 +36,8 @@ type Merger struct {
 	unlisted int32 // the group of names that are not on the list; noGroup: their rows are ignored
 
 	bag         *Bag       // the users of this pass
+	waiting     []rows     // columns whose rows are not in the bag yet
+	waits       int64      // bytes of these columns
 	first, last uint64     // the second words of their hashes: tables look at the first
 	merged      []multiset // of the passes before, by group
 	all         []multiset // the same with users who do not count; merged itself if all do
@@ -91,6 +94,7 @@ func (m *Merger) Pass() bool {
 
 // collect adds what the users of this pass have to what those before had.
 func (m *Merger) collect() {
+	m.pour()
 	if len(m.visits) > 0 {
 		m.bag.Visit(func(u UserHash, seen []Seen) {
 			if n := len(seen); n > 0 && seen[n-1].Group == len(m.merged) {
@@ -109,8 +113,8 @@ func (m *Merger) collect() {
 	m.bag = nil
 }
 
-// Add adds the payload of a slice. It ignores groups that the spec does not have. A payload that is corrupt, or was
-// sealed by another policy, is an error and changes nothing.
+// Add adds the payload of a slice, which must not change until the pass ends. It ignores groups that the spec does not
+// have. A payload that is corrupt, or was sealed by another policy, is an error and changes nothing.
 func (m *Merger) Add(data []byte, slice Window) error {
 	p, err := decodePayload(data, slice.Start)
 	if err != nil {
@@ -119,33 +123,63 @@ func (m *Merger) Add(data []byte, slice Window) error {
 	if p.policy != m.spec.Policy {
 		return fmt.Errorf("payload has contribution policy %q; want %q", p.policy, m.spec.Policy)
 	}
-	m.expect(p)
 	if p.open != nil {
+		// Not every row stays: a bag leaves out names beyond a user's max_groups.
+		m.bag.rows.reserve(min(m.bag.rows.n+m.inRange(p.open.all.n), int(m.limit/(rowBytes+8))))
 		m.addOpen(p.open)
 		return nil
 	}
 	for _, g := range p.groups {
-		group, known := m.groups[g.name]
-		if !known {
-			continue
-		}
-		var some [ahead]row
-		for r, more := g.rows(), true; more; {
-			n := 0
-			for n < ahead {
-				if more = r.next(); !more {
-					break
-				}
-				if r.user[1] >= m.first && r.user[1] <= m.last {
-					some[n] = r.row
-					some[n].group = group
-					n++
-				}
-			}
-			m.take(some[:n])
+		if group, known := m.groups[g.name]; known {
+			r := g.rows()
+			r.group = group
+			m.waiting = append(m.waiting, r)
+			m.waits += int64(unsafe.Sizeof(r)) + int64(len(r.users)+len(r.values)+len(r.orders))
 		}
 	}
+	if m.waits > m.limit/4 {
+		m.pour()
+	}
 	return nil
+}
+
+// fewest is how many rows a turn of all columns has at least, if there are so many.
+const fewest = 1 << 12
+
+// pour puts the rows of the columns that wait into the bag. All columns ascend. So the columns take turns, and each turn
+// fills the next stretch of the bag's table. A stretch is short enough for the processor's cache.
+func (m *Merger) pour() {
+	n := 0
+	for i := range m.waiting {
+		n += m.waiting[i].n
+	}
+	m.expect(n)
+	turns := uint64(1)
+	for n > 2*max(fewest, 8*len(m.waiting)) {
+		turns, n = 2*turns, n/2
+	}
+	var some [ahead]row
+	k := 0
+	for turn := range turns {
+		last := (turn+1)*(math.MaxUint64/turns+1) - 1
+		for i := range m.waiting {
+			r := &m.waiting[i]
+			for len(r.users) > 0 && r.peek()[0] <= last {
+				r.next()
+				if r.user[1] >= m.first && r.user[1] <= m.last {
+					some[k] = r.row
+					k++
+				}
+				if k == ahead {
+					m.take(some[:])
+					k = 0
+				}
+			}
+		}
+	}
+	m.take(some[:k])
+	clear(m.waiting)
+	m.waiting, m.waits = m.waiting[:0], 0
 }
 
 // addOpen adds the payload of an open bag. Rows of several names are looked for at once, since most names have few.
@@ -180,24 +214,18 @@ func (m *Merger) take(rows []row) {
 	}
 }
 
-// expect makes room for the users of a payload that are in the pass's range: they come in ascending order, see
-// [table.reserve]. If they alone are too many for a pass, it becomes narrower before they come.
-func (m *Merger) expect(p payload) {
-	inRange := func(n int) int { return int(float64(m.last-m.first) / math.MaxUint64 * float64(n)) }
-	if p.open != nil { // not every row stays: a bag leaves out names beyond a user's max_groups
-		m.bag.rows.reserve(min(m.bag.rows.n+inRange(p.open.all.n), int(m.limit/(rowBytes+8))))
-		return
-	}
-	n := 0
-	for _, g := range p.groups {
-		if _, known := m.groups[g.name]; known {
-			n += g.n
-		}
-	}
-	for int64(inRange(n))*(rowBytes+5) > m.limit && m.first < m.last {
+// expect makes room for so many rows of payloads, as far as they are in the pass's range: they come in ascending order,
+// see [table.reserve]. If they alone are too many for a pass, it becomes narrower before they come.
+func (m *Merger) expect(rows int) {
+	for int64(m.inRange(rows))*(rowBytes+5) > m.limit && m.first < m.last {
 		m.narrow()
 	}
-	m.bag.rows.reserve(m.bag.rows.n + inRange(n))
+	m.bag.rows.reserve(m.bag.rows.n + m.inRange(rows))
+}
+
+// inRange is how many of so many rows are in the pass's range, about.
+func (m *Merger) inRange(rows int) int {
+	return int(float64(m.last-m.first) / math.MaxUint64 * float64(rows))
 }
 
 // narrow leaves the upper half of the pass's range to later passes. Hashes are keyed and so spread evenly. So about

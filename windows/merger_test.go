@@ -28,8 +28,13 @@ func TestPassesBoundMemory(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	merge := func(limit int64) (sample []Point, passes int, most int64) {
-		before := heap()
+		before, looked := heap(), 0
 		m := NewMerger(spec, limit)
+		m.Visit(func(UserHash, []Seen) { // at the end of a pass, when all its users are in the bag
+			if looked < passes {
+				looked, most = passes, max(most, heap()-before)
+			}
+		})
 		for m.Pass() {
 			passes++
 			for _, p := range payloads {

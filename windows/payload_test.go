@@ -2,6 +2,7 @@ package windows
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 var testSpec = BagSpec{Groups: []string{"ap", "eu", "us"}, MaxGroups: 2, Policy: Last,
@@ -283,6 +285,49 @@ func FuzzMerger(f *testing.F) {
 					}
 				}
 			}
+		}
+	})
+}
+
+// Columns of numbers are read eight bytes at a time. They must mean, and refuse, what a loop over single numbers does.
+func TestVarints(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var data []byte
+		n := rapid.IntRange(0, 40).Draw(t, "numbers")
+		for range n {
+			if rapid.IntRange(0, 9).Draw(t, "odd") == 0 { // most likely too long
+				some := rapid.SampledFrom([]byte{0, 1, 2, 0x80, 0xff, 0xff})
+				data = append(data, rapid.SliceOfN(some, 9, 12).Draw(t, "bytes")...)
+			} else {
+				data = binary.AppendVarint(data, rapid.Int64().Draw(t, "number")>>rapid.IntRange(0, 63).Draw(t, "shift"))
+			}
+		}
+		data = data[:len(data)-min(rapid.IntRange(0, 20).Draw(t, "cut off"), len(data))]
+
+		plain, fast := &reader{rest: data}, &reader{rest: data}
+		var want []int64
+		for range n {
+			want = append(want, plain.varint("value"))
+		}
+		column := fast.varints(n, "value")
+		if fmt.Sprint(fast.err) != fmt.Sprint(plain.err) {
+			t.Fatalf("error %v; want %v", fast.err, plain.err)
+		}
+		if plain.err != nil {
+			return
+		}
+		if string(fast.rest) != string(plain.rest) {
+			t.Fatalf("it leaves %d bytes; want %d", len(fast.rest), len(plain.rest))
+		}
+		for i := range n {
+			value, size := varint(column)
+			if value != want[i] {
+				t.Fatalf("number %d is %d; want %d", i, value, want[i])
+			}
+			column = column[size:]
+		}
+		if len(column) > 0 {
+			t.Fatalf("the column has %d bytes too many", len(column))
 		}
 	})
 }
