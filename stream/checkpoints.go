@@ -18,11 +18,8 @@ import (
 // progress topic. An app without a progress topic has no checkpoints.
 func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client,
 	app string) (map[int]progress.Text, error) {
-	log := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
-	switch _, err := topics.Counts(ctx, client, []topics.Topic{{Name: log.Topic}}); {
-	case errors.Is(err, topics.ErrMissing):
-		return nil, nil
-	case err != nil:
+	log, err := progressOf(ctx, client, read, app)
+	if log == nil || err != nil {
 		return nil, err
 	}
 	all := map[int]progress.Text{}
@@ -38,6 +35,16 @@ func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client,
 	return all, nil
 }
 
+// progressOf returns the progress of an app; nil if it has no such topic.
+func progressOf(ctx context.Context, client *kafka.Client, read *fetch.Client, app string) (*progress.Log, error) {
+	log := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
+	_, err := topics.Counts(ctx, client, []topics.Topic{{Name: log.Topic}})
+	if errors.Is(err, topics.ErrMissing) {
+		return nil, nil
+	}
+	return log, err
+}
+
 // Tail is the end of a partition of a ledger: the books after all entries, and the newest entries, in order and without
 // their groups.
 type Tail struct {
@@ -48,10 +55,14 @@ type Tail struct {
 // Tails reads an app's ledger, which must exist, as a process that takes it over does: each partition from its last
 // checkpoint on. It returns the newest entries of each partition: keep to twice as many, or all if there are fewer.
 // ignored is told of checkpoints that do not fit, perhaps by several goroutines at once. Where no checkpoint fits,
-// Tails reads all entries.
+// Tails reads all entries. Its error is a [ledger.ErrUnreadable] if entries are missing that were published.
 func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app string, keep int,
 	ignored func(error)) ([]Tail, error) {
 	checkpoints, err := Checkpoints(ctx, client, read, app)
+	if err != nil {
+		return nil, err
+	}
+	log, err := progressOf(ctx, client, read, app)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +70,14 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 	run, ctx := errgroup.WithContext(ctx)
 	for partition := range tails {
 		run.Go(func() error {
-			return ledger.Resume(app, partition, checkpoints[partition].Text, func(f *ledger.Fold) error {
+			err := ledger.Resume(app, partition, checkpoints[partition].Text, func(f *ledger.Fold) error {
 				tails[partition] = Tail{Books: f.Books}
 				return tails[partition].read(ctx, read, app, partition, f, keep)
 			}, ignored)
+			if err == nil && log != nil {
+				err = log.Holds(ctx, topics.Names{App: app}.Ledger(), partition)
+			}
+			return err
 		})
 	}
 	return tails, run.Wait()

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/stream/ledger"
 )
 
 // Log is the app's progress topic. It is safe for concurrent use.
@@ -47,6 +48,24 @@ func (l *Log) Read(ctx context.Context, key string, v any) (found bool, err erro
 		return false, fmt.Errorf("%s/%d: the progress of %s is unreadable: %w", l.Topic, partition, key, err)
 	}
 	return true, nil
+}
+
+// Holds checks that a partition of the ledger, whose topic is named, still has everything that was published of it. If
+// not, its error is a [ledger.ErrUnreadable].
+func (l *Log) Holds(ctx context.Context, topic string, partition int) error {
+	var published struct {
+		Offset int64 `json:"offset"`
+	}
+	if _, err := l.Read(ctx, PublishKey(partition), &published); err != nil {
+		return err
+	}
+	ends, err := l.Fetch.Ends(ctx, topic, []int{partition})
+	if err == nil && ends[partition] < published.Offset {
+		err = fmt.Errorf("%w: %s/%d ends at offset %d, but records up to %d were published, so what was charged is "+
+			"unknown; the topic must never be deleted or recreated",
+			ledger.ErrUnreadable, topic, partition, ends[partition], published.Offset)
+	}
+	return err
 }
 
 // Record encodes v as the new value of a key, for a transaction.

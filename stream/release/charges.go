@@ -234,8 +234,8 @@ func (cs *charges) mark(tx *txn.Transaction) error {
 
 // whole checks that a ledger partition is complete: it still has its beginning, and everything that was published.
 func (cs *charges) whole(ctx context.Context, partition int) error {
-	topic, one := cs.Names.Ledger(), []int{partition}
-	starts, err := cs.Fetch.Starts(ctx, topic, one)
+	topic := cs.Names.Ledger()
+	starts, err := cs.Fetch.Starts(ctx, topic, []int{partition})
 	if err != nil {
 		return err
 	}
@@ -243,19 +243,7 @@ func (cs *charges) whole(ctx context.Context, partition int) error {
 		return fmt.Errorf("%w: the first %d records of %s/%d are missing, so what they charged is unknown",
 			ledger.ErrUnreadable, starts[partition], topic, partition)
 	}
-	var published struct {
-		Offset int64 `json:"offset"`
-	}
-	if _, err := cs.Progress.Read(ctx, progress.PublishKey(partition), &published); err != nil {
-		return err
-	}
-	ends, err := cs.Fetch.Ends(ctx, topic, one)
-	if err == nil && ends[partition] < published.Offset {
-		err = fmt.Errorf("%w: %s/%d ends at offset %d, but records up to %d were published, so what was charged is "+
-			"unknown; the topic must never be deleted or recreated",
-			ledger.ErrUnreadable, topic, partition, ends[partition], published.Offset)
-	}
-	return err
+	return cs.Progress.Holds(ctx, topic, partition)
 }
 
 // unreadable turns an error about lost or damaged records of the ledger into a privacy stop.
