@@ -301,6 +301,11 @@ func TestHeldCharge(t *testing.T) {
 	if !a.FitsHeld(slow) {
 		t.Fatal("it does not fit")
 	}
+	for epsilon, want := range map[string]bool{"2": true, "2.1": false} { // of the window that arms it
+		if a.FitsHeld(slow, Charge{Stream: "s", End: 100, Items: []Item{pure(epsilon, 1)}}) != want {
+			t.Errorf("beside a window of %s it fits: %v, want %v", epsilon, !want, want)
+		}
+	}
 	if err := a.Hold(slow); err != nil {
 		t.Fatal(err)
 	}

@@ -199,3 +199,15 @@ func TestFiguresOfAFollower(t *testing.T) {
 		t.Errorf("a period costs something else beside discoveries: %s", d)
 	}
 }
+
+// The budget needs room for the δ of the discoveries of all its streams together.
+func TestDiscoveriesOfOneBudget(t *testing.T) {
+	text := strings.Replace(withFollower(found), "groups: {from: checkout}", found, 1)
+	for delta, want := range map[string]string{"0.0000003": "want at least 0.000000404, ten times that of the discoveries of " +
+		"its period", "0.00000041": ""} {
+		_, err := File("s.yaml", []byte(strings.Replace(text, "delta: 0.000001,", "delta: "+delta+",", 1)), noVariables)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with delta %s: %v, want %q", delta, err, want)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 )
@@ -78,6 +80,15 @@ func TestFoundGroups(t *testing.T) {
 		if d := f.Streams[0].Found.Rows[0]; d.AtMost != want {
 			t.Errorf("every %s there are up to %d discoveries in a period of the budget, want %d", every, d.AtMost, want)
 		}
+	}
+	// What somebody does in a day is in two of these periods, and a turn that is not used there is used in a third one.
+	stretch := func(turns string) decimal.Decimal {
+		f := parse(t, withFound("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001"+turns+"}]}"))
+		_, lost, _ := f.Payer(f.Budgets[0], time.Now()).InAnyStretch()
+		return lost.Epsilon
+	}
+	if a, b := stretch(", max_windows: {count: 2, per: 7d, parts: 1}"), stretch(""); !b.LessThan(a) {
+		t.Errorf("with turns a stretch costs %s, and without %s; want one discovery more", a, b)
 	}
 	again, err := Definition(s.Definition)
 	if err != nil || again.Found == nil || again.Found.Match.String() != of.Match.String() ||
