@@ -13,7 +13,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench growth microbench clean
+.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench profile growth microbench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -80,6 +80,13 @@ BENCH_EVENTS ?= 2000000
 
 bench: ## what an event costs on a real broker, beside clients that only fetch; about a minute a row on two quiet cores
 	cd stream/bench && BENCH=$(BENCH) BENCH_EVENTS=$(BENCH_EVENTS) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 12h .
+
+# The compiler reads where a service spends its time, and inlines there. The profile may be older than the code.
+profile: ## makes cmd/louver/default.pgo anew from a service that reads all kinds of events, in about a minute
+	rm -rf bin/profiles && mkdir -p bin/profiles
+	cd stream/bench && BENCH=keyed/un,csv,avro,windows/5,streams/20,groups/1000 BENCH_EVENTS=5000000 \
+		BENCH_PROFILE=$(abspath bin/profiles) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 1h .
+	$(GO) tool pprof -proto bin/profiles/*.pprof >cmd/louver/default.pgo
 
 # Which tables of growth, such as users,groups (empty: all), and up to how many events or users.
 GROWTH ?=

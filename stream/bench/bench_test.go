@@ -21,6 +21,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/google/pprof/profile"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -301,16 +302,28 @@ func (s *service) profile(t *testing.T, file string) {
 		if err != nil {
 			continue // it does not listen yet
 		}
-		profile, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err == nil {
-			err = os.WriteFile(file, profile, 0o600)
-		}
-		if err != nil {
+		if err := save(response.Body, file); err != nil {
 			t.Error(err)
 		}
 		return
 	}
+}
+
+// save writes a profile to a file, without the folder of the program, which was made for this run.
+func save(body io.ReadCloser, file string) error {
+	defer body.Close() //nolint:errcheck // only read
+	p, err := profile.Parse(body)
+	if err != nil {
+		return err
+	}
+	for _, m := range p.Mapping {
+		m.File = filepath.Base(m.File)
+	}
+	var data bytes.Buffer
+	if err := p.Write(&data); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data.Bytes(), 0o600)
 }
 
 // await waits until the service says that it has read so many events, and returns how many it has. It seldom asks: each

@@ -3,6 +3,7 @@ module github.com/louver/louver/stream/bench
 go 1.26.0
 
 require (
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/louver/louver v0.0.0-00010101000000-000000000000
 	github.com/twmb/avro v1.9.0
 	github.com/twmb/franz-go v1.22.2
