@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,7 +176,7 @@ func readVertebral(path string) (map[string][][]float64, error) {
 }
 
 // panels draws the histograms of the six measurements in one picture.
-func (s *session) panels(name string, panels [][2][]float64) (err error) {
+func (s *session) panels(name string, panels [][2][]float64) error {
 	const columns, rows, bins = 3, 2, 50
 	canvas := vgsvg.New(24*vg.Centimeter, 14*vg.Centimeter)
 	var plots [][]*plot.Plot
@@ -208,15 +208,5 @@ func (s *session) panels(name string, panels [][2][]float64) (err error) {
 			plots[r][c].Draw(tile)
 		}
 	}
-	f, err := os.Create(filepath.Join(s.folder, name+".svg"))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-	}()
-	_, err = canvas.WriteTo(f)
-	return err
+	return s.create(name+".svg", func(w io.Writer) error { _, err := canvas.WriteTo(w); return err })
 }

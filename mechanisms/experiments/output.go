@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,8 +35,13 @@ func (t *table) add(cells ...any) {
 
 func digits(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
 
-func (s *session) write(name string, t *table) (err error) {
-	f, err := os.Create(filepath.Join(s.folder, name+".csv"))
+func (s *session) write(name string, t *table) error {
+	return s.create(name+".csv", func(w io.Writer) error { return csv.NewWriter(w).WriteAll(t.rows) })
+}
+
+// create makes a file in the session's folder.
+func (s *session) create(name string, write func(w io.Writer) error) (err error) {
+	f, err := os.Create(filepath.Join(s.folder, name))
 	if err != nil {
 		return err
 	}
@@ -44,7 +50,7 @@ func (s *session) write(name string, t *table) (err error) {
 			err = closed
 		}
 	}()
-	return csv.NewWriter(f).WriteAll(t.rows)
+	return write(f)
 }
 
 // line is one curve of a chart. Deviation is optional and holds half the length of each error bar.
