@@ -155,6 +155,30 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 	})
 }
 
+// TestCheckpointsWithWrongWatches: each is refused, whatever the entries behind it say.
+func TestCheckpointsWithWrongWatches(t *testing.T) {
+	f := ledger.NewFold("louver", 0)
+	for i, e := range ledgertest.Watched(t, 3) {
+		if err := f.Add(e, ledgertest.Encode(t, e), int64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	right := string(ledgertest.Checkpoint(t, f))
+	before, cost, _ := strings.Cut(right, `"cost":[`)
+	cost, after, ok := strings.Cut(cost, "]")
+	from, looked := ledgertest.Epoch.Add(time.Minute).UnixNano(), ledgertest.Epoch.Add(3*time.Minute).UnixNano()
+	backwards := strings.Replace(right, fmt.Sprint(looked), fmt.Sprint(from-1), 1)
+	if !ok || cost == "" || backwards == right {
+		t.Fatal(right)
+	}
+	for name, text := range map[string]string{"for nothing": before + `"cost":[]` + after, "backwards": backwards} {
+		if _, err := ledger.Restore([]byte(text), "louver", 0); !errors.Is(err, ledger.ErrCheckpoint) ||
+			!strings.Contains(err.Error(), "instance s/slow/1 costs nothing, or ends before it begins") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestInstancesOfFormerDefinitionsCount: at_most counts an instance as long as it is armed, however long ago it has
 // looked, because it is charged as long.
 func TestInstancesOfFormerDefinitionsCount(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/shopspring/decimal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -295,6 +296,29 @@ func TestAnEmptyListCostsNothing(t *testing.T) {
 	}
 	if records, err := all[0].Records(); err != nil || len(records) != 0 {
 		t.Errorf("%d records (%v) of a window without groups", len(records), err)
+	}
+}
+
+// TestADiscoveryKnowsWhatOtherBudgetsPaid: so its records say what the stream has spent in all.
+func TestADiscoveryKnowsWhatOtherBudgetsPaid(t *testing.T) {
+	p := programOf(t, finding)
+	d := newDecider(t, p, zap.NewNop())
+	d.messages = d.remembering()
+	for n := range 4 {
+		d.giveNames(p, quarter(n), sentBy(1, 5, "shoes"))
+	}
+	d.turnsUpTo(3)
+	next, ok := d.decisions.next("s")
+	if !ok || next.row < 0 {
+		t.Fatalf("next is %+v, want a discovery", next)
+	}
+	before := ledger.Before{"old": new(decimal.NewFromInt(100))}
+	e, err := d.entry(t.Context(), next, d.parts.gather.State("s", 1, next.window), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spent := e.Standing.StreamSpent.IntPart(); spent != 100+3*30+24 || e.Standing.BudgetSpent.IntPart() != spent-100 {
+		t.Errorf("the stream has spent %d, and its budget %s; want 214 and 114", spent, e.Standing.BudgetSpent)
 	}
 }
 
