@@ -299,7 +299,8 @@ func TestVarints(t *testing.T) {
 				some := rapid.SampledFrom([]byte{0, 1, 2, 0x80, 0xff, 0xff})
 				data = append(data, rapid.SliceOfN(some, 9, 12).Draw(t, "bytes")...)
 			} else {
-				data = binary.AppendVarint(data, rapid.Int64().Draw(t, "number")>>rapid.IntRange(0, 63).Draw(t, "shift"))
+				number := rapid.Int64().Draw(t, "number")
+				data = binary.AppendVarint(data, number>>rapid.IntRange(0, 63).Draw(t, "shift"))
 			}
 		}
 		data = data[:len(data)-min(rapid.IntRange(0, 20).Draw(t, "cut off"), len(data))]

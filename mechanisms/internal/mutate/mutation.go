@@ -178,9 +178,8 @@ func sound(ctx context.Context, mutations []mutation) (limits map[string]time.Du
 // there is no such test.
 func test(ctx context.Context, target, tests string, limit time.Duration,
 	options ...string) (failed []string, err error) {
-	args := append([]string{"test", "-json", "-vet=off", "-pgo=off", "-timeout", limit.String(), "-run", "^(" + tests + ")$"},
-		options...)
-	args = append(args, target)
+	args := slices.Concat([]string{"test", "-json", "-vet=off", "-pgo=off", "-timeout", limit.String(),
+		"-run", "^(" + tests + ")$"}, options, []string{target})
 	rapid, err := usesRapid(target)
 	if err != nil {
 		return nil, err
