@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,8 +57,7 @@ func TestPlanOfTotals(t *testing.T) {
 // TestCheckOfTotals says of a total what it costs and how exact it is.
 func TestCheckOfTotals(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "streams.yaml")
-	if err := os.WriteFile(file, []byte(`version: 1
+	file := clitest.File(t, "streams.yaml", `version: 1
 streams:
   - name: s
     input: {topic: in, user: user, value: ms}
@@ -70,9 +67,7 @@ streams:
     releases: [{name: today, statistic: count, above: 800, since: midnight, zone: Europe/Berlin, epsilon: 1}]
     output: {topic: out}
     budget: {epsilon: 3, per: 24h}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`)
 	got := commandLine(t, "", "check", file)
 	for _, want := range []string{"total today counts users with a value above 800, each once, since midnight " +
 		"(Europe/Berlin)", "usually 96 each day, drawn by tree", "± 15 users after a quarter",
@@ -84,21 +79,24 @@ streams:
 	}
 }
 
-// TestCheckOfTotalsThatAreWithheld: a budget that may withhold pays for some periods. How many, check says.
-func TestCheckOfTotalsThatAreWithheld(t *testing.T) {
-	t.Parallel()
-	const hourly = `version: 1
+// oneTotal is a streams file with one release.
+const oneTotal = `version: 1
 streams:
   - name: s
     input: {topic: in, user: user, value: ms}
     bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 10s, grace: 2s}
+    window: {size: SIZE, grace: 2s}
     releases:
-      - {name: hourly, statistic: count, since: hour, epsilon: 0.4}
+      - {RELEASE}
     output: {topic: out}
-    on_exhausted: withhold
-    budget: {epsilon: 1, per: 24h}
+    budget: {epsilon: EPSILON, per: 24h}
 `
+
+// TestCheckOfTotalsThatAreWithheld: a budget that may withhold pays for some periods. How many, check says.
+func TestCheckOfTotalsThatAreWithheld(t *testing.T) {
+	t.Parallel()
+	hourly := strings.NewReplacer("SIZE", "10s", "RELEASE", "name: hourly, statistic: count, since: hour, epsilon: 0.4",
+		"EPSILON", "1", "    budget:", "    on_exhausted: withhold\n    budget:").Replace(oneTotal)
 	const watch = "    watches: [{name: few, users_below: 500, epsilon: 0.2, false_alarms: {at_most: 0.05, per: " +
 		"30d}, hold: 1h, at_most: 7}]\n    output:"
 	for _, c := range []struct{ old, new, want string }{
@@ -125,17 +123,8 @@ streams:
 // that protect hardly anyone.
 func TestCheckWarnsOfTotals(t *testing.T) {
 	t.Parallel()
-	const hourly = `version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 2s}
-    releases:
-      - {name: today, statistic: count, since: midnight, zone: ZONE, epsilon: 1}
-    output: {topic: out}
-    budget: {epsilon: 40, per: 24h}
-`
+	hourly := strings.NewReplacer("SIZE", "1h", "RELEASE", "name: today, statistic: count, since: midnight, zone: "+
+		"ZONE, epsilon: 1", "EPSILON", "40").Replace(oneTotal)
 	for _, c := range []struct{ zone, epsilon, want string }{
 		{"Asia/Kolkata", "1", "releases[today].since: the day begins at 00:00 in Asia/Kolkata, and no window does, " +
 			"so the total counts from 00:30 on; want windows of 30m or less, or another zone"},

@@ -51,6 +51,58 @@ streams:
     budget: both
 `
 
+// visits is a stream of one topic with windows of an hour.
+func visits(name, epsilon, budget string, more ...string) string {
+	return fmt.Sprintf(`  - name: %s
+    input: {topic: visits, user: user, value: ms}
+    bounds: {lower: 0, upper: 60000, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: %s}]
+    output: {topic: %[1]s.private}
+    budget: %[3]s
+`, name, epsilon, budget) + strings.Join(more, "")
+}
+
+// fresh says that a stream's budget knows of another one that pays for the same topic.
+const fresh = "    fresh: true\n"
+
+// paid is a streams file in which these budgets pay for these streams.
+func paid(t fataler, budgets []string, streams ...string) *config.File {
+	text := "version: 1\nbudgets:\n"
+	for _, b := range budgets {
+		text += fmt.Sprintf("  - {name: %s, epsilon: 100, per: 24h}\n", b)
+	}
+	parsed, err := parse.File("s.yaml", []byte(text+"streams:\n"+strings.Join(streams, "")), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// fataler is a test, or one case of a random test.
+type fataler interface{ Fatal(args ...any) }
+
+// charge adds the window of a stream that ends at a moment to the books, by its price or another one.
+func charge(t fataler, books *ledger.Books, s *config.Stream, end time.Time, limit budget.Cap,
+	price ...budget.Item) {
+	if price == nil {
+		price = s.Price()
+	}
+	if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
+		Every: s.Window.Every, Price: price, Cap: limit, WindowStart: end.Add(-s.Window.Size), WindowEnd: end}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// since are the editions of streams whose windows begin at a moment.
+func since(start time.Time, streams []*config.Stream) (all []control.Edition) {
+	for _, s := range streams {
+		all = append(all, control.Edition{Stream: s, Schedule: windows.Schedule{Start: start.UnixNano(),
+			Size: s.Window.Size, Every: s.Window.Every}})
+	}
+	return all
+}
+
 // What one person loses at most is that of check, by the newest definitions. Each definition has a budget of its own,
 // and the two streams share one.
 func TestBudgetSaysTheMost(t *testing.T) {
@@ -77,11 +129,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	for _, s := range append(slices.Clone(parsed.Streams), &config.Stream{Name: "old",
 		Budget: &config.Budget{Name: "old", Limit: budget.Limit{Epsilon: decimal.NewFromInt(3)}},
 		Window: parsed.Streams[0].Window}) {
-		end := now.Truncate(s.Window.Size)
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
-			Every: s.Window.Every, Price: s.Price(), WindowStart: end.Add(-s.Window.Size), WindowEnd: end}); err != nil {
-			t.Fatal(err)
-		}
+		charge(t, books, s, now.Truncate(s.Window.Size), budget.Cap{})
 	}
 	r := ledger.NewReport(books, now)
 
@@ -131,46 +179,13 @@ func TestBudgetSaysTheMost(t *testing.T) {
 // people of one topic. Neither is hidden behind a lower number.
 func TestBudgetSaysWhatTheBooksHold(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	parsed, err := parse.File("s.yaml", []byte(`version: 1
-budgets:
-  - {name: a, epsilon: 100, per: 24h}
-  - {name: b, epsilon: 100, per: 24h}
-streams:
-  - name: cheap
-    input: {topic: visits, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 10s}
-    releases: [{name: users, statistic: count, epsilon: 0.1}]
-    output: {topic: cheap.private}
-    budget: a
-  - name: dear
-    input: {topic: visits, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 10s}
-    releases: [{name: users, statistic: count, epsilon: 0.2}]
-    output: {topic: dear.private}
-    budget: b
-    fresh: true
-`), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := paid(t, []string{"a", "b"}, visits("cheap", "0.1", "a"), visits("dear", "0.2", "b", fresh))
 	books := ledger.NewBooks()
-	s := parsed.Streams[0]
 	for hour := range 14 {
-		end := now.Add(-time.Duration(13-hour) * time.Hour)
-		price := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.5")), Times: 1}}
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
-			Every: s.Window.Every, Price: price, WindowStart: end.Add(-time.Hour), WindowEnd: end}); err != nil {
-			t.Fatal(err)
-		}
+		charge(t, books, parsed.Streams[0], now.Add(-time.Duration(13-hour)*time.Hour), budget.Cap{},
+			budget.Item{Promise: privacy.NewPure(decimal.RequireFromString("0.5")), Times: 1})
 	}
-	var editions []control.Edition
-	for _, s := range parsed.Streams {
-		editions = append(editions, control.Edition{Stream: s,
-			Schedule: windows.Schedule{Start: now.Add(-48 * time.Hour).UnixNano(), Size: s.Window.Size,
-				Every: s.Window.Every}})
-	}
+	editions := since(now.Add(-48*time.Hour), parsed.Streams)
 	want := []string{
 		"stream cheap: one person loses at most ε 0.1 in a window",
 		"budget a: one person loses at most ε 2.4 in any 24 h, counting the windows that end in it",
@@ -190,50 +205,13 @@ streams:
 // the time loses the three, and eight more, within a day.
 func TestBudgetSaysWhatIsCountedAnew(t *testing.T) {
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-	parsed, err := parse.File("s.yaml", []byte(`version: 1
-budgets:
-  - {name: a, epsilon: 100, per: 24h}
-  - {name: b, epsilon: 100, per: 24h}
-streams:
-  - name: capped
-    input: {topic: visits, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 10s}
-    max_windows: {count: 8, per: 24h}
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    output: {topic: capped.private}
-    budget: a
-  - name: beside
-    input: {topic: visits, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 10s}
-    releases: [{name: users, statistic: count, epsilon: 0.02}]
-    output: {topic: beside.private}
-    budget: b
-    fresh: true
-`), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := paid(t, []string{"a", "b"}, visits("capped", "1", "a", "    max_windows: {count: 8, per: 24h}\n"),
+		visits("beside", "0.02", "b", fresh))
 	books, s := ledger.NewBooks(), parsed.Streams[0]
-	for hour := range 7 {
-		end := now.Add(-time.Duration(6-hour) * time.Hour)
-		era := int64(1)
-		if hour >= 3 {
-			era = 2
-		}
-		if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
-			Every: s.Window.Every, Price: s.Price(), Cap: s.Cap(era), WindowStart: end.Add(-time.Hour),
-			WindowEnd: end}); err != nil {
-			t.Fatal(err)
-		}
+	for hour := range int64(7) {
+		charge(t, books, s, now.Add(-time.Duration(6-hour)*time.Hour), s.Cap(1+min(hour/3, 1)))
 	}
-	var editions []control.Edition
-	for _, s := range parsed.Streams {
-		editions = append(editions, control.Edition{Stream: s,
-			Schedule: windows.Schedule{Start: now.Add(-7 * time.Hour).UnixNano(), Size: s.Window.Size,
-				Every: s.Window.Every}})
-	}
+	editions := since(now.Add(-7*time.Hour), parsed.Streams)
 	report := withMost(ledger.NewReport(books, now), editions, now)
 	if held := report.Budgets[0].EpsilonDay; held == nil || held.String() != "7" {
 		t.Fatalf("the windows of the day cost ε %s; want 7, which is below the cap", held)
@@ -248,30 +226,7 @@ streams:
 // every window of any day, past or to come, loses no more than is said of the topic, and in the last day no more than
 // is said of the budgets.
 func TestWhatIsSaidAfterEdits(t *testing.T) {
-	const hours, text = 60, `version: 1
-budgets:
-  - {name: a, epsilon: 100, per: 24h}
-  - {name: b, epsilon: 100, per: 24h}
-  - {name: c, epsilon: 100, per: 24h}
-streams:
-  - name: s
-    input: {topic: visits, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 10s}
-    CAP
-    releases: [{name: users, statistic: count, epsilon: EPSILON}]
-    output: {topic: s.private}
-    budget: BUDGET
-    fresh: true
-  - name: beside
-    input: {topic: visits, user: user, value: ms}
-    bounds: {lower: 0, upper: 60000, step: 1}
-    window: {size: 1h, grace: 10s}
-    releases: [{name: users, statistic: count, epsilon: 0.02}]
-    output: {topic: beside.private}
-    budget: c
-    fresh: true
-`
+	const hours = 60
 	begin := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		books, passed := ledger.NewBooks(), rapid.IntRange(1, hours).Draw(t, "now")
@@ -295,14 +250,11 @@ streams:
 			end := start.Add(time.Hour)
 			decided := !end.After(now)
 			if edits[h] && !start.After(now) { // perhaps none of its windows is over
-				limits := rapid.SampledFrom([]string{"", "max_windows: {count: 8, per: 24h}",
-					"max_windows: {count: 4, per: 24h}"}).Draw(t, "cap")
-				f, err := parse.File("s.yaml", []byte(strings.NewReplacer("CAP", limits, "EPSILON",
-					rapid.SampledFrom([]string{"0.1", "0.5", "1"}).Draw(t, "ε"), "BUDGET",
-					rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget")).Replace(text)), os.LookupEnv)
-				if err != nil {
-					t.Fatal(err)
-				}
+				limits := rapid.SampledFrom([]string{"", "    max_windows: {count: 8, per: 24h}\n",
+					"    max_windows: {count: 4, per: 24h}\n"}).Draw(t, "cap")
+				f := paid(t, []string{"a", "b", "c"}, visits("s", rapid.SampledFrom([]string{"0.1", "0.5",
+					"1"}).Draw(t, "ε"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "budget"), limits, fresh),
+					visits("beside", "0.02", "c", fresh))
 				current, era = *f, era+1
 				for i, s := range f.Streams {
 					if i == 1 && h > 0 {
@@ -322,12 +274,8 @@ streams:
 					c.cap = s.MaxWindows.By.AtMost()
 				}
 				all = append(all, c)
-				if !decided {
-					continue
-				}
-				if err := books.Add(ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Limit: s.Budget.Limit,
-					Every: s.Window.Every, Price: s.Price(), Cap: s.Cap(era), WindowStart: start, WindowEnd: end}); err != nil {
-					t.Fatal(err)
+				if decided {
+					charge(t, books, s, end, s.Cap(era))
 				}
 			}
 		}
