@@ -138,8 +138,8 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		Wait: gauge("louver_window_wait_seconds",
 			"How long the oldest window has been due that is not yet in the ledger. 0 if there is none.", "stream"),
 		Blocked: gauge("louver_output_blocked_seconds",
-			"For how long the output topic has taken no figures: it is gone, its rights are, or the schema registry "+
-				"is away. 0 if it takes them.", "topic"),
+			"For how long the output topic has taken no figures: the topic or the right to write to it is gone, or "+
+				"the schema registry does not answer. 0 if it takes them.", "topic"),
 		ConfigInfo: gauge("louver_config_info",
 			"Always 1. The labels give the newest definition of the stream and the epoch that this process uses. "+
 				"Processes that show different ones for long disagree.", "stream", "fingerprint", "epoch"),

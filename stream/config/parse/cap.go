@@ -22,7 +22,7 @@ func maxWindows(f form.Form) form.Kind[maxWindowsNode] {
 var maxWindowsForm = form.Form{
 	{Name: "count", Required: true, Example: "8",
 		Meaning: "in how many windows of any period one user counts at most. At least `parts` + 1; where windows " +
-			"overlap, so many times that as windows hold one event",
+			"overlap, that times the number of windows that hold one event",
 		Value: ofWindows},
 	{Name: "per", Required: true, Example: "24h",
 		Meaning: "the length of the period. The limit holds for every stretch of time of this length, whenever it " +

@@ -53,7 +53,7 @@ const (
 var foundForm = form.Form{
 	{Name: "from", Absent: "`discover` has discoveries", Example: "page-load",
 		Meaning: "the stream whose list this one follows: one that discovers its groups, with the same " +
-			"`input.topic`, `input.group` and budget. That costs nothing more. No other key has a place beside it",
+			"`input.topic`, `input.group` and budget. That costs nothing more. No other key may stand beside it",
 		Value: form.Into(streamName(), func(f *foundNode, v string) { f.From = v })},
 	{Name: "discover", Required: true, Unless: "from", Example: "[" + aDiscovery + "]",
 		Meaning: "the discoveries. At the end of each period, a discovery counts the users of each name, adds noise, " +
@@ -112,8 +112,8 @@ var discoveryForm = form.Form{
 		Value: form.Into(form.WholeUpTo("of users ", mechanisms.MaxUsers),
 			func(d *discoveryNode, v int64) { d.atLeast = v })},
 	{Name: "max_windows", Absent: "every period", Example: "{count: 2, per: 24h, parts: 1}",
-		Meaning: "the number of periods in which one user counts, of those in a longer one. However many periods " +
-			"there are, a user then loses no more than so many of them cost. It has nothing to do with the " +
+		Meaning: "in how many periods of the discovery, within a longer one, one user counts. However many periods " +
+			"there are, a user then loses no more than that many of them cost. It has nothing to do with the " +
 			"`max_windows` of the stream",
 		Value: form.Into(maxWindows(maxPeriodsForm), func(d *discoveryNode, v maxWindowsNode) { d.maxWindows = &v })},
 }

@@ -404,7 +404,7 @@ var wrongEdits = []struct{ old, new, want string }{
 		`6: this line does not fit those before it: did not find expected ',' or ']'; check its indentation, its brackets ` +
 			`and its quotes`},
 	{`description: time to confirm an order`, "description: a\n---\nb: c",
-		`1: a second YAML document; want one per file`},
+		`1: a second YAML document; want a streams file, which is one document`},
 }
 
 func TestWrong(t *testing.T) {
