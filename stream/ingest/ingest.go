@@ -79,6 +79,9 @@ func (g *Ingest) heldBytes() (bytes int64, partitions int) {
 func (g *Ingest) hold(stream string, at stage.Partition, h held) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if before, known := g.held[stream][at]; known && before == h {
+		return
+	}
 	if g.held[stream] == nil {
 		g.held[stream] = map[stage.Partition]held{}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/codec"
@@ -20,6 +21,9 @@ type report struct {
 	hanging int64     // where the transaction logged as hung begins; −1 if none
 }
 
+// counters are the metrics of a stream that every page adds to.
+type counters struct{ events, late, superseded, clamped prometheus.Counter }
+
 // page updates the metrics after a page.
 func (p *report) page() {
 	m := p.Metrics
@@ -32,10 +36,14 @@ func (p *report) page() {
 	for _, r := range p.routes {
 		name, of := r.stream.Name, &r.leader().page
 		c := of.counts
-		m.Events.WithLabelValues(name).Add(float64(c.events))
-		m.Late.WithLabelValues(name).Add(float64(c.late))
-		m.Superseded.WithLabelValues(name).Add(float64(c.superseded))
-		m.Clamped.WithLabelValues(name).Add(float64(c.clamped))
+		if r.counters == nil { // to look for them takes longer than most pages do, if there are many streams
+			r.counters = &counters{m.Events.WithLabelValues(name), m.Late.WithLabelValues(name),
+				m.Superseded.WithLabelValues(name), m.Clamped.WithLabelValues(name)}
+		}
+		r.counters.events.Add(float64(c.events))
+		r.counters.late.Add(float64(c.late))
+		r.counters.superseded.Add(float64(c.superseded))
+		r.counters.clamped.Add(float64(c.clamped))
 		for reason, n := range c.rejected {
 			if n > 0 {
 				m.Rejected.WithLabelValues(name, codec.Reason(reason).String()).Add(float64(n))

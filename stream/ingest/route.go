@@ -39,10 +39,11 @@ type route struct {
 	lost    int64     // records at or above from that were deleted before they were read
 	marked  time.Time // when the last mark was made, by this worker or the one before; zero: never
 
-	counts  counts
-	traffic *traffic
-	fresh   tally // of this page, for traffic
-	page    page  // what this page has brought, for followers too
+	counts   counts
+	counters *counters // nil before the first page
+	traffic  *traffic
+	fresh    tally // of this page, for traffic
+	page     page  // what this page has brought, for followers too
 }
 
 // sayAgain is how often an idle route repeats its mark, in case the log has lost it.
