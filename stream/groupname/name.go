@@ -101,19 +101,6 @@ func measured(name []byte) ([]byte, error) {
 	return name, nil
 }
 
-// Check returns an error unless a text is a name in its canonical form. It says what would be one: it is for names that
-// somebody wrote into a file, which are public.
-func Check(text string) error {
-	name, err := Canonical([]byte(text))
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is not a name of a group: %w", text, err)
-	case string(name) != text:
-		return fmt.Errorf("%q; want %q, as records' names are changed too", text, name)
-	}
-	return nil
-}
-
 var escaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // Escape returns a name as keys and ids have it: % is written %25, and / is written %2F. So no name holds the slash

@@ -54,9 +54,6 @@ type found struct {
 // finding is what a row last found of a name: when, in Unix seconds, and the count.
 type finding struct{ end, value int64 }
 
-// Has reports whether any discovery of a stream under a budget is known.
-func (l *Lists) Has(budget, stream string) bool { return l.of[listName{budget, stream}] != nil }
-
 // Of returns the groups on the list of a stream under a budget, in the order that entries have them, and the end of the
 // last discovery; nil if there was none.
 func (l *Lists) Of(budget, stream string, r Rules) (groups []string, of *record.Second, err error) {

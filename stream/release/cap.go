@@ -84,9 +84,6 @@ func (t *capState) next() (windows.Window, bool) {
 	return p.schedule.After(t.decided())
 }
 
-// target returns the end of the last decided window.
-func (t *capState) target(int) int64 { return t.decided() }
-
 // lags reports whether some decided windows have not been through the cap.
 func (t *capState) lags() bool { return t.at < t.decided() }
 

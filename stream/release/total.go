@@ -102,7 +102,8 @@ func (t *totalState) relies() (known int64, ok bool) {
 	return t.saved, t.number != 0
 }
 
-// target is the last window that the instance has looked at.
+// target returns the end of the last window of a program that the total should have been through: the last that its
+// instance has looked at, or the last decided one if that is earlier.
 func (t *totalState) target(program int) int64 {
 	o, ok := t.booked()
 	if !ok || o.Number != t.number {

@@ -20,9 +20,6 @@ import (
 type walk interface {
 	// way is how far it has come.
 	way() *course
-	// target is the end of the last window of a program that it should have been through. It is at most that of the
-	// last decided window.
-	target(program int) int64
 	// begin goes on to a window. join has a merger pass the window's users to the walk. end follows after all of them.
 	begin(w windows.Window) error
 	join(m *windows.Merger)
