@@ -51,6 +51,21 @@ func (a attendance) came(random *rand.Rand, at time.Time) (events []event) {
 	return events
 }
 
+// spread draws who comes in so many minutes, and spreads the events over the partitions of the input.
+func (a attendance) spread(w *world, random *rand.Rand, start time.Time, minutes int) {
+	w.t.Helper()
+	var events [2][]event
+	for minute := range minutes {
+		for _, e := range a.came(random, start.Add(time.Duration(minute)*time.Minute)) {
+			p := random.IntN(2)
+			events[p] = append(events[p], e)
+		}
+	}
+	for p := range events {
+		w.broker.Produce(w.t, w.input, p, recent(events[p])...)
+	}
+}
+
 // whoCounts compares who counts in a stream, by the ledger, with a cap that goes through all windows once. It checks
 // apart from that that nobody counts too often. It returns the stream's entries.
 func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration) (entries []ledger.Entry) {
@@ -167,16 +182,7 @@ func TestADayOfMinutes(t *testing.T) {
 		w := newWorld(t, b, 2, configtest.File(capped("live", "{count: 8, per: 24h}", time.Minute, time.Minute,
 			configtest.Budget("8000000", "24h"), configtest.Start(start), configtest.End(start.Add(n*time.Minute)))))
 		random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
-		var events [2][]event
-		for minute := range n {
-			for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
-				p := random.IntN(2)
-				events[p] = append(events[p], e)
-			}
-		}
-		for p := range events {
-			b.Produce(t, w.input, p, recent(events[p])...)
-		}
+		came.spread(w, random, start, n)
 		var remembered, least, most atomic.Int64 // the least is for what figures have learnt alone
 		few := func(s *stream.Service) {
 			s.CheckpointEvery = 100
@@ -232,16 +238,7 @@ func TestCapsShareAWorker(t *testing.T) {
 			capped("plain", "", 30*time.Minute, 30*time.Minute, from, until, all),
 		)+"budgets: [{name: all, epsilon: 1000000000, per: 24h}]\n")
 		random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
-		var events [2][]event
-		for minute := range n {
-			for _, e := range came.came(random, start.Add(time.Duration(minute)*time.Minute)) {
-				p := random.IntN(2)
-				events[p] = append(events[p], e)
-			}
-		}
-		for p := range events {
-			b.Produce(t, w.input, p, recent(events[p])...)
-		}
+		came.spread(w, random, start, n)
 		decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
 		windows := n + n/5 - 1 + n/30
 		gate := w.gate()

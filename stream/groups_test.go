@@ -85,11 +85,7 @@ func TestGroupsAreFound(t *testing.T) {
 		random := rand.New(rand.NewPCG(5, 6))
 		for range 6 {
 			s := w.start()
-			select {
-			case err := <-s.err:
-				t.Fatalf("the service ended by itself: %v", err)
-			case <-time.After(time.Duration(random.IntN(2500)) * time.Millisecond):
-			}
+			s.works(t, time.Duration(random.IntN(2500))*time.Millisecond)
 			s.end(t)
 		}
 		w.start()

@@ -1,12 +1,9 @@
 package stream_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/replay/replaytest"
 )
 
 // requests are hours of real web requests: who asked for how many bytes, of which section.
@@ -41,23 +39,7 @@ streams:
 // requestEvents returns the requests of web_requests.csv, or skips the test where the file is absent.
 func requestEvents(t *testing.T) (events []event) {
 	t.Helper()
-	dir := os.Getenv("LOUVER_TEST_DATA")
-	if dir == "" {
-		t.Skip("LOUVER_TEST_DATA does not name the folder of web_requests.csv")
-	}
-	f, err := os.Open(filepath.Join(dir, "web_requests.csv"))
-	if os.IsNotExist(err) {
-		t.Skipf("no web_requests.csv in LOUVER_TEST_DATA=%s", dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows[1:] { // time, client, section, status, bytes
+	for _, row := range replaytest.Requests(t) { // time, client, section, status, bytes
 		at, err := time.Parse(time.RFC3339, row[0])
 		if err != nil {
 			t.Fatal(err)

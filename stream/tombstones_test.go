@@ -38,11 +38,7 @@ func TestSeriesEndWithTheirGroups(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, 8))
 		for range 4 {
 			s := w.start()
-			select {
-			case err := <-s.err:
-				t.Fatalf("the service ended by itself: %v", err)
-			case <-time.After(time.Duration(random.IntN(2500)) * time.Millisecond):
-			}
+			s.works(t, time.Duration(random.IntN(2500))*time.Millisecond)
 			s.end(t)
 		}
 		w.start()

@@ -25,15 +25,7 @@ func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]
 		var e ledger.Entry
 		if i%2 == 0 {
 			e = p.Entry(60 * (i / 2))
-			groups, of, err := f.Lists().Of("b", "s", rules)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.Groups, e.List = nil, &ledger.List{Of: of, Rules: rules}
-			for _, name := range groups {
-				e.Groups = append(e.Groups,
-					ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
-			}
+			ledgertest.OnList(t, f, &e, "", rules)
 		} else {
 			e = p.Discovery("hourly", end.Add(-time.Hour), end, rules, map[string]int64{"a": 100})
 			e.Discovery.Threshold = 40
@@ -41,19 +33,7 @@ func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]
 		}
 		e.Cap.Era = era
 		change(i, &e)
-		if err := f.Books.Settle(&e); err != nil {
-			t.Fatal(err)
-		}
-		if e.Discovery != nil {
-			if err := f.Lists().Settle(&e); err != nil {
-				t.Fatal(err)
-			}
-		}
-		value := ledgertest.Encode(t, e)
-		if err := f.Add(e, value, int64(i)); err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, value)
+		values = append(values, learn(t, f, &e, int64(i)))
 	}
 	return values
 }

@@ -12,6 +12,24 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
+// learn settles an entry, adds it to a fold, and returns its value.
+func learn(t *testing.T, f *ledger.Fold, e *ledger.Entry, offset int64) (value []byte) {
+	t.Helper()
+	if err := f.Books.Settle(e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Discovery != nil {
+		if err := f.Lists().Settle(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	value = ledgertest.Encode(t, *e)
+	if err := f.Add(*e, value, offset); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
 // listed are three discoveries, an hour apart, and after each a window, and one of a stream that follows the list.
 func listed(t *testing.T) (all []ledger.Entry) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: budget.Limit{Epsilon: ledgertest.Dec("1000"),
@@ -19,18 +37,7 @@ func listed(t *testing.T) (all []ledger.Entry) {
 	rules := ledger.Rules{Source: "in path", Keep: 2 * 3600, Max: 3, Always: []string{"home"}, Other: "rest"}
 	f := ledger.NewFold("louver", 0)
 	add := func(e ledger.Entry) {
-		if err := f.Books.Settle(&e); err != nil {
-			t.Fatal(err)
-		}
-		if e.Discovery != nil {
-			if err := f.Lists().Settle(&e); err != nil {
-				t.Fatal(err)
-			}
-		}
-		value := ledgertest.Encode(t, e)
-		if err := f.Add(e, value, int64(len(all))); err != nil {
-			t.Fatal(err)
-		}
+		learn(t, f, &e, int64(len(all)))
 		all = append(all, e)
 	}
 	for i, found := range []map[string]int64{{"a": 100, "b": 90}, {"c": 95}, {}} {
@@ -38,21 +45,13 @@ func listed(t *testing.T) (all []ledger.Entry) {
 		d := p.Discovery("hourly", end.Add(-time.Hour), end, rules, found)
 		d.Discovery.Threshold = 40
 		add(d)
-		groups, of, err := f.Lists().Of("b", "s", rules)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, from := range []string{"", "s"} {
 			p := p
 			if from != "" {
 				p.Stream = "follower"
 			}
 			w := p.Entry(60*(i+1) + 5)
-			w.Groups, w.List = nil, &ledger.List{Stream: from, Of: of, Rules: rules}
-			for _, name := range groups {
-				w.Groups = append(w.Groups,
-					ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
-			}
+			ledgertest.OnList(t, f, &w, from, rules)
 			add(w)
 		}
 	}

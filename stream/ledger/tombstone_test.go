@@ -76,17 +76,8 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 			p := discovering
 			p.Stream = stream
 			e := p.Entry(minute)
-			groups, of, err := f.Lists().Of("b", "s", rules)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.Groups, e.List = nil, &ledger.List{Of: of, Rules: rules}
-			for _, name := range groups {
-				e.Groups = append(e.Groups,
-					ledger.Group{Name: name, Values: []ledger.Value{{Value: ledgertest.Some("7")}}})
-			}
-			if stream == "f" {
-				e.List.Stream = "s"
+			from := map[string]string{"f": "s"}[stream]
+			if ledgertest.OnList(t, f, &e, from, rules); from != "" {
 				if e.List.Left = f.Lists().Gone(e); len(e.List.Left) > 0 {
 					e.List.Tombstones = []string{"p50"}
 				}
@@ -99,19 +90,19 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 			}
 			add(e)
 			want := map[string]bool{}
-			for _, name := range groups {
-				want[record.FoundKey(stream, name, "p50")] = true
+			for _, g := range e.Groups {
+				want[record.FoundKey(stream, g.Name, "p50")] = true
 			}
 			for key := range topics[stream].last {
 				if stream == "s" && !strings.HasSuffix(key, "p50") {
 					delete(want, key)
 				} else if !want[key] {
-					t.Fatal("of ", key, " there is still a record, and the list is ", groups)
+					t.Fatal("of ", key, " there is still a record, and the groups are ", e.Groups)
 				}
 			}
 			for key := range want {
 				if !topics[stream].last[key] {
-					t.Fatal("of ", key, " there is no record, and the list is ", groups)
+					t.Fatal("of ", key, " there is no record, and the groups are ", e.Groups)
 				}
 			}
 		}

@@ -258,52 +258,20 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 	done.enough(t)
 }
 
-// happened counts what has befallen worlds.
-type happened struct{ losses, renewals, snapshots int }
-
-func (h happened) enough(t *testing.T) {
-	t.Helper()
-	if h.losses == 0 || h.renewals == 0 || h.snapshots == 0 {
-		t.Errorf("parts were lost %d times, %d snapshots were made and %d new eras began: the test tests nothing",
-			h.losses, h.snapshots, h.renewals)
-	}
-}
-
-// happen lets a history befall a world, and checks the ledger in the end. Check returns how many eras of the cap there
+// happen lets a history befall the world, and checks the ledger in the end. Check returns how many eras of the cap there
 // are.
 func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(rapid.TB, testing.TB) int) {
-	loses := rapid.Bool().Draw(r, "parts are lost")
 	var before []byte
-	d := c.session(t)
-	for range rapid.IntRange(10, 60).Draw(r, "steps") {
-		switch rapid.SampledFrom([]string{"slice", "slice", "slice", "commit", "commit", "abort", "nothing",
-			"keep", "stop",
-			"lose", "save", "spoil"}).Draw(r, "step") {
-		case "slice":
-			var came [capUsers]bool
-			for u := range came {
-				came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > 0
-			}
-			c.next(came, max(0, rapid.Int64Range(-9, 1).Draw(r, "lost of the input")))
-		case "commit":
-			d.read(c)
-			c.ledger = append(c.ledger, d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))...)
-		case "abort": // others may have seen it
-			d.read(c)
-			c.aborted = d.draws(rapid.IntRange(1, 4).Draw(r, "windows"))
-			d = c.session(t)
-		case "nothing": // nobody has
-			d.read(c)
-			d.draws(2)
-			d = c.session(t)
-		case "save":
+	disturbed{capWorld: c, steps: 60, commits: 4,
+		save: func(d *decider) {
 			if turns := c.cap(d); turns.due() {
 				before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
 				done.snapshots++
 			}
-		case "spoil": // a snapshot that nobody can use, or one of before
-			if !loses || len(c.saved) == 0 {
-				continue
+		},
+		spoil: func() { // a snapshot that nobody can use, or one of before
+			if len(c.saved) == 0 {
+				return
 			}
 			c.lost = true
 			switch rapid.SampledFrom([]string{"no more", "damaged", "of before", "of later"}).Draw(r, "spoilt") {
@@ -317,22 +285,9 @@ func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(r
 			case "of later":
 				c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
 			}
-		case "keep":
-			if needs := min(d.parts.gather.Needs(d.offset), d.walks.needs()); needs > c.deleted {
-				c.deleted, c.kept = needs, d.walks.saved()
-			}
-		case "stop":
-			d = c.session(t)
-		case "lose":
-			d.read(c)
-			if loses && !c.cap(d).lags() { // all that decided windows need
-				done.losses++
-				c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
-				d = c.session(t)
-			}
-		}
-	}
-	c.aborted = nil
+		},
+		lags: func(d *decider) bool { return c.cap(d).lags() },
+	}.befall(r, t, done)
 	eras := check(r, t)
 	if eras > 1 && !c.lost {
 		r.Fatalf("%d eras although nothing was lost", eras)

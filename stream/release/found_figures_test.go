@@ -1,13 +1,9 @@
 package release
 
 import (
-	"encoding/csv"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -17,6 +13,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/replay/replaytest"
 	"github.com/louver/louver/windows"
 )
 
@@ -176,31 +173,8 @@ func TestWeekOfRequests(t *testing.T) {
 // requestDays are the days of web_requests.csv, and the names with 40 clients a day.
 func requestDays(t *testing.T) (days crowd, often []string) {
 	t.Helper()
-	dir := os.Getenv("LOUVER_TEST_DATA")
-	if dir == "" {
-		t.Skip("LOUVER_TEST_DATA does not name the folder of web_requests.csv")
-	}
-	f, err := os.Open(filepath.Join(dir, "web_requests.csv"))
-	if os.IsNotExist(err) {
-		t.Skipf("no web_requests.csv in LOUVER_TEST_DATA=%s", dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	rows := csv.NewReader(f)
-	if _, err := rows.Read(); err != nil { // time, client, section, status, bytes
-		t.Fatal(err)
-	}
 	clients, today := map[string]int{}, ""
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range replaytest.Requests(t) {
 		if day := row[0][:len("2015-05-17")]; day != today {
 			days, today = append(days, map[string][]string{}), day
 		}
