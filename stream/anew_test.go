@@ -41,8 +41,8 @@ func TestPartialsMadeAnewUnseen(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.DeleteTopic(t, partials)
-		w.start(only(stream.Publish)) // makes the topic anew
-		kafkatest.Await(t, "the topic is made anew",
+		w.start(only(stream.Publish)) // recreates the topic
+		kafkatest.Await(t, "the topic is recreated",
 			func() bool { now, err := topics.ID(ctx, b.Conn.Client, partials); return err == nil && now != id })
 		foreign := string((&windows.Mark{Origin: windows.Origin{Stream: "other"}}).Message())
 		b.Produce(t, partials, place, kafkatest.Values(foreign, foreign, foreign)...)

@@ -92,7 +92,7 @@ func TestOutputInAvro(t *testing.T) {
 		t.Errorf("%d lines of the registry, want 1", n)
 	}
 
-	// What is in the topic is what Confluent's deserializers read, by the one schema of the subject.
+	// Confluent's deserializers can read what is in the topic, by the one schema of the subject.
 	subject := w.streams[0].Output + "-value"
 	if got := subjects(t, fake.URL()); !slices.Equal(got, []string{subject}) {
 		t.Errorf("subjects %q, want %q", got, subject)

@@ -15,7 +15,7 @@ import (
 var cheap = configtest.Releases("{name: users, statistic: count, epsilon: 1}")
 
 // TestWhatAStreamHasSpentNeverFalls moves a stream from one budget to another, with fresh: true, and back. Each window
-// costs ε 1, so the figures of the n-th say that n were spent, whoever paid.
+// costs ε 1, so the figures of the n-th window say that n was spent, whichever budget paid.
 func TestWhatAStreamHasSpentNeverFalls(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		file := func(budget string, revision int) string {

@@ -22,8 +22,8 @@ import (
 // former and latter are budgets in different partitions of the ledger, each for three windows of ε 10⁶.
 const former, latter = "old", "new"
 
-// payers is a file of streams of an hour from midnight for six hours. A line is a stream's name, its budget and its
-// word.
+// payers is a file of streams with windows of an hour, from midnight for six hours. A line has a stream's name, its
+// budget, and the key that says what happens to the former budget.
 func payers(lines ...string) string { return payersUntil(midnight.Add(6*time.Hour), lines...) }
 
 func payersUntil(end time.Time, lines ...string) string {
@@ -51,8 +51,8 @@ func paid(entries []ledger.Entry) (n int) {
 	return n
 }
 
-// TestBudgetsForgetNothing moves streams from one budget to another and back: over the same users no more is spent than
-// the file says with a word.
+// TestBudgetsForgetNothing moves streams from one budget to another and back. No more is spent on the same users than
+// the file says in so many words.
 func TestBudgetsForgetNothing(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string][]string{

@@ -66,8 +66,8 @@ func (a attendance) spread(w *world, random *rand.Rand, start time.Time, minutes
 	}
 }
 
-// whoCounts compares who counts in a stream, by the ledger, with a cap that goes through all windows once. It checks
-// apart from that that nobody counts too often. It returns the stream's entries.
+// whoCounts compares who counts in a stream, by the ledger, with a cap that goes through all windows once. It also
+// checks that nobody counts too often. It returns the stream's entries.
 func (w *world) whoCounts(s *config.Stream, came attendance, step time.Duration) (entries []ledger.Entry) {
 	w.t.Helper()
 	state, err := control.Read(kafkatest.Context(w.t), control.Kafka{Fetch: w.broker.Fetch(fetch.Options{}),
@@ -183,7 +183,7 @@ func TestADayOfMinutes(t *testing.T) {
 			configtest.Budget("8000000", "24h"), configtest.Start(start), configtest.End(start.Add(n*time.Minute)))))
 		random, came := rand.New(rand.NewPCG(3, 4)), attendance{}
 		came.spread(w, random, start, n)
-		var remembered, least, most atomic.Int64 // the least is for what figures have learnt alone
+		var remembered, least, most atomic.Int64 // least is what the figures that were learnt from take by themselves
 		few := func(s *stream.Service) {
 			s.CheckpointEvery = 100
 			s.Remembers = func(partition int, bytes int64) {

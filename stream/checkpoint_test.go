@@ -213,7 +213,7 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfALostLedgerIsAPrivacyStop makes the ledger anew, and also forgets how far it was published: the
+// TestCheckpointOfALostLedgerIsAPrivacyStop recreates the ledger, and also forgets how far it was published: the
 // checkpoint still tells of entries that are gone.
 func TestCheckpointOfALostLedgerIsAPrivacyStop(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {

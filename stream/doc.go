@@ -142,7 +142,7 @@
 // windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. A topic
 // that shrinks or is recreated ends no stream. The loss makes windows incomplete.
 //
-// Own topics may be deleted. Partials, progress and state are made anew, also while the service runs, and windows whose
+// Own topics may be deleted. Partials, progress and state are recreated, also while the service runs, and windows whose
 // parts are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody
 // knows who is who: then the service ends, and none can start. If all own topics are gone, a service that starts sees
 // in the outputs that the app has published. Then it ends too, unless it is told to begin again. See guard.go and

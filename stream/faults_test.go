@@ -67,7 +67,7 @@ func TestTransactionsOfTheInput(t *testing.T) {
 				x.Abort(t)
 			}
 		}
-		// This one stays open: it holds back the windows of its partition, and what is behind it.
+		// This transaction stays open: it holds back the windows of its partition, and the records behind it.
 		hung := b.Begin(t, kafkatest.Name(t))
 		hung.Produce(t, w.input, 1, in(1, 5, "hung-")...)
 		b.Produce(t, w.input, 1, in(2, 7, "behind-")...)
@@ -142,8 +142,8 @@ func TestAnotherBudgetMustBeMeant(t *testing.T) {
 	})
 }
 
-// TestCrashesAtRandomMoments stops one of two services without notice again and again. The cancelled one leaves its
-// transactions open and commits nothing more, as one that was killed.
+// TestCrashesAtRandomMoments stops one of two services without notice again and again. The one that is stopped leaves
+// its transactions open and commits nothing more, as if it had been killed.
 func TestCrashesAtRandomMoments(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 3, exactly)

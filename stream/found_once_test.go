@@ -44,7 +44,8 @@ func TestDiscoveriesAreDrawnOnce(t *testing.T) {
 		b.Produce(t, w.input, 0, recent(events)...)
 		place := topics.Place("web", topics.Partitions)
 		s := w.start(w.takeovers(6, place))
-		// Six discoveries tell of all names and of four, and all windows but the first have four groups.
+		// Each of six discoveries has a record about all names and four about found names. All windows but the first
+		// have four groups.
 		w.await(6*5 + 11*4)
 		s.end(t)
 		w.audit()

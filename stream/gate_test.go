@@ -47,8 +47,8 @@ func (w *world) gate() *gate {
 	return g
 }
 
-// until lets one transaction after the other begin until a condition is met. Later ones wait for the next call: a last
-// one may be on its way, so that twice as many windows as in a transaction may be decided beyond the condition.
+// until lets one transaction after the other begin until a condition is met. Later ones wait for the next call. A last
+// one may be on its way, so the windows of two transactions may be decided beyond the condition.
 func (g *gate) until(what string, met func() bool) {
 	g.w.t.Helper()
 	kafkatest.Await(g.w.t, what, func() bool {

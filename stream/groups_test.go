@@ -49,8 +49,8 @@ streams:
 // rareName is in all names that one user alone has.
 const rareName = "xyzzy-7391"
 
-// groupEvents are those of twenty minutes. /shoes has five users in each of the first ten, and each rare name has one
-// user.
+// groupEvents are the events of twenty minutes. /shoes has five users in each of the first ten minutes, and each rare
+// name has one user.
 func groupEvents(rare int) (all []event) {
 	start := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
 	for minute := range 20 {
@@ -69,12 +69,13 @@ func groupEvents(rare int) (all []event) {
 	return all
 }
 
-// groupRecords is how many output records the events give: windows for two groups, or for three from the discovery
-// after five minutes until that after twenty; and those of four discoveries, of which two find something.
+// groupRecords is how many output records the events give. Windows have records for two groups, or for three from the
+// discovery after five minutes until the one after twenty. And there are the records of four discoveries, of which two
+// find something.
 const groupRecords = 4*2 + 15*3 + 1*2 + 2*2 + 2*1
 
-// TestGroupsAreFound: names that many share are groups from the end of a period on, and until they are old. Workers
-// that stop at any moment change nothing.
+// TestGroupsAreFound: names that many share are groups from the end of a period until they are old. Workers that stop
+// at any moment change nothing.
 func TestGroupsAreFound(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, foundGroups)
@@ -100,7 +101,7 @@ func TestGroupsAreFound(t *testing.T) {
 				}
 				return r.Value.String()
 			}
-			shoes, other := "none", "15" // with those of whose group nobody knows yet
+			shoes, other := "none", "15" // with those whose group nobody knows yet
 			switch {
 			case minute >= 19:
 				other = "10"
@@ -166,9 +167,9 @@ func TestAWatchFollowsTheListAcrossWorkers(t *testing.T) {
 	})
 }
 
-// TestNamesThatFewShareAreNowhere: not in a topic but those with personal data, not in a log, even if parts are
-// damaged, not in a metric and not in what is published. A second name for the same data would be as bad, so the search
-// is for a text that is in every rare name.
+// TestNamesThatFewShareAreNowhere: only topics with personal data have them. No log has them, even if parts are
+// damaged, no metric, and nothing that is published. A second name for the same data would be as bad, so the search is
+// for a text that is in every rare name.
 func TestNamesThatFewShareAreNowhere(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, foundGroups)

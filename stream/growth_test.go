@@ -59,8 +59,8 @@ func TestInputGrows(t *testing.T) {
 	})
 }
 
-// TestInputGrowsUnderTwoProcesses adds partitions while two processes share the work and producers use the new ones at
-// once: whatever a window does not count is late, and windows that come after count everything.
+// TestInputGrowsUnderTwoProcesses adds partitions while two processes share the work, and producers use the new ones at
+// once. Whatever a window does not count is late. Later windows count everything.
 func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, grace = 2 * time.Second, time.Second

@@ -42,12 +42,12 @@ type guard struct {
 	replication int
 }
 
-// run notices when somebody deletes one of the app's own topics, or makes it anew, while the service runs.
+// run notices when somebody deletes one of the app's own topics, or recreates it, while the service runs.
 //
 //   - The ledger: what was charged is not known any more. It returns a [ledger.ErrUnreadable], a privacy stop.
 //   - The control topic: the key that tells users apart is lost, and how many partitions the next windows take. It
 //     returns a [control.ErrForgotten], a privacy stop.
-//   - Partials, progress and state: it makes them anew, if the service may. Windows whose parts are lost are
+//   - Partials, progress and state: it recreates them, if the service may. Windows whose parts are lost are
 //     incomplete, and so are windows whose parts may be lost, as far as a worker without progress can tell. How far
 //     workers had come follows from the ledger and the outputs. Who has counted follows from the parts, if they exist.
 func (g guard) run(ctx context.Context, plan []topics.Topic) error {
@@ -90,10 +90,10 @@ func (g guard) lookFor(ctx context.Context, t *guarded) error {
 	}
 	switch {
 	case t.Name == g.names.Ledger():
-		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran, so what was charged is unknown; "+
+		return fmt.Errorf("%w: topic %s was deleted or recreated while louver ran, so what was charged is unknown; "+
 			"the topic must never be deleted or recreated", ledger.ErrUnreadable, t.Name)
 	case t.Name == g.names.Control():
-		return fmt.Errorf("%w: topic %s was deleted or made anew while louver ran; the topic must never be deleted or "+
+		return fmt.Errorf("%w: topic %s was deleted or recreated while louver ran; the topic must never be deleted or "+
 			"recreated; begin again with another app id", control.ErrForgotten, t.Name)
 	case gone:
 		what := "create it again"
@@ -108,7 +108,7 @@ func (g guard) lookFor(ctx context.Context, t *guarded) error {
 		t.id = "" // the new topic has another id, which is no news
 	default:
 		episodes.Forget(key)
-		g.log.Warn("a topic was made anew while louver ran: if it held parts of windows, these are incomplete",
+		g.log.Warn("a topic was recreated while louver ran: if it held parts of windows, these are incomplete",
 			zap.String("topic", t.Name))
 		t.id, t.missed = id, 0
 	}

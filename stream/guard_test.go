@@ -22,7 +22,7 @@ func everyTwoSeconds(count int) string {
 		configtest.Set("max_windows", "{count: 4, per: 40s, parts: 3}")))
 }
 
-// TestOwnTopicIsDeleted deletes topics that the service can make anew while it runs: every window is released.
+// TestOwnTopicIsDeleted deletes topics that the service can recreate while it runs: every window is released.
 func TestOwnTopicIsDeleted(t *testing.T) {
 	t.Parallel()
 	for kind, c := range map[string]struct {
@@ -47,7 +47,7 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 				if n := lines.FilterMessage("a topic was deleted while louver ran: it is created again").Len(); n != 1 {
 					t.Errorf("%d lines say that the topic is created again, want 1: %v", n, lines.All())
 				}
-				if n := lines.FilterMessageSnippet("made anew while louver ran").Len(); n != 0 {
+				if n := lines.FilterMessageSnippet("recreated while louver ran").Len(); n != 0 {
 					t.Errorf("%d lines say so once more: %v", n, lines.All())
 				}
 			})
@@ -55,7 +55,7 @@ func TestOwnTopicIsDeleted(t *testing.T) {
 	}
 }
 
-// TestControlTopicGoesBack makes the control topic anew under a running service, before it is missed: it ends below
+// TestControlTopicGoesBack recreates the control topic under a running service, before it is missed: it ends below
 // what the service has read. The service ends as if the topic were gone.
 func TestControlTopicGoesBack(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
@@ -90,7 +90,7 @@ func TestTopicThatMustStayIsDeleted(t *testing.T) {
 				w.await(3)
 				b.DeleteTopic(t, c.name(topics.Names{App: w.app}))
 				if err := s.refused(t); !errors.Is(err, c.want) ||
-					!strings.Contains(err.Error(), "was deleted or made anew while louver ran") {
+					!strings.Contains(err.Error(), "was deleted or recreated while louver ran") {
 					t.Errorf("the service ended with %v", err)
 				}
 				if err := w.start().refused(t); !errors.Is(err, c.want) {

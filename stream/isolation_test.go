@@ -204,7 +204,7 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 						kfake.Fault{Keys: []kmsg.Key{key}, Err: code, TopLevel: true})
 				}
 				h := b.Fake.Fault(faults...)
-				// These let sessions begin anew, which ask for everything again.
+				// These make sessions begin anew, which ask for everything again.
 				again := b.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Count: 20})
 				if key == kmsg.JoinGroup || key == kmsg.SyncGroup || key == kmsg.OffsetFetch {
 					// A member asks for these only when it joins, and this is why it joins again, every second.
@@ -246,7 +246,7 @@ func TestNoBrokerErrorEndsTheService(t *testing.T) {
 	}
 }
 
-// TestCommitsThatAreRefusedHoldNothingUp: no offset can be committed, and windows are released on time.
+// TestCommitsThatAreRefusedHoldNothingUp: while no offset can be committed, windows are released on time.
 func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const windows = 10
@@ -261,7 +261,7 @@ func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
 			t.Error("no commit was refused")
 		}
 		h.Remove()
-		// Then they are made up for.
+		// Later the commits are made up for.
 		ingest := topics.Names{App: w.app}.Group(stream.Ingest)
 		kafkatest.Await(t, "the offsets are committed", func() bool {
 			res, err := b.Conn.Client.OffsetFetch(kafkatest.Context(t), &kafka.OffsetFetchRequest{GroupID: ingest,
@@ -274,7 +274,7 @@ func TestCommitsThatAreRefusedHoldNothingUp(t *testing.T) {
 	})
 }
 
-// TestCopiesThatAreNotTakenStopNothing: the topic of rejects refuses a record for what it is.
+// TestCopiesThatAreNotTakenStopNothing: the topic of rejects refuses a record because of its content.
 func TestCopiesThatAreNotTakenStopNothing(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))

@@ -176,7 +176,7 @@ func TestOutputIsDeleted(t *testing.T) {
 	})
 }
 
-// taker takes a transactional id away from the service at chosen steps of its transactions.
+// taker takes over a transactional id of the service at chosen steps of its transactions.
 type taker struct {
 	kafka.RoundTripper
 	take func()

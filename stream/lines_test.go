@@ -50,8 +50,8 @@ func unusual(logs *observer.ObservedLogs) []string {
 
 var shareOfEvents = regexp.MustCompile(`([\d,]+) of ([\d,]+) events`)
 
-// everyEvent says "all events" for so many of as many: a look at the rejected ones may come while a busy machine still
-// reads.
+// everyEvent replaces "n of n events" by "all events": on a busy machine rejected events may be reported while others
+// are still being read.
 func everyEvent(line string) string {
 	if m := shareOfEvents.FindStringSubmatch(line); m != nil && m[1] == m[2] {
 		return strings.Replace(line, m[0], "all events", 1)

@@ -94,7 +94,7 @@ func (s *Service) published(ctx context.Context, env stage.Env,
 const firstLook = 1000
 
 // hasFigures reports whether a partition of an output holds a figure of an app, in JSON or Avro, at an offset or later,
-// and gives the partition's end. If it ends before the offset, the topic was made anew, and all of it is searched. The
+// and gives the partition's end. If it ends before the offset, the topic was recreated, and all of it is searched. The
 // search begins with the newest records. It goes on to the first one, because others may write to the topic too, and
 // transactions take offsets without records. A damaged batch is left out.
 func hasFigures(ctx context.Context, client *fetch.Client, topic string, partition int, least int64,

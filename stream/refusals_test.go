@@ -23,8 +23,8 @@ func (r *running) refused(t *testing.T) error {
 	return err
 }
 
-// TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read: what it charged is not known,
-// so nothing is released any more.
+// TestUnreadableLedgerIsAPrivacyStop puts something into the ledger that nobody can read. What it charged is not known,
+// so nothing more is released.
 func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, withBudget("1000000000"))
@@ -45,7 +45,7 @@ func TestUnreadableLedgerIsAPrivacyStop(t *testing.T) {
 	})
 }
 
-// TestLedgerThatIsMadeAnewIsAPrivacyStop deletes the ledger and makes it anew, empty: what it charged is forgotten, and
+// TestLedgerThatIsMadeAnewIsAPrivacyStop deletes the ledger and recreates it, empty: what it charged is forgotten, and
 // no stage may go on as if nothing had been spent.
 func TestLedgerThatIsMadeAnewIsAPrivacyStop(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {

@@ -16,7 +16,7 @@ import (
 	"github.com/louver/louver/stream/progress"
 )
 
-// TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and made anew, and is longer by
+// TestAnInputMadeAnewIsReadFromItsStart: while the service is off, its input is deleted and recreated, and is longer by
 // now than the service had read. Nothing of it is passed over; what the old one may have held is said to be missing.
 //
 // In fake time alone: what a real broker says of such a topic is in TestAnInputMadeAnewUnderTheService.
@@ -47,7 +47,7 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		s := w.start(func(s *stream.Service) { s.Log = zap.New(core) })
 		w.missesNothing("12")
-		if n := logs.FilterMessageSnippet("was deleted and made anew").Len(); n != 1 {
+		if n := logs.FilterMessageSnippet("was deleted and recreated").Len(); n != 1 {
 			t.Errorf("%d warnings, want 1: %v", n, logs.All())
 		}
 		s.end(t)
@@ -71,7 +71,7 @@ func TestAnInputMadeAnewUnderTheService(t *testing.T) {
 	})
 }
 
-// remake deletes the input and makes it anew.
+// remake deletes the input and recreates it.
 func (w *world) remake(partitions int) {
 	w.t.Helper()
 	w.broker.DeleteTopic(w.t, w.input)

@@ -230,7 +230,7 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 		for _, e := range events {
 			w.broker.Produce(t, w.input, random.IntN(3), e.record())
 		}
-		// Each stage alone, one after another: what one has left is all that the next can know.
+		// Each stage runs alone, one after another, so what one has left is all that the next can know.
 		for _, step := range []struct {
 			stage string
 			done  func() bool

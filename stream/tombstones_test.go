@@ -27,8 +27,8 @@ var withFollower = strings.NewReplacer("streams:\n",
 	Replace(foundGroups)
 
 // TestSeriesEndWithTheirGroups: /shoes is found after five minutes and after ten, and leaves the list after twenty.
-// Then a record without a value ends each of its series, once, whenever workers stop, and after all other records of
-// it.
+// Then a record without a value ends each of its series: once, whenever workers stop, and after all other records of
+// the series.
 func TestSeriesEndWithTheirGroups(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withFollower)

@@ -172,9 +172,9 @@ func recent(events []event) []txn.Record {
 	return out
 }
 
-// sendInTime sends events for a window of the first stream that is wholly ahead; from is the start of its first one. On
-// a busy machine that may take until the window is due: then it sends them again for a later one. It returns the start
-// of the window whose events were all there in time.
+// sendInTime sends events for a window of the first stream that has not begun; from is the start of the stream's first
+// window. On a busy machine that may take until the window is due: then it sends them again for a later one. It returns
+// the start of the window whose events were all there in time.
 func (w *world) sendInTime(from time.Time, send func(start time.Time)) time.Time {
 	w.t.Helper()
 	window := w.streams[0].Window
@@ -233,7 +233,8 @@ func (w *world) records(topic string) int {
 	return n
 }
 
-// cut says whether everything that the windows of the first stream's first definition take is in the log of parts.
+// cut says whether everything that the windows of the first stream's first definition are made of is in the log of
+// parts.
 func (w *world) cut() bool {
 	w.t.Helper()
 	first := w.streams[0]
@@ -285,7 +286,7 @@ func (w *world) await(n int) map[string]outputs.Record {
 	return byID
 }
 
-// audit compares the ledger with the outputs, as `louver audit` does, and gives the ledger's entries.
+// audit compares the ledger with the outputs, as `louver audit` does, and returns the ledger's entries.
 func (w *world) audit() []ledger.Entry {
 	w.t.Helper()
 	entries, found := w.findings()

@@ -99,7 +99,7 @@ func readUnbegun(ctx context.Context, log Log) (*State, error) {
 	case err != nil || s.version != 0:
 	case used != "":
 		err = fmt.Errorf("%w: the control topic is empty, but topic %s has records; the control topic must never be "+
-			"deleted or made anew; begin again with another app id", ErrForgotten, used)
+			"deleted or recreated; begin again with another app id", ErrForgotten, used)
 	}
 	return s, err
 }

@@ -31,8 +31,8 @@ func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, 0)
 	p.capCuts()
 	p.missing(atLeast)
-	p.Monitor.Episodes.On("topic made anew: "+id, episode.Rule{},
-		"an input topic was deleted and made anew: it is read from its start, and windows that lost records may "+
+	p.Monitor.Episodes.On("topic recreated: "+id, episode.Rule{},
+		"an input topic was deleted and recreated: it is read from its start, and windows that lost records may "+
 			"belong to will be marked incomplete",
 		zap.String("topic", p.at.Topic), zap.String("id_before", p.former), zap.String("id", p.id))
 	return true, nil

@@ -13,7 +13,7 @@ import (
 )
 
 // TestBefore: what other budgets had paid for a stream is added to its sums, in entries and reports, until its budget
-// takes them over. An ε without bound stays one.
+// takes them over. An unbounded ε stays unbounded.
 func TestBefore(t *testing.T) {
 	some := func(n int64) *decimal.Decimal { return new(decimal.NewFromInt(n)) }
 	for name, c := range map[string]struct {

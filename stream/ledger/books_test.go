@@ -41,7 +41,7 @@ func TestSettleCountsARollingPeriod(t *testing.T) {
 	}
 }
 
-// TestPaidAgain compares what is foretold of a withheld window with what then happens.
+// TestPaidAgain compares what an entry says about a withheld window with what then happens.
 func TestPaidAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		epsilon := rapid.SampledFrom([]string{"0.3", "0.5", "1", "0.07"}).Draw(t, "epsilon")
@@ -74,7 +74,7 @@ func TestPaidAgain(t *testing.T) {
 			ledgertest.Settle(t, b, e)
 		}
 	})
-	// A budget that is for ever never pays again.
+	// A budget whose period is forever never pays again.
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "1", Limit: ledgertest.Limit("1", 0)}
 	b := ledger.NewBooks()
 	ledgertest.Settle(t, b, p.Entry(0))

@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// FuzzRestore: whatever a checkpoint says, it is refused or makes books that can be reported on, settle windows and are
-// written down again as what comes back from there.
+// FuzzRestore: whatever a checkpoint says, it is refused or gives books that can be reported on and settle windows.
+// Written down and restored again, they are the same.
 func FuzzRestore(f *testing.F) {
 	for _, draw := range []func(*rapid.T, int) *ledgertest.Partition{ledgertest.History, ledgertest.Watchful} {
 		text := rapid.Custom(func(t *rapid.T) []byte {

@@ -19,8 +19,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// TestCheckpointIsTheFold cuts a ledger anywhere: what goes on from a checkpoint is the same, to the byte, as what was
-// read from the first entry, decides alike and reports alike.
+// TestCheckpointIsTheFold cuts a ledger anywhere. A fold that goes on from a checkpoint is the same, to the byte, as
+// one that has read every entry. It decides and reports alike.
 func TestCheckpointIsTheFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.History(t, rapid.IntRange(1, 40).Draw(t, "entries"))

@@ -27,7 +27,7 @@ func at(s string) time.Time {
 	return t
 }
 
-// wholeReport compares reports with what is not exported of their numbers.
+// wholeReport compares reports, including the unexported parts of their numbers.
 var wholeReport = cmp.Exporter(func(reflect.Type) bool { return true })
 
 var sameDecimals = cmp.Comparer(func(a, b decimal.Decimal) bool { return a.Equal(b) })
@@ -191,7 +191,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrUnreadable with %q", c.name, err, c.want)
 		}
 	}
-	// A later field that an older reader need not know.
+	// An older reader need not know this later field.
 	if _, err := ledger.Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`,
 		1))); err != nil {
 		t.Errorf("an optional field more: %v", err)

@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Under a cap of two windows in four minutes every window of a minute fits a limit that pays for two. A new era does
-// not know who counted in the old one, so that both cost something until the old one is four minutes old.
+// Under a cap of two windows in four minutes, a limit that pays for two windows pays for every window of a minute. A
+// new era does not know who counted in the old one, so both cost something until the old one is four minutes old.
 func TestSettleUnderACap(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 4*time.Minute),
 		Cap: budget.Cap{Count: 2, Per: 4 * time.Minute}}

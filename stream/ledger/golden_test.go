@@ -28,8 +28,8 @@ func linesOf(t *testing.T, name string) (all []string) {
 	return all
 }
 
-// TestEveryReleaseReadsTheLedger: what this release writes and publishes of an entry, and what it decides, is what the
-// release did that wrote the entry. testdata/README.md says what the lines are.
+// TestEveryReleaseReadsTheLedger: this release of Louver reads entries of earlier ones. It writes, publishes and
+// decides what the release that wrote the entry did. testdata/README.md explains the lines.
 func TestEveryReleaseReadsTheLedger(t *testing.T) {
 	for _, files := range [][2]string{{"entries.jsonl", "records.jsonl"},
 		{"histogram_entries.jsonl", "histogram_records.jsonl"}, {"days_entries.jsonl", "days_records.jsonl"},

@@ -98,7 +98,7 @@ func TestComputedFigures(t *testing.T) {
 	}
 }
 
-// The same figures again: nothing is to be found. Any other number is.
+// With the same figures nothing is found. Any other number is.
 func TestUncomputed(t *testing.T) {
 	if unlike := histogramEntry(t).Uncomputed(); unlike != "" {
 		t.Errorf("it says %s", unlike)
@@ -147,7 +147,7 @@ func TestHistogramsThatNobodyWrites(t *testing.T) {
 	}
 }
 
-// Few users withhold no histogram: roll-ups add up what was drawn.
+// Too few users withhold no histogram, because roll-ups add up what was drawn.
 func TestFewUsersWithholdNoHistogram(t *testing.T) {
 	e := histogramEntry(t)
 	e.Releases = append(e.Releases, record.Series{Name: "users", Statistic: "count", Mechanism: "geometric",

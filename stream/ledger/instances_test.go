@@ -278,7 +278,7 @@ func TestStepsHaveAKind(t *testing.T) {
 	}
 }
 
-// TestAtMostBeginsAnewUnderAnotherBudget, but the limit of a budget that continues another one counts the instances of
+// TestAtMostBeginsAnewUnderAnotherBudget: but the limit of a budget that continues another one counts the instances of
 // both.
 func TestAtMostBeginsAnewUnderAnotherBudget(t *testing.T) {
 	b := ledger.NewBooks()

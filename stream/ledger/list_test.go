@@ -18,7 +18,7 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// lists are vectors of a program that shares no code with this package.
+// lists are test vectors from a program that shares no code with this package.
 type lists struct {
 	List []struct {
 		Keep   int64
@@ -123,8 +123,8 @@ func addDiscovery(t ledgertest.T, f *ledger.Fold, e *ledger.Entry, offset int64)
 	}
 }
 
-// TestTheListOfAWindow: it is that of the last discovery that is decided before it, and those that end with a window
-// are.
+// TestTheListOfAWindow: it is the list of the last discovery that is decided before the window. Discoveries that end
+// with a window are decided before it.
 func TestTheListOfAWindow(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 9}
 	for _, v := range readLists(t).Windows {
@@ -316,7 +316,7 @@ func TestAnEditOfTheRules(t *testing.T) {
 	}
 }
 
-// TestOfTwoRowsTheLargerCounts: it decides who is on the list, and is shown.
+// TestOfTwoRowsTheLargerCounts: the larger of two counts decides who is on the list, and is shown.
 func TestOfTwoRowsTheLargerCounts(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 20}
 	f := ledger.NewFold("louver", 0)
@@ -340,7 +340,7 @@ func TestOfTwoRowsTheLargerCounts(t *testing.T) {
 	}
 }
 
-// TestAPushedOutNameIsToldAsSuch: a name that was found and has no room on the list has no time until which it is
+// TestAPushedOutNameIsToldAsSuch: a name that was found but has no room on the list has no time until which it is
 // listed.
 func TestAPushedOutNameIsToldAsSuch(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 7200, Max: 1}

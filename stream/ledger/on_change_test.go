@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/record/recordtest"
 )
 
-// TestOnChangeRecords follows the figures: all groups are drawn, one of them twice anew, and then two instances are the
-// most.
+// TestOnChangeRecords follows the figures: all groups are drawn, one of them is drawn again twice, and then at_most of
+// two instances is reached.
 func TestOnChangeRecords(t *testing.T) {
 	s := recordtest.Compile(t)
 	var got []string

@@ -8,7 +8,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// TestRowsAreDecidedForThemselves: what a stream decides beside a window does not stand in its place. Both are charged.
+// TestRowsAreDecidedForThemselves: what a stream decides besides a window does not take the window's place. Both are
+// charged.
 func TestRowsAreDecidedForThemselves(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("4", time.Hour)}
 	p.Limit.Delta = ledgertest.Dec("0.000001")

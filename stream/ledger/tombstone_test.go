@@ -15,8 +15,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// compacted is a topic that keeps the last record of each key, and none that ends with one without a value. It has all
-// records that ever came, by id.
+// compacted is a topic that keeps the last record of each key, or none if the last has no value. It also has the ids of
+// all records that ever came.
 type compacted struct {
 	last map[string]bool
 	ids  map[string]bool

@@ -13,7 +13,8 @@ import (
 	"github.com/louver/louver/stream/record/recordtest"
 )
 
-// TestWatchRecords follows one instance: silent, firing in the second of three groups, held, and then at its most.
+// TestWatchRecords follows a watch that is silent, fires in the second of three groups, holds, and then has had at_most
+// instances.
 func TestWatchRecords(t *testing.T) {
 	s := recordtest.Compile(t)
 	var got []string

@@ -52,7 +52,7 @@ func (s *topicSink) Begin(ctx context.Context) (Progress, error) {
 	if err != nil || found {
 		return p, err
 	}
-	// Without progress, because its topic was made anew, the group's offset says how far it was.
+	// Without progress, because its topic was recreated, the group's offset says how far it was.
 	committed, err := s.membership.Committed(ctx, s.at)
 	return Progress{Offset: max(0, committed.Offset)}, err
 }

@@ -155,7 +155,7 @@ func TestSnapshotsThatDoNotFit(t *testing.T) {
 }
 
 // FuzzSnapshot: whatever a snapshot says, it is left out and changes nothing, or the cap goes on with a window that
-// follows one of those decided, and is written down again as what comes back from there.
+// follows a decided one. Written down and restored again, the cap is the same.
 func FuzzSnapshot(f *testing.F) {
 	p := cappedProgram(f, 2, "1000000000", windows.CapSpec{Count: 8, Per: 12 * time.Hour, Parts: 1})
 	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}

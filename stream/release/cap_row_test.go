@@ -19,9 +19,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// cappedRow has windows of half an hour. An hour's discovery has max_windows, and so have the windows, another one; a
-// discovery of two hours has none. The noise of discoveries is nearly always 0: see finding. So a name that two users
-// send is found if both count, and never if none does.
+// cappedRow has windows of half an hour. The discovery of an hour has max_windows, the windows have another
+// max_windows, and the discovery of two hours has none. The noise of discoveries is nearly always 0: see finding. So a
+// name that two users send is found if both count, and never if none does.
 const cappedRow = `
 version: 1
 streams:
@@ -76,7 +76,7 @@ func (c *capWorld) again(_ context.Context, parts []*windows.Held, take func(*wi
 }
 
 // checkRow compares who counts in the first discovery of the ledger with a cap that is never disturbed and begins with
-// each era, and that everybody counts in the second one. It returns how many eras there are.
+// each era. It checks that everybody counts in the second discovery. It returns how many eras there are.
 func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
@@ -143,8 +143,8 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 	return eras
 }
 
-// TestTheSameUsersSpeakWhateverHappens: the same as for windows, for a discovery with max_windows beside a stream that
-// has max_windows too, and beside a discovery without.
+// TestTheSameUsersSpeakWhateverHappens is TestTheSameUsersCountWhateverHappens for a discovery with max_windows. Its
+// stream has max_windows too, and another discovery without.
 func TestTheSameUsersSpeakWhateverHappens(t *testing.T) {
 	var done happened
 	withheld, periods := 0, 0
@@ -169,8 +169,8 @@ func TestTheSameUsersSpeakWhateverHappens(t *testing.T) {
 	}
 }
 
-// TestEditsOfTurns: whatever becomes of a discovery's max_windows, and under whatever name it goes on, users are chosen
-// anew under the new definition. So what its periods cost adds to what those of the old one did, and the audit agrees.
+// TestEditsOfTurns: however a discovery's max_windows or its name is edited, users are chosen anew under the new
+// definition. So what its periods cost adds up with what those of the old one cost, and the audit agrees.
 func TestEditsOfTurns(t *testing.T) {
 	const turns = ", max_windows: {count: 2, per: 12h, parts: 1}"
 	old := strings.NewReplacer(", max_windows: {count: COUNT, per: PER, parts: PARTS}", turns, "LIMIT", "1000000",

@@ -62,7 +62,7 @@ type capWorld struct {
 	aborted [][]byte
 	came    map[int64][capUsers]bool // who has a record in the slice that starts then
 	slice   windows.Window           // the last one that is in the log
-	inputs  int                      // how many partitions the windows take that are cut next; 0 is 1
+	inputs  int                      // from how many partitions the windows are made that are cut next; 0 is 1
 }
 
 // next adds the part and the mark of the next slice, before which so many records of the input were lost.
@@ -237,9 +237,8 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 	return eras
 }
 
-// TestTheSameUsersCountWhateverHappens stops sessions at any moment: before a transaction, between several, after an
-// abort that is adopted, and after one that left nothing. It deletes what is not needed, and more than that. In every
-// window the users count that would have counted undisturbed, and where that cannot be known, a new era begins.
+// TestTheSameUsersCountWhateverHappens disturbs sessions at any moment. In every window those users count that would
+// have counted without that. Where nobody can know who they are, a new era begins.
 func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 	var done happened
 	history := func(r *rapid.T) {
@@ -258,8 +257,8 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 	done.enough(t)
 }
 
-// happen lets a history befall the world, and checks the ledger in the end. Check returns how many eras of the cap there
-// are.
+// happen lets a history befall the world, and checks the ledger in the end. check returns how many eras of the cap
+// there are.
 func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(rapid.TB, testing.TB) int) {
 	var before []byte
 	disturbed{capWorld: c, steps: 60, commits: 4,

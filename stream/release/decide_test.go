@@ -24,7 +24,7 @@ type decider struct {
 	t      testing.TB
 	offset int64 // of the next message of parts, and of the next record of the input
 	before ledger.Before
-	// messages are those of parts, by their offsets: only of those that remember them.
+	// messages are the messages of parts, by their offsets. Only a decider that remembers them has them.
 	messages map[int64][]byte
 }
 

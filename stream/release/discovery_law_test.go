@@ -36,8 +36,8 @@ func findingHourly(edit ...string) string {
 		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "")...).Replace(finding)
 }
 
-// TestFoundNamesComeLast: users who have a name that was found within half of keep speak for another one, all of them.
-// Names that nobody may find take nobody's place.
+// TestFoundNamesComeLast: all users who have a name that was found within half of keep count for another name that they
+// have. Names that can never be found take nobody's place.
 func TestFoundNamesComeLast(t *testing.T) {
 	d := newDecider(t, programOf(t, findingHourly("keep: 3h", "keep: 4h")), zap.NewNop())
 	d.messages = d.remembering()
@@ -88,7 +88,7 @@ func TestALostPartOfAPeriodIsTold(t *testing.T) {
 	}
 }
 
-// TestFoundNamesFitIntoAnEntry: of many long names, those with the most users are told.
+// TestFoundNamesFitIntoAnEntry: of many long names, those with the most users are published.
 func TestFoundNamesFitIntoAnEntry(t *testing.T) {
 	d := newDecider(t, programOf(t, findingHourly("max: 3", "max: 1000")), zap.NewNop())
 	d.messages = d.remembering()
@@ -126,7 +126,7 @@ func TestWhatADiscoveryCosts(t *testing.T) {
 }
 
 // TestOnePeriodHasOneDefinition: windows of the former definition may end after the first ones of the next. A period
-// that ends between is drawn by the next one alone.
+// that ends in between is drawn by the next definition alone.
 func TestOnePeriodHasOneDefinition(t *testing.T) {
 	text := findingHourly()
 	old := programOf(t, strings.Replace(text, "size: 15m, every", "size: 1h, every", 1))
@@ -162,8 +162,8 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 	}
 }
 
-// TestAShortPeriodIsTold: the first period of a definition may be shorter than others, and whoever reads the log learns
-// why little is found. Whole periods are not worth a line more.
+// TestAShortPeriodIsTold: the first period of a definition may be shorter than others. Whoever reads the log learns why
+// little is found. A whole period has no such line.
 func TestAShortPeriodIsTold(t *testing.T) {
 	for start, want := range map[int]int{0: 0, 1: 1} {
 		core, logs := observer.New(zap.InfoLevel)

@@ -15,8 +15,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// TestADayIsNotReadAgain: who counts is noted as windows are decided, and of what is found the first part has the text.
-// A worker that begins reads the day again once: a little at a time if nothing is due, or else at its end.
+// TestADayIsNotReadAgain: who counts is noted as windows are decided, and the text of a found name is in the first part
+// that has it. A worker that begins reads the day again once: a little at a time while nothing is due, or else at the
+// end of the day.
 func TestADayIsNotReadAgain(t *testing.T) {
 	text := strings.NewReplacer(
 		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "", "every: 1h",
@@ -59,8 +60,9 @@ func TestADayIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// TestTheListSurvivesAWorker: at any moment another worker decides the same, from the ledger and the parts. So it is
-// where the definition is edited meanwhile: the list goes on, and a period is drawn once, by the definition at its end.
+// TestTheListSurvivesAWorker: whenever another worker takes over, it decides the same, from the ledger and the parts.
+// That also holds if the definition is edited meanwhile: the list goes on, and a period is drawn once, by the
+// definition at its end.
 func TestTheListSurvivesAWorker(t *testing.T) {
 	file, err := parse.File("streams.yaml", []byte(finding), nil)
 	if err != nil {

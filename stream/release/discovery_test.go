@@ -11,11 +11,12 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 )
 
-// TestNamesAreFoundAndListed: names that many share have figures from the end of the period that found them on, and
-// until nobody has sent them for long. Others are never told.
+// TestNamesAreFoundAndListed: names that many share have figures from the end of the period that found them until
+// nobody has sent them for a long time. Other names are never published.
 func TestNamesAreFoundAndListed(t *testing.T) {
 	p := programOf(t, finding)
 	d := newDecider(t, p, zap.NewNop())
@@ -119,7 +120,7 @@ func TestADiscoveryKnowsWhatOtherBudgetsPaid(t *testing.T) {
 	}
 }
 
-// TestAWithheldDiscoveryFindsNothing: it costs nothing, and names grow old.
+// TestAWithheldDiscoveryFindsNothing: it costs nothing, and names age meanwhile.
 func TestAWithheldDiscoveryFindsNothing(t *testing.T) {
 	p := programOf(t, strings.NewReplacer("epsilon: 10000, delta: 0.09, per: 24h",
 		"epsilon: 120, delta: 0.09, per: 24h", "keep: 3h", "keep: 2h", "epsilon: 30", "epsilon: 0.1").Replace(finding))
@@ -146,7 +147,7 @@ func TestAWithheldDiscoveryFindsNothing(t *testing.T) {
 	}
 }
 
-// TestRecordsOfADiscovery: one about all names, and one for each that is found.
+// TestRecordsOfADiscovery: there is one record about all names, and one for each that is found.
 func TestRecordsOfADiscovery(t *testing.T) {
 	p := programOf(t, finding)
 	d := newDecider(t, p, zap.NewNop())
@@ -213,8 +214,8 @@ func TestTurnsOfFoundGroups(t *testing.T) {
 	}
 }
 
-// TestNothingGetsPastDiscoveries: of names that are not found, nothing is in the ledger, in the records or in the log,
-// not even how many there are. What is found is the same here: noise is nearly always 0.
+// TestNothingGetsPastDiscoveries: nothing about names that are not found is in the ledger, in the records or in the
+// log, not even how many there are. What is found is the same here, because noise is nearly always 0.
 func TestNothingGetsPastDiscoveries(t *testing.T) {
 	var first string
 	for i, rare := range [][]sent{nil, sentBy(100, 1, "rare"),

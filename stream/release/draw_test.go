@@ -45,8 +45,8 @@ func TestDrawJudgesEveryValue(t *testing.T) {
 	}
 }
 
-// What is drawn beside a count knows the law of its noise: the percentiles of a median are those beside a count by the
-// same mechanism. Those beside the other one differ.
+// What is drawn beside a count knows the law of the count's noise: the percentiles of a median are the same beside a
+// count by the same mechanism, and differ beside one by the other.
 func TestDrawKnowsTheLawOfTheCount(t *testing.T) {
 	for _, name := range []string{"geometric", "gaussian"} {
 		text := twoGroups("lower: 0, upper: 1000, step: 1, prior: tapered", `
@@ -111,8 +111,8 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 	return entry
 }
 
-// The mechanism that a draw has chosen is written down with the value, stays what it is, and is what the record names.
-// At ε 1000 the bit that is asked for is wrong with a probability below 10⁻⁶.
+// The mechanism that a draw has chosen is written down with the value. It stays what it is, and the record names it. At
+// ε 1000 the bit that is asked for is wrong with a probability below 10⁻⁶.
 func TestDrawSaysWhatItChose(t *testing.T) {
 	const asked = `
       - {name: p99, statistic: quantile, p: 0.99, epsilon: 1000}

@@ -78,8 +78,8 @@ func streamsOf(t testing.TB, text string) []*config.Stream {
 	return file.Streams
 }
 
-// listByHand is the list of a window by definition: the names that some discovery found that is due no later, less than
-// three hours before the last of these discoveries ended.
+// listByHand is the list of a window by definition: the names found by discoveries that are due no later than the
+// window and ended less than three hours before the last of them.
 func listByHand(all []ledger.Entry, due time.Time) (names []string, of time.Time) {
 	last := map[string]time.Time{}
 	for _, e := range all {
@@ -105,7 +105,7 @@ func listByHand(all []ledger.Entry, due time.Time) (names []string, of time.Time
 	return append(names, "rest"), of
 }
 
-// TestFollowersTakeTheListOfTheirOwnDueTime: whatever the windows and the grace of the two streams are, and in whatever
+// TestFollowersTakeTheListOfTheirOwnDueTime, whatever the windows and the grace of the two streams are, and in whatever
 // pieces the parts of both come.
 func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -24,7 +24,7 @@ type crowd []map[string][]string
 type byDay struct {
 	epsilon int64 // for one user, in a day; δ is 10⁻⁶
 	k       int   // names of a day for which a user counts
-	// anyOrder has names that were found not come last, as a control.
+	// anyOrder is a control in which names that were found do not come last.
 	anyOrder bool
 }
 

@@ -48,7 +48,7 @@ func from(first, n uint64, a, b, c int64) []contribution {
 // TestAFigureOnChangeOfHoppingWindows: some users come in one half hour, fewer others in the next one, with other
 // values. Every window holds both, so nothing changes, although each half hour alone is unlike the one before. When the
 // first ones change, the window in which they are new is drawn anew; the windows overlap, and each group is still drawn
-// once. The next change finds at_most reached.
+// once. At the next change at_most is reached.
 func TestAFigureOnChangeOfHoppingWindows(t *testing.T) {
 	d := newDecider(t, hopping(t, changing, "ATMOST", "3"), zap.NewNop()).sealing(1)
 	most := func(a, b, c int64) []contribution { return from(0, 120, a, b, c) }
@@ -79,7 +79,7 @@ func TestAFigureOnChangeOfHoppingWindows(t *testing.T) {
 }
 
 // TestAWatchOfHoppingWindows: the hold begins with the end of the window in which the watch fired. So windows that
-// overlap with it are not looked at, even if it holds for no time: the next instance would be paid to see the same
+// overlap with that window are not looked at, even if the hold is 0: the next instance would be paid to see the same
 // users again.
 func TestAWatchOfHoppingWindows(t *testing.T) {
 	slow := users(6, 1, 501)

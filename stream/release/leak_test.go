@@ -28,7 +28,7 @@ type class int
 
 const (
 	public  class = iota + 1 // on the configuration, the schedule and earlier charges
-	byDraws                  // on these, and on what mechanisms drew: it was drawn, or is computed from what was
+	byDraws                  // on these, and on what mechanisms drew: it was drawn, or is computed from draws
 )
 
 // entryFields classes every field of an entry. A slice has a line for its length.
@@ -93,8 +93,8 @@ var figureFields = map[string]class{
 	"Windows.Of": public, "Windows.Released": public, "Counts": public,
 }
 
-// neverFilled are fields that no entry here has: when it was made, what is of records in Avro, which hold the same,
-// what a stream decides beside its windows, and how many windows of a roll-up were incomplete.
+// neverFilled are fields that no entry here has: when it was made, those of records in Avro (which hold the same), what
+// a stream decides besides its windows, and how many windows of a roll-up were incomplete.
 var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
 	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
 
@@ -362,7 +362,7 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 		d.before = ledger.Before{"elsewhere": new(decimal.NewFromInt(3))}
 		w := p.schedule.First()
 		for i := range 8 {
-			d.give(w, sample(i), int64(i/7)) // of the last one something is lost
+			d.give(w, sample(i), int64(i/7)) // something of the last one is lost
 			e := d.decide(w)
 			got.entry(t, e)
 			d.learnt(w, e)

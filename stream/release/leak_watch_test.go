@@ -48,8 +48,8 @@ streams:
     on_exhausted: withhold
 `
 
-// scriptedTester takes the place of a watch. It fires by a script and not by the sample, and its secrets can be opened
-// or not by the same script. One that leaks fires by the exact number of users.
+// scriptedTester takes the place of a watch. It fires by a script and not by the sample. The same script says whether
+// its secrets can be opened. One that leaks fires by the exact number of users.
 type scriptedTester struct {
 	script *rand.Rand
 	leaks  bool

@@ -100,7 +100,7 @@ func TestMergeReadsAgain(t *testing.T) {
 	}
 }
 
-// Two streams whose parts were written together have one sample. It is made anew if a part is another one, or if not
+// Two streams whose parts were written together have one sample. It is recreated if a part is another one, or if not
 // everybody counts.
 func TestTheSamePartsAreMergedOnce(t *testing.T) {
 	p, q := programOf(t, tumbling), programOf(t, strings.Replace(tumbling, "- name: s", "- name: t", 1))

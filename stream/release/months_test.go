@@ -36,7 +36,7 @@ const monthsEnv = "LOUVER_TEST_MONTHS"
 // TestFalseAlarmsOfMonths takes a watch through months of windows as the stage does: the books arm it, its secret is
 // sealed in the entries and opened again for each window, and every entry goes through the ledger. In both groups just
 // as many users are slow as may be, the worst case without a true alarm. So each month has an alarm with a probability
-// p ≤ η = 0.05, apart from the others.
+// p ≤ η = 0.05, independently of the others.
 //
 // By Bernstein, n months have nη + x alarms or more with a probability of at most exp(−x²/(2nη + 2x/3)). That is 1e-6
 // for x = L/3 + √(L²/9 + 2nηL), L = ln 1e6. A third of nη or fewer would say that the users are not at the edge: p was

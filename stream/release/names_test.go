@@ -55,7 +55,7 @@ func sentBy(from uint64, n int, names ...string) (all []sent) {
 	return all
 }
 
-// remembering has parts that are not held read again from memory.
+// remembering makes the session read parts that are not held from memory again.
 func (d *decider) remembering() map[int64][]byte {
 	messages := map[int64][]byte{}
 	d.parts.again = func(_ context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) (

@@ -23,13 +23,13 @@ type logged struct {
 	written time.Time
 }
 
-// plan is a log of parts and marks of two partitions, in steps of a quarter, and the definitions that it is of.
+// plan is a log of parts and marks of two partitions, in steps of a quarter, and the definitions that they belong to.
 type plan struct {
 	editions []control.Edition
 	steps    [][]logged
 }
 
-// drawPlan draws a stream whose names come and go, of which parts overlap, repeat, and come late for some windows.
+// drawPlan draws a stream whose names come and go, and whose parts overlap, repeat, and come late for some windows.
 func drawPlan(t *rapid.T) plan {
 	text := finding
 	hops := rapid.Bool().Draw(t, "windows overlap")
@@ -227,8 +227,8 @@ func TestNotesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestNotesBeginAnew: what is noted has to be of the period's parts, by the names that come last at its end. Otherwise
-// nothing of it is used.
+// TestNotesBeginAnew: notes are used only if they are about the period's parts and were made with the names that come
+// last at its end.
 func TestNotesBeginAnew(t *testing.T) {
 	p := programOf(t, finding)
 	end := quarter(7)

@@ -80,9 +80,9 @@ func shownOnChange(t *testing.T, e ledger.Entry) string {
 	return text
 }
 
-// TestAFigureOnChange follows a figure: all groups are drawn first. What has changed is seen in the first group alone,
-// which is drawn anew at once. The second group follows in the next window. Two instances are the most; a day later it
-// goes on from the last values.
+// TestAFigureOnChange follows a figure. All groups are drawn first. When two groups change, the first alone is drawn
+// again. Then at_most of two instances is reached. A day later the figure goes on from the last values, and draws the
+// other group.
 func TestAFigureOnChange(t *testing.T) {
 	d := newDecider(t, changingProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
 	for hour, c := range []struct {
@@ -139,7 +139,7 @@ func TestAFigureWhoseSecretCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestFiguresOnChangeOfANewDefinition begin anew, those that are the same go on.
+// TestFiguresOnChangeOfANewDefinition begin anew. Those that are the same go on.
 func TestFiguresOnChangeOfANewDefinition(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"at_most: 9", "at_most: 8", "100 200 300, instance 1 for 6000, spent 6000"},
@@ -160,8 +160,8 @@ func TestFiguresOnChangeOfANewDefinition(t *testing.T) {
 	}
 }
 
-// TestRepeatedValuesTeachNothing: the stream's other median learns from what it published itself. What is published on
-// change is not among that, and is drawn with the measure that the grid gives.
+// TestRepeatedValuesTeachNothing: the stream's other median learns from what it published itself, and not from what is
+// published on change. That is drawn with the measure that the grid gives.
 func TestRepeatedValuesTeachNothing(t *testing.T) {
 	text := strings.NewReplacer("LIMIT", "1000000", "ATMOST", "9", "releases: [",
 		"releases: [{name: p50, statistic: median, epsilon: 1}, ").Replace(changing)
@@ -186,7 +186,7 @@ func TestRepeatedValuesTeachNothing(t *testing.T) {
 	}
 }
 
-// noting notes what draws are given.
+// noting notes what is given to draws.
 type noting struct {
 	mechanisms.Mechanism
 	given *[]mechanisms.Public

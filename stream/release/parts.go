@@ -22,7 +22,7 @@ type parts struct {
 	lost     int64  // records deleted before they were read, if none has been read since …
 	lostFrom int64  // … and where they began
 	id       string // of the topic; "" if the broker gives none
-	// lostAt is when the loss was noticed, if the topic was made anew. The next session has to know it too, as long as
+	// lostAt is when the loss was noticed, if the topic was recreated. The next session has to know it too, as long as
 	// a window needs the new topic from its beginning.
 	lostAt time.Time
 	last   mergedParts
@@ -41,7 +41,7 @@ func (ps *parts) identify(ctx context.Context) (err error) {
 	return err
 }
 
-// renewed checks whether the topic was deleted and made anew since it was identified. If so, it begins to read the new
+// renewed checks whether the topic was deleted and recreated since it was identified. If so, it begins to read the new
 // one. That may already be longer than what was read of the old one, so its end says nothing about this.
 func (ps *parts) renewed(ctx context.Context) (bool, error) {
 	before := progressRecord{TopicID: ps.id}
@@ -52,9 +52,9 @@ func (ps *parts) renewed(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// anew begins to read a topic that was made anew, whatever its length. Everything in the old one is lost.
+// anew begins to read a topic that was recreated, whatever its length. Everything in the old one is lost.
 func (ps *parts) anew() {
-	ps.Log.Warn("the topic of parts was made anew, or the brokers lost records: windows that had begun, or "+
+	ps.Log.Warn("the topic of parts was recreated, or the brokers lost records: windows that had begun, or "+
 		"begin within max_future, will be marked incomplete", zap.String("topic", ps.at.Topic),
 		zap.Int("partition", ps.at.Number))
 	ps.lose(time.Now())
@@ -62,7 +62,7 @@ func (ps *parts) anew() {
 	ps.deleter.anew()
 }
 
-// lose marks what was written before a moment as lost, since the topic was made anew.
+// lose marks what was written before a moment as lost, since the topic was recreated.
 func (ps *parts) lose(at time.Time) {
 	ps.lostAt = at
 	ps.gather.Lose(0, at)

@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A topic of parts that is made anew may be longer than what was read of the one before, so its end tells nothing. It
+// A topic of parts that is recreated may be longer than what was read of the one before, so its end tells nothing. It
 // is read from its start all the same: otherwise windows whose marks are there would wait for ever.
 func TestALongerTopicOfPartsIsReadFromItsStart(t *testing.T) {
 	b := kafkatest.Fake(t)

@@ -20,7 +20,7 @@ var shaped = strings.NewReplacer("      - {name: users, statistic: count, mechan
 	"      - {name: shape, statistic: histogram, mechanism: histogram, buckets: [100, 500], epsilon: 40, rollup: [2h, "+
 		"6h]}\n      - {name: slow, statistic: share, above: 100, from: shape}\n").Replace(finding)
 
-// rolled says in short what the roll-ups of a window's groups say of their windows.
+// rolled says in short which windows the roll-ups of a window's groups have.
 func rolled(e ledger.Entry) (all []string) {
 	for _, up := range e.Rollups {
 		text := fmt.Sprintf("%s %s %d/%d:", e.WindowEnd.Sub(newYear), up.Period, up.Windows.Released, up.Windows.Of)

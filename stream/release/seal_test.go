@@ -17,7 +17,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// TestSealedSecrets: all have one length, whatever ρ is, none is like another, and each opens for its own instance
+// TestSealedSecrets: all have the same length, whatever ρ is. No two are alike, and each opens for its own instance
 // only.
 func TestSealedSecrets(t *testing.T) {
 	key := make([]byte, 32)

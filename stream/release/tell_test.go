@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// about are the lines of a log that are about the stream s, with their level.
+// about returns the lines of a log that are about the stream s, with their levels.
 func about(logs *observer.ObservedLogs) (all []string) {
 	for _, e := range logs.All() {
 		if strings.HasPrefix(e.Message, "stream s: ") {
@@ -56,8 +56,8 @@ func TestTotalsAreObserved(t *testing.T) {
 	}
 }
 
-// TestAPauseIsToldOnce: a watch and a release on change are paused, which takes one line, and so does the end of it, in
-// the window that the first line names.
+// TestAPauseIsToldOnce: a watch and a release on change are paused, which takes one line each. So does the end of the
+// pause, in the window that the first line names.
 func TestAPauseIsToldOnce(t *testing.T) {
 	slow, calm := users(6, 1, 501), func(hour int) []contribution { return at(int64(100+hour%2*100), 200, 300) }
 	alarm := strings.NewReplacer("EPSILON", "1000", "ATMOST", "2").Replace(alarmed)

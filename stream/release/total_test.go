@@ -81,9 +81,9 @@ func periodOf(p *program, name string, e ledger.Entry) time.Time {
 	return time.Unix(0, since)
 }
 
-// TestTheSameUsersAreInTotals stops sessions at any moment, as TestTheSameUsersCountWhateverHappens does. With an ε of
-// a million the totals are exact: seen from outside, each user counts once since the total began, whatever is killed.
-// Where that cannot be known, another instance begins and is charged.
+// TestTheSameUsersAreInTotals disturbs sessions as TestTheSameUsersCountWhateverHappens does. With an ε of a million
+// the totals are exact: seen from outside, each user counts once since the total began, whatever happens. Where nobody
+// can know who has counted, another instance begins and is charged.
 func TestTheSameUsersAreInTotals(t *testing.T) {
 	var done happened
 	withheld := 0
@@ -361,8 +361,8 @@ func TestSnapshotsOfTotals(t *testing.T) {
 	}
 }
 
-// TestADayOf23Hours: 24 hours around a day of 23 hours touch three days. A budget for two of them pays for the day
-// after it from the window on that ends at 01:00, and says so; one for three pays from its beginning.
+// TestADayOf23Hours: 24 hours around a day of 23 hours touch three days. A budget for two days pays for the day after
+// it from the window that ends at 01:00 on, and says so. A budget for three pays from the beginning of that day.
 func TestADayOf23Hours(t *testing.T) {
 	for limit, want := range map[string]string{"2000": "2026-03-29T22:45:00Z", "3000": "2026-03-29T22:00:00Z"} {
 		p := programOf(t, strings.NewReplacer("LIMIT", limit, "start: 2026-01-01", "start: 2026-03-27",
@@ -382,7 +382,7 @@ func TestADayOf23Hours(t *testing.T) {
 	}
 }
 
-// TestMinUsersWithholdsNoTotal: a total is of a whole period, and has its value also where a window has few users.
+// TestMinUsersWithholdsNoTotal: a total is about a whole period, so it has its value even if a window has few users.
 func TestMinUsersWithholdsNoTotal(t *testing.T) {
 	d := newDecider(t,
 		programOf(t, strings.NewReplacer("    max_windows: {count: 4, per: 24h}\n",

@@ -20,7 +20,7 @@ var watching = strings.NewReplacer("      other: rest\n", "", "    output:", `  
       - {name: gone, users_below: 3, epsilon: 1000, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 2}
     output:`).Replace(finding)
 
-// watchedBy says what the i-th watch of an entry did, and what its records say.
+// watchedBy returns what the i-th watch of an entry did, and what its records say.
 func watchedBy(t *testing.T, e ledger.Entry, i int) string {
 	t.Helper()
 	s := e.Steps[i]
@@ -130,8 +130,8 @@ func TestAWatchForFewLooksAtWhatIsAlwaysListed(t *testing.T) {
 	}
 }
 
-// TestNothingIsArmedForAnEmptyList, so that nothing is charged. An instance that is armed goes on when the list has
-// names again.
+// TestNothingIsArmedForAnEmptyList: so nothing is charged. An instance that is armed goes on when the list has names
+// again.
 func TestNothingIsArmedForAnEmptyList(t *testing.T) {
 	text := strings.Replace(watching, "      always: [home]\n", "", 1)
 	text = text[:strings.Index(text, "      - {name: gone")] + text[strings.Index(text, "    output:"):]

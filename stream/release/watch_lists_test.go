@@ -103,7 +103,7 @@ func (g *game) bag(period int, d gameData) []byte {
 
 var gameHasher = windows.NewHasher([16]byte{7})
 
-// levels are by how much each group of a list is beyond the target, in the samples of the service.
+// levels returns by how much each group of a list is beyond the target, in the samples of the service.
 func (g *game) levels(period int, d gameData, list string) []float64 {
 	key := fmt.Sprint(period, d, list)
 	if known, ok := g.seen[key]; ok {
@@ -213,7 +213,7 @@ type outcome struct {
 	fired       string // in which group of which window; "" for silence
 }
 
-// law is that of all outcomes. fresh arms another instance for the second window.
+// law is the law of all outcomes. fresh arms another instance for the second window.
 func (g *game) law(first, second gameData, list func(published string, second gameData) string,
 	fresh bool) map[outcome]float64 {
 	law := map[outcome]float64{}

@@ -66,7 +66,7 @@ func (d *decider) next(records []contribution) ledger.Entry {
 	return e
 }
 
-// told says in short what an entry says of its first watch.
+// told returns in short what an entry says about its first watch.
 func told(e ledger.Entry) string {
 	w := e.Steps[0]
 	text := fmt.Sprint(w.Instance)
@@ -122,7 +122,7 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 			t.Errorf("hour %d has the reason %q and %q", hour, e.Reason, told(e))
 		}
 	}
-	// Where it is silent, an entry says the same of a crowd as of nobody.
+	// While the watch is silent, an entry says the same about a crowd as about nobody.
 	var crowd []contribution
 	for u := range int64(400) {
 		crowd = append(crowd, contribution{user: uint64(u), group: int(u % 3), value: u})
@@ -144,7 +144,7 @@ func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
 	}
 }
 
-// TestAWatchLooksAtEverybody: max_windows leaves nobody over for the second window, and the watch still sees them.
+// TestAWatchLooksAtEverybody: max_windows leaves nobody for the second window, and the watch still sees them.
 func TestAWatchLooksAtEverybody(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	c := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution,
@@ -217,7 +217,7 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 	}
 }
 
-// TestTheLastWindowEndsTheInstance, so that its charge returns when the stream is over.
+// TestTheLastWindowEndsTheInstance: so its charge returns when the stream is over.
 func TestTheLastWindowEndsTheInstance(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	p.schedule.End = p.schedule.First().End

@@ -63,7 +63,7 @@ type progressRecord struct {
 	Offset int64 `json:"offset"`
 	// TopicID is the id of the topic that the offset is of; "" if the broker gives none.
 	TopicID string `json:"topic_id,omitempty"`
-	// LostAt is when the loss was noticed, if the topic had been made anew, as long as a window needs the new one from
+	// LostAt is when the loss was noticed, if the topic had been recreated, as long as a window needs the new one from
 	// its beginning.
 	LostAt *time.Time `json:"lost_at,omitempty"`
 	// Saved is the end of the window up to which a walk needs no parts, because a snapshot says who has counted, or

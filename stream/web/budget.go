@@ -81,7 +81,7 @@ func (k *reports) report(want brief) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// refresh makes the report anew if it is old. The caller holds the lock.
+// refresh makes a new report if the last one is old. The caller holds the lock.
 func (k *reports) refresh() error {
 	now := k.now()
 	if now.Before(k.until) {

@@ -213,7 +213,7 @@ func TestLiveTellsOfHoles(t *testing.T) {
 		"not an id":          func(*world) string { return "what?" },
 		"dropped meanwhile":  func(*world) string { return "out:0=2" },
 		"never read":         func(w *world) string { w.store.Begin("late", 0, 50, 60); return "late:0=40" },
-		"a topic made anew":  func(*world) string { return "out:0=5000" },
+		"a topic recreated":  func(*world) string { return "out:0=5000" },
 		"made anew and read": func(w *world) string { w.store.Begin("new", 0, 0, 3); return "new:0=3" },
 	} {
 		t.Run(name, func(t *testing.T) {

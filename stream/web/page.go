@@ -25,7 +25,7 @@ var (
 
 // addFiles adds the files of a folder; index.html is at /.
 func addFiles(mux *http.ServeMux, files embed.FS, folder string) {
-	_ = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error { // embedded files can always be read
+	_ = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error { // embedded files can be read
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// Fresh is a mechanism that is made anew for each connection, so that a password that has changed is used from then on.
+// Fresh makes a new mechanism for each connection, so that a changed password is used from then on.
 type Fresh struct {
 	Mechanism string
 	Make      func() (sasl.Mechanism, error)
