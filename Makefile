@@ -81,8 +81,8 @@ BENCH_EVENTS ?= 2000000
 bench: ## what an event costs on a real broker, beside clients that only fetch; about a minute a row on two quiet cores
 	cd stream/bench && BENCH=$(BENCH) BENCH_EVENTS=$(BENCH_EVENTS) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 12h .
 
-# The compiler reads where a service spends its time, and inlines there. The profile may be older than the code.
-profile: ## makes cmd/louver/default.pgo anew from a service that reads all kinds of events, in about a minute
+# From this profile the compiler knows where a service spends its time, and inlines there. It may be older than the code.
+profile: ## writes cmd/louver/default.pgo, from a service that reads all kinds of events, in about a minute
 	rm -rf bin/profiles && mkdir -p bin/profiles
 	cd stream/bench && BENCH=keyed/un,csv,avro,windows/5,streams/20,groups/1000 BENCH_EVENTS=5000000 \
 		BENCH_PROFILE=$(abspath bin/profiles) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 1h .
