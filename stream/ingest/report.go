@@ -6,10 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/stage"
 )
@@ -20,9 +18,6 @@ type report struct {
 	waiting time.Time // when a cut began to wait for an open transaction
 	hanging int64     // where the transaction logged as hung begins; −1 if none
 }
-
-// counters are the metrics of a stream that every page adds to.
-type counters struct{ events, late, superseded, clamped prometheus.Counter }
 
 // page updates the metrics after a page.
 func (p *report) page() {
@@ -35,20 +30,10 @@ func (p *report) page() {
 	}
 	for _, r := range p.routes {
 		name, of := r.stream.Name, &r.leader().page
-		c := of.counts
-		if r.counters == nil { // to look for them takes longer than most pages do, if there are many streams
-			r.counters = &counters{m.Events.WithLabelValues(name), m.Late.WithLabelValues(name),
-				m.Superseded.WithLabelValues(name), m.Clamped.WithLabelValues(name)}
+		if r.counters == nil {
+			r.counters = newCounters(m, name)
 		}
-		r.counters.events.Add(float64(c.events))
-		r.counters.late.Add(float64(c.late))
-		r.counters.superseded.Add(float64(c.superseded))
-		r.counters.clamped.Add(float64(c.clamped))
-		for reason, n := range c.rejected {
-			if n > 0 {
-				m.Rejected.WithLabelValues(name, codec.Reason(reason).String()).Add(float64(n))
-			}
-		}
+		r.counters.add(of.counts, name, m.Rejected)
 		r.traffic.add(of.fresh)
 	}
 	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
