@@ -51,7 +51,7 @@ func (l *lists) compare(at Position, e ledger.Entry) {
 				e.List.Of, end)
 		case len(e.List.Left) > 0 && !slices.Equal(e.List.Left, of.Gone(e)):
 			l.found.fault(ListDiffers, at,
-				"%s: series of %d groups end; those that the window before it has, and it has not, are %d others",
+				"%s: it ends the series of %d groups; want the %d that the window before it had and it lacks",
 				e.Name(), len(e.List.Left), len(of.Gone(e)))
 		}
 	}
