@@ -79,8 +79,9 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 	}
 	var tx txn.Transaction
 	var entries []ledger.Entry
+	turns := d.turns(budget)
 	for size := 0; !full; full = len(entries) == together || size >= togetherBytes {
-		next, ok := d.next(budget)
+		next, ok := firstDue(turns)
 		if !ok {
 			break
 		}
@@ -113,6 +114,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if err := d.learn(entry, value); err != nil {
 			return false, err
 		}
+		d.learned(turns, entry.Stream)
 		if next.row < 0 {
 			d.notes.hold(p, next.window)
 			d.walks.decided(next.program, next.window)
@@ -142,31 +144,57 @@ func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
 		Time: e.WindowEnd.UnixMilli()}
 }
 
-// next returns the undecided window or period of a budget that is due first, or false if there is none. The budget
-// waits for it even if a later one of another stream is complete. So the order of charges depends on the public
-// schedule only. If several are due at the same time, discoveries come first.
-func (d *decisions) next(budget string) (next turn, ok bool) {
-	due := int64(math.MaxInt64)
-	consider := func(t turn, more bool) {
-		if at := d.programs[t.program].schedule.Due(t.window); more && at < due {
-			next, due, ok = t, at, true
-		}
-	}
+// turns returns what is next of each stream and discovery of a budget. Discoveries come first.
+func (d *decisions) turns(budget string) (all []turn) {
 	for i, p := range d.programs {
 		for row := range p.stream.Discoveries() {
 			if p.stream.Budget.Name == budget {
-				w, more := d.charges.period(p, row)
-				consider(turn{i, row, w}, more)
+				all = append(all, d.turn(i, row))
 			}
 		}
 	}
 	for i, p := range d.programs {
 		if p.stream.Budget.Name == budget {
-			w, more := p.schedule.After(d.charges.decided(p))
-			consider(turn{i, -1, w}, more)
+			all = append(all, d.turn(i, -1))
+		}
+	}
+	return all
+}
+
+// turn returns the undecided window of a program that is due first, or the period of one of its discoveries.
+func (d *decisions) turn(program, row int) turn {
+	p, t, more := d.programs[program], turn{program: program, row: row, due: math.MaxInt64}, false
+	if row < 0 {
+		t.window, more = p.schedule.After(d.charges.decided(p))
+	} else {
+		t.window, more = d.charges.period(p, row)
+	}
+	if more {
+		t.due = p.schedule.Due(t.window)
+	}
+	return t
+}
+
+// firstDue returns the turn that is due first, or false if there is none. The budget waits for it even if a later one of
+// another stream is complete. So the order of charges depends on the public schedule only. If several are due at the
+// same time, the first counts.
+func firstDue(turns []turn) (next turn, ok bool) {
+	next.due = math.MaxInt64
+	for _, t := range turns {
+		if t.due < next.due {
+			next, ok = t, true
 		}
 	}
 	return next, ok
+}
+
+// learned updates the turns of a stream of which an entry was learnt.
+func (d *decisions) learned(turns []turn, stream string) {
+	for i, t := range turns {
+		if d.programs[t.program].stream.Name == stream {
+			turns[i] = d.turn(t.program, t.row)
+		}
+	}
 }
 
 // entry settles a window with its budget, draws it, and adds the roll-ups that end with it. It settles and draws a

@@ -101,7 +101,7 @@ func (d *decider) decide(w windows.Window) ledger.Entry {
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(d.t.Context(), turn{0, -1, w}, state, d.before)
+	e, err := d.entry(d.t.Context(), turn{program: 0, row: -1, window: w}, state, d.before)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type turn struct {
 	// row is the place of the discovery; −1 for a window.
 	row    int
 	window windows.Window
+	due    int64 // the latest time there is if nothing is left
 }
 
 // discover settles the discovery of a period with its budget, draws it, and says how the list changes.

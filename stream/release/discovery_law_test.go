@@ -139,7 +139,7 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 		{Stream: next.stream, Number: 2, Schedule: next.schedule}}
 	var ends []string
 	for range 9 {
-		turn, ok := d.decisions.next("s")
+		turn, ok := firstDue(d.decisions.turns("s"))
 		if !ok {
 			t.Fatal("nothing is decided next")
 		}

@@ -106,7 +106,7 @@ func TestADiscoveryKnowsWhatOtherBudgetsPaid(t *testing.T) {
 		d.giveNames(p, quarter(n), sentBy(1, 5, "shoes"))
 	}
 	d.turnsUpTo(3)
-	next, ok := d.decisions.next("s")
+	next, ok := firstDue(d.decisions.turns("s"))
 	if !ok || next.row < 0 {
 		t.Fatalf("next is %+v, want a discovery", next)
 	}

@@ -104,7 +104,7 @@ func (d *decider) turns() (all []ledger.Entry) { return d.turnsUpTo(math.MaxInt)
 func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 	d.t.Helper()
 	for len(all) < n {
-		next, ok := d.decisions.next("s")
+		next, ok := firstDue(d.decisions.turns("s"))
 		if !ok {
 			return all
 		}

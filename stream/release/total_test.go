@@ -231,13 +231,14 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 		if err := d.walks.rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		of, _ := d.decisions.next("s")
+		of, _ := firstDue(d.decisions.turns("s"))
 		program, w := of.program, of.window
 		if program != i/10 {
 			t.Fatalf("window %d is of program %d", i, program)
 		}
 		p := d.programs[program]
-		e, err := d.entry(t.Context(), turn{program, -1, w}, d.parts.gather.State(p.stream.Name, p.epoch, w), nil)
+		state := d.parts.gather.State(p.stream.Name, p.epoch, w)
+		e, err := d.entry(t.Context(), turn{program: program, row: -1, window: w}, state, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
