@@ -19,20 +19,16 @@ type Values struct {
 const blockSize = 32
 
 // NewValues adds up a sample. values holds distinct whole numbers from 0 to 2^53 in ascending order. upTo holds, for
-// each, how many users hold it or an earlier one, 2^28 at most. Both may be empty. They must not change afterwards.
+// each, how many users hold it or an earlier one, 2^28 at most. At least one user holds each. Both may be empty. They
+// must not change afterwards.
 func NewValues(values, upTo []int64) *Values {
 	x := &Values{values: values, upTo: upTo, sums: make([]wide, 0, len(values)/blockSize+1)}
 	for from := 0; from < len(values); from += blockSize {
 		x.sums = append(x.sums, x.total)
 		block := values[from:min(from+blockSize, len(values))]
 		ends := upTo[from:][:len(block)] // its bounds are checked once
-		before, sum := x.n, uint64(0)
-		for j, v := range block {
-			sum += uint64(v) * uint64(ends[j]-before)
-			before = ends[j]
-		}
-		if bits.Len64(uint64(block[len(block)-1]))+bits.Len64(uint64(before-x.n)) <= 64 { // no overflow
-			x.total, x.n = x.total.Plus(uint128.Of(sum)), before
+		if last := len(block) - 1; bits.Len64(uint64(block[last]))+bits.Len64(uint64(ends[last]-x.n)) <= 64 {
+			x.total, x.n = x.total.Plus(uint128.Of(addUp(block, ends, x.n))), ends[last]
 			continue
 		}
 		for j, v := range block {
@@ -40,6 +36,29 @@ func NewValues(values, upTo []int64) *Values {
 		}
 	}
 	return x
+}
+
+// addUp returns the sum of some values, which fits into 64 bits. before users hold an earlier one. Eight values that one
+// user each holds need no product.
+func addUp(values, upTo []int64, before int64) (sum uint64) {
+	for len(values) >= 8 && len(upTo) >= 8 {
+		v, to := (*[8]int64)(values), (*[8]int64)(upTo)
+		if to[7]-before == 8 {
+			sum += uint64(v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7])
+			before = to[7]
+		} else {
+			for j := range v {
+				sum += uint64(v[j]) * uint64(to[j]-before)
+				before = to[j]
+			}
+		}
+		values, upTo = values[8:], upTo[8:]
+	}
+	for j, v := range values {
+		sum += uint64(v) * uint64(upTo[j]-before)
+		before = upTo[j]
+	}
+	return sum
 }
 
 // Sum returns the sum of the values cut to low..high, as distances from low.
