@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// But for its roundings, the projection is nearer than every other vector of whole numbers that has no negative ones
-// and the same sum.
+// TestProjectionAgainstBruteForce tries all vectors of whole numbers that have the same sum, and no negative one. Apart
+// from rounding, none is nearer than the projection.
 func TestProjectionAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 400 {

@@ -38,7 +38,8 @@ func Consequences(before, after *Stream) (all []string) {
 	return all
 }
 
-// turns are windows or periods in which users take turns. price is what one of them costs a user.
+// turns is a limit on the windows, or on the periods of a discovery, in which a user counts. price is what one of them
+// costs a user.
 type turns struct {
 	*MaxWindows
 	price []budget.Item
