@@ -3,7 +3,6 @@ package mechanisms
 import (
 	"io"
 	"math/big"
-	"slices"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
@@ -249,15 +248,14 @@ func (c *clipping) drawWith(
 }
 
 // draw draws the interval l..h of a sample. The memory is used again.
-func (c *clipping) draw(s *Sample, p plan, source *exact.Source, memory *[]float64) (l, h int64) {
-	law := c.law(s, p)
-	*memory = law.weights((*memory)[:0])
-	i, j := law.pair(source.Pick(*memory, weightSlack, law.long))
-	return law.borders[i], law.borders[j] - 1
+func (c *clipping) draw(s *Sample, p plan, source *exact.Source, memory *intervals) (l, h int64) {
+	memory.begin(c, s, p)
+	i, j := memory.pair(source.Pick(memory.weights(), weightSlack, memory.long))
+	return memory.borders[i], memory.borders[j] - 1
 }
 
 // intervals is the law of the interval on one sample. Out is the number of users below l and that above h, whose
-// weights are multiplied.
+// weights are multiplied. The zero value is ready for begin; its memory is used again, for draws of one mechanism.
 type intervals struct {
 	rate        exact.Rate
 	borders     []int64
@@ -265,17 +263,21 @@ type intervals struct {
 	below       []int64 // how many users lie below each border
 	n           int64
 	left, right []float64 // e^{−ε_t·below}, e^{−ε_t·(n − below)}
+	all         []float64 // the weights
+	// powers are (h − l + 1 + w0)^−4 of all intervals for w0 = of. They are public and stay for later draws.
+	powers []float64
+	of     int64
 }
 
-func (c *clipping) law(s *Sample, p plan) *intervals {
-	x := &intervals{rate: p.interval, borders: c.borders, floor: c.last >> p.halvings, n: s.n}
-	x.below, x.left, x.right = make([]int64, len(c.borders)), make([]float64, len(c.borders)),
-		make([]float64, len(c.borders))
+// begin prepares the law on a sample.
+func (x *intervals) begin(c *clipping, s *Sample, p plan) {
+	x.rate, x.borders, x.floor, x.n = p.interval, c.borders, c.last>>p.halvings, s.n
+	x.below = resized(x.below, len(c.borders))
+	x.left, x.right = resized(x.left, len(c.borders)), resized(x.right, len(c.borders))
 	for i, b := range c.borders {
 		x.below[i] = s.Below(b)
 		x.left[i], x.right[i] = orZero(x.rate.Weight(x.below[i])), orZero(x.rate.Weight(s.n-x.below[i]))
 	}
-	return x
 }
 
 // orZero returns a weight e^{−ε_t·k}, or 0 if it is too small to matter: the interval of all points has a weight of at
@@ -293,17 +295,40 @@ func (x *intervals) size() int { return len(x.borders) * (len(x.borders) - 1) / 
 // weightSlack is the relative error of a weight: that of two exponentials and ten roundings of 2^−53.
 const weightSlack = 2*exact.WeightError + 0x1p-49
 
-// weights appends the weights of all intervals, from the lowest border on.
-func (x *intervals) weights(all []float64) []float64 {
-	all = slices.Grow(all, x.size())
-	for i, left := range x.left {
-		for j := i + 1; j < len(x.borders); j++ {
-			width := float64(x.borders[j] - x.borders[i] + x.floor)
-			inverse := 1 / (width * width)
-			all = append(all, inverse*inverse*left*x.right[j])
-		}
+// weights returns the weights of all intervals, from the lowest border on.
+func (x *intervals) weights() []float64 {
+	if x.floor != x.of || len(x.powers) != x.size() {
+		x.raise()
 	}
-	return all
+	x.all = resized(x.all, x.size())
+	row, powers := x.all, x.powers
+	for i, left := range x.left {
+		right := x.right[i+1:]
+		if left == 0 {
+			clear(row[:len(right)])
+		} else {
+			for j, r := range right {
+				row[j] = powers[j] * left * r
+			}
+		}
+		row, powers = row[len(right):], powers[len(right):]
+	}
+	return x.all
+}
+
+// raise computes the powers.
+func (x *intervals) raise() {
+	x.powers, x.of = resized(x.powers, x.size()), x.floor
+	row := x.powers
+	for i, l := range x.borders {
+		ends := x.borders[i+1:]
+		for j, end := range ends {
+			width := float64(end - l + x.floor)
+			inverse := 1 / (width * width)
+			row[j] = inverse * inverse
+		}
+		row = row[len(ends):]
+	}
 }
 
 // pair returns the borders of the k-th interval: those with i = 0 come first.

@@ -103,10 +103,11 @@ func TestClipWeights(t *testing.T) {
 			points = append(points, Point{int64(math.Exp(36 * rng.Float64())), rng.Int64N(20)})
 		}
 		s := NewSample(g, points)
-		for _, information := range []int64{0, 1000} {
+		var law intervals
+		for _, information := range []int64{0, 1000} { // two w0
 			p := c.planFor(big.NewRat(information, 1), 0)
-			law := c.law(s, p)
-			weights, long := law.weights(nil), law.long(200)
+			law.begin(c, s, p)
+			weights, long := law.weights(), law.long(200)
 			if len(weights) != law.size() || len(long) != law.size() {
 				t.Fatalf("%d and %d weights of %d intervals", len(weights), len(long), law.size())
 			}
@@ -142,10 +143,10 @@ func TestClipSampler(t *testing.T) {
 			for i, x := range law {
 				place[[2]int64{x.l, x.h}] = i
 			}
-			var weights []float64
+			var memory intervals
 			source := exact.NewSource(random)
 			counts := dptest.Counts(20000, len(law), func() int {
-				l, h := c.draw(s, p, source, &weights)
+				l, h := c.draw(s, p, source, &memory)
 				return place[[2]int64{l, h}]
 			})
 			dptest.CheckSampler(t, fmt.Sprint("interval, anchor ", anchor, ", information ", information), counts,

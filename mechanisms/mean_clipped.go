@@ -76,7 +76,7 @@ func newTwoSums(q *Query) (Mechanism, error) {
 
 func (m *clippedMean) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
-		l, h := m.draw(s, p, &k.source, &k.weights)
+		l, h := m.draw(s, p, &k.source, &k.clipped)
 		d := m.mean(s, l, h, p.sums, public.Users, &k.source)
 		d.Clip = []int64{l * m.parts, h * m.parts}
 		return d, nil

@@ -117,7 +117,9 @@ func TestClipIntervalVectors(t *testing.T) {
 		}
 		h := histogramOf(v.N, v.Data)
 		law := intervalLaw(c, h, p, 1)
-		if len(law) != v.HowMany || len(law) != c.law(sampleOf(g, h), p).size() {
+		var weights intervals
+		weights.begin(c, sampleOf(g, h), p)
+		if len(law) != v.HowMany || len(law) != weights.size() {
 			t.Errorf("%d intervals, want %d", len(law), v.HowMany)
 		}
 		// Ties come in any order, so the probabilities are sorted before they are compared.

@@ -33,7 +33,7 @@ type Sample struct {
 // NewSample builds a sample from points and copies them. Their type is [Point] or one like it. It drops points without
 // users, sorts the others and merges repeated ones.
 func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
-	if !slices.IsSortedFunc(points, byIndex) {
+	if !ascend(points) {
 		points = slices.Clone(points)
 		slices.SortStableFunc(points, byIndex)
 	}
@@ -58,10 +58,21 @@ func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 		s.values = append(s.values, value)
 		s.upTo = append(s.upTo, s.n)
 	}
-	for j := range s.values {
-		s.most = max(s.most, s.count(j))
+	before := int64(0)
+	for _, upTo := range s.upTo {
+		s.most, before = max(s.most, upTo-before), upTo
 	}
 	return s
+}
+
+// ascend reports whether no point is below the one before it.
+func ascend[P ~struct{ Index, Count int64 }](points []P) bool {
+	for i := 1; i < len(points); i++ {
+		if Point(points[i]).Index < Point(points[i-1]).Index {
+			return false
+		}
+	}
+	return true
 }
 
 // added returns the sample with the sums of its values. The first draw that needs them adds them up.

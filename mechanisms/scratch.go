@@ -14,6 +14,7 @@ type scratch struct {
 	spread   spread
 	messages messages
 	weights  []float64
+	clipped  intervals
 }
 
 // drawOnce checks a sample and draws from it, for a mechanism that needs no working memory.

@@ -76,7 +76,7 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 		var clip []int64
 		l, h, inner := int64(0), m.grid.last, m.draws[p.own].whole
 		if m.trimsFew(p) {
-			l, h = m.draw(s, p, &k.source, &k.weights)
+			l, h = m.draw(s, p, &k.source, &k.clipped)
 			inner = m.draws[p.own].rest
 			clip = []int64{l * m.parts, h * m.parts}
 		}

@@ -100,7 +100,7 @@ func newWholeVariance(q *Query) (Mechanism, error) {
 
 func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
-		l, h := m.draw(s, p, &k.source, &k.weights)
+		l, h := m.draw(s, p, &k.source, &k.clipped)
 		d := m.variance(s, l, h, p.sums, &k.source)
 		d.Clip = []int64{l, h}
 		return d, nil

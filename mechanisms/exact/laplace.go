@@ -36,10 +36,7 @@ func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
 			whole++
 		}
 		negative := s.Coin(1, 2)
-		size := digits(whole, den, high, scale, low)
-		if num > 1 {
-			size.Quo(size, new(big.Int).SetUint64(num))
-		}
+		size := quotient(whole, den, high, scale, low, num)
 		if !negative {
 			return size
 		}
@@ -49,17 +46,18 @@ func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
 	}
 }
 
-// digits is (whole·den + high)·scale + low.
-func digits(whole, den, high, scale, low uint64) *big.Int {
+// quotient is ⌊((whole·den + high)·scale + low)/num⌋.
+func quotient(whole, den, high, scale, low, num uint64) *big.Int {
 	if over, x := bits.Mul64(whole, den); over == 0 {
 		x, carry := bits.Add64(x, high, 0)
 		if over, x = bits.Mul64(x, scale); over == 0 && carry == 0 {
 			if x, carry = bits.Add64(x, low, 0); carry == 0 {
-				return new(big.Int).SetUint64(x)
+				return new(big.Int).SetUint64(x / num)
 			}
 		}
 	}
 	size, factor := new(big.Int).SetUint64(whole), new(big.Int)
 	size.Mul(size, factor.SetUint64(den)).Add(size, factor.SetUint64(high))
-	return size.Mul(size, factor.SetUint64(scale)).Add(size, factor.SetUint64(low))
+	size.Mul(size, factor.SetUint64(scale)).Add(size, factor.SetUint64(low))
+	return size.Quo(size, factor.SetUint64(num))
 }

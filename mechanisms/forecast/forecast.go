@@ -60,11 +60,16 @@ type Figure struct {
 
 // Of forecasts each value of a draw: one value, or one for each p if there are several quantiles.
 func Of(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figure, error) {
-	figures, err := anyData(q, m, public)
-	if err != nil || public.Shape == nil || public.Users == 0 || m.Counts() {
+	return (&population{Public: public}).of(q, m)
+}
+
+// of is [Of] for a population.
+func (p *population) of(q mechanisms.Query, m mechanisms.Mechanism) ([]Figure, error) {
+	figures, err := anyData(q, m, p.Public)
+	if err != nil || p.Shape == nil || p.Users == 0 || m.Counts() {
 		return figures, err
 	}
-	return figures, shaped(figures, q, m, public)
+	return figures, shaped(figures, q, m, p)
 }
 
 // anyData forecasts the errors that hold for any data.

@@ -95,8 +95,9 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		}
 		weights := cellWeights(t, measure, g.Last()+1)
 		sample := s.sampler(q, c.n).next()
-		truth := truths(q, mechanisms.NewSample(g, sample.points))[0]
-		laws, err := appendErrors(nil, q, build(t, q), sample, nil, newLattice(), 8192)
+		drawn := answered(q, sample)
+		truth := drawn.truth[0]
+		laws, err := appendErrors(nil, q, build(t, q), drawn, newLattice(), 8192)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,19 +1,16 @@
 package forecast
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
 )
 
 // shaped adds the errors under a shape.
-func shaped(figures []Figure, q mechanisms.Query, m mechanisms.Mechanism, public Public) error {
-	errors, err := shapedErrors(q, m, public, evaluations(m, public.Users))
+func shaped(figures []Figure, q mechanisms.Query, m mechanisms.Mechanism, of *population) error {
+	errors, err := shapedErrors(q, m, of, evaluations(m, of.Users))
 	if err != nil {
 		return err
 	}
@@ -33,33 +30,17 @@ func (l law) at(p float64) float64 {
 
 // shapedErrors returns the law of |value − statistic| for each value of a draw, in the unit of the values, over random
 // samples of the shape, draws, and the noise of the released count.
-func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, evaluations int) (laws []law, err error) {
-	if public.Users > MostUsers {
-		return nil, fmt.Errorf("shape %q with %d users; want at most %d: beyond them, only ranks are forecast",
-			public.Shape.text, public.Users, MostUsers)
+func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, of *population, evaluations int) (laws []law, err error) {
+	if err := of.prepare(q); err != nil {
+		return nil, err
 	}
-	var counting mechanisms.Mechanism
-	if public.CountEpsilon > 0 {
-		counting, err = mechanisms.New(mechanisms.Query{Statistic: mechanisms.Count, Mechanism: public.CountMechanism,
-			Epsilon: decimal.NewFromFloat(public.CountEpsilon), Grid: q.Grid})
+	points, samples := newLattice(), of.sampler.affordable(evaluations)
+	for i := range samples {
+		x, err := of.sample(q, i)
 		if err != nil {
 			return nil, err
 		}
-	}
-	sampler, points := public.Shape.sampler(q, public.Users), newLattice()
-	samples := sampler.affordable(evaluations)
-	for range samples {
-		x := sampler.next()
-		var users *mechanisms.NoisyCount
-		if counting != nil {
-			draw, err := counting.Draw(mechanisms.NewSample(q.Grid, x.points), mechanisms.Public{}, sampler.random)
-			if err != nil {
-				return nil, err
-			}
-			users = &mechanisms.NoisyCount{Value: draw.Values[0].Number, Epsilon: public.CountEpsilon,
-				Mechanism: counting.Name()}
-		}
-		if laws, err = appendErrors(laws, q, m, x, users, points, (evaluations+samples-1)/samples); err != nil {
+		if laws, err = appendErrors(laws, q, m, x, points, (evaluations+samples-1)/samples); err != nil {
 			return nil, err
 		}
 	}
@@ -70,20 +51,19 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, public Public, eva
 }
 
 // appendErrors draws repeatedly from one sample, each time with the next point of the lattice.
-func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x *sorted, users *mechanisms.NoisyCount,
-	points *lattice, draws int) ([]law, error) {
-	sample, scale := mechanisms.NewSample(q.Grid, x.points), q.Scale(m)
-	truth := truths(q, sample)
+func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x drawn, points *lattice, draws int) (
+	[]law, error) {
+	scale := q.Scale(m)
 	if laws == nil {
-		laws = make([]law, len(truth))
+		laws = make([]law, len(x.truth))
 	}
 	for range draws {
-		draw, err := m.Draw(sample, mechanisms.Public{Users: users}, points.next())
+		draw, err := m.Draw(x.sample, mechanisms.Public{Users: x.users}, points.next())
 		if err != nil {
 			return nil, err
 		}
 		for i, v := range draw.Values {
-			laws[i] = append(laws[i], off(scale.Float(v.Number), truth[i]))
+			laws[i] = append(laws[i], off(scale.Float(v.Number), x.truth[i]))
 		}
 	}
 	return laws, nil
@@ -117,7 +97,7 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 		return nil, nil
 	}
 	x := &sorted{points: []mechanisms.Point{{Index: 0, Count: public.Users}}, upTo: []int64{public.Users}}
-	errors, err := appendErrors(nil, q, m, x, nil, newLattice(), evaluations(m, 1))
+	errors, err := appendErrors(nil, q, m, answered(q, x), newLattice(), evaluations(m, 1))
 	if err != nil {
 		return nil, err
 	}

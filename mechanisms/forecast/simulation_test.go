@@ -12,34 +12,50 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// simulated returns errors of a mechanism, found without this package. Every sample is drawn anew from the shape. The
-// error is the distance of one release from the sample's own statistic; for even n that is the midpoint of the two
-// middle values.
-func simulated(t testing.TB, q mechanisms.Query, value func(*rand.Rand) float64, n, times int) []float64 {
+// windows are samples of users with values of some shape, every one drawn anew, found without this package.
+type windows struct {
+	users
+	values  [][]int64 // of each window, in ascending order
+	samples []*mechanisms.Sample
+}
+
+func (u users) windows(t testing.TB, times int) windows {
 	t.Helper()
-	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Value(0).InexactFloat64()
-	scale, lower := q.Scale(m), from
-	if q.Statistic == mechanisms.Sum {
-		from = 0
-	}
-	seed := [32]byte{byte(n), byte(n >> 8), byte(len(q.P))}
-	random, bits := rand.New(rand.NewChaCha8(seed)), rand.NewChaCha8([32]byte{1})
-	errors := make([]float64, 0, times)
-	values, points := make([]int64, n), make([]mechanisms.Point, n)
+	g := grid(t, u.bounds[0], u.bounds[1], u.bounds[2])
+	step, lower := g.Step().InexactFloat64(), g.Lower().InexactFloat64()
+	random := rand.New(rand.NewChaCha8([32]byte{byte(u.n), byte(u.n >> 8)}))
+	w, points := windows{users: u}, make([]mechanisms.Point, u.n)
 	for range times {
+		values := make([]int64, u.n)
 		for i := range values {
-			index := math.Round((value(random) - lower) / step)
-			values[i] = int64(min(max(index, 0), float64(q.Grid.Last())))
+			index := math.Round((u.value(random) - lower) / step)
+			values[i] = int64(min(max(index, 0), float64(g.Last())))
 		}
 		slices.Sort(values)
 		for i, v := range values {
 			points[i] = mechanisms.Point{Index: v, Count: 1}
 		}
-		draw, err := m.Draw(mechanisms.NewSample(q.Grid, points), mechanisms.Public{}, bits)
+		w.values, w.samples = append(w.values, values), append(w.samples, mechanisms.NewSample(g, points))
+	}
+	return w
+}
+
+// simulated returns errors of a mechanism: the distance of one release for each window from the window's own statistic;
+// for even n that is the midpoint of the two middle values.
+func (w windows) simulated(t testing.TB, q mechanisms.Query) []float64 {
+	t.Helper()
+	m, step, from := build(t, q), q.Grid.Step().InexactFloat64(), q.Grid.Value(0).InexactFloat64()
+	scale, bits := q.Scale(m), rand.NewChaCha8([32]byte{1})
+	if q.Statistic == mechanisms.Sum {
+		from = 0
+	}
+	errors := make([]float64, 0, len(w.samples))
+	for i, s := range w.samples {
+		draw, err := m.Draw(s, mechanisms.Public{}, bits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		errors = append(errors, math.Abs(scale.Float(draw.Values[0].Number)-from-statistic(q, values)*step))
+		errors = append(errors, math.Abs(scale.Float(draw.Values[0].Number)-from-statistic(q, w.values[i])*step))
 	}
 	return errors
 }
@@ -55,11 +71,12 @@ func statistic(q mechanisms.Query, values []int64) float64 {
 		return float64(values[int(math.Ceil(below-1e-9))-1]+values[int(math.Floor(below+1e-9))]) / 2
 	}
 	if q.Statistic == mechanisms.Sum {
-		sum := 0.
+		sum := int64(0)
 		for _, v := range values {
-			sum += q.Grid.Value(v).InexactFloat64() / q.Grid.Step().InexactFloat64()
+			sum += v
 		}
-		return sum
+		lower := q.Grid.Lower().InexactFloat64() / q.Grid.Step().InexactFloat64()
+		return float64(sum) + lower*float64(n)
 	}
 	cut := int(q.Trim.InexactFloat64()*float64(n) + 1e-9)
 	sum := int64(0)
@@ -102,12 +119,9 @@ func contradicts(errors []float64, figure, p, slack, alarm float64) string {
 }
 
 type simulation struct {
+	users
 	statistic mechanisms.Statistic
 	p         string
-	shape     string
-	value     func(*rand.Rand) float64
-	bounds    [3]string
-	n         int
 	epsilon   string
 }
 
@@ -130,18 +144,31 @@ func (c simulation) String() string {
 func normal(r *rand.Rand) float64   { return 60 + 17*r.NormFloat64() }
 func latency(r *rand.Rand) float64  { return 120 * math.Exp(0.6*r.NormFloat64()) }
 func anything(r *rand.Rand) float64 { return 1000 * r.Float64() }
-func simulations() (all []simulation) {
+
+// simulations returns settings, those of the same users together.
+func simulations() (all [][]simulation) {
 	narrow, wide, round := [3]string{"0", "200", "0.01"}, [3]string{"0", "60000", "1"}, [3]string{"0", "1000", "0.1"}
+	type figure struct {
+		statistic mechanisms.Statistic
+		p         string
+	}
 	for _, n := range []int{10, 50, 310, 2000} {
-		for _, epsilon := range []string{"0.1", "1", "4"} {
-			all = append(all,
-				simulation{mechanisms.Median, "", "normal:60,17", normal, narrow, n, epsilon},
-				simulation{mechanisms.Quantile, "0.9", "lognormal:120,0.6", latency, wide, n, epsilon},
-				simulation{mechanisms.Quantile, "0.99", "lognormal:120,0.6", latency, wide, n, epsilon},
-				simulation{mechanisms.Quantile, "0.25", "uniform:0,1000", anything, round, n, epsilon},
-				simulation{mechanisms.TrimmedMean, "0.1", "normal:60,17", normal, narrow, n, epsilon},
-				simulation{mechanisms.Mean, "", "lognormal:120,0.6", latency, wide, n, epsilon},
-				simulation{mechanisms.Sum, "", "lognormal:120,0.6", latency, wide, n, epsilon})
+		for _, x := range []struct {
+			users
+			figures []figure
+		}{
+			{users{"normal:60,17", normal, narrow, n}, []figure{{mechanisms.Median, ""}, {mechanisms.TrimmedMean, "0.1"}}},
+			{users{"lognormal:120,0.6", latency, wide, n}, []figure{{mechanisms.Quantile, "0.9"},
+				{mechanisms.Quantile, "0.99"}, {mechanisms.Mean, ""}, {mechanisms.Sum, ""}}},
+			{users{"uniform:0,1000", anything, round, n}, []figure{{mechanisms.Quantile, "0.25"}}},
+		} {
+			var of []simulation
+			for _, f := range x.figures {
+				for _, epsilon := range []string{"0.1", "1", "4"} {
+					of = append(of, simulation{x.users, f.statistic, f.p, epsilon})
+				}
+			}
+			all = append(all, of)
 		}
 	}
 	return all
@@ -153,18 +180,30 @@ func simulations() (all []simulation) {
 func TestForecastAgainstSimulation(t *testing.T) {
 	const slack, times = 0.02, 800
 	all := simulations()
-	alarm := 1e-6 / float64(4*len(all))
-	for _, c := range all {
-		q := c.query(t)
-		errors := simulated(t, q, c.value, c.n, times)
-		f := of(t, q, Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)})
-		slices.Sort(errors)
-		t.Logf("%s: forecast %.4g and %.4g, simulated %.4g and %.4g", c, *f.TypicalError,
-			*f.Error95, law(errors).at(0.5), law(errors).at(0.95))
-		for p, figure := range map[float64]float64{0.5: *f.TypicalError, 0.95: *f.Error95} {
-			if why := contradicts(errors, figure, p, slack, alarm); why != "" {
-				t.Errorf("%s: %s", c, why)
-			}
+	settings := 0
+	for _, of := range all {
+		settings += len(of)
+	}
+	alarm := 1e-6 / float64(4*settings)
+	for _, of := range all {
+		w := of[0].windows(t, times)
+		for _, c := range of {
+			c.compare(t, w, slack, alarm)
+		}
+	}
+}
+
+func (c simulation) compare(t *testing.T, w windows, slack, alarm float64) {
+	t.Helper()
+	q := c.query(t)
+	errors := w.simulated(t, q)
+	f := of(t, q, Public{Users: int64(c.n), Shape: shape(t, c.shape, q.Grid)})
+	slices.Sort(errors)
+	t.Logf("%s: forecast %.4g and %.4g, simulated %.4g and %.4g", c, *f.TypicalError,
+		*f.Error95, law(errors).at(0.5), law(errors).at(0.95))
+	for p, figure := range map[float64]float64{0.5: *f.TypicalError, 0.95: *f.Error95} {
+		if why := contradicts(errors, figure, p, slack, alarm); why != "" {
+			t.Errorf("%s: %s", c, why)
 		}
 	}
 }
@@ -173,9 +212,9 @@ func TestForecastAgainstSimulation(t *testing.T) {
 // earlier model, in which values were evenly spaced and everything between the two middle ones counted as the median.
 func TestSimulationCatchesWrongForecasts(t *testing.T) {
 	const slack, times, alarm = 0.02, 6000, 1e-8
-	c := simulation{mechanisms.Median, "", "normal:60,17", normal, [3]string{"0", "200", "0.01"}, 310, "1"}
+	c := simulation{users{"normal:60,17", normal, [3]string{"0", "200", "0.01"}, 310}, mechanisms.Median, "", "1"}
 	q := c.query(t)
-	errors := simulated(t, q, c.value, c.n, times)
+	errors := c.windows(t, times).simulated(t, q)
 	for _, epsilon := range []string{"0.7", "1.3"} {
 		wrong := q
 		wrong.Epsilon = dec(epsilon)

@@ -64,24 +64,24 @@ func (w Wanted) of(f Figure, users int64) (float64, bool) {
 }
 
 // reached reports whether no error of a release is larger than the wanted one.
-func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
+func (w Wanted) reached(q mechanisms.Query, p *population) (bool, error) {
 	m, err := mechanisms.New(q)
 	if err != nil {
 		return false, err
 	}
 	if w.In != Value {
-		public.Shape = nil // errors in users do not depend on it, and it takes thousands of draws
-	} else if public.Shape != nil && public.Users > 0 && !m.Counts() {
-		if reached, sure, err := w.clearly(q, m, public); sure || err != nil {
+		p.Shape = nil // errors in users do not depend on it, and it takes thousands of draws
+	} else if p.Shape != nil && p.Users > 0 && !m.Counts() {
+		if reached, sure, err := w.clearly(q, m, p); sure || err != nil {
 			return reached, err
 		}
 	}
-	figures, err := Of(q, m, public)
+	figures, err := p.of(q, m)
 	if err != nil {
 		return false, err
 	}
 	for _, f := range figures {
-		size, ok := w.of(f, public.Users)
+		size, ok := w.of(f, p.Users)
 		if !ok && f.Mechanism != "" { // the mechanism chosen for a smaller ε has no bound
 			return false, nil
 		}
@@ -97,8 +97,8 @@ func (w Wanted) reached(q mechanisms.Query, public Public) (bool, error) {
 
 // clearly answers reached from a few lattice points if these leave no doubt about the typical error: they are off by
 // much less than 10 % in probability.
-func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, public Public) (reached, sure bool, err error) {
-	errors, err := shapedErrors(q, m, public, 256)
+func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, p *population) (reached, sure bool, err error) {
+	errors, err := shapedErrors(q, m, p, 256)
 	if err != nil {
 		return false, false, err
 	}
@@ -115,9 +115,10 @@ func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, public Publi
 // Epsilon returns the least ε of two significant digits, from 0.0001 to 100, that achieves the wanted error. It ignores
 // the query's own ε. It fails with [ErrUnknown] or [ErrUnreachable], or if the query is invalid.
 func Epsilon(q mechanisms.Query, public Public, wanted Wanted) (decimal.Decimal, error) {
+	p := &population{Public: public}
 	epsilon, err := least(6*90, func(i int) (bool, error) {
 		q.Epsilon = digits(i, -5)
-		return wanted.reached(q, public)
+		return wanted.reached(q, p)
 	})
 	if errors.Is(err, ErrUnreachable) {
 		return decimal.Decimal{}, fmt.Errorf("even ε 100 is not enough: %w", err)
@@ -136,7 +137,7 @@ func Users(q mechanisms.Query, public Public, wanted Wanted) (int64, error) {
 	count := sort.Search(9*90, func(i int) bool { return n(i) > most })
 	i, err := least(count, func(i int) (bool, error) {
 		public.Users = n(i)
-		return wanted.reached(q, public)
+		return wanted.reached(q, &population{Public: public})
 	})
 	if errors.Is(err, ErrUnreachable) {
 		return 0, fmt.Errorf("even %d users are not enough: %w", n(count-1), err)

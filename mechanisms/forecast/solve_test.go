@@ -34,8 +34,8 @@ func TestSolve(t *testing.T) {
 	} {
 		c.q.Grid, c.q.Epsilon = g, dec("1")
 		name := string(c.q.Statistic)
-		reached := func(q mechanisms.Query, public Public) bool {
-			ok, err := c.wanted.reached(q, public)
+		reached := func(q mechanisms.Query, p *population) bool {
+			ok, err := c.wanted.reached(q, p)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -49,7 +49,7 @@ func TestSolve(t *testing.T) {
 		enough, less := c.q, c.q
 		enough.Epsilon = epsilon
 		less.Epsilon = epsilon.Mul(dec("0.9"))
-		if !reached(enough, c.public) || reached(less, c.public) {
+		if p := (&population{Public: c.public}); !reached(enough, p) || reached(less, p) {
 			t.Errorf("%s: ε %s does not fit %v", name, epsilon, c.wanted)
 		}
 		if c.wanted.In == Ranks {
@@ -60,7 +60,7 @@ func TestSolve(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		most, fewer := c.public, c.public
+		most, fewer := &population{Public: c.public}, &population{Public: c.public}
 		most.Users, fewer.Users = users, users*9/10
 		if !reached(c.q, most) || reached(c.q, fewer) {
 			t.Errorf("%s: %d users do not fit %v", name, users, c.wanted)

@@ -15,25 +15,13 @@ func (e *Estimate) variance(j int, inside, outside float64) (sum float64) {
 		n := float64(j + 1)
 		return v * (inside*inside*n + outside*outside*(float64(e.Len())-n))
 	}
-	own := -1
-	if j >= 0 {
-		own = e.group(j)
-	}
-	for g := range e.groups {
-		from, to := e.within(g)
-		m := float64(to - from)
-		whole := v * m / (m + 1)
-		switch {
-		case g < own:
-			sum += inside * inside * whole
-		case g > own:
-			sum += outside * outside * whole
-		default:
-			i := float64(j - from + 1)
-			mean := (inside*i + outside*(m-i)) / m
-			sum += (inside-outside)*(inside-outside)*v*i*(m-i)/m + mean*mean*whole
-		}
-	}
+	own := e.group(j)
+	from, to := e.within(own)
+	m, i := float64(to-from), float64(j-from+1)
+	before, after := e.wholes[own], e.wholes[e.groups]-e.wholes[own+1]
+	sum = v * (inside*inside*before + outside*outside*after)
+	mean, whole := (inside*i+outside*(m-i))/m, v*m/(m+1)
+	sum += (inside-outside)*(inside-outside)*v*i*(m-i)/m + mean*mean*whole
 	return sum
 }
 

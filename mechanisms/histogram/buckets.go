@@ -19,6 +19,8 @@ type Buckets struct {
 	ends   []int64 // of all buckets but +Inf, ascending
 	last   int64
 	groups int // of the second level, or 0 if there is none
+	// wholes[g] is the variance of the sum of all buckets of the groups before g, for numbers of variance 1.
+	wholes []float64
 }
 
 // New makes buckets with these ends, which are grid indices from −1 to last, in any order. It adds last if it is
@@ -42,6 +44,12 @@ func New(ends []int64, last int64, below bool, levels int) (*Buckets, error) {
 	b := &Buckets{ends: ends, last: last}
 	if levels == 2 || levels == 0 && k >= coarseFrom {
 		b.groups = int(math.Round(math.Sqrt(float64(k))))
+	}
+	b.wholes = make([]float64, b.groups+1)
+	for g := range b.groups {
+		from, to := b.within(g)
+		m := float64(to - from)
+		b.wholes[g+1] = b.wholes[g] + m/(m+1)
 	}
 	return b, nil
 }

@@ -93,8 +93,13 @@ func (x *Values) least(r int64) wide {
 		return x.total
 	}
 	j := x.find(r)
-	sum := x.sums[j/blockSize]
-	for i := j - j%blockSize; i < j; i++ {
+	sum, first := x.sums[j/blockSize], j-j%blockSize
+	before := x.before(first)
+	if bits.Len64(uint64(x.values[j]))+bits.Len64(uint64(r-before)) <= 64 {
+		block := addUp(x.values[first:j], x.upTo[first:j], before)
+		return sum.Plus(uint128.Of(block + uint64(x.values[j])*uint64(r-x.before(j))))
+	}
+	for i := first; i < j; i++ {
 		sum = sum.Plus(times(x.values[i], x.upTo[i]-x.before(i)))
 	}
 	return sum.Plus(times(x.values[j], r-x.before(j)))
