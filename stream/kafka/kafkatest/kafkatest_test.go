@@ -34,21 +34,6 @@ func TestDeleteRecords(t *testing.T) {
 	})
 }
 
-func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	b := kafkatest.Own(t)
-	topic := b.Topic(t, 1, nil)
-	b.Produce(t, topic, 0, kafkatest.Values("kept")...)
-	b.Kill(t)
-	b.Start(t)
-	b.Produce(t, topic, 0, kafkatest.Values("later")...)
-	b.Stop(t)
-	b.Start(t)
-	if got, want := b.ConsumeValues(t, topic, 0), []string{"kept", "later"}; !slices.Equal(got, want) {
-		t.Fatalf("consumed %v, want %v", got, want)
-	}
-}
-
 func TestClusterGoesOnWithoutALeader(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := kafkatest.Cluster(t, 3)
@@ -57,7 +42,6 @@ func TestClusterGoesOnWithoutALeader(t *testing.T) {
 	b.KillLeader(t, topic, 0)
 	b.Produce(t, topic, 0, kafkatest.Values("without one")...)
 	b.CutConnections(t)
-	b.Kill(t)
 	b.Start(t)
 	b.Produce(t, topic, 0, kafkatest.Values("last")...)
 	b.DeleteRecords(t, topic, 0, 1)

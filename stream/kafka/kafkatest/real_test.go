@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,12 +10,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// While a broker is down, another one may take its port. Its answers are not the broker's.
-func TestAnotherBrokerAtTheAddress(t *testing.T) {
-	t.Parallel()
+// While a broker is down, another one may take its port. Its answers are not the broker's, whose records are still there
+// when it is back.
+func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := Own(t)
+	topic := b.Topic(t, 1, nil)
+	b.Produce(t, topic, 0, Values("kept")...)
 	b.Kill(t)
-	_, text, _ := net.SplitHostPort(b.nodes[0].addr)
+	startBesideStranger(t, b.nodes)
+	b.Start(t)
+	b.Produce(t, topic, 0, Values("later")...)
+	b.Stop(t)
+	b.Start(t)
+	if got, want := b.ConsumeValues(t, topic, 0), []string{"kept", "later"}; !slices.Equal(got, want) {
+		t.Fatalf("consumed %v, want %v", got, want)
+	}
+}
+
+// startBesideStranger starts a broker at whose address another one answers, which must fail.
+func startBesideStranger(t *testing.T, nodes []*server) {
+	t.Helper()
+	_, text, _ := net.SplitHostPort(nodes[0].addr)
 	port, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatal(err)
@@ -23,9 +40,8 @@ func TestAnotherBrokerAtTheAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := start(b.nodes); err == nil || !strings.Contains(err.Error(), "; want "+b.nodes[0].cluster) {
+	defer stranger.Close()
+	if err := start(nodes); err == nil || !strings.Contains(err.Error(), "; want "+nodes[0].cluster) {
 		t.Fatalf("started where another broker answers: %v", err)
 	}
-	stranger.Close()
-	b.Start(t)
 }

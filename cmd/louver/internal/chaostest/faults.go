@@ -3,13 +3,17 @@ package chaostest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"syscall"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -81,26 +85,7 @@ var kinds = []fault{
 		c.broker.CutConnections(c.t)
 		return true
 	}},
-	{"transactions are aborted", 4, func(c *chaos) bool {
-		// As by a process that believes itself alone: it takes the transactional id while a draw is in the log and not
-		// committed. That lasts a few milliseconds, so it looks without a pause.
-		places := map[int]bool{}
-		for _, s := range c.streams {
-			places[topics.Place(s.newest().budget, topics.Partitions)] = true
-		}
-		for until := time.Now().Add(2 * c.streams[0].definitions[0].every); time.Now().Before(until); c.wait(0) {
-			for place := range places {
-				if !c.open(c.names.Ledger(), place) {
-					continue
-				}
-				id := c.names.ReleaseID(place)
-				if _, err := txn.Open(kafkatest.Context(c.t), c.broker.Conn.Client, id, time.Minute); err != nil {
-					c.t.Fatalf("take %s: %v", id, err)
-				}
-			}
-		}
-		return true
-	}},
+	{"transactions are aborted", 4, (*chaos).abort},
 	{"a definition changes", 3, (*chaos).redefine},
 	{"partitions are added", 1, func(c *chaos) bool {
 		more := int(c.load.partitions.Load()) + 1
@@ -168,6 +153,57 @@ var kinds = []fault{
 	{"the ledger is gone", 1, (*chaos).loseLedger},
 	{"the control topic is gone", 1, (*chaos).loseControl},
 	{"all own topics are gone", 1, (*chaos).loseAll},
+}
+
+// abort aborts transactions, as a process does that believes itself alone: it takes the transactional id while a draw is
+// in the log and not committed. That lasts a few milliseconds, so it waits at the end of the log.
+func (c *chaos) abort() bool {
+	length := 2 * c.streams[0].definitions[0].every
+	ctx, cancel := context.WithTimeout(kafkatest.Context(c.t), length)
+	defer cancel()
+	client := c.broker.Fetch(fetch.Options{ReadUncommitted: true})
+	var places errgroup.Group
+	for _, place := range c.places() {
+		reader := client.Partition(c.names.Ledger(), place, c.end(c.names.Ledger(), place))
+		places.Go(func() error { return c.takeID(ctx, reader, c.names.ReleaseID(place)) })
+	}
+	c.wait(length)
+	if err := places.Wait(); err != nil {
+		c.t.Fatal(err)
+	}
+	return true
+}
+
+// takeID takes a transactional id whenever something has been written, until ctx ends.
+func (c *chaos) takeID(ctx context.Context, log *fetch.Reader, id string) error {
+	for {
+		page, err := log.Poll(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		written := false
+		if err == nil {
+			err = page.Each(func(*fetch.Record) error {
+				written = true
+				return nil
+			})
+		}
+		if err == nil && written {
+			_, err = txn.Open(kafkatest.Context(c.t), c.broker.Conn.Client, id, time.Minute)
+		}
+		if err != nil {
+			return fmt.Errorf("take %s: %w", id, err)
+		}
+	}
+}
+
+// places are the partitions of the ledger that the streams' budgets have.
+func (c *chaos) places() []int {
+	places := map[int]bool{}
+	for _, s := range c.streams {
+		places[topics.Place(s.newest().budget, topics.Partitions)] = true
+	}
+	return slices.Collect(maps.Keys(places))
 }
 
 // draw draws a fault that can be done now, and does it.
