@@ -58,22 +58,6 @@ type writing struct {
 	partition int
 }
 
-// Held is a part with its place in the log.
-type Held struct {
-	Part // with Payload nil if it is not held
-	// Offsets of its messages in the log, in the order of the payload.
-	Offsets []int64
-	size    int64 // of the payload, held or not
-}
-
-// assembly is a part that still lacks messages.
-type assembly struct {
-	first  chunk
-	size   int64             // of the payload so far
-	shares map[uint32][]byte // nil: there is no room
-	at     map[uint32]int64
-}
-
 // source is one partition of the input, as the marks describe it.
 type source struct {
 	known      bool
@@ -252,24 +236,12 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 	l.parts, l.has[of] = append(l.parts, g.hold(s, a)), true
 	return nil
 }
-
 // hold turns a complete assembly into a part, and keeps its payload if there is room.
 func (g *Gathering) hold(s *gathered, a *assembly) *Held {
-	h := &Held{Part: a.first.Part, size: a.size}
-	for i := range a.first.of {
-		h.Offsets = append(h.Offsets, a.at[i])
-	}
-	if a.shares == nil || h.size > g.room() || s.decidedOf(h.Slice.Start) {
-		return h
-	}
-	g.held += h.size
-	if a.first.of == 1 {
-		h.Payload = a.shares[0]
-		return h
-	}
-	h.Payload = make([]byte, 0, h.size)
-	for i := range a.first.of {
-		h.Payload = append(h.Payload, a.shares[i]...)
+	h := a.part()
+	if a.shares != nil && h.size <= g.room() && !s.decidedOf(h.Slice.Start) {
+		g.held += h.size
+		h.Payload = a.payload()
 	}
 	return h
 }
@@ -307,33 +279,7 @@ func (g *Gathering) Hold(h *Held, payload []byte) {
 	}
 }
 
-// Size returns the bytes of the payloads of parts, held or not.
-func Size(parts []*Held) (bytes int64) {
-	for _, h := range parts {
-		bytes += h.size
-	}
-	return bytes
-}
 
-// Assemble makes the payload of a part that is not held from its messages, which come in the order of [Held.Offsets].
-// If there is only one, the payload is a piece of it.
-func (h *Held) Assemble(messages [][]byte) ([]byte, error) {
-	var payload []byte
-	for i, data := range messages {
-		c, _, err := decode(data)
-		if err != nil {
-			return nil, err
-		}
-		if c == nil || c.Attempt != h.Attempt || c.Slice != h.Slice || int(c.index) != i {
-			return nil, fmt.Errorf("the message at offset %d of the log is not chunk %d of the part", h.Offsets[i], i)
-		}
-		if len(messages) == 1 {
-			return c.Payload, nil
-		}
-		payload = append(slices.Grow(payload, max(0, int(h.size)-len(payload))), c.Payload...)
-	}
-	return payload, nil
-}
 
 func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o := s.source(m.Partition)

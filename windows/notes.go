@@ -46,8 +46,8 @@ func noted(u UserHash, name [2]uint64, class, place int32) row {
 	return row{user: u, order: int64(name[0]), value: int64(name[1]), group: place<<classBits | class}
 }
 
-// of is the hash of the name of a row.
-func (r *row) of() [2]uint64 { return [2]uint64{uint64(r.order), uint64(r.value)} }
+// nameHash is the hash of the name of a row.
+func (r *row) nameHash() [2]uint64 { return [2]uint64{uint64(r.order), uint64(r.value)} }
 
 // add notes rows: at most as many as are looked for at once.
 func (n *notes) add(rows []row) {
@@ -70,7 +70,7 @@ func (n *notes) addAt(slot uint32, added *row) {
 	var last *row
 	r, slot := n.users.next(added.user, slot)
 	for ; r != nil; r, slot = n.users.next(added.user, n.users.after(slot)) {
-		if r.of() == added.of() && classOf(r) == classOf(added) {
+		if r.nameHash() == added.nameHash() && classOf(r) == classOf(added) {
 			r.group = min(r.group, added.group)
 			return
 		}
@@ -99,13 +99,13 @@ func (n *notes) before(x, y *row) bool {
 	}
 	order := cmp.Compare(x.rank, y.rank)
 	if order == 0 {
-		order = cmp.Or(cmp.Compare(n.rank(x), n.rank(y)), compareUsers(x.of(), y.of()))
+		order = cmp.Or(cmp.Compare(n.rank(x), n.rank(y)), compareUsers(x.nameHash(), y.nameHash()))
 	}
 	return order < 0
 }
 
 // rank returns the rank of a row's name for its user.
-func (n *notes) rank(r *row) uint64 { return n.hasher.rank(r.user, n.start, r.of()) }
+func (n *notes) rank(r *row) uint64 { return n.hasher.rank(r.user, n.start, r.nameHash()) }
 
 // narrow leaves the upper half of the range to later notes. Hashes are keyed, and so about half of the users stay.
 func (n *notes) narrow() {

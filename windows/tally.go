@@ -236,7 +236,7 @@ func (t *Tally) take(rows []row) {
 // count counts the users of this pass for the names in the range. If there are too many names, the range gets smaller.
 func (t *Tally) count() {
 	t.notes.users.each(func(_ uint32, r *row) {
-		name := r.of()
+		name := r.nameHash()
 		switch {
 		case t.spec.Counts != nil && !t.spec.Counts(r.user):
 			return

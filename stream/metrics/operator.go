@@ -3,6 +3,8 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/louver/louver/stream/record"
 )
 
 // Operator is every metric of the service that operators see. Safe for concurrent use. After a change, go generate
@@ -50,12 +52,6 @@ type Stream struct {
 	Topic, Output string
 	Statistics    []string
 }
-
-// Withholding reasons, as in the output records.
-const (
-	BudgetExhausted = "budget_exhausted"
-	TooFewUsers     = "too_few_users"
-)
 
 // New registers the metrics with r. Reasons are those for which a record may be rejected.
 func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator {
@@ -159,7 +155,7 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		for _, reason := range reasons {
 			m.Rejected.WithLabelValues(s.Name, reason)
 		}
-		for _, reason := range []string{BudgetExhausted, TooFewUsers} {
+		for _, reason := range []string{record.BudgetExhausted, record.TooFewUsers} {
 			m.Withheld.WithLabelValues(s.Name, reason)
 		}
 		for _, v := range []*prometheus.GaugeVec{m.OpenWindows, m.BagBytes, m.LastRelease, m.Overdue, m.Wait} {
