@@ -10,14 +10,14 @@ func checkApproximate(t *testing.T, s Spec, d density, control float64, monotone
 	t.Helper()
 	_, alpha, beta := noiseOf(t, s)
 	epsilon, delta := s.Epsilon.InexactFloat64(), s.Delta.InexactFloat64()
-	const steps = 20000
-	got := d.mostDelta(epsilon, alpha, beta, steps, monotone)
-	t.Logf("ε = %v, δ = %v, α = %.5f, β = %.5f: largest δ is %.2g δ", epsilon, delta, alpha, beta, got/delta)
+	got, seen := d.mostDelta(epsilon, alpha, beta, delta, monotone)
+	t.Logf("ε = %v, δ = %v, α = %.5f, β = %.5f: largest δ is between %.2g and %.2g δ", epsilon, delta, alpha, beta,
+		seen/delta, got/delta)
 	if got > delta {
 		t.Errorf("ε = %v: δ = %v, want at most %v", epsilon, got, delta)
 	}
-	if got := d.mostDelta(epsilon, control*alpha, control*beta, steps, monotone); got <= delta {
-		t.Errorf("ε = %v: the check does not notice %v times the α and β: δ = %v", epsilon, control, got)
+	if _, seen := d.mostDelta(epsilon, control*alpha, control*beta, delta, monotone); seen <= delta {
+		t.Errorf("ε = %v: the check does not notice %v times the α and β: δ = %v", epsilon, control, seen)
 	}
 }
 

@@ -68,10 +68,12 @@ func logNormalDensity(x float64) float64 { return -x*x/2 - math.Log(2*math.Pi)/2
 
 func gaussianDensity() density { return density{log: logNormalDensity, survival: tail} }
 
-// overNormal integrates f against the standard normal law by the trapezoidal rule, which converges exponentially here.
+// overNormal integrates f against the standard normal law by the trapezoidal rule, which converges exponentially here:
+// an f that is bounded within a distance a of the real line leaves an error of about e^{a²/2 − 2πa/step}. That of lln is
+// bounded for a ≤ π/(2σ), more than 4: the error is less than 10⁻⁸⁰.
 func overNormal(f func(x float64) float64) float64 {
 	sum := 0.0
-	const step = 1. / 16
+	const step = 1. / 8
 	for x := -12.0; x <= 12; x += step {
 		sum += f(x) * math.Exp(-x*x/2) * step
 	}
@@ -85,16 +87,18 @@ func llnDensity(sigma float64) density {
 		log: func(z float64) float64 {
 			exponent := func(x float64) float64 { return -sigma*x - z*math.Exp(-sigma*x) - x*x/2 }
 			low, high := -10., 200. // the exponent is concave and its slope −σ + zσe^{−σx} − x falls
-			for range 60 {
+			for range 24 {          // so near to the mode no digit is lost
 				if x := (low + high) / 2; -sigma+z*sigma*math.Exp(-sigma*x)-x > 0 {
 					low = x
 				} else {
 					high = x
 				}
 			}
+			// The exponent falls as fast as −(x − mode)²/2 at least, and nowhere on the table as fast as 49 times that: the
+			// trapezoidal rule is off by about e^{−2π²/(49·step²)} < 10⁻¹⁰ of the sum, and what lies beyond 9 by less.
 			sum := 0.0
-			const step = 1. / 16
-			for x := low - 12; x <= low+12; x += step {
+			const step = 1. / 8
+			for x := low - 9; x <= low+9; x += step {
 				sum += math.Exp(exponent(x)-exponent(low)) * step
 			}
 			return math.Log(sum/2/math.Sqrt(2*math.Pi)) + exponent(low)

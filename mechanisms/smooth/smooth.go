@@ -221,10 +221,14 @@ func (m *Mechanism) DrawWithin(x *Values, low, high, parts int64, random io.Read
 
 // draw also returns the number of refinements.
 func (m *Mechanism) draw(x *ranks, random io.Reader) (index int64, refined int, err error) {
-	d := m.prepare(x)
+	return m.prepare(x).draw(random)
+}
+
+// draw draws the noise.
+func (d *release) draw(random io.Reader) (index int64, refined int, err error) {
 	source := exact.NewSource(random)
 	d.negative = source.Coin(1, 2)
-	m.noise.draw(source, &d.variates)
+	d.mechanism.noise.draw(source, &d.variates)
 	index, refined = d.round()
 	return index, refined, source.Err()
 }
