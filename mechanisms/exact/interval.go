@@ -84,79 +84,116 @@ func (x Interval) Before(y Interval) bool { return x.Hi.Cmp(y.Lo) < 0 }
 
 // Exp returns e^x.
 func (x Interval) Exp() Interval {
-	return Interval{expPoint(x.Lo, x.Prec()).Lo, expPoint(x.Hi, x.Prec()).Hi}
+	return Interval{expBound(x.Lo, x.Prec(), big.ToNegativeInf), expBound(x.Hi, x.Prec(), big.ToPositiveInf)}
 }
 
-// expPoint encloses e^x: Taylor's series of e^{x/2^s} with |x/2^s| < 2^−8, then s squarings. For |x| above 2^30 the
-// enclosure is crude.
-func expPoint(x *big.Float, prec uint) Interval {
+// opposite is the other of the two directions.
+func opposite(towards big.RoundingMode) big.RoundingMode {
+	if towards == big.ToNegativeInf {
+		return big.ToPositiveInf
+	}
+	return big.ToNegativeInf
+}
+
+// number returns 0 with prec bits, whose results are rounded in a direction.
+func number(prec uint, towards big.RoundingMode) *big.Float {
+	return new(big.Float).SetPrec(prec).SetMode(towards)
+}
+
+// expBound bounds e^x from below, or from above, by the direction of its roundings: Taylor's series of e^{|x|/2^s} with
+// |x/2^s| < 2^−8, then s squarings, and the inverse of that if x is negative. For |x| above 2^30 the bound is crude.
+func expBound(x *big.Float, prec uint, towards big.RoundingMode) *big.Float {
+	bound := number(prec, towards)
 	if x.Sign() == 0 {
-		return FromInt(1, prec)
+		return bound.SetInt64(1)
 	}
 	exp := x.MantExp(nil) // |x| < 2^exp
 	if exp > 30 {
-		if x.Sign() < 0 {
-			return Interval{down(prec), up(prec).SetMantExp(big.NewFloat(1), -1<<30)}
+		switch {
+		case x.Sign() < 0 && towards == big.ToNegativeInf:
+			return bound
+		case x.Sign() < 0:
+			return bound.SetMantExp(big.NewFloat(1), -1<<30)
+		case towards == big.ToNegativeInf:
+			return bound.SetMantExp(big.NewFloat(1), 1<<30)
 		}
-		return Interval{down(prec).SetMantExp(big.NewFloat(1), 1<<30), up(prec).SetInf(false)}
+		return bound.SetInf(false)
 	}
 	s := max(0, exp+8)
 	p := prec + uint(s) + 32
-	exact := new(big.Float).SetMantExp(x, -s)
-	r := Interval{down(p).Set(exact), up(p).Set(exact)}
-	sum, term := FromInt(1, p), FromInt(1, p)
+	of := towards
+	if x.Sign() < 0 {
+		of = opposite(towards)
+	}
+	r := new(big.Float).SetMantExp(x, -s)
+	r.Abs(r)
+	sum, term, divisor := number(p, of).SetInt64(1), number(p, of).SetInt64(1), new(big.Float)
 	for i := int64(1); ; i++ {
-		term = term.Mul(r).Quo(FromInt(i, p))
-		sum = sum.Add(term)
-		size := up(p).Abs(term.Lo)
-		if high := up(p).Abs(term.Hi); high.Cmp(size) > 0 {
-			size = high
+		term.Mul(term, r)
+		if i > 1 {
+			term.Quo(term, divisor.SetInt64(i))
 		}
-		if size.MantExp(nil) < -int(p) { // the remaining terms add up to less than this one
-			sum = sum.Add(Interval{down(p).Neg(size), size})
+		sum.Add(sum, term)
+		if term.MantExp(nil) < -int(p) { // the remaining terms add up to less than this one
 			break
 		}
 	}
-	for range s {
-		sum = sum.Mul(sum)
+	if of == big.ToPositiveInf {
+		sum.Add(sum, term)
 	}
-	return Interval{down(prec).Set(sum.Lo), up(prec).Set(sum.Hi)}
+	for range s {
+		sum.Mul(sum, sum)
+	}
+	if x.Sign() < 0 {
+		return bound.Quo(big.NewFloat(1), sum)
+	}
+	return bound.Set(sum)
 }
 
 // Log returns ln x for x > 0. Lo is −∞ if x.Lo is 0.
 func (x Interval) Log() Interval {
-	z := Interval{down(x.Prec()).SetInf(true), logPoint(x.Hi, x.Prec()).Hi}
+	z := Interval{down(x.Prec()).SetInf(true), logBound(x.Hi, x.Prec(), big.ToPositiveInf)}
 	if x.Lo.Sign() > 0 {
-		z.Lo = logPoint(x.Lo, x.Prec()).Lo
+		z.Lo = logBound(x.Lo, x.Prec(), big.ToNegativeInf)
 	}
 	return z
 }
 
-// logPoint encloses ln x = e·ln 2 + 2·artanh((m−1)/(m+1)) for x = m·2^e, ½ ≤ m < 1.
-func logPoint(x *big.Float, prec uint) Interval {
-	p := prec + 64
-	mantissa := new(big.Float)
-	e := x.MantExp(mantissa)
-	one := FromInt(1, p)
-	m := Interval{down(p).Set(mantissa), up(p).Set(mantissa)}
-	ln2 := artanh(one.Quo(FromInt(3, p))).Mul(FromInt(2, p))
-	sum := artanh(m.Sub(one).Quo(m.Add(one))).Mul(FromInt(2, p)).Add(ln2.Mul(FromInt(int64(e), p)))
-	return Interval{down(prec).Set(sum.Lo), up(prec).Set(sum.Hi)}
+// logBound bounds ln x = e·ln 2 − 2·artanh((1−m)/(1+m)) for x = m·2^e, ½ ≤ m < 1. ln 2 is 2·artanh(⅓).
+func logBound(x *big.Float, prec uint, towards big.RoundingMode) *big.Float {
+	p, against := prec+64, opposite(towards)
+	m, one := new(big.Float), big.NewFloat(1)
+	e := x.MantExp(m)
+	half := number(p, against).Sub(one, m)
+	half.Quo(half, number(p, towards).Add(one, m))
+	artanh(half)
+	sum := number(p, towards).Neg(half)
+	if e != 0 {
+		of := towards
+		if e < 0 {
+			of = against
+		}
+		third := number(p, of).Quo(one, big.NewFloat(3))
+		artanh(third)
+		third.SetMode(towards)
+		sum.Add(sum, third.Mul(third, new(big.Float).SetInt64(int64(e))))
+	}
+	return number(prec, towards).Set(sum.Add(sum, sum))
 }
 
-// artanh returns z + z³/3 + z⁵/5 + … for |z| ≤ ⅓.
-func artanh(z Interval) Interval {
-	p := z.Prec()
-	square, power, sum := z.Mul(z), z, z
+// artanh replaces z by a bound of z + z³/3 + z⁵/5 + … for 0 ≤ z ≤ ⅓, in the direction of z's roundings.
+func artanh(z *big.Float) {
+	p, of := z.Prec(), z.Mode()
+	square, power := number(p, of).Mul(z, z), number(p, of).Set(z)
+	term, divisor := number(p, of), new(big.Float)
 	for i := int64(3); ; i += 2 {
-		power = power.Mul(square)
-		size := up(p).Abs(power.Lo)
-		if high := up(p).Abs(power.Hi); high.Cmp(size) > 0 {
-			size = high
+		power.Mul(power, square)
+		if power.Sign() == 0 || power.MantExp(nil) < -int(p) { // the rest is less than power·(1/3)·(9/8)
+			break
 		}
-		if size.Sign() == 0 || size.MantExp(nil) < -int(p) { // the rest is less than size·(1/3)·(9/8)
-			return sum.Add(Interval{down(p).Neg(size), size})
-		}
-		sum = sum.Add(power.Quo(FromInt(i, p)))
+		z.Add(z, term.Quo(power, divisor.SetInt64(i)))
+	}
+	if of == big.ToPositiveInf {
+		z.Add(z, power)
 	}
 }

@@ -177,7 +177,7 @@ func (c *setting) alpha() float64 { return float64(c.p) / float64(c.q) }
 
 // samples returns several data sets of the same kind. Large ones differ less, so there are fewer of them.
 func (c *setting) samples(s *session) []*laws.Sample {
-	reps := s.reps(32, 4)
+	reps := s.reps(32, 1)
 	for n := 100; n < c.n; n *= 10 {
 		reps = max(1, reps/2)
 	}

@@ -24,7 +24,7 @@ func (s *score) add(ratio float64) {
 		s.misses++
 	}
 	s.logs += math.Log(ratio)
-	s.worst = math.Max(s.worst, ratio)
+	s.worst = max(s.worst, ratio)
 }
 
 // study is a set of settings. Every contender and every choice is computed in each.
@@ -61,9 +61,13 @@ func defaults(s *session) error {
 // wider computes settings that influenced no choice: other inputs, lower tails, less ε, few and very many users. It
 // leaves out smooth sensitivity, which is never the best in the first study.
 func wider(s *session) error {
+	epsilons := []float64{0.02, 0.2, 1}
+	if s.quick {
+		epsilons = epsilons[1:2]
+	}
 	st := &study{name: "wider", inputs: otherInputs(),
 		quantiles: [][2]int64{{1, 100}, {1, 10}, {1, 4}, {1, 2}, {3, 4}, {19, 20}, {99, 100}},
-		epsilons:  []float64{0.02, 0.2, 1}, contenders: contenders()[:11], fewer: 4,
+		epsilons:  epsilons, contenders: contenders()[:11], fewer: 4,
 		charts: []string{"p1-epsilon0.2", "p95-epsilon0.2"},
 		sizes: func(in input) []int {
 			sizes := []int{30, 300, 3000, 30_000}
@@ -149,7 +153,7 @@ func trace(lines []line, list []contender, rows []outcome, n int) []line {
 	for i := range lines {
 		l := &lines[i]
 		l.name = list[i].name
-		l.x, l.y = append(l.x, float64(n)), append(l.y, math.Max(rows[i].mean, 1e-3))
+		l.x, l.y = append(l.x, float64(n)), append(l.y, max(rows[i].mean, 1e-3))
 	}
 	return lines
 }
@@ -170,7 +174,7 @@ func headlines(s *session) error {
 		{upperHalf, 1000, 1, 2, 0.1}} {
 		c := newSetting(h.input)
 		c.n, c.p, c.q, c.epsilon = h.n, h.p, h.q, h.epsilon
-		samples := c.input.samples(c.n, s.reps(100, 5))
+		samples := c.input.samples(c.n, s.reps(100, 1))
 		list := append(contenders(), defaultChoices()[:2]...)
 		for _, ab := range [][2]int64{{2, 3}, {3, 10}, {1, 5}, {1, 10}} {
 			list = append(list, contender{fmt.Sprintf("margin %d:%d", ab[0], ab[1]),
@@ -180,7 +184,7 @@ func headlines(s *session) error {
 		}
 		for _, m := range list {
 			o := c.outcome(m, samples)
-			micros, err := c.time(m.name, samples[0])
+			micros, err := c.time(s, m.name, samples[0])
 			if err != nil {
 				return err
 			}
@@ -213,11 +217,11 @@ func best(rows []outcome, by func(outcome) float64) int {
 
 // ratio compares two errors. Errors below floor count as floor.
 func ratio(a, b, floor float64) float64 {
-	return math.Max(a, floor) / math.Max(b, floor)
+	return max(a, floor) / max(b, floor)
 }
 
 // time returns how long one draw of the library takes, in microseconds, or nothing if the library has no such name.
-func (c *setting) time(name string, sample *laws.Sample) (any, error) {
+func (c *setting) time(s *session, name string, sample *laws.Sample) (any, error) {
 	query := mechanisms.Query{Statistic: mechanisms.Quantile,
 		P:         []decimal.Decimal{decimal.New(c.p, 0).Div(decimal.New(c.q, 0))},
 		Mechanism: name, Epsilon: decimal.NewFromFloat(c.epsilon), Grid: c.input.grid()}
@@ -232,5 +236,5 @@ func (c *setting) time(name string, sample *laws.Sample) (any, error) {
 		return nil, err
 	}
 	input := librarySample(query.Grid, sample)
-	return clock(func() error { _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); return err })
+	return s.clock(func() error { _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); return err })
 }

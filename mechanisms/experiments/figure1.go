@@ -193,7 +193,7 @@ func figure1Times(s *session) error {
 			if err != nil {
 				return err
 			}
-			micros, err := clock(func() error { _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); return err })
+			micros, err := s.clock(func() error { _, err := m.Draw(input, mechanisms.Public{}, rand.Reader); return err })
 			if err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func figure1Times(s *session) error {
 			if err != nil {
 				return err
 			}
-			micros, err := clock(func() error {
+			micros, err := s.clock(func() error {
 				_, err := m.Draw(smooth.NewValues(values, upTo), rand.Reader)
 				return err
 			})

@@ -96,7 +96,7 @@ func (m meanStudy) run(s *session, r *meanResults) error {
 	for i, x := range list {
 		a, b := everywhere[i], informed[i]
 		r.scores.add(m.statistic, m.trim, x.name, a.settings, a.misses, math.Exp(a.logs/float64(a.settings)), a.worst,
-			b.settings, b.misses, math.Exp(b.logs/math.Max(1, float64(b.settings))), b.worst)
+			b.settings, b.misses, math.Exp(b.logs/max(1, float64(b.settings))), b.worst)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func selection(s *session) error {
 				for _, t := range []float64{0, 1, 2, 3, 4, 5, 6} {
 					loss := factor * c.sensitivity / epsilon * (math.Log(float64(len(law))/float64(optimal)) + t)
 					exact := c.atMost(best-loss, law)
-					exacts.x, exacts.y = append(exacts.x, t), append(exacts.y, math.Max(exact, 1e-6))
+					exacts.x, exacts.y = append(exacts.x, t), append(exacts.y, max(exact, 1e-6))
 					table.add(c.name, epsilon, kind, t, best, loss, exact, math.Exp(-t), exact/math.Exp(-t), expected,
 						quantileLoss(c.scores, law, best, math.Exp(-t)))
 					if exact > math.Exp(-t) {

@@ -19,9 +19,9 @@ func (s *session) reps(usual, quick int) int {
 }
 
 // clock returns how long one draw takes, in microseconds.
-func clock(draw func() error) (float64, error) {
+func (s *session) clock(draw func() error) (float64, error) {
 	start, draws := time.Now(), 0
-	for ; time.Since(start) < 50*time.Millisecond; draws++ {
+	for ; time.Since(start) < time.Duration(s.reps(50, 1))*time.Millisecond; draws++ {
 		if err := draw(); err != nil {
 			return 0, err
 		}

@@ -203,7 +203,7 @@ func Cells(last, anchor int64) []float64 { return byDistance(last, anchor, math.
 // Tapered is the base measure in which the mass of a cell falls with its distance from the value 0, starting at 1/128
 // of the grid.
 func Tapered(last, anchor int64) []float64 {
-	return byDistance(last, anchor, math.Max(16, math.Floor(float64(last+1)/128)))
+	return byDistance(last, anchor, max(16, math.Floor(float64(last+1)/128)))
 }
 
 // byDistance is a measure in which the mass of a cell falls with the distance from the value 0, beginning at start.
@@ -218,7 +218,7 @@ func byDistance(last, anchor int64, start float64) []float64 {
 		from, to := bounds[j-1], bounds[j]
 		distance := max(from-anchor, anchor-to, 0) + offset
 		for x := from; x < to; x++ {
-			mu[x] = 1 / math.Max(1, float64(distance)/start) / float64(to-from)
+			mu[x] = 1 / max(1, float64(distance)/start) / float64(to-from)
 		}
 	}
 	return mu

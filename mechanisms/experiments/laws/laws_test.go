@@ -154,7 +154,7 @@ func TestThreshold(t *testing.T) {
 	for _, offset := range []float64{0, 1, 5} {
 		law := Threshold(sample, 0.5, rho, noise, offset, []int64{2, 10})
 		e := 3 - 2 - offset
-		want := noise / (rho + noise) * math.Exp(-rho*math.Max(e, 0)) // P(R > e and N < R − e), for e ≥ 0
+		want := noise / (rho + noise) * math.Exp(-rho*max(e, 0)) // P(R > e and N < R − e), for e ≥ 0
 		if e < 0 {
 			want = 1 - rho/(rho+noise)*math.Exp(noise*e)
 		}
@@ -233,7 +233,7 @@ func TestSmoothSensitivities(t *testing.T) {
 					continue
 				}
 				h[i] += step
-				worst = math.Max(worst, math.Abs(of(h)-here))
+				worst = max(worst, math.Abs(of(h)-here))
 				h[i] -= step
 			}
 		}
@@ -246,7 +246,7 @@ func TestSmoothSensitivities(t *testing.T) {
 			for j := range h {
 				edits += max(h[j]-other[j], other[j]-h[j])
 			}
-			g = math.Max(g, math.Exp(-beta*float64(edits))*locals[i])
+			g = max(g, math.Exp(-beta*float64(edits))*locals[i])
 		}
 		return g
 	}
@@ -301,7 +301,7 @@ func TestTrimmedByReplacement(t *testing.T) {
 			for _, a := range all {
 				for _, b := range all {
 					if distance(a, b) == 1 {
-						want = math.Max(want, math.Exp(-beta*float64(distance(h, a)))*math.Abs(mean(a)-mean(b)))
+						want = max(want, math.Exp(-beta*float64(distance(h, a)))*math.Abs(mean(a)-mean(b)))
 					}
 				}
 			}

@@ -207,7 +207,7 @@ func Flip(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 		} else if kinds[x] = byKind[k]; kinds[x] == nil {
 			g := &group{coin: mu[x] * math.Exp(-epsilon/float64(u.Divisor)*float64(level-best))}
 			byKind[k], kinds[x], groups = g, g, append(groups, g)
-			most = math.Max(most, g.coin)
+			most = max(most, g.coin)
 		}
 		kinds[x].mass++
 	}
@@ -218,7 +218,7 @@ func Flip(s *Sample, u Utility, epsilon float64, mu []float64) Law {
 	}
 	// Coins that come up heads less often than once in 10^16 draws do not matter.
 	groups = slices.DeleteFunc(groups, func(g *group) bool { return g.coin*g.mass < 1e-16 })
-	integrate(evenly(math.Min(1, 48/heads), 24), func(t, weight float64) {
+	integrate(evenly(min(1, 48/heads), 24), func(t, weight float64) {
 		log := 0.0
 		for _, g := range groups {
 			log += g.mass * math.Log1p(-g.coin*t)

@@ -18,7 +18,7 @@ func (n Noise) Clamped(scale, bound, power float64) float64 {
 		return 0
 	}
 	ends := []float64{0}
-	for z := math.Min(scale/100, bound); z < bound; z *= 1.5 {
+	for z := min(scale/100, bound); z < bound; z *= 1.5 {
 		ends = append(ends, z)
 	}
 	sum := 0.0
@@ -56,7 +56,7 @@ func PowerAt(epsilon, beta float64) Noise {
 	p := 1 + epsilon/beta
 	return Noise{
 		Name: "smooth_power", Beta: beta,
-		Alpha:    math.Min(math.Expm1(epsilon/p), math.Exp(beta)*math.Expm1((epsilon-beta)/p)),
+		Alpha:    min(math.Expm1(epsilon/p), math.Exp(beta)*math.Expm1((epsilon-beta)/p)),
 		Tail:     func(z float64) float64 { return math.Pow(1+z, 1-p) },
 		Mean:     1 / (p - 2),
 		Variance: 2 / ((p - 2) * (p - 3)),
@@ -76,7 +76,7 @@ func Cauchy(epsilon float64, published bool) Noise {
 func CauchyAt(epsilon, beta float64) Noise {
 	return Noise{
 		Name: "smooth_cauchy", Beta: beta,
-		Alpha: math.Sqrt(math.Min(2*math.Exp(beta)*(math.Cosh(epsilon)-math.Cosh(beta)), 2*(math.Cosh(epsilon)-1))),
+		Alpha: math.Sqrt(min(2*math.Exp(beta)*(math.Cosh(epsilon)-math.Cosh(beta)), 2*(math.Cosh(epsilon)-1))),
 		Tail:  func(z float64) float64 { return 2 / math.Pi * math.Atan2(1, z) },
 		Mean:  math.Inf(1), Variance: math.Inf(1),
 	}
@@ -96,7 +96,7 @@ func StudentAt(epsilon, beta float64, published bool) Noise {
 	n.Alpha = left * 2 * math.Sqrt(d) / (d + 1)
 	n.Tail = func(z float64) float64 {
 		y := z / math.Sqrt(d)
-		return math.Max(0, 2/math.Pi*(math.Atan2(1, y)-1/(y+1/y)))
+		return max(0, 2/math.Pi*(math.Atan2(1, y)-1/(y+1/y)))
 	}
 	n.Mean, n.Variance = 2*math.Sqrt(3)/math.Pi, 3
 	return n
@@ -106,7 +106,7 @@ func StudentAt(epsilon, beta float64, published bool) Noise {
 func Laplace(epsilon, delta, beta float64) Noise {
 	return Noise{
 		Name: "smooth_laplace", Beta: beta,
-		Alpha: math.Min(math.Min(epsilon, epsilon+beta-math.Expm1(beta)*math.Log(1/delta)),
+		Alpha: min(min(epsilon, epsilon+beta-math.Expm1(beta)*math.Log(1/delta)),
 			math.Exp(beta)*(epsilon-beta)),
 		Tail: func(z float64) float64 { return math.Exp(-z) },
 		Mean: 1, Variance: 2,
@@ -151,7 +151,7 @@ func ULN(epsilon, beta float64) Noise {
 			}
 			above := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 			least := math.Log(z) / math.Sqrt2
-			return math.Max(0, above(least)-z*math.E*above(least+math.Sqrt2))
+			return max(0, above(least)-z*math.E*above(least+math.Sqrt2))
 		},
 		Mean: math.E / 2, Variance: math.Exp(4) / 3,
 	}
@@ -207,13 +207,13 @@ func SmoothMedian(s *Sample, beta float64) (g, median float64) {
 			break
 		}
 		if left := n - k; left%2 == 0 {
-			g = math.Max(g, decay*gap(left/2, left/2+k+1))
+			g = max(g, decay*gap(left/2, left/2+k+1))
 		} else {
 			c := (left + 1) / 2
-			g = math.Max(g, decay*math.Max(gap(c-1, c+k), gap(c, c+k+1)))
+			g = max(g, decay*max(gap(c-1, c+k), gap(c, c+k+1)))
 		}
 	}
-	return math.Max(g, empty(s, beta)), float64(s.At((n+1)/2)+s.At(n/2+1)) / 2
+	return max(g, empty(s, beta)), float64(s.At((n+1)/2)+s.At(n/2+1)) / 2
 }
 
 // empty adds the sample without users, whose statistic is the middle of the grid, and the samples with one user.
@@ -221,7 +221,7 @@ func empty(s *Sample, beta float64) float64 {
 	n, last := s.Users(), float64(s.Last())
 	g := math.Exp(-beta*float64(n)) * last / 2
 	for _, v := range []int64{s.At(1), s.At(n)} {
-		g = math.Max(g, math.Exp(-beta*float64(n-1))*math.Abs(float64(v)-last/2))
+		g = max(g, math.Exp(-beta*float64(n-1))*math.Abs(float64(v)-last/2))
 	}
 	return g
 }
@@ -232,7 +232,7 @@ func empty(s *Sample, beta float64) float64 {
 func SmoothQuantile(s *Sample, p, q int64, beta float64) float64 {
 	n := s.Users()
 	rank := func(n int64) int64 { return (p*n + q - 1) / q }
-	g, width, fade := math.Max(empty(s, beta), negligible), float64(s.Last()), math.Exp(-beta)
+	g, width, fade := max(empty(s, beta), negligible), float64(s.Last()), math.Exp(-beta)
 	removed := 1.0
 	for i := int64(0); i <= n && removed*width >= g; i, removed = i+1, removed*fade {
 		decay := removed
@@ -274,9 +274,11 @@ func SmoothTrimmed(x func(r int64) float64, n, m int64, beta float64) float64 {
 		if decay*width < g {
 			break
 		}
+		most := 0.0
 		for l := int64(0); l <= k+1; l++ {
-			g = math.Max(g, decay*(x(n-m+k+1-l)-x(m+1-l)))
+			most = max(most, x(n-m+k+1-l)-x(m+1-l))
 		}
+		g = max(g, decay*most)
 	}
 	return g / float64(n-2*m)
 }
