@@ -213,65 +213,127 @@ func total(schedules []Schedule, at int64) int64 {
 	return n
 }
 
-// runwayRolling charges a copy of the account window by window.
+// runwayRolling charges a copy of the account window by window, or many windows at once where all of them surely fit.
 func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 	per := int64(a.limit.Per)
-	free := int64(math.MinInt64) // from here on, earlier charges no longer count
+	free := int64(math.MinInt64) // from here on, earlier charges of windows no longer count
 	for _, k := range a.all() {
 		if n := len(k.ends); n > 0 {
 			free = max(free, after(k.ends[n-1], per))
 		}
 	}
-	holding := sum{} // what is held for good; fullestFits must be able to pay it as well
+	freed := free                 // and from here on, only what is held for good
+	holding, ever := sum{}, sum{} // what is held beyond free, and what is held for good
 	for _, h := range a.allHeld() {
-		if h.To == Open {
+		switch gone := after(h.To, per); {
+		case h.To == Open:
 			holding.add(*a.sum(h.unit), 1)
-		} else {
-			free = max(free, after(h.To, per))
+			ever.add(*a.sum(h.unit), 1)
+			freed = max(freed, h.From)
+		case gone > free:
+			holding.add(*a.sum(h.unit), 1)
+			freed = max(freed, gone)
 		}
 	}
-	steadyAt := free // from here on, every stream has filled a period, so everything repeats after `repeat`
-	repeat := int64(1)
+	steadyAt := freed // from here on, every stream has filled a period, so everything repeats after `repeat`
+	repeat, step := int64(1), int64(math.MaxInt64)
 	for _, p := range schedules {
 		steadyAt = max(steadyAt, after(p.first(), per))
 		// a stream that ends repeats until its end, and costs less afterwards
 		repeat = leastCommonMultiple(repeat, int64(p.Every))
+		step = min(step, int64(p.Every))
 	}
-	lastNews := after(steadyAt, repeat)
+	last := after(steadyAt, repeat) // nothing new happens later
+	least := int64(math.MaxInt64)   // how long a stretch is at least that is decided at once
+	if step <= math.MaxInt64/together {
+		least = step * together
+	}
 	worst, _ := a.fullest(schedules)
-	worst.add(holding, 1)
-	fullestFits := a.limit.within(a.filter.bound(worst))
-	copied, sure := a.clone(), a.surelyPaid(schedules)
-	next := make([]int64, len(schedules)) // each stream's next window
-	for range farthestWindows {
-		i, end := earliest(schedules, next)
-		if i < 0 || end > lastNews || fullestFits && end >= free {
+	for _, c := range []struct {
+		held sum
+		from int64
+	}{{ever, freed}, {holding, free}} {
+		// From then on the fullest period of each schedule fits, besides what is held.
+		c.held.add(worst, 1)
+		if a.limit.within(a.filter.bound(c.held)) {
+			last = min(last, before(c.from, 1))
+		}
+	}
+	ahead := a.plan(schedules)
+	span, alone := int64(math.MaxInt64), 0
+	for r.Windows < farthestWindows {
+		i, end := earliest(schedules, ahead.next)
+		if i < 0 || end > last {
 			break
 		}
-		next[i]++
+		if span >= least {
+			to := min(last, after(end, span))
+			if n := ahead.paidUntil(end, to); n > 0 && n <= farthestWindows-r.Windows {
+				ahead.charge(to)
+				r.Windows, span = r.Windows+n, after(span, span)
+			} else {
+				span = int64((uint64(to) - uint64(end)) / 2)
+			}
+			continue
+		}
 		c := schedules[i].charge(end)
-		if r.Windows >= sure && !copied.Fits(c) {
+		if !ahead.Fits(c) {
 			r.ExhaustedAt = end
 			return
 		}
-		copied.Add(c)
+		ahead.Add(c)
+		ahead.next[i]++
 		r.Windows++
+		if alone++; alone%together == 0 {
+			span = least
+		}
 	}
 	r.Pays, r.Windows = true, 0
 }
 
-// surelyPaid returns how many windows fit even if nothing returned meanwhile. A period that holds one of them costs at
-// most these windows, all that counts in the first such period, and all that ends later. It is 0 if their prices
-// differ.
-func (a *Account) surelyPaid(schedules []Schedule) int64 {
-	items := schedules[0].Items
-	for _, p := range schedules {
-		if !slices.EqualFunc(p.Items, items, Item.equal) {
-			return 0
+// together is in how many steps windows are decided at once at least.
+const together = 32
+
+// plan is a copy of an account that is charged for the windows of schedules.
+type plan struct {
+	*Account
+	schedules []Schedule
+	units     []*sum  // of a window of each
+	next      []int64 // the number of each one's next window
+}
+
+func (a *Account) plan(schedules []Schedule) plan {
+	p := plan{a.clone(), schedules, make([]*sum, len(schedules)), make([]int64, len(schedules))}
+	for i, s := range schedules {
+		p.units[i] = new(a.filter.sumOf(s.Items))
+	}
+	return p
+}
+
+// paidUntil returns how many windows are next up to a moment, the first of which ends at from. It is 0 unless they fit
+// even if nothing returned meanwhile. A period that holds one of them costs at most these windows, all that counts in
+// the first such period, and all that ends later.
+func (p plan) paidUntil(from, to int64) (n int64) {
+	windows := make([]batch, len(p.schedules))
+	for i, s := range p.schedules {
+		some := s.count(to) - p.next[i]
+		first := s.first() + p.next[i]*int64(s.Every)
+		windows[i] = batch{s.Stream, s.Cap, p.units[i], some, first, first + (some-1)*int64(s.Every)}
+		n += some
+	}
+	if !p.limit.within(p.filter.bound(p.between(before(from, int64(p.limit.Per)), math.MaxInt64, "", nil, windows...))) {
+		return 0
+	}
+	return n
+}
+
+// charge charges all windows up to a moment.
+func (p plan) charge(to int64) {
+	for i, s := range p.schedules {
+		for n := s.count(to); p.next[i] < n; p.next[i]++ {
+			p.Add(s.charge(s.first() + p.next[i]*int64(s.Every)))
 		}
 	}
-	_, first := earliest(schedules, make([]int64, len(schedules)))
-	return a.mostBeside(a.between(before(first, int64(a.limit.Per)), math.MaxInt64, "", nil), items)
 }
 
 // Paid continues schedules that end, from the account's present charges, and returns how many windows of each it pays

@@ -110,7 +110,7 @@ func (a *audience) none(metric string) {
 	}
 }
 
-// busy leaves one processor, and keeps it busy until the test ends.
+// busy leaves one processor, and has it until the scheduler takes it away, again and again, until the test ends.
 func busy(t *testing.T) {
 	t.Helper()
 	before := runtime.GOMAXPROCS(1)
@@ -118,6 +118,8 @@ func busy(t *testing.T) {
 	var other sync.WaitGroup
 	other.Go(func() {
 		for !stop.Load() {
+			occupy(20 * time.Millisecond)
+			runtime.Gosched()
 		}
 	})
 	t.Cleanup(func() {
