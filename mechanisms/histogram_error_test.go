@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,13 +53,26 @@ func newSource() *rand.ChaCha8 {
 	return rand.NewChaCha8([32]byte([]byte("the seed of the histograms' test")))
 }
 
-// randomly returns n users of the same law as [evenly].
-func randomly(g *Grid, n int, rng *rand.Rand) *Sample {
-	var points []Point
-	for range n {
-		points = append(points, Point{int64(min(120*math.Exp(0.6*rng.NormFloat64()), float64(g.last))), 1})
+// randomly returns samples of n users of the same law as [evenly].
+func randomly(g *Grid, n, times int) []*Sample {
+	rng := rand.New(rand.NewPCG(5, uint64(n)))
+	samples, values := make([]*Sample, times), make([]int64, n)
+	for k := range samples {
+		for i := range values {
+			values[i] = int64(min(120*math.Exp(0.6*rng.NormFloat64()), float64(g.last)))
+		}
+		slices.Sort(values)
+		var points []Point
+		for _, v := range values {
+			if last := len(points) - 1; last >= 0 && points[last].Index == v {
+				points[last].Count++
+			} else {
+				points = append(points, Point{v, 1})
+			}
+		}
+		samples[k] = NewSample(g, points)
 	}
-	return NewSample(g, points)
+	return samples
 }
 
 // aside marks the name of a band of which only one side is checked.
@@ -214,7 +228,9 @@ func TestHistogramCoverageNotices(t *testing.T) {
 // 15 %. Besides, the mean of some hundred draws may be off by three of its standard deviations, and the wanted one by
 // half of its last digit.
 func TestHistogramErrors(t *testing.T) {
+	const draws = 300
 	g := grid(t, "0", "60000", "1")
+	samples := map[int][]*Sample{1000: randomly(g, 1000, draws), 10000: randomly(g, 10000, draws)}
 	for _, c := range []struct {
 		scale, users int
 		epsilon      string
@@ -229,10 +245,8 @@ func TestHistogramErrors(t *testing.T) {
 			Buckets: &Bucketing{Native: true, Scale: c.scale}}).(*bucketed)
 		probabilities := ps("0.5", "0.9", "0.99")
 		var sum, squares [3]float64
-		const draws = 300
-		rng, source := rand.New(rand.NewPCG(5, uint64(c.users))), newSource()
-		for range draws {
-			s := randomly(g, c.users, rng)
+		source := newSource()
+		for _, s := range samples[c.users] {
 			drawnEstimates(t, m, s, dec(c.epsilon).InexactFloat64(), 1, 1, source, func(e *histogram.Estimate) {
 				for i, p := range probabilities {
 					q, _ := e.Quantile(p)

@@ -38,19 +38,30 @@ func noiseLaw(z noise, sensitivity uint64, f float64, least int64) (p []float64,
 }
 
 // offsetLaw is the law of the mean's offset from l, in fractions of the grid's step, directly from its definition. p is
-// the law of each sum's noise, at index z + side.
+// the law of each sum's noise, at index z + side. For each x, the y that give the same offset follow each other: up to
+// the last one with 2·width·x + x + y ≥ 2·offset·(x + y).
 func offsetLaw(a, b, width, parts int64, p []float64, side int64) []float64 {
 	width *= parts
 	law := make([]float64, width+1)
+	size := int64(len(p))
+	upTo := make([]float64, size+1)
+	for i, q := range p {
+		upTo[i+1] = upTo[i] + q
+	}
 	for i, pa := range p {
 		x := max(0, a+int64(i)-side)
-		for j, pb := range p {
-			y := max(0, b+int64(j)-side)
-			at := width / 2
+		for j := int64(0); j < size; {
+			y := max(0, b+j-side)
+			at, end := width/2, side-b+1 // if both are 0
 			if x+y > 0 {
-				at = (2*width*x + x + y) / (2 * (x + y))
+				at, end = (2*width*x+x+y)/(2*(x+y)), size
+				if at > 0 {
+					end = x*(2*width+1-2*at)/(2*at-1) + side - b + 1
+				}
 			}
-			law[at] += pa * pb
+			end = min(end, size)
+			law[at] += pa * (upTo[end] - upTo[j])
+			j = end
 		}
 	}
 	return law

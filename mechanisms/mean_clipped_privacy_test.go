@@ -119,7 +119,14 @@ func gaussianLaw(sum int64, variance *big.Rat, factor float64) []float64 {
 
 // worstDivergence is the largest D_α/α of neighbours on a grid of three points, in both directions.
 func worstDivergence(users int, law dptest.Law) (worst float64) {
-	dptest.Neighbours(3, users, law, func(p, q []float64) {
+	logs := func(h []int64) []float64 {
+		var logs []float64
+		for _, p := range law(h) {
+			logs = append(logs, math.Log(p))
+		}
+		return logs
+	}
+	dptest.Neighbours(3, users, logs, func(p, q []float64) {
 		for _, alpha := range []float64{1.01, 1.5, 2, 4, 8} {
 			worst = max(worst, renyi(p, q, alpha)/alpha, renyi(q, p, alpha)/alpha)
 		}
@@ -127,11 +134,13 @@ func worstDivergence(users int, law dptest.Law) (worst float64) {
 	return worst
 }
 
+// renyi is the Rényi divergence of laws whose logarithms are p and q. Terms below e^−60 of a sum near 1 do not matter,
+// nor do outcomes of which one probability has underflowed.
 func renyi(p, q []float64, alpha float64) float64 {
 	sum := 0.0
 	for i := range p {
-		if p[i] > 0 && q[i] > 0 { // if one has underflowed, neither matters
-			sum += math.Exp(alpha*math.Log(p[i]) + (1-alpha)*math.Log(q[i]))
+		if x := alpha*p[i] + (1-alpha)*q[i]; x > -60 && !math.IsInf(x, 1) {
+			sum += math.Exp(x)
 		}
 	}
 	return math.Log(sum) / (alpha - 1)

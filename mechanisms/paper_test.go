@@ -38,8 +38,13 @@ func (u replaced) level(below, equal, _ int64) int64 {
 // sd(S − ratio·D)/(mean(D)·√100). 5.5 of them, times √(1 + 1/20) to include want, are exceeded with probability below
 // 10⁻⁷. The paper's ratios come from as many draws as these, so they are allowed √2 times as much.
 func TestFigureOfThePaper(t *testing.T) {
-	const n, sets, draws = 1000, 100, 100
 	const addRemove, replaceOne = false, true
+	data := map[string]*paperData{}
+	type of struct {
+		epsilon, step string
+		neighbours    bool
+	}
+	noises, duffs := map[of][]float64{}, map[of][]float64{} // several rows of the table share each
 	for _, c := range []struct {
 		epsilon, step string
 		noise, duff   bool // replaceOne or addRemove
@@ -55,50 +60,24 @@ func TestFigureOfThePaper(t *testing.T) {
 		{"2", "0.000001", addRemove, addRemove, 17.5, 0},
 		{"2", "0.001", addRemove, addRemove, 24.2, 0},
 	} {
-		g := grid(t, "-10", "10", c.step)
-		cauchy, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "cauchy",
-			Published: true, ReplaceOne: c.noise, Epsilon: dec(c.epsilon), Last: g.last})
-		if err != nil {
-			t.Fatal(err)
+		if data[c.step] == nil {
+			data[c.step] = newPaperData(t, c.step)
 		}
-		duff := build(t, Query{Statistic: Median, Mechanism: "duff", Prior: "uniform", Epsilon: dec(c.epsilon),
-			Grid: g}).(*ranks)
-		if c.duff == replaceOne {
-			duff.utility = replaced{n / 2}
+		d := data[c.step]
+		noise, duff := of{c.epsilon, c.step, c.noise}, of{c.epsilon, c.step, c.duff}
+		if noises[noise] == nil {
+			noises[noise] = d.ofNoise(t, c.epsilon, c.noise)
 		}
-		random := rand.NewChaCha8([32]byte{20})
-		noisy, ours := make([]float64, sets), make([]float64, sets)
-		for set := range sets {
-			values := rand.New(rand.NewPCG(uint64(set), 1))
-			var points []Point
-			for range n {
-				x, err := g.Index(values.NormFloat64())
-				if err != nil {
-					t.Fatal(err)
-				}
-				points = append(points, Point{x, 1})
-			}
-			s := NewSample(g, points)
-			median := s.values[s.at(n/2)]
-			for range draws {
-				x, err := cauchy.Draw(s.added(), random)
-				if err != nil {
-					t.Fatal(err)
-				}
-				d, err := duff.Draw(s, Public{}, random)
-				if err != nil {
-					t.Fatal(err)
-				}
-				noisy[set] += math.Abs(float64(x-median)) / draws
-				ours[set] += math.Abs(float64(d.Values[0].Number-median)) / draws
-			}
+		if duffs[duff] == nil {
+			duffs[duff] = d.ofDuff(t, c.epsilon, c.duff)
 		}
+		noisy, ours := noises[noise], duffs[duff]
 		ratio := stat.Mean(noisy, nil) / stat.Mean(ours, nil)
-		rest := make([]float64, sets)
+		rest := make([]float64, len(ours))
 		for i := range rest {
 			rest[i] = noisy[i] - ratio*ours[i]
 		}
-		deviation := stat.StdDev(rest, nil) / stat.Mean(ours, nil) / math.Sqrt(sets)
+		deviation := stat.StdDev(rest, nil) / stat.Mean(ours, nil) / math.Sqrt(float64(len(ours)))
 		t.Logf("ε = %s, step %s, replacing one for the noise %v, for Duff %v: %.1f ± %.1f, expected %v", c.epsilon,
 			c.step, c.noise, c.duff, ratio, deviation, c.want)
 		if math.Abs(ratio-c.want) > 5.5*deviation {
@@ -109,4 +88,76 @@ func TestFigureOfThePaper(t *testing.T) {
 				ratio, deviation, c.paper)
 		}
 	}
+}
+
+// paperData are the data sets of the figure on one grid.
+type paperData struct {
+	grid    *Grid
+	samples []*Sample
+}
+
+const paperUsers = 1000
+
+func newPaperData(t *testing.T, step string) *paperData {
+	t.Helper()
+	d := &paperData{grid: grid(t, "-10", "10", step)}
+	for set := range 100 {
+		values := rand.New(rand.NewPCG(uint64(set), 1))
+		var points []Point
+		for range paperUsers {
+			x, err := d.grid.Index(values.NormFloat64())
+			if err != nil {
+				t.Fatal(err)
+			}
+			points = append(points, Point{x, 1})
+		}
+		d.samples = append(d.samples, NewSample(d.grid, points))
+	}
+	return d
+}
+
+// errors is the mean error of 100 draws from each data set.
+func (d *paperData) errors(t *testing.T, draw func(s *Sample) (int64, error)) []float64 {
+	t.Helper()
+	const draws = 100
+	errors := make([]float64, len(d.samples))
+	for set, s := range d.samples {
+		median := s.values[s.at(paperUsers/2)]
+		for range draws {
+			x, err := draw(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			errors[set] += math.Abs(float64(x-median)) / draws
+		}
+	}
+	return errors
+}
+
+func (d *paperData) ofNoise(t *testing.T, epsilon string, replaceOne bool) []float64 {
+	t.Helper()
+	cauchy, err := smooth.New(smooth.Spec{Statistic: "median", Noise: "cauchy",
+		Published: true, ReplaceOne: replaceOne, Epsilon: dec(epsilon), Last: d.grid.last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.NewChaCha8([32]byte{20})
+	return d.errors(t, func(s *Sample) (int64, error) { return cauchy.Draw(s.added(), random) })
+}
+
+func (d *paperData) ofDuff(t *testing.T, epsilon string, replaceOne bool) []float64 {
+	t.Helper()
+	duff := build(t, Query{Statistic: Median, Mechanism: "duff", Prior: "uniform", Epsilon: dec(epsilon),
+		Grid: d.grid}).(*ranks)
+	if replaceOne {
+		duff.utility = replaced{paperUsers / 2}
+	}
+	random := rand.NewChaCha8([32]byte{21})
+	return d.errors(t, func(s *Sample) (int64, error) {
+		draw, err := duff.Draw(s, Public{}, random)
+		if err != nil {
+			return 0, err
+		}
+		return draw.Values[0].Number, nil
+	})
 }

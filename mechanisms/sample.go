@@ -35,7 +35,7 @@ type Sample struct {
 func NewSample[P ~struct{ Index, Count int64 }](g *Grid, points []P) *Sample {
 	if !ascend(points) {
 		points = slices.Clone(points)
-		slices.SortStableFunc(points, byIndex)
+		slices.SortFunc(points, byIndex)
 	}
 	s := &Sample{values: make([]int64, 0, len(points)), upTo: make([]int64, 0, len(points))}
 	for _, x := range points {

@@ -119,32 +119,54 @@ func powerLaw(t *testing.T, m *smooth.Mechanism, s *Sample, l, h int64) []float6
 	return law
 }
 
-// Everything is published jointly: whether to look for an interval, the interval, and the mean.
-func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, h []int64) []float64 {
-	t.Helper()
-	chance, plans := map[string]float64{}, map[string]plan{}
+// trimmedPlan is a plan of a trimmed mean, and its probability.
+type trimmedPlan struct {
+	plan
+	chance float64
+}
+
+// trimmedPlans is the law of the plan that the own count of n users gives, with plans that draw alike merged.
+func trimmedPlans(m *clippedTrimmed, n int64) []trimmedPlan {
+	plans := map[string]*trimmedPlan{}
 	epsilon, _ := m.epsilon.Float64()
 	noise, side := noiseLaw(m.own, 1, 1, int64(1000/epsilon)+1)
 	for i, q := range noise {
-		information := new(big.Rat).Mul(m.epsilon, big.NewRat(max(0, total(h)+int64(i)-side), 1))
+		information := new(big.Rat).Mul(m.epsilon, big.NewRat(max(0, n+int64(i)-side), 1))
 		p := m.planFor(information.Sub(information, m.unit), 1)
 		key := fmt.Sprint(m.trimsFew(p), m.last>>p.halvings)
-		chance[key] += q
-		plans[key] = p
+		if plans[key] == nil {
+			plans[key] = &trimmedPlan{}
+		}
+		plans[key].plan = p
+		plans[key].chance += q
+	}
+	var all []trimmedPlan
+	for _, key := range slices.Sorted(maps.Keys(plans)) {
+		all = append(all, *plans[key])
+	}
+	return all
+}
+
+// Everything is published jointly: whether to look for an interval, the interval, and the mean. The plans are those of
+// each number of users.
+func clippedTrimmedLaw(t *testing.T, m *clippedTrimmed, plans map[int64][]trimmedPlan, h []int64) []float64 {
+	t.Helper()
+	n := total(h)
+	if plans[n] == nil {
+		plans[n] = trimmedPlans(m, n)
 	}
 	s := sampleOf(m.grid, h)
 	var law []float64
-	for _, key := range slices.Sorted(maps.Keys(chance)) {
-		p := plans[key]
-		if !m.trimsFew(p) {
+	for _, p := range plans[n] {
+		if !m.trimsFew(p.plan) {
 			for _, x := range powerLaw(t, m.draws[1].whole, s, 0, m.grid.last) {
-				law = append(law, chance[key]*x)
+				law = append(law, p.chance*x)
 			}
 			continue
 		}
-		for _, x := range intervalLaw(m.clipping, h, p, 1) {
+		for _, x := range intervalLaw(m.clipping, h, p.plan, 1) {
 			for _, y := range powerLaw(t, m.draws[1].rest, s, x.l, x.h) {
-				law = append(law, chance[key]*x.p*y)
+				law = append(law, p.chance*x.p*y)
 			}
 		}
 	}
@@ -161,7 +183,8 @@ func TestClippedTrimmedPrivacy(t *testing.T) {
 		dptest.CheckPrivacy(t, "trimmed by "+c.trim, points, users, c.epsilon, 0.5, func(e float64) dptest.Law {
 			m := build(t, Query{Statistic: TrimmedMean, Trim: dec(c.trim), Epsilon: decimal.NewFromFloat(e),
 				Grid: g}).(*clippedTrimmed)
-			return func(h []int64) []float64 { return clippedTrimmedLaw(t, m, h) }
+			plans := map[int64][]trimmedPlan{}
+			return func(h []int64) []float64 { return clippedTrimmedLaw(t, m, plans, h) }
 		})
 	}
 }

@@ -37,14 +37,20 @@ func Samples(points, users int, f func(h []int64)) {
 // more and all outcomes x. A law that is ε-DP has at most ε. It is +Inf if an outcome has probability 0 on one side
 // only.
 func MaxLogRatio(points, users int, law Law) float64 {
+	return logRatio(points, users, math.Inf(1), law)
+}
+
+// logRatio is [MaxLogRatio], but stops at a pair whose ratio is more than enough.
+func logRatio(points, users int, enough float64, law Law) float64 {
 	worst := 0.0
-	Neighbours(points, users, law, func(p, q []float64) {
+	neighbours(points, users, law, func(p, q []float64) bool {
 		for x := range p {
 			if p[x] == 0 && q[x] == 0 {
 				continue
 			}
 			worst = max(worst, math.Abs(math.Log(p[x]/q[x])))
 		}
+		return worst <= enough
 	})
 	return worst
 }
@@ -68,6 +74,14 @@ func MaxRange(points, users int, law Law) float64 {
 
 // Neighbours calls f with the laws of every sample of at most users users and of every sample of one user more.
 func Neighbours(points, users int, law Law, f func(p, q []float64)) {
+	neighbours(points, users, law, func(p, q []float64) bool {
+		f(p, q)
+		return true
+	})
+}
+
+// neighbours is [Neighbours] until f returns false.
+func neighbours(points, users int, law Law, f func(p, q []float64) bool) {
 	known := map[string][]float64{}
 	key := make([]byte, 0, 2*points)
 	lookUp := func(h []int64) []float64 {
@@ -82,11 +96,15 @@ func Neighbours(points, users int, law Law, f func(p, q []float64)) {
 		}
 		return p
 	}
+	going := true
 	Samples(points, users, func(h []int64) {
+		if !going {
+			return
+		}
 		p := lookUp(h)
 		for i := range h {
 			h[i]++
-			f(p, lookUp(h))
+			going = going && f(p, lookUp(h))
 			h[i]--
 		}
 	})
@@ -104,7 +122,7 @@ func CheckPrivacy(t testing.TB, name string, points, users int, epsilon, tight f
 	if got < tight*epsilon {
 		t.Errorf("%s: ε = %v is spent, only %v is used", name, epsilon, got)
 	}
-	if doubled := MaxLogRatio(points, users, law(2*epsilon)); doubled <= epsilon*(1+1e-9) {
+	if doubled := logRatio(points, users, epsilon*(1+1e-9), law(2*epsilon)); doubled <= epsilon*(1+1e-9) {
 		t.Errorf("%s: the check does not notice a doubled ε: %v", name, doubled)
 	}
 }
@@ -165,47 +183,106 @@ func Counts(n, k int, draw func() int) []int64 {
 // 10⁻⁷ if the counts come from the law. Outcomes expected fewer than 25 times are taken together, so that the
 // asymptotic quantile is safe: true false-alarm rates stay below 10⁻⁶.
 func ChiSquare(counts []int64, law []float64) (statistic, threshold float64) {
-	n := 0.0
-	for _, c := range counts {
-		n += float64(c)
-	}
-	add := func(observed, expected float64) {
-		statistic += (observed - expected) * (observed - expected) / expected
-	}
-	cells, rareObserved, rareExpected := 0, 0.0, 0.0
+	n, observed := 0.0, make([]float64, len(counts))
 	for x, c := range counts {
+		observed[x] = float64(c)
+		n += observed[x]
+	}
+	f := compare(observed, n, law)
+	if f.rareExpected < 25 &&
+		f.rareObserved > f.rareExpected+40+6*math.Sqrt(f.rareExpected) { // Poisson with mean below 25: 10⁻⁹
+		return math.Inf(1), f.threshold()
+	}
+	return f.statistic, f.threshold()
+}
+
+// fit compares what n draws observed with a law. Rare outcomes are a cell together if 25 of them are expected.
+type fit struct {
+	statistic                  float64
+	cells                      int
+	rareObserved, rareExpected float64
+}
+
+func compare(observed []float64, n float64, law []float64) (f fit) {
+	add := func(observed, expected float64) {
+		f.statistic += (observed - expected) * (observed - expected) / expected
+		f.cells++
+	}
+	for x, c := range observed {
 		if expected := n * law[x]; expected >= 25 {
-			add(float64(c), expected)
-			cells++
+			add(c, expected)
 		} else {
-			rareObserved += float64(c)
-			rareExpected += expected
+			f.rareObserved += c
+			f.rareExpected += expected
 		}
 	}
-	if rareExpected >= 25 {
-		add(rareObserved, rareExpected)
-		cells++
-	} else if rareObserved > rareExpected+40+6*math.Sqrt(rareExpected) { // Poisson with mean below 25: 10⁻⁹
-		statistic = math.Inf(1)
+	if f.rareExpected >= 25 {
+		add(f.rareObserved, f.rareExpected)
 	}
-	if cells < 2 {
-		return statistic, 25
+	return f
+}
+
+// threshold is what the statistic exceeds with probability 10⁻⁷.
+func (f fit) threshold() float64 {
+	if f.cells < 2 {
+		return 25
 	}
-	return statistic, distuv.ChiSquared{K: float64(cells - 1)}.Quantile(1 - 1e-7)
+	return distuv.ChiSquared{K: float64(f.cells - 1)}.Quantile(1 - 1e-7)
 }
 
 // CheckSampler fails the test if the counts do not fit law(1), or if they fit law(0.7) or law(1.3) as well: law(f) is
-// the mechanism's law at f times the ε that was drawn with. One sample must be chosen on which ε matters.
+// the mechanism's law at f times the ε that was drawn with. The sample must be one on which ε matters.
 func CheckSampler(t testing.TB, name string, counts []int64, law func(factor float64) []float64) {
 	t.Helper()
-	statistic, threshold := ChiSquare(counts, law(1))
+	checkSampler(t, name, counts, law(1), [2][]float64{law(wrongFactors[0]), law(wrongFactors[1])})
+}
+
+// wrongFactors multiply the ε of laws that a check must tell from the right one.
+var wrongFactors = [2]float64{0.7, 1.3}
+
+// CheckDraws is [CheckSampler] for as many draws as it takes to tell the right law from the wrong ones, most at most.
+//
+// The draws are as many as make the expected counts themselves exceed the thresholds of the wrong laws eightfold. The
+// statistic of n draws against a wrong law has a mean of about nλ, λ = Σ(p−q)²/q, and a standard deviation of about
+// 2√(nλ). With nλ eight times a threshold, which is 25 at least, it falls below the threshold only if it is more than
+// (7/8)·√(200)/2 = 6 deviations off. Where most draws are fewer than that, they are made.
+func CheckDraws(t testing.TB, name string, most int, law func(factor float64) []float64, draw func() int) {
+	t.Helper()
+	right, wrong := law(1), [2][]float64{law(wrongFactors[0]), law(wrongFactors[1])}
+	checkSampler(t, name, Counts(enough(most, right, wrong), len(right), draw), right, wrong)
+}
+
+// enough returns the number of draws for [CheckDraws].
+func enough(most int, right []float64, wrong [2][]float64) int {
+	expected := make([]float64, len(right))
+	tell := func(n int) bool {
+		for x, p := range right {
+			expected[x] = float64(n) * p
+		}
+		for _, q := range wrong {
+			if f := compare(expected, float64(n), q); f.statistic < 8*f.threshold() {
+				return false
+			}
+		}
+		return true
+	}
+	n := 1000
+	for n < most && !tell(n) {
+		n += n / 4
+	}
+	return min(n, most)
+}
+
+func checkSampler(t testing.TB, name string, counts []int64, right []float64, wrong [2][]float64) {
+	t.Helper()
+	statistic, threshold := ChiSquare(counts, right)
 	t.Logf("%s: χ² %.1f, threshold %.1f", name, statistic, threshold)
 	if statistic > threshold {
 		t.Errorf("%s: the draws do not follow the law: χ² = %.1f > %.1f", name, statistic, threshold)
 	}
-	for _, factor := range []float64{0.7, 1.3} {
-		if statistic, threshold := ChiSquare(counts, law(factor)); statistic <= threshold {
-			t.Errorf("%s: the check does not notice %v ε: χ² = %.1f ≤ %.1f", name, factor, statistic, threshold)
+	for i, law := range wrong {
+		if statistic, threshold := ChiSquare(counts, law); statistic <= threshold {
+			t.Errorf("%s: the check does not notice %v ε: χ² = %.1f ≤ %.1f", name, wrongFactors[i], statistic, threshold)
 		}
 	}
 }
