@@ -316,10 +316,14 @@ func (b *Bag) compare(x, y *row) int {
 	return 1
 }
 
-// only returns a bag of the users for whom keep is true.
+// only returns a bag of the users for whom keep is true. It may be this one.
 func (b *Bag) only(keep func(u UserHash) bool) *Bag {
-	some := NewBag(b.spec)
-	some.rows.reserve(b.rows.count(keep))
+	n := b.rows.count(keep)
+	if n == b.rows.n {
+		return b
+	}
+	some := &Bag{spec: b.spec, timed: b.timed, random: b.random, greatest: b.greatest, last: b.last, hashes: b.hashes,
+		rows: tableFor(n)}
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; keep(r.user) {

@@ -39,6 +39,14 @@ const (
 
 func newTable() table { return table{slots: make([]uint32, 1<<leastBits), bits: leastBits} }
 
+// tableFor returns a table that need not grow for n rows.
+func tableFor(n int) table {
+	t := newTable()
+	t.reserve(n)
+	t.blocks = [][]row{make([]row, 0, min(n, blockRows))}
+	return t
+}
+
 // place is the slot at which the search for a user begins. It ascends with the hash.
 func (t *table) place(u UserHash) uint32 { return uint32(u[0] >> (64 - t.bits)) }
 
@@ -254,8 +262,11 @@ func (t *table) users(f func(rows []uint32)) {
 
 // only returns a table of the rows of those for whom keep is true.
 func (t *table) only(keep func(u UserHash) bool) table {
-	some := newTable()
-	some.reserve(t.count(keep))
+	n := t.count(keep)
+	if n == t.n {
+		return *t
+	}
+	some := tableFor(n)
 	t.each(func(_ uint32, r *row) {
 		if keep(r.user) {
 			some.insert(*r)

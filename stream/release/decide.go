@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
@@ -294,7 +293,7 @@ func (d *decisions) merge(ctx context.Context, program int, w windows.Window,
 		return nil, err
 	}
 	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
-	random := bufio.NewReader(d.programs[program].random)
+	random := buffered(d.programs[program].random)
 	for _, t := range totals {
 		if err := t.publish(e, t.step, random); err != nil {
 			return nil, err

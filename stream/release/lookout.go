@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
@@ -128,7 +127,7 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 	if !slices.ContainsFunc(e.Steps, func(s ledger.Step) bool { return s.Total == nil && s.Looks() }) {
 		return nil
 	}
-	random := bufio.NewReader(p.random)
+	random := buffered(p.random)
 	samples := make([]*mechanisms.Sample, len(e.Groups))
 	for g := range samples {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.Everybody(g))

@@ -38,14 +38,11 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 	const block = 512 // windows between two fresh starts
 	running, fold := newPrior(p), ledger.NewFold("app", 0)
 	var log [][]byte
+	var decoded []ledger.Entry
 	anew := func() []ledger.Past {
 		again := ledger.NewFold("app", 0)
-		for i, value := range log {
-			e, err := ledger.Decode(value)
-			if err == nil {
-				err = again.Add(e, value, int64(i))
-			}
-			if err != nil {
+		for i, e := range decoded {
+			if err := again.Add(e, log[i], int64(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +112,11 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log = append(log, value)
+		again, err := ledger.Decode(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, decoded = append(log, value), append(decoded, again)
 		next, _ := p.schedule.Next(window)
 		if random.IntN(50) == 0 { // windows that nobody decided
 			next, _ = p.schedule.After(next.End + random.Int64N(40)*int64(time.Minute))

@@ -106,10 +106,13 @@ func (p *program) periods(w windows.Window) (all []ledger.Period) {
 	return all
 }
 
+// buffered reads ahead from a source of random bits: enough for some draws, and not much more than a window may need.
+func buffered(random io.Reader) *bufio.Reader { return bufio.NewReaderSize(random, 512) }
+
 // draw draws every release of every group, with the measures that learned has ready for the window. Groups without
 // users are drawn like all others.
 func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
-	random := bufio.NewReader(p.random)
+	random := buffered(p.random)
 	for g := range e.Groups {
 		points := merged.Sample(g)
 		sample := mechanisms.NewSample(p.stream.Grid, points)

@@ -54,8 +54,22 @@ type game struct {
 	maxGroups               int
 	hit, miss, target, unit float64 // of the condition, whether a value is 2
 	share, margin           float64
-	laws                    map[string][]float64
-	seen                    map[string][]float64
+	laws                    map[lookedAt][]float64
+	seen                    map[seenIn][]float64
+	counted                 map[gameData][2]int64
+}
+
+// seenIn says which levels there are: those of a period.
+type seenIn struct {
+	period int
+	data   gameData
+	list   string
+}
+
+// lookedAt are the levels of both windows: a list has two names at most, and that of the first window has one.
+type lookedAt struct {
+	n      int
+	levels [3]float64
 }
 
 func newGame(t *testing.T, maxGroups int, c watch.Condition, hit, miss, target, unit float64) *game {
@@ -78,7 +92,7 @@ func newGame(t *testing.T, maxGroups int, c watch.Condition, hit, miss, target, 
 		t.Fatal(err)
 	}
 	g := &game{t: t, maxGroups: maxGroups, hit: hit, miss: miss, target: target, unit: unit,
-		laws: map[string][]float64{}, seen: map[string][]float64{}}
+		laws: map[lookedAt][]float64{}, seen: map[seenIn][]float64{}, counted: map[gameData][2]int64{}}
 	var version, den, rho float64
 	var epsilon string
 	if _, err := fmt.Sscan(string(text), &version, &den, &g.share, &g.margin, &epsilon, &rho); err != nil ||
@@ -105,7 +119,7 @@ var gameHasher = windows.NewHasher([16]byte{7})
 
 // levels returns by how much each group of a list is beyond the target, in the samples of the service.
 func (g *game) levels(period int, d gameData, list string) []float64 {
-	key := fmt.Sprint(period, d, list)
+	key := seenIn{period, d, list}
 	if known, ok := g.seen[key]; ok {
 		return known
 	}
@@ -131,6 +145,9 @@ func (g *game) levels(period int, d gameData, list string) []float64 {
 
 // counts are those of the names in the discovery at the end of the first window, where a comes last.
 func (g *game) counts(d gameData) (counts [2]int64) {
+	if known, ok := g.counted[d]; ok {
+		return known
+	}
 	w := windows.Window{Start: 0, End: 3600e9}
 	tally := windows.NewTally(windows.TallySpec{MaxGroups: 1, Period: w, Hasher: gameHasher,
 		Last: func(name string) bool { return name == "a" },
@@ -147,6 +164,7 @@ func (g *game) counts(d gameData) (counts [2]int64) {
 	for _, f := range found {
 		counts[f.Name[0]-'a'] = f.Value
 	}
+	g.counted[d] = counts
 	return counts
 }
 
@@ -186,7 +204,8 @@ func listOf(published string) (list string) {
 // last that of silence. Its ε is b·r_ρ + (a + b)·r_ν, or the same with a·r_ρ if that is more; b is the most by which a
 // user raises a sum, a that by which one lowers it.
 func (g *game) looks(levels []float64) []float64 {
-	key := fmt.Sprint(levels)
+	key := lookedAt{n: len(levels)}
+	copy(key.levels[:], levels)
 	if known, ok := g.laws[key]; ok {
 		return known
 	}
