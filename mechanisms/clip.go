@@ -276,14 +276,22 @@ func (x *intervals) begin(c *clipping, s *Sample, p plan) {
 	x.left, x.right = resized(x.left, len(c.borders)), resized(x.right, len(c.borders))
 	for i, b := range c.borders {
 		x.below[i] = s.Below(b)
-		x.left[i], x.right[i] = orZero(x.rate.Weight(x.below[i])), orZero(x.rate.Weight(s.n-x.below[i]))
+		x.left[i], x.right[i] = x.weight(x.below[i]), x.weight(s.n-x.below[i])
 	}
+}
+
+// weight returns e^{−ε_t·k}, or 0 if it is too small to matter.
+func (x *intervals) weight(k int64) float64 {
+	if x.rate.Float()*float64(k) > 254 {
+		return 0
+	}
+	return orZero(x.rate.Weight(k))
 }
 
 // orZero returns a weight e^{−ε_t·k}, or 0 if it is too small to matter: the interval of all points has a weight of at
 // least 2^−216, which is 10^−65. Then products of weights are never subnormal numbers, which are slow.
 func orZero(w float64) float64 {
-	if w < 1e-110 {
+	if w < 1e-110 { // e^{−253.3}
 		return 0
 	}
 	return w
@@ -301,15 +309,19 @@ func (x *intervals) weights() []float64 {
 		x.raise()
 	}
 	x.all = resized(x.all, x.size())
+	clear(x.all)
+	first := 0 // the weights on the right do not fall: those before it are 0
+	for first < len(x.right) && x.right[first] == 0 {
+		first++
+	}
 	row, powers := x.all, x.powers
 	for i, left := range x.left {
+		if left == 0 { // and so are all those further on
+			break
+		}
 		right := x.right[i+1:]
-		if left == 0 {
-			clear(row[:len(right)])
-		} else {
-			for j, r := range right {
-				row[j] = powers[j] * left * r
-			}
+		for j := max(0, first-i-1); j < len(right); j++ {
+			row[j] = powers[j] * left * right[j]
 		}
 		row, powers = row[len(right):], powers[len(right):]
 	}

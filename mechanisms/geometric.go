@@ -75,3 +75,12 @@ func cut(x *big.Int, low, high int64) int64 {
 	}
 	return high
 }
+
+// addCut returns noise + n, cut to low..high. It may change the noise.
+func addCut(noise *big.Int, n, low, high int64) int64 {
+	if most := int64(1) << 62; noise.IsInt64() && noise.Int64() > -most && noise.Int64() < most &&
+		n > -most && n < most {
+		return min(max(noise.Int64()+n, low), high)
+	}
+	return cut(noise.Add(noise, big.NewInt(n)), low, high)
+}

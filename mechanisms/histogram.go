@@ -149,8 +149,7 @@ func (m *bucketed) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	fine, coarse := m.sums(s)
 	for _, numbers := range [][]int64{fine, coarse} {
 		for i, n := range numbers {
-			noisy := m.draw(source)
-			numbers[i] = cut(noisy.Add(noisy, big.NewInt(n)), -histogram.MostUsers, histogram.MostUsers)
+			numbers[i] = addCut(m.draw(source), n, -histogram.MostUsers, histogram.MostUsers)
 		}
 	}
 	// The noise of an estimate does not change it.

@@ -16,11 +16,19 @@ func (s *Source) expCoin(coin func() bool) bool {
 	return k%2 == 1
 }
 
+// inverseE returns true with probability 1/e: expCoin for γ = 1.
+func (s *Source) inverseE() bool {
+	k := uint64(1)
+	for s.Coin(1, k) {
+		k++
+	}
+	return k%2 == 1
+}
+
 // DiscreteLaplace returns a whole number z with probability proportional to e^{−|z|·num/(den·scale)}, for num, den and
 // scale ≥ 1 (Canonne, Kamath, Steinke 2020, Algorithm 2). It has no limit: if noise were cut before it is added, the
 // place of the cut would reveal the value it was added to.
 func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
-	always := func() bool { return true }
 	for {
 		// A uniform number below den·scale has a high digit < den and a low digit < scale.
 		high, low := s.Below(den), s.Below(scale)
@@ -32,7 +40,7 @@ func (s *Source) DiscreteLaplace(num, den, scale uint64) *big.Int {
 			continue
 		}
 		whole := uint64(0)
-		for s.expCoin(always) {
+		for s.inverseE() {
 			whole++
 		}
 		negative := s.Coin(1, 2)

@@ -170,7 +170,7 @@ func (e *Estimate) Quantile(p decimal.Decimal) (Quantile, bool) {
 	total := e.total()
 	wanted := p.Mul(decimal.NewFromInt(total))
 	j := 0
-	for decimal.NewFromInt(e.shown[j]).LessThan(wanted) {
+	for least := wanted.Ceil().IntPart(); e.shown[j] < least; { // whole numbers are less than both or than neither
 		j++
 	}
 	var q Quantile
