@@ -104,6 +104,9 @@ func figure1Curves() []figure1Curve {
 // smooth_*.
 func figure1(s *session) error {
 	epsilons := []float64{0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2}
+	if s.quick {
+		epsilons = []float64{0.1, 2}
+	}
 	curves := figure1Curves()
 	t := newTable("population", "epsilon", "mechanism", "mean_error", "deviation_between_samples", "ratio_to_duff")
 	for _, in := range populations() {

@@ -125,7 +125,7 @@ func gaussianByTrim(s *session) error {
 	t := newTable("n", "epsilon", "m", "noise", "promise", "mean_squared_error", "of_which_sampling",
 		"best_beta_by_epsilon", "plain_mean")
 	const n = 201
-	set := newGaussianSet(n, s.reps(40, 4))
+	set := newGaussianSet(n, s.reps(40, 1))
 	for _, epsilon := range []float64{0.2, 0.5, 1, 2} {
 		lines := make([]line, len(meanNoises())+1)
 		for _, m := range []int64{0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100} {
@@ -156,7 +156,7 @@ func gaussianByUsers(s *session) error {
 	for _, epsilon := range []float64{0.2, 1} {
 		lines := make([]line, len(meanNoises())+1)
 		for _, n := range []int64{100, 200, 500, 1000, 2000, 5000} {
-			set := newGaussianSet(n, s.reps(12, 2))
+			set := newGaussianSet(n, s.reps(12, 1))
 			least := make([]float64, len(meanNoises()))
 			chosen := make([]int64, len(least))
 			for i := range least {
@@ -199,7 +199,7 @@ func gaussianTheorem(s *session) error {
 		"excess_times_n_squared_epsilon_squared")
 	for _, epsilon := range []float64{0.5, 1, 2} {
 		for _, n := range []int64{500, 1000, 2000, 4000} {
-			set := newGaussianSet(n, s.reps(12, 2))
+			set := newGaussianSet(n, s.reps(12, 1))
 			z := laws.LLN(epsilon, epsilon/2)
 			for _, multiple := range []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2, 4} {
 				m := int64(math.Ceil(multiple * math.Log(1100) / (epsilon / 2)))

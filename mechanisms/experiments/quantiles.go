@@ -76,8 +76,7 @@ func (at quantileSetting) p() (all []decimal.Decimal) {
 
 // errors are the mean errors of joint, of joint with a released count, and of split.
 func (at quantileSetting) errors(s *session) (ranks, values [3]float64, err error) {
-	const samples = 3
-	p, grid, draws := at.p(), at.in.grid(), s.reps(40, 1)
+	p, grid, samples, draws := at.p(), at.in.grid(), s.reps(3, 1), s.reps(40, 1)
 	for kind, name := range []string{"joint", "joint", "split"} {
 		m, err := mechanisms.New(mechanisms.Query{Statistic: mechanisms.Quantiles, P: p, Mechanism: name,
 			Epsilon: decimal.NewFromFloat(at.epsilon), Grid: grid})
