@@ -149,9 +149,7 @@ func TestCrashesAtRandomMoments(t *testing.T) {
 		w := newWorld(t, b, 3, exactly)
 		random := rand.New(rand.NewPCG(5, 6))
 		events := history(random, midnight, 1500)
-		for _, e := range events {
-			w.broker.Produce(t, w.input, random.IntN(3), e.record())
-		}
+		w.scatter(random, events)
 		seen := map[string]outputs.Record{}
 		for range 8 {
 			s := w.start(often(3))

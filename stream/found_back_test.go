@@ -22,9 +22,7 @@ func TestLedgerOfFoundGroupsGoesBack(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		first, _, _ := strings.Cut(withFollower, "  - name: slow")
 		w := newWorld(t, b, 2, first+withFollower[strings.Index(withFollower, "  - name: web"):])
-		for i, r := range recent(groupEvents(0)) {
-			b.Produce(t, w.input, i%2, r)
-		}
+		w.alternately(recent(groupEvents(0)))
 		// The web's records, of which two end the series of /shoes; and those of its follower, all of whose windows come
 		// later and have the last list.
 		const web, follower = groupRecords + 2, 10 * 2

@@ -69,6 +69,18 @@ func groupEvents(rare int) (all []event) {
 	return all
 }
 
+// alternately sends records to the two partitions of the input in turn.
+func (w *world) alternately(records []txn.Record) {
+	w.t.Helper()
+	var of [2][]txn.Record
+	for i, r := range records {
+		of[i%2] = append(of[i%2], r)
+	}
+	for p := range of {
+		w.broker.Produce(w.t, w.input, p, of[p]...)
+	}
+}
+
 // groupRecords is how many output records the events give. Windows have records for two groups, or for three from the
 // discovery after five minutes until the one after twenty. And there are the records of four discoveries, of which two
 // find something.
@@ -80,9 +92,7 @@ func TestGroupsAreFound(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, foundGroups)
 		events := recent(groupEvents(200))
-		for i, r := range events {
-			b.Produce(t, w.input, i%2, r)
-		}
+		w.alternately(events)
 		random := rand.New(rand.NewPCG(5, 6))
 		for range 6 {
 			s := w.start()
@@ -131,9 +141,7 @@ func TestAWatchFollowsTheListAcrossWorkers(t *testing.T) {
 			"    rejects:",
 			"    watches: [{name: many, above: 5, users: 3, epsilon: 100, false_alarms: {at_most: 0.000001, per: "+
 				"30d}, hold: 18m, at_most: 3}]\n    rejects:").Replace(foundGroups))
-		for i, r := range recent(groupEvents(0)) {
-			b.Produce(t, w.input, i%2, r)
-		}
+		w.alternately(recent(groupEvents(0)))
 		random := rand.New(rand.NewPCG(7, 8))
 		for range 4 {
 			s := w.start(func(s *stream.Service) { s.CheckpointEvery = 5 })

@@ -168,6 +168,7 @@ func TestKafkaIsLost(t *testing.T) {
 	observe, logs := observed()
 	s := w.start(observe)
 	kafkatest.Await(t, "figures", func() bool { return s.Ready() && len(w.published()) > 0 })
+	noticed, recovered := openWhenKilled(t, b) // another service
 	quiet := logs.Len()
 	if lines := unusual(logs); len(lines) > 0 {
 		t.Errorf("the start is not quiet: %q", lines)
@@ -177,6 +178,7 @@ func TestKafkaIsLost(t *testing.T) {
 	lost := time.Now()
 	kafkatest.Await(t, "readiness goes off", func() bool { return !s.Ready() })
 	t.Logf("not ready after %s: %s", time.Since(lost), s.Health.Report())
+	noticed()
 	kafkatest.Await(t, "two windows without Kafka", func() bool { return time.Since(lost) >= 10*time.Second })
 	if s.Ready() {
 		t.Error("ready without Kafka")
@@ -210,4 +212,5 @@ func TestKafkaIsLost(t *testing.T) {
 	}
 	s.end(t)
 	w.audit()
+	recovered()
 }

@@ -128,6 +128,16 @@ func right(r outputs.Record, values []int, upper int) error {
 	return fmt.Errorf("unexpected release %s", r.Release)
 }
 
+// scatter sends events to partitions at random, in batches of any size.
+func (w *world) scatter(random *rand.Rand, events []event) {
+	w.t.Helper()
+	for len(events) > 0 {
+		n := min(1+random.IntN(30), len(events))
+		w.broker.Produce(w.t, w.input, random.IntN(3), records(events[:n]...)...)
+		events = events[n:]
+	}
+}
+
 // history is some hours of events of some users, in no order.
 func history(random *rand.Rand, from time.Time, n int) []event {
 	events := make([]event, n)
@@ -149,9 +159,7 @@ func TestBackfillIsExactAtHugeEpsilon(t *testing.T) {
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(1, 2))
 		events := history(random, start, 2000)
-		for _, e := range events {
-			w.broker.Produce(t, w.input, random.IntN(3), e.record())
-		}
+		w.scatter(random, events)
 		s := w.start()
 		const windows, series = 7, 2 * 7
 		figures := w.await(windows * series)
@@ -227,9 +235,7 @@ func TestRestartDrawsNothingTwice(t *testing.T) {
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		random := rand.New(rand.NewPCG(3, 4))
 		events := history(random, start, 300)
-		for _, e := range events {
-			w.broker.Produce(t, w.input, random.IntN(3), e.record())
-		}
+		w.scatter(random, events)
 		// Each stage runs alone, one after another, so what one has left is all that the next can know.
 		for _, step := range []struct {
 			stage string

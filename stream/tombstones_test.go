@@ -32,9 +32,7 @@ var withFollower = strings.NewReplacer("streams:\n",
 func TestSeriesEndWithTheirGroups(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 2, withFollower)
-		for i, r := range recent(groupEvents(200)) {
-			b.Produce(t, w.input, i%2, r)
-		}
+		w.alternately(recent(groupEvents(200)))
 		random := rand.New(rand.NewPCG(7, 8))
 		for range 4 {
 			s := w.start()
