@@ -232,7 +232,12 @@ func (t *table) unwrap(rows []uint32, users []uint64) {
 	copy(users[len(users)-len(wrapped):], theirs)
 }
 
-func compareUsers(x, y UserHash) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1])) }
+func compareUsers(x, y UserHash) int {
+	if x[0] != y[0] {
+		return cmp.Compare(x[0], y[0])
+	}
+	return cmp.Compare(x[1], y[1])
+}
 
 // together is how many rows [table.users] takes in order before it goes elsewhere.
 const together = 16

@@ -28,8 +28,28 @@ type byDay struct {
 	anyOrder bool
 }
 
-// on lists the names that are on the list after all days of a crowd.
-func (c byDay) on(t *testing.T, days crowd, seed byte) []string {
+// ofDay is the window of a day.
+func ofDay(i int) windows.Window {
+	return windows.Window{Start: newYear.AddDate(0, 0, i).UnixNano(), End: newYear.AddDate(0, 0, i+1).UnixNano()}
+}
+
+// sealed are the parts of the days.
+func (days crowd) sealed(seed byte) (parts [][]byte) {
+	hasher := windows.NewHasher([16]byte{seed})
+	for i, users := range days {
+		bag := windows.NewBag(windows.BagSpec{Open: true, Policy: windows.Last, Window: ofDay(i), Hasher: hasher})
+		for user, names := range users {
+			for _, name := range names {
+				bag.PutName(hasher.User([]byte(user)), []byte(name), ofDay(i).Start, 1)
+			}
+		}
+		parts = append(parts, bag.Seal())
+	}
+	return parts
+}
+
+// on lists the names that are on the list after all days, whose parts were sealed with the same seed.
+func (c byDay) on(t *testing.T, days [][]byte, seed byte) []string {
 	t.Helper()
 	k := decimal.NewFromInt(int64(c.k))
 	m, err := mechanisms.NewTruncatedGeometric(decimal.NewFromInt(c.epsilon).Div(k), decimal.New(1, -6).Div(k), 1)
@@ -40,20 +60,14 @@ func (c byDay) on(t *testing.T, days crowd, seed byte) []string {
 	rules := ledger.Rules{Source: "in path", Keep: int64(7 * day / time.Second), Max: 1e6}
 	hasher, random := windows.NewHasher([16]byte{seed}), rand.NewChaCha8([32]byte{seed})
 	lists := ledger.NewLists()
-	for i, users := range days {
-		end := newYear.Add(time.Duration(i+1) * day)
-		w := windows.Window{Start: end.Add(-day).UnixNano(), End: end.UnixNano()}
-		bag := windows.NewBag(windows.BagSpec{Open: true, Policy: windows.Last, Window: w, Hasher: hasher})
-		for user, names := range users {
-			for _, name := range names {
-				bag.PutName(hasher.User([]byte(user)), []byte(name), w.Start, 1)
-			}
-		}
+	for i, part := range days {
+		w := ofDay(i)
+		end := time.Unix(0, w.End).UTC()
 		last := lists.Last("b", "s", "daily", rules, end)
 		tally := windows.NewTally(windows.TallySpec{MaxGroups: c.k, Period: w, Hasher: hasher,
 			Last: func(name string) bool { return last[name] && !c.anyOrder },
 			Draw: func(n int64) (int64, bool, error) { return m.Draw(n, random) }}, 1<<28, 1<<28)
-		for part := bag.Seal(); tally.Pass(); {
+		for tally.Pass() {
 			if err := tally.Add(part, w); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +114,7 @@ func discoveryOf(found map[string]int64, end time.Time, period time.Duration, ru
 // seen as well. To count for two names and not for one changes too little at this scale: other tests are for that, such
 // as TestOneUserChangesFewCounts of package windows.
 func TestZipfWeek(t *testing.T) {
-	days := zipfWeek(10_000, 100_000)
+	days := zipfWeek(10_000, 100_000).sealed(25)
 	for _, c := range []struct {
 		what        string
 		of          byDay
@@ -155,7 +169,7 @@ func TestWeekOfRequests(t *testing.T) {
 	sum := 0.0
 	const draws = 60
 	for draw := range byte(draws) {
-		names := byDay{1, 1, false}.on(t, days, draw)
+		names := byDay{1, 1, false}.on(t, days.sealed(draw), draw)
 		sum += float64(len(names))
 		for _, name := range often {
 			if !slices.Contains(names, name) {

@@ -33,7 +33,7 @@ func values(vs ...string) []rec {
 }
 
 func (r rec) encode() []byte {
-	b := []byte{0}
+	b := make([]byte, 1, 32+len(r.key)+len(r.value))
 	b = kbin.AppendVarlong(b, r.time)
 	b = kbin.AppendVarlong(b, r.delta)
 	b = kbin.AppendVarintBytes(b, r.key)
