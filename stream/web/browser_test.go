@@ -43,18 +43,29 @@ func startChromium() {
 	if found == "" {
 		return
 	}
+	// One process draws all pages, because the start of one costs more than most tests. None is started in advance, nor
+	// are the pages that a new browser has for its address bar.
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found), chromedp.NoSandbox,
 		chromedp.DisableGPU,
 		chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-component-update", true))
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("process-per-site", true),
+		chromedp.Flag("renderer-process-limit", "1"), chromedp.Flag("disable-site-isolation-trials", true),
+		chromedp.Flag("disable-features", "site-per-process,Translate,BlinkGenPropertyTrees,"+
+			"SpareRendererForSitePerProcess,WebUIOmniboxPopup,WebUIOmniboxAimPopup"))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(ctx)
-	chromium.ctx, chromium.err = ctx, chromedp.Run(ctx)
+	if chromium.err = chromedp.Run(ctx); chromium.err != nil {
+		cancel()
+		stop()
+		return
+	}
+	chromium.ctx = ctx
 	chromium.close = func() { _ = chromedp.Cancel(ctx); cancel(); stop() } // waits for the browser's end
 }
 
-// browse opens a window that is thrown away with the test. As a private window it shares no cache, no storage and no
-// connections with others. A test has one at a time: the others of a browser may rest while one is in front.
+// browse opens a tab that is thrown away with the test. It shares no cache, no storage and no connections with others,
+// since each server has an address of its own. A test has one at a time: the others of a browser may rest while one is
+// in front.
 func browse(t *testing.T, host string) *tab {
 	t.Helper()
 	chromium.once.Do(startChromium)
@@ -65,11 +76,7 @@ func browse(t *testing.T, host string) *tab {
 		t.Skip("there is no Chromium on this machine: install the package chromium, as .ci/run does")
 	}
 	browser := cdp.WithExecutor(chromium.ctx, chromedp.FromContext(chromium.ctx).Browser)
-	private, err := target.CreateBrowserContext().Do(browser)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := target.CreateTarget("about:blank").WithBrowserContextID(private).WithNewWindow(true).Do(browser)
+	page, err := target.CreateTarget("about:blank").Do(browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +84,6 @@ func browse(t *testing.T, host string) *tab {
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // waits for the page's end
 		cancel()
-		if err := target.DisposeBrowserContext(private).Do(browser); err != nil {
-			t.Error(err)
-		}
 	})
 	b := &tab{T: t, ctx: ctx, host: host}
 	chromedp.ListenTarget(ctx, b.note)

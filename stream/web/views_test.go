@@ -395,8 +395,8 @@ func TestPagesFitAndAreAccessible(t *testing.T) {
 		if !slices.Contains(telling, p.name) {
 			continue
 		}
-		b, _ := p.open(t)
 		t.Run(p.name, func(t *testing.T) {
+			b, _ := p.open(t)
 			b.fits(t)
 			t.Run("accessible", func(t *testing.T) {
 				if axe == "" {
