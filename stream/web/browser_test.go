@@ -55,7 +55,6 @@ func startChromium() {
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(ctx)
 	if chromium.err = chromedp.Run(ctx); chromium.err != nil {
-		cancel()
 		stop()
 		return
 	}
