@@ -255,7 +255,7 @@ func (c *clipping) draw(s *Sample, p plan, source *exact.Source, memory *interva
 }
 
 // intervals is the law of the interval on one sample. Out is the number of users below l and that above h, whose
-// weights are multiplied. The zero value is ready for begin; its memory is used again, for draws of one mechanism.
+// weights are multiplied. The zero value is ready for begin; its memory is used again.
 type intervals struct {
 	rate        exact.Rate
 	borders     []int64
@@ -264,9 +264,6 @@ type intervals struct {
 	n           int64
 	left, right []float64 // e^{−ε_t·below}, e^{−ε_t·(n − below)}
 	all         []float64 // the weights
-	// powers are (h − l + 1 + w0)^−4 of all intervals for w0 = of. They are public and stay for later draws.
-	powers []float64
-	of     int64
 }
 
 // begin prepares the law on a sample.
@@ -305,42 +302,26 @@ const weightSlack = 2*exact.WeightError + 0x1p-49
 
 // weights returns the weights of all intervals, from the lowest border on.
 func (x *intervals) weights() []float64 {
-	if x.floor != x.of || len(x.powers) != x.size() {
-		x.raise()
-	}
 	x.all = resized(x.all, x.size())
 	clear(x.all)
 	first := 0 // the weights on the right do not fall: those before it are 0
 	for first < len(x.right) && x.right[first] == 0 {
 		first++
 	}
-	row, powers := x.all, x.powers
+	row := x.all
 	for i, left := range x.left {
 		if left == 0 { // and so are all those further on
 			break
 		}
-		right := x.right[i+1:]
+		right, ends := x.right[i+1:], x.borders[i+1:]
 		for j := max(0, first-i-1); j < len(right); j++ {
-			row[j] = powers[j] * left * right[j]
+			width := float64(ends[j] - x.borders[i] + x.floor)
+			inverse := 1 / (width * width)
+			row[j] = inverse * inverse * left * right[j]
 		}
-		row, powers = row[len(right):], powers[len(right):]
+		row = row[len(right):]
 	}
 	return x.all
-}
-
-// raise computes the powers.
-func (x *intervals) raise() {
-	x.powers, x.of = resized(x.powers, x.size()), x.floor
-	row := x.powers
-	for i, l := range x.borders {
-		ends := x.borders[i+1:]
-		for j, end := range ends {
-			width := float64(end - l + x.floor)
-			inverse := 1 / (width * width)
-			row[j] = inverse * inverse
-		}
-		row = row[len(ends):]
-	}
 }
 
 // pair returns the borders of the k-th interval: those with i = 0 come first.
