@@ -42,6 +42,19 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// Of equal weights, each has its own share of the numbers, in whatever block it is added up.
+func TestPickFindsEveryWeight(t *testing.T) {
+	for _, n := range []int{1, 2, block - 1, block, block + 1, 2 * block, 5*block + 7} {
+		weights, long := picker(NewRate(big.NewRat(1, 1)), make([]int64, n))
+		for i := range n {
+			middle := uint64((float64(i) + 0.5) / float64(n) * 0x1p64)
+			if got := NewSource(bitsThen(middle)).Pick(weights, WeightError, long); got != i {
+				t.Fatalf("%d weights: %d in the middle of the share of %d", n, got, i)
+			}
+		}
+	}
+}
+
 // A number next to a border needs more digits, and they give the right answer.
 func TestPickRefines(t *testing.T) {
 	rate := NewRate(big.NewRat(1, 3))
@@ -66,12 +79,8 @@ func TestPickRefines(t *testing.T) {
 // Long arithmetic agrees with every answer that float64 gives: a slack of 1 refines everything.
 func TestPickRefinesToTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
-	for i := range 500 {
-		size := 2 + rng.IntN(30)
-		if i%25 == 0 {
-			size = block/2 + rng.IntN(4*block)
-		}
-		levels := make([]int64, size)
+	for range 500 {
+		levels := make([]int64, 2+rng.IntN(30))
 		for i := range levels {
 			levels[i] = rng.Int64N(40)
 		}
