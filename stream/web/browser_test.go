@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startChromium starts the browser, if there is one.
+// startChromium starts the browser, if there is one. A browser without windows needs the least of the processor.
 func startChromium() {
 	found := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			found = path
 			break

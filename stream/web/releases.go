@@ -144,7 +144,9 @@ func pick(b *bytes.Buffer, parser *fastjson.Parser, value []byte, fields []strin
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(b, "%q:", name)
+		b.WriteByte('"')
+		b.WriteString(name) // one of fieldNames, which need no escapes
+		b.WriteString(`":`)
 		if v := record.Get(name); v != nil {
 			b.Write(v.MarshalTo(b.AvailableBuffer())) // numbers stay as they are written
 		} else {
