@@ -146,7 +146,11 @@ func (b *tab) until(expression string) {
 	defer cancel()
 	wait := fmt.Sprintf("new Promise((done) => { const look = () => (%s) ? done(true) : setTimeout(look, 50); "+
 		"look(); })", expression)
-	if err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, awaited)); err != nil {
+	err := chromedp.Run(ctx, chromedp.Evaluate(wait, nil, awaited))
+	for err != nil && strings.Contains(err.Error(), "navigated") { // a link was clicked: the next page may be the one
+		err = chromedp.Run(ctx, chromedp.Evaluate(wait, nil, awaited))
+	}
+	if err != nil {
 		var shown string
 		_ = chromedp.Run(b.ctx, chromedp.Evaluate("document.body.innerText", &shown))
 		b.Fatalf("%s: %v; the page shows\n%s\n%q", expression, err, shown, b.bad)
