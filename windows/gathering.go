@@ -236,6 +236,7 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 	l.parts, l.has[of] = append(l.parts, g.hold(s, a)), true
 	return nil
 }
+
 // hold turns a complete assembly into a part, and keeps its payload if there is room.
 func (g *Gathering) hold(s *gathered, a *assembly) *Held {
 	h := a.part()
@@ -278,8 +279,6 @@ func (g *Gathering) Hold(h *Held, payload []byte) {
 		h.Payload = payload
 	}
 }
-
-
 
 func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o := s.source(m.Partition)
