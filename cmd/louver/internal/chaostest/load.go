@@ -79,10 +79,10 @@ func (l *load) end() []deed {
 }
 
 func (l *load) run(ctx context.Context, random *rand.Rand) {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		deeds := make([]deed, 1+random.IntN(4))
+		deeds := make([]deed, 3+random.IntN(7))
 		topic, partition := l.topics[random.IntN(len(l.topics))], random.IntN(int(l.partitions.Load()))
 		if topic == l.probed {
 			deeds = append(deeds, make([]deed, len(probes))...)
