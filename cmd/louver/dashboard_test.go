@@ -34,6 +34,7 @@ func shows(t *testing.T, address, value string) {
 
 // The dashboard shows what the topic holds and what comes, and goes on when the topic is made anew.
 func TestDashboard(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.Fake(t)
 	topic := b.Topic(t, 1, nil)
 	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"), "a record of somebody else",

@@ -20,6 +20,7 @@ import (
 // The operators' alerts fire when they should and are silent otherwise: deploy/prometheus/alerts_test.yaml has the
 // cases.
 func TestAlertsInPromtool(t *testing.T) {
+	t.Parallel()
 	promtool := clitest.Debian(t, "promtool", "prometheus")
 	for _, args := range [][]string{{"check", "rules", "--lint-fatal", clitest.Deployed(t, "prometheus/alerts.yaml")},
 		{"test", "rules", clitest.Deployed(t, "prometheus/alerts_test.yaml")}} {

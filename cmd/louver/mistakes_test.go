@@ -18,6 +18,7 @@ const requests = "time,client,section,bytes\n2015-05-17T10:05:00Z,SECRET1,blog,2
 // What people get wrong and the one line that answers it: what, where, what would be right. Mistakes in streams files
 // are in stream/config/parse, those in reaching Kafka in connect_test.go.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -84,6 +84,7 @@ func TestPlanFromEpsilon(t *testing.T) {
 }
 
 func TestPlanWithAShape(t *testing.T) {
+	t.Parallel()
 	v := planJSON(t, planOf("--epsilon", "1", "--users", "1000", "--shape",
 		"lognormal:120,0.6")...).Streams[0].Releases[0].Values[0]
 	if v.TypicalError == nil || *v.TypicalError > 2 || *v.Error95 < *v.TypicalError || *v.Error95 > 10 {
@@ -210,6 +211,7 @@ func TestCheckAndPlanAgree(t *testing.T) {
 }
 
 func TestPlanMistakes(t *testing.T) {
+	t.Parallel()
 	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
 	for _, c := range []struct {
 		args []string

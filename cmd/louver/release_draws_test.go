@@ -85,6 +85,7 @@ func TestReleaseJSONOfSeveralValues(t *testing.T) {
 
 // Every mechanism of every statistic draws and is named in JSON.
 func TestReleaseOffersEveryMechanism(t *testing.T) {
+	t.Parallel()
 	for statistic, args := range map[mechanisms.Statistic][]string{
 		mechanisms.Median: nil, mechanisms.Quantile: {"--p", "0.9"}, mechanisms.Quantiles: {"--p", "0.5", "--p", "0.9"},
 		mechanisms.Mode: nil,
