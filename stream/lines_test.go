@@ -197,10 +197,18 @@ func TestKafkaIsLost(t *testing.T) {
 	if i := slices.Index(lines, "WARN the broker was away: windows that are due wait for the grace again"); i >= 0 {
 		lines = slices.Delete(lines, i, i+1)
 	}
-	// The broker ended, or the partitions were assigned once more, between draws and their commits. Each window says so.
-	lines = slices.DeleteFunc(lines, func(line string) bool {
-		return line == "INFO a window was drawn but not committed: it is committed now as it was drawn"
-	})
+	// The broker ended, or the partitions were assigned once more, between draws and their commits. The log says so of
+	// each such window, once.
+	const again = "a window was drawn but not committed: it is committed now as it was drawn"
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line == "INFO "+again })
+	ends := map[any]bool{}
+	for _, line := range logs.FilterMessage(again).All() {
+		end := line.ContextMap()["window_end"]
+		if end == nil || ends[end] {
+			t.Errorf("the log says %q twice of the window that ends at %v", again, end)
+		}
+		ends[end] = true
+	}
 	got := strings.Join(lines, "\n")
 	want := fmt.Sprintf(
 		`^(WARN Kafka lost: .*connection refused\n){1,%d}INFO Kafka back after (\d+m)?\d+s, \d+ windows were late$`,

@@ -38,8 +38,7 @@ func Consequences(before, after *Stream) (all []string) {
 	return all
 }
 
-// turns is a limit on the windows, or on the periods of a discovery, in which a user counts. price is what one of them
-// costs a user.
+// turns limits how many windows, or periods of a discovery, a user counts in. Each of them costs a user the price.
 type turns struct {
 	*MaxWindows
 	price []budget.Item

@@ -42,6 +42,7 @@ func TestClusterGoesOnWithoutALeader(t *testing.T) {
 	b.KillLeader(t, topic, 0)
 	b.Produce(t, topic, 0, kafkatest.Values("without one")...)
 	b.CutConnections(t)
+	b.Kill(t)
 	b.Start(t)
 	b.Produce(t, topic, 0, kafkatest.Values("last")...)
 	b.DeleteRecords(t, topic, 0, 1)
