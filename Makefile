@@ -4,6 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+SUMMARY := gotest.tools/gotestsum@v1.13.0
 
 # How long the tests of one package may take: several times what they need on two quiet cores. Each wait in them may last
 # three minutes, so that a busy machine fails no test.
@@ -25,13 +26,14 @@ build: ## bin/louver
 # vet runs once, before them. Packages whose tests mostly wait come first, so those that compute fill the gaps.
 test: export GOGC = 400
 test: export GOFLAGS += -pgo=off
+# Modules of their own: the program depends neither on Helm, nor on what draws charts, nor on other Kafka clients. The last
+# lines name each test that was skipped, and what would run it.
 test: ## every test; more run at a time than there are cores
-	$(GO) vet ./...
-	$(GO) test -vet=off -timeout $(TEST_TIMEOUT) -p 4 -parallel 12 ./cmd/... ./stream/... ./...
-# Modules of their own: the program depends neither on Helm, nor on what draws charts, nor on other Kafka clients.
-	cd deploy/helm && $(GO) test ./...
-	cd mechanisms/experiments && $(GO) vet ./... && $(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./...
-	cd stream/bench && $(GO) vet ./... && $(GO) test -vet=off ./...
+	for module in . deploy/helm mechanisms/experiments stream/bench; do (cd $$module && $(GO) vet ./...) || exit 1; done
+	$(GO) run $(SUMMARY) --format pkgname --raw-command -- sh -c 'failed=0; run() { (cd $$1 && shift && \
+		$(GO) test -json -vet=off -timeout $(TEST_TIMEOUT) "$$@") || failed=1; }; \
+		run . -p 4 -parallel 12 ./cmd/... ./stream/... ./...; \
+		run deploy/helm ./...; run mechanisms/experiments ./...; run stream/bench ./...; exit $$failed'
 
 # How many faults `make chaos` inflicts on a running service. The seed draws them. `make test` does a dozen.
 CHAOS_FAULTS ?= 500

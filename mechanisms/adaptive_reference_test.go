@@ -108,7 +108,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add(int64(5), int64(2), int64(1), int64(2), uint64(7))
 	f.Fuzz(func(t *testing.T, points, anchor, p, q int64, seed uint64) {
 		if points < 2 || points > 1<<53 || anchor < 0 || anchor >= points || p < 1 || q <= p || q > 1e6 {
-			t.Skip()
+			return // not a grid and a quantile
 		}
 		agree(t, points, anchor, p, q, 8, rand.New(rand.NewPCG(seed, 1)))
 	})
