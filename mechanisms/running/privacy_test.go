@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	mathrand "math/rand/v2"
 	"testing"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/exact"
 )
 
 // small is a tree of 4 leaves with so many levels of two nodes each, whose shares are those of real trees.
@@ -104,10 +107,14 @@ func TestSharesAreWhole(t *testing.T) {
 }
 
 // TestWorstShift: whatever one person adds, ‖shift‖²/(2σ²) is at most ρ, and exactly that if all of it is in the first
-// leaf of the longest period.
+// leaf of the longest period. That is a leaf longer than others, as the day of 25 hours is.
 func TestWorstShift(t *testing.T) {
 	const most = 2
-	s, worst := newSquareRoot(t, 4, "0.7", most), new(big.Rat)
+	strategy, err := NewSquareRoot(Period{Leaves: 3, Longest: 4}, decimal.RequireFromString("0.7"), most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, worst := strategy.(*squareRoot), new(big.Rat)
 	for _, v := range streams(most, most) {
 		sum, open := new(big.Rat), Open(nil)
 		for i, x := range v {
@@ -165,6 +172,46 @@ func TestNoise(t *testing.T) {
 	}
 	if off := math.Abs(sum/m - 1); off > 6*math.Sqrt(2.0/m) {
 		t.Errorf("the mean square of the noise is off by a share of %.3f", off)
+	}
+}
+
+// TestNoiseIsExact compares the noise with what package exact draws from the same random bits at the rates that were
+// asked for. The samplers use the bits in another way at another rate, so that 1.01·ε soon differs from ε.
+func TestNoiseIsExact(t *testing.T) {
+	const most = 3
+	tree, root := newTree(t, 96, "0.3", most), newSquareRoot(t, 24, "0.3", most)
+	squares := new(big.Int)
+	for _, f := range root.coefficients {
+		squares.Add(squares, new(big.Int).Mul(f, f))
+	}
+	// c²·ΣF²/(2ρ), 2ρ = ε²
+	law := exact.NewGaussian(new(big.Rat).Quo(new(big.Rat).SetInt(squares.Mul(squares, big.NewInt(most*most))),
+		big.NewRat(9, 100)))
+	for _, c := range []struct {
+		Strategy
+		want []func(*exact.Source) *big.Int
+	}{
+		{tree, []func(*exact.Source) *big.Int{ // 0.55 and 0.45 of ε
+			func(s *exact.Source) *big.Int { return s.DiscreteLaplace(33, 200, most) },
+			func(s *exact.Source) *big.Int { return s.DiscreteLaplace(27, 200, most) },
+		}},
+		{root, []func(*exact.Source) *big.Int{
+			func(s *exact.Source) *big.Int { return s.DiscreteGaussian(law) },
+		}},
+	} {
+		random, same := mathrand.NewChaCha8([32]byte{37}), mathrand.NewChaCha8([32]byte{37})
+		for i := range 300 {
+			draws, err := c.Draw(nil, 10, random) // the tenth leaf ends a node of the tree, too
+			if err != nil || len(draws) != len(c.want) {
+				t.Fatal(len(draws), err)
+			}
+			source := exact.NewSource(same)
+			for l, z := range draws {
+				if want := c.want[l](source); z.Cmp(want) != 0 {
+					t.Fatalf("%s, draw %d, level %d: %d; want %d", c.Name(), i, l, z, want)
+				}
+			}
+		}
 	}
 }
 

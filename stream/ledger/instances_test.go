@@ -204,6 +204,36 @@ func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 	}
 }
 
+// TestAtMostCountsToTheEndOfThePeriod: an instance counts in every period that holds a window it looked at, to the
+// nanosecond. A period holds the windows that end after its start, so one that ends at the start is outside.
+func TestAtMostCountsToTheEndOfThePeriod(t *testing.T) {
+	const per = 10 * time.Minute
+	for _, c := range []struct {
+		later time.Duration
+		want  string
+	}{{per - time.Second, record.BudgetExhausted}, {per - 1, record.BudgetExhausted}, {per, ""}} {
+		b := ledger.NewBooks()
+		var last ledger.Step
+		for _, later := range []time.Duration{0, c.later} {
+			e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: ledgertest.Limit("9", per)}.Entry(0)
+			e.WindowStart, e.WindowEnd = e.WindowStart.Add(later), e.WindowEnd.Add(later)
+			e.Groups = []ledger.Group{{Name: "eu"}}
+			e.Steps = []ledger.Step{ledgertest.Alarm("slow", "d", "1", 1, 0)}
+			if err := b.Settle(&e); err != nil {
+				t.Fatal(err)
+			}
+			ledgertest.Look(t, &e, func(ledger.Step) bool { return true })
+			if err := b.Add(e); err != nil {
+				t.Fatal(err)
+			}
+			last = e.Steps[0]
+		}
+		if last.Reason != c.want {
+			t.Errorf("%s after the last window of another instance: the reason %q; want %q", c.later, last.Reason, c.want)
+		}
+	}
+}
+
 // TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance
 // that has looked at the later one does not look back: its charge begins with its first window.
 func TestLateWindowsAreNotLookedAt(t *testing.T) {
