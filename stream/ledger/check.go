@@ -53,6 +53,9 @@ func (e Entry) check() error {
 			if v.Value == nil && g.Reason == "" {
 				return fail("group %q has no value of %q, and no reason", g.Name, e.Releases[i].Name)
 			}
+			if err := v.check(e.Bands); err != nil {
+				return fail("%q of group %q: %w", e.Releases[i].Name, g.Name, err)
+			}
 		}
 	}
 	return nil

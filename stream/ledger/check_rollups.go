@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -36,7 +37,11 @@ func (e Entry) checkRollups() error {
 			if len(up.Groups) != len(e.Groups) || len(g.Values) != len(series) || g.Values[0].Value == nil {
 				return fmt.Errorf("roll-up %s of %q has no values of some group", up.Period, up.Release)
 			}
-			if err := h.fits(g.Values[0].Numbers); err != nil {
+			err := h.fits(g.Values[0].Numbers)
+			for _, v := range g.Values {
+				err = errors.Join(err, v.check(e.Bands))
+			}
+			if err != nil {
 				return fmt.Errorf("roll-up %s of %q: %w", up.Period, up.Release, err)
 			}
 		}

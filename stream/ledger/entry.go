@@ -53,6 +53,9 @@ type Entry struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 	// IncompleteIn lists the partitions of the input that lost something, as far as they are known.
 	IncompleteIn []int `json:"incomplete_in,omitempty"`
+	// Bands says that the records of the entry have the fields of a band, which are null where there is none. Entries of
+	// earlier releases have no bands, and their records stay as they were published.
+	Bands bool `json:"bands,omitempty"`
 	// Releases describe the values of each group, in order.
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".

@@ -41,7 +41,7 @@ func exampleEntry() ledger.Entry {
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
 		Limit:     budget.Limit{Epsilon: ledgertest.Dec("24"), Per: 24 * time.Hour},
-		Continues: []string{"visitors"},
+		Continues: []string{"visitors"}, Bands: true,
 		Price: []budget.Item{
 			{Promise: privacy.NewPure(ledgertest.Dec("0.15")), Times: 1},
 			{Promise: privacy.NewBoundedRange(ledgertest.Dec("0.1")), Times: 1},
@@ -55,6 +55,8 @@ func exampleEntry() ledger.Entry {
 			{Name: "eu", Users: new(int64(10412)), Values: []ledger.Value{
 				{Value: ledgertest.Some("812"), RankError95: ledgertest.Some("554.2"), PLow: ledgertest.Some("0.931"),
 					PHigh: ledgertest.Some("1"), Quality: "rough",
+					Band: &ledger.Band{Low: ledgertest.Some("790"), High: ledgertest.Some("840"),
+						Level: ledgertest.Some("0.95"), Basis: record.OfScatter, Usual95: ledgertest.Some("61")},
 					Smoothed: &ledger.Smoothed{Value: ledgertest.Dec("815"), Low: ledgertest.Some("790"),
 						High: ledgertest.Some("840")}},
 				{Value: ledgertest.Some("10412"), RankError95: ledgertest.Some("20"), Error95: ledgertest.Some("20"),
@@ -75,11 +77,12 @@ const exampleStored = `{"v":1,"format":1,` +
 	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},` +
 	`{"kind":"bounded_range","epsilon":"0.1","rho":"0.00125","times":1}]},` +
 	`"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events",` +
-	`"output":"checkout.private","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],` +
+	`"output":"checkout.private","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],"bands":true,` +
 	`"releases":[{"name":"tail.p99","statistic":"quantile","p":"0.99","mechanism":"joint","unit":"ms","epsilon":"0.1"},` +
 	`{"name":"users","statistic":"count","mechanism":"geometric","unit":"users","epsilon":"0.15"}],` +
 	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931",` +
-	`"p_high":"1","quality":"rough","smoothed":{"value":"815","low":"790","high":"840"}},` +
+	`"p_high":"1","band":{"low":"790","high":"840","level":"0.95","basis":"scatter","usual_95":"61"},` +
+	`"quality":"rough","smoothed":{"value":"815","low":"790","high":"840"}},` +
 	`{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}]},` +
 	`{"name":"a\u003cb","users":3,"reason":"too_few_users","values":[{},{"value":"3"}]}],` +
 	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},` +
@@ -178,7 +181,19 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a group's unknown reason", `"reason":"too_few_users"`, `"reason":"shy"`, `the reason "shy"`},
 		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`,
 			`release "tail.p99" has epsilon 0`},
-		{"no groups", `"groups":[`, `"bands":[`, "0 groups"},
+		{"no groups", `"groups":[`, `"people":[`, "0 groups"},
+		{"a band of an entry without bands", `"bands":true,`, ``, "it has a band, and its entry has none"},
+		{"a band without a basis", `"basis":"scatter"`, `"basis":""`, "a band without a basis"},
+		{"half a band", `"high":"840","level"`, `"level"`, "part of a band"},
+		{"a band upside down", `"low":"790"`, `"low":"841"`, "a band from 841 to 840"},
+		{"a band that is certain", `"level":"0.95"`, `"level":"1"`, "a band of level 1"},
+		{"a negative difference", `"usual_95":"61"`, `"usual_95":"-1"`, "a usual difference of -1"},
+		{"a withheld value that was drawn", `"values":[{},{"value":"3"}]`, `"values":[{"raw":"-1"},{"value":"3"}]`,
+			"a value is that is withheld"},
+		{"users outside nothing", `{"value":"3"}`, `{"value":"3","outside":{"value":1,"error_95":1,"outside_95":2}}`,
+			"has no interval"},
+		{"users outside below their number", `{"value":"3"}`,
+			`{"value":"3","clip":["0","1"],"outside":{"value":3,"error_95":1,"outside_95":2}}`, "3 ± 1 users outside"},
 		{"a number that fills the memory", `"limit":{"epsilon":"24"`, `"limit":{"epsilon":"1e9999"`,
 			"decimal exponent"},
 	} {

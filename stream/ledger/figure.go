@@ -35,6 +35,9 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
 		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
 	}
+	if e.Bands {
+		f.BandFields = &record.BandFields{}
+	}
 	f.Found = e.List != nil || e.Discovery != nil
 	if e.List != nil {
 		if of := e.List.Of; of != nil {
@@ -49,17 +52,30 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 // fill copies what was drawn into a figure.
 func fill(f *record.Figure, v Value) {
 	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
-	f.Value, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.RankError95)
+	f.Value, f.Raw, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.Raw), optionalDigits(v.RankError95)
+	fillBand(f, v.Band)
 	f.PLow, f.PHigh = optionalDigits(v.PLow), optionalDigits(v.PHigh)
 	f.Error95, f.Quality = optionalDigits(v.Error95), record.Quality(v.Quality)
 	if c := v.Clip; c != nil {
 		f.Clip = &[2]json.Number{digits(c[0]), digits(c[1])}
+	}
+	if o := v.Outside; o != nil {
+		f.Outside = &record.Outside{Value: o.Value, Error95: o.Error95}
+		f.Outside95, f.Cut95 = &o.Most, optionalDigits(o.Cut95)
 	}
 	if n := v.Interval; n != nil {
 		f.Interval = &record.Interval{Level: digits(n.Level), Low: digits(n.Low), High: digits(n.High)}
 	}
 	if s := v.Smoothed; s != nil {
 		f.Smoothed = &record.Smoothed{Value: digits(s.Value), Low: optionalDigits(s.Low), High: optionalDigits(s.High)}
+	}
+}
+
+// fillBand copies a band into a figure. The entry of a band says that its records have one.
+func fillBand(f *record.Figure, b *Band) {
+	if b != nil {
+		f.BandFields = &record.BandFields{Low: optionalDigits(b.Low), High: optionalDigits(b.High),
+			Level: optionalDigits(b.Level), Basis: b.Basis, Usual95: optionalDigits(b.Usual95)}
 	}
 }
 

@@ -48,6 +48,9 @@ func (c *OnChange) check(s Step, e Entry) error {
 		if v.Figure.Value == nil || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
 			return fmt.Errorf("group %q has no value, or one of %s that cannot be of this window", name, v.Since)
 		}
+		if err := v.Figure.check(e.Bands); err != nil {
+			return fmt.Errorf("group %q: %w", name, err)
+		}
 	}
 	_, err := budget.Canonical(c.First)
 	return err

@@ -108,8 +108,8 @@ func TestRecordsOfEveryKind(t *testing.T) {
 				"budget_epsilon_spent": "null"}},
 	} {
 		got := fields(t, ledgertest.Records(t, c.entry)[c.index])
-		if len(got) != 31 {
-			t.Errorf("%s: %d fields, want all 31", c.name, len(got))
+		if len(got) != 36 {
+			t.Errorf("%s: %d fields, want all 36", c.name, len(got))
 		}
 		for name, want := range c.want {
 			if got[name] != want {
@@ -214,13 +214,14 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	paid.Standing.StreamSpent, paid.Standing.BudgetSpent = nil, nil
 	paid.Incomplete = true
 	for i := range cut.Groups[0].Values {
-		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024")}
+		cutOff(&cut.Groups[0].Values[i])
 	}
 	cut.Groups = cut.Groups[:1]
 	cut.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour}
 	plain := maps.Clone(described) // fields of a record whose values were not cut, and in which everybody counts
-	delete(plain, "clip")
-	delete(plain, "max_windows")
+	for _, name := range []string{"clip", "outside", "outside_95", "cut_95", "raw", "max_windows"} {
+		delete(plain, name)
+	}
 	// Of what lives longer, of histograms, and of groups that are found.
 	for _, name := range []string{"since", "changed", "instance", "excess_95", "max_total", "final", "buckets",
 		"from", "windows",
@@ -239,7 +240,7 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 			if d := cmp.Diff(slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(fields))); d != "" {
 				t.Fatalf("fields of the schema and of a record (-, +):\n%s", d)
 			}
-			for _, inner := range []string{"interval", "smoothed", "max_windows"} {
+			for _, inner := range []string{"interval", "smoothed", "max_windows", "outside"} {
 				if has, ok := fields[inner].(map[string]any); ok {
 					want := described[inner].(map[string]any)["properties"].(map[string]any)
 					if d := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(has))); d != "" {
@@ -248,6 +249,50 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// cutOff gives a value all that is said where something is cut off.
+func cutOff(v *ledger.Value) {
+	v.Clip = &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.00000001")}
+	v.Outside = &ledger.Outside{Value: -3, Error95: 12, Most: 9, Cut95: ledgertest.Some("104.25")}
+	v.Raw = ledgertest.Some("-2.5")
+}
+
+// The band of an entry's values is in its records. An entry of an earlier release has none, and its records have no
+// field more than they were published with.
+func TestRecordsSayTheirBand(t *testing.T) {
+	e := exampleEntry()
+	cutOff(&e.Groups[0].Values[0])
+	back, err := ledger.Decode(ledgertest.Encode(t, e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ledgertest.Records(t, back)
+	got := fields(t, all[0])
+	for name, want := range map[string]string{"low": "790", "high": "840", "level": "0.95", "basis": `"scatter"`,
+		"usual_95": "61", "outside": `{"value":-3,"error_95":12}`, "outside_95": "9", "cut_95": "104.25",
+		"raw": "-2.5"} {
+		if got[name] != want {
+			t.Errorf("%s is %s, want %s", name, got[name], want)
+		}
+	}
+	for _, r := range all[1:] { // a count that says nothing, and withheld figures
+		got := fields(t, r)
+		for _, name := range []string{"low", "high", "level", "basis", "usual_95"} {
+			if got[name] != "null" {
+				t.Errorf("%s: %s is %q, want null", r.Key, name, got[name])
+			}
+		}
+	}
+	e.Bands, e.Groups[0].Values[0].Band = false, nil
+	for name := range fields(t, ledgertest.Records(t, e)[0]) {
+		if _, more := got[name]; !more {
+			t.Errorf("%s is in old records alone", name)
+		}
+	}
+	if old := fields(t, ledgertest.Records(t, e)[0]); len(old) != len(got)-5 || old["low"] != "" {
+		t.Errorf("an entry without bands has the record %v", old)
 	}
 }
 
@@ -263,7 +308,7 @@ func kindsOfRecords(t *testing.T) map[string]ledger.Entry {
 	paid.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
 	paid.Standing.StreamSpent, paid.Incomplete = nil, true
 	for i := range cut.Groups[0].Values {
-		cut.Groups[0].Values[i].Clip = &[2]decimal.Decimal{ledgertest.Dec("0"), ledgertest.Dec("1024.00000001")}
+		cutOff(&cut.Groups[0].Values[i])
 	}
 	return map[string]ledger.Entry{"example": exampleEntry(), "exhausted": exhausted, "paid": paid, "cut": cut,
 		"watched": watched, "capped": capped, "totalled": ledgertest.Totalled(t, 2, "tree")[1]}

@@ -120,8 +120,10 @@ type GroupTotal struct {
 	// Value is the total. Smoothed is the largest of the instance so far: a line that never falls.
 	Value    decimal.Decimal `json:"value"`
 	Smoothed decimal.Decimal `json:"smoothed"`
-	// Quality is as in [Value].
-	Quality string `json:"quality,omitempty"`
+	// Quality, Band and Raw are as in [Value].
+	Quality string           `json:"quality,omitempty"`
+	Band    *Band            `json:"band,omitempty"`
+	Raw     *decimal.Decimal `json:"raw,omitempty"`
 }
 
 // mostHold is the longest hold or stretch, in seconds: 31 years.

@@ -142,6 +142,9 @@ func (c *Total) check(s Step, e Entry) error {
 		if len(of.Draws) == 0 || slices.ContainsFunc(of.Draws, func(y decimal.Decimal) bool { return !y.IsInteger() }) {
 			return fmt.Errorf("group %q has the draws %v; want whole numbers", e.Groups[g].Name, of.Draws)
 		}
+		if err := of.Band.check(e.Bands); err != nil {
+			return fmt.Errorf("group %q: %w", e.Groups[g].Name, err)
+		}
 	}
 	return nil
 }
@@ -187,7 +190,8 @@ func (c *Total) figure(f *record.Figure, s Step, e Entry, g Group) {
 	}
 	of := c.Groups[e.group(g.Name)]
 	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
-	f.Smoothed = &record.Smoothed{Value: digits(of.Smoothed)}
+	f.Smoothed, f.Raw = &record.Smoothed{Value: digits(of.Smoothed)}, optionalDigits(of.Raw)
+	fillBand(f, of.Band)
 }
 
 // unlike computes the totals of an entry again.

@@ -32,12 +32,19 @@ type Value struct {
 	PHigh       *decimal.Decimal `json:"p_high,omitempty"`
 	// Error95 is the 95 % error of the value's noise, in the value's unit. It is nil if no public figure bounds it.
 	Error95 *decimal.Decimal `json:"error_95,omitempty"`
+	// Raw is the value as it was drawn, before impossible values were cut off. It is nil if nothing can be cut.
+	Raw *decimal.Decimal `json:"raw,omitempty"`
+	// Band says between which values the exact figure lies. It is nil where nothing public says that.
+	Band *Band `json:"band,omitempty"`
 	// Quality is "useful", "rough" or "noise", as mechanisms.Query.Judge says, or "" if nothing public bounds the
 	// error. It is decided when the value is drawn, so it stays the same if the rule changes.
 	Quality string `json:"quality,omitempty"`
 	// Clip is the interval that values were cut to before they were added up, both ends included. It is nil if none was
 	// found.
 	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
+	// Outside says how many users were outside that interval, and what that may have done to the value. It is nil
+	// without a Clip, and in entries of earlier releases.
+	Outside *Outside `json:"outside,omitempty"`
 	// Interval is the paid value interval, or the interval of a figure from a histogram. Smoothed is the free estimate
 	// from this and earlier releases. Each is nil if there is none.
 	Interval *Interval `json:"interval,omitempty"`

@@ -59,6 +59,8 @@ type Figure struct {
 	Mechanism   string          `json:"mechanism"`
 	Unit        string          `json:"unit"`
 	Value       *json.Number    `json:"value"`
+	Raw         *json.Number    `json:"raw,omitempty"` // only if impossible values may have been cut off
+	*BandFields                 // not in records of earlier releases
 	Status      string          `json:"status"`
 	Reason      *string         `json:"reason"`
 	Epsilon     json.Number     `json:"epsilon"`
@@ -66,7 +68,10 @@ type Figure struct {
 	RankError95 *json.Number    `json:"rank_error_95"`
 	Error95     *json.Number    `json:"error_95"`
 	Quality     Quality         `json:"quality"`
-	Clip        *[2]json.Number `json:"clip,omitempty"`        // only if values were cut
+	Clip        *[2]json.Number `json:"clip,omitempty"`    // only if values were cut
+	Outside     *Outside        `json:"outside,omitempty"` // this and the next two only with a clip
+	Outside95   *int64          `json:"outside_95,omitempty"`
+	Cut95       *json.Number    `json:"cut_95,omitempty"`
 	MaxWindows  *Cap            `json:"max_windows,omitempty"` // only if not everybody counts in every window
 	Users       *int64          `json:"users"`
 	PLow        *json.Number    `json:"p_low"`
@@ -104,6 +109,13 @@ type Figure struct {
 	Found bool `json:"-"`
 }
 
+// Outside is the noisy number of users whose values lay outside the interval that values were cut to, and with 95 %
+// probability the largest error of its noise.
+type Outside struct {
+	Value   int64 `json:"value"`
+	Error95 int64 `json:"error_95"`
+}
+
 // UserWindows is what the numbers of a roll-up count: a user who is there in ten windows counts ten times.
 const UserWindows = "user_windows"
 
@@ -134,11 +146,14 @@ type Smoothed struct {
 type Quality string
 
 // MarshalJSON implements [json.Marshaler].
-func (q Quality) MarshalJSON() ([]byte, error) {
-	if q == "" {
+func (q Quality) MarshalJSON() ([]byte, error) { return nullable(string(q)) }
+
+// nullable writes a word, or null if there is none.
+func nullable(word string) ([]byte, error) {
+	if word == "" {
 		return []byte("null"), nil
 	}
-	return json.Marshal(string(q))
+	return json.Marshal(word)
 }
 
 // Held reports whether the figure is that of a watch, a release on change or a running total. Then its ε is that of an

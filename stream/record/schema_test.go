@@ -29,7 +29,8 @@ func TestSchemaRefusesOtherRecords(t *testing.T) {
 		{`"status":"ok"`, `"status":"fine"`}, {`"reason":null`, `"reason":"unknown"`},
 		{`"window_end":"2026-11-20T08:15:00Z"`, `"window_end":"2026-11-20T08:15:00.123Z"`},
 		{`"p":0.99`, `"p":99`}, {`"users":10412`, `"users":10412.5`}, {`"quality":"rough"`, `"quality":"good"`},
-		{`"high":840`, `"hi":840`},
+		{`"high":840}`, `"hi":840}`}, {`"level":0.95`, `"level":95`}, {`"basis":"scatter"`, `"basis":"luck"`},
+		{`"usual_95":61`, `"usual_95":-61`},
 	} {
 		if strings.Count(example, edit[0]) != 1 {
 			t.Fatalf("%s is not there once", edit[0])

@@ -71,6 +71,7 @@ var entryFields = map[string]class{
 	"Groups.Values.Interval.High":  byDraws,
 	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws,
 	"Groups.Values.Smoothed.High": byDraws,
+	"Bands":                       public,
 	"Standing.StreamSpent":        public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
 	"Prior.Upto": public, "Prior.Hash": byDraws,
 }
@@ -98,6 +99,13 @@ var figureFields = map[string]class{
 // a stream decides besides its windows, and how many windows of a roll-up were incomplete.
 var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
 	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
+
+// unfilled begins the fields that nothing fills yet. Whoever fills one classes it instead.
+var unfilled = []string{"entry.Groups.Values.Band.", "entry.Groups.Values.Outside.", "entry.Groups.Values.Raw",
+	"entry.Rollups.Groups.Values.Band.", "entry.Rollups.Groups.Values.Outside.", "entry.Rollups.Groups.Values.Raw",
+	"entry.Steps.OnChange.Values.Figure.Band.", "entry.Steps.OnChange.Values.Figure.Outside.",
+	"entry.Steps.OnChange.Values.Figure.Raw", "entry.Steps.Total.Groups.Band.", "entry.Steps.Total.Groups.Raw",
+	"record.BandFields.", "record.Outside.", "record.Outside95", "record.Cut95", "record.Raw"}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
 var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Steps.OnChange.Release.From",
@@ -222,7 +230,7 @@ func TestNothingGetsPast(t *testing.T) {
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
 	typePaths(reflect.TypeFor[record.Figure](), "record", all)
 	for path := range all {
-		if slices.ContainsFunc(slices.Concat(ofHistograms, ofFound),
+		if slices.ContainsFunc(slices.Concat(ofHistograms, ofFound, unfilled),
 			func(begins string) bool { return strings.HasPrefix(path, begins) }) {
 			continue
 		}

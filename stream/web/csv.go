@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 const csvType = "text/csv"
@@ -25,11 +26,15 @@ var columns = []string{"stream", "group", "release", "window_start", "window_end
 	"clip_high",
 	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at",
 	"id", "since", "instance", "excess_95",
-	"max_windows_count", "max_windows_per", "changed", "max_total", "final"}
+	"max_windows_count", "max_windows_per", "changed", "max_total", "final",
+	"low", "high", "level", "basis", "usual_95", "outside", "outside_error_95", "outside_95", "cut_95", "raw"}
 
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
-	for f := range reflect.TypeFor[outputs.Record]().Fields() {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[outputs.Record]()) {
+		if f.Anonymous {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names = append(names, name)
 	}
@@ -90,11 +95,20 @@ func cellsOf(r outputs.Record) []string {
 	if m := r.MaxWindows; m != nil {
 		count, per = strconv.FormatInt(m.Count, 10), m.Per
 	}
+	band := record.BandFields{}
+	if r.BandFields != nil {
+		band = *r.BandFields
+	}
+	var outside [2]string
+	if o := r.Outside; o != nil {
+		outside = [2]string{strconv.FormatInt(o.Value, 10), strconv.FormatInt(o.Error95, 10)}
+	}
 	cells = append(append(cells, interval[:]...), smoothed[:]...)
 	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent),
 		r.BudgetLimit.String(),
 		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
-		cell(r.Changed), cell(r.MaxTotal), cell(r.Final))
+		cell(r.Changed), cell(r.MaxTotal), cell(r.Final), cell(band.Low), cell(band.High), cell(band.Level),
+		string(band.Basis), cell(band.Usual95), outside[0], outside[1], cell(r.Outside95), cell(r.Cut95), cell(r.Raw))
 }
 
 func cell[T any](v *T) string {
