@@ -74,7 +74,7 @@ func TestAuditOfTurns(t *testing.T) {
 			what: "its cap is 3 windows"},
 		"an era that begins with no period": {change: as(7, func(c *budget.Cap) { c.Era += 60 }),
 			kinds: []string{WrongCap}},
-		"the cap of the windows": {forge: forged(`,"row":"hourly"},"releases"`, `},"releases"`),
+		"the cap of the windows": {forge: forged(`,"row":"hourly"},`, `},`),
 			kinds: []string{EntryUnreadable}, what: `cap of row ""; want that of the entry's own row, "hourly"`},
 		// Of windows and periods together, only the two dearest would be charged: the periods.
 		"a sum by one cap for both": {forge: forged(`"budget_epsilon_spent":"2.2"`, `"budget_epsilon_spent":"2"`),
