@@ -25,6 +25,7 @@ type Filter struct {
 	epsilon     *big.Rat
 	left, right *evidence // of one user, on either side
 	expected    int64     // users
+	scatter     *Scatter  // nil for draws whose bands nobody has tested
 	bounds      []int64
 	flat        []uint64 // the belief in each cell before anything is published, sums to about 2^32
 	jump        []uint64 // jump[k+C−1] is the weight of a move by k cells
@@ -35,6 +36,7 @@ type Filter struct {
 	likelihood  []uint64 // working memory of Update
 	moved       []uint64 // working memory of Predict and Update
 	predicted   bool     // nothing was learnt since the last Predict
+	measure     *Measure // of mass, once it is asked for
 }
 
 // Adaptive reports whether the query's draws depend on a base measure and it asks for the adaptive one.
@@ -79,6 +81,11 @@ func NewFilter(q Query) (*Filter, error) {
 	}
 	f.left, f.right = newEvidence(f.epsilon, left), newEvidence(f.epsilon, right)
 	f.expected = q.ExpectedUsers
+	if m.Name() == "margin" && q.Interval == nil {
+		ranks := new(big.Rat).Add(new(big.Rat).Inv(left), new(big.Rat).Inv(right))
+		ranks.Quo(ranks, new(big.Rat).Mul(big.NewRat(2, 1), f.epsilon))
+		f.scatter = newScatter(bounds, f.p, f.q, f.epsilon, ranks)
+	}
 	return f, nil
 }
 
@@ -87,6 +94,9 @@ func NewFilter(q Query) (*Filter, error) {
 func (f *Filter) Clone() *Filter {
 	c := *f
 	c.posterior, c.state, c.mass = slices.Clone(f.posterior), slices.Clone(f.state), slices.Clone(f.mass)
+	if f.scatter != nil {
+		c.scatter = new(*f.scatter)
+	}
 	return &c
 }
 
@@ -135,16 +145,27 @@ func (f *Filter) Predict() {
 		f.state[j] = (254*m + 2*f.flat[j]) >> 8
 		f.mass[j] = max(1, (240*f.state[j]+16*f.flat[j])>>8)
 	}
+	f.measure = nil
 }
 
-// Measure returns the base measure of the next draw.
-func (f *Filter) Measure() *Measure { return cellMeasure(f.bounds, f.mass, finest) }
+// Measure returns the base measure of the next draw: after an Update, still that of the draw learnt from.
+func (f *Filter) Measure() *Measure {
+	if f.measure == nil {
+		f.measure = cellMeasure(f.bounds, f.mass, finest)
+	}
+	return f.measure
+}
 
-// Update learns from a published value x that was drawn under Measure. users is the noisy count published for the same
-// window, or nil if there is none. Its law does not matter: the count decides how much the filter learns from x, and
-// the filter learns nothing from the count itself.
-func (f *Filter) Update(x int64, users *int64) {
+// Update learns from a published value x that was drawn under Measure, and returns the value's band. users is the noisy
+// count published for the same window, or nil if there is none. Its law does not matter: the count decides how much the
+// filter learns from x, and the filter learns nothing from the count itself.
+func (f *Filter) Update(x int64, users *int64) Band {
+	b := Band{Basis: OfPlaces}
+	if f.scatter != nil {
+		b = f.scatter.Next(x, users, f.Measure().Share(x))
+	}
 	f.update(x, f.certainty(users, f.left), f.certainty(users, f.right))
+	return b
 }
 
 // evidence is the weight of half a user on one side, ε·rank/2 in Q16, as num/den.
@@ -211,34 +232,18 @@ func (f *Filter) learn(likelihood, deviation []uint64, certainty uint64) {
 	}
 }
 
-// Smoothed is an estimate from all releases up to the last one: the value itself if it is credible, else a better
-// guess. It is post-processing and costs nothing.
-type Smoothed struct {
-	Value int64
-	// Low and High enclose the quantile with about 90 % probability. They are valid only if Band is true.
-	Low, High int64
-	Band      bool
-}
-
-// Smoothed returns the smoothed value of the release x of the last Update. It is nil if it would not be reliable: in a
-// tail about which the released value says little. users is the noisy count given to Update.
-func (f *Filter) Smoothed(x int64, users *int64) *Smoothed {
+// Smoothed is an estimate from all releases up to the release x of the last Update: the value itself if it is credible,
+// else a better guess. It is post-processing and costs nothing. ok is false if it would not be reliable: in a tail about
+// which the released value says little. users is the noisy count given to Update.
+func (f *Filter) Smoothed(x int64, users *int64) (value int64, ok bool) {
 	if 4*min(f.p, f.q-f.p) < f.q && !f.informative(users) {
-		return nil
+		return 0, false
 	}
-	s := &Smoothed{Value: x}
 	if cell := cellOf(f.bounds, x); cell < cellOf(f.bounds, f.quantile(1, 4)) ||
 		cell > cellOf(f.bounds, f.quantile(3, 4)) {
-		s.Value = f.quantile(1, 2)
+		return f.quantile(1, 2), true
 	}
-	if users != nil {
-		low := cellOf(f.bounds, f.quantile(1, 20)) - 1
-		high := cellOf(f.bounds, f.quantile(19, 20)) + 1
-		s.Low = f.bounds[max(low, 0)]
-		s.High = f.bounds[min(high+1, f.cells())] - 1
-		s.Band = true
-	}
-	return s
+	return x, true
 }
 
 // informative reports whether ε·n·min(α, 1−α) is at least 10.

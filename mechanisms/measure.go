@@ -121,6 +121,12 @@ func (m *Measure) below(x int64) uint64 {
 	return m.upTo[j] + m.weight[j]*uint64(x-m.bounds[j])
 }
 
+// Share returns the share of the measure that lies below point x, half of the point's own weight included. It is in
+// [0, 1], and the same double on every machine.
+func (m *Measure) Share(x int64) float64 {
+	return float64(2*m.below(x)+m.weight[m.cell(x)]) / float64(2*m.total())
+}
+
 // cell returns the cell of point x, and the last one for N+1.
 func (m *Measure) cell(x int64) int { return lastUpTo(m.bounds[:len(m.weight)], x) }
 

@@ -136,8 +136,8 @@ func (e streamErrors) follow(query mechanisms.Query, prior string, windows []*me
 		e.add(prior, w, x, truth[w])
 		if filter != nil {
 			filter.Update(x, nil)
-			if smoothed := filter.Smoothed(x, nil); smoothed != nil {
-				e.add(smoothedPrior, w, smoothed.Value, truth[w])
+			if smoothed, ok := filter.Smoothed(x, nil); ok {
+				e.add(smoothedPrior, w, smoothed, truth[w])
 			}
 			filter.Predict()
 		}

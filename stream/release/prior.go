@@ -209,21 +209,20 @@ func (a *prior) smooth(e *ledger.Entry) {
 	of := a.published(ledger.NewPast(*e))
 	for g, group := range e.Groups {
 		p := of(group.Name)
-		a.update(group.Name, p)
 		for i, d := range a.series {
-			x := p.values[i]
+			x, f := p.values[i], a.filters[group.Name][i]
 			if x < 0 {
 				continue
 			}
-			s := a.filters[group.Name][i].Smoothed(x, p.users)
-			if s == nil {
+			band := f.Update(x, p.users)
+			smoothed, ok := f.Smoothed(x, p.users)
+			if !ok {
 				continue
 			}
 			scale := a.program.draws[d].scale
-			out := &ledger.Smoothed{Value: scale.Decimal(s.Value)}
-			if s.Band {
-				low, high := scale.Decimal(s.Low), scale.Decimal(s.High)
-				out.Low, out.High = &low, &high
+			out := &ledger.Smoothed{Value: scale.Decimal(smoothed)}
+			if band.Basis != mechanisms.OfPlaces {
+				out.Low, out.High = new(scale.Decimal(band.Low)), new(scale.Decimal(band.High))
 			}
 			e.Groups[g].Values[a.program.draws[d].first].Smoothed = out
 		}
