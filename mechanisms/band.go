@@ -146,6 +146,13 @@ func (s *Scatter) learn(before, now reading) {
 	}
 }
 
+// Apart is the probability that the values of two windows lie at least that far apart if nothing but the users has
+// changed. usual is the larger Usual of their bands, in the same unit as distance. The law is that of which usual is the
+// 95 % point: (1 + c·distance/usual)^{−17}, c = 20^{1/17} − 1, errors of a scale that is known from the last windows.
+func Apart(distance, usual float64) float64 {
+	return math.Pow(1+0.1926998818042584*distance/usual, -17)
+}
+
 // cellsTo returns how many cells lie below a point.
 func (s *Scatter) cellsTo(x int64) float64 {
 	j := cellOf(s.bounds, x)

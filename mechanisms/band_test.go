@@ -193,6 +193,15 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// Values as far apart as Usual have a probability of 5 %; the others are 1.38540^−17 and 2.92700^−17.
+func TestApart(t *testing.T) {
+	for _, c := range [][3]float64{{0, 7, 1}, {7, 7, 0.05}, {14, 7, 0.00392}, {70, 7, 1.177e-8}} {
+		if got := Apart(c[0], c[1]); math.Abs(got/c[2]-1) > 0.01 {
+			t.Errorf("%v apart, usually %v: %v, want %v", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 func ExampleScatter() {
 	g, _ := NewGrid(dec("0"), dec("60000"), dec("1"))
 	f, _ := NewFilter(Query{Statistic: Median, Epsilon: dec("0.1"), Prior: "adaptive", Grid: g})
