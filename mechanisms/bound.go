@@ -15,7 +15,12 @@ type Bound struct {
 	// information is ε·n as known to a mechanism that cuts values to an interval: from a count that was released, drawn
 	// with noise or expected. It is NaN for other mechanisms, or if nothing is known.
 	information float64
+	// stopped says that the value ends at the largest number there is, and that the noise went further.
+	stopped bool
 }
+
+// Stopped reports whether the noise went beyond the largest number there is, so that the value is that number.
+func (b Bound) Stopped() bool { return b.stopped }
 
 // unbounded is the bound of a value about which nothing is known.
 func unbounded() Bound {

@@ -16,7 +16,8 @@ const (
 // counts, and in the unit of the grid otherwise. users is the count released for the same window and group. If it is
 // nil, ExpectedUsers takes its place. Only public figures enter, so the quality may be published and costs nothing.
 //
-//   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise.
+//   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise. So is a
+//     sum whose noise went beyond the largest number there is.
 //   - A median or quantile p whose value lies between the percentiles l and h with 95 % confidence: Useful if the odds
 //     x/(1−x) of both l and h are within a factor of 3 of those of p, Noise if neither's are within a factor of 9, else
 //     Rough. So Useful reaches to 25–75 % for p50, to 75–96.4 % for p90 and to 97.1–99.7 % for p99. Noise begins at
@@ -48,7 +49,7 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 		}
 		return ""
 	}
-	if b.information < 12 {
+	if b.stopped || b.information < 12 {
 		return Noise
 	}
 	if !finite(b.Error95) {

@@ -1,6 +1,10 @@
 package mechanisms
 
-import "github.com/shopspring/decimal"
+import (
+	"math/big"
+
+	"github.com/shopspring/decimal"
+)
 
 // Scale says what the numbers of a [Draw] mean: the number i is the value origin + i·step. It is immutable.
 type Scale struct{ origin, step decimal.Decimal }
@@ -55,4 +59,41 @@ func (g *Grid) parts() int64 {
 		parts /= 10
 	}
 	return parts
+}
+
+// mostUnits is the most that one user adds to a sum, in the units in which sums are published. With 2^32 users no sum
+// is beyond 2^62 then.
+const mostUnits = 1 << 30
+
+// mostNumber is the largest [Value.Number] of a sum, and the least one without its sign.
+const mostNumber = 1 << 62
+
+// coarsening returns the least power of ten by which an amount has to be divided to be at most [mostUnits]. Only the
+// public definition decides it, so it tells nothing.
+func coarsening(amount int64) int64 {
+	power := int64(1)
+	for (amount-1)/power >= mostUnits {
+		power *= 10
+	}
+	return power
+}
+
+// coarser returns x/power, rounded to the nearest whole number, ties upward. It may change x.
+func coarser(x *big.Int, power int64) *big.Int {
+	if power == 1 {
+		return x
+	}
+	// ⌊(2x + power)/(2·power)⌋: Div rounds down.
+	return x.Lsh(x, 1).Add(x, big.NewInt(power)).Div(x, big.NewInt(2*power))
+}
+
+// publish returns a noisy sum as a number on the scale of the sum, between two limits, with the bound of its noise.
+// Noise may carry a sum beyond [mostNumber]. It stops there, and nothing is known of its error.
+func (m *sums) publish(sum *big.Int, least, most int64, b Bound) []Value {
+	sum = coarser(sum, m.power)
+	if sum.CmpAbs(big.NewInt(mostNumber)) > 0 {
+		b = unbounded()
+		b.stopped = true
+	}
+	return single(cut(sum, max(least, -mostNumber), min(most, mostNumber)), b)
 }

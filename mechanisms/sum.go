@@ -21,7 +21,7 @@ import (
 //
 // wholeSum does without the first step: c = max|v|. Impossible sums are cut: if the bounds are not negative, the sum is
 // not below 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
-// bound. So a sum needs no rounding.
+// bound. So a sum needs no rounding, unless the values are so large that it is published in coarser units.
 //
 // Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone:
 // the same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All
@@ -44,6 +44,8 @@ type sums struct {
 	unit int64 // in the grid's own units, 10^−digits
 	// magnitudes are the c in ascending order; the last is max|v|.
 	magnitudes []int64
+	// power is how many units make one of those in which sums are published.
+	power int64
 }
 
 // newSums takes the magnitudes of the points at which cells begin or, for the last one, end.
@@ -55,6 +57,7 @@ func newSums(g *Grid, borders ...int64) sums {
 	}
 	slices.Sort(s.magnitudes)
 	s.magnitudes = slices.Compact(s.magnitudes)
+	s.power = coarsening(s.largest())
 	return s
 }
 
@@ -100,8 +103,11 @@ func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 // Errors is the bound of the noise.
 func (m *wholeSum) Errors(Public) []Bound { return []Bound{m.bound(m.largest(), m.noise)} }
 
-// scale counts in units.
-func (m *sums) scale() Scale { return Scale{step: m.grid.decimalOf(m.unit)} }
+// scale is that of published sums.
+func (m *sums) scale() Scale { return Scale{step: m.clipScale().Length(m.power)} }
+
+// clipScale counts in units.
+func (m *sums) clipScale() Scale { return Scale{step: m.grid.decimalOf(m.unit)} }
 
 // value is the value of a grid point, in units.
 func (m *sums) value(i int64) int64 { return (m.grid.lo + i*m.grid.width) / m.unit }
@@ -125,23 +131,26 @@ func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
 	if c > 0 {
 		sum.Add(sum, z.law(uint64(c))(source))
 	}
-	least, most := int64(-1<<62), int64(1<<62)
+	least, most := int64(math.MinInt64), int64(math.MaxInt64)
 	if m.grid.lo >= 0 {
 		least = 0
 	}
 	if m.grid.hi <= 0 {
 		most = 0
 	}
-	return Draw{Values: single(cut(sum, least, most), m.bound(c, z))}
+	return Draw{Values: m.publish(sum, least, most, m.bound(c, z))}
 }
 
-// bound is the bound of the noise for values cut to −c … c.
+// bound is the bound of the noise for values cut to −c … c, and of the rounding to units in which sums are published.
 func (m *sums) bound(c int64, z noise) Bound {
 	if c == 0 {
 		return noiseBound(0)
 	}
 	reach, _ := z.reach(uint64(c), 0.05).Float64()
-	return noiseBound(reach * m.scale().Length(1).InexactFloat64())
+	if m.power > 1 {
+		reach += float64(m.power) / 2
+	}
+	return noiseBound(reach * m.clipScale().Length(1).InexactFloat64())
 }
 
 // choose draws c.

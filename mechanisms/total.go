@@ -73,6 +73,7 @@ type Total struct {
 	Scale Scale
 	grid  *Grid
 	sums  *sums // nil for a count
+	power int64 // how many units of sums make a step of Scale
 	first int64 // a count is of the points from first …
 	end   int64 // … and below end
 }
@@ -104,14 +105,7 @@ func NewTotal(q TotalQuery) (*Total, error) {
 		return nil, parameter.Wrong("max_total", "missing", "the amount that one user adds at most, for example %s",
 			q.Grid.upper)
 	default:
-		all := newSums(q.Grid, 0, q.Grid.last)
-		t.sums, t.Scale = &all, all.scale()
-		if q.MaxTotal.Sign() <= 0 || !q.MaxTotal.Mod(t.Scale.step).IsZero() ||
-			q.MaxTotal.GreaterThan(t.Scale.Length(running.MostTotal)) {
-			return nil, parameter.Wrong("max_total", *q.MaxTotal, "a multiple of %s, the unit of sums, from that to %s",
-				t.Scale.step, t.Scale.Length(running.MostTotal))
-		}
-		t.Most = q.MaxTotal.Div(t.Scale.step).IntPart()
+		err = t.ofSums(*q.MaxTotal)
 	}
 	if err != nil {
 		return nil, err
@@ -138,6 +132,29 @@ func NewTotal(q TotalQuery) (*Total, error) {
 	return t, nil
 }
 
+// ofSums makes t the total of amounts of which one user adds so much at most. Strategies count up to
+// [running.MostTotal] for each user. If max_total is more than that in units of sums, totals are counted in the least
+// power of ten of units in which it is not, and the amount of each value is rounded to the nearest of these. Each is
+// off by less than max_total/(2·10^8). A hundred million values together are off by less than half of max_total, which
+// is within the noise of an ε of 2 or less, so error_95 leaves it out.
+func (t *Total) ofSums(maxTotal decimal.Decimal) error {
+	all := newSums(t.grid, 0, t.grid.last)
+	unit := all.clipScale()
+	largest := unit.Length(math.MaxInt64)
+	if maxTotal.Sign() <= 0 || maxTotal.GreaterThan(largest) || !maxTotal.Mod(unit.step).IsZero() {
+		return parameter.Wrong("max_total", maxTotal, "a multiple of %s, the unit of sums, from that to %s", unit.step,
+			largest)
+	}
+	amount := maxTotal.Div(unit.step).IntPart()
+	t.power = coarsening(amount)
+	if amount%t.power != 0 {
+		return parameter.Wrong("max_total", maxTotal, "a multiple of %s: the units of a total so large are no finer",
+			unit.Length(t.power))
+	}
+	t.sums, t.Most, t.Scale = &all, amount/t.power, Scale{step: unit.Length(t.power)}
+	return nil
+}
+
 // NewStrategy returns the strategy of a mechanism of totals.
 func NewStrategy(mechanism string, p running.Period, epsilon decimal.Decimal, most int64) (running.Strategy, error) {
 	switch mechanism {
@@ -155,7 +172,7 @@ func NewStrategy(mechanism string, p running.Period, epsilon decimal.Decimal, mo
 func (t *Total) Adds(index int64) int64 {
 	index = min(max(index, 0), t.grid.last)
 	if t.sums != nil {
-		return t.sums.value(index)
+		return floorDiv(t.sums.value(index)+t.power/2, t.power) // the nearest one
 	}
 	if t.first <= index && index < t.end {
 		return 1

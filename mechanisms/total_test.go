@@ -78,7 +78,8 @@ func TestWrongTotals(t *testing.T) {
 		"count or sum only":      func(q *TotalQuery) { q.Statistic = Mean },
 		"max_total missing":      func(q *TotalQuery) { q.Statistic = Sum },
 		"a multiple of 0.5":      func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("0.25") },
-		"to 536870912":           func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
+		"a multiple of 5: the":   func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
+		"to 461168601842738790":  func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("5e18") },
 		"from 1 to 1000":         func(q *TotalQuery) { q.MaxTotal = some("1001") },
 		"max_total 1.5":          func(q *TotalQuery) { q.MaxTotal = some("1.5") },
 		"within the bounds":      func(q *TotalQuery) { q.Above = some("21") },
@@ -91,6 +92,34 @@ func TestWrongTotals(t *testing.T) {
 	} {
 		if total, err := NewTotal(today(t, change)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v; want %q", total, err, want)
+		}
+	}
+}
+
+// TestLargeTotals: a total of large amounts in fine steps is counted in coarser units, and each value is rounded to the
+// nearest one. The units follow from the definition alone.
+func TestLargeTotals(t *testing.T) {
+	g, err := NewGrid(*some("-9000000"), *some("9000000"), *some("0.00000001"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, err := NewTotal(TotalQuery{Statistic: Sum, Epsilon: *some("1"), Grid: g, MaxTotal: some("9000000"),
+		Period: running.Period{Leaves: 24, Longest: 25}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 9·10^14 units of 10^−8 are 9·10^8 of 0.01.
+	if total.Scale.Length(1).String() != "0.01" || total.Most != 900_000_000 {
+		t.Errorf("at most %d units of %s, want 900000000 of 0.01", total.Most, total.Scale.Length(1))
+	}
+	for value, want := range map[string]int64{"8999999.99": 899_999_999, "8999999.995": 900_000_000,
+		"8999999.99499999": 899_999_999, "0": 0, "-0.005": 0, "-0.00500001": -1, "-9000000": -900_000_000} {
+		index, err := g.Parse([]byte(value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := total.Adds(index); got != want {
+			t.Errorf("%s adds %d, want %d", value, got, want)
 		}
 	}
 }

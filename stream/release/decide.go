@@ -266,7 +266,7 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	if e.Prior, err = learned.before(window, e.GroupNames(), d.charges.recent(e.Stream)); err != nil {
 		return e, err
 	}
-	if err := p.draw(&e, merged, learned, d.Metrics); err != nil {
+	if err := p.draw(&e, merged, learned, d.Metrics, d.Log); err != nil {
 		return e, err
 	}
 	learned.smooth(&e)

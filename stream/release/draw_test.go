@@ -2,12 +2,15 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
@@ -88,6 +91,12 @@ streams:
 // nobody.
 func firstWindow(t *testing.T, text string) ledger.Entry {
 	t.Helper()
+	return firstLogged(t, text, zap.NewNop())
+}
+
+// firstLogged is firstWindow with a log.
+func firstLogged(t *testing.T, text string, log *zap.Logger) ledger.Entry {
+	t.Helper()
 	p := programOf(t, text)
 	w := p.schedule.First()
 	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w,
@@ -105,7 +114,7 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 	if _, err := learned.before(w, p.stream.Groups, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil)); err != nil {
+	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil), log); err != nil {
 		t.Fatal(err)
 	}
 	return entry
@@ -152,6 +161,30 @@ func TestDrawSaysWhatItChose(t *testing.T) {
 		entry.WithholdBelow("p50", 1<<40) // everything but p50
 		if v := entry.Groups[0].Values[0]; v.Mechanism != "" {
 			t.Errorf("a withheld value says that it was drawn by %s", v.Mechanism)
+		}
+	}
+}
+
+// TestSumsThatStop: noise beyond the largest number is told in one line of the log, whatever the number of groups, and
+// the value has no error. With an ε of 10^−17 all but one of 10^7 draws are beyond it.
+func TestSumsThatStop(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	e := firstLogged(t, twoGroups("lower: -1000000000, upper: 1000000000, step: 1", `
+      - {name: all, statistic: sum, clip: none, epsilon: 0.00000000000000001}
+      - {name: more, statistic: sum, clip: none, epsilon: 0.00000000000000001}
+      - {name: users, statistic: count, epsilon: 1}
+`), zap.New(core))
+	if n := logs.Len(); n != 1 {
+		t.Fatalf("%d lines, want one: %v", n, logs.All())
+	}
+	line := logs.All()[0].ContextMap()
+	if got := fmt.Sprintf("%v %v %v", line["stream"], line["releases"], line["window_end"]); got !=
+		fmt.Sprintf("s [all more] %v", e.WindowEnd) {
+		t.Errorf("the log says %s", got)
+	}
+	for _, g := range e.Groups {
+		if v := g.Values[0]; v.Error95 != nil || v.Quality != "noise" || v.Value == nil {
+			t.Errorf("group %s: %+v", g.Name, v)
 		}
 	}
 }

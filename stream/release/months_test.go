@@ -108,7 +108,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 				alarms++
 				break
 			}
-			if err := p.draw(&e, merged, d.priors[0], d.Metrics); err != nil {
+			if err := p.draw(&e, merged, d.priors[0], d.Metrics, d.Log); err != nil {
 				t.Fatal(err)
 			}
 			value, err := e.Encode()

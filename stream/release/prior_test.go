@@ -97,7 +97,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := p.draw(&entry, merger, running, operator); err != nil {
+			if err := p.draw(&entry, merger, running, operator, zap.NewNop()); err != nil {
 				t.Fatal(err)
 			}
 			running.smooth(&entry)

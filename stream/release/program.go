@@ -5,7 +5,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
@@ -111,8 +115,10 @@ func buffered(random io.Reader) *bufio.Reader { return bufio.NewReaderSize(rando
 
 // draw draws every release of every group, with the measures that learned has ready for the window. Groups without
 // users are drawn like all others.
-func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator) error {
+func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator,
+	log *zap.Logger) error {
 	random := buffered(p.random)
+	stopped := map[string]bool{} // releases
 	for g := range e.Groups {
 		points := merged.Sample(g)
 		sample := mechanisms.NewSample(p.stream.Grid, points)
@@ -131,6 +137,9 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				}
 				m.DrawDuration.WithLabelValues(string(d.query.Statistic)).Observe(time.Since(began).Seconds())
 				d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
+				if drawn.Values[0].Stopped() {
+					stopped[p.releases[d.first].Name] = true
+				}
 				if d.counting {
 					users := drawn.Values[0].Number
 					epsilon := d.query.Epsilon.InexactFloat64()
@@ -139,6 +148,12 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				}
 			}
 		}
+	}
+	if len(stopped) > 0 {
+		log.Warn("the noise of a sum is beyond the largest number there is: the record has that number, no error_95 "+
+			"and the quality noise; a larger epsilon or narrower bounds help",
+			zap.String("stream", e.Stream), zap.Time("window_end", e.WindowEnd),
+			zap.Strings("releases", slices.Sorted(maps.Keys(stopped))))
 	}
 	if least := p.stream.MinUsers; least != nil {
 		e.WithholdBelow(least.Release, least.Count)
