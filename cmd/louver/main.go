@@ -32,7 +32,7 @@ var version string
 type commands struct {
 	Demo        demo.Command               `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
 	Init        generate.InitCommand       `cmd:"" help:"Write a first streams file, with comments."`
-	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM."`
+	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM. SIGHUP reads the streams files again."`
 	Check       check.Command              `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`
 	Release     offline.ReleaseCommand     `cmd:"" help:"Make one private release from a list of numbers or a CSV file, without Kafka."`
 	Plan        check.PlanCommand          `cmd:"" help:"Forecast errors before anything is spent, or the ε or users needed for a given error."`

@@ -200,3 +200,47 @@ func TestZombieWritesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestHangupReadsTheFilesAgain adds a stream to the file of a running process. A broken file and one that the app refuses
+// change nothing before that. The windows of the stream that was there stay exact.
+func TestHangupReadsTheFilesAgain(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	l := newLive(t, b, 4)
+	file, err := os.ReadFile(l.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.run()
+	said := func(line string, times int) {
+		kafkatest.Await(t, line, func() bool { return strings.Count(p.Log.String(), line) >= times })
+	}
+	hangup := func(text string) {
+		if err := os.WriteFile(l.file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.Signal(t, syscall.SIGHUP)
+	}
+	second := func(input, output string) string {
+		return string(file) + configtest.Stream("second", configtest.Topics(input, output),
+			configtest.Window(liveSize, liveGrace), configtest.Start(l.start))
+	}
+	output := b.Topic(t, 1, nil)
+	random := rand.New(rand.NewPCG(11, 12))
+	said("louver works", 1)
+	l.traffic(random, l.start.Add(liveSize))
+	hangup("version: 1\nstreams: [")
+	said("the streams files cannot be used: this process goes on with those that it has read", 1)
+	hangup(second(l.input, output)) // whose users another budget has paid for
+	said("the streams files cannot take effect: this process goes on with those before", 1)
+	said("louver works", 2)
+	hangup(second(b.Topic(t, 1, nil), output))
+	said("louver works", 3)
+	l.traffic(random, l.start.Add(time.Duration(l.windows)*liveSize))
+	l.finish()
+	kafkatest.Await(t, "the second stream has figures", func() bool { return len(b.Consume(t, output, 0)) > 0 })
+	p.Signal(t, syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
+	}
+}

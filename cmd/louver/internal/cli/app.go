@@ -29,20 +29,33 @@ type App struct {
 // UntilSignal returns the context of a service, which SIGINT, SIGTERM and SIGHUP end. The second signal kills the
 // process. Commands that end by themselves ignore signals.
 func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(a.Context, endings()...)
+	return a.until(append(hangups(), os.Interrupt, syscall.SIGTERM))
+}
+
+// UntilStopped is UntilSignal for a service that reads its files again on SIGHUP: the channel says when. The signals
+// that come before the channel is read count as one.
+func (a *App) UntilStopped() (context.Context, <-chan os.Signal, context.CancelFunc) {
+	again := make(chan os.Signal, 1)
+	if hangups := hangups(); len(hangups) > 0 { // Notify without signals would relay all of them
+		signal.Notify(again, hangups...)
+	}
+	ctx, stop := a.until([]os.Signal{os.Interrupt, syscall.SIGTERM})
+	return ctx, again, func() { signal.Stop(again); stop() }
+}
+
+func (a *App) until(endings []os.Signal) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(a.Context, endings...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// endings are the signals that end a service in good order. SIGHUP is one of them: by default it would kill the process
-// without a word, when its terminal closes or when somebody expects it to read its files again. Under nohup it stays
-// ignored.
-func endings() []os.Signal {
-	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		all = append(all, syscall.SIGHUP)
+// hangups is SIGHUP, or nothing under nohup: a signal that was ignored from the start stays ignored. By default SIGHUP
+// would kill the process without a word, when its terminal closes or when somebody expects it to read its files again.
+func hangups() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return nil
 	}
-	return all
+	return []os.Signal{syscall.SIGHUP}
 }
 
 // WriteJSON writes a value as indented JSON, for people too: it does not escape characters such as <.

@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -11,11 +13,12 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 )
 
-// A process reads its streams files once, when it starts. Somebody who edits them under a running process would wait in
-// vain, and learn only at the next start that they are broken. So the process looks at them now and then, and says what
-// it sees. It changes nothing: an edit takes effect when a process starts with it.
+// A process reads its streams files when it starts, and again on SIGHUP. Somebody who edits them under a running process
+// and does neither would wait in vain, and learn only at the next start that they are broken. So the process looks at
+// them now and then, and says what it sees. It changes nothing by itself.
 
 // lookAtFiles is how often. A file that is being written may be broken for a moment, so that is told at the second
 // look.
@@ -57,10 +60,61 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 			log.Warn("the streams files can no longer be used: this process goes on, but could not start again",
 				zap.String("error", first))
 		case changed:
-			log.Warn("the streams files have changed since this process read them: the change takes effect once a " +
-				"process starts with them")
+			log.Warn("the streams files have changed since this process read them: send it SIGHUP, or restart it, so " +
+				"that the change takes effect")
 		default:
 			log.Info("the streams files are again those that this process has read")
+		}
+	}
+}
+
+// reload serves with a file until ctx ends or serve does. When again is told, it reads the files once more, and serves
+// with these from then on: it ends the work in good order, and begins again. Files that cannot be used, or that
+// contradict what the app has done before, change nothing.
+func reload(ctx context.Context, again <-chan os.Signal, pattern string, file *config.File, log *zap.Logger,
+	serve func(context.Context, *config.File) error) error {
+	var before *config.File // the files that file has replaced; nil if it is the first
+	for {
+		working, end := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- serve(working, file) }()
+		next, err := newer(again, done, pattern, file, log)
+		end()
+		switch {
+		case next != nil:
+			if err := <-done; err != nil {
+				return err
+			}
+			before, file = file, next
+		case before != nil && ctx.Err() == nil && errors.Is(err, control.ErrRefused):
+			log.Error("the streams files cannot take effect: this process goes on with those before", zap.Error(err))
+			before, file = nil, before
+		default:
+			return err
+		}
+	}
+}
+
+// newer waits until it is told to read the files again, and returns them if they can be used and are not the same.
+// It returns nil and the error of the work if that is done before.
+func newer(again <-chan os.Signal, done <-chan error, pattern string, file *config.File, log *zap.Logger) (
+	*config.File, error) {
+	for {
+		select {
+		case err := <-done:
+			return nil, err
+		case <-again:
+		}
+		next, err := cli.LoadStreams(pattern)
+		switch {
+		case err != nil:
+			log.Error("the streams files cannot be used: this process goes on with those that it has read",
+				zap.Error(err))
+		case sameStreams(file, next):
+			log.Info("the streams files are those that this process has read: nothing changes")
+		default:
+			log.Info("the streams files have changed: louver begins again with them")
+			return next, nil
 		}
 	}
 }

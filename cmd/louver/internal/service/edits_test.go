@@ -1,10 +1,13 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +17,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 )
 
 // TestEditsAreTold edits the streams file under a process, as editors and Kubernetes do.
@@ -33,8 +38,8 @@ streams:
 `
 	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
 	objective := strings.Replace(text, "objective: 0.9", "objective: 0.99", 1)
-	const change = "WARN the streams files have changed since this process read them: the change takes effect " +
-		"once a process starts with them"
+	const change = "WARN the streams files have changed since this process read them: send it SIGHUP, or restart it, " +
+		"so that the change takes effect"
 	const lost = "WARN the streams files can no longer be used: this process goes on, but could not start again"
 	const again = "INFO the streams files are again those that this process has read"
 	for name, c := range map[string]struct {
@@ -88,5 +93,96 @@ streams:
 				}
 			})
 		})
+	}
+}
+
+// TestReload sends SIGHUP after edits of the streams file.
+func TestReload(t *testing.T) {
+	const text = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 1s, start: 2026-01-01T00:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 1000, per: 24h}
+`
+	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
+	refused := strings.Replace(text, "epsilon: 1}", "epsilon: 3}", 1) // by serve, below
+	const begins = "INFO the streams files have changed: louver begins again with them"
+	for name, c := range map[string]struct {
+		edits []string // what the file holds at each SIGHUP
+		serve []string // the prices of count with which the work began, one after another
+		logs  []string
+	}{
+		"the same": {[]string{text, "# a comment\n" + text}, []string{"1"}, []string{
+			"INFO the streams files are those that this process has read: nothing changes",
+			"INFO the streams files are those that this process has read: nothing changes"}},
+		"an edit, taken back": {[]string{edited, text}, []string{"1", "2", "1"}, []string{begins, begins}},
+		"a broken file": {[]string{text[:100], edited}, []string{"1", "2"}, []string{
+			"ERROR the streams files cannot be used: this process goes on with those that it has read", begins}},
+		"a refused file": {[]string{edited, refused, text}, []string{"1", "2", "3", "2", "1"}, []string{begins, begins,
+			"ERROR the streams files cannot take effect: this process goes on with those before", begins}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				at := filepath.Join(t.TempDir(), "streams.yaml")
+				write := func(text string) {
+					if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				write(text)
+				read, err := cli.LoadStreams(at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				core, logs := observer.New(zap.InfoLevel)
+				var served []string
+				ctx, stop := context.WithCancel(t.Context())
+				again, done := make(chan os.Signal), make(chan error, 1)
+				go func() {
+					done <- reload(ctx, again, at, read, zap.New(core), func(ctx context.Context, f *config.File) error {
+						epsilon := f.Streams[0].Releases[0].Query.Epsilon.String()
+						if served = append(served, epsilon); epsilon == "3" {
+							return fmt.Errorf("%w: there is a reason", control.ErrRefused)
+						}
+						<-ctx.Done()
+						return nil
+					})
+				}()
+				for _, edit := range c.edits {
+					write(edit)
+					again <- syscall.SIGHUP
+					synctest.Wait()
+				}
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				var got []string
+				for _, e := range logs.All() {
+					got = append(got, e.Level.CapitalString()+" "+e.Message)
+				}
+				if diff := cmp.Diff(c.serve, served); diff != "" {
+					t.Error(diff)
+				}
+				if diff := cmp.Diff(c.logs, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// TestReloadEnds: what ends the work for another reason ends the process, also when it is refused at its first start.
+func TestReloadEnds(t *testing.T) {
+	for _, want := range []error{nil, errors.New("the disk is full"), control.ErrRefused} {
+		got := reload(t.Context(), nil, "none.yaml", &config.File{}, zap.NewNop(),
+			func(context.Context, *config.File) error { return want })
+		if !errors.Is(got, want) {
+			t.Errorf("%v; want %v", got, want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config"
 )
 
 // RunCommand is the service.
@@ -46,11 +47,7 @@ func (c *RunCommand) Run(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	schemas, registrar, err := cluster.Registries(c.RegistrySettings, file.Streams, false)
-	if err != nil {
-		return err
-	}
-	ctx, stop := app.UntilSignal()
+	ctx, again, stop := app.UntilStopped()
 	defer stop()
 	defer context.AfterFunc(ctx, func() { app.Log.Info("louver stops; a second signal ends it at once") })()
 	conn, err := cluster.Open(c.KafkaSettings)
@@ -58,17 +55,25 @@ func (c *RunCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
-	s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings,
-		MetricsSettings: c.MetricsSettings,
-		ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain,
-		Uncommitted: c.KafkaIsolation == "read_uncommitted",
-		Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas,
-		Registrar: registrar,
-		Conn:      conn, Remembers: limitMemory(c.BagBytes).remembers, Log: app.Log,
-		Level: logLevel(app.Level), Version: app.Build.Version,
-		Reach: func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }}
-	go tellEdits(ctx, c.Streams, file, app.Log)
-	return s.Run(ctx)
+	remembers := limitMemory(c.BagBytes).remembers
+	reach := func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }
+	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
+		schemas, registrar, err := cluster.Registries(c.RegistrySettings, file.Streams, false)
+		if err != nil {
+			return err
+		}
+		s := &Service{AppID: c.AppID, TopicSettings: c.TopicSettings, HTTPSettings: c.HTTPSettings,
+			MetricsSettings: c.MetricsSettings,
+			ServiceSettings: c.ServiceSettings, Stages: c.Stages, BeginAgain: c.BeginAgain,
+			Uncommitted: c.KafkaIsolation == "read_uncommitted",
+			Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas,
+			Registrar: registrar,
+			Conn:      conn, Remembers: remembers, Log: app.Log,
+			Level: logLevel(app.Level), Version: app.Build.Version, Reach: reach}
+		reach = nil // a broker that has answered before is waited for
+		go tellEdits(ctx, c.Streams, file, app.Log)
+		return s.Run(ctx)
+	})
 }
 
 // notYet refuses settings that this version would ignore.
