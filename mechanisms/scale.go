@@ -87,8 +87,9 @@ func coarser(x *big.Int, power int64) *big.Int {
 	return x.Lsh(x, 1).Add(x, big.NewInt(power)).Div(x, big.NewInt(2*power))
 }
 
-// publish returns a noisy sum as a number on the scale of the sum, between two limits, with the bound of its noise.
-// Noise may carry a sum beyond [mostNumber]. It stops there, and nothing is known of its error.
+// publish returns a noisy sum, in units, as a number on the scale of the sum. Numbers beyond the two limits are
+// impossible and are cut. b is the bound of the noise. Noise may carry a sum beyond [mostNumber]. It stops there, and
+// nothing is known of its error.
 func (m *sums) publish(sum *big.Int, least, most int64, b Bound) []Value {
 	sum = coarser(sum, m.power)
 	if sum.CmpAbs(big.NewInt(mostNumber)) > 0 {
