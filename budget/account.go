@@ -87,7 +87,7 @@ func (a *Account) Add(c Charge) {
 
 // class returns the class of a stream's charges with this cap and these items.
 func (a *Account) class(stream string, cap Cap, items []Item) *class {
-	if k := a.last[stream]; k != nil && k.cap == cap && slices.EqualFunc(k.items, items, Item.equal) {
+	if k := a.last[stream]; k != nil && k.cap == cap && slices.EqualFunc(k.items, items, Item.Equal) {
 		return k // without formatting the price, which takes most of the time of an Add
 	}
 	key := classKey{stream, price(items), cap}

@@ -106,8 +106,8 @@ func compare(a, b privacy.Promise) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), a.Epsilon.Cmp(b.Epsilon), a.Delta.Cmp(b.Delta), a.Rho.Cmp(b.Rho))
 }
 
-// equal reports whether two items are the same, however their numbers are written.
-func (i Item) equal(j Item) bool { return i.Times == j.Times && compare(i.Promise, j.Promise) == 0 }
+// Equal reports whether two items are the same, however their numbers are written.
+func (i Item) Equal(j Item) bool { return i.Times == j.Times && compare(i.Promise, j.Promise) == 0 }
 
 // price returns a text that is equal for equal lists of items.
 func price(items []Item) string {

@@ -121,7 +121,7 @@ func (a *Account) onSchedule(schedules []Schedule) bool {
 		}
 		found[k.stream] = true
 		p := schedules[i]
-		if p.End != 0 || !p.Cap.none() || !k.cap.none() || !slices.EqualFunc(k.items, p.Items, Item.equal) {
+		if p.End != 0 || !p.Cap.none() || !k.cap.none() || !slices.EqualFunc(k.items, p.Items, Item.Equal) {
 			return false
 		}
 		next := p.first()

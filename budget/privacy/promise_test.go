@@ -138,3 +138,41 @@ func TestRhoIsRoundedUp(t *testing.T) {
 		t.Errorf("ε = 1: ρ = %v", got)
 	}
 }
+
+// Two steps of a mechanism that keeps a promise exactly are within what Twice says, and reach it: randomised response,
+// where the second step is another person, and a truncated geometric law, which moves by two.
+func TestTwice(t *testing.T) {
+	for _, e := range []float64{0.1, 1, 3} {
+		two := NewPure(decimal.NewFromFloat(e)).Twice()
+		if got := two.Epsilon.InexactFloat64(); got != 2*e || two.Check() != nil || !two.Rho.Equal(NewPure(two.Epsilon).Rho) {
+			t.Errorf("ε = %v: %+v (%v)", e, two, two.Check())
+		}
+		// Two responses with the same ε, both of which change: the product is at most e^2ε, in both directions.
+		yes := math.Exp(e) / (1 + math.Exp(e))
+		if loss := 2 * math.Log(yes/(1-yes)); math.Abs(loss-2*e) > 1e-12 {
+			t.Errorf("ε = %v: two responses lose %v", e, loss)
+		}
+		const bound = 12
+		sum, law := 0.0, map[int]float64{}
+		for z := -bound; z <= bound; z++ {
+			law[z] = math.Exp(-e * math.Abs(float64(z)))
+			sum += law[z]
+		}
+		delta := law[bound] / sum
+		approximate := NewApproximate(decimal.NewFromFloat(e), decimal.NewFromFloat(delta)).Twice()
+		mass := 0.0
+		for z := -bound; z <= bound; z++ {
+			mass += max(0, law[z]-math.Exp(2*e)*(1+1e-9)*law[z-2]) / sum
+		}
+		if said := approximate.Delta.InexactFloat64(); mass > said || mass < said*(1-1e-12) {
+			t.Errorf("ε = %v, δ = %v: beyond 2ε there is %v, and %v is said", e, delta, mass, said)
+		}
+	}
+	z := NewZCDP(dec("0.5")).Twice()
+	if !z.Epsilon.Equal(dec("1")) || !z.Rho.Equal(dec("0.5")) || z.Check() != nil { // a Gaussian moved twice as far
+		t.Errorf("%+v", z)
+	}
+	if r := NewBoundedRange(dec("1")).Twice(); !r.Rho.Equal(NewBoundedRange(dec("2")).Rho) || r.Check() != nil {
+		t.Errorf("%+v", r)
+	}
+}

@@ -30,7 +30,8 @@ func TestCheckText(t *testing.T) {
 			"needs ε 13.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 2.700069\n" +
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
 			"    of 100 guesses whether you were there, all may be right\n  what one user does in any 24h falls into " +
-			"up to 97 windows, costing at most ε 13.58\n  lasts for ever\n",
+			"up to 97 windows, costing at most ε 13.86\n" +
+			"    a window or period that also holds other things of that user counts twice\n  lasts for ever\n",
 		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -84,20 +85,22 @@ func TestCheckWarnsOfADay(t *testing.T) {
 func TestCheckOverlap(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	for window, want := range map[string][2]string{
-		"size: 24h": {"", "2 windows, costing at most ε 0.28\n"},
-		"size: 24h, every: 1h": {"24 windows, which cost its user at most ε 3.36\n",
-			"48 windows, costing at most ε 6.72\n"},
-		"size: 20h, every: 10m": {"120 windows, which cost its user at most ε 16.8\n",
-			"264 windows, costing at most ε 36.96\n"},
-		"size: 1h, every: 5m": {"12 windows, which cost its user at most ε 1.68\n",
-			"300 windows, costing at most ε 42\n"},
-		// twice the limit
-		"size: 1h, every: 4m": {"15 windows, which cost its user at most ε 2.1\n",
-			"375 windows, costing at most ε 48\n"},
+		"size: 24h": {"", "2 windows, costing at most ε 0.56\n"},
+		"size: 24h, every: 1h": {"24 windows, which cost that user at most ε 3.36\n",
+			"48 windows, costing at most ε 13.44\n"},
+		"size: 20h, every: 10m": {"120 windows, which cost that user at most ε 16.8\n",
+			"264 windows, costing at most ε 70.56\n"},
+		"size: 1h, every: 5m": {"12 windows, which cost that user at most ε 1.68\n",
+			"300 windows, costing at most ε 45.36\n"},
+		// twice the limit of two periods
+		"size: 20h, every: 5m": {"240 windows, which cost that user at most ε 33.6\n",
+			"528 windows, costing at most ε 96\n"},
+		"size: 1h, every: 4m": {"15 windows, which cost that user at most ε 2.1\n",
+			"375 windows, costing at most ε 56.7\n"},
 	} {
 		text := strings.Replace(clitest.StreamsFile, "size: 15m", window, 1) + "    on_exhausted: withhold\n"
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
-		event := "one event falls into up to " + want[0]
+		event := "one event puts its user into up to " + want[0]
 		if got.code != cli.ExitDone || !strings.Contains(got.out, "falls into up to "+want[1]) ||
 			strings.Contains(got.out, event) != (want[0] != "") {
 			t.Errorf("%s: want %q in %+v", window, want, got)
@@ -361,7 +364,8 @@ func TestCheckWatches(t *testing.T) {
 			"than 0.1 %\n",
 		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 7.67774\n" +
 			"  one person loses at most ε 17.44 in any 24 h",
-		"falls into up to 97 windows, costing at most ε 21.58, with the watches of two periods\n",
+		// 97 windows and two of them again; eight times ε 1 for six instances and two of them again, and six times 0.5
+		"falls into up to 97 windows, costing at most ε 24.86, with the watches that it touches\n",
 	} {
 		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)

@@ -50,8 +50,8 @@ func TestCapsSayTheMost(t *testing.T) {
 		t.Errorf("%d windows of a period are charged, and somebody counts in %d; want 6", said, counts(11))
 	}
 	stretch := func(s *config.Stream) (int64, cost.Loss) {
-		n, lost, _ := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch()
-		return n, lost
+		in := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch()
+		return in.Windows, in.Lost
 	}
 	// A stretch of 11 hours overlaps 13 windows, of which 8 are within the cap. As many as a block has turns, 2, may
 	// change after it. The ends of the 13 are in two periods, each with two instances.

@@ -22,9 +22,9 @@ type statement struct {
 // loss is the most that one person can lose through some windows.
 type loss struct {
 	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a
-	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` falls into, those of
-	// the stream's budget that end in a `day`, those that the `budget` pays in its period, those that overlap a
-	// `stretch` of time as long as that period, or those in a day of all budgets that pay for one `input`. Under
+	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` puts its person into,
+	// those of the stream's budget that end in a `day`, those that the `budget` pays in its period, what the person does
+	// in a `stretch` of time as long as that period, or those in a day of all budgets that pay for one `input`. Under
 	// max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
@@ -102,17 +102,19 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", anyOf))
 	} else {
-		n, stretch, changesLater := pays.InAnyStretch()
-		later := ""
-		if changesLater {
+		stretch := pays.InAnyStretch()
+		later, partly := "", ""
+		if stretch.Later {
 			later = " with later ones in which that person counts instead"
+		}
+		if stretch.Partly {
+			partly = ", and counts twice in a window or period that also holds other things of that person"
 		}
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),
-			newLoss("stretch", n, per, stretch,
-				fmt.Sprintf("What one person does in any %s falls into up to %d windows. Together%s they cost at "+
-					"most %%s.", per, n,
-					later), anyOf))
+			newLoss("stretch", stretch.Windows, per, stretch.Lost,
+				fmt.Sprintf("What one person does in any %s falls into up to %d windows%s. Together%s they cost at "+
+					"most %%s.", per, stretch.Windows, partly, later), "that person did any of it"))
 	}
 	for _, shared := range cost.InCommon(a.payers(now)) {
 		if shared.Topic == s.Input.Topic {
@@ -154,11 +156,12 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 			"that person is in it"+alone))
 	}
 	if n, changed, lost := pays.Event(of); n > 1 {
-		sentence := fmt.Sprintf("One event falls into up to %d windows. Together %s cost its person at most %%s.", n,
+		sentence := fmt.Sprintf("One event puts its person into up to %d windows. Together %s cost that person at most "+
+			"%%s.", n,
 			several)
 		if changed > n {
-			sentence = fmt.Sprintf("One event falls into up to %d windows and changes up to %d, for who does not "+
-				"count in them may count in later ones. Together %s cost its person at most %%s.", n, changed, several)
+			sentence = fmt.Sprintf("One event puts its person into up to %d windows and changes up to %d, for who does "+
+				"not count in them may count in later ones. Together %s cost that person at most %%s.", n, changed, several)
 		}
 		all = append(all, newLoss("event", changed, "", lost, sentence, "that person is in any of them"+alone))
 	}

@@ -28,18 +28,18 @@ func TestStatement(t *testing.T) {
 			sentences = append(sentences, fmt.Sprintf("%s %s %d: %s", s.Stream, l.Scope, l.Right, l.Sentence))
 		}
 	}
-	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four. Together they cost 11·0.3
-	// + 14·0.01 = 3.44. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
+	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four, of which it overlaps 2 and 8
+	// in part. Together they cost (11 + 2)·0.3 + (14 + 8)·0.01 = 4.12. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
 	want(t, "sentences", strings.Join(sentences, "\n"), strings.TrimSpace(`
 fast window 58: One window costs one person at most ε 0.3. Of 100 guesses whether that person is in it, at most 58 are right.
 fast day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 fast budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
-fast stretch 97: What one person does in any 10m falls into up to 25 windows. Together they cost at most ε 3.44. Of 100 guesses whether that person is in any of them, at most 97 are right.
+fast stretch 99: What one person does in any 10m falls into up to 25 windows, and counts twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.
 hopping window 51: One window costs one person at most ε 0.01. Of 100 guesses whether that person is in it, at most 51 are right.
-hopping event 51: One event falls into up to 4 windows. Together they cost its person at most ε 0.04. Of 100 guesses whether that person is in any of them, at most 51 are right.
+hopping event 51: One event puts its person into up to 4 windows. Together they cost that person at most ε 0.04. Of 100 guesses whether that person is in any of them, at most 51 are right.
 hopping day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 hopping budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
-hopping stretch 97: What one person does in any 10m falls into up to 25 windows. Together they cost at most ε 3.44. Of 100 guesses whether that person is in any of them, at most 97 are right.`))
+hopping stretch 99: What one person does in any 10m falls into up to 25 windows, and counts twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.`))
 	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement?stream=hopping")), &got); err != nil ||
 		len(got.Streams) != 1 {
 		t.Error(err, got)
@@ -82,8 +82,8 @@ streams:
 	for scope, sentence := range map[string]string{
 		"window": "What one person has in one window changes up to 2, for who does not count in it may count in a " +
 			"later one. Together they cost that person at most ε 0.2.",
-		"event": "One event falls into up to 2 windows and changes up to 4, for who does not count in them may count " +
-			"in later ones. Together they cost its person at most ε 0.4.",
+		"event": "One event puts its person into up to 2 windows and changes up to 4, for who does not count in them " +
+			"may count in later ones. Together they cost that person at most ε 0.4.",
 		"day": "In any 24 h one person loses at most ε 0.8, counting the windows that end in it.",
 		"stretch": "What one person does in any 24h falls into up to 26 windows. Together with later ones in which " +
 			"that person counts instead they cost at most ε 1.",

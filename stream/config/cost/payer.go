@@ -134,33 +134,76 @@ func (p Payer) afterAll() Loss {
 	return p.paid(day.plus(before), p.Periods(24*time.Hour))
 }
 
-// InAnyStretch returns the most that a person can lose through events in a stretch of time as long as the budget's
-// period, and how many windows that stretch overlaps at most. later says that it changes later windows as well. The
-// budget must have a period.
+// Stretch is what a person can lose through what they do in a stretch of time.
+type Stretch struct {
+	// Windows is how many windows the stretch overlaps at most.
+	Windows int64
+	// Later says that the person may count in later windows or periods instead. Partly says that those which also hold
+	// other things of the person cost more than the others.
+	Later, Partly bool
+	Lost          Loss
+}
+
+// InAnyStretch returns the most that a person can lose through what they do in a stretch of time as long as the budget's
+// period: what is published tells no more about whether they did it, or what, if all else that they do stays as it is.
+// The budget must have a period.
+//
+// What the stretch touches in part costs more than what it holds whole, because there the person is removed and then
+// added as what remains: see [Stream.stretch] and [privacy.Promise.Twice]. Each draw is a mechanism of its own, and what
+// they cost adds up as usual. Watches, totals and discoveries are in [Stream.Touched].
 //
 // A budget counts windows by their ends. All windows that overlap the stretch end within the period plus the longest
-// window, so together those in which the person counts cost at most the limit of two periods. Under max_windows the
-// person may count later in windows in which they would not have counted: see [windows.CapRule.ChangedBy]. Together
-// these cost at most the limit of the periods that cover a block.
-func (p Payer) InAnyStretch() (windows int64, lost Loss, later bool) {
+// window, so together those in which the person counts cost at most the limit of two periods, or of more if the periods
+// of a discovery are longer than that of the budget. Under max_windows the person may count later in windows in which
+// they would not have counted: see [windows.CapRule.ChangedBy]. Together these cost at most the limit of the periods
+// that cover a block. To add again what remains at the two ends of the stretch costs as much as what holds these
+// moments.
+func (p Payer) InAnyStretch() Stretch {
+	var x Stretch
 	var items []budget.Item
 	var after int64 // periods
+	var longest time.Duration
 	for _, s := range p.Streams {
-		n := s.Overlapping(p.Per)
-		windows += n
-		// Two periods cover the ends of these windows.
-		items = append(append(items, s.window(s.Changed(n))...), budget.Times(s.Watches, 2)...)
-		later = later || s.Changed(1) > 1
+		n, cost := s.stretch(p.Per)
+		x.Windows += n
+		items = append(append(items, cost...), s.Touched...)
+		x.Later = x.Later || s.Changed(1) > 1
+		x.Partly = x.Partly || len(s.Touched) > 0 || !slices.EqualFunc(s.Edge, s.Items, budget.Item.Equal)
+		longest = max(longest, s.Size, s.Longest)
 		if m := s.MaxWindows; m != nil {
 			after = max(after, p.Periods(time.Duration(m.Block)*s.Every+s.Size))
 		}
-		for _, t := range s.Turns {
-			items = append(items, t.more(p.Per)...)
-			later = later || t.Rule.ChangedBy(1) > 1
-			after = max(after, p.Periods(time.Duration(t.Rule.Block+1)*t.Rule.Every()))
+		for _, rule := range s.Turns {
+			x.Later = x.Later || rule.ChangedBy(1) > 1
+			after = max(after, p.Periods(time.Duration(rule.Block+1)*rule.Every()))
 		}
 	}
-	return windows, p.paid(Counted(p.Limit, items), 2+after), later
+	again := int64(0)
+	if x.Partly {
+		again = 2 * p.Periods(longest)
+	}
+	x.Lost = p.paidTwice(Of(p.Limit, items), p.Periods(p.Per+longest)+after, again)
+	return x
+}
+
+// paidTwice bounds a loss by what the limit pays in so many periods, and in some of these again, where a person is first
+// removed and then added again. For two steps the ε add up, and the δ of one is multiplied by e^ε of the other.
+func (p Payer) paidTwice(lost Loss, periods, again int64) Loss {
+	if again == 0 || p.Epsilon.IsZero() || p.Delta.IsZero() {
+		return p.paid(lost, periods+again)
+	}
+	most := p.Epsilon.Mul(decimal.NewFromInt(periods + again))
+	if !lost.Unbounded && lost.Epsilon.LessThanOrEqual(most) {
+		return lost
+	}
+	epsilon, one := p.Epsilon.InexactFloat64(), p.Delta.InexactFloat64()
+	chain := func(first, then int64) float64 {
+		return one * (float64(first) + math.Exp(float64(first)*epsilon)*float64(then))
+	}
+	if delta := max(chain(periods, again), chain(again, periods)); delta < 1e-3 {
+		lost.Spending = budget.Spending{Epsilon: most, Delta: decimal.NewFromFloat(delta).RoundUp(15)}
+	}
+	return lost
 }
 
 // paid bounds a loss by what the limit pays in so many periods: the rest is withheld. If its ε is 0, there is no limit

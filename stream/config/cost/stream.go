@@ -17,29 +17,21 @@ type Stream struct {
 	Topic string
 	// MaxWindows says in which windows a person counts; nil: in all.
 	MaxWindows *windows.CapRule
+	// Edge is what a window costs a person who takes back a part of what they have in it: what remains may be another
+	// value, or in other groups.
+	Edge []budget.Item
 	// Watches are the most that counts in a period of the budget for watches, releases on change, running totals and
 	// discoveries. Endless says that there is no such amount: the budget is for ever, and new periods of totals never
 	// end.
 	Watches []budget.Item
 	Endless bool
-	// Turns are the discoveries with max_windows, which are among the watches.
-	Turns []Turns
-}
-
-// Turns are the periods of a discovery in which users take turns.
-type Turns struct {
-	Rule windows.CapRule
-	// Items are what a period costs a person who counts in it. AtMost is for how many periods a person is charged at
-	// most, in one period of the budget.
-	Items  []budget.Item
-	AtMost int64
-}
-
-// more returns what the periods cost that change with what one person does in a stretch of time, beyond those for which
-// the person is charged in two periods of the budget. The stretch reaches into one period more than it holds.
-func (t Turns) more(stretch time.Duration) []budget.Item {
-	n := int64((stretch-1)/t.Rule.Every()) + 2
-	return budget.Times(t.Items, max(0, t.Rule.ChangedBy(n)-2*t.AtMost))
+	// Touched is what the same cost at most that one person has a part in during a stretch of time as long as the
+	// budget's period, if the stretch is taken back and all else that the person does remains. The budget has a period.
+	Touched []budget.Item
+	// Turns say in which of its periods a person counts, for each discovery with max_windows. Longest is the longest
+	// period of a discovery; 0 if there is none.
+	Turns   []windows.CapRule
+	Longest time.Duration
 }
 
 // Ended is a stream of a topic that has no windows any more.
@@ -72,6 +64,23 @@ func (s Stream) Changed(n int64) int64 {
 		return n
 	}
 	return s.MaxWindows.ChangedBy(n)
+}
+
+// stretch returns what the windows cost that change if a person takes back what they do in a stretch of time, and how
+// many windows the stretch overlaps at most.
+//
+// Windows that begin before the stretch or end after it may hold other things of that person. Taking back the rest of
+// such a window removes the person from it, and adds the person again as what remains: the window costs Edge. Those
+// that begin before it hold its first moment, and those that end after it hold its last, so at most 2·Overlapping(0)
+// do. From all other windows the person is removed, or under max_windows added to them, which costs Items.
+func (s Stream) stretch(length time.Duration) (windows int64, items []budget.Item) {
+	windows = s.Overlapping(length)
+	touched := windows // those in which the person counts
+	if s.MaxWindows != nil {
+		touched = s.MaxWindows.AtMostOf(windows)
+	}
+	edges := min(touched, 2*s.Overlapping(0))
+	return windows, append(s.window(s.Changed(windows)-edges), budget.Times(s.Edge, edges)...)
 }
 
 // window returns what n windows cost a person who counts in all of them.

@@ -84,8 +84,7 @@ func TestFoundGroups(t *testing.T) {
 	// What somebody does in a day is in two of these periods, and a turn that is not used there is used in a third one.
 	stretch := func(turns string) decimal.Decimal {
 		f := parse(t, withFound("groups: {discover: [{name: daily, every: 24h, epsilon: 0.5, delta: 0.00000001"+turns+"}]}"))
-		_, lost, _ := f.Payer(f.Budgets[0], time.Now()).InAnyStretch()
-		return lost.Epsilon
+		return f.Payer(f.Budgets[0], time.Now()).InAnyStretch().Lost.Epsilon
 	}
 	if a, b := stretch(", max_windows: {count: 2, per: 7d, parts: 1}"), stretch(""); !b.LessThan(a) {
 		t.Errorf("with turns a stretch costs %s, and without %s; want one discovery more", a, b)

@@ -42,7 +42,7 @@ type budgetReport struct {
 
 	besides               string // names the watches and the releases on change
 	windowed              bool   // windows cost something too
-	later                 bool   // a stretch changes later windows beside those that overlap it
+	later, partly         bool   // of a stretch: see [cost.Stretch]
 	limit, needs, stretch cost.Loss
 }
 
@@ -94,9 +94,9 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 		return x
 	}
 	if b.Per != 0 {
-		touched, lost, later := pays.InAnyStretch()
-		x.Touched, x.stretch, x.later = &touched, lost, later
-		x.StretchEpsilon, x.StretchDelta = new(cli.NewFigure(lost.Epsilon)), new(cli.NewFigure(lost.Delta))
+		in := pays.InAnyStretch()
+		x.Touched, x.stretch, x.later, x.partly = &in.Windows, in.Lost, in.Later, in.Partly
+		x.StretchEpsilon, x.StretchDelta = new(cli.NewFigure(in.Lost.Epsilon)), new(cli.NewFigure(in.Lost.Delta))
 	}
 	if !pays.PaysWatches() {
 		x.Unpaid = unpaid(b, streams)
@@ -231,15 +231,18 @@ func (b *budgetReport) printStretch(w *bytes.Buffer) {
 	if b.Touched == nil {
 		return
 	}
-	later, twice := "", ""
+	later, with := "", ""
 	if b.later {
 		later = " together with later ones in which that user counts instead,"
 	}
 	if b.besides != "" {
-		twice = ", with the " + b.besides + " of two periods"
+		with = ", with the " + b.besides + " that it touches"
 	}
 	fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n",
-		b.Per, cli.Plural(*b.Touched, "window"), later, b.stretch, twice)
+		b.Per, cli.Plural(*b.Touched, "window"), later, b.stretch, with)
+	if b.partly {
+		fmt.Fprintln(w, "    a window or period that also holds other things of that user counts twice")
+	}
 	if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
 		fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole "+
 			"periods, and rounds up")

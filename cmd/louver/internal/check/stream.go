@@ -263,7 +263,7 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		if s.changed > s.Overlap {
 			later = " together with later ones in which that user counts instead,"
 		}
-		fmt.Fprintf(w, "  one event falls into up to %d windows,%s which cost its user at most %s\n",
+		fmt.Fprintf(w, "  one event puts its user into up to %d windows,%s which cost that user at most %s\n",
 			s.Overlap, later, s.event)
 	}
 	switch {
