@@ -120,7 +120,7 @@ func TestPlanFromAnError(t *testing.T) {
 		{[]string{"--statistic", "quantile", "--p", "0.9", "--error", "2 %", "--users", "2000"},
 			func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].RankError }, 40},
 		{[]string{"--error", "3", "--users", "1000", "--shape", "lognormal:120,0.6"},
-			func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].TypicalError }, 3},
+			func(p planned) float64 { return *p.Streams[0].Releases[0].Values[0].Error95 }, 3},
 	} {
 		p := planJSON(t, planOf(c.args...)...)
 		needs := p.Streams[0].Releases[0].Needs
@@ -179,7 +179,7 @@ func TestPlanText(t *testing.T) {
 		"  5000 users expected in a window and group\n",
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ ",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users ",
-		"  p50: an error of 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n")
+		"  p50: with a probability of 95 %, an error of at most 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n")
 	planText(planOf("--epsilon", "0.1", "--max-groups", "3", "--every", "15m")...)(
 		"windows of 15m\n  one user counts in 3 groups and can lose ε 0.3 in a window\n"+
 			"    of 100 guesses whether you were in that window, at most 58 are right\n",

@@ -15,16 +15,15 @@ type Unit int
 
 // The units.
 const (
-	// Ranks counts users: those between a quantile and its release, a count's noise, or a mode's lead, with 95 %.
+	// Ranks counts users: those between a quantile and its release, a count's noise, or a mode's lead.
 	Ranks Unit = iota
 	// Share is the same as a fraction of all users, such as 0.02.
 	Share
-	// Value is the unit of the values: the typical error under the shape or, without one, the error of a mean with 95
-	// %.
+	// Value is the unit of the values: the error under the shape or, without one, that of a mean or sum of any data.
 	Value
 )
 
-// Wanted is an error that no value of a release may exceed.
+// Wanted is an error that no value of a release may exceed, each with a probability of 95 %.
 type Wanted struct {
 	Size float64
 	In   Unit
@@ -39,8 +38,8 @@ var ErrUnreachable = errors.New("out of reach")
 // of returns the size of a figure's error in the wanted unit, if it has one.
 func (w Wanted) of(f Figure, users int64) (float64, bool) {
 	switch {
-	case w.In == Value && f.TypicalError != nil:
-		return *f.TypicalError, true
+	case w.In == Value && f.Error95 != nil:
+		return *f.Error95, true
 	case w.In == Value && f.ValueError != nil:
 		return *f.ValueError, true
 	case w.In == Value || w.In == Share && users == 0:
@@ -95,8 +94,8 @@ func (w Wanted) reached(q mechanisms.Query, p *population) (bool, error) {
 	return true, nil
 }
 
-// clearly answers reached from a few lattice points if these leave no doubt about the typical error: they are off by
-// much less than 10 % in probability.
+// clearly answers reached from 256 errors if these leave no doubt. Suppose that 1 in 20 is beyond the wanted one. Then
+// the binomial law has 31 or more of 256 beyond it with a probability of 6·10⁻⁶, and at most one with 3·10⁻⁵.
 func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, p *population) (reached, sure bool, err error) {
 	errors, err := shapedErrors(q, m, p, 256)
 	if err != nil {
@@ -104,10 +103,10 @@ func (w Wanted) clearly(q mechanisms.Query, m mechanisms.Mechanism, p *populatio
 	}
 	sure = true
 	for _, e := range errors {
-		if e.at(0.4) > w.Size {
+		if e.at(0.88) > w.Size {
 			return false, true, nil
 		}
-		sure = sure && e.at(0.6) <= w.Size
+		sure = sure && e.at(0.995) <= w.Size
 	}
 	return true, sure, nil
 }
