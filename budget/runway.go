@@ -46,12 +46,15 @@ func (s Schedule) count(at int64) int64 {
 	return int64(min(n, MostWindows-1)) + 1
 }
 
+// Windows returns how many windows there are, or [MostWindows] if the schedule is endless.
+func (s Schedule) Windows() int64 { return s.count(math.MaxInt64) }
+
 // Most returns how many windows cost one person anything at most, of those that end in any half-open stretch of time of
 // length per. A per of 0 is all time: then bounded is false if the schedule is endless and its windows cost something.
 //
 // Such a stretch holds at most ⌈per/every⌉ ends that are one step apart.
 func (s Schedule) Most(per time.Duration) (n int64, bounded bool) {
-	n = s.count(math.MaxInt64)
+	n = s.Windows()
 	switch {
 	case per != 0:
 		n = min(n, int64((per-1)/s.Every)+1)

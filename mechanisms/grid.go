@@ -38,9 +38,19 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 			return nil, parameter.Wrong(x.name, parameter.Shown(d), "at most 17 digits at the precision of the step")
 		}
 	}
-	for _, d := range []decimal.Decimal{lower, upper, step} {
-		g.digits = max(g.digits, fractionDigits(d)+1)
+	finest, places := "", 0
+	for _, x := range []struct {
+		name  string
+		value decimal.Decimal
+	}{{"step", step}, {"lower", lower}, {"upper", upper}} {
+		if n := fractionDigits(x.value); n > places {
+			finest, places = x.name, n
+		}
+		if places > mostDigits {
+			return nil, parameter.Wrong(x.name, x.value, "at most %d digits after the point", mostDigits)
+		}
 	}
+	g.digits = places + 1
 	for _, f := range []struct {
 		name  string
 		value decimal.Decimal
@@ -48,8 +58,12 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	}{{"lower", lower, &g.lo}, {"upper", upper, &g.hi}, {"step", step, &g.width}} {
 		units := f.value.Shift(int32(g.digits)).BigInt()
 		if units.CmpAbs(big.NewInt(1<<60)) > 0 {
-			return nil, parameter.Wrong(f.name, f.value,
-				"at most 17 digits in all, of which %d are decimal places", g.digits-1)
+			most := decimal.New(1, int32(mostDigits-places))
+			if places == 0 {
+				return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s", most)
+			}
+			return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s: it has at most %d digits in all, and "+
+				"%s has %d of them after the point", most, mostDigits, finest, places)
 		}
 		*f.units = units.Int64()
 	}
@@ -70,6 +84,9 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	g.anchor = min(max(g.nearest(0), 0), g.last)
 	return g, nil
 }
+
+// mostDigits is how many digits a number of the grid may have, before and after the point together.
+const mostDigits = 17
 
 // fractionDigits is the number of decimal places that d needs.
 func fractionDigits(d decimal.Decimal) int {
@@ -103,29 +120,29 @@ func (g *Grid) nearest(units int64) int64 {
 	return q
 }
 
-var errNotNumber = errors.New("not a number in JSON's notation")
+var errNotNumber = errors.New("not a number such as 12, -3.5 or 1e3")
 
 // Parse returns the index of the grid point nearest to a number, ties upward. It returns −1 for a number below the
-// lower bound, and N+1 for one above the upper bound. The text is a number in JSON's grammar and is read exactly, with
-// any number of digits. The error does not repeat the text, because it is personal. Parse does not allocate.
+// lower bound, and N+1 for one above the upper bound. The text is a number in JSON's grammar, or as people and
+// spreadsheets write it beyond that: +5, .5 or 5. with a point at the end. It is read exactly, with any number of
+// digits. Zeros before other digits are refused, since 007 is more likely a code. The error does not repeat the text,
+// because it is personal. Parse does not allocate.
 func (g *Grid) Parse(number []byte) (int64, error) {
 	if units, ok := g.short(number); ok {
 		return g.index(units, false), nil
 	}
 	i := 0
 	negative := len(number) > 0 && number[0] == '-'
-	if negative {
+	if negative || len(number) > 0 && number[0] == '+' {
 		i = 1
 	}
 	whole, i := digitsFrom(number, i)
-	if len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
-		return 0, errNotNumber
-	}
 	var fraction []byte
 	if i < len(number) && number[i] == '.' {
-		if fraction, i = digitsFrom(number, i+1); len(fraction) == 0 {
-			return 0, errNotNumber
-		}
+		fraction, i = digitsFrom(number, i+1)
+	}
+	if len(whole)+len(fraction) == 0 || len(whole) > 1 && whole[0] == '0' {
+		return 0, errNotNumber
 	}
 	exponent := 0
 	if i < len(number) && (number[i] == 'e' || number[i] == 'E') {

@@ -33,7 +33,16 @@ func TestNewGridRefuses(t *testing.T) {
 		{"0", "1e30", "1", "at most 17 digits"},
 		{"0", "1e9000", "1", "at most 17 digits"},
 		{"0", "1", "1e-9000", "at most 17 digits"},
-		{"0", "1", "0.00000000000000000000001", "at most 17 digits"},
+		{"0", "1", "0.00000000000000000000001",
+			"step 0.00000000000000000000001; want at most 17 digits after the point"},
+		{"0.0000000000000000005", "1", "1", "lower 0.0000000000000000005; want at most 17 digits after the point"},
+		{"0", "200000000000000000", "1",
+			"upper 200000000000000000; want a number from -100000000000000000 to 100000000000000000"},
+		{"-3000", "1", "0.00000000000001",
+			"lower -3000; want a number from -1000 to 1000: it has at most 17 digits in all, " +
+				"and step has 14 of them after the point"},
+		{"0", "1000000000000000000.5", "1", "upper 1000000000000000000.5; want a number from -10000000000000000 to " +
+			"10000000000000000: it has at most 17 digits in all, and upper has 1 of them after the point"},
 	} {
 		_, err := NewGrid(dec(c.lower), dec(c.upper), dec(c.step))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -92,6 +101,10 @@ func TestParse(t *testing.T) {
 	f(tenths, "1e99999999999999999999999", 134)
 	f(tenths, "0."+strings.Repeat("0", 300)+"5e300", 15)
 	f(tenths, "5"+strings.Repeat("0", 300)+"e-301", 15)
+	for text, want := range map[string]int64{"+1": 20, "+0.05": 11, ".5": 15, "-.5": 5, "+.5": 15, "5.": 60, "-1.": 0,
+		"5.e0": 60, ".05e1": 15, "+12.35": 134} {
+		f(tenths, text, want)
+	}
 	f(grid(t, "1", "7", "3"), "2.5", 1)
 	f(grid(t, "1", "7", "3"), "2.4999", 0)
 	f(grid(t, "0", "9007199254740992", "1"), "9007199254740991.5", 1<<53)
@@ -99,7 +112,7 @@ func TestParse(t *testing.T) {
 	f(grid(t, "0", "9007199254740992", "1"), "90071992547409915", 1<<53+1) // 17 digits and one below the step
 	f(grid(t, "0", "9007199254740992", "1"), "99999999999999999999", 1<<53+1)
 
-	for _, bad := range []string{"", "-", "+1", "01", "-01", "00", "00.5", ".", ".5", "5.", "1e", "1e+", "1.2.3",
+	for _, bad := range []string{"", "-", "+", "01", "-01", "+01", "00", "00.5", ".", "-.", "+.", ".e1", "+-1", "1e", "1e+", "1.2.3",
 		"NaN", "Infinity", "0x1", "1 ", " 1", "1e5.0", "\"1\"", "1_0", "١"} {
 		if got, err := tenths.Parse([]byte(bad)); err == nil {
 			t.Errorf("Parse(%q) = %d, want an error", bad, got)

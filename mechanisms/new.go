@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/louver/louver/mechanisms/internal/parameter"
@@ -37,7 +38,19 @@ func New(q Query) (Mechanism, error) {
 	if err := q.check(r, chosen); err != nil {
 		return nil, err
 	}
-	return chosen.build(&q)
+	m, err := chosen.build(&q)
+	return m, q.ofWhole(err)
+}
+
+// ofWhole says of an error about a part of ε, such as that of an interval, what it means for the whole. The query's own
+// ε is all that its author knows.
+func (q *Query) ofWhole(err error) error {
+	var wrong *Error
+	if !errors.As(err, &wrong) || wrong.Parameter != "epsilon" || wrong.Value == parameter.Shown(q.Epsilon) {
+		return err
+	}
+	return parameter.Wrong("epsilon", parameter.Shown(q.Epsilon), "another one: the mechanism draws with parts of it, "+
+		"and each of them has to be %s", wrong.Want)
 }
 
 // check looks at the parameters that several mechanisms share and refuses those that the statistic or the chosen

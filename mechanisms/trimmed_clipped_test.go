@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -226,4 +227,15 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		return place[[2]int64{d.Clip[0], d.Clip[1]}] + int(d.Values[0].Number-d.Clip[0])
 	})
 	dptest.CheckSampler(t, "trimmed", counts, law)
+}
+
+// Whoever gives too small an ε is told of theirs, and not of the part that an interval leaves.
+func TestTooSmallAnEpsilonIsQuotedAsGiven(t *testing.T) {
+	for _, epsilon := range []string{"0.000000001", "0.0000000012"} {
+		_, err := New(Query{Statistic: TrimmedMean, Trim: dec("0.1"), Epsilon: dec(epsilon), Grid: smallGrid(t, 10)})
+		if want := "epsilon " + epsilon + "; want another one: the mechanism draws with parts of it"; err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s …", err, want)
+		}
+	}
 }

@@ -194,7 +194,9 @@ func TestPlanText(t *testing.T) {
 	planText(planOf(tail...)...)("permute_and_flip or above_threshold", "depends on the number of users")
 	planText(planOf(append(tail, "--users", "100")...)...)("│ above_threshold │", "depends on the data")
 	planText(planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every",
-		"24h")...)("depends on the data")
+		"24h")...)("│ depends on the data: see plan --shape │")
+	planText(planOf("--statistic", "mean", "--epsilon", "1", "--users", "1000", "--shape",
+		"lognormal:120,0.6")...)("│ depends on the data │") // the shape is given
 }
 
 // Check and plan say the same of a file whose streams share a budget.
@@ -241,6 +243,9 @@ func TestPlanMistakes(t *testing.T) {
 			"number of users; want --users or --epsilon as well"},
 		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"),
 			"louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
+		{planOf("--statistic", "mean", "--error", "1%", "--users", "1000", "--shape", "lognormal:120,0.6"),
+			"louver: --error 1%: such an error can't be forecast for this release as a share of the users; want it in " +
+				"the unit of the values, with --shape or --spread"},
 		{planOf("--error", "0.01"),
 			"louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
 		{[]string{"plan", path, "--epsilon", "1"},

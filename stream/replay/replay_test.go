@@ -74,16 +74,22 @@ func TestRecords(t *testing.T) {
 			[]string{`{"client":"007","bytes":1,"time":"2015-05-17T10:05:00.25Z","section":"é"}`}},
 		{"numbers keep their text, other things stay", "time,client,bytes,section\n" +
 			"0,u,1.2300,g\n0,u,-1E+5,g\n0,u,123456789012345678901234567890.5,g\n0,u,NA,g\n" +
-			"0,u,,g\n0,u,007,g\n0,u,.5,g\n0,u,true,g\n0,,1 ,\n", columns, replay.Options{}, []string{
+			"0,u,,g\n0,u,007,g\n0,u,.5,g\n0,u,true,g\n0,,1 ,\n0,u,5.,g\n0,u,+5,g\n0,u,-.5e1,g\n0,u,.,g\n0,u,+.,g\n0,u,-,g\n", columns, replay.Options{}, []string{
 			`{"client":"u","bytes":1.2300,"time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":-1E+5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":123456789012345678901234567890.5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":"NA","time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":"","time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":"007","time":"1970-01-01T00:00:00Z","section":"g"}`,
-			`{"client":"u","bytes":".5","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":0.5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":"true","time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"","bytes":"1 ","time":"1970-01-01T00:00:00Z","section":""}`,
+			`{"client":"u","bytes":5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":-0.5e1,"time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":".","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":"+.","time":"1970-01-01T00:00:00Z","section":"g"}`,
+			`{"client":"u","bytes":"-","time":"1970-01-01T00:00:00Z","section":"g"}`,
 		}},
 		{"times", "time,client,bytes\n2015-05-17 10:05:00,u,1\n2015-05-17T10:05:00.5,u,1\n" +
 			"2015-05-17 12:05:00+02:00,u,1\n" +

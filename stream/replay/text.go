@@ -3,12 +3,15 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"syscall"
 )
 
@@ -74,12 +77,24 @@ func quoted(text string) []byte {
 	return b
 }
 
-// numberOrString writes a number of JSON's notation as it is, and anything else as a string.
+// numberOrString writes a number as JSON does, and anything else as a string. Most numbers keep their text. Those that
+// JSON does not know, such as +5, .5 and 5., are written in its notation.
 func numberOrString(text string) []byte {
 	if text != "" && (text[0] == '-' || isDigit(text[0])) && isDigit(text[len(text)-1]) && json.Valid([]byte(text)) {
 		return []byte(text)
 	}
+	if n := looseNumber.FindStringSubmatch(text); n != nil {
+		number := strings.TrimPrefix(n[1], "+") + cmp.Or(n[2], "0")
+		if fraction := n[3] + n[4]; fraction != "" {
+			number += "." + fraction
+		}
+		return []byte(number + n[5])
+	}
 	return quoted(text)
 }
+
+// looseNumber is a number as mechanisms.Grid.Parse reads it. Its parts are the sign, the digits before the point and
+// those after it, or only those after it, and the exponent.
+var looseNumber = regexp.MustCompile(`^([-+]?)(?:(0|[1-9][0-9]*)(?:\.([0-9]*))?|\.([0-9]+))((?:[eE][-+]?[0-9]+)?)$`)
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

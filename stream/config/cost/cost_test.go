@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/windows"
 )
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
@@ -85,6 +86,24 @@ func TestAnEventInManyWindows(t *testing.T) {
 	}
 	if lost := p.Lost(s, 1); lost.String() != "ε 0.05" {
 		t.Errorf("a window costs %s; want ε 0.05", lost)
+	}
+}
+
+// A stream that ends has no more windows than it has, whatever an event or a day could touch of an endless one.
+func TestAStreamThatEnds(t *testing.T) {
+	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
+	s := Stream{Schedule: budget.Schedule{Stream: "s", Size: 2 * time.Hour, Every: time.Hour, Start: start.UnixNano(),
+		End: start.Add(4 * time.Hour).UnixNano(), Items: []budget.Item{pure("0.07", 1)}}}
+	p := Payer{Limit: budget.Limit{Epsilon: dec("3.7"), Per: 24 * time.Hour}, Streams: []Stream{s}}
+	if windows, lost, _ := p.InAnyStretch(); windows != 3 || lost.String() != "ε 0.21" {
+		t.Errorf("a day touches %d windows that cost %s; want 3 and ε 0.21", windows, lost)
+	}
+	p.Streams[0].MaxWindows = &windows.CapRule{Windows: 24, Most: 2, Block: 9}
+	if n := p.Streams[0].Changed(2); n != 3 { // 4 in an endless schedule
+		t.Errorf("two windows change %d; want no more than the 3 there are", n)
+	}
+	if s.End = start.Add(3 * time.Hour).UnixNano(); s.Overlapping(0) != 2 {
+		t.Errorf("an event falls into %d windows; want 2", s.Overlapping(0))
 	}
 }
 

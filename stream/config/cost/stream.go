@@ -44,7 +44,7 @@ func Ended(topic string) Stream {
 // A window that starts at k·every overlaps [t, t+stretch) if k lies in an interval of length (stretch + size)/every.
 func (s Stream) Overlapping(stretch time.Duration) int64 {
 	sum, every := uint64(stretch)+uint64(s.Size), uint64(s.Every)
-	return int64(sum/every + min(sum%every, 1))
+	return min(int64(sum/every+min(sum%every, 1)), s.Windows())
 }
 
 // Counts returns the most windows in which one person counts, of those that end in any half-open stretch of time. The
@@ -63,7 +63,7 @@ func (s Stream) Changed(n int64) int64 {
 	if s.MaxWindows == nil {
 		return n
 	}
-	return s.MaxWindows.ChangedBy(n)
+	return min(s.MaxWindows.ChangedBy(n), s.Windows())
 }
 
 // stretch returns what the windows cost that change if a person takes back what they do in a stretch of time, and how

@@ -42,6 +42,7 @@ func (b *backlogReport) print(w *bytes.Buffer) {
 	switch {
 	case b.Paid == nil:
 		fmt.Fprintln(w, "  the budget cannot pay for all of them and withholds the others")
+	case b.lost.Epsilon.IsZero(): // the stream has only what is not charged by the window, such as running totals
 	case *b.Paid == b.Windows:
 		fmt.Fprintf(w, "  in total they cost a user %s\n", b.lost)
 	default:

@@ -132,8 +132,13 @@ func (c *forecastFlags) unsolved(err error, users int64) error {
 	switch {
 	case errors.Is(err, forecast.ErrUnknown) && users == 0:
 		return fmt.Errorf("--error %s: %w without the number of users; want --users or --epsilon as well", c.Error, err)
-	case errors.Is(err, forecast.ErrUnknown):
+	case errors.Is(err, forecast.ErrUnknown) && strings.Contains(c.Error, "%"):
+		return fmt.Errorf("--error %s: %w as a share of the users; want it in the unit of the values, with --shape or "+
+			"--spread", c.Error, err)
+	case errors.Is(err, forecast.ErrUnknown) && c.Shape == "" && c.Spread == nil:
 		return fmt.Errorf("--error %s: %w; want --shape or --spread as well", c.Error, err)
+	case errors.Is(err, forecast.ErrUnknown):
+		return fmt.Errorf("--error %s: %w, even with a shape; want another statistic or mechanism", c.Error, err)
 	}
 	return fmt.Errorf("--error %s: %w; want a greater error", c.Error, err)
 }

@@ -73,7 +73,7 @@ func tableOf(all []releaseReport, unit string, charged, shaped, counted bool) (h
 				{"release", v.Release, true}, {"statistic", r.Statistic, !shaped}, // no room
 				{"mechanism", mechanismText(r.Mechanism, r.Values[0].Figure), true},
 				{"ε", epsilons(r.Epsilon, r.Delta), true}, {"charge per window", r.charge, charged},
-				{"error, 95 %", errorText(r.Mechanism, v.Figure, unit), true},
+				{"error, 95 %", errorText(r.Mechanism, v.Figure, unit, shaped), true},
 				{"typical error", valueText(v.TypicalError, unit), shaped},
 				{"19 of 20 within", valueText(v.Error95, unit), shaped},
 				{"quality", cmp.Or(string(v.Quality), "unknown"), counted},
@@ -102,8 +102,9 @@ func epsilons(epsilon, delta cli.Figure) string {
 	return fmt.Sprintf("%s, δ %s", epsilon, delta)
 }
 
-// errorText says how far off a value may be for any data.
-func errorText(mechanism string, f forecast.Figure, unit string) string {
+// errorText says how far off a value may be for any data. If that is unknown and no shape was given, it says that one
+// would tell.
+func errorText(mechanism string, f forecast.Figure, unit string, shaped bool) string {
 	tenths := func(share float64, to func(float64) float64) string { return cli.Tenths(to(1000*share) / 10) }
 	switch {
 	case f.CountError != nil:
@@ -114,6 +115,8 @@ func errorText(mechanism string, f forecast.Figure, unit string) string {
 		return "± " + valueText(f.ValueError, unit)
 	case strings.Contains(mechanism, "/") && f.Mechanism == "": // each draw chooses one of two
 		return "depends on the number of users"
+	case f.RankError == nil && shaped:
+		return "depends on the data"
 	case f.RankError == nil:
 		return "depends on the data: see plan --shape"
 	case f.Low != nil && f.High != nil:

@@ -142,7 +142,8 @@ func (x changeReport) print(w *bytes.Buffer, unit string, expected int64) {
 	fmt.Fprintf(w, "    this happens at most %s in a period of the budget: at most %s, with the first values\n",
 		cli.Plural(x.AtMost, "time"), x.worst)
 	fmt.Fprintf(w, "    error of a draw, 95 %%: %s\n",
-		errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit)))
+		errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit),
+			x.Draw.TypicalError != nil))
 	fmt.Fprintf(w, "    once %s%s are beyond the tolerance, the test sees it in the first window with a probability "+
 		"of 95 %%\n", users(int64(math.Ceil(x.Excess))), of)
 }
