@@ -463,3 +463,61 @@ func TestCheckWarnsOfTwoBudgets(t *testing.T) {
 		t.Errorf("%+v\nwant %s", got, want)
 	}
 }
+
+// Whoever computes figures from a histogram learns beforehand with how many users they are good for something.
+func TestCheckForecastsFiguresOfAHistogram(t *testing.T) {
+	of := func(expected string) string {
+		return clitest.File(t, "s.yaml", `version: 1
+streams:
+  - name: web
+    input: {topic: web.events, user: u, value: ms, time: t}
+    bounds: {lower: 0, upper: 60000, step: 1}
+`+expected+`    window: {size: 1h, grace: 30s, start: now}
+    releases:
+      - {name: latency, statistic: histogram, buckets: {scale: 3}, epsilon: 0.1}
+      - {name: p50, statistic: median, from: latency}
+      - {name: p99, statistic: quantile, p: 0.99, from: latency}
+      - {name: top, statistic: mode, from: latency}
+    output: {topic: web.private}
+    budget: {epsilon: 3, per: 24h}
+`)
+	}
+	unknown := commandLine(t, "", "check", of(""))
+	known := commandLine(t, "", "check", of("    expected_users: 1000\n"))
+	for _, c := range []struct {
+		in   string
+		want string
+	}{
+		{unknown.out, "    p50: noise below 240 users; useful from 1000 users\n" +
+			"    p99: noise below 4000 users; useful from 30000 users\n"},
+		{known.out, "    p50: useful with 1000 users\n    p99: noise with 1000 users; useful from 30000 users\n"},
+		{known.err, "releases[p99]: with 1000 expected users and ε 0.1 of latency the value is mostly noise; want at " +
+			"least 4000, and 30000 for it to be useful: longer windows, or a larger epsilon\n"},
+	} {
+		if !strings.Contains(c.in, c.want) {
+			t.Errorf("%s is not in\n%s", c.want, c.in)
+		}
+	}
+	if strings.Contains(known.out, "top:") || strings.Contains(known.err, "p50") ||
+		strings.Contains(unknown.err, "p99") {
+		t.Errorf("%s%s%s", known.out, known.err, unknown.err)
+	}
+	var report struct {
+		Streams []struct {
+			Free []struct {
+				Release, Quality string
+				NoiseBelow       *int64 `json:"noise_below"`
+				UsefulFrom       *int64 `json:"useful_from"`
+			}
+		}
+	}
+	shaped := commandLine(t, "", "plan", of(""), "--users", "20000", "--shape", "lognormal:120,0.6", "--json")
+	if err := json.Unmarshal([]byte(shaped.out), &report); err != nil {
+		t.Fatal(err)
+	}
+	free := report.Streams[0].Free
+	if p99 := free[1]; p99.Quality != "rough" || *p99.NoiseBelow != 4000 || *p99.UsefulFrom != 30000 ||
+		free[0].Quality != "useful" || free[2].Quality != "" || free[2].NoiseBelow != nil {
+		t.Errorf("%+v", free)
+	}
+}

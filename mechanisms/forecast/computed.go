@@ -15,7 +15,8 @@ import (
 //
 // The error of a number of users is known for any data. That of a quantile or a share comes from the noise of many
 // buckets, from the counts that are shown for them, and from where in its bucket a quantile lies. So it is known only
-// under a shape. It is measured on random samples of the shape, as in [Of].
+// under a shape. It is measured on random samples of the shape, as in [Of]. The quality is then the one that most of
+// the samples have. Without a shape it is that of the [Outlook].
 func Computed(q mechanisms.Query, m mechanisms.Mechanism, figures []mechanisms.Query, public Public) ([]Figure, error) {
 	c := &computing{mechanism: m, buckets: mechanisms.Buckets(m), grid: q.Grid}
 	c.noise = mechanisms.HistogramNoise(m.Name(), q.Epsilon.InexactFloat64(), c.buckets.Levels())
@@ -31,11 +32,18 @@ func Computed(q mechanisms.Query, m mechanisms.Mechanism, figures []mechanisms.Q
 		if v, ok := f.Of(empty); ok && of.Statistic.Family() == mechanisms.OfUsers {
 			forecasts[i].CountError = new(v.Error95.IntPart())
 		}
+		outlook, ok, err := OutlookOf(q, m, of)
+		if err != nil {
+			return nil, err
+		}
+		if ok && public.Users > 0 {
+			forecasts[i].Quality = outlook.Of(public.Users)
+		}
 	}
 	if public.Shape == nil || public.Users == 0 {
 		return forecasts, nil
 	}
-	laws, err := c.errors(public)
+	laws, qualities, err := c.errors(public)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +52,7 @@ func Computed(q mechanisms.Query, m mechanisms.Mechanism, figures []mechanisms.Q
 			continue // the value of a shape's fullest bucket is no truth to compare with
 		}
 		forecasts[i].TypicalError, forecasts[i].Error95 = finite(l.at(0.5)), finite(l.at(0.95))
+		forecasts[i].Quality = mostOf(qualities[i])
 	}
 	return forecasts, nil
 }
@@ -62,32 +71,47 @@ type computedFigure struct {
 	free  *mechanisms.Free
 }
 
-// errors returns the law of |value − statistic| of each figure. A value that is withheld is off by +Inf.
-func (c *computing) errors(public Public) ([]law, error) {
+// mostOf returns the quality that occurs most often, and the worse one of two that occur alike.
+func mostOf(times map[mechanisms.Quality]int) (most mechanisms.Quality) {
+	for _, q := range []mechanisms.Quality{mechanisms.Useful, mechanisms.Rough, mechanisms.Noise} {
+		if times[q] >= times[most] {
+			most = q
+		}
+	}
+	return most
+}
+
+// errors returns the law of |value − statistic| of each figure, and how often it has which quality. A value that is
+// withheld is off by +Inf.
+func (c *computing) errors(public Public) ([]law, []map[mechanisms.Quality]int, error) {
 	if public.Users > MostUsers {
-		return nil, fmt.Errorf("shape %q with %d users; want at most %d", public.Shape.text, public.Users, MostUsers)
+		return nil, nil, fmt.Errorf("shape %q with %d users; want at most %d", public.Shape.text, public.Users, MostUsers)
 	}
 	samples, points := newBucketSampler(public.Shape, c.buckets, c.grid, public.Users), newLattice()
-	laws := make([]law, len(c.figures))
+	laws, qualities := make([]law, len(c.figures)), make([]map[mechanisms.Quality]int, len(c.figures))
+	for i := range qualities {
+		qualities[i] = map[mechanisms.Quality]int{}
+	}
 	for range min(max(1<<19/c.buckets.Len(), 1024), 4096) {
 		x := samples.next()
 		draw, err := c.mechanism.Draw(x.sample(c.grid), mechanisms.Public{}, points.next())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		e := c.buckets.Estimate(draw.Raw, draw.Coarse, c.noise, 1)
 		for i, f := range c.figures {
-			distance := math.Inf(1)
+			distance, quality := math.Inf(1), mechanisms.Noise
 			if v, ok := f.free.Of(e); ok {
-				distance = off(v.Value.InexactFloat64(), []float64{x.truth(f.query)})
+				distance, quality = off(v.Value.InexactFloat64(), []float64{x.truth(f.query)}), v.Quality
 			}
 			laws[i] = append(laws[i], distance)
+			qualities[i][quality]++
 		}
 	}
 	for _, l := range laws {
 		slices.Sort(l)
 	}
-	return laws, nil
+	return laws, qualities, nil
 }
 
 // bucketSampler makes random samples of a shape, as far as a histogram and its figures look at them: how many users are

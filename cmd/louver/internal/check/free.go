@@ -6,6 +6,8 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -14,23 +16,59 @@ type freeReport struct {
 	Release   string `json:"release"`
 	Statistic string `json:"statistic"`
 	From      string `json:"from"`
+	// Quality is the likely one with the expected users. It is "" if their number is unknown, or if it depends on how
+	// the values are distributed.
+	Quality mechanisms.Quality `json:"quality,omitempty"`
+	// NoiseBelow and UsefulFrom are numbers of users in a window and group; nil if unknown.
+	NoiseBelow *int64 `json:"noise_below"`
+	UsefulFrom *int64 `json:"useful_from"`
 	// SLO is what is known of its objective; nil if it has none.
 	SLO *objectiveReport `json:"slo,omitempty"`
 }
 
-func describeFree(s *config.Stream, expected int64) (all []freeReport) {
+// describeFree forecasts the quality of each figure that is computed from a histogram: with a shape by draws, and else
+// from the histogram's noise.
+func describeFree(s *config.Stream, public forecast.Public) (all []freeReport, err error) {
+	figures := map[string][]mechanisms.Query{} // by histogram, in their order
 	for _, f := range s.Free {
-		one := freeReport{Release: f.Name, Statistic: string(f.Query.Statistic), From: f.From.Name}
+		figures[f.From.Name] = append(figures[f.From.Name], f.Query)
+	}
+	if public.Users > forecast.MostUsers {
+		public.Shape = nil // so many are not drawn for a shape
+	}
+	computed := map[string][]forecast.Figure{}
+	for _, f := range s.Free {
+		if h := f.From; computed[h.Name] == nil {
+			computed[h.Name], err = forecast.Computed(h.Query, h.Mechanism, figures[h.Name], public)
+			if err != nil {
+				return nil, fmt.Errorf("release %s: %w", h.Name, err)
+			}
+		}
+		one := freeReport{Release: f.Name, Statistic: string(f.Query.Statistic), From: f.From.Name,
+			Quality: computed[f.From.Name][0].Quality}
+		computed[f.From.Name] = computed[f.From.Name][1:]
+		outlook, ok, err := forecast.OutlookOf(f.From.Query, f.From.Mechanism, f.Query)
+		if err != nil {
+			return nil, fmt.Errorf("release %s: %w", f.Name, err)
+		}
+		if ok {
+			one.NoiseBelow = &outlook.Noise
+		}
+		// where a shape puts many users into one bucket, more of them do not help
+		if wide := one.Quality != mechanisms.Useful && public.Users >= outlook.Useful; outlook.Useful > 0 && !wide {
+			one.UsefulFrom = &outlook.Useful
+		}
 		if f.Objective.IsPositive() {
-			one.SLO = describeObjective(config.Objective{Stream: s, Share: f}, expected)
+			one.SLO = describeObjective(config.Objective{Stream: s, Share: f}, public.Users)
 		}
 		all = append(all, one)
 	}
-	return all
+	return all, nil
 }
 
-// printFree has a line for each histogram that figures are computed from.
-func printFree(w io.Writer, all []freeReport) {
+// printFree says for each histogram which figures are computed from it, and with how many users each of them is good
+// for something.
+func printFree(w io.Writer, all []freeReport, expected int64) {
 	names := map[string][]string{}
 	var order []string
 	for _, f := range all {
@@ -46,5 +84,25 @@ func printFree(w io.Writer, all []freeReport) {
 		}
 		fmt.Fprintf(w, "  %s %s computed from %s and %s nothing. Each value comes with its error.\n",
 			english.WordSeries(names[from], "and"), are, from, cost)
+		for _, f := range all {
+			if f.From == from && f.NoiseBelow != nil {
+				fmt.Fprintf(w, "    %s: %s\n", f.Release, f.outlook(expected))
+			}
+		}
 	}
+}
+
+// outlook says with how many users the figure is noise, and with how many it is useful.
+func (f freeReport) outlook(expected int64) string {
+	useful := "; plan --shape says from how many on it is useful"
+	if f.UsefulFrom != nil {
+		useful = "; useful from " + users(*f.UsefulFrom)
+	}
+	switch {
+	case f.Quality == "":
+		return "noise below " + users(*f.NoiseBelow) + useful
+	case f.Quality == mechanisms.Useful, f.UsefulFrom == nil:
+		useful = ""
+	}
+	return fmt.Sprintf("%s with %s", f.Quality, users(expected)) + useful
 }

@@ -110,12 +110,13 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		}
 		x.Releases = append(x.Releases, described)
 	}
-	x.Free = describeFree(s, public.Users)
-	choices, err := describeChoices(s, x.Releases, public)
-	if err != nil {
+	var err error
+	if x.Free, err = describeFree(s, public); err != nil {
 		return nil, err
 	}
-	x.Choices = choices
+	if x.Choices, err = describeChoices(s, x.Releases, public); err != nil {
+		return nil, err
+	}
 	for _, w := range s.Alarms {
 		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
 	}
@@ -168,7 +169,7 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 			return err
 		}
 	}
-	printFree(w, s.Free)
+	printFree(w, s.Free, s.Users)
 	if s.Shape != "" && s.Users > 0 {
 		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the "+
 			"shape.")

@@ -32,6 +32,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 			}
 		}
 		for j, described := range x.Free {
+			w.free(s, s.Free[j], described)
 			if described.SLO != nil {
 				w.objective(s.Free[j], s, described.SLO)
 			}
@@ -105,6 +106,20 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 		warn("the mode is found only if it leads by %s, but only %d are expected; "+
 			want+"a larger epsilon or a coarser step", users(*v.Lead), expected)
 	}
+}
+
+// free warns of a figure from a histogram that is likely to be all noise.
+func (w *warner) free(s *config.Stream, f config.Free, x freeReport) {
+	if x.Quality != mechanisms.Noise {
+		return
+	}
+	useful := ""
+	if x.UsefulFrom != nil {
+		useful = fmt.Sprintf(", and %d for it to be useful", *x.UsefulFrom)
+	}
+	w.at(f.Where, keyOf(s, "releases[%s]", f.Name), "with %d expected users and ε %s of %s the value is mostly noise; "+
+		"want at least %d%s: longer windows, or a larger epsilon", s.ExpectedUsers, f.From.Query.Epsilon, f.From.Name,
+		*x.NoiseBelow, useful)
 }
 
 // change warns of a release on change that protects hardly anyone, or hardly ever changes.
