@@ -92,11 +92,12 @@ func TestAnEventInManyWindows(t *testing.T) {
 // A stream that ends has no more windows than it has, whatever an event or a day could touch of an endless one.
 func TestAStreamThatEnds(t *testing.T) {
 	start := time.Date(2015, 5, 17, 10, 0, 0, 0, time.UTC)
+	cost := []budget.Item{pure("0.07", 1)}
 	s := Stream{Schedule: budget.Schedule{Stream: "s", Size: 2 * time.Hour, Every: time.Hour, Start: start.UnixNano(),
-		End: start.Add(4 * time.Hour).UnixNano(), Items: []budget.Item{pure("0.07", 1)}}}
+		End: start.Add(4 * time.Hour).UnixNano(), Items: cost}, Edge: cost}
 	p := Payer{Limit: budget.Limit{Epsilon: dec("3.7"), Per: 24 * time.Hour}, Streams: []Stream{s}}
-	if windows, lost, _ := p.InAnyStretch(); windows != 3 || lost.String() != "ε 0.21" {
-		t.Errorf("a day touches %d windows that cost %s; want 3 and ε 0.21", windows, lost)
+	if in := p.InAnyStretch(); in.Windows != 3 || in.Lost.String() != "ε 0.21" {
+		t.Errorf("a day touches %d windows that cost %s; want 3 and ε 0.21", in.Windows, in.Lost)
 	}
 	p.Streams[0].MaxWindows = &windows.CapRule{Windows: 24, Most: 2, Block: 9}
 	if n := p.Streams[0].Changed(2); n != 3 { // 4 in an endless schedule
