@@ -1,6 +1,9 @@
 package mechanisms
 
-import "math"
+import (
+	"math"
+	"math/big"
+)
 
 // Bound says how far a value may be from the truth, from public figures alone. Each figure holds with probability 95 %.
 // NaN means that it is not known.
@@ -36,19 +39,30 @@ func noiseBound(error95 float64) Bound {
 }
 
 // single returns the values of a draw that has only one.
-func single(number int64, b Bound) []Value { return []Value{{number, b}} }
+func single(number int64, b Bound) []Value { return []Value{{Number: number, Bound: b}} }
 
 // numbered gives each number its bound.
 func numbered(numbers []int64, bounds []Bound) []Value {
 	values := make([]Value, len(numbers))
 	for i, b := range bounds {
-		values[i] = Value{numbers[i], b}
+		values[i] = Value{Number: numbers[i], Bound: b}
 	}
 	return values
+}
+
+// cutOff returns the value of a draw that has only one, which is cut off where it is impossible: below least and above
+// most. Sums of values that were cut would be too large, because noise of one sign would be gone. So Raw keeps the noise
+// of both.
+func cutOff(drawn *big.Int, least, most int64, b Bound) []Value {
+	raw := cut(drawn, -mostNumber, mostNumber)
+	return []Value{{Number: min(max(raw, least), most), Raw: &raw, Bound: b}}
 }
 
 // Value is one value of a draw: a whole number on the scale of [Query.Scale], and how far it may be off.
 type Value struct {
 	Number int64
+	// Raw is the number before impossible ones were cut off, as numbers of users below 0 are. Its noise has a mean of 0,
+	// so it may be added up. It is nil where nothing is cut off.
+	Raw *int64
 	Bound
 }

@@ -59,7 +59,7 @@ func (m *counting) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	source := exact.NewSource(random)
 	noisy := m.noise.law(1)(source)
 	noisy.Add(noisy, big.NewInt(m.of(s)))
-	return Draw{Values: single(cut(noisy, 0, 1<<62), noiseBound(m.error95))}, source.Err()
+	return Draw{Values: cutOff(noisy, 0, mostNumber, noiseBound(m.error95))}, source.Err()
 }
 
 // Errors is the bound of the noise.

@@ -96,5 +96,8 @@ func (m *sums) publish(sum *big.Int, least, most int64, b Bound) []Value {
 		b = unbounded()
 		b.stopped = true
 	}
-	return single(cut(sum, max(least, -mostNumber), min(most, mostNumber)), b)
+	if least == 0 || most == 0 {
+		return cutOff(sum, least, most, b)
+	}
+	return single(cut(sum, -mostNumber, mostNumber), b)
 }

@@ -67,6 +67,7 @@ func (c *Total) total(strategy running.Strategy, before *totalBook, g int, draws
 	known := strategy.Fold(of.Known, c.Leaf, whole(draws))
 	t := GroupTotal{Draws: draws, Value: decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)}
 	if c.Release.Statistic == string(mechanisms.Count) {
+		t.Raw = new(t.Value)
 		t.Value = decimal.Max(t.Value, decimal.Zero)
 	}
 	t.Smoothed = t.Value
@@ -218,6 +219,9 @@ func (c *Total) unlike(want kind, s Step, e Entry) string {
 			return fmt.Sprintf("has %d draws for group %q; leaf %d has %d", len(is.Draws), e.Groups[g].Name, c.Leaf, n)
 		}
 		want := c.total(strategy, of.before, g, is.Draws)
+		if is.Raw != nil && (want.Raw == nil || !is.Raw.Equal(*want.Raw)) {
+			return fmt.Sprintf("has the raw total %s for group %q; its draws give another one", is.Raw, e.Groups[g].Name)
+		}
 		if !is.Value.Equal(want.Value) || !is.Smoothed.Equal(want.Smoothed) {
 			return fmt.Sprintf("has the total %s (%s) for group %q; its draws give %s (%s)", is.Value, is.Smoothed,
 				e.Groups[g].Name, want.Value, want.Smoothed)

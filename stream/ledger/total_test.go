@@ -82,6 +82,10 @@ func TestTotalsThatAreWrong(t *testing.T) {
 			true, false},
 		"a smoothed one": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Smoothed = ledgertest.Dec("77") },
 			true, false},
+		"a raw one": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[1].Raw = ledgertest.Some("77") }, true, false},
+		"no raw one, as in entries of earlier releases": {func(_ *ledger.Entry, of *ledger.Total) {
+			of.Groups[1].Raw = nil
+		}, false, false},
 		"an error": {func(_ *ledger.Entry, of *ledger.Total) { of.Error95 = ledgertest.Some("1") }, true, false},
 		"another draw": {func(_ *ledger.Entry, of *ledger.Total) { of.Groups[0].Draws[0] = ledgertest.Dec("900") },
 			true, false},

@@ -31,6 +31,9 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 		v.Mechanism = drawn.Mechanism
 		figure := d.scale.Decimal(x.Number)
 		v.Value = &figure
+		if x.Raw != nil {
+			v.Raw = new(d.scale.Decimal(*x.Raw))
+		}
 		v.RankError95 = ledger.RankError(x.RankError95)
 		v.Error95 = ledger.Error(x.Error95)
 		v.Quality = string(d.query.Judge(x.Bound, i, figure.InexactFloat64(), users))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/shopspring/decimal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -186,5 +187,38 @@ func TestSumsThatStop(t *testing.T) {
 		if v := g.Values[0]; v.Error95 != nil || v.Quality != "noise" || v.Value == nil {
 			t.Errorf("group %s: %+v", g.Name, v)
 		}
+	}
+}
+
+// TestDrawsSayWhatWasCut: counts and sums of one sign say what was drawn before impossible values were cut off, and
+// nothing else does. In the group without users about half of the draws are below 0.
+func TestDrawsSayWhatWasCut(t *testing.T) {
+	below := 0
+	for range 40 { // none of 40 draws is below 0 with a probability of 2^−40, and a little more as some are 0
+		e := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 1", `
+      - {name: p50, statistic: median, epsilon: 1}
+      - {name: typical, statistic: mean, clip: none, epsilon: 1}
+      - {name: users, statistic: count, epsilon: 0.1}
+      - {name: all, statistic: sum, clip: none, epsilon: 0.1}
+`))
+		for _, g := range e.Groups {
+			for i, v := range g.Values {
+				if i < 2 {
+					if v.Raw != nil {
+						t.Fatalf("%s: %+v", e.Releases[i].Name, v)
+					}
+					continue
+				}
+				if v.Raw == nil || !v.Value.Equal(decimal.Max(*v.Raw, decimal.Zero)) {
+					t.Fatalf("%s: %s, raw %s", e.Releases[i].Name, v.Value, v.Raw)
+				}
+				if g.Name == "b" && v.Raw.IsNegative() {
+					below++
+				}
+			}
+		}
+	}
+	if below == 0 {
+		t.Error("nothing was cut off")
 	}
 }

@@ -157,6 +157,7 @@ type drawn struct {
 type drawnValue struct {
 	P         *json.Number `json:"p"`
 	Value     json.Number  `json:"value"`
+	Raw       *json.Number `json:"raw,omitempty"`
 	RankError *float64     `json:"rank_error_95"`
 	Error     *float64     `json:"error_95"`
 }
@@ -173,6 +174,9 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 	values, probabilities := make([]drawnValue, len(from.Values)), q.Probabilities()
 	for i, v := range from.Values {
 		values[i].Value = json.Number(d.text(v.Number))
+		if v.Raw != nil {
+			values[i].Raw = new(json.Number(d.text(*v.Raw)))
+		}
 		values[i].RankError, values[i].Error = finite(v.RankError95), finite(v.Error95)
 		if i < len(probabilities) {
 			values[i].P = new(json.Number(probabilities[i].String()))

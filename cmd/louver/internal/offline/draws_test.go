@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -109,3 +110,28 @@ func BenchmarkRepeat(b *testing.B) {
 }
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+// A count says what was drawn before numbers below 0 were cut off, and a median, of which nothing is cut off, does not.
+// Nobody is above 50: of 60 counts none is cut off with a probability of about 2^−60.
+func TestRawOfCounts(t *testing.T) {
+	args := []string{"--lower", "0", "--upper", "100", "--step", "1", "--epsilon", "0.01", "--json", "--repeat", "60"}
+	below := 0
+	for line := range strings.Lines(release(t, "1 2 3", append(args, "--statistic", "count", "--above", "50")...)) {
+		var x struct{ Value, Raw *int64 }
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		if x.Raw == nil || *x.Value != max(0, *x.Raw) {
+			t.Fatal(line)
+		}
+		if *x.Raw < 0 {
+			below++
+		}
+	}
+	if below == 0 {
+		t.Error("nothing was cut off")
+	}
+	if got := release(t, "1 2 3", append(args, "--statistic", "median")...); strings.Contains(got, "raw") {
+		t.Error(got)
+	}
+}

@@ -131,14 +131,16 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 		m.Close(open, leaf)
 		known = m.Fold(known, leaf, draws)
 		value := decimal.NewFromBigInt(m.Total(known, leaf), 0).Mul(m.Scale.Length(1))
+		var raw *json.Number
 		if of.Query.Statistic == mechanisms.Count {
+			raw = new(json.Number(value.String()))
 			value = decimal.Max(value, decimal.Zero)
 		}
 		if smoothed == nil || value.GreaterThan(*smoothed) {
 			smoothed = &value
 		}
 		err = c.sayTotal(out, grown{Start: stamp(begin), End: stamp(end), Statistic: string(of.Query.Statistic),
-			Mechanism: m.Name(), Since: stamp(s.Start), Value: json.Number(value.String()),
+			Mechanism: m.Name(), Since: stamp(s.Start), Value: json.Number(value.String()), Raw: raw,
 			Smoothed: record.Smoothed{Value: json.Number(smoothed.String())},
 			Error:    json.Number(m.Scale.Length(m.Error95(leaf)).String()), Final: end == s.End,
 			Epsilon: json.Number(of.Query.Epsilon.String())})
@@ -158,6 +160,7 @@ type grown struct {
 	Mechanism string          `json:"mechanism"`
 	Since     string          `json:"since"`
 	Value     json.Number     `json:"value"`
+	Raw       *json.Number    `json:"raw,omitempty"`
 	Smoothed  record.Smoothed `json:"smoothed"`
 	Error     json.Number     `json:"error_95"`
 	Final     bool            `json:"final"`
