@@ -1,9 +1,11 @@
 package mechanisms
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // Sharing memory between draws has no effect: after any draws from other samples, the same random bits give the same
@@ -33,9 +35,11 @@ func TestDrawsForget(t *testing.T) {
 			seed := [32]byte{byte(i)}
 			got, err := used.Draw(s, public, rand.NewChaCha8(seed))
 			want, err2 := build(t, q).Draw(s, public, rand.NewChaCha8(seed))
-			if fmt.Sprint(got, err) != fmt.Sprint(want, err2) {
-				t.Fatalf("%s by %s, draw %d: %v, %v; from a new mechanism %v, %v", q.Statistic,
-					q.Mechanism, i, got, err, want, err2)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmp.AllowUnexported(Bound{})); diff != "" {
+				t.Fatalf("%s by %s, draw %d is not that of a new mechanism: %s", q.Statistic, q.Mechanism, i, diff)
 			}
 		}
 	}
