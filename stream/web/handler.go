@@ -44,6 +44,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer))
 	mux.Handle("/", answering(nothing(mux)))
 	addFiles(mux, page, "page")
+	addFiles(mux, accounts, "budget")
 	addFiles(mux, histograms, "histogram")
 	addFiles(mux, totals, "total")
 	addFiles(mux, foundGroups, "groups")

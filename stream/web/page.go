@@ -13,6 +13,8 @@ import (
 var (
 	//go:embed page
 	page embed.FS
+	//go:embed budget
+	accounts embed.FS // what a page loads with its view of the budgets
 	//go:embed demo
 	demonstration embed.FS // what only a demo has
 	//go:embed histogram

@@ -48,9 +48,10 @@ func (p picture) open(t *testing.T) (b *tab, stop func()) {
 }
 
 const (
-	card    = `document.querySelectorAll(".card .value").length > 0`
-	counted = `document.querySelector(".windows td") && document.querySelector(".plot.counts canvas")`
-	table   = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
+	card        = `document.querySelectorAll(".card .value").length > 0`
+	silentCards = `document.querySelectorAll(".card.silent").length === 4`
+	counted     = `document.querySelector(".windows td") && document.querySelector(".plot.counts canvas")`
+	table       = `document.querySelector(".windows td") && document.querySelector(".plot.large canvas")`
 )
 
 // twoFrames waits until what has changed is painted.
@@ -297,6 +298,8 @@ var pictures = []picture{
 	{name: "statement", serve: steady, view: "api/v1/statement",
 		ready: `document.querySelectorAll("section").length === 2`},
 	{name: "overview-6x7", serve: crowd, view: "#/", ready: card},
+	{name: "overview-silent", serve: quiet, view: "#/", ready: silentCards},
+	{name: "detail-silent", serve: quiet, view: "#/s/checkout-latency/us", ready: table},
 	{name: "overview-mixed", serve: mixed, view: "#/", ready: card},
 	{name: "demo", serve: troubles, view: "#/demo", ready: `document.querySelector(".tried .value")`, do: func(b *tab) {
 		b.run(chromedp.Click(`//button[text()="Yes"]`, chromedp.BySearch))

@@ -7,6 +7,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/silence"
 )
 
 // Store keeps the newest published records of each series in memory, as they were published. It is safe for concurrent
@@ -26,6 +27,7 @@ type Store struct {
 	renewed map[string]bool // topics that were recreated
 	life    int             // counts how often that happened
 	changed chan struct{}   // closed by the next change
+	silence silence.Tracker
 
 	reading reading
 }
@@ -126,6 +128,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.silence.Add(r)
 	key := r.Key()
 	e := s.series[key]
 	if e == nil {

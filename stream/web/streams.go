@@ -10,6 +10,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/remedy"
+	"github.com/louver/louver/stream/silence"
 )
 
 // streamInfo holds the public facts about a stream. Its JSON names are public.
@@ -39,6 +40,10 @@ type streamInfo struct {
 	Newest        *time.Time `json:"newest_window_end"`
 	// NextDue is when the next window closes by the public schedule.
 	NextDue *time.Time `json:"next_due_at"`
+	// Silent says since when hardly anybody has been in the stream; null unless that is so of all its groups.
+	// SilentGroups says it of each group. Both follow from released counts that are within their noise.
+	Silent       *silenceInfo  `json:"silent"`
+	SilentGroups []silentGroup `json:"silent_groups"`
 	// Remedies say what would make the newest figures readable that are only noise.
 	Remedies []remedyInfo `json:"remedies"`
 }
@@ -99,6 +104,18 @@ type boundsInfo struct {
 	Lower json.Number `json:"lower"`
 	Upper json.Number `json:"upper"`
 	Step  json.Number `json:"step"`
+}
+
+// silenceInfo says since when hardly anybody has been there, and how many users the newest window has at most, with a
+// probability of 95 %.
+type silenceInfo struct {
+	Since       time.Time `json:"since"`
+	UsersAtMost int64     `json:"users_at_most"`
+}
+
+type silentGroup struct {
+	Group string `json:"group"`
+	silenceInfo
 }
 
 // remedyInfo is the remedy for the newest figure of a series.
@@ -179,7 +196,29 @@ func (l listing) infos() []streamInfo {
 	for i, s := range l.streams {
 		all[i].schedule(s, l.now())
 	}
+	for i := range all {
+		all[i].hush(l.store)
+	}
 	return all
+}
+
+// hush adds which groups are silent, of those that have figures now.
+func (s *streamInfo) hush(store *Store) {
+	groups, all := store.silent(s.Stream)
+	s.SilentGroups = []silentGroup{}
+	for _, g := range groups {
+		s.SilentGroups = append(s.SilentGroups, silentGroup{g.Group, silenceInfo{g.Since, g.AtMost}})
+	}
+	if all != nil {
+		s.Silent = &silenceInfo{all.Since, all.AtMost}
+	}
+}
+
+// silent returns what is said of a stream: see [silence.Tracker.Of].
+func (s *Store) silent(stream string) (groups []silence.State, all *silence.State) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.silence.Of(stream)
 }
 
 // oldest returns the ends of the streams' oldest windows in memory.

@@ -46,3 +46,38 @@ func TestStreams(t *testing.T) {
 		t.Errorf("%+v", foreign)
 	}
 }
+
+// A topic that falls silent: the stream and its groups say since when, from the released counts alone.
+func TestSilentStreams(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	get := func() (s streamInfo) {
+		var got struct{ Streams []streamInfo }
+		if err := json.Unmarshal([]byte(ask(t, served(w, nil, epoch), "/api/v1/streams")), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got.Streams[0]
+	}
+	for i := range 9 {
+		eu, us := "400", "900"
+		if i >= 3 {
+			eu = "12"
+		}
+		if i >= 5 {
+			us = "0"
+		}
+		w.publish(0, text("shop", "eu", "users", i, eu))
+		w.publish(1, text("shop", "us", "users", i, us))
+		if s := get(); i == 6 {
+			want(t, "one of two groups", fmt.Sprint(s.Silent, s.SilentGroups), "<nil> [{eu {2026-11-20 08:03:00 +0000 UTC 42}}]")
+		}
+	}
+	s := get()
+	want(t, "stream", *s.Silent, silenceInfo{epoch.Add(5 * time.Minute), 55}) // 12 + 0 + √(30² + 30²)
+	want(t, "groups", s.SilentGroups, []silentGroup{{"eu", silenceInfo{epoch.Add(3 * time.Minute), 42}},
+		{"us", silenceInfo{epoch.Add(5 * time.Minute), 30}}})
+	w.publish(0, text("shop", "eu", "users", 9, "380"))
+	w.publish(1, text("shop", "us", "users", 9, "3"))
+	s = get()
+	want(t, "users are back", s.Silent, nil)
+	want(t, "groups", s.SilentGroups, []silentGroup{{"us", silenceInfo{epoch.Add(5 * time.Minute), 33}}})
+}

@@ -6,11 +6,12 @@ import { h, say } from "./dom.js";
 import { counts, isWatch } from "./figures.js";
 import { capText, clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
 import { axisOf, from } from "./lines.js";
+import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
 import { Readout } from "./readout.js";
 import { detailAddress, groupsAddress } from "./router.js";
-import { everyOf, needs } from "./streams.js";
+import { everyOf, needs, seconds, silenceOf } from "./streams.js";
 import { stripHeight } from "./strips.js";
 import { Table } from "./table.js";
 
@@ -127,7 +128,9 @@ export class Detail {
   }
 
   #query() {
-    return { stream: this.#route.stream, group: this.#group, ...query(this.#route) };
+    const stream = this.#stream, newest = seconds(stream?.newest_window_end);
+    const past = newest === null ? null : pastOf(stream, this.#group, newest);
+    return { stream: this.#route.stream, group: this.#group, ...query(this.#route, past, newest, stream ? everyOf(stream) : 0) };
   }
 
   /** Loads the range. */
@@ -178,7 +181,7 @@ export class Detail {
     this.#lines = lines;
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? newest));
-    const [start, end] = this.#shown = stretch(this.#route, oldest, newest, every);
+    const [start, end] = this.#shown = stretch(this.#route, oldest, newest, every, pastOf(stream, group, newest));
     for (const line of lines) {
       const total = stream.releases.find((r) => r.release === line.name).total;
       if (total) line.before = this.#totals?.line(total, line, start, end);
@@ -348,8 +351,9 @@ export class Detail {
     const plot = this.#plots.get(name), every = everyOf(this.#stream);
     plot.host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
     if (plot.rows) plot.host.style.height = `${stripHeight * lines.length + 6}px`;
+    const silence = silenceOf(this.#stream, this.#group);
     const picked = this.#comparison.picked.map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
-    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth?.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals });
+    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth?.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals, silent: silence && seconds(silence.since) });
   }
 
   #head(stream, group) {
@@ -375,7 +379,7 @@ export class Detail {
     if (!stream) return;
     const need = needs(stream, this.#app.figures, this.#group);
     this.#need.className = `pill ${need.kind}`;
-    say(this.#need, need.text);
+    say(this.#need, need.text, need.title ?? "");
   }
 
   #choose(stream) {

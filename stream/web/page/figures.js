@@ -42,6 +42,8 @@ export class Figures {
   holds = () => false;
   /** Says of which groups only the newest window is kept. */
   few = () => false;
+  /** Says of a group that is silent from when to when its windows are kept as well; null of all others. */
+  past = () => null;
   /** What is said of figures that differ from those before by more than noise explains, by id. */
   signals = new Map();
 
@@ -88,7 +90,9 @@ export class Figures {
   #trim(series) {
     if (series.length < 2 || this.holds(series[0])) return;
     const most = this.few(series[0]) ? 1 : kept;
-    if (series.length > most) series.splice(0, series.length - most);
+    const [from, to] = this.past(series[0]) ?? [Infinity, -Infinity], old = series.length - most;
+    const stay = series.filter((figure, i) => i >= old || figure.end > from && figure.start < to);
+    if (stay.length < series.length) series.splice(0, series.length, ...stay);
   }
 }
 

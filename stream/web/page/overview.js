@@ -5,9 +5,10 @@ import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, length, qualityText, rounded, several, span, utc } from "./format.js";
 import { alarmed, fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
+import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { everyOf, mainRelease, needs, remedyOf, remedyText, watchText } from "./streams.js";
+import { everyOf, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, silenceReason, silenceText, watchText } from "./streams.js";
 import { detailAddress, groupsAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
@@ -188,8 +189,8 @@ class Row {
 
   /** Time alone makes a stream late. */
   tick() {
-    const { kind, text } = needs(this.stream, this.#app.figures);
-    say(this.#need, text);
+    const { kind, text, title } = needs(this.stream, this.#app.figures);
+    say(this.#need, text, title ?? "");
     this.#need.className = `pill ${kind}`;
     for (const card of this.#cards.values()) card.tick();
   }
@@ -227,9 +228,11 @@ class Row {
     const { stream, groups } = this.stream;
     const at = this.stream.releases.findIndex((r) => r.release === this.#release);
     const { statistic, total } = this.stream.releases[at] ?? {};
-    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(-kept), every, update: total?.update_seconds }));
+    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(silenceOf(this.stream, group) ? 0 : -kept), every, update: total?.update_seconds }));
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
-    const start = beginning(kept, Math.min(...lines.map((line) => line.figures[0]?.start ?? end)), end, every);
+    const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? end));
+    const pasts = groups.map((group) => pastOf(this.stream, group, end)).filter((past) => past !== null);
+    const start = Math.min(beginning(kept, oldest, end, every), Math.max(oldest, Math.min(...pasts)));
     const axis = axisOf(lines, start, end);
     for (const [group, card] of this.#cards) { // found groups come and go
       if (groups.includes(group)) continue;
@@ -253,7 +256,7 @@ class Row {
     const { stream, groups } = this.stream;
     let folded = groups.filter((group, i) => {
       const newest = lines[i].figures.slice(-steady);
-      return newest.length > 0 && newest.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed;
+      return newest.length > 0 && newest.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group);
     });
     if (folded.length < 2) folded = [];
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
@@ -310,7 +313,8 @@ class Card {
     this.plot.gutter = least ? 7 * Math.max(least.length, most.length) + 5 : 0;
     this.element.style.setProperty("--gutter", `${this.plot.gutter}px`);
     say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
-    this.plot.show([line], start, end, axis, { ...app.truth?.extras(), signals: app.figures.signals });
+    const silence = silenceOf(stream, group);
+    this.plot.show([line], start, end, axis, { ...app.truth?.extras(), signals: app.figures.signals, silent: silence && seconds(silence.since) });
     const signal = figure && app.figures.signals.get(figure.id);
     say(this.#signal, signal ? "◆" : "", signal ?? "");
     if (!figure) {
@@ -320,9 +324,14 @@ class Card {
       return;
     }
     const text = figureText(figure);
-    const kind = figure.status !== "ok" ? "withheld" : figure.quality ?? "unknown";
+    const quiet = silence && (figure.quality === "noise" || figure.reason === "too_few_users");
+    const kind = quiet ? "silent" : figure.status !== "ok" ? "withheld" : figure.quality ?? "unknown";
     this.element.className = `card ${kind}`;
-    if (kind === "noise") {
+    if (quiet) {
+      say(this.#value, silenceText(stream, silence), silenceReason(silence));
+      say(this.#unit, "");
+      say(this.#error, "");
+    } else if (kind === "noise") {
       say(this.#value, "too noisy to read", text.exact);
       say(this.#unit, "");
       say(this.#error, remedyText(remedyOf(stream, figure)) || `${text.value} ${text.unit}`, `${text.value} ${text.unit}, ${errorText(figure)}`);
@@ -331,7 +340,7 @@ class Card {
       say(this.#unit, text.unit);
       say(this.#error, text.error, errorText(figure));
     }
-    say(this.#quality, [figure.incomplete ? "incomplete" : "", figure.status === "ok" && kind !== "noise" ? qualityText(figure.quality) : ""].filter(Boolean).join(", "));
+    say(this.#quality, [figure.incomplete ? "incomplete" : "", figure.status === "ok" && kind !== "noise" && kind !== "silent" ? qualityText(figure.quality) : ""].filter(Boolean).join(", "));
     this.tick();
   }
 

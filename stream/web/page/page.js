@@ -1,7 +1,6 @@
 // The page: it loads what is known, listens to what comes, and shows the view that the address asks for.
 
 import { ask, newest, now, releases, signals } from "./api.js";
-import { Budget } from "./budget.js";
 import { Detail } from "./detail.js";
 import { h, say } from "./dom.js";
 import { Figures, kept } from "./figures.js";
@@ -9,10 +8,17 @@ import { clock, several, span, times, utc, zone } from "./format.js";
 import { control } from "./keys.js";
 import { listen } from "./live.js";
 import { Overview } from "./overview.js";
+import { loadPasts, pastOf } from "./past.js";
 import { route } from "./router.js";
-import { everyOf, mainRelease, needs, seconds } from "./streams.js";
+import { everyOf, mainRelease, needs, seconds, silenceOf } from "./streams.js";
 
 const element = (id) => document.getElementById(id);
+
+/** From when to when the figures of a group that is silent are of the time before. */
+function past({ stream, group }) {
+  const of = app.streams.find((s) => s.stream === stream), silence = of && silenceOf(of, group);
+  return silence ? [pastOf(of, group, seconds(of.newest_window_end)), seconds(silence.since)] : null;
+}
 
 /** What all views know. */
 const app = {
@@ -24,12 +30,17 @@ const app = {
   loaded: false,
 };
 
-const views = { overview: Overview, detail: Detail, budget: Budget };
+const views = { overview: Overview, detail: Detail };
+app.figures.past = past;
 let view = null, shown = "";
 
 /** Shows the view that the address asks for. */
 function go() {
   const to = route();
+  if (to.view === "budget" && !views.budget) {
+    account();
+    if (view) return; // that stays until the other one has come
+  }
   if (!views[to.view]) to.view = "overview";
   const Kind = views[to.view];
   if (!(view instanceof Kind)) {
@@ -83,7 +94,7 @@ async function load() {
       update();
       const main = [...new Set(app.streams.map(mainRelease))];
       await Promise.all([view.load?.(), main.length > 0 ? each({ last: kept, release: main }, (query) => releases(query, take)) : null]);
-      await each({ last: kept }, (query) => releases(query, take));
+      await Promise.all([each({ last: kept }, (query) => releases(query, take)), loadPasts(app.streams, take)]);
       await each({ last: kept, release: main }, (query) => signals(query, app.figures.signals));
     } else {
       await loadStreams();
@@ -115,6 +126,17 @@ async function loadStreams() {
   element("truth-label").hidden = element("to-demo").hidden = !demo;
 }
 
+/** Adds the view of the budgets, which few readers open. */
+async function account() {
+  try {
+    views.budget = (await import("./budget.js")).Budget;
+    if (route().view === "budget") go();
+  } catch (error) {
+    failed = error.message;
+    update();
+  }
+}
+
 /** Adds the view that only a demo has. */
 async function demonstrate() {
   views.demo = (await import("./demo.js")).Demo;
@@ -138,7 +160,7 @@ function refresh() {
 function state() {
   const newest = Math.max(...app.streams.map((s) => seconds(s.newest_window_end) ?? 0), 0);
   const needy = app.streams.map((s) => needs(s, app.figures).what).filter(Boolean), bad = needy.length;
-  const kinds = ["alarm", "incomplete", "withheld", "late"].filter((what) => needy.includes(what)).map((what) => `${needy.filter((w) => w === what).length} ${what}`);
+  const kinds = ["alarm", "incomplete", "silent", "withheld", "late"].filter((what) => needy.includes(what)).map((what) => `${needy.filter((w) => w === what).length} ${what}`);
   const parts = [];
   if (app.loaded) {
     parts.push(several(app.streams.length, "stream"));

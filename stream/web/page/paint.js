@@ -46,6 +46,8 @@ export function below(u, plot) {
     const slow = visible(plot.lines[0], plot.start, plot.end).filter(incident).map((figure) => [from(plot.lines[0], figure), figure.end, figure]);
     for (const [start, end] of joined(slow)) shade(ctx, column(start, end));
   }
+  const { silent } = plot.extras;
+  if (silent) quiet(ctx, column(silent, plot.end));
   for (const line of plot.lines) before(ctx, line, place);
   const withheld = [], incomplete = [];
   for (const line of plot.lines) {
@@ -59,7 +61,7 @@ export function below(u, plot) {
         continue;
       }
       if (figure.quality === "noise") {
-        noise.push(stretch);
+        if (!silent || figure.start < silent) noise.push(stretch);
         continue;
       }
       const around = band(figure);
@@ -206,6 +208,13 @@ function label(ctx, text, left, top, width) {
   if (!words.every(fits)) return;
   const lines = words.reduce((lines, word) => fits(`${lines.at(-1)} ${word}`) ? [...lines.slice(0, -1), `${lines.at(-1)} ${word}`] : [...lines, word], [words.shift()]);
   lines.forEach((line, i) => ctx.fillText(line, left + 4 * pixels(), top + (3 + 13 * i) * pixels()));
+}
+
+/** Windows in which hardly anybody is. */
+function quiet(ctx, [left, top, width, height]) {
+  ctx.fillStyle = color("gap");
+  ctx.fillRect(left, top, width, height);
+  label(ctx, "hardly anybody", left, top, width);
 }
 
 /** Windows in which a demo simulates an incident. */

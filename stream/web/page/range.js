@@ -25,13 +25,16 @@ const instant = (text) => {
 /**
  * What to ask api/v1/releases for.
  * @param {{from?: string, to?: string}} route
+ * @param {number|null} past from when on what was before a silence is shown
+ * @param {number} newest the end of the newest window
+ * @param {number} every seconds from window to window
  */
-export function query({ from, to }) {
+export function query({ from, to }, past, newest, every) {
   if (from === "all") return {};
   const length = back(from);
   if (length) return { from: utc(Math.floor(now() - length)) };
   const start = instant(from), end = instant(to);
-  if (start === undefined && end === undefined) return { last: usual };
+  if (start === undefined && end === undefined) return past !== null && past < newest - usual * every ? { from: utc(Math.floor(past)) } : { last: usual };
   return { from: start && utc(start), to: end && utc(end) };
 }
 
@@ -44,11 +47,12 @@ export const beginning = (most, oldest, end, every) => end - Math.min(most, Math
  * @param {number} oldest the start of the oldest window that is known
  * @param {number} newest the end of the newest one
  * @param {number} every seconds from window to window
+ * @param {number|null} past from when on what was before a silence is shown
  */
-export function stretch({ from, to }, oldest, newest, every) {
+export function stretch({ from, to }, oldest, newest, every, past) {
   if (from === "all") return [oldest, newest];
   const length = back(from);
   if (length) return [newest - Math.max(length, every), newest];
-  const end = instant(to) ?? newest;
-  return [instant(from) ?? beginning(usual, oldest, end, every), end];
+  const end = instant(to) ?? newest, begin = beginning(usual, oldest, end, every);
+  return [instant(from) ?? (past === null || to ? begin : Math.min(begin, Math.max(oldest, past))), end];
 }

@@ -1,7 +1,7 @@
 // What is public of the streams, and which of them need a look.
 
 import { now } from "./api.js";
-import { clock, figureText, plain, reasonText, span } from "./format.js";
+import { clock, figureText, plain, reasonText, span, utc } from "./format.js";
 import { alarmed, counts, fires, isWatch, sinceOf } from "./figures.js";
 
 /** How long after the time that is due a figure is late, in seconds. */
@@ -36,11 +36,20 @@ export function watchText(stream, figure) {
   return [figureText(figure).error, again === null ? "" : `looks again at ${clock(again)}`].filter(Boolean).join(", ");
 }
 
+/** @returns {{since: string, users_at_most: number}|null} what is said of a group, or of the stream if it is not given */
+export const silenceOf = (stream, group) => group === undefined ? stream.silent : stream.silent_groups.find((g) => g.group === group) ?? null;
+
+/** Since when, in words. */
+export const silenceText = (stream, silence) => `hardly anybody${stream.max_windows ? " who still counts" : ""} since ${clock(seconds(silence.since))}`;
+
+/** Why, in words. */
+export const silenceReason = (silence) => `The released counts since ${utc(seconds(silence.since))} are within their noise. At most ${plain(silence.users_at_most)} users were in the newest window (95 %).`;
+
 /**
  * The worst of a stream: what to look at, and how urgent it is. Who looks at one group is told whose an alarm is.
  * @param {import("./figures.js").Figures} figures
  * @param {string} [group]
- * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, what?: "alarm"|"incomplete"|"withheld"|"late"}}
+ * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, title?: string, what?: "alarm"|"incomplete"|"silent"|"withheld"|"late"}}
  */
 export function needs(stream, figures, group) {
   const newest = (stream.all ?? stream.groups).flatMap((g) => stream.releases.map((r) => figures.newest(stream.stream, g, r.release))).filter(Boolean);
@@ -55,11 +64,16 @@ export function needs(stream, figures, group) {
   }
   if (current.some((f) => f.incomplete)) return { rank: 1, kind: "warn", what: "incomplete", text: "the newest window is incomplete: part of its input was lost" };
   const withheld = current.filter((f) => f.status !== "ok" && f.reason !== "not_armed");
+  const silence = silenceOf(stream, group) ?? silenceOf(stream);
+  const late = due !== null && now() > due + patience;
+  if (silence && !late && withheld.every((f) => f.reason === "too_few_users")) {
+    return { rank: 4, kind: "warn", what: "silent", text: silenceText(stream, silence), title: silenceReason(silence) };
+  }
   if (withheld.length > 0) {
     const part = withheld.length < current.length ? "some figures are withheld" : "withheld";
     return { rank: 2, kind: "warn", what: "withheld", text: `${part}: ${reasonText(withheld[0].reason)}` };
   }
-  if (due !== null && now() > due + patience) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
-  if (newest.length === 0) return { rank: 4, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
-  return { rank: 5, kind: "good", text: due === null ? "no further window is due" : "on time" };
+  if (late) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
+  if (newest.length === 0) return { rank: 5, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
+  return { rank: 6, kind: "good", text: due === null ? "no further window is due" : "on time" };
 }

@@ -37,6 +37,9 @@ them. The quality is useful, rough or noise. Error and quality are computed from
 statistics have none. If a figure is noise, the line says what would make it readable: that many users in the window and
 group, or a larger ε that the budget could pay for.
 
+When the released counts of a stream or a group have fallen to what their noise explains, a line says since when hardly
+anybody is there. It follows from published counts alone: a single person may be there all the same.
+
 The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
 
 In a pipe, every figure is one line that begins with the window's end. Ctrl-C ends it.`
@@ -83,17 +86,26 @@ func (c *WatchCommand) Run(app *cli.App) error {
 	})
 	shown.ahead = lines.ahead
 	reader := cluster.Follower(conn, schemas, tellOnce(app.Err))
+	begin, past := from, pastEnds{}
+	if !c.JSON {
+		// Records of the time before are not printed. They say whether hardly anybody is there any more.
+		shown.done, reader.Begins = lines.remark, past.begins
+		begin = time.Now().Add(-max(c.Since, silenceReach(streams)))
+	}
 	if c.Since > 0 {
-		past, err := partitionsOf(ctx, conn, names)
+		partitions, err := partitionsOf(ctx, conn, names)
 		if err != nil {
 			return cluster.WithExitCode(err)
 		}
-		shown.after(past)
+		shown.after(partitions)
 		reader.Ends = shown.ended
 	}
-	err = reader.Follow(ctx, names, from, func(m outputs.Message, r outputs.Record) error {
+	err = reader.Follow(ctx, names, begin, func(m outputs.Message, r outputs.Record) error {
 		switch {
-		case c.Stream != "" && r.Stream != c.Stream, r.WindowEnd.Before(from):
+		case c.Stream != "" && r.Stream != c.Stream:
+			return nil
+		case r.WindowEnd.Before(from), c.Since == 0 && past.has(m):
+			lines.learn(r)
 			return nil
 		case c.JSON:
 			return shown.add(shownFigure{r, slices.Clone(m.Value)})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -26,12 +27,18 @@ type watchLines struct {
 	width  func() int // of the terminal
 	series int        // width of the column of names
 	window string     // the last one that was written
+	last   struct {   // the figure that was written last
+		stream string
+		end    time.Time
+	}
+	mu       sync.Mutex // guards silences, which learn from figures that are not printed too
+	silences *silences
 	// all are the streams of all budgets, also where one stream is shown.
 	all []*config.Stream
 }
 
 func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
-	l := &watchLines{out: app.Out, width: app.Width, all: streams}
+	l := &watchLines{out: app.Out, width: app.Width, silences: newSilences(streams), all: streams}
 	if f, ok := app.Out.(*os.File); ok {
 		l.live = cli.IsScreen(f)
 	}
@@ -66,8 +73,39 @@ func (l *watchLines) ahead(all []shownFigure) {
 	}
 }
 
+// learn takes in a figure that is not printed.
+func (l *watchLines) learn(r outputs.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silences.tracker.Add(r)
+}
+
+// remark says whether hardly anybody is in the stream of the last figure any more. All figures of its window are there.
+func (l *watchLines) remark() error {
+	l.mu.Lock()
+	remarks := l.silences.remarks(l.last.stream, l.last.end)
+	l.mu.Unlock()
+	for _, x := range remarks {
+		line := fmt.Sprintf("%s  %s  %s\n", l.last.end.Format(time.RFC3339), text.Pad(x.name, l.series, ' '), x.text)
+		if l.live {
+			line = fmt.Sprintf("  %s: %s\n", x.name, x.text)
+		}
+		if _, err := io.WriteString(l.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // print writes a figure.
 func (l *watchLines) print(r outputs.Record) error {
+	if l.last.stream != "" && (l.last.stream != r.Stream || !l.last.end.Equal(r.WindowEnd)) {
+		if err := l.remark(); err != nil {
+			return err
+		}
+	}
+	l.last.stream, l.last.end = r.Stream, r.WindowEnd
+	l.learn(r)
 	name := text.Pad(l.name(r), l.series, ' ')
 	if !l.live {
 		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s%s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r),

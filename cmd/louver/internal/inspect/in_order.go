@@ -33,6 +33,7 @@ type partition struct {
 type inOrder struct {
 	print  func(shownFigure) error
 	ahead  func([]shownFigure) // is told what is printed next, if it is not nil
+	done   func() error        // is called when nothing waits any more, if it is not nil
 	places map[series]int
 	counts map[string]int // series of each stream
 	// found are the streams whose groups are found: nobody knows how many series they have. Their places are those of a
@@ -147,6 +148,9 @@ func (o *inOrder) pass() {
 		if o.err == nil {
 			o.err = o.print(f)
 		}
+	}
+	if len(o.held) > 0 && o.done != nil && o.err == nil {
+		o.err = o.done()
 	}
 	o.held = nil
 	clear(o.missing)

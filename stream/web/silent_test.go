@@ -1,0 +1,73 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+)
+
+// quiet serves a service that nobody uses any more, for 160 of its 240 windows, and one that nobody uses in one of
+// its regions.
+func quiet(t *testing.T) http.Handler { return silenced(t, 240, 160).handler() }
+
+func silenced(t *testing.T, windows, silent int) *act {
+	a := newAct(t, 2, "{epsilon: 4000, per: 24h}", recent(windows))
+	a.change = func(window int, e *ledger.Entry) {
+		switch {
+		case e.Stream == "checkout-latency" && window >= windows-silent:
+			a.hush(e, 0, 1, 2)
+		case e.Stream == "search-latency" && window >= windows-20:
+			a.hush(e, 1)
+		}
+	}
+	a.play(0, windows)
+	return a
+}
+
+func (a *act) handler() http.Handler { return New(Config{Store: a.store, Streams: a.streams}) }
+
+// hush takes everybody out of groups of an entry of services: counts are noise then, and figures follow from nobody.
+func (a *act) hush(e *ledger.Entry, groups ...int) {
+	for _, g := range groups {
+		e.Groups[g].Users = new(int64(max(0, 60*a.noise.NormFloat64())))
+		for i, r := range e.Releases {
+			v := &e.Groups[g].Values[i]
+			switch v.Quality = "noise"; r.Name {
+			case "users":
+				v.Value = new(decimal.NewFromInt(*e.Groups[g].Users))
+			case "p50", "p90":
+				v.Value, v.Smoothed = new(decimal.NewFromInt(int64(a.noise.IntN(60000)))), nil
+			}
+		}
+	}
+}
+
+// A topic that falls silent: its cards stay, what was before stays to be seen, and the stream says since when.
+func TestSilentStreamKeepsItsPast(t *testing.T) {
+	const windows, silent = 240, 160 // cards show 60 windows, and details 120
+	a := silenced(t, windows, silent)
+	b := open(t, a, "#/")
+	begin := a.end(windows - silent - 1)
+	said := "hardly anybody since " + begin.Format("15:04")
+	b.shows(".pill.warn", said)
+	b.shows("#state", "1 needs a look: 1 silent")
+	b.until(`document.querySelectorAll(".card:not([hidden])").length === 6 && document.querySelectorAll(".card.silent").length === 4`)
+	b.shows(".card.silent .value", said)
+	b.until(`document.querySelector(".pill.warn").title.includes("are within their noise")`)
+	past := fmt.Sprintf(`((plot) => plot.start <= %d && plot.extras.silent === %d && plot.lines[0].figures.filter((f) => f.end <= %[2]d && f.quality === "useful").length >= 40)`,
+		begin.Add(-time.Duration(silent/4)*time.Minute).Unix(), begin.Unix())
+	b.until(past + `(document.querySelector(".card.silent .plot").plot)`)
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
+	b.shows(".pill.warn", said)
+	b.until(past + `(document.querySelector(".plot.large").plot)`)
+	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
+	b.shows(".pill.warn", "hardly anybody since "+a.end(windows-21).Format("15:04"))
+	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
+	b.shows(".pill.good", "on time")
+}
