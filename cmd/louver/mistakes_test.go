@@ -30,7 +30,7 @@ func TestMistakes(t *testing.T) {
 	csv, semicolons := at("r.csv", requests), at("s.csv", strings.ReplaceAll(requests, ",", ";"))
 	empty, headless := at("empty", ""), at("h.csv", strings.SplitN(requests, "\n", 2)[1])
 	ragged, badTime := at("ragged.csv", requests+"2015-05-17T10:05:00Z,SECRET3\n"),
-		at("t.csv", requests+"17/05/2015 10:05,SECRET3,blog,1\n")
+		at("t.csv", requests[:strings.Index(requests, "\n")+1]+"17/05/2015 10:05,SECRET3,blog,1\n")
 	json, array := at("r.jsonl", `{"usr":{"id":"SECRET1"},"ms":1,"ts":0}`), at("r.json", `[{"usr":"SECRET1"}]`)
 	numbers := at("n.txt", "12\n13,5\n")
 	missing := filepath.Join(dir, "none.csv")
@@ -129,7 +129,8 @@ func TestMistakes(t *testing.T) {
 		{"a ragged row", replay(ragged, columns...), cli.ExitInvalid, ragged +
 			":4: the line does not have as many fields as the header; want one for each column"},
 		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid,
-			badTime + ":4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339), " +
+			badTime + ":2: the time is missing or not in a known format, here and in all other lines; want " +
+				"2026-11-20T08:00:00Z (RFC 3339), " +
 				"2026-11-20 08:00:00, 2026-11-20, or an epoch number"},
 		{"an empty file", replay(empty, columns...), cli.ExitInvalid, empty +
 			":1: the file is empty; want CSV with a header, or JSON lines"},
@@ -229,5 +230,43 @@ func TestReplayTellsWhatIsRejected(t *testing.T) {
 	}
 	if sent != 4 {
 		t.Errorf("%d records in the topic, want 4", sent)
+	}
+}
+
+// A dry run foretells what the same command would do without it: which events are ahead of the time of their sending,
+// which have no time, and in which zone times are taken.
+func TestReplayForetellsTimes(t *testing.T) {
+	t.Parallel()
+	dry := func(text string, args ...string) outcome {
+		path := filepath.Join(t.TempDir(), "f.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return commandLine(t, "", append([]string{"replay", path, "--topic", "t", "--user", "u", "--value", "v", "--time",
+			"t", "--dry-run"}, args...)...)
+	}
+	const day = "t,u,v\n2015-05-17T00:00:00Z,a,1\n2015-05-17T12:00:00Z,b,2\n2015-05-17T06:00:00Z,c,3\n"
+	if got := dry(day, "--from", "now", "--speed", "60"); got.code != cli.ExitDone || !strings.HasPrefix(got.out,
+		"# Would send 3 events") || got.err != "louver: "+got.err[8:strings.Index(got.err, " is not in")]+" is not in the "+
+		"order of its times: line 4 is earlier than the one before. Its events are sent in order\n" {
+		t.Errorf("at a speed: %+v", got)
+	}
+	if got := dry(day, "--from", "now"); !strings.Contains(got.err, "a stream will reject 2 of 3 events: future, first on "+
+		"line 3 (t is more than 5m ahead of now); --speed 1 sends events when they are due\n") {
+		t.Errorf("at once: %+v", got)
+	}
+	const odd = "t,u,v\n2015-05-17 00:00:00,a,1\n,b,2\n86400,c,3\n"
+	want := "louver: some times in column t name no zone and are taken as UTC; --zone NAME takes them as those of another, " +
+		"such as Europe/Berlin\n" + "louver: 1 of 2 events is before 1990, first on line 4; want a column of times, and " +
+		"numbers in seconds, milli-, micro- or nanoseconds since 1970\n" +
+		"louver: 1 of 3 events is left out, first on line 3 (t is missing or not a time after 1970)\n"
+	if got := dry(odd); got.code != cli.ExitDone || got.err != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	if got := dry(odd, "--zone", "Europe/Berlin"); strings.Contains(got.err, "zone") {
+		t.Errorf("%+v", got)
+	}
+	if got := dry("t,u,v\n2015-05-17T00:00:00Z,a,1\n"); got.err != "" {
+		t.Errorf("nothing is odd: %+v", got)
 	}
 }

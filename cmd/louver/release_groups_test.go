@@ -99,8 +99,9 @@ func TestReleaseGroupsInJSON(t *testing.T) {
 			t.Errorf("a line is %s", line)
 		}
 	}
-	const left = "louver: stdin has 2 rows without a usable name in column page, which are left out; the first is in " +
-		"line 243: it has a control, format or private-use character or a line separator (this line is not private: " +
+	const left = "louver: stdin: 1 of 243 rows is left out, first on line 243: column page: it has a control, format or " +
+		"private-use character or a line separator (this line is not private: do not publish it)\n" +
+		"louver: stdin: 1 of 243 rows is left out, first on line 244: column page: it is empty (this line is not private: " +
 		"do not publish it)\n"
 	if got.code != cli.ExitDone || got.err != left {
 		t.Errorf("%d, %s\nwant %s", got.code, got.err, left)

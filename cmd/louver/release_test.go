@@ -62,6 +62,29 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// A row that cannot be used is left out, and its owner is told. It does not end a release.
+func TestReleaseLeavesOut(t *testing.T) {
+	const private = " (this line is not private: do not publish it)\n"
+	for _, c := range []struct {
+		name, in string
+		args     []string
+		out, err string
+	}{
+		{"an empty cell", "id,ms\nann,1\nbob,\neve,3\n,4\nsue,n/a\ndan,\n", with("--value", "ms", "--user", "id",
+			"--statistic", "count"), "2\n", "louver: stdin: 2 of 6 rows are left out, first on line 3: column ms: empty; " +
+			"want a number such as 12 or -3.5" + private +
+			"louver: stdin: 1 of 6 rows is left out, first on line 5: column id is empty; want a user in every row" + private +
+			"louver: stdin: 1 of 6 rows is left out, first on line 6: column ms: not a number; want one such as 12 or -3.5" +
+			private},
+		{"numbers as people write them", "ms\n1\n+2\n3.\n.5\n", with("--value", "ms", "--statistic", "sum"), "6.5\n",
+			eachRow},
+	} {
+		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.out, err: c.err}) {
+			t.Errorf("%s: %+v, want %q and %q", c.name, got, c.out, c.err)
+		}
+	}
+}
+
 // Who draws from nobody's data is told so, beside the figure.
 func TestReleaseOfNobody(t *testing.T) {
 	for _, c := range []struct {

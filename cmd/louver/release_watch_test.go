@@ -118,8 +118,32 @@ func TestReleaseWatchOfNobody(t *testing.T) {
 	}
 }
 
+// Times that name no zone are in the zone that is given, and without one the owner is told that they are taken as UTC.
+// What cannot be used is left out.
+func TestReleaseWatchZone(t *testing.T) {
+	text := "ts,who,ms\n2026-11-20 08:00:00,u,1\n2026-11-20 08:00:00,v,\n,u,1\n1985-01-01 00:00:00,u,1\n"
+	const left = "louver: stdin: 1 of 4 rows is left out, first on line 3: column ms is missing or not a number such as " +
+		"12 or -3.5 (this line is not private: do not publish it)\n" +
+		"louver: stdin: 1 of 4 rows is left out, first on line 4: column ts is missing or not a time after 1970 (this " +
+		"line is not private: do not publish it)\n"
+	const utc = "louver: stdin: times in column ts name no zone and are taken as UTC; --zone NAME takes them as those of " +
+		"another, such as Europe/Berlin\n"
+	const early = "louver: stdin: 1 of 3 events is before 1990, first on line 5; want a column of times, and numbers in " +
+		"seconds, milli-, micro- or nanoseconds since 1970\n"
+	watch := watchHour("--watch", "users_below: 1")
+	if got := commandLine(t, text, watch...); got.code != 0 || got.err != left+utc+early {
+		t.Errorf("%+v, want %s", got, left+utc+early)
+	}
+	berlin := commandLine(t, text, append(watch, "--zone", "Europe/Berlin")...)
+	if want := left + early + "louver: stdin holds no users from 2026-11-20T08"; !strings.HasPrefix(berlin.err, want) {
+		t.Errorf("%+v, want %s", berlin, want)
+	}
+	commandLine(t, text, append(watch, "--zone", "Mars")...).wants(t, cli.ExitUsage,
+		`louver: --zone "Mars" is no time zone; want a name of the IANA database`)
+}
+
 func TestReleaseWatchMistakes(t *testing.T) {
-	text := "ts,who,ms\n2026-11-20T08:00:00Z,u,1\n2026-11-20T08:00:00Z,u,x\n"
+	text := "ts,who,ms\n2026-11-20T08:00:00Z,u,n/a\n2026-11-20T08:00:00Z,u,x\n"
 	watch := []string{"--watch", "above: 2000, more_than: 0.1"}
 	for _, c := range []struct {
 		args []string
@@ -148,7 +172,7 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		{watchHour(append(watch, "--user", "")...), cli.ExitUsage,
 			"louver: --watch without --user; want the column of the users"},
 		{watchHour(), cli.ExitUsage, "louver: --time without --watch or --since; want --watch"},
-		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:3: column ms is missing or not a number"},
+		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:2: column ms is missing or not a number"},
 		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid,
 			`louver: stdin:1: time "when" is not in the header`},
 		{watchHour(append(watch, "/nowhere")...), cli.ExitInvalid, "louver: open /nowhere"},

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -170,4 +171,13 @@ type row struct {
 	line  int
 	parts [numParts][]byte // JSON, but text for the time; nil if missing
 	key   []byte           // the user as text
+}
+
+// clone returns a row that stays valid.
+func (r row) clone() row {
+	for i, p := range r.parts {
+		r.parts[i] = bytes.Clone(p)
+	}
+	r.key = bytes.Clone(r.key)
+	return r
 }

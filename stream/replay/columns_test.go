@@ -106,7 +106,7 @@ func TestInput(t *testing.T) {
 func TestTrial(t *testing.T) {
 	c := replay.Columns{User: "u", Value: "v", Time: "t"}
 	records, err := read(t, "u,v,t\nann,1,0\nbob,n/a,0\n,2,0\nbob,3,2999-01-01\n", c, replay.Options{})
-	if err == nil || len(records) != 3 {
+	if err != nil || len(records) != 3 { // no stream has windows as late as that
 		t.Fatalf("%d records, %v", len(records), err)
 	}
 	records, err = read(t, "u,v,t\nann,1,0\nbob,\"1,5\",0\n,2,0\nann,,0\nbob,3,2030-01-01\n", c, replay.Options{})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -61,7 +62,7 @@ func (h Header) Find(key, name string) (int, error) {
 // must not be shown.
 func (h Header) looksLikeData() bool {
 	return slices.ContainsFunc(h.names, func(name string) bool {
-		_, isTime := parseTime([]byte(name))
+		_, _, isTime := parseTime([]byte(name), time.UTC)
 		return isTime || numberOrString(name)[0] != '"'
 	})
 }

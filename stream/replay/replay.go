@@ -10,12 +10,13 @@
 // So the name of a column is always the path that reads it; [Columns.Input] writes the input of a stream that does.
 //
 // Numbers keep their text. Values that are not numbers are not changed, and missing fields stay missing. The stream
-// that reads a record decides whether to reject it; [Trial] predicts which records it will reject. Only an unreadable
-// line or time is an error here and stops the replay, because pace and order depend on times. Errors are one line, with
-// file:line and what is wanted. They do not repeat personal data.
+// that reads a record decides whether to reject it; [Trial] predicts which records it will reject. Events without a time
+// that can be read are left out and noted in [Times], because pace and order depend on times. An unreadable line is an
+// error and stops the replay. So is a file in which no event has a time. Errors are one line, with file:line and what is
+// wanted. They do not repeat personal data.
 //
-// Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day, taken as UTC. In
-// the record they are RFC 3339 in UTC.
+// Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day. Those that name no
+// zone are taken as UTC, or in [Options.Zone]. In the record they are RFC 3339 in UTC.
 package replay
 
 import (
@@ -27,6 +28,7 @@ import (
 	"iter"
 	"math"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -36,6 +38,8 @@ type Record struct {
 	Value []byte // JSON
 	// Time is the event's time, after moving.
 	Time time.Time
+	// Due is when the record is to be sent: see [Options.Speed] and [Record.Wait]. It is zero without a speed.
+	Due time.Time
 	// Line is where the event begins in the file, from 1.
 	Line int
 }
@@ -47,6 +51,8 @@ type File struct {
 	outline *outline
 	options Options
 	closer  io.Closer
+	times   Times
+	before  time.Time // of the event before
 }
 
 // Open opens a file of events. Its first character tells whether it is CSV or JSON lines. Close it after use.
@@ -71,6 +77,9 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	}
 	if err := columns.check(); err != nil {
 		return nil, err
+	}
+	if options.Zone == nil {
+		options.Zone = time.UTC
 	}
 	f := &File{name: name, outline: columns.outline(), options: options}
 	text, err := Text(in)
@@ -104,46 +113,111 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// Records yields the events in the file's order, each when it is due. The sequence ends with the file, with ctx, or
-// with the first error. It can be used only once.
+// Times says what was noticed so far about the times of the events.
+func (f *File) Times() Times { return f.times }
+
+// Records yields the events in the file's order, or in that of their times. It does not wait until they are due. The
+// sequence ends with the file, with ctx, or with the first error. It can be used only once.
 func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var c clock
+		next := f.next
+		if f.options.Sort {
+			next = f.inOrder(ctx)
+		}
 		for {
-			r, err := f.rows.next()
+			r, at, err := next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			var record Record
 			if err == nil {
-				record, err = f.record(r, &c)
+				err = ctx.Err()
 			}
 			if err != nil {
-				yield(Record{}, fmt.Errorf("%s:%w", f.name, err))
-				return
-			}
-			if err := c.wait(ctx, f.options.Speed); err != nil {
 				yield(Record{}, err)
 				return
 			}
-			if !yield(record, nil) {
+			if !yield(f.record(r, at, &c), nil) {
 				return
 			}
 		}
 	}
 }
 
-func (f *File) record(r row, c *clock) (Record, error) {
-	at, ok := parseTime(r.parts[partTime])
-	if !ok {
-		return Record{}, fmt.Errorf("%d: the time is missing or not in a known format; want 2026-11-20T08:00:00Z "+
-			"(RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch number", r.line)
+// next returns the next event that has a time, and that time. Its errors name the file.
+func (f *File) next() (row, time.Time, error) {
+	for {
+		r, err := f.rows.next()
+		missing := f.times.Untimed
+		switch {
+		case errors.Is(err, io.EOF) && (f.times.Events > 0 || missing.Count == 0):
+			return row{}, time.Time{}, err
+		case errors.Is(err, io.EOF) || err == nil && f.times.Events == 0 && missing.Count >= mostUntimed:
+			return row{}, time.Time{}, fmt.Errorf("%s:%d: the time is missing or not in a known format, here and in "+
+				"all other lines; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch "+
+				"number", f.name, missing.First)
+		case err != nil:
+			return row{}, time.Time{}, fmt.Errorf("%s:%w", f.name, err)
+		}
+		at, zoned, ok := parseTime(r.parts[partTime], f.options.Zone)
+		if !ok {
+			f.times.Untimed.add(r.line)
+			continue
+		}
+		f.times.note(at, f.before, zoned, r.line)
+		f.before = at
+		return r, at, nil
 	}
-	at = c.move(at, f.options)
-	r.parts[partTime] = at.AppendFormat([]byte{'"'}, time.RFC3339Nano+`"`)
-	record := Record{Value: f.outline.append(nil, &r.parts), Time: at, Line: r.line}
+}
+
+// inOrder returns a function like next that goes through the events in the order of their times. Those of the same time
+// stay in the file's order.
+func (f *File) inOrder(ctx context.Context) func() (row, time.Time, error) {
+	type timed struct {
+		row
+		at time.Time
+	}
+	var all []timed
+	read := func() error {
+		for {
+			r, at, err := f.next()
+			if errors.Is(err, io.EOF) {
+				slices.SortStableFunc(all, func(a, b timed) int { return a.at.Compare(b.at) })
+				return nil
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, timed{r.clone(), at})
+		}
+	}
+	begun := false
+	return func() (row, time.Time, error) {
+		if !begun {
+			begun = true
+			if err := read(); err != nil {
+				return row{}, time.Time{}, err
+			}
+		}
+		if len(all) == 0 {
+			return row{}, time.Time{}, io.EOF
+		}
+		first := all[0]
+		all[0], all = timed{}, all[1:]
+		return first.row, first.at, nil
+	}
+}
+
+// record makes a record of an event and its time.
+func (f *File) record(r row, at time.Time, c *clock) Record {
+	moved, due := c.move(at, f.options)
+	r.parts[partTime] = moved.AppendFormat([]byte{'"'}, time.RFC3339Nano+`"`)
+	record := Record{Value: f.outline.append(nil, &r.parts), Time: moved, Due: due, Line: r.line}
 	if f.options.Keyed {
 		record.Key = bytes.Clone(r.key)
 	}
-	return record, nil
+	return record
 }

@@ -147,6 +147,7 @@ func TestKeysAndLines(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	var none replay.Options
+	const head = "time,client,section,status,bytes\n"
 	jsonColumns := replay.Columns{User: "u", Value: "v", Time: "t"}
 	named := func(user, value string) replay.Columns { return replay.Columns{User: user, Value: value, Time: "time"} }
 	for _, c := range []struct {
@@ -190,11 +191,13 @@ func TestErrors(t *testing.T) {
 			`f.csv:4: bare " in non-quoted-field; want CSV, RFC 4180`},
 		{table + "2015-05-17T10:05:04Z,\"secret,x,1,1\n", columns, none, "f.csv:4: extraneous or missing"},
 		{table + "2015-05-17T10:05:04Z,secret\xe9,x,1,1\n", columns, none, "f.csv:4: the line is not UTF-8"},
-		{table + "secret,c,x,1,1\n", columns, none,
-			"f.csv:4: the time is missing or not in a known format; want 2026-11-20T08:00:00Z (RFC 3339)"},
-		{table + ",c,x,1,1\n", columns, none, "f.csv:4: the time is missing or not in a known format"},
-		{table + "1969-01-01 00:00:00,c,x,1,1\n", columns, none,
-			"f.csv:4: the time is missing or not in a known format"},
+		{head + "secret,c,x,1,1\n", columns, none, "f.csv:2: the time is missing or not in a known format, here and in " +
+			"all other lines; want 2026-11-20T08:00:00Z (RFC 3339)"},
+		{head + ",c,x,1,1\n,c,x,1,1\n", columns, none, "f.csv:2: the time is missing or not in a known format"},
+		{head + "1969-01-01 00:00:00,c,x,1,1\n", columns, none,
+			"f.csv:2: the time is missing or not in a known format"},
+		{head + strings.Repeat("secret,c,x,1,1\n", 1001) + table, columns, none,
+			"f.csv:2: the time is missing or not in a known format"},
 		{"{\"u\":1,\"v\":1,\"t\":1}\nsecret\n", jsonColumns, none,
 			"f.csv:2: the line is not JSON; want one object per line"},
 		{"{\"u\":1,\"v\":1,\"t\":1}\n\n[\"secret\"]\n", jsonColumns, none, "f.csv:3: the line is not a JSON object"},
@@ -233,30 +236,101 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// Events come when they are due, and with From their times keep to the clock.
+// Events come when they are due, and with From their times keep to the clock. A file that is not in order waits for
+// the latest of its events so far, unless it is sorted.
 func TestSpeed(t *testing.T) {
 	const text = "t,u,v\n0,a,1\n60,b,2\n30,c,3\n3600,d,4\n"
 	c := replay.Columns{User: "u", Value: "v", Time: "t"}
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{Speed: 60, From: began})
+	for _, sorted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{Speed: 60, From: began, Sort: sorted})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var after, ahead []time.Duration
+			var lines []int
+			for r, err := range f.Records(t.Context()) {
+				if err := errors.Join(err, r.Wait(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+				after, ahead = append(after, time.Since(began)), append(ahead, r.Time.Sub(began))
+				lines = append(lines, r.Line)
+			}
+			second, half := time.Second, time.Second/2
+			wantAfter, wantAhead := []time.Duration{0, second, second, time.Minute}, []time.Duration{0, second, half,
+				time.Minute}
+			wantLines := []int{2, 3, 4, 5}
+			if sorted {
+				wantAfter = []time.Duration{0, half, second, time.Minute}
+				wantAhead, wantLines = wantAfter, []int{2, 4, 3, 5}
+			}
+			if !slices.Equal(after, wantAfter) || !slices.Equal(ahead, wantAhead) || !slices.Equal(lines, wantLines) {
+				t.Errorf("sorted %v: lines %v, due after %v, times %v after the start; want %v, %v, %v", sorted, lines,
+					after, ahead, wantLines, wantAfter, wantAhead)
+			}
+			if times := f.Times(); times.Backwards != (replay.Noted{Count: 1, First: 4}) {
+				t.Errorf("%+v", times)
+			}
+		})
+	}
+}
+
+// The earliest event is the first, wherever it is in the file.
+func TestFirst(t *testing.T) {
+	const text = "t,u,v\n100,a,1\n70,b,2\n130,c,3\n"
+	c := replay.Columns{User: "u", Value: "v", Time: "t"}
+	f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := f.Scan(t.Context())
+	if err != nil || times.Events != 3 || times.First.Unix() != 70 || times.Last.Unix() != 130 ||
+		times.Early != (replay.Noted{Count: 3, First: 2}) {
+		t.Fatalf("%+v, %v", times, err)
+	}
+	records, err := read(t, text, c, replay.Options{From: time.Unix(1000, 0), First: times.First})
+	if want := []string{`{"u":"a","v":1,"t":"1970-01-01T00:17:10Z"}`, `{"u":"b","v":2,"t":"1970-01-01T00:16:40Z"}`,
+		`{"u":"c","v":3,"t":"1970-01-01T00:17:40Z"}`}; err != nil || !slices.Equal(values(records), want) {
+		t.Errorf("%q, %v", values(records), err)
+	}
+}
+
+// Times that name no zone are in the one that is given, and what is odd about times is noted.
+func TestTimes(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "t,u,v\n,a,1\n2015-05-17 12:05:00,a,1\n2015-01-17T12:05:00.5,a,1\nyesterday,a,1\n2015-05-17,a,1\n" +
+		"2015-05-17T12:05:00Z,a,1\n2015-05-17 12:05:00+02:00,a,1\n1989-12-31T23:59:59Z,a,1\n"
+	c := replay.Columns{User: "u", Value: "v", Time: "t"}
+	for zone, want := range map[*time.Location][]string{
+		nil: {"2015-05-17T12:05:00Z", "2015-01-17T12:05:00.5Z", "2015-05-17T00:00:00Z", "2015-05-17T12:05:00Z",
+			"2015-05-17T10:05:00Z", "1989-12-31T23:59:59Z"},
+		berlin: {"2015-05-17T10:05:00Z", "2015-01-17T11:05:00.5Z", "2015-05-16T22:00:00Z", "2015-05-17T12:05:00Z",
+			"2015-05-17T10:05:00Z", "1989-12-31T23:59:59Z"},
+	} {
+		f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{Zone: zone})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var after, ahead []time.Duration
+		var got []string
 		for r, err := range f.Records(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, ahead = append(after, time.Since(began)), append(ahead, r.Time.Sub(began))
+			got = append(got, r.Time.Format(time.RFC3339Nano))
 		}
-		if want := []time.Duration{0, time.Second, time.Second, time.Minute}; !slices.Equal(after, want) {
-			t.Errorf("yielded after %v, want %v", after, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", zone, got, want)
 		}
-		if want := []time.Duration{0, time.Second, time.Second / 2, time.Minute}; !slices.Equal(ahead, want) {
-			t.Errorf("event times %v after the start, want %v", ahead, want)
+		times := f.Times()
+		if times.Events != 6 || times.Zoneless != (replay.Noted{Count: 3, First: 3}) ||
+			times.Untimed != (replay.Noted{Count: 2, First: 2}) || times.Early != (replay.Noted{Count: 1, First: 9}) {
+			t.Errorf("%v: %+v", zone, times)
 		}
-	})
+	}
 }
 
 func TestEnds(t *testing.T) {
@@ -270,8 +344,9 @@ func TestEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, err = range f.Records(ctx) {
+		for r, failed := range f.Records(ctx) {
 			n++
+			err = errors.Join(failed, r.Wait(ctx))
 		}
 		if n != 2 || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%d yields, then %v, want the context's error instead of the second event", n, err)

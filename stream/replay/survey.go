@@ -26,6 +26,8 @@ type Survey struct {
 	Stretches []Stretch
 	// Events is the number of records.
 	Events int
+	// Times is what was noticed about their times.
+	Times Times
 	// Trial predicts which of them a stream rejects, apart from those without a group.
 	Trial *Trial
 	// Ungrouped is how many records have no group, if there is a column of groups.
@@ -79,18 +81,17 @@ func NewSurvey(ctx context.Context, f *File, window time.Duration, columns Colum
 	calendar := newCalendar(window, now)
 	var unmoved clock
 	for ctx.Err() == nil {
-		r, err := f.rows.next()
+		r, at, err := f.next()
 		if errors.Is(err, io.EOF) {
+			s.Times = f.times
+			trial.leftOut(s.Times.Untimed)
+			s.Events += s.Times.Untimed.Count
 			return s, s.finish(f.name, columns, groups, calendar, window)
+		} else if err != nil {
+			return nil, err
 		}
 		name := groupName(r.parts[partGroup])
-		var record Record
-		if err == nil {
-			record, err = f.record(r, &unmoved)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%w", f.name, err)
-		}
+		record := f.record(r, at, &unmoved)
 		s.Events++
 		trial.Add(record, now)
 		if name != "" {

@@ -44,8 +44,16 @@ func (t *Trial) Add(r Record, sent time.Time) {
 	var e codec.Event
 	reason := t.decoder.Decode(codec.Record{Key: r.Key, Value: r.Value, Time: sent.UnixNano()}, &e)
 	f := &t.found[reason]
-	f.Reason, f.First = reason, cmp.Or(f.First, r.Line)
+	f.Reason, f.First = reason, min(cmp.Or(f.First, r.Line), r.Line) // sorted records are not in the order of lines
 	f.Count++
+}
+
+// leftOut adds events without a time that can be read, which have no record.
+func (t *Trial) leftOut(n Noted) {
+	if f := &t.found[codec.BadTime]; n.Count > 0 {
+		f.Reason, f.First = codec.BadTime, min(cmp.Or(f.First, n.First), n.First)
+		f.Count += n.Count
+	}
 }
 
 // Rejected returns the reasons found, in the order in which streams check them.

@@ -10,10 +10,16 @@ import (
 
 // Fold breaks lines of text between words where a terminal would break them anywhere. A pipe gets them whole.
 func (a *App) Fold(text string) string {
-	if f, ok := a.Out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if !a.OnTerminal() {
 		return text
 	}
 	return foldLines(text, a.Width())
+}
+
+// OnTerminal reports whether a person reads the output as it comes, and no program.
+func (a *App) OnTerminal() bool {
+	f, ok := a.Out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // together keeps a figure with its sign.

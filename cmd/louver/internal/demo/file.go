@@ -30,6 +30,7 @@ type fileFlags struct {
 	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
 	feed.FileColumns
 	feed.DelimiterFlag
+	feed.ZoneFlag
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
 	Epsilon cli.Number    `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
 	Lower   cli.Number    `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
@@ -66,6 +67,9 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 	if s.options.Delimiter, err = f.Rune(); err != nil {
 		return nil, err
 	}
+	if s.options.Zone, err = f.Location(); err != nil {
+		return nil, err
+	}
 	if f.Window < 0 || f.Window%time.Second != 0 {
 		return nil, cli.UsageError(fmt.Errorf("--window %s; want whole seconds, such as 10s or 3h", f.Window))
 	}
@@ -75,7 +79,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 // check refuses flags that need a file if there is none.
 func (f fileFlags) check() error {
 	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time},
-		{"--group", f.Group}, {"--unit", f.Unit}} {
+		{"--group", f.Group}, {"--unit", f.Unit}, {"--zone", f.Zone}} {
 		if c.value != "" {
 			return cli.UsageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
 		}
@@ -141,6 +145,9 @@ func (s *fileScene) next() string {
 			flags += fmt.Sprintf(" --%s %s", f.name, quoted(f.value))
 		}
 	}
+	if s.Zone != "" {
+		flags += " --zone " + quoted(s.Zone)
+	}
 	if s.Delimiter != "," {
 		flags += " --delimiter " + quoted(s.Delimiter)
 	}
@@ -183,7 +190,7 @@ func (s *fileScene) begin(ctx context.Context, conn *kafkaconn.Conn, say func(st
 		if err != nil {
 			return err
 		}
-		_, err = feed.SendRecords(ctx, conn, within(stretch, file.Records(ctx)), s.inputs[i])
+		_, err = feed.SendRecords(ctx, conn, within(stretch, file.Records(ctx)), s.inputs[i], nil)
 		if err := errors.Join(err, closer.Close()); err != nil {
 			return err
 		}
@@ -271,6 +278,9 @@ func (s *fileScene) text() sceneText {
 		if left.count > 0 {
 			t.remark += fmt.Sprintf(" Left out: %d of %d lines (%s).", left.count, s.survey.Events, left.why)
 		}
+	}
+	for _, about := range feed.AboutTimes(s.survey.Times, s.Time, s.Zone) {
+		t.remark += " " + strings.ToUpper(about[:1]) + about[1:] + "."
 	}
 	return t
 }

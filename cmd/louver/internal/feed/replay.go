@@ -8,11 +8,16 @@ import (
 	"io"
 	"iter"
 	"math/big"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -24,11 +29,12 @@ type ReplayCommand struct {
 	cli.KafkaSettings
 	FileColumns
 	DelimiterFlag
+	ZoneFlag
 	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
 	Partitions int     `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
 	From       string  `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
-	Speed      float64 `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible."`
+	Speed      float64 `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible. Events of a file are then sent in the order of their times."`
 	Keyed      bool    `help:"Use the user as the record's key, so that all records of a user go to one partition."`
 	DryRun     bool    `help:"Read the whole file and print the input block, but send nothing."`
 }
@@ -45,53 +51,60 @@ some of them, it says which lines and why.
     --time time --group section
 
 Events keep their times. A stream with "start: now" counts only what happens from now on: for old events give it a start
-before them, or move them with --from now --speed X.`
+before them, or move them with --from now --speed X. These two read a file once beforehand, to see which event is the
+first. If a file is not in order, --speed also holds it in memory, to sort it. Standard input cannot be read twice: there
+the first line counts as the first event, and events that come too late are sent at once.`
 }
 
 // Run implements the command.
 func (c *ReplayCommand) Run(app *cli.App) error {
-	columns, err := c.Columns()
-	if err != nil {
-		return err
-	}
-	options := replay.Options{Speed: c.Speed, Keyed: c.Keyed}
-	if options.Delimiter, err = c.Rune(); err != nil {
-		return err
-	}
-	switch c.From {
-	case "":
-	case "now":
-		options.From = time.Now()
-	default:
-		if options.From, err = time.Parse(time.RFC3339, c.From); err != nil {
-			return cli.UsageError(fmt.Errorf("--from=%s; want now, or a time such as 2026-11-20T08:00:00Z", c.From))
-		}
-	}
-	if c.DryRun {
-		options.Speed = min(options.Speed, 0) // do not wait
-	}
-	file, err := c.open(app, columns, options)
-	if err != nil {
-		return FileError(err)
-	}
-	defer func() { _ = file.Close() }() // only read
-	trial, err := replay.NewTrial(columns)
+	columns, options, err := c.choices()
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	n, err := c.send(ctx, app, tried(file.Records(ctx), trial))
-	if ctx.Err() != nil && app.Context.Err() == nil {
-		_, err = fmt.Fprintf(app.Err, "louver: stopped after %s\n", cli.Plural(n, "event"))
+	job := &replaying{ReplayCommand: c, app: app, columns: columns, progress: NewProgress(app)}
+	defer job.progress.End()
+	if err := job.look(ctx, &options); err != nil {
+		return job.ended(ctx, err)
+	}
+	if job.file, err = c.open(app, columns, options); err != nil {
+		return FileError(err)
+	}
+	defer func() { _ = job.file.Close() }() // only read
+	if job.trial, err = replay.NewTrial(columns); err != nil {
 		return err
 	}
-	if err != nil && n > 0 && !c.DryRun {
-		return fmt.Errorf("%w (after sending %s)", err, cli.Plural(n, "event"))
-	} else if err != nil {
-		return err
+	if err := job.send(ctx); err != nil {
+		return job.ended(ctx, err)
 	}
-	return c.tell(app, columns, n, trial)
+	return job.tell()
+}
+
+// choices reads the flags.
+func (c *ReplayCommand) choices() (columns replay.Columns, o replay.Options, err error) {
+	if columns, err = c.Columns(); err != nil {
+		return columns, o, err
+	}
+	o = replay.Options{Speed: c.Speed, Keyed: c.Keyed}
+	if o.Delimiter, err = c.Rune(); err != nil {
+		return columns, o, err
+	}
+	if o.Zone, err = c.Location(); err != nil {
+		return columns, o, err
+	}
+	switch c.From {
+	case "":
+	case "now":
+		o.From = time.Now()
+	default:
+		if o.From, err = time.Parse(time.RFC3339, c.From); err != nil {
+			return columns, o, cli.UsageError(fmt.Errorf("--from=%s; want now, or a time such as 2026-11-20T08:00:00Z",
+				c.From))
+		}
+	}
+	return columns, o, nil
 }
 
 // open opens the file or standard input.
@@ -102,12 +115,68 @@ func (c *ReplayCommand) open(app *cli.App, columns replay.Columns, options repla
 	return replay.Open(c.File, columns, options)
 }
 
-// tried passes records through a trial.
-func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Seq2[replay.Record, error] {
+// replaying is a replay that runs.
+type replaying struct {
+	*ReplayCommand
+	app      *cli.App
+	columns  replay.Columns
+	file     *replay.File
+	trial    *replay.Trial
+	progress *Progress
+	total    int // events, if known
+	sent     int
+	disorder bool // was told of
+}
+
+// look reads a file beforehand if it matters which event is the first.
+func (j *replaying) look(ctx context.Context, o *replay.Options) error {
+	if info, err := os.Stat(j.File); o.Speed <= 0 && o.From.IsZero() || err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	before := *o
+	before.Speed, before.From = 0, time.Time{}
+	file, err := j.open(j.app, j.columns, before)
+	if err != nil {
+		return FileError(err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	for _, err := range file.Records(ctx) {
+		if err != nil {
+			return FileError(err)
+		}
+		j.progress.Say(func() string { return fmt.Sprintf("%s in %s so far", events(file.Times().Events), j.File) })
+	}
+	times := file.Times()
+	j.total, o.First, o.Sort = times.Events, times.First, o.Speed > 0 && times.Backwards.Count > 0
+	if o.Sort {
+		j.say("%s is not in the order of its times: line %d is earlier than the one before. Its events are sent in order",
+			j.File, times.Backwards.First)
+	}
+	return nil
+}
+
+// say tells the owner of the file something.
+func (j *replaying) say(format string, args ...any) {
+	j.progress.End()
+	_, _ = fmt.Fprintf(j.app.Err, "louver: "+format+"\n", args...)
+}
+
+// records passes the file's records through the trial.
+func (j *replaying) records(ctx context.Context) iter.Seq2[replay.Record, error] {
 	return func(yield func(replay.Record, error) bool) {
-		for r, err := range records {
+		j.progress.Say(func() string { return "reading " + j.events() }) // and sorting them, which takes longer
+		for r, err := range j.file.Records(ctx) {
 			if err == nil {
-				trial.Add(r, time.Now())
+				at := time.Now()
+				if r.Due.After(at) {
+					at = r.Due
+				}
+				j.trial.Add(r, at)
+			}
+			if late := j.file.Times().Backwards; j.total == 0 && j.Speed > 0 && late.Count > 0 && !j.disorder {
+				j.disorder = true
+				j.say("line %d is earlier than the one before. Such events are sent at once, and later ones may wait long "+
+					"for the latest: sort the lines by time, or replay a file, which is sorted", late.First)
 			}
 			if !yield(r, err) {
 				return
@@ -117,51 +186,102 @@ func tried(records iter.Seq2[replay.Record, error], trial *replay.Trial) iter.Se
 }
 
 // send sends the records, or only reads them in a dry run.
-func (c *ReplayCommand) send(ctx context.Context, app *cli.App, records iter.Seq2[replay.Record, error],
-) (n int, err error) {
-	if c.DryRun {
-		for _, err := range records {
+func (j *replaying) send(ctx context.Context) error {
+	if j.DryRun {
+		for _, err := range j.records(ctx) {
 			if err != nil {
-				return n, FileError(err)
+				return FileError(err)
 			}
-			n++
+			j.sent++
+			j.progress.Say(func() string { return "read " + j.events() })
 		}
-		return n, nil
+		return nil
 	}
-	conn, err := cluster.Connect(ctx, c.KafkaSettings, app.Log)
+	conn, err := cluster.Connect(ctx, j.KafkaSettings, j.app.Log)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer conn.Close()
-	plan := []topics.Topic{{Name: c.Topic, Partitions: c.Partitions}}
+	plan := []topics.Topic{{Name: j.Topic, Partitions: j.Partitions}}
 	if _, err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
-		return 0, cluster.WithExitCode(err)
+		return cluster.WithExitCode(err)
 	}
-	return SendRecords(ctx, conn, records, c.Topic)
+	j.sent, err = SendRecords(ctx, conn, j.records(ctx), j.Topic, func(sent int, next time.Time) {
+		j.sent = sent
+		left := max(0, time.Until(next))
+		j.progress.Pause(left, func() string {
+			text := "sent " + j.events()
+			if left > time.Second {
+				text += fmt.Sprintf("; the next is due in %s, at %s", left.Round(time.Second), cli.Instant(next))
+			}
+			return text
+		})
+	})
+	return err
 }
 
-// tell prints what was sent, and the input that reads it, as YAML.
-func (c *ReplayCommand) tell(app *cli.App, columns replay.Columns, n int, trial *replay.Trial) error {
-	sent := fmt.Sprintf("Sent %s to %s.", cli.Plural(n, "event"), c.Topic)
+// events says how many were sent, and how many there are.
+func (j *replaying) events() string {
+	if j.total > 0 {
+		return fmt.Sprintf("%s of %s", humanize.Comma(int64(j.sent)), events(j.total))
+	}
+	return events(j.sent)
+}
+
+func events(n int) string {
+	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "event", "")
+}
+
+// ended says how far the replay came.
+func (j *replaying) ended(ctx context.Context, err error) error {
+	j.progress.End()
+	switch {
+	case ctx.Err() != nil && j.app.Context.Err() == nil:
+		_, err = fmt.Fprintf(j.app.Err, "louver: stopped after %s\n", cli.Plural(j.sent, "event"))
+		return err
+	case j.sent > 0 && !j.DryRun:
+		return fmt.Errorf("%w (after sending %s)", err, cli.Plural(j.sent, "event"))
+	}
+	return err
+}
+
+// tell prints what was sent, and the input that reads it, as YAML. What the owner of the file should know of it goes to
+// standard error.
+func (j *replaying) tell() error {
+	j.progress.End()
+	c := j.ReplayCommand
+	sent := fmt.Sprintf("Sent %s to %s.", cli.Plural(j.sent, "event"), c.Topic)
 	if c.DryRun {
-		sent = fmt.Sprintf("Would send %s to %s.", cli.Plural(n, "event"), c.Topic)
+		sent = fmt.Sprintf("Would send %s to %s.", cli.Plural(j.sent, "event"), c.Topic)
 	}
 	text := fmt.Sprintf("# %s This input, in a stream of a streams file, reads them:\ninput:\n  %s\n", sent,
-		strings.ReplaceAll(strings.TrimSpace(columns.Input(c.Topic)), "\n", "\n  "))
-	if columns.Group != "" {
+		strings.ReplaceAll(strings.TrimSpace(j.columns.Input(c.Topic)), "\n", "\n  "))
+	if j.columns.Group != "" {
 		text += fmt.Sprintf("# groups: [...]   list the names in %s that you want figures for. The list is public.\n",
-			columns.Group)
+			j.columns.Group)
 	}
 	if c.From == "" {
 		text += "# The events keep their times. For all of them to count, the stream's start must lie before the " +
 			"first.\n"
 	}
-	if _, err := io.WriteString(app.Out, text); err != nil {
+	if _, err := io.WriteString(j.app.Out, text); err != nil {
 		return err
 	}
-	for _, r := range trial.Rejected() {
-		_, _ = fmt.Fprintf(app.Err, "louver: a stream will reject %d of %s: %s, first on line %d (%s)\n", r.Count,
-			cli.Plural(n, "event"), r.Reason, r.First, Meaning(r.Reason, columns))
+	times := j.file.Times()
+	for _, about := range AboutTimes(times, j.columns.Time, c.Zone) {
+		j.say("%s", about)
+	}
+	if n := times.Untimed; n.Count > 0 {
+		j.say("%d of %s left out, first on line %d (%s)", n.Count,
+			cli.Plural(times.Events+n.Count, "event")+are(n.Count), n.First, Meaning(codec.BadTime, j.columns))
+	}
+	for _, r := range j.trial.Rejected() {
+		hint := ""
+		if r.Reason == codec.Future && c.From != "" && c.Speed == 0 {
+			hint = "; --speed 1 sends events when they are due"
+		}
+		j.say("a stream will reject %d of %s: %s, first on line %d (%s)%s", r.Count, cli.Plural(j.sent, "event"),
+			r.Reason, r.First, Meaning(r.Reason, j.columns), hint)
 	}
 	return nil
 }
@@ -172,25 +292,37 @@ const sendAtOnce = 10_000
 // sendEvery is how long gathered records wait at most before they are sent.
 const sendEvery = 100 * time.Millisecond
 
-// SendRecords sends records as they come. Their timestamp is the time of sending, because a topic would delete records
-// that look older than its retention.
+// SendRecords sends records when they are due. Their timestamp is the time of sending, because a topic would delete
+// records that look older than its retention. told, if not nil, is called after some were sent with how many there are
+// now, and when the next one is due if that is not at once.
 func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error],
-	topic string) (sent int, err error) {
+	topic string, told func(sent int, next time.Time)) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
 		return 0, cluster.WithExitCode(err)
 	}
 	var batch []txn.Record
 	last := time.Now()
-	flush := func() error {
+	flush := func(next time.Time) error {
 		err := txn.Send(ctx, conn.Client, batch)
 		sent += len(batch)
 		batch, last = batch[:0], time.Now()
+		if told != nil && err == nil {
+			told(sent, next)
+		}
 		return cluster.WithExitCode(err)
 	}
 	for r, err := range records {
 		if err != nil {
 			return sent, FileError(err)
+		}
+		if time.Until(r.Due) >= sendEvery { // what is gathered is due now
+			if err := flush(r.Due); err != nil {
+				return sent, err
+			}
+		}
+		if err := r.Wait(ctx); err != nil {
+			return sent, err
 		}
 		partition, err := anywhere(r, partitions)
 		if err != nil {
@@ -198,12 +330,12 @@ func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 		}
 		batch = append(batch, txn.Record{Topic: topic, Partition: partition, Key: r.Key, Value: r.Value})
 		if len(batch) >= sendAtOnce || time.Since(last) >= sendEvery {
-			if err := flush(); err != nil {
+			if err := flush(time.Time{}); err != nil {
 				return sent, err
 			}
 		}
 	}
-	return sent, flush()
+	return sent, flush(time.Time{})
 }
 
 // anywhere returns the partition of a record's key, or any.

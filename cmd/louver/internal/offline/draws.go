@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 )
@@ -30,6 +32,7 @@ type draws struct {
 	sample    *mechanisms.Sample
 	json      bool
 	names     []string // of the values of several quantiles, such as p99
+	beside    bool     // say beside a value how far off it may be
 }
 
 func newDraws(q mechanisms.Query, m mechanisms.Mechanism, s *mechanisms.Sample, asJSON bool) *draws {
@@ -112,30 +115,55 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 			lines = append(append(lines, ' '), d.text(drawn.Low)...)
 			lines = append(append(lines, ' '), d.text(drawn.High)...)
 		}
+		if d.beside {
+			lines = append(lines, d.off(v)...)
+		}
 		lines = append(lines, '\n')
 	}
 	return lines, nil
 }
 
+// off says how far off a value may be, with a probability of 95 %.
+func (d *draws) off(v mechanisms.Value) string {
+	switch {
+	case finite(v.Error95) != nil:
+		return " ± " + strconv.FormatFloat(v.Error95, 'g', 6, 64)
+	case finite(v.RankError95) != nil:
+		return fmt.Sprintf(" (off by at most %s above or below)", cli.Plural(int64(math.Ceil(v.RankError95)), "user"))
+	}
+	return " (how far it is off depends on the data)"
+}
+
 // buckets appends a line for each bucket of a histogram: its end, and the number of users that is shown.
 func (d *draws) buckets(lines []byte, drawn mechanisms.Draw) []byte {
-	x := d.distribution(drawn)
+	e := d.estimate(drawn)
+	x := d.distribution(drawn, e)
 	for i, n := range x.Count {
 		end := "+Inf"
 		if x.Ends[i] != nil {
 			end = x.Ends[i].String()
 		}
-		lines = fmt.Appendf(lines, "le=%s %d\n", end, n)
+		lines = fmt.Appendf(lines, "le=%s %d", end, n)
+		if d.beside {
+			_, off := e.Count(func(bucket int) bool { return bucket == i })
+			lines = fmt.Appendf(lines, " ± %.0f", off)
+		}
+		lines = append(lines, '\n')
 	}
 	return lines
 }
 
-// distribution returns what a record would say of the buckets.
-func (d *draws) distribution(drawn mechanisms.Draw) *record.Distribution {
+// estimate is what the numbers of a histogram say.
+func (d *draws) estimate(drawn mechanisms.Draw) *histogram.Estimate {
 	b := mechanisms.Buckets(d.mechanism)
 	noise := mechanisms.HistogramNoise(d.mechanism.Name(), d.query.Epsilon.InexactFloat64(), b.Levels())
-	counts := b.Estimate(drawn.Raw, drawn.Coarse, noise, 1).Counts()
-	return record.NewDistribution(record.NewBuckets(d.query.Grid, b).Ends, drawn.Raw, drawn.Coarse, counts)
+	return b.Estimate(drawn.Raw, drawn.Coarse, noise, 1)
+}
+
+// distribution returns what a record would say of the buckets.
+func (d *draws) distribution(drawn mechanisms.Draw, e *histogram.Estimate) *record.Distribution {
+	ends := record.NewBuckets(d.query.Grid, mechanisms.Buckets(d.mechanism)).Ends
+	return record.NewDistribution(ends, drawn.Raw, drawn.Coarse, e.Counts())
 }
 
 // text writes a value.
@@ -191,7 +219,7 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		out.drawnValue = &values[0]
 	}
 	if from.Raw != nil {
-		out.Buckets = d.distribution(from)
+		out.Buckets = d.distribution(from, d.estimate(from))
 	}
 	if q.Interval != nil {
 		out.Interval = &drawnInterval{json.Number(q.Interval.String()), json.Number(d.text(from.Low)),

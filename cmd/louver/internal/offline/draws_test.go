@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,6 +62,43 @@ func TestHistogram(t *testing.T) {
 		`"count":[0,1,1,1,0,0,0,1,1,1]}}`
 	if !strings.Contains(got, want) {
 		t.Errorf("got %s; want %s", got, want)
+	}
+}
+
+// On a terminal each value stands beside its error.
+func TestErrorBesideTheValue(t *testing.T) {
+	g, err := mechanisms.NewGrid(dec("0"), dec("100"), dec("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mechanisms.NewSample(g, []mechanisms.Point{{Index: 40, Count: 3}})
+	for _, c := range []struct {
+		q    mechanisms.Query
+		want string
+	}{
+		{mechanisms.Query{Statistic: mechanisms.Count, Epsilon: dec("10")}, "3 ± 0\n"},
+		{mechanisms.Query{Statistic: mechanisms.Sum, Clip: "none", Epsilon: dec("1000")}, "120 ± 0"},
+		{mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1000"), Prior: "uniform"},
+			"40 (off by at most 1 user above or below)\n"},
+		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1000")},
+			" (how far it is off depends on the data)\n"},
+		{mechanisms.Query{Statistic: mechanisms.Histogram, Epsilon: dec("1000"),
+			Buckets: &mechanisms.Bucketing{Ends: []decimal.Decimal{dec("50")}}},
+			"le=50 3 ± 1\nle=100 0 ± 1\nle=+Inf 0 ± 1\n"},
+	} {
+		c.q.Grid = g
+		m, err := mechanisms.New(c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, terminal := range []bool{true, false} {
+			d := newDraws(c.q, m, s, false)
+			d.beside = terminal
+			lines, err := d.append(nil, rand.Reader)
+			if err != nil || strings.Contains(string(lines), c.want) != terminal {
+				t.Errorf("%s, terminal %v: %q, %v; want %q", c.q.Statistic, terminal, lines, err, c.want)
+			}
+		}
 	}
 }
 

@@ -103,13 +103,12 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 		rows  []row
 		names []string
 		index = map[string]int{}
-		bad   = badNames{}
+		left  = &leftOut{file: file}
 	)
-	err = c.eachRow(file, text, "group", c.Group, func(r fileRow) error {
+	err = c.eachRow(file, text, "group", c.Group, left, func(r fileRow) string {
 		name, err := groupname.Canonical([]byte(r.field))
 		if err != nil {
-			bad.add(r.line, err)
-			return nil
+			return fmt.Sprintf("column %s: %v", c.Group, err)
 		}
 		i, known := index[string(name)]
 		if !known {
@@ -118,12 +117,12 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 			index[names[i]] = i
 		}
 		rows = append(rows, row{hasher.User([]byte(r.user)), i})
-		return nil
+		return ""
 	})
 	if err != nil {
 		return nil, err
 	}
-	bad.say(app, file, c.Group)
+	left.say(app)
 	if len(rows) == 0 {
 		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users (this line is not private: do not publish it)\n", file)
 	}
@@ -139,27 +138,6 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 		}
 	})
 	return users, nil
-}
-
-// badNames are rows without a name, which do not count.
-type badNames struct {
-	rows  int
-	first int // line
-	why   error
-}
-
-func (b *badNames) add(line int, why error) {
-	if b.rows++; b.rows == 1 {
-		b.first, b.why = line, why
-	}
-}
-
-func (b *badNames) say(app *cli.App, file, column string) {
-	if b.rows > 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s has %s without a usable name in column %s, which are left out; the "+
-			"first is in line %d: %s (this line is not private: do not publish it)\n", file, cli.Plural(b.rows, "row"),
-			column, b.first, b.why)
-	}
 }
 
 // foundGroup is a name that was found, in JSON, with the names of an output record.

@@ -50,8 +50,9 @@ func open(app *cli.App, file, want string) (name string, in io.ReadCloser, err e
 	return file, opened, nil
 }
 
-// read makes a sample from a file, with one value for each user. Its errors do not repeat values, which are personal.
-func (c *valueFlags) read(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+// read makes a sample from a file, with one value for each user. It tells on standard error what it leaves out. Its
+// errors do not repeat values, which are personal.
+func (c *valueFlags) read(app *cli.App, name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	text, err := replay.Text(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -59,10 +60,18 @@ func (c *valueFlags) read(name string, in io.Reader, grid *mechanisms.Grid) (*me
 	if c.Value == "" {
 		return readList(name, text, grid)
 	}
-	return c.readCSV(name, text, grid)
+	left := &leftOut{file: name}
+	sample, err := c.readCSV(name, text, grid, left)
+	if err == nil {
+		err = left.err()
+	}
+	if err == nil {
+		left.say(app)
+	}
+	return sample, err
 }
 
-// readList reads numbers separated by spaces or lines.
+// readList reads numbers separated by spaces or lines. It has no cells that may be empty: anything else is a mistake.
 func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
 	users := map[int64]int64{} // by grid index
 	lines := bufio.NewScanner(in)
@@ -89,20 +98,24 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 }
 
 // readCSV reads rows; a row's number stands for its time.
-func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sample, error) {
+func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid,
+	left *leftOut) (*mechanisms.Sample, error) {
 	hasher, err := newHasher()
 	if err != nil {
 		return nil, err
 	}
 	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
 		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})
-	err = c.eachRow(name, in, "value", c.Value, func(r fileRow) error {
+	err = c.eachRow(name, in, "value", c.Value, left, func(r fileRow) string {
 		i, err := grid.Parse([]byte(r.field))
-		if err != nil {
-			return fmt.Errorf("%s:%d: column %s: not a number; want one such as 12 or -3.5", name, r.line, c.Value)
+		switch {
+		case r.field == "":
+			return fmt.Sprintf("column %s: empty; want a number such as 12 or -3.5", c.Value)
+		case err != nil:
+			return fmt.Sprintf("column %s: not a number; want one such as 12 or -3.5", c.Value)
 		}
 		bag.Add(hasher.User([]byte(r.user)), 0, r.number, i)
-		return nil
+		return ""
 	})
 	if err != nil {
 		return nil, err
@@ -125,9 +138,10 @@ type fileRow struct {
 	field  string
 }
 
-// eachRow calls visit with the user and one further field of each row, until that fails. The column is called so, and
-// key says what it holds, as a streams file does.
-func (c *valueFlags) eachRow(name string, in io.Reader, key, column string, visit func(fileRow) error) error {
+// eachRow calls visit with the user and one further field of each row. The column is called so, and key says what it
+// holds, as a streams file does. Rows without a user are left out, and those of which visit says why.
+func (c *valueFlags) eachRow(name string, in io.Reader, key, column string, left *leftOut,
+	visit func(fileRow) (why string)) error {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
 	var err error
@@ -159,12 +173,16 @@ func (c *valueFlags) eachRow(name string, in io.Reader, key, column string, visi
 		line, _ := rows.FieldPos(field)
 		id := fmt.Sprint(number)
 		if user >= 0 {
-			if id = strings.TrimSpace(row[user]); id == "" {
-				return fmt.Errorf("%s:%d: column %s is empty; want a user in every row", name, line, c.User)
-			}
+			id = strings.TrimSpace(row[user])
 		}
-		if err := visit(fileRow{number, line, id, strings.TrimSpace(row[field])}); err != nil {
-			return err
+		why := fmt.Sprintf("column %s is empty; want a user in every row", c.User)
+		if id != "" {
+			why = visit(fileRow{number, line, id, strings.TrimSpace(row[field])})
+		}
+		if why == "" {
+			left.used++
+		} else {
+			left.add(line, why)
 		}
 	}
 }

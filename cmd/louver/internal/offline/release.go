@@ -39,7 +39,9 @@ func (ReleaseCommand) Help() string {
 header. Files may be compressed with gzip.
 
 Prints one line for each draw: the value, and with --interval also the ends of the interval. Several quantiles have a
-line each, such as p99=812, and so do the buckets of a histogram, such as "le=250 41".
+line each, such as p99=812, and so do the buckets of a histogram, such as "le=250 41". On a terminal each line also says
+how far off the value may be, with a probability of 95 %. Rows without a number or a user are left out, and standard
+error says how many.
 
   louver release --statistic median --epsilon 0.5 \
     --lower 0 --upper 100 --step 1 <ages.txt
@@ -85,7 +87,7 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
 	case c.Since != "":
 		return c.total(app)
-	case c.misplacedTotal() != "":
+	case c.misplacedTotal() != "" && (c.Watch == "" || c.misplacedTotal() != "--zone"): // a watch reads times too
 		return cli.UsageError(fmt.Errorf("%s without --since; want --since with the period of a total, such as "+
 			"--since midnight", c.misplacedTotal()))
 	case c.Watch != "":
@@ -104,7 +106,7 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	sample, err := c.read(name, in, query.Grid)
+	sample, err := c.read(app, name, in, query.Grid)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,9 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not "+
 			"private: do not publish it)\n", name)
 	}
-	return repeat(app, c.Repeat, newDraws(query, mechanism, sample, c.JSON))
+	d := newDraws(query, mechanism, sample, c.JSON)
+	d.beside = app.OnTerminal()
+	return repeat(app, c.Repeat, d)
 }
 
 func (c *ReleaseCommand) asked() (mechanisms.Query, error) {

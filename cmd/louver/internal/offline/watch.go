@@ -113,9 +113,17 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 		return nil, err
 	}
 	defer func() { _ = in.Close() }()
-	bags, err := c.bags(app.Context, name, in, s)
+	left := &leftOut{file: name}
+	bags, times, err := c.bags(app.Context, name, in, s, left)
+	if err == nil {
+		err = left.err()
+	}
 	if err != nil {
 		return nil, feed.FileError(err)
+	}
+	left.say(app)
+	for _, about := range feed.AboutTimes(times, c.Time, c.Zone) {
+		_, _ = fmt.Fprintf(app.Err, "louver: %s: %s\n", name, about)
 	}
 	if len(bags) == 0 {
 		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not "+
@@ -124,41 +132,47 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 	return bags, nil
 }
 
-func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader,
-	s windows.Schedule) (map[int64]*windows.Bag, error) {
+// bags reads a file into bags, and says what it noticed about times.
+func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s windows.Schedule,
+	left *leftOut) (bags map[int64]*windows.Bag, times replay.Times, err error) {
 	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
 	options := replay.Options{}
-	var err error
 	if options.Delimiter, err = c.Rune(); err != nil {
-		return nil, err
+		return nil, times, err
+	}
+	if options.Zone, err = feed.Location(c.Zone); err != nil {
+		return nil, times, err
 	}
 	// a plain count of users needs no bounds; a watch without them is refused before
 	grid, err := c.grid(true)
 	if err != nil {
-		return nil, err
+		return nil, times, err
 	}
 	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time,
 		MaxFuture: config.DefaultMaxFuture, Grid: grid})
 	if err != nil {
-		return nil, err
+		return nil, times, err
 	}
 	file, err := replay.New(name, in, columns, options)
 	if err != nil {
-		return nil, err
+		return nil, times, err
 	}
 	hasher, err := newHasher()
 	if err != nil {
-		return nil, err
+		return nil, times, err
 	}
-	bags := map[int64]*windows.Bag{}
+	bags = map[int64]*windows.Bag{}
 	for record, err := range file.Records(ctx) {
 		if err != nil {
-			return nil, err
+			return nil, times, err
 		}
 		var e codec.Event
-		if reason := decoder.Decode(codec.Record{Value: record.Value, Time: record.Time.UnixNano()}, &e); reason != codec.OK {
-			return nil, fmt.Errorf("%s:%d: column %s", name, record.Line, feed.Meaning(reason, columns))
+		reason := decoder.Decode(codec.Record{Value: record.Value, Time: record.Time.UnixNano()}, &e)
+		if reason != codec.OK {
+			left.add(record.Line, "column "+feed.Meaning(reason, columns))
+			continue
 		}
+		left.used++
 		for w := range s.Containing(e.Time) {
 			bag := bags[w.Start]
 			if bag == nil {
@@ -169,5 +183,9 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader,
 			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)
 		}
 	}
-	return bags, nil
+	times = file.Times()
+	if n := times.Untimed; n.Count > 0 {
+		left.addAll(n.Count, n.First, "column "+feed.Meaning(codec.BadTime, columns))
+	}
+	return bags, times, nil
 }

@@ -1,0 +1,70 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/replay"
+)
+
+// An event is sent when it is due, also if the next one is due much later: then it is told when that is.
+func TestSendRecordsBeforeAPause(t *testing.T) {
+	b := kafkatest.Fake(t)
+	if _, err := topics.Create(t.Context(), b.Conn.Client, []topics.Topic{{Name: "t", Partitions: 1}}, -1); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(time.Hour)
+	records := func(yield func(replay.Record, error) bool) {
+		_ = yield(replay.Record{Value: []byte("a"), Due: time.Now()}, nil) &&
+			yield(replay.Record{Value: []byte("b"), Due: later}, nil)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	sent, err := SendRecords(ctx, b.Conn, records, "t", func(sent int, next time.Time) {
+		if sent == 1 && next.Equal(later) {
+			stop()
+		}
+	})
+	if got := b.ConsumeValues(t, "t", 0); sent != 1 || !errors.Is(err, context.Canceled) || len(got) != 1 {
+		t.Errorf("%d sent, %v, %q in the topic; want one event while the other waits", sent, err, got)
+	}
+}
+
+// Progress is told of what takes longer than two seconds: often on a screen, now and then elsewhere, and at once before
+// a long pause.
+func TestProgress(t *testing.T) {
+	for _, screen := range []bool{false, true} {
+		var out bytes.Buffer
+		now := time.Unix(0, 0)
+		p := &Progress{out: &out, screen: screen, width: 20, now: func() time.Time { return now }, begun: now}
+		for ; now.Before(time.Unix(15, 0)); now = now.Add(100 * time.Millisecond) {
+			p.Say(func() string { return "sent 1,200 of 10,000 events" })
+		}
+		lines := bytes.Count(out.Bytes(), []byte("louver: sent 1,200 of 10,000 events\n"))
+		if screen {
+			lines = bytes.Count(out.Bytes(), []byte("\r\x1b[Ksent 1,200 of 10,00"))
+		}
+		if want := map[bool]int{false: 2, true: 26}[screen]; lines != want {
+			t.Errorf("screen %v: %d lines, want %d: %q", screen, lines, want, out.String())
+		}
+		out.Reset()
+		p.Pause(time.Minute, func() string { return "a pause" })
+		if !bytes.Contains(out.Bytes(), []byte("a pause")) {
+			t.Errorf("screen %v: a long pause is not told", screen)
+		}
+		out.Reset()
+		if p.End(); screen != (out.String() == "\r\x1b[K") {
+			t.Errorf("screen %v: %q at the end", screen, out.String())
+		}
+	}
+	var out bytes.Buffer
+	p := &Progress{out: &out, now: time.Now, begun: time.Now()}
+	p.Say(func() string { return "x" })
+	if p.End(); out.Len() > 0 {
+		t.Errorf("something short is told: %q", out.String())
+	}
+}

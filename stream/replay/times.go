@@ -1,0 +1,103 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/louver/louver/stream/codec"
+)
+
+// Times says what was noticed about the times of a file's events.
+type Times struct {
+	// Events is how many of them have a time.
+	Events int
+	// First and Last are the earliest and the latest time, as they stand in the file.
+	First, Last time.Time
+	// Untimed are events without a time that can be read. They are left out, as a stream would reject them.
+	Untimed Noted
+	// Zoneless are times that name no zone. They are taken as those of [Options.Zone].
+	Zoneless Noted
+	// Early are times before 1990. Few records are that old, so another column or unit is likely.
+	Early Noted
+	// Backwards are events that are earlier than the one before them in the file.
+	Backwards Noted
+}
+
+// Noted says how many events there are of a kind, and on which line the first of them is.
+type Noted struct{ Count, First int }
+
+func (n *Noted) add(line int) {
+	n.Count, n.First = n.Count+1, cmp.Or(n.First, line)
+}
+
+// early ends the time before which a time is [Times.Early].
+var early = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// mostUntimed is how many events may be without a time before the first one with a time. After that the column or its
+// format is taken to be wrong, also if the file goes on for ever.
+const mostUntimed = 1000
+
+// note notes a time. before is that of the event before.
+func (t *Times) note(at, before time.Time, zoned bool, line int) {
+	if t.Events++; t.Events == 1 {
+		t.First, t.Last = at, at
+	} else if at.Before(before) {
+		t.Backwards.add(line)
+	}
+	if at.Before(t.First) {
+		t.First = at
+	} else if at.After(t.Last) {
+		t.Last = at
+	}
+	if !zoned {
+		t.Zoneless.add(line)
+	}
+	if at.Before(early) {
+		t.Early.add(line)
+	}
+}
+
+// Scan reads a file to its end and returns what it says of times. The records of the file are gone then: open it again.
+// Its errors are those of [File.Records].
+func (f *File) Scan(ctx context.Context) (Times, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return f.times, err
+		}
+		if _, _, err := f.next(); errors.Is(err, io.EOF) {
+			return f.times, nil
+		} else if err != nil {
+			return f.times, err
+		}
+	}
+}
+
+// Formats of dates in files, in addition to those that streams accept; fractions of seconds may follow.
+const zonedLayout = "2006-01-02 15:04:05Z07:00"
+
+var zonelessLayouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"}
+
+// parseTime reads a time. One that names no zone is taken in this one.
+func parseTime(text []byte, zone *time.Location) (at time.Time, zoned, ok bool) {
+	if ns, ok := codec.ParseTime(text); ok {
+		return time.Unix(0, ns).UTC(), true, true
+	}
+	if at, err := time.Parse(zonedLayout, string(text)); err == nil {
+		return inRange(at, true)
+	}
+	for _, layout := range zonelessLayouts {
+		if at, err := time.ParseInLocation(layout, string(text), zone); err == nil {
+			return inRange(at, false)
+		}
+	}
+	return time.Time{}, false, false
+}
+
+// inRange refuses times that no stream takes.
+func inRange(at time.Time, zoned bool) (time.Time, bool, bool) {
+	at = at.UTC()
+	return at, zoned, at.Year() >= 1970 && at.Year() < 2262
+}
