@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/mechanisms"
 )
 
@@ -194,6 +196,40 @@ func TestReadmeListsCommandsThatRun(t *testing.T) {
 	for _, c := range commands {
 		if got := commandLine(t, "", strings.Fields(c[1])...); got.code != cli.ExitDone || got.out == "" {
 			t.Errorf("louver %s: exit code %d, %s", c[1], got.code, got.err)
+		}
+	}
+}
+
+// The alerts that the README and the help of louver rules write as examples are rarely false: noise raises all of them
+// together less than once in 30 days.
+func TestExamplesOfAlertsAreQuiet(t *testing.T) {
+	_, streams, _ := strings.Cut(readme(t), "```yaml\n")
+	streams, _, _ = strings.Cut(streams, "```")
+	file := clitest.File(t, "streams.yaml", streams)
+	help := strings.ReplaceAll(generate.RulesCommand{}.Help(), "\\\n", "")
+	for name, text := range map[string]string{"README.md": readme(t), "the help": help} {
+		commands := regexp.MustCompile(`(?m)^ *louver rules (?:streams.yaml )?(--(?:above|below) [^#>\n]*)`).
+			FindAllStringSubmatch(text, -1)
+		if len(commands) == 0 {
+			t.Errorf("%s has no example of an alert", name)
+		}
+		for _, c := range commands {
+			got := commandLine(t, "", append([]string{"rules", file}, strings.Fields(c[1])...)...)
+			if got.code != cli.ExitDone || got.err != "" {
+				t.Errorf("%s: louver rules %s: exit code %d, %s", name, c[1], got.code, got.err)
+			}
+			sum := 0.0
+			for _, m := range regexp.MustCompile(`false_alarms_30d: "([^"]*)"`).FindAllStringSubmatch(got.out, -1) {
+				alarms, err := strconv.ParseFloat(m[1], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += alarms
+			}
+			if sum <= 0 || sum >= 1 {
+				t.Errorf("%s: noise raises the alerts of louver rules %s %v times in 30 days; want less than once",
+					name, c[1], sum)
+			}
 		}
 	}
 }

@@ -40,8 +40,8 @@ func (RulesCommand) Help() string {
 beyond the value, not when the figure alone does. Its description says how many alarms the noise alone raises in 30
 days. If there may be more than three, a warning says so. An alert with more than one a day is refused without --noisy.
 
-  louver rules streams.yaml --above checkout-latency/p99=800 \
-    --below checkout-latency/users=500 > louver-rules.yaml
+  louver rules streams.yaml --below checkout-latency/users=500 \
+    --above checkout-latency/users=20000 > louver-rules.yaml
   promtool check rules louver-rules.yaml
 
 Figures from a histogram are named like others. Those of its roll-ups have the period in their name, such as
