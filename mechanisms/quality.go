@@ -14,7 +14,7 @@ const (
 
 // Judge returns the quality of the i-th value of a draw. b is the bound of that value. value is a number of users for
 // counts, and in the unit of the grid otherwise. users is the count released for the same window and group. If it is
-// nil, ExpectedUsers takes its place. Only public figures enter, so the quality may be published and costs nothing.
+// nil, ExpectedUsers takes its place. A count of all users is judged by itself alone, even beside another one. Only public figures enter, so the quality may be published and costs nothing.
 //
 //   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise. So is a
 //     sum whose noise went beyond the largest number there is.
@@ -34,7 +34,7 @@ const (
 //     error depends on the data, and it has no quality. The same is true of all that is not named here.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := float64(q.ExpectedUsers)
-	if users != nil {
+	if users != nil && !q.CountsUsers() {
 		if n = float64(users.Value); n <= float64(users.Error95()) {
 			return Noise
 		}

@@ -3,8 +3,12 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
@@ -257,5 +261,31 @@ func TestPlanMistakes(t *testing.T) {
 	if got := commandLine(t, "", "plan", broken); got.code != cli.ExitInvalid ||
 		!strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestPlanOfTwoCounts: their order in the file changes nothing.
+func TestPlanOfTwoCounts(t *testing.T) {
+	const rough, fine = "      - {name: rough, statistic: count, epsilon: 0.001}\n",
+		"      - {name: fine, statistic: count, epsilon: 0.04}\n"
+	if !strings.Contains(clitest.StreamsFile, "    releases:\n") {
+		t.Fatal("the file has another form")
+	}
+	path := clitest.File(t, "s.yaml", "")
+	lines := func(counts string) []string {
+		text := strings.Replace(clitest.StreamsFile, "    releases:\n", "    releases:\n"+counts, 1)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := commandLine(t, "", "plan", path, "--users", "900")
+		if got.code != cli.ExitDone {
+			t.Fatal(got)
+		}
+		all := strings.Split(got.out, "\n")
+		slices.Sort(all)
+		return all
+	}
+	if diff := cmp.Diff(lines(rough+fine), lines(fine+rough)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -24,6 +25,23 @@ type Release struct {
 	Days map[time.Duration]period.Calendar
 	// Where says where the release is defined, as "file:line".
 	Where string
+}
+
+// Counting returns the release that counts all users of a window and group, whose count serves the other figures. Of
+// several it is the one with the least error_95, and of equal ones the first. So the order of the file decides nothing
+// else. It is nil if there is none.
+func (s *Stream) Counting() (best *Release) {
+	least := math.Inf(1)
+	for i := range s.Releases {
+		r := &s.Releases[i]
+		if !r.Query.CountsUsers() {
+			continue
+		}
+		if off := r.Mechanism.Errors(mechanisms.Public{})[0].Error95; best == nil || off < least {
+			best, least = r, off
+		}
+	}
+	return best
 }
 
 // Names returns the names of a release's published values: its own name, or for quantiles NAME.p90, NAME.p99 and so

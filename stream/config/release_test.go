@@ -28,3 +28,42 @@ func TestNames(t *testing.T) {
 		t.Errorf("a single quantile is released as %q", got)
 	}
 }
+
+// TestCounting: the count with the least error serves the other figures, wherever it stands in the file. A Gaussian
+// count has a smaller error than a geometric one of the same ε.
+func TestCounting(t *testing.T) {
+	grid, err := mechanisms.NewGrid(decimal.Zero, decimal.NewFromInt(100), decimal.NewFromInt(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := func(name, mechanism, epsilon string, above *decimal.Decimal) config.Release {
+		q := mechanisms.Query{Statistic: mechanisms.Count, Mechanism: mechanism, Above: above,
+			Epsilon: decimal.RequireFromString(epsilon), Grid: grid}
+		m, err := mechanisms.New(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config.Release{Name: name, Query: q, Mechanism: m}
+	}
+	rough, fine := release("rough", "geometric", "0.01", nil), release("fine", "geometric", "0.1", nil)
+	gaussian, part := release("gaussian", "gaussian", "0.1", nil), release("part", "geometric", "3", new(decimal.Zero))
+	for _, c := range []struct {
+		want string
+		all  []config.Release
+	}{
+		{"rough", []config.Release{part, rough}},
+		{"fine", []config.Release{rough, fine}},
+		{"fine", []config.Release{fine, part, rough}},
+		{"gaussian", []config.Release{fine, gaussian, rough}},
+		{"gaussian", []config.Release{gaussian, fine}},
+		{"first", []config.Release{release("first", "geometric", "0.1", nil), fine}},
+	} {
+		s := config.Stream{Releases: c.all}
+		if got := s.Counting(); got == nil || got.Name != c.want {
+			t.Errorf("got %+v, want %s", got, c.want)
+		}
+	}
+	if got := (&config.Stream{Releases: []config.Release{part}}).Counting(); got != nil {
+		t.Errorf("a count of some users serves all figures: %+v", got)
+	}
+}

@@ -15,12 +15,13 @@ type draw struct {
 	scale     mechanisms.Scale
 	clips     mechanisms.Scale // for the interval that values are cut to
 	first     int
-	counting  bool // it releases the number of users, and the other draws may use that
+	counts    bool // it releases the number of all users, and is drawn before the other draws
+	serves    bool // these use its number
 }
 
 func newDraw(r config.Release, first int) draw {
 	return draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism),
-		clips: r.Query.ClipScale(r.Mechanism), first: first, counting: r.Query.CountsUsers()}
+		clips: r.Query.ClipScale(r.Mechanism), first: first, counts: r.Query.CountsUsers()}
 }
 
 // fill turns a draw into the ledger's values. users is the count released for the window and group, if one was drawn

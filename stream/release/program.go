@@ -47,8 +47,11 @@ func newProgram(e control.Edition) *program {
 	if s.Tombstones {
 		p.ending = s.SeriesNames()
 	}
-	for _, r := range s.Releases {
-		p.draws = append(p.draws, newDraw(r, len(p.releases)))
+	counting := s.Counting()
+	for i, r := range s.Releases {
+		d := newDraw(r, len(p.releases))
+		d.serves = &s.Releases[i] == counting
+		p.draws = append(p.draws, d)
 		p.releases = append(p.releases, r.Series(s.Unit)...)
 	}
 	for _, f := range s.Free {
@@ -124,9 +127,9 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 		sample := mechanisms.NewSample(p.stream.Grid, points)
 		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
 		var public mechanisms.Public
-		for _, counting := range []bool{true, false} {
+		for _, counts := range []bool{true, false} {
 			for i, d := range p.draws {
-				if d.counting != counting {
+				if d.counts != counts {
 					continue
 				}
 				public.Measure = learned.measure(e.Groups[g].Name, i)
@@ -140,7 +143,7 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				if drawn.Values[0].Stopped() {
 					stopped[p.releases[d.first].Name] = true
 				}
-				if d.counting {
+				if d.serves {
 					users := drawn.Values[0].Number
 					epsilon := d.query.Epsilon.InexactFloat64()
 					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: epsilon, Mechanism: d.mechanism.Name()}

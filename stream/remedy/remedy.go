@@ -40,12 +40,9 @@ func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 	if f.Quality != record.Quality(mechanisms.Noise) || f.Value == nil || f.Held() {
 		return Remedy{}, false
 	}
-	var c figure
+	c := figure{count: s.Counting()}
 	found, release := false, 0
 	for k, r := range s.Releases {
-		if r.Query.CountsUsers() {
-			c.count = &r.Query
-		}
 		for i, name := range r.Names() {
 			if name == f.Release {
 				c.query, c.i, found, release = r.Query, i, true, k
@@ -79,9 +76,9 @@ type figure struct {
 	query mechanisms.Query
 	i     int
 	value float64
-	off   float64           // the published error of 95 %; 0: there is none
-	users int64             // in its window and group; 0: unknown
-	count *mechanisms.Query // of the users of a window and group; nil: there is none
+	off   float64         // the published error of 95 %; 0: there is none
+	users int64           // in its window and group; 0: unknown
+	count *config.Release // of the users of a window and group; nil: there is none
 	// pays says whether the budget could pay for all windows if this mechanism drew the figure.
 	pays func(mechanisms.Mechanism) bool
 }
@@ -128,10 +125,8 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	}
 	var released *mechanisms.NoisyCount
 	if c := f.count; c != nil {
-		if q.CountsUsers() {
-			c = &q
-		}
-		released = &mechanisms.NoisyCount{Value: n, Epsilon: c.Epsilon.InexactFloat64(), Mechanism: c.Mechanism}
+		released = &mechanisms.NoisyCount{Value: n, Epsilon: c.Query.Epsilon.InexactFloat64(),
+			Mechanism: c.Mechanism.Name()}
 	}
 	known := released
 	if known == nil && q.Statistic != mechanisms.Quantiles {

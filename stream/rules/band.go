@@ -60,7 +60,7 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 		basis := fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)
 		return band{miss: eta, known: atMost, basis: basis}, true
 	}
-	if q.Adaptive() && counted(s) {
+	if q.Adaptive() && s.Counting() != nil {
 		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon
 		if p := q.Probabilities()[0].InexactFloat64(); min(p, 1-p) < 0.25 {
 			basis += fmt.Sprintf(" (with fewer than about %.0f users there is none, and the alert is silent)",
@@ -76,14 +76,4 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 		basis += ", which does not include what the mechanism's clip cuts off"
 	}
 	return band{miss: 0.05, known: atMost, basis: basis}, true
-}
-
-// counted reports whether the stream releases how many users a window has.
-func counted(s *config.Stream) bool {
-	for _, r := range s.Releases {
-		if r.Query.CountsUsers() {
-			return true
-		}
-	}
-	return false
 }

@@ -56,11 +56,8 @@ func (n *needsReport) text(epsilon cli.Figure, expected int64) string {
 // public returns what is known about a window and group of a stream.
 func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecast.Public, error) {
 	public := forecast.Public{Users: s.ExpectedUsers}
-	for _, r := range s.Releases {
-		if r.Query.CountsUsers() {
-			public.CountEpsilon, public.CountMechanism = r.Query.Epsilon.InexactFloat64(), r.Mechanism.Name()
-			break
-		}
+	if r := s.Counting(); r != nil {
+		public.CountEpsilon, public.CountMechanism = r.Query.Epsilon.InexactFloat64(), r.Mechanism.Name()
 	}
 	if c.Users > 0 {
 		public.Users = c.Users
