@@ -15,9 +15,9 @@ type Bound struct {
 	Error95 float64
 	// PLow and PHigh are the percentiles between which the value lies, known only with a noisy count.
 	PLow, PHigh float64
-	// information is ε·n as known to a mechanism that cuts values to an interval: from a count that was released, drawn
-	// with noise or expected. It is NaN for other mechanisms, or if nothing is known.
-	information float64
+	// outside says how many users are outside the interval to which a mechanism cut values. It is nil for other
+	// mechanisms, and if it does not tell how good the value is.
+	outside *Outsiders
 	// stopped says that the value ends at the largest number there is, and that the noise went further.
 	stopped bool
 }
@@ -28,7 +28,7 @@ func (b Bound) Stopped() bool { return b.stopped }
 // unbounded is the bound of a value about which nothing is known.
 func unbounded() Bound {
 	nan := math.NaN()
-	return Bound{RankError95: nan, Error95: nan, PLow: nan, PHigh: nan, information: nan}
+	return Bound{RankError95: nan, Error95: nan, PLow: nan, PHigh: nan}
 }
 
 // noiseBound bounds the noise and nothing else.

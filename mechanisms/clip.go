@@ -15,22 +15,26 @@ import (
 // Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
 // for the same window with ε₀ ≥ ε/16, less one unit of its noise, 1/ε₀, which is σ if it is Gaussian: I = ε·N0 − ε/ε₀;
 // or from the expected users: I = ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete
-// Laplace noise. I sets two numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; and s = ⌊I/14⌋,
-// but at least 5 and at most 54.
+// Laplace noise. I sets three numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; s = ⌊I/128⌋, but
+// at least 4, 6 from I = 256 on, and at most 54; and s₁, which is s, but at least 10, and 20 from I = 64 on.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //
-//	P(l, h) ∝ (h − l + 1 + w0)^−4 · e^{−ε_t·Out(l, h)},   w0 = ⌊N/2^s⌋, ε_t = θ times what the count left of ε,
+//	P(l, h) ∝ e^{−ε_t·max(Out, k0)} / ((h − l + 1 + w0)²·(h − l + 1 + w1)),
+//	w0 = ⌊N/2^s⌋, w1 = ⌊N/2^s₁⌋, k0 = ⌈1/ε_t⌉, ε_t = θ times what the count left of ε,
 //
-// where Out is the number of users outside. The sums get the rest, ε_m. At a tail of index α the law stops where
-// ε_t·Out is about 4/α. The power must not outweigh the users, 4·ln(N/w0) ≲ ¾·θ·I: hence w0.
+// where Out is the number of users outside. The sums get the rest, ε_m. From N/2^s on the weights fall with the cube of
+// the width: otherwise the rare intervals that are far too wide would make up most of a mean's error. Below that they
+// fall like 1/width only. A bound that is too wide there costs little, and a far group of users soon outweighs it. All
+// of the range of widths is worth 13 to 33 users per unit of 1/ε_t. The first k0 users outside are free: they are too
+// few to be told from nobody. [outsiders] says how the others are counted.
 //
-// Privacy. The count has sensitivity 1. A user at y multiplies the weights of the intervals without y by e^{−ε_t} and
-// does not change the others. So each weight and their sum change by a factor in [e^{−ε_t}, 1], and every probability
-// by a factor in e^{±ε_t}: there is no factor ½, and the draw is ε_t-bounded-range. The public factor depends on I
-// alone. θ, s, l and h depend on the data only through earlier draws, so ε adds up by adaptive composition: ε/16 + ε_t
-// + ε_m = ε, or ε_t + ε_m = ε without a count of its own. For zCDP the parts add up to (ε/16)²/2 + ε_t²/8 + ε_m²/2 at
-// most, which is 0.24 ε².
+// Privacy. The count has sensitivity 1. A user at y changes Out by 1 for the intervals without y, always upwards, and
+// not at all for the others. max(Out, k0) then changes by 0 or 1. So each weight and their sum change by a factor in
+// [e^{−ε_t}, 1], and every probability by a factor in e^{±ε_t}: there is no factor ½, and the draw is
+// ε_t-bounded-range. The public factor depends on I alone. θ, s, s₁, k0, l and h depend on the data only through earlier
+// draws, so ε adds up by adaptive composition: ε/16 + ε_t + ε_m = ε, or ε_t + ε_m = ε without a count of its own. For
+// zCDP the parts add up to (ε/16)²/2 + ε_t²/8 + ε_m²/2 at most, which is 0.24 ε².
 //
 // Source: the exponential mechanism of McSherry & Talwar (2007); bounded range: Dong, Durfee, Rogers (2020).
 //
@@ -50,30 +54,51 @@ type clipping struct {
 // share says how ε is divided between the interval and the sums.
 type share struct {
 	interval exact.Rate // ε_t
+	free     int64      // k0
 	sums     noise      // with ε_m
 	rho      float64
 }
 
-// plan holds what follows from the information: how the rest of ε is divided, and s.
-type plan struct {
-	share
-	halvings    uint
-	information *big.Rat
-	own         int  // 1 if a count of its own is paid
-	expected    bool // the information is half of that of the expected users
+// giveInterval sets ε_t, and k0 = ⌈1/ε_t⌉.
+func (x *share) giveInterval(rate *big.Rat) {
+	x.interval = exact.NewRate(rate)
+	free := new(big.Int).Add(rate.Denom(), rate.Num())
+	x.free = free.Sub(free, big.NewInt(1)).Quo(free, rate.Num()).Int64()
 }
 
-// known returns the information as a float64.
-func (p plan) known() float64 {
-	x, _ := p.information.Float64()
-	return x
+// beyond returns by how much e^{−ε_t·max(out, k0)} is less than for nobody outside, as a factor. It is 0 if that is too
+// small to matter.
+func (x *share) beyond(out int64) float64 {
+	if x.negligible(out) {
+		return 0
+	}
+	return x.interval.Weight(max(0, out-x.free))
+}
+
+// negligible reports whether so many users outside make a weight too small to matter. The interval of all points has a
+// weight of at least 2^−162, which is 10^−49, times that for nobody outside. Products of weights are never subnormal
+// numbers, which are slow.
+func (x *share) negligible(out int64) bool { return x.interval.Float()*float64(out-x.free) > 254 }
+
+// plan holds what follows from the information: how the rest of ε is divided, s and s₁.
+type plan struct {
+	share
+	halvings, finer uint // s and s₁
+	information     *big.Rat
+	own             int // 1 if a count of its own is paid
+	// fewest is a number of users that there are with probability 95 % at least, by the count drawn for this window.
+	// counted is false if there is no such count.
+	fewest   int64
+	counted  bool
+	expected bool // the information is half of that of the expected users
 }
 
 const (
 	cellsPerDistance, fewestCells = 8, 64
-	sureFrom                      = 64 // of I
-	perHalving                    = 14 // of I
-	fewestHalvings, mostHalvings  = 5, 54
+	sureFrom                      = 64  // of I
+	manyFrom                      = 256 // of I
+	perHalving                    = 128 // of I
+	mostHalvings                  = 54
 	ownShare                      = 16 // the own count's part is ε/16
 )
 
@@ -90,7 +115,7 @@ func newClipping(q *Query) (*clipping, error) {
 			interval := new(big.Rat).Mul(left, theta)
 			sums := new(big.Rat).Sub(left, interval)
 			x := &c.shares[own][sure]
-			x.interval = exact.NewRate(new(big.Rat).Mul(c.epsilon, interval))
+			x.giveInterval(new(big.Rat).Mul(c.epsilon, interval))
 			x.sums = laplace{num * sums.Num().Uint64(), den, sums.Denom().Uint64()}
 			ofSums, _ := sums.Float64()
 			x.rho = privacy.RhoOfRange(x.interval.Float()) + privacy.RhoOfPure(e*ofSums)
@@ -124,8 +149,9 @@ func newConcentrated(q *Query) (*clipping, error) {
 				left.Sub(left, count)
 			}
 			e := q.Epsilon.InexactFloat64()
-			c.shares[own][sure] = share{exact.NewRate(new(big.Rat).Mul(c.epsilon, of.rate)),
-				gaussian{rho(left)}, e * e / 2}
+			x := &c.shares[own][sure]
+			x.giveInterval(new(big.Rat).Mul(c.epsilon, of.rate))
+			x.sums, x.rho = gaussian{rho(left)}, e*e/2
 		}
 	}
 	c.header = header{"clipped_gaussian", privacy.NewZCDP(q.Epsilon)}
@@ -164,19 +190,25 @@ func (c *clipping) planBy(count *big.Int) plan {
 	if count.Sign() > 0 {
 		information.Mul(c.epsilon, new(big.Rat).SetInt(count))
 	}
-	return c.planFor(information.Sub(information, c.unit), 1)
+	p := c.planFor(information.Sub(information, c.unit), 1)
+	p.fewest, p.counted = cut(new(big.Int).Sub(count, c.own.reach(1, 0.1)), 0, MaxUsers), true
+	return p
 }
 
 // foreseen returns the plan that public figures make. known is false if a count of its own has to be drawn.
 func (c *clipping) foreseen(users *NoisyCount) (p plan, known bool) {
-	if released := c.released(users); released != nil {
-		return c.planFor(released, 0), true
-	}
-	if c.expected == 0 {
+	switch released := c.released(users); {
+	case released != nil:
+		p = c.planFor(released, 0)
+	case c.expected == 0:
 		return plan{}, false
+	default:
+		p = c.planFor(new(big.Rat).Mul(c.epsilon, big.NewRat(c.expected, 2)), 0)
+		p.expected = true
 	}
-	p = c.planFor(new(big.Rat).Mul(c.epsilon, big.NewRat(c.expected, 2)), 0)
-	p.expected = true
+	if users != nil {
+		p.fewest, p.counted = max(0, users.Value-int64(users.reach(0.05))), true
+	}
 	return p, true
 }
 
@@ -188,15 +220,6 @@ func (c *clipping) probable(users *NoisyCount) (p plan, known bool) {
 		return c.planBy(big.NewInt(users.Value)), true
 	}
 	return p, known
-}
-
-// errors returns the bounds of draws whose noise has this bound.
-func (c *clipping) errors(error95 float64, users *NoisyCount) []Bound {
-	b := noiseBound(error95)
-	if p, known := c.probable(users); known {
-		b.information = p.known()
-	}
-	return []Bound{b}
 }
 
 // released returns the information in a released count, or nil if there is none as good as a count of its own.
@@ -221,13 +244,21 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 	if information.Cmp(big.NewRat(sureFrom, 1)) >= 0 {
 		sure = 1
 	}
-	halvings := new(big.Int).Quo(information.Num(), new(big.Int).Mul(information.Denom(), big.NewInt(perHalving)))
-	return plan{share: c.shares[own][sure], halvings: uint(cut(halvings, fewestHalvings, mostHalvings)),
+	least, finer := int64(4), int64(10)
+	if sure > 0 {
+		finer = 20
+	}
+	if information.Cmp(big.NewRat(manyFrom, 1)) >= 0 {
+		least = 6
+	}
+	s := new(big.Int).Quo(information.Num(), new(big.Int).Mul(information.Denom(), big.NewInt(perHalving)))
+	halvings := cut(s, least, mostHalvings)
+	return plan{share: c.shares[own][sure], halvings: uint(halvings), finer: uint(max(halvings, finer)),
 		information: information, own: own}
 }
 
 // drawWith finds out how much information there is. With that, figure draws the interval and what is released of the
-// values cut to it. If the result has an interval, it says how much information there was.
+// values cut to it.
 func (c *clipping) drawWith(
 	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
 ) (Draw, error) {
@@ -236,13 +267,9 @@ func (c *clipping) drawWith(
 	}
 	k := c.scratch.take(random)
 	defer c.scratch.put(k)
-	p := c.plan(s.n, public.Users, &k.source)
-	d, err := figure(p, k)
+	d, err := figure(c.plan(s.n, public.Users, &k.source), k)
 	if err == nil {
 		err = k.source.Err()
-	}
-	if d.Clip != nil {
-		d.Values[0].information = p.known()
 	}
 	return d, err
 }
@@ -257,71 +284,75 @@ func (c *clipping) draw(s *Sample, p plan, source *exact.Source, memory *interva
 // intervals is the law of the interval on one sample. Out is the number of users below l and that above h, whose
 // weights are multiplied. The zero value is ready for begin; its memory is used again.
 type intervals struct {
-	rate        exact.Rate
+	share
 	borders     []int64
-	floor       int64   // w0
+	wide, fine  int64   // w0 and w1
 	below       []int64 // how many users lie below each border
 	n           int64
-	left, right []float64 // e^{−ε_t·below}, e^{−ε_t·(n − below)}
-	all         []float64 // the weights
+	left, right []float64 // e^{−ε_t·(below − k0)}, e^{−ε_t·(n − below)}
+	all         []float64 // the weights, divided by e^{−ε_t·k0}
 }
 
 // begin prepares the law on a sample.
 func (x *intervals) begin(c *clipping, s *Sample, p plan) {
-	x.rate, x.borders, x.floor, x.n = p.interval, c.borders, c.last>>p.halvings, s.n
+	x.share, x.borders, x.n = p.share, c.borders, s.n
+	x.wide, x.fine = c.last>>p.halvings, c.last>>p.finer
 	x.below = resized(x.below, len(c.borders))
 	x.left, x.right = resized(x.left, len(c.borders)), resized(x.right, len(c.borders))
+	lift := x.lift()
 	for i, b := range c.borders {
 		x.below[i] = s.Below(b)
-		x.left[i], x.right[i] = x.weight(x.below[i]), x.weight(s.n-x.below[i])
+		x.left[i] = lift * x.interval.Weight(x.below[i])
+		x.right[i] = x.interval.Weight(s.n - x.below[i])
 	}
 }
 
-// weight returns e^{−ε_t·k}, or 0 if it is too small to matter.
-func (x *intervals) weight(k int64) float64 {
-	if x.rate.Float()*float64(k) > 254 {
+// lift returns e^{ε_t·k0}. If that is too large to multiply with, so is ε_t. Then k0 is 1, and 0 takes the place of
+// every factor for more users outside.
+func (x *share) lift() float64 {
+	if x.interval.Float() > 254 {
 		return 0
 	}
-	return orZero(x.rate.Weight(k))
-}
-
-// orZero returns a weight e^{−ε_t·k}, or 0 if it is too small to matter: the interval of all points has a weight of at
-// least 2^−216, which is 10^−65. Then products of weights are never subnormal numbers, which are slow.
-func orZero(w float64) float64 {
-	if w < 1e-110 { // e^{−253.3}
-		return 0
-	}
-	return w
+	return 1 / x.interval.Weight(x.free)
 }
 
 // size is the number of intervals.
 func (x *intervals) size() int { return len(x.borders) * (len(x.borders) - 1) / 2 }
 
-// weightSlack is the relative error of a weight: that of two exponentials and ten roundings of 2^−53.
-const weightSlack = 2*exact.WeightError + 0x1p-49
+// weightSlack is the relative error of a weight: that of three exponentials and ten roundings of 2^−53.
+const weightSlack = 3*exact.WeightError + 0x1p-49
 
 // weights returns the weights of all intervals, from the lowest border on.
 func (x *intervals) weights() []float64 {
 	x.all = resized(x.all, x.size())
 	clear(x.all)
-	first := 0 // the weights on the right do not fall: those before it are 0
-	for first < len(x.right) && x.right[first] == 0 {
+	first := 0 // before it, too many users lie on the right
+	for x.negligible(x.n - x.below[first]) {
 		first++
 	}
 	row := x.all
-	for i, left := range x.left {
-		if left == 0 { // and so are all those further on
+	for i, low := range x.borders {
+		if x.negligible(x.below[i]) { // and so are all those further on
 			break
 		}
-		right, ends := x.right[i+1:], x.borders[i+1:]
-		for j := max(0, first-i-1); j < len(right); j++ {
-			width := float64(ends[j] - x.borders[i] + x.floor)
-			inverse := 1 / (width * width)
-			row[j] = inverse * inverse * left * right[j]
+		left, ends, below, right := x.left[i], x.borders[i+1:], x.below[i+1:], x.right[i+1:]
+		enough := x.below[i] + x.n - x.free // at most k0 are outside where that many are below the end
+		for j := max(0, first-i-1); j < len(ends); j++ {
+			weight := 1.0
+			if below[j] < enough {
+				weight = left * right[j]
+			}
+			row[j] = weight * perWidth(ends[j]-low, x.wide, x.fine)
 		}
-		row = row[len(right):]
+		row = row[len(ends):]
 	}
 	return x.all
+}
+
+// perWidth returns 1/((w + w0)²·(w + w1)).
+func perWidth(w, wide, fine int64) float64 {
+	x := float64(w + wide)
+	return 1 / (x * x * float64(w+fine))
 }
 
 // pair returns the borders of the k-th interval: those with i = 0 come first.
@@ -338,19 +369,22 @@ func (x *intervals) long(prec uint) []exact.Interval {
 	weights := make([]exact.Interval, 0, x.size())
 	left, right := make([]exact.Interval, len(x.borders)), make([]exact.Interval, len(x.borders))
 	for i, below := range x.below {
-		left[i], right[i] = x.rate.Interval(below, prec), x.rate.Interval(x.n-below, prec)
+		left[i], right[i] = x.interval.Interval(below-x.free, prec), x.interval.Interval(x.n-below, prec)
 	}
 	for i := range x.borders {
 		for j := i + 1; j < len(x.borders); j++ {
-			weights = append(weights, left[i].Mul(right[j]).Quo(fourth(x.borders[j]-x.borders[i]+x.floor, prec)))
+			weight := exact.FromInt(1, prec)
+			if x.below[i]+x.n-x.below[j] > x.free {
+				weight = left[i].Mul(right[j])
+			}
+			weights = append(weights, weight.Quo(volume(x.borders[j]-x.borders[i], x.wide, x.fine, prec)))
 		}
 	}
 	return weights
 }
 
-// fourth encloses w^4.
-func fourth(w int64, prec uint) exact.Interval {
-	z := exact.FromInt(w, prec)
-	z = z.Mul(z)
-	return z.Mul(z)
+// volume encloses (w + w0)²·(w + w1).
+func volume(w, wide, fine int64, prec uint) exact.Interval {
+	z := exact.FromInt(w+wide, prec)
+	return z.Mul(z).Mul(exact.FromInt(w+fine, prec))
 }

@@ -154,13 +154,13 @@ func TestJointRho(t *testing.T) {
 				}
 				rho := build(t, Query{Statistic: Quantiles, P: ps("0.25", "0.75"), Grid: g,
 					Epsilon: dec(epsilon)}).Promise().Rho.InexactFloat64()
-				got := worstDivergence(users-digits, law(1))
+				got := worstDivergence(users-digits, plain(law(1)))
 				t.Logf("2^%d places, count %v, ε = %s: %.3f of ρ is lost", digits, count != nil, epsilon, got/rho)
 				if got > rho*(1+1e-9) {
 					t.Errorf("2^%d places, count %v, ε = %s: ρ = %v is promised, %v is lost", digits,
 						count != nil, epsilon, rho, got)
 				}
-				if got := worstDivergence(users-digits, law(2)); digits == 0 && got <= rho {
+				if got := worstDivergence(users-digits, plain(law(2))); digits == 0 && got <= rho {
 					t.Errorf("count %v, ε = %s: a doubled ε goes unnoticed: %v", count != nil, epsilon, got)
 				}
 			}

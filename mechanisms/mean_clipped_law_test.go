@@ -11,14 +11,50 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// pairSums are A and B of a histogram in l..h.
-func pairSums(hist []int64, l, h int64) (a, b int64) {
-	for x, users := range hist {
-		cut := min(max(int64(x), l), h)
-		a += users * (cut - l)
-		b += users * (h - cut)
+// quarters are the sums A and B of a histogram in l..h, and the number of users outside.
+type quarters struct{ a, b, out int64 }
+
+// quartersOf adds them up from their definition.
+func quartersOf(hist []int64, l, h int64) (x quarters) {
+	for v, users := range hist {
+		switch v := int64(v); {
+		case v < l:
+			x.b += 3 * (h - l) * users
+			x.out += users
+		case v > h:
+			x.a += 3 * (h - l) * users
+			x.out += users
+		default:
+			x.a += 4 * (v - l) * users
+			x.b += 4 * (h - v) * users
+		}
 	}
-	return a, b
+	return x
+}
+
+// addedBack is twice what is added back to the noisy sums of l..h.
+func addedBack(c *clipping, p plan, l, h int64) (a, b int64) {
+	all := (h - l) * p.free
+	switch last := c.borders[len(c.borders)-1] - 1; {
+	case l == 0 && h == last:
+		return 0, 0
+	case l == 0:
+		return 2 * all, 0
+	case h == last:
+		return 0, 2 * all
+	}
+	return all, all
+}
+
+// noiseOutside is the noise of the number of users outside l..h. It is nil if nobody can be.
+func noiseOutside(c *clipping, p plan, l, h int64) noise {
+	switch last := c.borders[len(c.borders)-1] - 1; {
+	case l == 0 && h == last:
+		return nil
+	case l == h:
+		return p.sums
+	}
+	return p.sums.beside()
 }
 
 // noiseLaw is the law of the noise for a sensitivity, at f times its ε, at index z + side: P(z) ∝ e^{−r·|z|} for
@@ -37,10 +73,11 @@ func noiseLaw(z noise, sensitivity uint64, f float64, least int64) (p []float64,
 	return dptest.Normalise(p), side
 }
 
-// offsetLaw is the law of the mean's offset from l, in fractions of the grid's step, directly from its definition. p is
-// the law of each sum's noise, at index z + side. For each x, the y that give the same offset follow each other: up to
-// the last one with 2·width·x + x + y ≥ 2·offset·(x + y).
-func offsetLaw(a, b, width, parts int64, p []float64, side int64) []float64 {
+// offsetLaw is the law of the mean's offset from l, in fractions of the grid's step, directly from its definition. a and
+// b are the sums, of which twice the noisy ones and more count. p is the law of each sum's noise, at index z + side. For
+// each x, the y that give the same offset follow each other: up to the last one with 2·width·x + x + y ≥ 2·offset·(x +
+// y).
+func offsetLaw(a, b, moreA, moreB, width, parts int64, p []float64, side int64) []float64 {
 	width *= parts
 	law := make([]float64, width+1)
 	size := int64(len(p))
@@ -49,17 +86,17 @@ func offsetLaw(a, b, width, parts int64, p []float64, side int64) []float64 {
 		upTo[i+1] = upTo[i] + q
 	}
 	for i, pa := range p {
-		x := max(0, a+int64(i)-side)
+		x := max(0, 2*(a+int64(i)-side)+moreA)
 		for j := int64(0); j < size; {
-			y := max(0, b+j-side)
-			at, end := width/2, side-b+1 // if both are 0
+			y := max(0, 2*(b+j-side)+moreB)
+			at, most := width/2, int64(0) // if both are 0
 			if x+y > 0 {
-				at, end = (2*width*x+x+y)/(2*(x+y)), size
+				at, most = (2*width*x+x+y)/(2*(x+y)), math.MaxInt32
 				if at > 0 {
-					end = x*(2*width+1-2*at)/(2*at-1) + side - b + 1
+					most = x * (2*width + 1 - 2*at) / (2*at - 1)
 				}
 			}
-			end = min(end, size)
+			end := min(floorDiv(most-moreB, 2)+side-b+1, size)
 			law[at] += pa * (upTo[end] - upTo[j])
 			j = end
 		}
@@ -75,9 +112,10 @@ func meanLawOf(c *clipping, hist []int64, p plan, f float64) []float64 {
 			law[x.l] += x.p
 			continue
 		}
-		a, b := pairSums(hist, x.l, x.h)
-		noise, side := noiseLaw(p.sums, uint64(x.h-x.l), f, 0)
-		for at, q := range offsetLaw(a, b, x.h-x.l, 1, noise, side) {
+		sums := quartersOf(hist, x.l, x.h)
+		moreA, moreB := addedBack(c, p, x.l, x.h)
+		noise, side := noiseLaw(p.sums, uint64(4*(x.h-x.l)), f, 0)
+		for at, q := range offsetLaw(sums.a, sums.b, moreA, moreB, x.h-x.l, 1, noise, side) {
 			law[x.l+int64(at)] += x.p * q
 		}
 	}
@@ -87,16 +125,16 @@ func meanLawOf(c *clipping, hist []int64, p plan, f float64) []float64 {
 // division returns the division of a plan.
 func (c *clipping) division(p plan) division {
 	if p.interval.Float() == c.shares[p.own][1].interval.Float() {
-		return division{"1/3", p.halvings}
+		return division{"1/3", p.halvings, p.finer}
 	}
-	return division{"1/2", p.halvings}
+	return division{"1/2", p.halvings, p.finer}
 }
 
 // ownLaw is the law of the plan that the own count gives, at f times ε.
 func ownLaw(c *clipping, n int64, f float64) (chance map[division]float64, plans map[division]plan) {
 	chance, plans = map[division]float64{}, map[division]plan{}
 	epsilon, _ := c.epsilon.Float64()
-	p, side := noiseLaw(c.own, 1, f, int64(900/epsilon)+1) // this covers all plans
+	p, side := noiseLaw(c.own, 1, f, int64(7100/epsilon)+1) // this covers all plans
 	for i, q := range p {
 		count := max(0, n+int64(i)-side)
 		information := new(big.Rat).Mul(c.epsilon, big.NewRat(count, 1))
@@ -113,10 +151,10 @@ func merged(c *clipping, n int64, f float64) (chance []float64, plans []plan) {
 	all, with := ownLaw(c, n, f)
 	place := map[string]int{}
 	for _, name := range slices.SortedFunc(maps.Keys(all), func(a, b division) int {
-		return cmp.Or(cmp.Compare(a.Theta, b.Theta), cmp.Compare(a.Halvings, b.Halvings))
+		return cmp.Or(cmp.Compare(a.Theta, b.Theta), cmp.Compare(a.Halvings, b.Halvings), cmp.Compare(a.Finer, b.Finer))
 	}) {
 		p := with[name]
-		alike := fmt.Sprint(p.interval.Float(), c.last>>p.halvings)
+		alike := fmt.Sprint(p.interval.Float(), c.last>>p.halvings, c.last>>p.finer)
 		i, known := place[alike]
 		if !known {
 			i = len(plans)

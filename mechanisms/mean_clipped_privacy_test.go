@@ -22,23 +22,38 @@ func lumped(sum, most int64, rate float64) []float64 {
 	return append(law, math.Pow(r, float64(most+1-sum))/(1+r))
 }
 
-// jointLaw is the law of everything published: the decision of the own count, the interval, and both sums, with noises
-// of the given law.
-func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int64, f float64,
-	noisy func(sum int64, z noise, width uint64) []float64) []float64 {
+// noisyLaw is the law of a sum + Z for 0 ≤ sum ≤ most, as far as it distinguishes neighbours.
+type noisyLaw func(sum, most int64, z noise, sensitivity uint64) []float64
+
+// laplaceLaw is that of the mechanism, with f times its ε.
+func laplaceLaw(f float64) noisyLaw {
+	return func(sum, most int64, z noise, sensitivity uint64) []float64 {
+		return lumped(sum, most, f*z.rate()/float64(sensitivity))
+	}
+}
+
+// jointLaw is the law of everything published of at most so many users: the decision of the own count, the interval,
+// both sums, and how many are outside.
+func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int64, users int, f float64,
+	noisy noisyLaw) []float64 {
 	var law []float64
 	chance, plans := branches(total(hist))
 	for i, p := range plans {
 		for _, x := range intervalLaw(c, hist, p, f) {
-			if x.l == x.h {
-				law = append(law, chance[i]*x.p)
-				continue
+			sums, width := quartersOf(hist, x.l, x.h), 4*(x.h-x.l)
+			first, second, count := []float64{1}, []float64{1}, []float64{1}
+			if width > 0 {
+				first = noisy(sums.a, width*int64(users), p.sums, uint64(width))
+				second = noisy(sums.b, width*int64(users), p.sums, uint64(width))
 			}
-			a, b := pairSums(hist, x.l, x.h)
-			second := noisy(b, p.sums, uint64(x.h-x.l))
-			for _, pa := range noisy(a, p.sums, uint64(x.h-x.l)) {
+			if z := noiseOutside(c, p, x.l, x.h); z != nil {
+				count = noisy(sums.out, int64(users), z, 1)
+			}
+			for _, pa := range first {
 				for _, pb := range second {
-					law = append(law, chance[i]*x.p*pa*pb)
+					for _, pc := range count {
+						law = append(law, chance[i]*x.p*pa*pb*pc)
+					}
 				}
 			}
 		}
@@ -46,27 +61,77 @@ func jointLaw(c *clipping, branches func(int64) ([]float64, []plan), hist []int6
 	return law
 }
 
-// Everything is published jointly: the decision of the own count, the interval, and both sums.
+// freeing sets k0 to at most so many users. The true one would need more users than can all be tried.
+func (c *clipping) freeing(most int64) *clipping {
+	for own := range c.shares {
+		for sure := range c.shares[own] {
+			c.shares[own][sure].free = min(c.shares[own][sure].free, most)
+		}
+	}
+	return c
+}
+
+// Everything is published jointly: the decision of the own count, the interval, both sums, and the count of users
+// outside. If that count has twice its ε, more is lost than is charged. With few users, the own count and its sixteenth
+// of ε hardly show.
 func TestClippedMeanPrivacy(t *testing.T) {
-	for _, points := range []int{3, 4} {
+	for _, of := range []struct{ points, users, free int }{{3, 4, 1}, {4, 2, 0}} {
 		for _, anchor := range []int64{0, 1} {
 			for _, epsilon := range []float64{0.5, 2} {
-				const users = 3
-				c := clippingOf(t, anchored(t, int64(points-1), anchor), epsilon)
-				c.last = 255 // w0 is 7, 3, 1 and 0, depending on s
-				most := int64((users + 1) * (points - 1))
-				dptest.CheckPrivacy(t, fmt.Sprint("clipped, ", points, " points"), points, users, epsilon, 0.9,
-					func(e float64) dptest.Law {
-						f := e / epsilon
-						branches := remembered(c, f)
-						return func(hist []int64) []float64 {
-							return jointLaw(c, branches, hist, f, func(sum int64, z noise, width uint64) []float64 {
-								return lumped(sum, most, f*z.rate()/float64(width))
-							})
+				c := clippingOf(t, anchored(t, int64(of.points-1), anchor), epsilon).freeing(int64(of.free))
+				c.last = 255 // w0 is 15, 3, 1 and 0, depending on s
+				law := func(f float64, noisy noisyLaw) dptest.Law {
+					branches := remembered(c, f)
+					return func(hist []int64) []float64 {
+						return jointLaw(c, branches, hist, of.users+1, f, noisy)
+					}
+				}
+				dptest.CheckPrivacy(t, fmt.Sprint("clipped, ", of.points, " points"), of.points, of.users, epsilon, 0.88,
+					func(e float64) dptest.Law { return law(e/epsilon, laplaceLaw(e/epsilon)) })
+				wrong := dptest.MaxLogRatio(of.points, of.users, law(1,
+					func(sum, most int64, z noise, sensitivity uint64) []float64 {
+						rate := z.rate() / float64(sensitivity)
+						if sensitivity == 1 {
+							rate *= 2
 						}
-					})
+						return lumped(sum, most, rate)
+					}))
+				if t.Logf("a count with twice its ε: %v ε", wrong/epsilon); wrong <= epsilon*(1+1e-9) {
+					t.Errorf("a count of users outside with twice its ε goes unnoticed")
+				}
 			}
 		}
+	}
+}
+
+// outcome is one decision or interval that is published, the logarithm of its probability, and the laws of the noisy
+// numbers published with it, independent of each other, as logarithms.
+type outcome struct {
+	chance float64
+	noisy  [][]float64
+}
+
+// gaussianOutcomes lists those of a mean, with factor times the ε.
+func gaussianOutcomes(c *clipping, factor float64) func(hist []int64) []outcome {
+	branches := remembered(c, factor)
+	return func(hist []int64) (all []outcome) {
+		chance, plans := branches(total(hist))
+		for i, p := range plans {
+			for _, x := range intervalLaw(c, hist, p, factor) {
+				o := outcome{chance: math.Log(chance[i]) + math.Log(x.p)}
+				sums := quartersOf(hist, x.l, x.h)
+				if x.l < x.h {
+					width := uint64(4 * (x.h - x.l))
+					o.noisy = append(o.noisy, gaussianLogs(sums.a, p.sums, width, factor),
+						gaussianLogs(sums.b, p.sums, width, factor))
+				}
+				if z := noiseOutside(c, p, x.l, x.h); z != nil {
+					o.noisy = append(o.noisy, gaussianLogs(sums.out, z, 1, factor))
+				}
+				all = append(all, o)
+			}
+		}
+		return all
 	}
 }
 
@@ -78,17 +143,10 @@ func TestClippedGaussianPrivacy(t *testing.T) {
 		m := build(t, Query{Statistic: Mean, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon),
 			Grid: smallGrid(t, points)}).(*clippedMean)
 		m.last = 127
-		rho := m.Promise().Rho.InexactFloat64()
-		worst := func(factor float64) float64 {
-			branches := remembered(m.clipping, factor)
-			law := func(hist []int64) []float64 {
-				return jointLaw(m.clipping, branches, hist, factor, func(sum int64, z noise, width uint64) []float64 {
-					return gaussianLaw(sum, z.(gaussian).variance(width), factor)
-				})
-			}
-			return worstDivergence(users, law)
-		}
-		checkRho(t, epsilon, rho, worst)
+		m.freeing(0)
+		checkRho(t, epsilon, m.Promise().Rho.InexactFloat64(), func(factor float64) float64 {
+			return worstDivergence(users, gaussianOutcomes(m.clipping, factor))
+		})
 	}
 }
 
@@ -106,68 +164,101 @@ func checkRho(t *testing.T, epsilon, rho float64, worst func(factor float64) flo
 	}
 }
 
-// gaussianLaw is the law of sum + Z for all values that matter, with factor times the ε.
-func gaussianLaw(sum int64, variance *big.Rat, factor float64) []float64 {
-	v, _ := variance.Float64()
+// gaussianLogs is the law of sum + Z, with factor times the ε, as logarithms. It has all values that matter for
+// divergences up to order 8 between up to three users: in order α those near q + α·(p − q) do, where p and q are the
+// sums of neighbours.
+func gaussianLogs(sum int64, z noise, sensitivity uint64, factor float64) []float64 {
+	v, _ := z.(gaussian).variance(sensitivity).Float64()
 	v /= factor * factor
-	var law []float64
-	for x := int64(-60); x <= 60; x++ {
-		law = append(law, math.Exp(-float64((x-sum)*(x-sum))/(2*v)))
+	side := int64(12*math.Sqrt(v)) + 12*int64(sensitivity)
+	var logs []float64
+	for x := -side; x <= side; x++ {
+		logs = append(logs, -float64((x-sum)*(x-sum))/(2*v))
 	}
-	return dptest.Normalise(law)
+	all := 0.
+	for _, x := range logs {
+		all += math.Exp(x)
+	}
+	for i := range logs {
+		logs[i] -= math.Log(all)
+	}
+	return logs
 }
 
 // worstDivergence is the largest D_α/α of neighbours on a grid of three points, in both directions.
-func worstDivergence(users int, law dptest.Law) (worst float64) {
-	logs := func(h []int64) []float64 {
-		var logs []float64
-		for _, p := range law(h) {
-			logs = append(logs, math.Log(p))
-		}
-		return logs
-	}
-	dptest.Neighbours(3, users, logs, func(p, q []float64) {
-		for _, alpha := range []float64{1.01, 1.5, 2, 4, 8} {
-			worst = max(worst, renyi(p, q, alpha)/alpha, renyi(q, p, alpha)/alpha)
+func worstDivergence(users int, law func(hist []int64) []outcome) (worst float64) {
+	dptest.Samples(3, users, func(h []int64) {
+		p := law(h)
+		for i := range h {
+			h[i]++
+			q := law(h)
+			h[i]--
+			for _, alpha := range []float64{1.01, 1.5, 2, 4, 8} {
+				worst = max(worst, renyi(p, q, alpha)/alpha, renyi(q, p, alpha)/alpha)
+			}
 		}
 	})
 	return worst
 }
 
-// renyi is the Rényi divergence of laws whose logarithms are p and q. Terms below e^−60 of a sum near 1 do not matter,
-// nor do outcomes of which one probability has underflowed.
-func renyi(p, q []float64, alpha float64) float64 {
-	sum := 0.0
-	for i := range p {
-		if x := alpha*p[i] + (1-alpha)*q[i]; x > -60 && !math.IsInf(x, 1) {
-			sum += math.Exp(x)
+// plain lists the outcomes of a law.
+func plain(law dptest.Law) func(hist []int64) []outcome {
+	return func(hist []int64) (all []outcome) {
+		for _, p := range law(hist) {
+			all = append(all, outcome{chance: math.Log(p)})
 		}
+		return all
 	}
-	return math.Log(sum) / (alpha - 1)
 }
 
-// The same with public information and a single released sum, measured from the middle.
+// renyi is the Rényi divergence of two laws. The sums of independent numbers are multiplied. Outcomes of which one
+// probability has underflowed do not matter.
+func renyi(p, q []outcome, alpha float64) float64 {
+	all := 0.
+	for k, x := range p {
+		y := q[k]
+		power := math.Exp(alpha*x.chance + (1-alpha)*y.chance)
+		if math.IsNaN(power) || math.IsInf(power, 0) {
+			continue
+		}
+		for i := range x.noisy {
+			sum := 0.
+			for j, logP := range x.noisy[i] {
+				sum += math.Exp(alpha*logP + (1-alpha)*y.noisy[i][j])
+			}
+			power *= sum
+		}
+		all += power
+	}
+	return math.Log(all) / (alpha - 1)
+}
+
+// The same with public information and a single released sum, measured from the middle, beside the count of users
+// outside.
 func TestCountedMeanPrivacy(t *testing.T) {
 	const points, users = 4, 4
 	for _, information := range []int64{0, 100} {
 		for _, epsilon := range []float64{0.5, 3} {
-			c := clippingOf(t, anchored(t, points-1, 0), epsilon)
+			c := clippingOf(t, anchored(t, points-1, 0), epsilon).freeing(1)
 			c.last = 127
 			p := c.planFor(big.NewRat(information, 1), 0)
-			const most = 2 * (users + 1) * (points - 1)
 			dptest.CheckPrivacy(t, "clipped, counted", points, users, epsilon, 0.85, func(e float64) dptest.Law {
 				f := e / epsilon
 				return func(hist []int64) []float64 {
 					var law []float64
 					for _, x := range intervalLaw(c, hist, p, f) {
-						if x.l == x.h {
-							law = append(law, x.p)
-							continue
+						sums, width := quartersOf(hist, x.l, x.h), 4*(x.h-x.l)
+						first, count := []float64{1}, []float64{1}
+						if most := width * (users + 1); most > 0 { // shifted, so that no sum is negative
+							first = laplaceLaw(f)(sums.a-sums.b+most, 2*most, p.sums, uint64(width))
 						}
-						a, b := pairSums(hist, x.l, x.h)
-						// Shifted, so that no sum is negative.
-						for _, q := range lumped(a-b+most/2, most, f*p.sums.rate()/float64(x.h-x.l)) {
-							law = append(law, x.p*q)
+						if z := noiseOutside(c, p, x.l, x.h); z != nil {
+							count = laplaceLaw(f)(sums.out, users+1, z, 1)
+						}
+						for _, q := range first {
+							for _, r := range count {
+								law = append(law, x.p*q*r)
+							}
 						}
 					}
 					return law
@@ -186,10 +277,10 @@ func TestTwoSumsPrivacy(t *testing.T) {
 		dptest.CheckPrivacy(t, "two sums", points, users, epsilon, 0.99, func(e float64) dptest.Law {
 			rate := e / epsilon * m.noise.rate() / (points - 1)
 			return func(hist []int64) []float64 {
-				a, b := pairSums(hist, 0, points-1)
+				x := quartersOf(hist, 0, points-1) // whole ones here
 				var law []float64
-				for _, pa := range lumped(a, most, rate) {
-					for _, pb := range lumped(b, most, rate) {
+				for _, pa := range lumped(x.a/4, most, rate) {
+					for _, pb := range lumped(x.b/4, most, rate) {
 						law = append(law, pa*pb)
 					}
 				}

@@ -23,14 +23,16 @@ func coarse(m Mechanism) Mechanism {
 func countedLaw(c *clipping, hist []int64, p plan, users int64, f float64) []float64 {
 	law := make([]float64, len(hist))
 	for _, x := range intervalLaw(c, hist, p, f) {
-		a, b := pairSums(hist, x.l, x.h)
 		if x.l == x.h {
 			law[x.l] += x.p
 			continue
 		}
-		noise, side := noiseLaw(p.sums, uint64(x.h-x.l), f, 0)
+		sums := quartersOf(hist, x.l, x.h)
+		moreA, moreB := addedBack(c, p, x.l, x.h)
+		sum := float64(sums.a-sums.b) + float64(moreA-moreB)/2
+		noise, side := noiseLaw(p.sums, uint64(4*(x.h-x.l)), f, 0)
 		for i, q := range noise {
-			mean := float64(x.l+x.h)/2 + float64(a-b+int64(i)-side)/float64(2*users)
+			mean := float64(x.l+x.h)/2 + (sum+float64(int64(i)-side))/float64(8*users)
 			law[int64(math.Floor(min(max(mean, float64(x.l)), float64(x.h))+0.5))] += x.p * q
 		}
 	}
@@ -88,9 +90,9 @@ func TestClippedMeanSampler(t *testing.T) {
 		m := coarse(build(t, Query{Statistic: Mean, Mechanism: "two_sums", Epsilon: dec("0.5"),
 			Grid: smallGrid(t, len(hist))})).(*wholeMean)
 		check("two sums", m, hist, Public{}, func(f float64) []float64 {
-			a, b := pairSums(hist, 0, last)
+			x := quartersOf(hist, 0, last) // whole ones here
 			p, side := noiseLaw(m.noise, uint64(last), f, 0)
-			return offsetLaw(a, b, last, 1, p, side)
+			return offsetLaw(x.a/4, x.b/4, 0, 0, last, 1, p, side)
 		})
 	}
 }
@@ -136,7 +138,7 @@ func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInte
 				for x := l; x <= h; x++ {
 					out -= hist[x]
 				}
-				w := math.Pow(float64(h-l+1), -4) * math.Exp(-ofInterval*rate*float64(out))
+				w := math.Pow(float64(h-l+1), -3) * math.Exp(-ofInterval*rate*math.Max(float64(out), math.Ceil(1/rate)))
 				intervals[[2]int64{l, h}] = w
 				sum += w
 			}
@@ -147,9 +149,19 @@ func concentratedLaw(hist []int64, epsilon float64, parts int64, ofCount, ofInte
 				law[concentratedMean{sure, l, h, l * parts}] = chance * w / sum
 				continue
 			}
-			a, b := pairSums(hist, l, h)
-			noise, side := normal(rho*(1-1./32-share), float64(h-l), ofSums)
-			for at, q := range offsetLaw(a, b, h-l, parts, noise, side) {
+			x, w0 := quartersOf(hist, l, h), h-l
+			k0 := int64(math.Ceil(1 / rate))
+			moreA, moreB := int64(0), int64(0) // twice what is added back
+			switch {
+			case l > 0 && h < last:
+				moreA, moreB = k0*w0, k0*w0
+			case h < last:
+				moreA = 2 * k0 * w0
+			case l > 0:
+				moreB = 2 * k0 * w0
+			}
+			noise, side := normal(rho*(1-1./32-share), float64(4*w0), ofSums)
+			for at, q := range offsetLaw(x.a, x.b, moreA, moreB, w0, parts, noise, side) {
 				law[concentratedMean{sure, l, h, l*parts + int64(at)}] = chance * w / sum * q
 			}
 		}
@@ -173,6 +185,8 @@ func TestClippedGaussianDraw(t *testing.T) {
 		law := func(ofCount, ofInterval, ofSums float64) map[concentratedMean]float64 {
 			return concentratedLaw(c.hist, dec(c.epsilon).InexactFloat64(), parts, ofCount, ofInterval, ofSums)
 		}
+		// The own count shows in how many users there are at least: I reaches 64 for ε·N0 ≥ 72.
+		least := int64(math.Ceil(72/dec(c.epsilon).InexactFloat64())) - m.own.reach(1, 0.1).Int64()
 		place := map[concentratedMean]int{}
 		for x := range law(1, 1, 1) {
 			place[x] = len(place)
@@ -190,8 +204,7 @@ func TestClippedGaussianDraw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := concentratedMean{d.Values[0].information >= 64, d.Clip[0] / parts,
-				d.Clip[1] / parts, d.Values[0].Number}
+			x := concentratedMean{d.Outside.fewest >= least, d.Clip[0] / parts, d.Clip[1] / parts, d.Values[0].Number}
 			i, ok := place[x]
 			if !ok {
 				t.Fatalf("%+v cannot be", x)

@@ -72,6 +72,8 @@ type Draw struct {
 	// Clip is the interval that the mechanism found and cut values to, both ends included, on the scale of
 	// [Query.ClipScale]. It is nil if the mechanism looked for none.
 	Clip []int64
+	// Outside says how many users are outside Clip. It is nil if the mechanism does not count them.
+	Outside *Outsiders
 	// Raw and Coarse are the noisy numbers of a [Histogram]: of users in each bucket, and in each group of buckets.
 	// They may be negative. All other figures follow from them.
 	Raw, Coarse []int64

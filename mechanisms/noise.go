@@ -11,6 +11,9 @@ import (
 type noise interface {
 	// law returns a function that draws it.
 	law(sensitivity uint64) func(source *exact.Source) *big.Int
+	// beside returns the noise of the count of users outside, beside sums in quarters that have all of this noise: see
+	// [Outsiders].
+	beside() noise
 	// rate returns the ε of the noise. For Gaussian noise it is √(2ρ), the ε of a count with similar noise.
 	rate() float64
 	// reach returns what |Z| exceeds with probability eta at most.
@@ -32,6 +35,8 @@ type laplace struct{ num, den, part uint64 }
 func (n laplace) law(sensitivity uint64) func(source *exact.Source) *big.Int {
 	return func(source *exact.Source) *big.Int { return source.DiscreteLaplace(n.num, n.den, n.part*sensitivity) }
 }
+
+func (n laplace) beside() noise { return laplace{n.num, n.den, 4 * n.part} }
 
 func (n laplace) rate() float64 { return float64(n.num) / float64(n.den) / float64(n.part) }
 
@@ -84,6 +89,8 @@ func (n gaussian) variance(sensitivity uint64) *big.Rat {
 	s.Mul(s, s).Quo(s, n.rho)
 	return s.Quo(s, big.NewRat(2, 1))
 }
+
+func (n gaussian) beside() noise { return gaussian{new(big.Rat).Mul(n.rho, big.NewRat(7, 16))} }
 
 func (n gaussian) rate() float64 {
 	rho, _ := n.rho.Float64()

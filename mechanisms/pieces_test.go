@@ -53,21 +53,18 @@ func TestRhoOfPieces(t *testing.T) {
 				func(f float64) dptest.Law {
 					branches := remembered(mean.clipping, f)
 					return func(h []int64) []float64 {
-						return jointLaw(mean.clipping, branches, h, f,
-							func(sum int64, z noise, width uint64) []float64 {
-								return lumped(sum, 8, f*z.rate()/float64(width))
-							})
+						return jointLaw(mean.clipping, branches, h, 4, f, laplaceLaw(f))
 					}
 				}},
 		} {
 			rho, half := c.m.Promise().Rho.InexactFloat64(),
 				dec(epsilon).Mul(dec(epsilon)).Mul(decimal.New(5, -1)).InexactFloat64()
-			got := worstDivergence(c.users, c.law(1))
+			got := worstDivergence(c.users, plain(c.law(1)))
 			t.Logf("%s, ε = %s: ρ = %.4f of ½ε², of which %.4f is lost", c.name, epsilon, rho/half, got/rho)
 			if got > rho*(1+1e-9) || got < c.least*rho {
 				t.Errorf("%s, ε = %s: ρ = %v is lost of %v", c.name, epsilon, got, rho)
 			}
-			if got := worstDivergence(c.users, c.law(2)); got <= rho {
+			if got := worstDivergence(c.users, plain(c.law(2))); got <= rho {
 				t.Errorf("%s, ε = %s: a doubled ε goes unnoticed: ρ = %v", c.name, epsilon, got)
 			}
 		}

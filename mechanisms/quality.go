@@ -28,8 +28,8 @@ const (
 //     that is more and the count is of some of them only (above, below, outside). The error of a mean is compared with
 //     its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds. The error
 //     of a sum is compared likewise, with a tenth of that width for each user.
-//   - A mean or sum whose values were cut to an interval that the mechanism found: Noise if ε·n is below 12, which is
-//     too little to find an interval. Below 40 it is Rough at best.
+//   - A mean or sum whose values were cut to an interval that the mechanism found is no better than the number of
+//     users outside allows: see [Outsiders].
 //   - A mode is Noise if [Lead95] is at least the number of users: with so few, no mode could be found. Otherwise its
 //     error depends on the data, and it has no quality. The same is true of all that is not named here.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
@@ -49,7 +49,7 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 		}
 		return ""
 	}
-	if b.stopped || b.information < 12 {
+	if b.stopped {
 		return Noise
 	}
 	if !finite(b.Error95) {
@@ -63,10 +63,20 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 		reference = max(reference, of.width(q.Grid, n)/10)
 	}
 	quality := compare(b.Error95, reference)
-	if b.information < 40 && quality == Useful {
-		return Rough
+	if b.outside != nil {
+		return worse(quality, b.outside.best())
 	}
 	return quality
+}
+
+// worse returns the worse of two qualities.
+func worse(x, y Quality) Quality {
+	for _, q := range []Quality{Noise, Rough} {
+		if x == q || y == q {
+			return q
+		}
+	}
+	return Useful
 }
 
 // judgeBand judges a quantile p among n users. n is 0 if it is unknown.

@@ -87,17 +87,21 @@ func coarser(x *big.Int, power int64) *big.Int {
 	return x.Lsh(x, 1).Add(x, big.NewInt(power)).Div(x, big.NewInt(2*power))
 }
 
-// publish returns a noisy sum, in units, as a number on the scale of the sum. Numbers beyond the two limits are
-// impossible and are cut. b is the bound of the noise. Noise may carry a sum beyond [mostNumber]. It stops there, and
-// nothing is known of its error.
-func (m *sums) publish(sum *big.Int, least, most int64, b Bound) []Value {
-	sum = coarser(sum, m.power)
+// publish returns a noisy sum, in so many parts of a unit, as a number on the scale of the sum. Impossible sums are cut:
+// if no value is negative, the sum is not below 0. b is the bound of the noise. Noise may carry a sum beyond
+// [mostNumber]. It stops there, and nothing is known of its error.
+func (m *sums) publish(sum *big.Int, parts int64, b Bound) []Value {
+	sum = coarser(sum, parts*m.power)
 	if sum.CmpAbs(big.NewInt(mostNumber)) > 0 {
+		outside := b.outside
 		b = unbounded()
-		b.stopped = true
+		b.stopped, b.outside = true, outside
 	}
-	if least == 0 || most == 0 {
-		return cutOff(sum, least, most, b)
+	switch m.sign() {
+	case 1:
+		return cutOff(sum, 0, mostNumber, b)
+	case -1:
+		return cutOff(sum, -mostNumber, 0, b)
 	}
 	return single(cut(sum, -mostNumber, mostNumber), b)
 }

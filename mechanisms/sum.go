@@ -12,20 +12,25 @@ import (
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
-// clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, and adds discrete
-// Laplace noise of the scale c to their sum. Information and shares of ε are as [clipping] says. Instead of an
-// interval, it draws c from the distances between 0 and the borders of public cells, with
+// clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, adds discrete Laplace
+// noise of the scale c to their sum, and tells how many users are outside (see [Outsiders]). Information and shares of ε
+// are as [clipping] says. Instead of an interval, it draws c from the distances between 0 and the borders of public
+// cells. Out is the number of users with |v| > c. A user inside adds 4v to S, and one outside ± 3c.
 //
-//	P(c) ∝ (c + 1 + w0)^−4 · e^{−ε_t·#(|v| > c)},   w0 = ⌊max|v|/2^s⌋,
-//	S̃ = Σ v' + Z, v' the value v cut to −c … c, P(Z=z) ∝ e^{−|z|·ε_m/c}.
+//	P(c) ∝ e^{−ε_t·max(Out, k0)} / ((c + 1 + w0)²·(c + 1 + w1)),   w0 = ⌊max|v|/2^s⌋, w1 = ⌊max|v|/2^s₁⌋,
+//	S̃ = S + Z, P(Z=z) ∝ e^{−|z|·ε_m/(4c)}, and the sum is (S̃ + g·k0·c)/4, rounded to the nearest unit, ties upward.
 //
-// wholeSum does without the first step: c = max|v|. Impossible sums are cut: if the bounds are not negative, the sum is
-// not below 0. Values and sums are whole multiples of the greatest number that divides both the step and the lower
-// bound. So a sum needs no rounding, unless the values are so large that it is published in coarser units.
+// So each user outside is a quarter short. k0 of them are expected, and their quarters are added back: g is 1 if no
+// value is negative, −1 if none is positive, and 0 if there may be both or if c = max|v|.
 //
-// Privacy: ε-DP. A user of the value v multiplies the weights of the c < |v| by e^{−ε_t} and leaves the others alone:
-// the same argument as for an interval. One user changes Σ v' by c at most. ε_m and what c costs are ε together. All
-// else is post-processing.
+// wholeSum does without the first step: c = max|v|, nobody is outside, and there are no quarters. Impossible sums are
+// cut: if the bounds are not negative, the sum is not below 0. Values and sums are whole multiples of the greatest number
+// that divides both the step and the lower bound. So a sum of them needs no rounding, unless the values are so large that
+// it is published in coarser units.
+//
+// Privacy: ε-DP. A user of the value v adds 1 to Out for the c < |v| and leaves the others alone: the same argument as
+// for an interval. One user inside changes S by 4c at most, and one outside by 3c, and the count of users outside by 1.
+// If c = 0, S is 0. ε_m and what c costs are ε together. All else is post-processing.
 type clippedSum struct {
 	*clipping
 	sums
@@ -63,7 +68,7 @@ func newSums(g *Grid, borders ...int64) sums {
 
 func newClippedSum(q *Query) (Mechanism, error) { return q.clippedSum(newClipping) }
 
-// newClippedSumGaussian is the same with ρ-zCDP, ρ = ½ε², and discrete Gaussian noise of variance c²/(2ρ_m).
+// newClippedSumGaussian is the same with ρ-zCDP, ρ = ½ε², and discrete Gaussian noise of variance (4c)²/(2ρ_m).
 func newClippedSumGaussian(q *Query) (Mechanism, error) { return q.clippedSum(newConcentrated) }
 
 func (q *Query) clippedSum(clip func(*Query) (*clipping, error)) (Mechanism, error) {
@@ -86,22 +91,48 @@ func newWholeSum(q *Query) (Mechanism, error) {
 func (m *clippedSum) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
 		c := m.choose(s, p, &k.source, &k.weights)
-		d := m.sum(s, c, p.sums, &k.source)
-		low, high := m.value(0), m.value(m.grid.last)
-		d.Clip = []int64{min(max(-c, low), high), max(min(c, high), low)}
-		return d, nil
+		return m.within(s, c, &p, &k.source), nil
 	})
+}
+
+// within draws the sum of the values cut to −c … c, and how many are outside.
+func (m *clippedSum) within(s *Sample, c int64, p *plan, source *exact.Source) Draw {
+	low, high, largest := m.value(0), m.value(m.grid.last), m.largest()
+	below, above := m.beyond(s, c)
+	sum, bound := new(big.Int), noiseBound(0)
+	if c > 0 {
+		short := new(big.Int).Mul(big.NewInt(c), big.NewInt(below-above))
+		sum.Lsh(m.total(s, c), 2).Add(sum, short)
+		sum.Add(sum, p.sums.law(4*uint64(c))(source))
+		if c < largest {
+			sum.Add(sum, new(big.Int).Mul(big.NewInt(c), big.NewInt(p.free*m.sign())))
+		}
+		bound = m.bound(4*uint64(c), p.sums, 4)
+	}
+	x := p.outsiders(below+above, c > 0, c == largest, source)
+	if c < largest {
+		step := m.clipScale().Length(1).InexactFloat64()
+		far := float64(largest) - 0.75*float64(c)
+		x.Cut95 = max(float64(x.Users95)*far, float64(p.free)*float64(c)/4) * step
+	}
+	bound.outside = x
+	return Draw{Values: m.publish(sum, 4, bound), Outside: x,
+		Clip: []int64{min(max(-c, low), high), max(min(c, high), low)}}
 }
 
 // Errors depend on the magnitude drawn.
 func (m *clippedSum) Errors(public Public) []Bound { return m.errors(math.Inf(1), public.Users) }
 
 func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	return drawOnce(s, random, func(source *exact.Source) Draw { return m.sum(s, m.largest(), m.noise, source) })
+	return drawOnce(s, random, func(source *exact.Source) Draw {
+		sum := m.total(s, m.largest())
+		sum.Add(sum, m.noise.law(uint64(m.largest()))(source))
+		return Draw{Values: m.publish(sum, 1, m.Errors(Public{})[0])}
+	})
 }
 
 // Errors is the bound of the noise.
-func (m *wholeSum) Errors(Public) []Bound { return []Bound{m.bound(m.largest(), m.noise)} }
+func (m *wholeSum) Errors(Public) []Bound { return []Bound{m.bound(uint64(m.largest()), m.noise, 1)} }
 
 // scale is that of published sums.
 func (m *sums) scale() Scale { return Scale{step: m.clipScale().Length(m.power)} }
@@ -115,8 +146,19 @@ func (m *sums) value(i int64) int64 { return (m.grid.lo + i*m.grid.width) / m.un
 // largest returns max|v|.
 func (m *sums) largest() int64 { return m.magnitudes[len(m.magnitudes)-1] }
 
-// sum draws the noisy sum of the values cut to −c … c.
-func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
+// sign is 1 if no value is negative, −1 if none is positive, else 0.
+func (m *sums) sign() int64 {
+	switch {
+	case m.grid.lo >= 0:
+		return 1
+	case m.grid.hi <= 0:
+		return -1
+	}
+	return 0
+}
+
+// total returns the sum of the values cut to −c … c.
+func (m *sums) total(s *Sample, c int64) *big.Int {
 	var above, below uint128.Int
 	for j, x := range s.values {
 		v := min(max(m.value(x), -c), c)
@@ -127,27 +169,15 @@ func (m *sums) sum(s *Sample, c int64, z noise, source *exact.Source) Draw {
 		}
 	}
 	sum := above.Big()
-	sum.Sub(sum, below.Big())
-	if c > 0 {
-		sum.Add(sum, z.law(uint64(c))(source))
-	}
-	least, most := int64(math.MinInt64), int64(math.MaxInt64)
-	if m.grid.lo >= 0 {
-		least = 0
-	}
-	if m.grid.hi <= 0 {
-		most = 0
-	}
-	return Draw{Values: m.publish(sum, least, most, m.bound(c, z))}
+	return sum.Sub(sum, below.Big())
 }
 
-// bound is the bound of the noise for values cut to −c … c, and of the rounding to units in which sums are published.
-func (m *sums) bound(c int64, z noise) Bound {
-	if c == 0 {
-		return noiseBound(0)
-	}
-	reach, _ := z.reach(uint64(c), 0.05).Float64()
-	if m.power > 1 {
+// bound is the bound of the noise for this sensitivity, if sums are in so many parts of a unit, and of the rounding to
+// units in which sums are published.
+func (m *sums) bound(sensitivity uint64, z noise, parts int64) Bound {
+	reach, _ := z.reach(sensitivity, 0.05).Float64()
+	reach /= float64(parts)
+	if m.power*parts > 1 {
 		reach += float64(m.power) / 2
 	}
 	return noiseBound(reach * m.clipScale().Length(1).InexactFloat64())
@@ -155,28 +185,28 @@ func (m *sums) bound(c int64, z noise) Bound {
 
 // choose draws c.
 func (m *clippedSum) choose(s *Sample, p plan, source *exact.Source, memory *[]float64) int64 {
-	outside, widen := make([]int64, len(m.magnitudes)), m.largest()>>p.halvings
+	outside := make([]int64, len(m.magnitudes))
+	wide, fine := m.largest()>>p.halvings, m.largest()>>p.finer
 	weights := (*memory)[:0]
 	for i, c := range m.magnitudes {
-		outside[i] = m.beyond(s, c)
-		width := float64(c) + float64(1+widen)
-		inverse := 1 / (width * width)
-		weights = append(weights, inverse*inverse*orZero(p.interval.Weight(outside[i])))
+		below, above := m.beyond(s, c)
+		outside[i] = below + above
+		weights = append(weights, p.beyond(outside[i])*perWidth(c+1, wide, fine))
 	}
 	*memory = weights
 	return m.magnitudes[source.Pick(weights, weightSlack, func(prec uint) []exact.Interval {
 		long := make([]exact.Interval, len(m.magnitudes))
 		for i, c := range m.magnitudes {
-			long[i] = p.interval.Interval(outside[i], prec).Quo(fourth(c+1+widen, prec))
+			long[i] = p.interval.Interval(max(0, outside[i]-p.free), prec).Quo(volume(c+1, wide, fine, prec))
 		}
 		return long
 	})]
 }
 
-// beyond returns how many users have |v| > c.
-func (m *sums) beyond(s *Sample, c int64) int64 {
+// beyond returns how many users have v < −c, and how many v > c.
+func (m *sums) beyond(s *Sample, c int64) (below, above int64) {
 	g := m.grid
 	upTo := floorDiv(c*m.unit-g.lo, g.width)  // the last point with v ≤ c
 	from := -floorDiv(c*m.unit+g.lo, g.width) // the first point with v ≥ −c
-	return s.n - s.AtMost(min(upTo, g.last)) + s.Below(min(max(from, 0), g.last+1))
+	return s.Below(min(max(from, 0), g.last+1)), s.n - s.AtMost(min(upTo, g.last))
 }

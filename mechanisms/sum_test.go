@@ -3,7 +3,6 @@ package mechanisms
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -30,7 +29,7 @@ func magnitudeLaw(m *clippedSum, h []int64, p plan, f float64) []magnitude {
 				x.out += users
 			}
 		}
-		x.p = math.Pow(float64(c+1+m.largest()>>p.halvings), -4) * math.Exp(-f*p.interval.Float()*float64(x.out))
+		x.p = math.Exp(-f*p.interval.Float()*float64(max(x.out, p.free)-p.free)) * lawOfWidth(c+1, m.largest(), p)
 		sum += x.p
 		law = append(law, x)
 	}
@@ -40,12 +39,30 @@ func magnitudeLaw(m *clippedSum, h []int64, p plan, f float64) []magnitude {
 	return law
 }
 
-// cutSum is the sum of the values cut to −c … c.
+// cutSum is the sum in quarters of the values in −c … c and of the users outside.
 func cutSum(m *sums, h []int64, c int64) (sum int64) {
 	for i, users := range h {
-		sum += users * min(max(m.value(int64(i)), -c), c)
+		switch v := m.value(int64(i)); {
+		case v > c:
+			sum += 3 * c * users
+		case v < -c:
+			sum -= 3 * c * users
+		default:
+			sum += 4 * v * users
+		}
 	}
 	return sum
+}
+
+// noiseBeyond is the noise of the number of users with |v| > c. It is nil if there can be none.
+func noiseBeyond(m *clippedSum, p plan, c int64) noise {
+	switch c {
+	case m.largest():
+		return nil
+	case 0:
+		return p.sums
+	}
+	return p.sums.beside()
 }
 
 func sumOf(t testing.TB, q Query) *clippedSum {
@@ -53,14 +70,15 @@ func sumOf(t testing.TB, q Query) *clippedSum {
 	return build(t, q).(*clippedSum)
 }
 
-// Everything is published jointly: the decision of the own count, c and the sum.
+// Everything is published jointly: the decision of the own count, c, the sum and how many users are outside.
 func TestClippedSumPrivacy(t *testing.T) {
 	const points, users = 4, 4
 	for _, lower := range []string{"0", "-1", "-3", "2"} {
 		for _, epsilon := range []float64{0.5, 3} {
 			m := sumOf(t, Query{Epsilon: decimal.NewFromFloat(epsilon),
 				Grid: grid(t, lower, fmt.Sprint(dec(lower).IntPart()+points-1), "1")})
-			most := (users + 1) * m.largest()
+			m.freeing(1)
+			const all = users + 1
 			dptest.CheckPrivacy(t, "sum from "+lower, points, users, epsilon, 0.9, func(e float64) dptest.Law {
 				f := e / epsilon
 				branches := remembered(m.clipping, f)
@@ -69,13 +87,17 @@ func TestClippedSumPrivacy(t *testing.T) {
 					chance, plans := branches(total(h))
 					for i, p := range plans {
 						for _, x := range magnitudeLaw(m, h, p, f) {
-							if x.c == 0 {
-								law = append(law, chance[i]*x.p)
-								continue
+							sums, count := []float64{1}, []float64{1}
+							if most := 4 * x.c * all; most > 0 {
+								sums = laplaceLaw(f)(cutSum(&m.sums, h, x.c)+most, 2*most, p.sums, uint64(4*x.c))
 							}
-							for _, q := range lumped(cutSum(&m.sums, h, x.c)+most, 2*most,
-								f*p.sums.rate()/float64(x.c)) {
-								law = append(law, chance[i]*x.p*q)
+							if z := noiseBeyond(m, p, x.c); z != nil {
+								count = laplaceLaw(f)(x.out, all, z, 1)
+							}
+							for _, q := range sums {
+								for _, r := range count {
+									law = append(law, chance[i]*x.p*q*r)
+								}
 							}
 						}
 					}
@@ -85,8 +107,9 @@ func TestClippedSumPrivacy(t *testing.T) {
 			w := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: decimal.NewFromFloat(epsilon),
 				Grid: m.grid}).(*wholeSum)
 			dptest.CheckPrivacy(t, "whole sum from "+lower, points, users, epsilon, 0.99, func(e float64) dptest.Law {
+				most := all * w.largest()
 				return func(h []int64) []float64 {
-					return lumped(cutSum(&w.sums, h, w.largest())+most, 2*most,
+					return lumped(cutSum(&w.sums, h, w.largest())/4+most, 2*most,
 						e/epsilon*w.noise.rate()/float64(w.largest()))
 				}
 			})
@@ -100,28 +123,27 @@ func TestClippedSumGaussianPrivacy(t *testing.T) {
 	for _, epsilon := range []float64{1, 3} {
 		m := build(t, Query{Statistic: Sum, Mechanism: "clipped_gaussian", Epsilon: decimal.NewFromFloat(epsilon),
 			Grid: grid(t, "-1", "1", "1")}).(*clippedSum)
-		rho := m.Promise().Rho.InexactFloat64()
-		worst := func(factor float64) float64 {
+		m.freeing(0)
+		checkRho(t, epsilon, m.Promise().Rho.InexactFloat64(), func(factor float64) float64 {
 			branches := remembered(m.clipping, factor)
-			return worstDivergence(users, func(h []int64) []float64 {
-				var law []float64
+			return worstDivergence(users, func(h []int64) (all []outcome) {
 				chance, plans := branches(total(h))
 				for i, p := range plans {
 					for _, x := range magnitudeLaw(m, h, p, factor) {
-						noise := []float64{1}
+						o := outcome{chance: math.Log(chance[i]) + math.Log(x.p)}
 						if x.c > 0 {
-							noise = gaussianLaw(cutSum(&m.sums, h, x.c),
-								p.sums.(gaussian).variance(uint64(x.c)), factor)
+							o.noisy = append(o.noisy,
+								gaussianLogs(cutSum(&m.sums, h, x.c), p.sums, uint64(4*x.c), factor))
 						}
-						for _, q := range noise {
-							law = append(law, chance[i]*x.p*q)
+						if z := noiseBeyond(m, p, x.c); z != nil {
+							o.noisy = append(o.noisy, gaussianLogs(x.out, z, 1, factor))
 						}
+						all = append(all, o)
 					}
 				}
-				return law
+				return all
 			})
-		}
-		checkRho(t, epsilon, rho, worst)
+		})
 	}
 }
 
@@ -145,9 +167,12 @@ func TestClippedSumSampler(t *testing.T) {
 						law[sum+side] += x.p
 						continue
 					}
-					noise, reach := noiseLaw(p.sums, uint64(x.c), ofNoise, 0)
+					if x.c < m.largest() {
+						sum += p.free * x.c * m.sign()
+					}
+					noise, reach := noiseLaw(p.sums, uint64(4*x.c), ofNoise, 0)
 					for i, q := range noise {
-						v := sum + int64(i) - reach
+						v := floorDiv(sum+int64(i)-reach+2, 4)
 						if c.lower == "0" {
 							v = max(v, 0)
 						}
@@ -189,12 +214,17 @@ func TestSumUnits(t *testing.T) {
 			q := Query{Statistic: Sum, Mechanism: name, Epsilon: dec("1000000"), Grid: g}
 			m := build(t, q)
 			d, err := m.Draw(NewSample(g, []Point{{i, 1000}}), Public{}, random)
-			if err != nil || q.Scale(m).Text(d.Values[0].Number) != c.want {
-				t.Errorf("1000 times %s on %s … %s by %s: %s, %v", c.value, c.lower, c.upper, name,
-					q.Scale(m).Text(d.Values[0].Number), err)
+			got, want := q.Scale(m).Decimal(d.Values[0].Number), dec(c.want)
+			if err != nil || d.Clip == nil && !got.Equal(want) {
+				t.Errorf("1000 times %s on %s … %s by %s: %s, %v", c.value, c.lower, c.upper, name, got, err)
 			}
 			if d.Clip == nil {
 				continue
+			}
+			// One user may be outside, or be taken to be: a quarter of them.
+			if off := got.Sub(want).Abs().InexactFloat64(); off > d.Outside.Cut95+d.Values[0].Error95 {
+				t.Errorf("1000 times %s on %s … %s by %s: %s, off by more than %v + %v", c.value, c.lower, c.upper,
+					name, got, d.Outside.Cut95, d.Values[0].Error95)
 			}
 			low, high := q.Scale(m).Decimal(d.Clip[0]), q.Scale(m).Decimal(d.Clip[1])
 			if v := dec(c.value); v.LessThan(low) || v.GreaterThan(high) || low.LessThan(g.lower) ||
@@ -212,7 +242,7 @@ func TestSumUnits(t *testing.T) {
 	}
 }
 
-// The sum of the cut values is within Error95 with probability 95 %.
+// The sum of the cut values, as the law has it without noise, is within Error95 with probability 95 %.
 func TestClippedSumError(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{63})
 	g := grid(t, "0", "60000", "1")
@@ -230,11 +260,15 @@ func TestClippedSumError(t *testing.T) {
 			if d.Clip != nil {
 				high = d.Clip[1]
 			}
-			truth := new(big.Int)
+			truth := 0.
 			for j, v := range s.values {
-				truth.Add(truth, big.NewInt(min(v, high)*s.count(j)))
+				truth += float64(min(v, high) * s.count(j))
 			}
-			if math.Abs(float64(d.Values[0].Number-truth.Int64())) <= d.Values[0].Error95 {
+			if c, ok := m.(*clippedSum); ok && high < g.last { // those outside are a quarter short, k0 are expected
+				outside := float64(s.n - s.AtMost(high))
+				truth += float64(high) / 4 * (float64(c.shares[1][1].free) - outside)
+			}
+			if math.Abs(float64(d.Values[0].Number)-truth) <= d.Values[0].Error95 {
 				within++
 			}
 		}

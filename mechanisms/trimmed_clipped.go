@@ -2,13 +2,11 @@ package mechanisms
 
 import (
 	"io"
-	"math"
 	"math/big"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/smooth"
 )
 
@@ -59,7 +57,7 @@ func newClippedTrimmed(q *Query) (Mechanism, error) {
 			return nil, err
 		}
 		for sure := range c.shares[own] { // the interval gets exactly what is left
-			c.shares[own][sure].interval = exact.NewRate(left.Sub(rest).Rat())
+			c.shares[own][sure].giveInterval(left.Sub(rest).Rat())
 		}
 	}
 	return m, nil
@@ -83,14 +81,6 @@ func (m *clippedTrimmed) Draw(s *Sample, public Public, random io.Reader) (Draw,
 		x, err := inner.DrawWithin(s.added(), l, h, m.parts, random)
 		return Draw{Values: single(l*m.parts+x, unbounded()), Clip: clip}, err
 	})
-}
-
-// Errors say how much information there is to find an interval with, if one is worth its ε.
-func (m *clippedTrimmed) Errors(public Public) []Bound {
-	if p, known := m.probable(public.Users); known && m.trimsFew(p) {
-		return m.errors(math.NaN(), public.Users)
-	}
-	return []Bound{unbounded()}
 }
 
 // trimsFew reports whether an interval is worth its ε.

@@ -19,20 +19,24 @@ const (
 	StdDev   Statistic = "stddev"
 )
 
-// clippedVariance is the default for variances: it finds an interval [l, h] privately (see [clipping]), cuts the values
-// to it, and releases three noisy sums. wholeVariance does without the first step, on the whole grid. With W = h − l
-// and a = x' − l for the value x cut, W² = (W−a)² + 2a(W−a) + a², and
+// clippedVariance is the default for variances: it finds an interval [l, h] privately (see [clipping]), and releases
+// three noisy sums of the values cut to it, and how many users are outside (see [Outsiders]). With W = h − l and a = x −
+// l for a value x inside, W² = (W−a)² + 2a(W−a) + a², and such a user adds
 //
-//	S₀ = Σ(W−a)², S₁ = Σ2a(W−a), S₂ = Σa², each with noise P(Z=z) ∝ e^{−|z|·ε_m/W²}.
+//	4(W−a)² to S₀, 4·2a(W−a) to S₁, 4a² to S₂, each with noise P(Z=z) ∝ e^{−|z|·ε_m/(4W²)}.
 //
-// s₀, s₁, s₂ are the noisy sums, at least 0, and T is all three together. Then nW² ≈ T, the mean of a/W is about
-// (s₁/2 + s₂)/T and that of (a/W)² about s₂/T, so that the variance is
+// One below l adds 3W² to S₀, and one above h adds it to S₂. wholeVariance does without the interval: l and h are the
+// bounds, nobody is outside, and the sums and the scale of the noise are a quarter of these.
+//
+// s₀, s₁, s₂ are the noisy sums, at least 0, and T is all three together. Then the mean of a/W is about (s₁/2 + s₂)/T
+// and that of (a/W)² about s₂/T, so that the variance is
 //
 //	W²·(s₂/T − ((s₁/2 + s₂)/T)²) = W²·(4·s₀·s₂ − s₁²)/(4T²), at least 0; 0 where T is 0.
 //
-// Privacy: ε-DP. One user at x' changes the three sums by (W−a)², 2a(W−a) and a², none of which is negative: by W² in
-// all. So the law of the noisy ones changes by a factor in e^{±ε_m}. For l = h there is no noise: every user adds 0
-// then. All else is post-processing. [clipping] says why ε_m and what the interval costs are ε together.
+// Privacy: ε-DP. One user inside changes the three sums by 4(W−a)², 8a(W−a) and 4a², none of which is negative: by 4W²
+// in all. One outside changes one of them by 3W², and the count of users outside by 1. [Outsiders] says why they cost
+// ε_m together. For l = h there are no sums: every user would add 0. All else is post-processing. [clipping] says why
+// ε_m and what the interval costs are ε together.
 //
 // No public figure bounds the error, or the effect of the cut: far values make up more of a variance than of a mean.
 // With t for the mean's place in [l, h], the noise of the variance is about W²/(ε_m·n) for t near ½, and less near the
@@ -58,7 +62,7 @@ type threeSums struct {
 	shift int32 // the result is in units of 10^−shift squared steps, or of 10^−shift steps for the root
 }
 
-// mostVarianceSteps keeps W², times the denominator of a share of ε, below 2^62.
+// mostVarianceSteps keeps 4W², times the denominator of a share of ε, below 2^64.
 const mostVarianceSteps = 1 << 28
 
 func newThreeSums(q *Query) (threeSums, error) {
@@ -101,30 +105,34 @@ func newWholeVariance(q *Query) (Mechanism, error) {
 func (m *clippedVariance) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	return m.drawWith(s, public, random, func(p plan, k *scratch) (Draw, error) {
 		l, h := m.draw(s, p, &k.source, &k.clipped)
-		d := m.variance(s, l, h, p.sums, &k.source)
-		d.Clip = []int64{l, h}
-		return d, nil
+		return m.within(s, l, h, &p, &k.source), nil
 	})
 }
 
-// Errors say how much information there is to find an interval with.
-func (m *clippedVariance) Errors(public Public) []Bound { return m.errors(math.NaN(), public.Users) }
+// within draws the variance, or its root, of the values cut to l..h, and how many are outside.
+func (m *clippedVariance) within(s *Sample, l, h int64, p *plan, source *exact.Source) Draw {
+	below, above := s.Below(l), s.n-s.AtMost(h)
+	sums, square := s.bernstein(l, h), uint64((h-l)*(h-l))
+	if l < h {
+		inQuarters(&sums, square, below, above)
+		for i := range sums {
+			sums[i].Add(sums[i], p.sums.law(4*square)(source))
+		}
+	}
+	x := p.outsiders(below+above, l < h, l == 0 && h == m.grid.last, source)
+	x.Cut95 = math.NaN()
+	return Draw{Values: single(m.ratio(h-l, sums), unbounded()), Outside: x, Clip: []int64{l, h}}
+}
 
 func (m *wholeVariance) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	return drawOnce(s, random, func(source *exact.Source) Draw {
-		return m.variance(s, 0, m.grid.last, m.noise, source)
-	})
-}
-
-// variance draws the variance, or its root, of the values cut to l..h.
-func (x *threeSums) variance(s *Sample, l, h int64, z noise, source *exact.Source) Draw {
-	sums := s.bernstein(l, h)
-	if l < h {
+		width := m.grid.last
+		sums := s.bernstein(0, width)
 		for i := range sums {
-			sums[i].Add(sums[i], z.law(uint64((h-l)*(h-l)))(source))
+			sums[i].Add(sums[i], m.noise.law(uint64(width*width))(source))
 		}
-	}
-	return Draw{Values: single(x.ratio(h-l, sums), unbounded())}
+		return Draw{Values: single(m.ratio(width, sums), unbounded())}
+	})
 }
 
 // ratio returns the variance, or its root, that three noisy sums give.
@@ -182,6 +190,14 @@ func (s *Sample) bernstein(l, h int64) [3]*big.Int {
 	s0 := uint128.Product(uint64(s.n), width*width).Big()
 	s0.Sub(s0, cross).Sub(s0, s1)
 	return [3]*big.Int{s0, s1.Lsh(s1, 1), s2}
+}
+
+// inQuarters turns the sums for a W² into those in quarters, in which so many users below l and above h are a quarter
+// short.
+func inQuarters(sums *[3]*big.Int, square uint64, below, above int64) {
+	for i, outside := range [3]int64{below, 0, above} {
+		sums[i].Lsh(sums[i], 2).Sub(sums[i], uint128.Product(square, uint64(outside)).Big())
+	}
 }
 
 // trueVariance has 40 decimals of a squared step, and its root 20 of a step.

@@ -12,21 +12,29 @@ import (
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
-// three are the sums of a sample cut to l..h, added up one value at a time.
+// three are the sums of a sample in l..h in quarters, added up from their definition one value at a time.
 func three(hist []int64, l, h int64) (sums [3]int64) {
+	width := h - l
 	for x, users := range hist {
-		a, width := min(max(int64(x), l), h)-l, h-l
-		sums[0] += users * (width - a) * (width - a)
-		sums[1] += users * 2 * a * (width - a)
-		sums[2] += users * a * a
+		switch a := int64(x) - l; {
+		case a < 0:
+			sums[0] += users * 3 * width * width
+		case a > width:
+			sums[2] += users * 3 * width * width
+		default:
+			sums[0] += users * 4 * (width - a) * (width - a)
+			sums[1] += users * 8 * a * (width - a)
+			sums[2] += users * 4 * a * a
+		}
 	}
 	return sums
 }
 
-// threeLaw is the law of three noisy sums, each lumped outside most.
-func threeLaw(hist []int64, l, h, most int64, rate float64) (law []float64) {
-	sums := three(hist, l, h)
-	rate /= float64((h - l) * (h - l))
+// threeLaw is the law of three noisy sums of at most so many users, in parts of 1/parts, each lumped outside the
+// possible range.
+func threeLaw(sums [3]int64, width, users int64, parts int64, rate float64) (law []float64) {
+	most := users * parts * width * width
+	rate /= float64(parts * width * width)
 	for _, a := range lumped(sums[0], most, rate) {
 		for _, b := range lumped(sums[1], most, rate) {
 			for _, c := range lumped(sums[2], most, rate) {
@@ -37,22 +45,27 @@ func threeLaw(hist []int64, l, h, most int64, rate float64) (law []float64) {
 	return law
 }
 
-// Everything is published jointly: the three sums and, for clipped, the decision of the own count and the interval.
+// whole takes sums out of quarters.
+func wholeOf(sums [3]int64) [3]int64 { return [3]int64{sums[0] / 4, sums[1] / 4, sums[2] / 4} }
+
+// Everything is published jointly: the three sums and, for clipped, the decision of the own count, the interval and how
+// many users are outside.
 func TestVariancePrivacy(t *testing.T) {
 	const users = 2
 	for _, points := range []int{3, 4} {
 		last := int64(points - 1)
-		most := (users + 1) * last * last
 		for _, epsilon := range []float64{0.5, 2} {
 			dptest.CheckPrivacy(t, fmt.Sprint("three_sums, ", points, " points"), points, users, epsilon, 0.99,
 				func(e float64) dptest.Law {
-					return func(hist []int64) []float64 { return threeLaw(hist, 0, last, most, e) }
+					return func(hist []int64) []float64 {
+						return threeLaw(wholeOf(three(hist, 0, last)), last, users+1, 1, e)
+					}
 				})
 		}
 	}
 	const points = 3
 	for _, epsilon := range []float64{0.5, 2} {
-		c := clippingOf(t, anchored(t, points-1, 0), epsilon)
+		c := clippingOf(t, anchored(t, points-1, 0), epsilon).freeing(0)
 		c.last = 255
 		dptest.CheckPrivacy(t, "clipped", points, users, epsilon, 0.85, func(e float64) dptest.Law {
 			f := e / epsilon
@@ -61,12 +74,18 @@ func TestVariancePrivacy(t *testing.T) {
 				chance, plans := branches(total(hist))
 				for i, p := range plans {
 					for _, x := range intervalLaw(c, hist, p, f) {
-						if x.l == x.h {
-							law = append(law, chance[i]*x.p)
-							continue
+						sums, count := []float64{1}, []float64{1}
+						if x.l < x.h {
+							sums = threeLaw(three(hist, x.l, x.h), x.h-x.l, users+1, 4, f*p.sums.rate())
 						}
-						for _, y := range threeLaw(hist, x.l, x.h, 12, f*p.sums.rate()) {
-							law = append(law, chance[i]*x.p*y)
+						if z := noiseOutside(c, p, x.l, x.h); z != nil {
+							out := quartersOf(hist, x.l, x.h).out
+							count = laplaceLaw(f)(out, users+1, z, 1)
+						}
+						for _, y := range sums {
+							for _, z := range count {
+								law = append(law, chance[i]*x.p*y*z)
+							}
 						}
 					}
 				}
@@ -84,6 +103,7 @@ func TestThreeSums(t *testing.T) {
 		for l := int64(0); l < 6; l++ {
 			for h := l; h < 6; h++ {
 				got, want := s.bernstein(l, h), three(hist, l, h)
+				inQuarters(&got, uint64((h-l)*(h-l)), s.Below(l), s.n-s.AtMost(h))
 				if fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Fatalf("%v cut to %d..%d: %v, want %v", hist, l, h, got, want)
 				}
@@ -178,7 +198,7 @@ func TestThreeSumsSampler(t *testing.T) {
 		for z := -side; z <= side; z++ {
 			noise = append(noise, math.Exp(-math.Abs(float64(z))*f*2/4))
 		}
-		sums := three(hist, 0, 2)
+		sums := wholeOf(three(hist, 0, 2))
 		for i, a := range noise {
 			for j, b := range noise {
 				for k, c := range noise {
@@ -214,4 +234,54 @@ func TestThreeSumsSampler(t *testing.T) {
 		counts[at]++
 	}
 	dptest.CheckSampler(t, "three_sums", counts, law)
+}
+
+// Draws of the clipped variance follow the law of its definition. Some of the intervals have a user outside.
+func TestClippedVarianceSampler(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{10})
+	g, hist := smallGrid(t, 3), []int64{5, 4, 1}
+	q := Query{Statistic: Variance, Epsilon: dec("6"), Grid: g, ExpectedUsers: 200}
+	m := build(t, q).(*clippedVariance)
+	m.shift = 1 // few values, so that many draws have each
+	p := m.plan(0, nil, nil)
+	tenths := func(width int64, s [3]int64) int64 {
+		s = [3]int64{max(0, s[0]), max(0, s[1]), max(0, s[2])}
+		all := s[0] + s[1] + s[2]
+		if all == 0 {
+			return 0
+		}
+		num, den := 10*width*width*max(0, 4*s[0]*s[2]-s[1]*s[1]), 4*all*all
+		return (2*num + den) / (2 * den)
+	}
+	law := func(f float64) []float64 {
+		law := make([]float64, 41) // a variance of 0 to 4
+		for _, x := range intervalLaw(m.clipping, hist, p, 1) {
+			if x.l == x.h {
+				law[0] += x.p
+				continue
+			}
+			width, sums := x.h-x.l, three(hist, x.l, x.h)
+			noise, side := noiseLaw(p.sums, uint64(4*width*width), f, 0)
+			for i, a := range noise {
+				for j, b := range noise {
+					if a*b < 1e-8 {
+						continue
+					}
+					for k, c := range noise {
+						law[tenths(width, [3]int64{sums[0] + int64(i) - side, sums[1] + int64(j) - side,
+							sums[2] + int64(k) - side})] += x.p * a * b * c
+					}
+				}
+			}
+		}
+		return dptest.Normalise(law)
+	}
+	s := sampleOf(g, hist)
+	dptest.CheckDraws(t, "clipped variance", 40000, law, func() int {
+		d, err := m.Draw(s, Public{}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(d.Values[0].Number)
+	})
 }

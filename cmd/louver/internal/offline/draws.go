@@ -179,6 +179,7 @@ type drawn struct {
 	Values   []drawnValue         `json:"values,omitempty"` // of quantiles
 	Interval *drawnInterval       `json:"interval,omitempty"`
 	Clip     []json.Number        `json:"clip,omitempty"`
+	*drawnOutside
 	Buckets  *record.Distribution `json:"buckets,omitempty"`
 }
 
@@ -188,6 +189,18 @@ type drawnValue struct {
 	Raw       *json.Number `json:"raw,omitempty"`
 	RankError *float64     `json:"rank_error_95"`
 	Error     *float64     `json:"error_95"`
+}
+
+// drawnOutside says how many users are outside the interval that values were cut to.
+type drawnOutside struct {
+	Outside   drawnCount `json:"outside"`
+	Outside95 int64      `json:"outside_95"`
+	Cut95     *float64   `json:"cut_95"`
+}
+
+type drawnCount struct {
+	Value int64 `json:"value"`
+	Error int64 `json:"error_95"`
 }
 
 type drawnInterval struct {
@@ -227,6 +240,9 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 	}
 	for _, v := range from.Clip {
 		out.Clip = append(out.Clip, json.Number(d.clips.Text(v)))
+	}
+	if x := from.Outside; x != nil {
+		out.drawnOutside = &drawnOutside{drawnCount{x.Users, x.Error95}, x.Users95, finite(x.Cut95)}
 	}
 	return out
 }
