@@ -93,9 +93,8 @@ func coarser(x *big.Int, power int64) *big.Int {
 func (m *sums) publish(sum *big.Int, parts int64, b Bound) []Value {
 	sum = coarser(sum, parts*m.power)
 	if sum.CmpAbs(big.NewInt(mostNumber)) > 0 {
-		outside := b.outside
 		b = unbounded()
-		b.stopped, b.outside = true, outside
+		b.stopped = true
 	}
 	switch m.sign() {
 	case 1:
