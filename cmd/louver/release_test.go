@@ -76,8 +76,8 @@ func TestReleaseLeavesOut(t *testing.T) {
 			"louver: stdin: 1 of 6 rows is left out, first on line 5: column id is empty; want a user in every row" + private +
 			"louver: stdin: 1 of 6 rows is left out, first on line 6: column ms: not a number; want one such as 12 or -3.5" +
 			private},
-		{"numbers as people write them", "ms\n1\n+2\n3.\n.5\n", with("--value", "ms", "--statistic", "sum"), "6.5\n",
-			eachRow},
+		{"numbers as people write them", "ms\n1\n+2\n3.\n.5\n", with("--value", "ms", "--statistic", "sum",
+			"--clip", "none"), "6.5\n", eachRow},
 	} {
 		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.out, err: c.err}) {
 			t.Errorf("%s: %+v, want %q and %q", c.name, got, c.out, c.err)

@@ -176,11 +176,11 @@ type drawn struct {
 	Epsilon   json.Number `json:"epsilon"`
 	Delta     json.Number `json:"delta"`
 	*drawnValue
-	Values   []drawnValue         `json:"values,omitempty"` // of quantiles
-	Interval *drawnInterval       `json:"interval,omitempty"`
-	Clip     []json.Number        `json:"clip,omitempty"`
+	Values   []drawnValue   `json:"values,omitempty"` // of quantiles
+	Interval *drawnInterval `json:"interval,omitempty"`
+	Clip     []json.Number  `json:"clip,omitempty"`
 	*drawnOutside
-	Buckets  *record.Distribution `json:"buckets,omitempty"`
+	Buckets *record.Distribution `json:"buckets,omitempty"`
 }
 
 type drawnValue struct {
