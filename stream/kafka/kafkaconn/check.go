@@ -15,7 +15,8 @@ import (
 // as a refusal. Once can be chance.
 const silentRefusals = 3
 
-// Check asks the cluster for its metadata until it answers or ctx ends. It returns permanent errors at once (refused
+// Check asks the cluster for its metadata until it answers or ctx ends, and tries the addresses that its brokers name: if
+// none can be reached, the error is an [AdvertisedError]. It returns permanent errors at once (refused
 // credentials, a wrong certificate, TLS on one side only): see [Refused]. notify, if not nil, is called for all other
 // failures.
 func (c *Conn) Check(ctx context.Context, notify func(error)) error {
@@ -58,7 +59,10 @@ func (c *Conn) ask(ctx context.Context) (undecided bool, err error) {
 		t.SASL = &w
 	}
 	client := &kafka.Client{Addr: c.Addr, Timeout: requestTimeout, Transport: t}
-	_, err = client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
+	answer, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
+	if err == nil {
+		return false, c.reachAdvertised(ctx, answer.Brokers)
+	}
 	return w.undecided.Load(), err
 }
 

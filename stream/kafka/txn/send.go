@@ -21,8 +21,9 @@ const maxConcurrentSends = 16
 type Option func(*settings)
 
 type settings struct {
-	notify func(error)
-	packed bool
+	notify   func(error)
+	accepted func(records int)
+	packed   bool
 }
 
 // Packed tells Send that the values are compressed already, so that it does not compress the batches.
@@ -33,6 +34,12 @@ func Packed() Option {
 // OnRetry sets a hook that is called for each failure that is about to be retried, for logs.
 func OnRetry(hook func(error)) Option {
 	return func(s *settings) { s.notify = hook }
+}
+
+// OnAccepted sets a hook that is told by Send how many records of a partition have been written, each time that some
+// have. It may be called concurrently.
+func OnAccepted(hook func(records int)) Option {
+	return func(s *settings) { s.accepted = hook }
 }
 
 func collect(options []Option) settings {
@@ -57,6 +64,9 @@ func Send(ctx context.Context, client *kafka.Client, records []Record, options .
 			for _, b := range batches[p] {
 				if _, err := produce(ctx, client, "", p, encodeBatch(noSession, b, !o.packed), o.notify); err != nil {
 					return err
+				}
+				if o.accepted != nil {
+					o.accepted(len(b))
 				}
 			}
 			return nil

@@ -30,8 +30,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// patience is how long the start waits for an unreachable broker.
-const patience = 30 * time.Second
+// Patience is how long the start waits for an unreachable broker, and a command for a partition.
+const Patience = 30 * time.Second
 
 // quiet is how long it waits without saying so.
 const quiet = time.Second
@@ -65,13 +65,13 @@ func Open(s cli.KafkaSettings) (*kafkaconn.Conn, error) {
 // Reach waits for the cluster's first answer. Refused credentials are an error at once, an unreachable broker after
 // half a minute. While it waits, it says so.
 func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *zap.Logger) error {
-	trying, cancel := context.WithTimeout(ctx, patience)
+	trying, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	began, told := time.Now(), false
 	err := conn.Check(trying, func(err error) {
 		if !told && time.Since(began) >= quiet {
 			told = true
-			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", patience),
+			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", Patience),
 				zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
 		}
 	})
@@ -91,8 +91,11 @@ func connectError(s cli.KafkaSettings, err error) error {
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
 	var credentials *login.Error
+	var elsewhere *kafkaconn.AdvertisedError
 	why := ""
 	switch {
+	case errors.As(err, &elsewhere) && !kafkaconn.Refused(err):
+		return elsewhere
 	case errors.Is(err, kafkaconn.ErrSpeaksTLS):
 		why = "the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"
 	case errors.Is(err, kafkaconn.ErrSpeaksPlain), errors.As(err, &record):
@@ -116,7 +119,7 @@ func connectError(s cli.KafkaSettings, err error) error {
 	case kafkaconn.Refused(err):
 		why = fmt.Sprintf("%v; check the LOUVER_KAFKA_TLS and LOUVER_KAFKA_SASL settings", err)
 	default:
-		return fmt.Errorf("no Kafka broker answered at %s within %s: %s; check LOUVER_KAFKA_BROKERS", brokers, patience,
+		return fmt.Errorf("no Kafka broker answered at %s within %s: %s; check LOUVER_KAFKA_BROKERS", brokers, Patience,
 			unreachable(err))
 	}
 	return fmt.Errorf("brokers %s: %s", brokers, why)
@@ -130,7 +133,10 @@ func unreachable(err error) string {
 		err = all[len(all)-1]
 	}
 	var dns *net.DNSError
+	var elsewhere *kafkaconn.AdvertisedError
 	switch {
+	case errors.As(err, &elsewhere):
+		return elsewhere.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Sprintf("there is no host %q", dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -149,7 +155,7 @@ func unreachable(err error) string {
 // Reader returns a reader of committed records for a command that prints what there is. It gives up on a partition that
 // cannot be read for half a minute, such as one without a leader.
 func Reader(conn *kafkaconn.Conn, log *zap.Logger) *outputs.Reader {
-	return readerWith(conn, nil, episode.New(log).Retrying, fetch.Options{Patience: patience})
+	return readerWith(conn, nil, episode.New(log).Retrying, fetch.Options{Patience: Patience})
 }
 
 // Follower returns a reader for a service, which never gives up. Its hooks for retried failures are made by retrying.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // A broker that cannot be reached is tried for a while; then the last failure is told in plain words.
@@ -29,5 +30,18 @@ func TestUnreachableInWords(t *testing.T) {
 		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
 			t.Errorf("%v: %s; want %s", err, got, want)
 		}
+	}
+}
+
+// A broker that names an address that cannot be reached is told as such, and not as one that does not answer.
+func TestAdvertisedAddressInWords(t *testing.T) {
+	s := cli.KafkaSettings{KafkaBrokers: []string{"127.0.0.1:9092"}}
+	err := &kafkaconn.AdvertisedError{Asked: s.KafkaBrokers, Named: []string{"kafka-internal.example:9092"},
+		Err: &net.OpError{Op: "dial", Err: &net.DNSError{Name: "kafka-internal.example", IsNotFound: true}}}
+	const want = "the broker at 127.0.0.1:9092 says that it is at kafka-internal.example:9092, which cannot be " +
+		"reached: check advertised.listeners"
+	got := connectError(s, fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded, err)).Error()
+	if meanwhile := unreachable(err); got != want || meanwhile != want {
+		t.Errorf("%s\n%s\nwant\n%s", got, meanwhile, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -304,8 +305,14 @@ func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 	var batch []txn.Record
 	last := time.Now()
 	flush := func(next time.Time) error {
-		err := txn.Send(ctx, conn.Client, batch)
-		sent += len(batch)
+		var accepted atomic.Int64
+		trying, cancel := context.WithTimeout(ctx, cluster.Patience)
+		err := txn.Send(trying, conn.Client, batch, txn.OnAccepted(func(records int) { accepted.Add(int64(records)) }))
+		cancel()
+		if err != nil && trying.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("topic %s took no events for %s: %w", topic, cluster.Patience, err)
+		}
+		sent += int(accepted.Load())
 		batch, last = batch[:0], time.Now()
 		if told != nil && err == nil {
 			told(sent, next)

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/replay"
@@ -31,6 +34,40 @@ func TestSendRecordsBeforeAPause(t *testing.T) {
 	})
 	if got := b.ConsumeValues(t, "t", 0); sent != 1 || !errors.Is(err, context.Canceled) || len(got) != 1 {
 		t.Errorf("%d sent, %v, %q in the topic; want one event while the other waits", sent, err, got)
+	}
+}
+
+// What a topic refuses has not been sent: only events that it took are counted.
+func TestSendRecordsCountsWhatWasAccepted(t *testing.T) {
+	b := kafkatest.Fake(t)
+	if _, err := topics.Create(t.Context(), b.Conn.Client, []topics.Topic{{Name: "t", Partitions: 2}}, -1); err != nil {
+		t.Fatal(err)
+	}
+	b.Fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		b.Fake.KeepControl()
+		q := r.(*kmsg.ProduceRequest)
+		if len(q.Topics) == 0 || q.Topics[0].Partitions[0].Partition == 0 {
+			return nil, nil, false
+		}
+		answer := q.ResponseKind().(*kmsg.ProduceResponse)
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.TopicID = q.Topics[0].Topic, q.Topics[0].TopicID
+		refused := kmsg.NewProduceResponseTopicPartition()
+		refused.Partition, refused.ErrorCode = 1, kerr.TopicAuthorizationFailed.Code
+		topic.Partitions = append(topic.Partitions, refused)
+		answer.Topics = append(answer.Topics, topic)
+		return answer, nil, true
+	})
+	records := func(yield func(replay.Record, error) bool) {
+		for i := range 200 {
+			if !yield(replay.Record{Key: []byte{byte(i)}, Value: []byte("a"), Due: time.Now()}, nil) {
+				return
+			}
+		}
+	}
+	sent, err := SendRecords(t.Context(), b.Conn, records, "t", nil)
+	if got := b.ConsumeValues(t, "t", 0); err == nil || sent != len(got) || sent == 0 || sent == 200 {
+		t.Errorf("%d sent, %v, and %d in the topic; want an error, and as many as are there", sent, err, len(got))
 	}
 }
 

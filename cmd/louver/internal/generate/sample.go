@@ -36,7 +36,8 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 		return s, err
 	}
 	// Uncommitted records have the same form, and a hung transaction does not matter.
-	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID, ReadUncommitted: true})
+	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID, ReadUncommitted: true,
+		Patience: cluster.Patience})
 	starts, err := client.Starts(app.Context, topic, partitions)
 	if err != nil {
 		return s, cluster.WithExitCode(err)
