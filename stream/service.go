@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -354,16 +355,19 @@ func schedules(editions []control.Edition) map[string][]windows.Schedule {
 	return all
 }
 
-// upcoming says when the next window of any stream closes.
+// upcoming says when the next window of any stream closes. Windows that are over may still be published: it does not
+// know which of them were.
 func upcoming(editions []control.Edition, now time.Time) string {
-	first := int64(math.MaxInt64)
+	first, over := int64(math.MaxInt64), int64(0)
 	for _, e := range editions {
+		over += e.Schedule.DueSince(e.Schedule.First(), now.UnixNano())
 		if w, ok := e.Schedule.After(now.UnixNano() - int64(e.Schedule.Grace)); ok {
 			first = min(first, e.Schedule.Due(w))
 		}
 	}
 	if first == math.MaxInt64 {
-		return "no window is to come"
+		return fmt.Sprintf("all windows are over (%s), and those that are not published yet are published now",
+			humanize.Comma(over))
 	}
 	return "the next window closes at " + time.Unix(0, first).UTC().Format(time.RFC3339)
 }

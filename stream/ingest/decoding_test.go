@@ -169,3 +169,21 @@ func TestEditionsShareUnlessTheInputIsEdited(t *testing.T) {
 		t.Errorf("an event of the former edition: %+v", v)
 	}
 }
+
+// An event is outside if it lies before the first window or after the last, late if its windows are cut, and history if
+// its record was written soon after it, before the first window began.
+func TestWhyNoWindowTakesAnEvent(t *testing.T) {
+	r := sharing(t, same)[0]
+	const day = 24 * 3600
+	r.schedule.Start, r.schedule.End, r.through = (day+100)*second, (day+200)*second, (day+110)*second
+	for i, c := range []struct {
+		at, written int64 // seconds
+		want        when
+	}{{99, 99, history}, {99, 100, outside}, {-1000, 300, outside}, {-day + 90, 90, outside}, {-day + 91, 90, history},
+		{105, 150, tooLate}, {115, 150, inTime}, {200, 205, outside}} {
+		rec := &fetch.Record{Value: jsonEvent(1, day+c.at), Time: (day + c.written) * 1000}
+		if v := r.add(int64(i), rec); v.when != c.want {
+			t.Errorf("%+v: %+v", c, v)
+		}
+	}
+}

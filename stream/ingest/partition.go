@@ -146,6 +146,7 @@ func (p *partition) open(ctx context.Context) error {
 		}
 		r.share(p.routes)
 		r.traffic = p.traffic[s.Name]
+		r.traffic.between(r.schedule)
 		p.routes = append(p.routes, r)
 		if sp, ok := before.Streams[progress.StreamKey(r.stream.Name, r.edition)]; ok {
 			r.resume(sp)
@@ -157,6 +158,9 @@ func (p *partition) open(ctx context.Context) error {
 		}
 		r.from = first + p.base
 		fresh[r] = oldest + p.base
+		if _, before := before.Streams[s.Name]; !before && e.Number == 0 {
+			r.traffic.skip(first - oldest)
+		}
 		r.through = max(r.through, p.cuts.spared(r))
 		if !known || first < begin {
 			begin, known = first, true
@@ -244,6 +248,9 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			continue
 		}
 		r.fresh.count(v)
+		if v.when == outside {
+			r.fresh.strayed(r.decoding.event.Time)
+		}
 		if v.rejected != 0 || v.late() {
 			p.copy(r, rec, v)
 		}

@@ -106,10 +106,7 @@ func (r *route) add(offset int64, rec *fetch.Record) verdict {
 	s := r.last
 	if s == nil || event.Time < s.slice.Start || event.Time >= s.slice.End {
 		if s = r.slot(event.Time); s == nil {
-			if rec.Time*int64(time.Millisecond) < r.schedule.Start {
-				return verdict{when: history}
-			}
-			return verdict{when: tooLate}
+			return verdict{when: r.missed(event.Time, rec.Time*int64(time.Millisecond))}
 		}
 		r.last = s
 	}
@@ -119,6 +116,19 @@ func (r *route) add(offset int64, rec *fetch.Record) verdict {
 		s.bag.Put(r.decoding.user, event.Group, event.Time, event.Value)
 	}
 	return v
+}
+
+// missed says why no window takes an event, by its time and that of its record. Before the first window begins, what
+// happens is history. What happened long before it was written never has a window, and that is worth a line.
+func (r *route) missed(at, written int64) when {
+	const long = int64(24 * time.Hour)
+	switch {
+	case at < r.schedule.Start && written < r.schedule.Start && at > written-long:
+		return history
+	case at < r.schedule.Start, r.schedule.End != 0 && at >= r.schedule.End:
+		return outside
+	}
+	return tooLate
 }
 
 // slot returns the slot for an event of that time, or nil if the event has no window that is not cut yet.

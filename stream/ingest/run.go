@@ -11,7 +11,7 @@ func (g *Ingest) Run(ctx context.Context) error {
 	g.held, g.traffic = map[string]map[stage.Partition]held{}, map[string]*traffic{}
 	var all []*traffic
 	for _, e := range g.Editions {
-		g.traffic[e.Stream.Name] = newTraffic(e.Stream, g.Monitor.Episodes) // the newest of several
+		g.traffic[e.Stream.Name] = newTraffic(e.Stream, g.Log, g.Monitor.Episodes) // the newest of several
 	}
 	for _, t := range g.traffic {
 		all = append(all, t)

@@ -8,12 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/windows"
 )
 
 // Warnings about traffic. Each is logged when it begins, once more when it becomes true of all events, again every
@@ -37,6 +39,7 @@ var badShare = episode.Rule{Every: time.Hour}
 // safe for concurrent use.
 type traffic struct {
 	stream   *config.Stream
+	log      *zap.Logger
 	episodes *episode.Log
 	last     time.Time // when the schedule ends, with the grace; zero: never
 
@@ -50,10 +53,15 @@ type traffic struct {
 	since time.Time
 	calm  map[string]int  // checks in a row that found nothing, by warning
 	total map[string]bool // warnings that have been true of all events of a minute
+	// start and end are those of all windows, in Unix nanoseconds. They are 0 before a partition is read, and end is 0
+	// if there is no last window.
+	start, end int64
+	all        tally // since the process began
+	skipped    int64 // records that were written before the first window and are not read; not told yet
 }
 
-func newTraffic(s *config.Stream, episodes *episode.Log) *traffic {
-	t := &traffic{stream: s, episodes: episodes, calm: map[string]int{}, total: map[string]bool{}}
+func newTraffic(s *config.Stream, log *zap.Logger, episodes *episode.Log) *traffic {
+	t := &traffic{stream: s, log: log, episodes: episodes, calm: map[string]int{}, total: map[string]bool{}}
 	if s.Window.End != 0 {
 		t.last = time.Unix(0, s.Window.End).Add(s.Window.Grace)
 	}
@@ -67,6 +75,24 @@ func (t *traffic) add(o tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.slots[t.now].add(o)
+	t.all.add(o)
+}
+
+// between notes that there are windows of a schedule.
+func (t *traffic) between(s windows.Schedule) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.start == 0 || s.Start < t.start {
+		t.start = s.Start
+	}
+	t.end = s.End
+}
+
+// skip notes that a partition has so many records that are not read, because they were written before the first window.
+func (t *traffic) skip(n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.skipped += n
 }
 
 // watch checks the streams until ctx ends. reading returns how many partitions of a topic are read here, or 0 while
@@ -119,6 +145,12 @@ func (t *traffic) look(partitions int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.listen(partitions, t.slots[t.now].events == 0)
+	if t.skipped > 0 {
+		t.log.Info(printed("stream %s: %d records of topic %s were written before the first window, which starts at %s, "+
+			"and are not read; to count them, let window.start lie before their events", t.stream.Name, t.skipped,
+			t.stream.Input.Topic, instant(t.start)))
+		t.skipped = 0
+	}
 	var minute tally
 	for _, s := range t.slots {
 		minute.add(s)
@@ -132,15 +164,33 @@ func (t *traffic) look(partitions int) {
 	for _, n := range minute.rejected {
 		rejected += n
 	}
-	counted := minute.events - rejected - minute.late
+	counted := minute.events - rejected - minute.late - minute.outside
 	t.judge("rejected", rejected, minute.events, manyRejected,
 		printed("%d of %d events rejected in the last minute (%s)", rejected, minute.events, t.reasons(minute)))
 	t.judge("late", minute.late, minute.events, manyLate,
-		printed("%d of %d events late in the last minute: their windows had closed, or ended before the stream's start",
-			minute.late, minute.events))
+		printed("%d of %d events late in the last minute: their windows had closed", minute.late, minute.events))
+	t.judge("outside all windows", minute.outside, minute.events, manyLate, t.astray(minute))
 	t.judge("beyond the bounds", minute.clamped, counted, manyClamped,
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
 }
+
+// astray says of a minute that events are in no window. If none ever was, it says that.
+func (t *traffic) astray(minute tally) string {
+	line := printed("%d of %d events in the last minute are in no window", minute.outside, minute.events)
+	if t.all.outside == t.all.events {
+		minute = t.all
+		line = printed("0 of %d records are in any window", minute.events)
+	}
+	if minute.oldest < t.start {
+		return fmt.Sprintf("%s: the oldest is of %s, the first window starts at %s", line, date(minute.oldest),
+			instant(t.start))
+	}
+	return fmt.Sprintf("%s: the newest is of %s, the last window ends at %s", line, date(minute.newest), instant(t.end))
+}
+
+func instant(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }
+
+func date(ns int64) string { return time.Unix(0, ns).UTC().Format(time.DateOnly) }
 
 // judge begins, continues or ends a warning: n of so many events are affected.
 func (t *traffic) judge(what string, n, of int, many float64, line string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/windows"
 )
 
 // many is n times the same verdict.
@@ -59,15 +60,15 @@ func TestTrafficLines(t *testing.T) {
 			}
 			return []tally{many(20, verdict{when: tooLate})}
 		}, []string{
-			`10s WARN stream web: 10 of 20 events late in the last minute: their windows had closed, or ended before the stream's start`,
-			`11m0s WARN stream web: 120 of 120 events late in the last minute: their windows had closed, or ended before the stream's start`,
+			`10s WARN stream web: 10 of 20 events late in the last minute: their windows had closed`,
+			`11m0s WARN stream web: 120 of 120 events late in the last minute: their windows had closed`,
 		}},
 		{"now and then", 3, 60, func(minute int) []tally {
 			if minute%3 == 0 {
 				return []tally{many(1, verdict{when: tooLate})}
 			}
 			return []tally{many(1, verdict{})}
-		}, []string{`10s WARN stream web: 1 of 1 events late in the last minute: their windows had closed, or ended before the stream's start`}},
+		}, []string{`10s WARN stream web: 1 of 1 events late in the last minute: their windows had closed`}},
 		{"beyond the bounds", 3, 2, func(int) []tally {
 			return []tally{many(4, verdict{}), many(5, verdict{clamped: true}), many(1, verdict{when: tooLate})}
 		}, []string{`10s WARN stream web: 5 of 9 values beyond the bounds in the last minute`}},
@@ -95,7 +96,7 @@ func TestTrafficLines(t *testing.T) {
 				s.Input.Topic, s.Input.Value, s.Input.User, s.Input.Group = "events", "bytes", "client", "section"
 				s.Window.Size = 10 * time.Second
 				began := time.Now()
-				web := newTraffic(s, episode.New(zap.New(core)))
+				web := newTraffic(s, zap.New(core), episode.New(zap.New(core)))
 				go watch(t.Context(), []*traffic{web}, func(topic string) int {
 					if topic != "events" {
 						t.Errorf("asked for topic %q", topic)
@@ -144,7 +145,7 @@ func TestManyQuietStreamsShareALine(t *testing.T) {
 		for i := range 20 {
 			s := &config.Stream{Name: fmt.Sprintf("s%02d", i)}
 			s.Input.Topic = "events"
-			all = append(all, newTraffic(s, episodes))
+			all = append(all, newTraffic(s, zap.New(core), episodes))
 		}
 		go watch(t.Context(), all, func(string) int { return 3 })
 		synctest.Wait()
@@ -169,4 +170,65 @@ func TestManyQuietStreamsShareALine(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// Events in no window are told with the time of the oldest, or of the newest if windows are over, and records that are
+// too old to be read with their number.
+func TestEventsOutsideAllWindows(t *testing.T) {
+	at := func(text string) int64 {
+		moment, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moment.UnixNano()
+	}
+	astray := func(n int, times ...string) tally {
+		o := many(n, verdict{when: outside})
+		for i := range n {
+			o.strayed(at(times[i%len(times)]))
+		}
+		return o
+	}
+	of := windows.Schedule{Start: at("2026-11-28T08:15:00Z"), End: at("2026-11-29T00:00:00Z")}
+	for _, c := range []struct {
+		name   string
+		events []tally
+		skip   int64
+		want   []string
+	}{
+		{"all before", []tally{astray(10000, "2015-05-18T00:00:00Z", "2015-05-17T10:05:00Z")}, 0, []string{
+			"WARN stream web: 0 of 10,000 records are in any window: the oldest is of 2015-05-17, the first window starts " +
+				"at 2026-11-28T08:15:00Z"}},
+		{"some before", []tally{many(30, verdict{}), astray(10, "2015-05-17T10:05:00Z")}, 0, []string{
+			"WARN stream web: 10 of 40 events in the last minute are in no window: the oldest is of 2015-05-17, the first " +
+				"window starts at 2026-11-28T08:15:00Z"}},
+		{"all after", []tally{astray(7, "2026-11-29T00:00:00Z", "2026-11-30T01:00:00Z")}, 0, []string{
+			"WARN stream web: 0 of 7 records are in any window: the newest is of 2026-11-30, the last window ends at " +
+				"2026-11-29T00:00:00Z"}},
+		{"a few", []tally{many(99, verdict{}), astray(1, "2015-05-17T10:05:00Z")}, 0, nil},
+		{"too old to be read", nil, 10000, []string{"INFO stream web: 10,000 records of topic events were written before " +
+			"the first window, which starts at 2026-11-28T08:15:00Z, and are not read; to count them, let window.start lie " +
+			"before their events"}},
+	} {
+		core, logs := observer.New(zap.InfoLevel)
+		s := &config.Stream{Name: "web"}
+		s.Input.Topic = "events"
+		web := newTraffic(s, zap.New(core), episode.New(zap.New(core)))
+		web.between(windows.Schedule{Start: of.Start + int64(time.Hour), End: of.End - int64(time.Hour)})
+		web.between(of)
+		web.skip(c.skip / 2)
+		web.skip(c.skip / 2)
+		for _, e := range c.events {
+			web.add(e)
+		}
+		web.look(3)
+		web.look(3)
+		var got []string
+		for _, e := range logs.All() {
+			got = append(got, e.Level.CapitalString()+" "+e.Message)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
 }

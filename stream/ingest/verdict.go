@@ -16,21 +16,24 @@ type when uint8
 const (
 	inTime     when = iota
 	tooLate         // all windows of its time are cut
-	history         // so they are, but it was written before the stream's start
+	outside         // it lies before the first window or after the last
+	history         // it lies before the first window, and was written soon after it happened, before that window
 	seenBefore      // an earlier worker has counted it
 )
 
-func (v verdict) late() bool { return v.when == tooLate || v.when == history }
+func (v verdict) late() bool { return v.when == tooLate || v.when == outside || v.when == history }
 
 // better reports whether one verdict is better than another.
 func (v verdict) better(o verdict) bool {
 	rank := func(v verdict) int {
 		switch {
 		case v.when == seenBefore:
-			return 4
+			return 5
 		case v.rejected == codec.OK && v.when == inTime:
-			return 3
+			return 4
 		case v.when == tooLate:
+			return 3
+		case v.when == outside:
 			return 2
 		case v.when == history:
 			return 1
@@ -66,6 +69,8 @@ func (c *counts) count(v verdict) {
 type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
+	outside               int
+	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
 }
 
 func (t *tally) count(v verdict) {
@@ -73,7 +78,7 @@ func (t *tally) count(v verdict) {
 		return
 	}
 	t.events++
-	if v.late() {
+	if v.when == tooLate {
 		t.late++
 	}
 	if v.clamped {
@@ -87,7 +92,19 @@ func (t *tally) count(v verdict) {
 	}
 }
 
+// strayed counts an event outside all windows. It has been counted as an event.
+func (t *tally) strayed(at int64) {
+	t.add(tally{outside: 1, oldest: at, newest: at})
+}
+
 func (t *tally) add(o tally) {
+	if o.outside > 0 {
+		if t.outside == 0 {
+			t.oldest, t.newest = o.oldest, o.newest
+		}
+		t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
+		t.outside += o.outside
+	}
 	t.events += o.events
 	t.late += o.late
 	t.clamped += o.clamped

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,8 +25,8 @@ type published struct {
 	gauges  *outputs.Gauges
 	// sums says that the metrics have sums of objectives: [restore] reads the ledger for them.
 	sums bool
-	// released, if not nil, is called with every figure.
-	released func(outputs.Record)
+	// released, if not nil, is called with every figure. fresh says that it was published after following began.
+	released func(r outputs.Record, fresh bool)
 	// demo, if not nil, tells what only a demo knows.
 	demo web.Demo
 }
@@ -71,10 +72,14 @@ func (p *published) config() web.Config {
 // follow reads until ctx ends. It reads from the window end since on or, if that is zero, as far back as the store has
 // room for.
 func (p *published) follow(ctx context.Context, reader *outputs.Reader, since time.Time) error {
-	reader.Begins = p.store.Begin
+	var before ends
+	reader.Begins = func(topic string, number int, from, end int64) {
+		before.set(topic, number, end)
+		p.store.Begin(topic, number, from, end)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, topic := range p.topics {
-		group.Go(func() error { return p.topic(ctx, reader, topic, p.begin(topic, since)) })
+		group.Go(func() error { return p.topic(ctx, reader, topic, p.begin(topic, since), &before) })
 	}
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -83,14 +88,31 @@ func (p *published) follow(ctx context.Context, reader *outputs.Reader, since ti
 	return cluster.WithExitCode(err)
 }
 
+// ends are where partitions ended when following began. It is safe for concurrent use.
+type ends struct{ of sync.Map }
+
+type numbered struct {
+	topic  string
+	number int
+}
+
+func (e *ends) set(topic string, number int, end int64) { e.of.Store(numbered{topic, number}, end) }
+
+// passed reports whether a message came later.
+func (e *ends) passed(m outputs.Message) bool {
+	end, known := e.of.Load(numbered{m.Topic, m.Partition})
+	return known && m.Offset >= end.(int64)
+}
+
 // topic reads one topic. If it is recreated, all of it is new.
-func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic string, from time.Time) error {
+func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic string, from time.Time,
+	before *ends) error {
 	for {
 		err := reader.Follow(ctx, []string{topic}, from, func(m outputs.Message, r outputs.Record) error {
 			p.store.Add(m, r)
 			p.gauges.Update(r)
 			if p.released != nil {
-				p.released(r)
+				p.released(r, before.passed(m))
 			}
 			return nil
 		})

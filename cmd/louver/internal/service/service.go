@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,7 +77,16 @@ func (s *Service) Run(ctx context.Context) error {
 	operators := prometheus.NewRegistry()
 	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams)
 	shown.addUp()
-	shown.released, shown.demo = s.firstFigures(time.Now()), s.Demo
+	arrived := newArrivals(s.Log, s.output)
+	defer arrived.end()
+	shown.released, shown.demo = func(r outputs.Record, fresh bool) {
+		if fresh {
+			arrived.add(r)
+		}
+		if s.Released != nil {
+			s.Released(r)
+		}
+	}, s.Demo
 	engine := s.engine(OperatorMetrics(operators, s.Streams, s.Version))
 	public, err := publicServer(s.HTTPSettings, shown, engine.Health.Report)
 	if err != nil {
@@ -113,22 +121,6 @@ func (s *Service) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// firstFigures is Released, and logs once that figures of a window that was due after a moment are out.
-func (s *Service) firstFigures(begun time.Time) func(outputs.Record) {
-	var once sync.Once
-	return func(r outputs.Record) {
-		if r.DueAt.After(begun) {
-			once.Do(func() {
-				s.Log.Info("the first figures are out: louver watch prints them", zap.String("stream", r.Stream),
-					zap.Time("window_end", r.WindowEnd), zap.String("topic", s.output(r.Stream)))
-			})
-		}
-		if s.Released != nil {
-			s.Released(r)
-		}
-	}
 }
 
 // output is the topic of a stream's figures.

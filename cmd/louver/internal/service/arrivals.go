@@ -1,0 +1,109 @@
+package service
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/outputs"
+)
+
+// arrivals tells what is published after a service has begun: how many windows that were over before, and then the first
+// figures of a later one. It is safe for concurrent use.
+type arrivals struct {
+	log   *zap.Logger
+	begun time.Time
+	topic func(stream string) string // of a stream's figures
+
+	mu    sync.Mutex
+	past  map[pastWindow]bool // those not told of yet; true: it says more than noise
+	last  time.Time           // when the last of them came
+	told  time.Time           // when they were last told of
+	quiet *time.Timer         // until they are told of
+	first bool                // figures of a later window were told of
+}
+
+type pastWindow struct {
+	stream string
+	end    int64
+}
+
+const (
+	// settled is how long after the last past window they are told of, and tellPast how often while more come.
+	settled  = 3 * time.Second
+	tellPast = 30 * time.Second
+)
+
+func newArrivals(log *zap.Logger, topic func(string) string) *arrivals {
+	now := time.Now()
+	return &arrivals{log: log, begun: now, told: now, topic: topic, past: map[pastWindow]bool{}}
+}
+
+// add notes a figure that was just published.
+func (a *arrivals) add(r outputs.Record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.DueAt.After(a.begun) {
+		a.tell() // first what was before
+		if !a.first {
+			a.first = true
+			a.log.Info("the first figures are out: louver watch prints them", zap.String("stream", r.Stream),
+				zap.Time("window_end", r.WindowEnd), zap.String("topic", a.topic(r.Stream)))
+		}
+		return
+	}
+	w := pastWindow{r.Stream, r.WindowEnd.UnixNano()}
+	a.past[w] = a.past[w] || r.Value != nil && mechanisms.Quality(r.Quality) != mechanisms.Noise
+	a.last = time.Now()
+	if a.last.Sub(a.told) >= tellPast {
+		a.tell()
+		return
+	}
+	if a.quiet == nil {
+		a.quiet = time.AfterFunc(settled, a.settle)
+	}
+	a.quiet.Reset(settled)
+}
+
+// settle tells of past windows when no more have come for a while.
+func (a *arrivals) settle() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tell()
+}
+
+// tell tells of past windows, if there are any. The lock is held.
+func (a *arrivals) tell() {
+	if a.quiet != nil {
+		a.quiet.Stop()
+	}
+	if len(a.past) == 0 {
+		return
+	}
+	more := 0
+	for _, good := range a.past {
+		if good {
+			more++
+		}
+	}
+	a.log.Info(fmt.Sprintf("%s past %s published within %s, %s with more than noise: louver watch prints them",
+		humanize.Comma(int64(len(a.past))), english.PluralWord(len(a.past), "window", ""),
+		episode.Round(max(a.last.Sub(a.told), time.Second)), humanize.Comma(int64(more))))
+	clear(a.past)
+	a.told = a.last
+}
+
+// end stops the timer.
+func (a *arrivals) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.quiet != nil {
+		a.quiet.Stop()
+	}
+}

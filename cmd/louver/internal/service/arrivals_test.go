@@ -1,0 +1,88 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// Past windows are told of once none has come for a while, or now and then while more come, and before the first later
+// one. A window has more than noise if any of its figures has.
+func TestArrivals(t *testing.T) {
+	figure := func(due time.Time, quality string) outputs.Record {
+		return outputs.Record{Stream: "web", DueAt: due, WindowEnd: due, Quality: record.Quality(quality),
+			Value: new(json.Number("1"))}
+	}
+	for _, c := range []struct {
+		name string
+		come func(a *arrivals, begun time.Time)
+		want []string
+	}{
+		{"past windows", func(a *arrivals, begun time.Time) {
+			for i := range 4213 {
+				due := begun.Add(-time.Duration(i) * time.Hour)
+				a.add(figure(due, "noise"))
+				if i%1000 == 0 {
+					time.Sleep(2 * time.Second)
+					a.add(figure(due, "rough"))
+				}
+			}
+			time.Sleep(time.Hour)
+		}, []string{"13s 4,213 past windows published within 10s, 5 with more than noise: louver watch prints them"}},
+		{"later ones", func(a *arrivals, begun time.Time) {
+			a.add(figure(begun, "noise"))
+			time.Sleep(time.Second)
+			a.add(figure(begun.Add(time.Second), "noise"))
+			a.add(figure(begun.Add(time.Second), "useful"))
+		}, []string{"1s 1 past window published within 1s, 0 with more than noise: louver watch prints them",
+			"1s the first figures are out: louver watch prints them"}},
+		{"many past ones", func(a *arrivals, begun time.Time) {
+			for i := range 40 {
+				a.add(figure(begun.Add(-time.Duration(i)*time.Hour), "useful"))
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Hour)
+		}, []string{"30s 31 past windows published within 30s, 31 with more than noise: louver watch prints them",
+			"42s 9 past windows published within 9s, 9 with more than noise: louver watch prints them"}},
+		{"nothing", func(*arrivals, time.Time) { time.Sleep(time.Hour) }, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			core, logs := observer.New(zap.InfoLevel)
+			begun := time.Now()
+			a := newArrivals(zap.New(core), func(string) string { return "web.private" })
+			defer a.end()
+			c.come(a, begun)
+			synctest.Wait()
+			var got []string
+			for _, e := range logs.All() {
+				got = append(got, fmt.Sprintf("%s %s", e.Time.Sub(begun), e.Message))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+// Records that a topic had before are no news.
+func TestEnds(t *testing.T) {
+	var e ends
+	e.set("out", 1, 10)
+	for m, want := range map[*outputs.Message]bool{
+		{Topic: "out", Partition: 1, Offset: 9}: false, {Topic: "out", Partition: 1, Offset: 10}: true,
+		{Topic: "out", Partition: 0, Offset: 10}: false, {Topic: "other", Partition: 1, Offset: 10}: false,
+	} {
+		if got := e.passed(outputs.Message{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}); got != want {
+			t.Errorf("%+v: %v", m, got)
+		}
+	}
+}
