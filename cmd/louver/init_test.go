@@ -92,21 +92,32 @@ func TestInitFile(t *testing.T) {
 	}
 }
 
-// Topics whose records differ in values, their ranges and their number alone have the same file.
+// Topics whose records differ in values, their ranges and their number alone have the same file. Of which days they are
+// is told beside it.
 func TestInitLooksAtNamesAndTypesOnly(t *testing.T) {
 	b := kafkatest.Fake(t)
 	brokers := "--kafka-brokers=" + strings.Join(b.Conn.Brokers, ",")
 	var files []string
 	for i, records := range [][]string{
-		{`{"client":"ann","ms":12,"at":{"ts":"2026-01-01T00:00:00Z"},"zone":"eu"}`},
+		append(slices.Repeat([]string{`{"client":"ann","ms":12,"at":{"ts":"2026-01-02T00:00:00Z"},"zone":"eu"}`}, 50),
+			`{"client":"ann","ms":12,"at":{"ts":"2026-01-03T07:00:00Z"},"zone":"eu"}`),
 		{`{"client":"SECRET","ms":-0.5e9,"at":{"ts":"x"},"zone":"SECRET2"}`,
 			`{"client":"","ms":77123,"at":{"ts":""},"zone":""}`, `{"zone":null}`},
 	} {
 		topic := fmt.Sprint("topic-", i)
 		b.CreateTopic(t, topic, 2, nil)
+		if i == 0 { // the oldest record is beyond what is looked at for names
+			records = slices.Insert(records, 0, strings.Replace(records[0], "01-02", "01-01", 1))
+		}
 		b.Produce(t, topic, i, kafkatest.Values(records...)...)
 		got := commandLine(t, "", "init", "--topic", topic, brokers)
-		if got.code != cli.ExitDone || got.err != "" {
+		past := ""
+		if i == 0 {
+			past = "louver: the oldest of the records looked at is of 2026-01-01, the newest of 2026-01-03; with start: now " +
+				"none of them counts. To count them: start: 2026-01-01T00:00:00Z and, if no more are to come, end: " +
+				"2026-01-04T00:00:00Z\n"
+		}
+		if got.code != cli.ExitDone || got.err != past {
 			t.Fatalf("%+v", got)
 		}
 		for _, secret := range []string{"SECRET", "77123", "ann"} {

@@ -21,6 +21,8 @@ type draft struct {
 	// Whether these come from the fields' names and types.
 	GuessedUser, GuessedValue, GuessedTime bool
 	Notes                                  []string // lines of a comment
+
+	time string // the path of the guessed time
 }
 
 func emptyDraft() draft {
@@ -30,7 +32,8 @@ func emptyDraft() draft {
 // sampled are a few records of a topic.
 type sampled struct {
 	values [][]byte
-	keyed  bool // all of them have a key
+	keyed  bool   // all of them have a key
+	edges  []edge // the newest records, and the oldest
 }
 
 // newDraft looks only at names and types of fields. Two topics whose records differ only in values have the same draft.
@@ -98,9 +101,15 @@ func (d *draft) guess(fields []shape.Field) {
 		return userName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number)
 	})
 	if t, found := only(func(f shape.Field) bool {
-		return timeName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number)
+		if timeName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number) {
+			d.time = f.Path
+			return true
+		}
+		return false
 	}); found {
 		d.Time, d.GuessedTime = t, true
+	} else {
+		d.time = ""
 	}
 	d.Value, d.GuessedValue = only(func(f shape.Field) bool {
 		return f.Type == shape.Number && !userName.MatchString(f.Path) && !timeName.MatchString(f.Path) &&

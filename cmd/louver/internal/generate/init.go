@@ -5,10 +5,12 @@ import (
 	_ "embed" // the template
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"text/template"
+	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 )
@@ -29,7 +31,8 @@ func (InitCommand) Help() string {
   louver check streams.yaml
 
 With --topic, it reads a few records to learn the names and types of their fields. Nothing else about them reaches the
-file. Bounds, groups and ε are published, so they must not come from the data.`
+file. Bounds, groups and ε are published, so they must not come from the data. If records are of the past, standard
+error says of which days, and which start and end would count them.`
 }
 
 //go:embed init.yaml.tmpl
@@ -39,7 +42,7 @@ var draftTemplate = template.Must(template.New("init").Parse(draftText))
 
 // Run writes the file.
 func (c *InitCommand) Run(app *cli.App) error {
-	d := emptyDraft()
+	d, past := emptyDraft(), ""
 	if c.Topic != "" {
 		sample, err := sampleOf(app, c.KafkaSettings, c.Topic)
 		if err != nil {
@@ -48,7 +51,9 @@ func (c *InitCommand) Run(app *cli.App) error {
 		if d, err = newDraft(c.Topic, sample); err != nil {
 			return err
 		}
+		past = sample.past(d.time, time.Now())
 	}
+	defer func() { _, _ = io.WriteString(app.Err, past) }()
 	var text bytes.Buffer
 	if err := draftTemplate.Execute(&text, d); err != nil {
 		return fmt.Errorf("init: %w", err)

@@ -23,7 +23,10 @@ const (
 	samplePartitions = 8
 )
 
-// sampleOf reads a few of the newest records of a topic.
+// errEnough ends the reading of a partition.
+var errEnough = errors.New("enough records")
+
+// sampleOf reads a few of the newest records of a topic, and the times of a few of the oldest.
 func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) {
 	s := sampled{keyed: true}
 	conn, err := cluster.Connect(app.Context, k, app.Log)
@@ -52,11 +55,21 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 			if r.Offset < ends[p] && r.Value != nil {
 				s.values = append(s.values, bytes.Clone(r.Value))
 				s.keyed = s.keyed && len(r.Key) > 0
+				s.edges = append(s.edges, edge{bytes.Clone(r.Value), r.Time})
 			}
 			return nil
 		})
+		if err == nil {
+			_, err = client.ReadAll(app.Context, topic, p, starts[p], func(r *fetch.Record) error {
+				if r.Offset >= min(ends[p], starts[p]+sampleSize) {
+					return errEnough
+				}
+				s.edges = append(s.edges, edge{bytes.Clone(r.Value), r.Time})
+				return nil
+			})
+		}
 		// just deleted: other records will do
-		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) {
+		if lost := (*fetch.LostError)(nil); err != nil && !errors.As(err, &lost) && !errors.Is(err, errEnough) {
 			return s, cluster.WithExitCode(fmt.Errorf("topic %s: %w", topic, err))
 		}
 	}
