@@ -12,10 +12,10 @@ import (
 	"github.com/louver/louver/stream/web/compare"
 )
 
-// comparisons answers whether records differ by more than their noise.
+// comparisons answers whether records differ by more than noise explains.
 type comparisons struct{ store *Store }
 
-// answer says whether two figures, or the means of two ranges, differ by more than their noise.
+// answer says whether two figures, or two ranges of windows, differ by more than noise explains.
 func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
 	p.allowed("a", "b")
@@ -70,7 +70,7 @@ func (s *Store) groupOf(stream, written string) string {
 	return name
 }
 
-// ranges says whether the means of two ranges differ by more than their noise.
+// ranges says whether two ranges of windows differ by more than noise explains.
 func (c comparisons) ranges(w http.ResponseWriter, r *http.Request, a, b identity) error {
 	var means [2]compare.Average
 	for i, id := range []identity{a, b} {
@@ -82,7 +82,7 @@ func (c comparisons) ranges(w http.ResponseWriter, r *http.Request, a, b identit
 	if means[0].Shares(means[1]) {
 		return invalid(fmt.Errorf("%s and %s have windows in common; want ranges without any", a, b))
 	}
-	result := compare.Means(means[0], means[1])
+	result := compare.Ranges(means[0], means[1])
 	for i, to := range []*json.RawMessage{&result.A, &result.B} {
 		text, err := json.Marshal(means[i])
 		if err != nil {

@@ -69,7 +69,7 @@ func TestCompareRanges(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c, _ := ask("top", "08:00:00", "08:03:00", "08:05:00"); c.Verdict != "unknown" || c.Basis != nil ||
-		!strings.HasSuffix(c.Sentence, "nothing public says how often noise alone makes such a difference.") {
+		!strings.HasSuffix(c.Sentence, "nothing public says how often noise and usual variation make such a difference.") {
 		t.Errorf("%+v", c)
 	}
 	if c, _ := ask("users", "08:00:00", "08:05:00", "08:06:00"); c.Verdict != "unknown" ||

@@ -11,6 +11,6 @@
 // serves them.
 //
 // Each kind of answer has a type and a file. It is made from a source: the Store and the definitions. Only handler.go
-// knows all of them. Package compare says whether figures differ by more than their noise. A signal is a figure that
-// differs from those of the hour before it by more than their noise explains.
+// knows all of them. Package compare says whether figures differ by more than noise explains. A signal is a figure that
+// begins to differ from those of the hour before it by more than noise and the usual variation explain.
 package web

@@ -9,7 +9,8 @@ import (
 	"github.com/louver/louver/stream/web/compare"
 )
 
-// signals answers which figures differ from those before them by more than noise explains.
+// signals answers where figures begin to differ from those before them by more than noise and the usual variation
+// explain.
 type signals struct{ source }
 
 // signal is one of them. Its JSON names are public.
@@ -20,9 +21,6 @@ type signal struct {
 	End     time.Time `json:"window_end"`
 	compare.Signal
 }
-
-// leastHistory is how many windows a figure is compared with if an hour has fewer.
-const leastHistory = 6
 
 // answer answers with the signals among the wanted figures, by the ends of their windows.
 func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
@@ -49,8 +47,7 @@ func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 	}{found})
 }
 
-// alpha divides the false marks of a day among its windows and those that its first window is compared with: see
-// [history.signals].
+// alpha divides the false marks of a day among its windows. Of windows of a day or more, each has all of them.
 func (s signals) alpha(h history) float64 {
 	every := h.figures[0].end - h.figures[0].start
 	for _, of := range s.streams {
@@ -58,7 +55,8 @@ func (s signals) alpha(h history) float64 {
 			every = int64(of.Window.Every / time.Second)
 		}
 	}
-	return compare.FalseMarksPerDay * float64(every) / float64(24*60*60+span(h.figures[0]))
+	const day = 24 * 60 * 60
+	return compare.FalseMarksPerDay * min(1, float64(every)/day)
 }
 
 // history is the wanted figures of a series, after those that they are compared with.
@@ -68,7 +66,8 @@ type history struct {
 	wanted  int // how many of them, at the end, are wanted
 }
 
-// histories returns those of the wanted series, except series that are not of figures.
+// histories returns those of the wanted series, except series that are not of figures. What is said of a figure depends
+// on the one before it, on those that both are compared with, and on what these are compared with in turn.
 func (s *Store) histories(want selection) (all []history) {
 	s.each(func(e *series) {
 		wanted := want.of(e)
@@ -77,7 +76,8 @@ func (s *Store) histories(want selection) (all []history) {
 		}
 		last := slices.Index(e.figures, wanted[len(wanted)-1])
 		first := last + 1 - len(wanted)
-		from := wanted[0].start - 2*span(wanted[0])
+		before := e.figures[max(0, first-1)]
+		from := before.start - 2*compare.Span(before.end-before.start)
 		begin, _ := slices.BinarySearchFunc(e.figures[:first], from,
 			func(f *figure, from int64) int { return cmp.Compare(f.start, from) })
 		all = append(all, history{of: e, figures: slices.Clone(e.figures[begin : last+1]), wanted: len(wanted)})
@@ -85,16 +85,7 @@ func (s *Store) histories(want selection) (all []history) {
 	return all
 }
 
-// span is how far back a figure is compared with others, in seconds.
-func span(f *figure) int64 { return max(60*60, leastHistory*(f.end-f.start)) }
-
-// signals compares each wanted figure with those before it. A figure that is itself a signal, compared with everything
-// before it, is left out when later ones are compared. Otherwise a return to normal after an incident would be a signal
-// too.
-//
-// This keeps the bound on false marks. Without a change, a figure is marked only if it differs from all before it, or
-// if one of those differs from all before it. So a false mark in a day needs such a figure in the day, or in the
-// stretch before it.
+// signals says which of the wanted figures begin a stretch that differs from those before it.
 func (h history) signals(alpha float64) (found []signal, err error) {
 	points := make([]*compare.Point, len(h.figures))
 	for i, f := range h.figures {
@@ -104,27 +95,9 @@ func (h history) signals(alpha float64) (found []signal, err error) {
 		}
 		points[i] = compare.PointOf(r)
 	}
-	left := make([]bool, len(points)) // out
-	signalOf := func(i int) *compare.Signal {
-		f := h.figures[i]
-		var before []*compare.Point
-		for j := i - 1; j >= 0 && h.figures[j].start >= f.start-span(f); j-- {
-			if points[j] != nil && !left[j] && h.figures[j].end <= f.start {
-				before = append(before, points[j])
-			}
-		}
-		if points[i] == nil {
-			return nil
-		}
-		return points[i].Signal(before, alpha)
-	}
-	out := make([]bool, len(points))
-	for i := range points {
-		out[i] = signalOf(i) != nil
-	}
-	left = out
+	course := compare.NewCourse(points)
 	for i := len(points) - h.wanted; i < len(points); i++ {
-		if one := signalOf(i); one != nil {
+		if one := course.Signal(i, alpha); one != nil {
 			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(h.figures[i].end, 0).UTC(),
 				*one})
 		}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A figure that leaps is a signal, and those after it are not, though they differ from a mean that it is in. Who asks
-// for some windows is answered as if for all.
+// Figures that leap are signals, and their return is none: it is like most of the hour before. Whoever asks for some
+// windows is answered as if for all.
 func TestSignals(t *testing.T) {
 	w := newWorld(t, 16<<20)
 	for window := range 90 {
 		value := 1000 + window%7
-		if window == 40 || window == 80 {
+		if window == 15 || window == 16 || window == 80 {
 			value = 8000
 		}
 		w.publish(0, text("s", "eu", "users", window, fmt.Sprint(value)))
@@ -35,16 +35,16 @@ func TestSignals(t *testing.T) {
 		}
 		return ends
 	}
-	const says = " is above 1,002.9, the mean of the 40 windows before it, by more than noise explains."
-	first := "08:41 8,000 users" + says
-	second := "09:21 8,000 users is above 1,003.0, the mean of the 41 windows before it, by more than noise explains."
+	const says = "8,000 users is above 1,003, the median of the %d windows before it, by more than noise and the usual " +
+		"variation explain."
+	first, second := "08:16 "+fmt.Sprintf(says, 15), "09:21 "+fmt.Sprintf(says, 60)
 	want(t, "all", asked(""), []string{first, second})
 	want(t, "the newest ten", asked("last=10"), []string{second})
 	want(t, "until 09:00", asked("to=2026-11-20T09:00:00Z"), []string{first})
 	want(t, "of the other group", asked("group=us"), []string(nil))
-	// The windows of a day, and those of the hour before it, share its false marks.
+	// The windows of a day share its false marks.
 	all := w.store.histories(selection{})
-	if a, b := (signals{source{store: w.store}}).alpha(all[0]), 0.01/1500; math.Abs(a-b) > 1e-12 {
+	if a, b := (signals{source{store: w.store}}).alpha(all[0]), 0.01/1440; math.Abs(a-b) > 1e-12 {
 		t.Errorf("a window a minute is marked from %g on; want %g", a, b)
 	}
 }

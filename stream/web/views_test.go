@@ -159,8 +159,8 @@ func TestGapSaysWhy(t *testing.T) {
 	b.shows(".plot.large .tip", "part of the input was lost")
 }
 
-// A figure that differs from those before it by more than noise explains has a mark, and a sentence for the mouse and
-// the keyboard.
+// A figure that differs from those before it by more than noise and the usual variation explain has a mark, and a
+// sentence for the mouse and the keyboard. A legend says what the mark means.
 func TestSignalIsMarked(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
 	a.change = func(window int, e *ledger.Entry) {
@@ -170,12 +170,14 @@ func TestSignalIsMarked(t *testing.T) {
 	}
 	a.play(0, 20)
 	b := open(t, a, "#/s/checkout-latency/eu/users")
-	const says = "by more than noise explains."
+	const says = "by more than noise and the usual variation explain."
 	b.until(fmt.Sprintf(`document.querySelector(".windows .signal")?.title.endsWith(%q) && document.querySelectorAll(".windows .signal").length === 1`, says))
+	b.shows(".legend", "◆ Here a stretch begins that differs from the median of the hour before")
 	b.key("End", false)
 	b.shows(".plot .tip", "8,000 users is above ")
 	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil), chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
 	b.until(fmt.Sprintf(`document.querySelector(".card .signal").title.endsWith(%q)`, says))
+	b.shows(".legend", "◆ Here a stretch begins")
 }
 
 // Two ranges are compared by dragging, with the button or with Shift, and by the keyboard.

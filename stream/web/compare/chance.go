@@ -19,6 +19,9 @@ const (
 	normal
 	// gaussian: P(Z = z) ∝ e^{−z²/(2·scale²)} on whole numbers, the law of counts by gaussian. The scale is 1/ε.
 	gaussian
+	// mixed: a sum of some errors of the other laws, of which only the reach is known. scale is the standard deviation
+	// that it would have if it were normal.
+	mixed
 )
 
 // chance is the probability that two values whose truth is the same differ by at least d > 0 through noise alone:
@@ -38,6 +41,9 @@ const (
 // (1−p)(1−q)/((1+p)(1+q)), and for p = q it gives c·p^m·(m + (1+p²)/(1−p²)). The chance is twice its sum over m ≥ d.
 // Counts are whole numbers, so d is rounded up. A count is also cut at 0, which brings two counts of the same truth
 // nearer to each other. The chance is then an upper bound.
+//
+// The law of several errors lies between a single one and a normal law. Both are taken to have its reach, and the
+// larger chance counts.
 func chance(x, y noise, d float64) (p float64, ok bool) {
 	if x.law != y.law {
 		return 0, false
@@ -47,6 +53,9 @@ func chance(x, y noise, d float64) (p float64, ok bool) {
 		return geometricChance(math.Exp(-1/x.scale), math.Exp(-1/y.scale), math.Ceil(d)), true
 	case normal:
 		return math.Erfc(d / math.Hypot(x.scale, y.scale) / math.Sqrt2), true
+	case mixed:
+		single, _ := chance(x.single(), y.single(), d)
+		return max(single, math.Erfc(d/math.Hypot(x.scale, y.scale)/math.Sqrt2)), true
 	case gaussian:
 		return math.Erfc((math.Ceil(d) - 0.5) / math.Hypot(x.scale, y.scale) / math.Sqrt2), true
 	}
@@ -55,6 +64,14 @@ func chance(x, y noise, d float64) (p float64, ok bool) {
 		return (1 + d/(2*a)) * math.Exp(-d/a), true
 	}
 	return (a*a*math.Exp(-d/a) - b*b*math.Exp(-d/b)) / (a*a - b*b), true
+}
+
+// chanceOfAny is [chance] for two values, and [chanceOfMeans] for more.
+func chanceOfAny(x, y []noise, d float64) (p float64, ok bool) {
+	if len(x) == 1 && len(y) == 1 {
+		return chance(x[0], y[0], d)
+	}
+	return chanceOfMeans(x, y, d), true
 }
 
 func geometricChance(p, q, d float64) float64 {
@@ -69,13 +86,19 @@ func geometricChance(p, q, d float64) float64 {
 	return 2 * c * ((tail(p)+tail(q))*p*q/(1-p*q) + (p*tail(p)-q*tail(q))/(p-q))
 }
 
-// ofReach returns the scale of a law under which |Z| exceeds reach with probability 1 − level.
-func ofReach(l law, reach, level float64) noise {
-	if l == normal {
-		return noise{normal, reach / (math.Sqrt2 * math.Erfinv(level))}
+// level is the confidence of the errors that records tell.
+const level = 0.95
+
+// ofReach returns the scale of a law under which |Z| exceeds reach with probability 5 %.
+func ofReach(l law, reach float64) noise {
+	if l == laplace {
+		return noise{laplace, reach / -math.Log1p(-level)}
 	}
-	return noise{laplace, reach / -math.Log1p(-level)}
+	return noise{l, reach / (math.Sqrt2 * math.Erfinv(level))}
 }
+
+// single returns a single Laplace error with the reach of several.
+func (e noise) single() noise { return ofReach(laplace, e.scale*math.Sqrt2*math.Erfinv(level)) }
 
 // chanceOfMeans is the probability that the means of two sets of values differ by at least d through independent errors
 // alone.
@@ -97,7 +120,7 @@ func chanceOfMeans(x, y []noise, d float64) float64 {
 	for _, side := range [][]noise{x, y} {
 		for _, e := range side {
 			s := e.scale / float64(len(side))
-			if e.law == normal || e.law == gaussian {
+			if e.law == normal || e.law == gaussian || e.law == mixed { // of the same reach it varies more than laplace
 				variance += s * s
 				continue
 			}
@@ -130,6 +153,28 @@ func chanceOfMeans(x, y []noise, d float64) float64 {
 		sum += height * math.Sin(t*d) / k
 	}
 	return min(1, max(0, 1-2/math.Pi*sum))
+}
+
+// beyond is what an error exceeds with this probability, on one side. The error is Laplace or normal.
+func (e noise) beyond(miss float64) float64 {
+	if e.law == normal {
+		return e.scale * math.Sqrt2 * math.Erfinv(1-2*miss)
+	}
+	return e.scale * math.Log(1/(2*miss))
+}
+
+// tail is the probability of an error of at least d, on either side.
+func (e noise) tail(d float64) float64 {
+	switch e.law {
+	case geometric:
+		p := math.Exp(-1 / e.scale)
+		return min(1, 2*math.Pow(p, math.Ceil(d))/(1+p))
+	case gaussian:
+		return math.Erfc((math.Ceil(d) - 0.5) / e.scale / math.Sqrt2)
+	case normal, mixed:
+		return math.Erfc(d / e.scale / math.Sqrt2)
+	}
+	return math.Exp(-d / e.scale)
 }
 
 // grain is the ratio of neighbouring scales: larger numbers are faster, and give chances that are a little higher.

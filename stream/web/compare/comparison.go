@@ -6,18 +6,18 @@ import (
 	"math"
 )
 
-// Comparison says whether two figures, or the means of two ranges, differ by more than their noise. Its JSON names are
-// public.
+// Comparison says whether two figures, or the middles of two ranges, differ by more than their noise explains. Its JSON
+// names are public.
 type Comparison struct {
 	// A and B are records, or averages.
 	A json.RawMessage `json:"a"`
 	B json.RawMessage `json:"b"`
 	// Difference is the difference of the values; null if one is withheld.
 	Difference *json.Number `json:"difference"`
-	// Probability is how often noise alone makes a difference of at least this size, if nothing has changed; null if no
-	// public figure tells.
+	// Probability is how often a difference of at least this size arises if nothing has changed: through noise, and for
+	// medians and quantiles also because other users came. It is null if no public figure tells.
 	Probability *float64 `json:"probability"`
-	// Basis names the source of the probability: the record's error_95, interval or smoothed; null if there is none.
+	// Basis names the source of the probability: the record's usual_95, error_95 or interval; null if there is none.
 	Basis *string `json:"basis"`
 	// Verdict is noise, change (a probability below 5 %) or unknown.
 	Verdict  string `json:"verdict"`
@@ -27,11 +27,30 @@ type Comparison struct {
 // rare is the probability below which noise is no longer the likely reason.
 const rare = 0.05
 
-// judge fills in what follows from the probability.
-func (c *Comparison) judge(basis string, p float64) {
-	c.Basis, c.Probability, c.Verdict = &basis, new(math.Round(p*1e6)/1e6), "noise"
-	if p < rare {
+// judge fills in what follows from a finding. The sentence is the end of one.
+func (c *Comparison) judge(f finding) {
+	switch {
+	case f.cut:
+		c.Sentence = ": noise alone does not explain this. But values were cut to different intervals, which may."
+		return
+	case f.basis == "":
+		c.Sentence = ": nothing public says how often noise and usual variation make such a difference."
+		return
+	}
+	c.Basis, c.Probability, c.Verdict = &f.basis, new(math.Round(f.p*1e6)/1e6), "noise"
+	if f.p < rare {
 		c.Verdict = "change"
+	}
+	switch f.basis {
+	case byUsual:
+		c.Sentence = ": noise and the usual variation do this " + often(f.p) + "."
+	case byInterval:
+		c.Sentence = ": the intervals do not meet. If nothing has changed, that happens " + often(f.p) + " at most."
+		if c.Verdict == "noise" {
+			c.Verdict = "unknown"
+		}
+	default:
+		c.Sentence = ": noise alone does this " + often(f.p) + "."
 	}
 }
 

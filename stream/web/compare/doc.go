@@ -1,6 +1,9 @@
-// Package compare says whether two published figures, or the means of two ranges of windows, differ by more than their
-// noise explains.
+// Package compare says whether two published figures, or two ranges of windows, differ by more than noise explains, and
+// where a series begins to differ from its last hour.
 //
-// It uses public records only, and what they say of their own error: an interval, error_95 or the smoothed band. The
-// chance that noise alone makes a difference is computed as if the truth were the same on both sides.
+// It uses public records only, and what they say of their own noise: the law of a count, error_95, usual_95 or an
+// interval. A probability is always that of a difference if nothing has changed. Where no public figure gives one that
+// holds, nothing is claimed. Two windows also differ because other people came. Where records do not say how much that
+// usually is, one window compared with another one is compared by noise alone, and says so; the marks of a series take
+// it from the series itself.
 package compare

@@ -37,12 +37,7 @@ func Figures(a, b outputs.Record) Comparison {
 		c.Sentence = change + ": the two figures are the same. The noise may still hide a difference."
 		return c
 	}
-	basis, p, ok := byNoise(a, b, math.Abs(d.InexactFloat64()))
-	if !ok {
-		c.Sentence = change + ": nothing public says how often noise alone makes such a difference."
-		return c
-	}
-	c.judge(basis, p)
-	c.Sentence = change + ": noise alone does this " + often(p) + "."
+	c.judge(find([]outputs.Record{a}, []outputs.Record{b}, math.Abs(d.InexactFloat64())))
+	c.Sentence = change + c.Sentence
 	return c
 }

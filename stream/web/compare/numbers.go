@@ -23,6 +23,9 @@ func numberOf(n json.Number) decimal.Decimal {
 	return d
 }
 
+// float is numberOf as a float64.
+func float(n json.Number) float64 { return numberOf(n).InexactFloat64() }
+
 func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
 
 // both writes two numbers with equally many digits, as many as their error allows, as the page does. One digit of the
@@ -65,12 +68,6 @@ func grouped(number string) string {
 func off(r outputs.Record) float64 {
 	band, _ := r.Band()
 	return (band.High - band.Low) / 2
-}
-
-// alike writes a number with as many digits after the point as another one has, and one more if it is a mean of such
-// numbers.
-func alike(d, other decimal.Decimal) string {
-	return grouped(d.StringFixed(max(0, -other.Exponent()) + 1))
 }
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

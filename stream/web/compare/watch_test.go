@@ -57,7 +57,7 @@ func TestCompareWatch(t *testing.T) {
 		{[]outputs.Record{silent(eight)}, []outputs.Record{firing(nine, nine), firing(ten, nine)},
 			"The watch fires in 0 of 1 window, then in 2 of 2."},
 	} {
-		if got := Means(AverageOf(c.a), AverageOf(c.b)); got.Verdict != "unknown" || got.Probability != nil ||
+		if got := Ranges(AverageOf(c.a), AverageOf(c.b)); got.Verdict != "unknown" || got.Probability != nil ||
 			got.Sentence != c.sentence {
 			t.Errorf("%+v; want %s", got, c.sentence)
 		}

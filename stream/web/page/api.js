@@ -55,7 +55,7 @@ export async function newest(take) {
 }
 
 /**
- * Asks which figures differ from those before by more than noise explains.
+ * Asks which figures begin to differ from those before by more than noise and the usual variation explain.
  * @param {Object} query
  * @param {Map<string, string>} into gets a sentence each, by id
  */

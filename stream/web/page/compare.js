@@ -1,4 +1,4 @@
-// Two windows, or two ranges of windows, side by side: is the difference more than noise?
+// Two windows, or two ranges of windows, side by side: is the difference more than noise and the usual variation explain?
 
 import { ask } from "./api.js";
 import { h } from "./dom.js";
@@ -6,6 +6,7 @@ import { isWatch } from "./figures.js";
 import { several, utc, windowText } from "./format.js";
 
 const words = { noise: "within the noise", change: "more than noise", unknown: "cannot be told" };
+const usual = { noise: "within the usual", change: "more than the usual" }; // where the variation counts too
 
 /**
  * One or more neighbouring windows.
@@ -112,8 +113,8 @@ async function sentence(a, b, release) {
     return single ? figure.id : `${figure.stream}/${group}/${utc(pick.start)}..${utc(pick.end)}/${release}`;
   };
   try {
-    const { verdict, sentence: text } = await ask("compare", { a: name(a), b: name(b) });
-    return h("li", { class: verdict }, h("strong", {}, release), ` ${text} `, h("span", { class: "pill" }, words[verdict] ?? verdict));
+    const { verdict, basis, sentence: text } = await ask("compare", { a: name(a), b: name(b) });
+    return h("li", { class: verdict }, h("strong", {}, release), ` ${text} `, h("span", { class: "pill" }, (basis === "usual_95" && usual[verdict]) || (words[verdict] ?? verdict)));
   } catch (error) {
     return h("li", {}, h("strong", {}, release), ` ${error.message}`);
   }

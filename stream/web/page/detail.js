@@ -4,7 +4,7 @@ import { parameters, releases, signals } from "./api.js";
 import { Comparison, ranges } from "./compare.js";
 import { h, say } from "./dom.js";
 import { counts, isWatch } from "./figures.js";
-import { capText, clock, groupText, incompleteText, length, plain, reasonText, utc } from "./format.js";
+import { capText, clock, groupText, incompleteText, legend, length, plain, reasonText, utc } from "./format.js";
 import { axisOf, from } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
@@ -43,6 +43,7 @@ export class Detail {
   #csv = h("a", { class: "button", download: true }, "CSV");
   #problem = h("p", { class: "trouble", hidden: true });
   #panel = h("div", { class: "panel plots" });
+  #legend = legend();
   #body = h("div", {});
   #view = h("div", { class: "detail waiting" }); // unseen, but with its room taken, until there is something to show
   /** @type {Map<string, Plot>} by release; that of all watches has no name */
@@ -62,6 +63,7 @@ export class Detail {
       h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
       this.#comparison.element,
       this.#panel,
+      this.#legend,
       this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
     this.#panel.append(this.#readout.element);
@@ -203,6 +205,7 @@ export class Detail {
       say(this.#problem, error.message);
     });
     this.#table.show(lines, this.#windows, this.#comparison, this.#app.figures.signals);
+    this.#legend.hidden = !this.#windows.some((window) => window.figures.some((figure) => this.#app.figures.signals.has(figure.id)));
     this.#tell();
     this.#smoothed.hidden = !this.#route.smoothed && !lines.some((line) => line.figures.some((figure) => figure.smoothed));
     this.#smoothed.href = this.#address({ ...this.#range, smoothed: this.#route.smoothed ? undefined : 1 });

@@ -44,7 +44,7 @@ export class Figures {
   few = () => false;
   /** Says of a group that is silent from when to when its windows are kept as well; null of all others. */
   past = () => null;
-  /** What is said of figures that differ from those before by more than noise explains, by id. */
+  /** What is said of figures that begin to differ from those before by more than noise and the usual variation explain, by id. */
   signals = new Map();
 
   /**

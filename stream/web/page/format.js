@@ -1,5 +1,6 @@
 // Numbers, times and words as people read them.
 
+import { h } from "./dom.js";
 import { alarmed, band, fires, isHeld, isWatch, sinceOf } from "./figures.js";
 
 /**
@@ -110,6 +111,10 @@ export function reasonText(reason) {
 }
 
 export const incompleteText = "incomplete: part of the input was lost";
+
+/** What the marks of figures mean that differ from those before: a legend, hidden until there are some. */
+export const legend = () => h("p", { class: "legend", hidden: true }, h("span", { class: "signal", "aria-hidden": "true" }, "◆"),
+  " Here a stretch begins that differs from the median of the hour before by more than noise and the usual variation explain.");
 
 export const qualityText = (quality) => ({ useful: "useful", rough: "rough", noise: "noise" }[quality] ?? "quality unknown");
 

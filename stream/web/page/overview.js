@@ -2,7 +2,7 @@
 
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, errorText, figureText, groupText, length, qualityText, rounded, several, span, utc } from "./format.js";
+import { clock, errorText, figureText, groupText, legend, length, qualityText, rounded, several, span, utc } from "./format.js";
 import { alarmed, fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
@@ -32,11 +32,12 @@ export class Overview {
   #rows = new Map();
   #empty = h("section", { class: "empty" });
   #list = h("div", { class: "streams" });
+  #legend = legend();
 
   constructor(app, main) {
     this.#app = app;
     this.#main = main;
-    main.replaceChildren(h("h1", { class: "unseen" }, "Overview"), this.#empty, this.#list);
+    main.replaceChildren(h("h1", { class: "unseen" }, "Overview"), this.#empty, this.#list, this.#legend);
     window.addEventListener("resize", this.#resized);
   }
 
@@ -53,7 +54,7 @@ export class Overview {
     }
     for (const stream of shown) {
       let row = this.#rows.get(stream.stream);
-      if (!row) this.#rows.set(stream.stream, row = new Row(this.#app));
+      if (!row) this.#rows.set(stream.stream, row = new Row(this.#app, () => this.#sayMarks()));
       row.stream = stream;
       row.needs = needs(stream, this.#app.figures);
     }
@@ -65,7 +66,12 @@ export class Overview {
     const cards = order.reduce((n, row) => n + row.cards, 0);
     this.#size = cards > many ? "dense" : cards <= few ? "roomy" : "";
     this.#list.className = `streams ${this.#size}`;
+    this.#sayMarks();
     this.#fit();
+  }
+
+  #sayMarks() {
+    this.#legend.hidden = ![...this.#rows.values()].some((row) => row.marked);
   }
 
   #resized = () => this.#fit();
@@ -75,13 +81,13 @@ export class Overview {
   /** Makes the plots as high as the window has room for. */
   #fit() {
     const cards = [...this.#list.querySelectorAll(".card:not([hidden])")];
-    const key = [this.#size, window.innerWidth, window.innerHeight, cards.length, this.#rows.size, this.#list.offsetTop, phone.matches].join();
+    const key = [this.#size, window.innerWidth, window.innerHeight, cards.length, this.#rows.size, this.#list.offsetTop, this.#legend.offsetHeight, phone.matches].join();
     if (cards.length === 0 || key === this.#fitted) return;
     this.#fitted = key;
     const set = (name, value) => this.#list.style.setProperty(name, value);
     const rows = this.#rows.size, most = Math.min(abreast, Math.max(...[...this.#rows.values()].map((row) => row.cards)));
     const room = Math.max(1, Math.min(rows, Math.floor(this.#list.clientWidth / (most * wide[this.#size]))));
-    const free = () => window.innerHeight - this.#list.getBoundingClientRect().bottom - window.scrollY - 16;
+    const free = () => window.innerHeight - this.#list.getBoundingClientRect().bottom - this.#legend.offsetHeight - window.scrollY - 16;
     set("--plot", `${low[this.#size]}px`);
     for (let across = 1; across === 1 || across <= room && free() < 0; across++) { // as few side by side as fit
       set("--across", String(Math.ceil(rows / Math.ceil(rows / across)))); // lines of equal length
@@ -165,9 +171,15 @@ class Row {
   element = h("section", { class: "stream" }, h("div", { class: "head" }, h("h2", {}, this.#name), this.#need, this.#text, this.#all, this.#choice), this.#grid, this.#fold);
   /** How many groups have a card. */
   cards = 0;
+  /** Whether a plot has a mark. */
+  marked = false;
 
-  constructor(app) {
+  #shown;
+
+  /** @param {() => void} shown is called when another release is shown */
+  constructor(app, shown) {
     this.#app = app;
+    this.#shown = shown;
   }
 
   update() {
@@ -215,6 +227,7 @@ class Row {
         onclick: () => {
           this.#release = name;
           this.update();
+          this.#shown();
         },
       }, name)));
       this.#choice.hidden = names.length < 2;
@@ -248,6 +261,7 @@ class Row {
       }
       this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, axis, this.#app);
     });
+    this.marked = lines.some((line) => line.figures.some((figure) => figures.signals.has(figure.id)));
     this.#foldNoise(lines);
   }
 

@@ -277,7 +277,7 @@ function dots(u, plot, line, most) {
   }
 }
 
-/** A small diamond above each window that differs from those before it by more than noise explains. */
+/** A small diamond above each window with which a stretch begins that differs from those before it: see the legend. */
 function marked(u, plot, line) {
   const { ctx, bbox } = u, { x } = places(u), arm = (plot.small ? 3 : 4) * pixels();
   ctx.fillStyle = color("text");

@@ -17,7 +17,7 @@ export class Table {
     this.#most += rowsMore;
     this.show(...this.#last);
   } });
-  element = h("section", { class: "windows" }, h("h2", {}, "Windows"), h("p", { class: "about" }, "Pick two windows, here or in the plot, to see whether they differ by more than noise. With Shift, a second one extends the first to a range."),
+  element = h("section", { class: "windows" }, h("h2", {}, "Windows"), h("p", { class: "about" }, "Pick two windows, here or in the plot, to see whether they differ by more than noise and the usual variation explain. With Shift, a second one extends the first to a range."),
     h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Windows" }, h("table", {}, h("thead", {}, this.#head), this.#body)), this.#more);
 
   /** @param {(window: import("./detail.js").Window, shift: boolean) => void} pick */

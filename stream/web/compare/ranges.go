@@ -13,7 +13,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// Average is the mean of a release's figures in a range of time. Its JSON names are public.
+// Average is the mean of a release's figures in a range of time, or the median of medians and quantiles. Its JSON names
+// are public.
 type Average struct {
 	Stream  string `json:"stream"`
 	Group   string `json:"group"`
@@ -21,39 +22,55 @@ type Average struct {
 	// From is the start of the first window, To the end of the last.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Windows is how many figures the mean is of, and Withheld how many more windows have none.
+	// Windows is how many figures the value is of, and Withheld how many more windows have none.
 	Windows  int          `json:"windows"`
 	Withheld int          `json:"withheld"`
 	Value    *json.Number `json:"value"`
+	// Average says what the value is of the figures: mean or median.
+	Average string `json:"average"`
 
 	figures []outputs.Record // those with values
-	mean    decimal.Decimal
+	middle  decimal.Decimal
 }
 
 // AverageOf takes at least one record, all of one release and in order.
 func AverageOf(records []outputs.Record) Average {
 	first, last := records[0], records[len(records)-1]
 	m := Average{Stream: first.Stream, Group: first.Group, Release: first.Release, From: first.WindowStart,
-		To: last.WindowEnd}
-	sum, finest := decimal.Decimal{}, int32(0)
+		To: last.WindowEnd, Average: "mean"}
+	var values []decimal.Decimal
+	finest := int32(0)
 	for _, r := range records {
 		if r.Value == nil {
 			m.Withheld++
 			continue
 		}
 		v := numberOf(*r.Value)
-		sum, finest = sum.Add(v), min(finest, v.Exponent())
+		values, finest = append(values, v), min(finest, v.Exponent())
 		m.figures = append(m.figures, r)
 	}
+	if isQuantile(first) {
+		m.Average = "median"
+		slices.SortFunc(values, decimal.Decimal.Cmp)
+		if n := len(values); n > 0 {
+			values = values[(n-1)/2 : n/2+1] // one value, or two
+		}
+	}
 	if m.Windows = len(m.figures); m.Windows > 0 {
-		m.mean = sum.DivRound(decimal.NewFromInt(int64(m.Windows)), 6-finest)
-		m.Value = new(exactly(m.mean.Round(1 - finest))) // one digit more than the figures have
+		sum := decimal.Sum(values[0], values[1:]...)
+		m.middle = sum.DivRound(decimal.NewFromInt(int64(len(values))), 6-finest)
+		m.Value = new(exactly(m.middle.Round(1 - finest))) // one digit more than the figures have
 	}
 	return m
 }
 
-// off is how far the mean may be from the truth, by the errors of its first figure.
-func (a Average) off() float64 { return off(a.figures[0]) / math.Sqrt(float64(a.Windows)) }
+// off is how far the value may be from the truth, by the errors of its first figure.
+func (a Average) off() float64 {
+	if isQuantile(a.figures[0]) {
+		return off(a.figures[0])
+	}
+	return off(a.figures[0]) / math.Sqrt(float64(a.Windows))
+}
 
 // Shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not
 // independent.
@@ -65,8 +82,8 @@ func (a Average) Shares(b Average) bool {
 	return slices.ContainsFunc(b.figures, func(f outputs.Record) bool { return ids[f.ID] })
 }
 
-// Means compares the means of two ranges of one release.
-func Means(a, b Average) Comparison {
+// Ranges compares two ranges of one release: their means, or the medians of medians and quantiles.
+func Ranges(a, b Average) Comparison {
 	c := Comparison{Verdict: "unknown"}
 	if a.Windows == 0 || b.Windows == 0 {
 		c.Sentence = "Nothing can be compared: all figures of a range are withheld."
@@ -74,13 +91,13 @@ func Means(a, b Average) Comparison {
 	}
 	x, y := a.figures[0], b.figures[0]
 	if isWatch(x) && isWatch(y) {
-		return comparedWatches(a.figures, b.figures, b.mean.Sub(a.mean))
+		return comparedWatches(a.figures, b.figures, b.middle.Sub(a.middle))
 	}
-	d := b.mean.Sub(a.mean)
+	d := b.middle.Sub(a.middle)
 	c.Difference = new(exactly(d.Round(6)))
 	values := both(numberOf(*a.Value), numberOf(*b.Value), min(a.off(), b.off()))
 	change := strings.TrimSpace(values+" "+y.Unit) +
-		fmt.Sprintf(", means of %d and %s", a.Windows, several(b.Windows, "window"))
+		fmt.Sprintf(", %ss of %d and %s", a.Average, a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {
 		left = fmt.Sprintf(" Without %s.", several(n, "withheld window"))
@@ -91,12 +108,7 @@ func Means(a, b Average) Comparison {
 			return c
 		}
 	}
-	basis, p, ok := byNoiseOfMeans(a.figures, b.figures, math.Abs(d.InexactFloat64()))
-	if !ok {
-		c.Sentence = change + ": nothing public says how often noise alone makes such a difference." + left
-		return c
-	}
-	c.judge(basis, p)
-	c.Sentence = change + ": noise alone does this " + often(p) + "." + left
+	c.judge(find(a.figures, b.figures, math.Abs(d.InexactFloat64())))
+	c.Sentence = change + c.Sentence + left
 	return c
 }

@@ -1,0 +1,31 @@
+package compare
+
+import (
+	"math"
+	"slices"
+)
+
+// mostKnown is how many distances are taken to tell a scale, at most. Distances of neighbours depend on each other, and
+// heavy tails need room. The law of usual_95 has as many (mechanisms.Apart).
+const mostKnown = 17
+
+// variation is how far the figures of a stretch of time lie from each other by noise and by what usually happens.
+type variation struct {
+	// scale is the mean of a usual distance, and of is how many distances tell it.
+	scale, of float64
+}
+
+// apart is the probability of a distance of d or more, if the distances so far were exponential ones of an unknown
+// scale. It is (1 + d/(n·scale))^−n, a Lomax law: the ratio of a new distance to the sum of n others. A scale of 0
+// explains nothing.
+func (v variation) apart(d float64) float64 { return math.Pow(1+d/(v.of*v.scale), -v.of) }
+
+// usual95 is the distance that is exceeded with probability 5 %.
+func (v variation) usual95() float64 { return v.of * v.scale * (math.Pow(20, 1/v.of) - 1) }
+
+// median returns the middle of some values, or the middle between the two middle ones. It changes their order.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return values[(n-1)/2]/2 + values[n/2]/2
+}
