@@ -2,8 +2,12 @@ package stream_test
 
 import (
 	"crypto/rand"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
@@ -25,9 +29,12 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 		if _, err := rand.Read(huge); err != nil {
 			t.Fatal(err)
 		}
+		own := []kafka.Header{{Key: "content-type", Value: []byte("text/plain")}, {Key: "trace", Value: []byte("7")},
+			{Key: "louver-offset", Value: []byte("of an earlier copy")}}
 		before := event{User: "early", Value: 1, Time: midnight.Add(-time.Hour)}.record()
+		before.Headers = own
 		for p := range 3 {
-			b.Produce(t, w.input, p, append(in(p, p+1, "u"), txn.Record{Value: []byte("bad")}, before)...)
+			b.Produce(t, w.input, p, append(in(p, p+1, "u"), txn.Record{Value: []byte("bad"), Headers: own}, before)...)
 		}
 		b.Produce(t, w.input, 2, txn.Record{Value: huge})
 		s := w.start()
@@ -44,6 +51,13 @@ func TestCopiesNeverStopTheStream(t *testing.T) {
 		for _, m := range rejects {
 			if m.Value == "bad" {
 				bad++
+			}
+		}
+		for _, m := range append(slices.Clone(rejects), late...) {
+			offset, err := strconv.Atoi(m.Headers["louver-offset"])
+			if (m.Value == "bad" || m.Headers["louver-reason"] == "late") && (m.Headers["content-type"] != "text/plain" ||
+				m.Headers["trace"] != "7" || m.Headers["louver-stream"] != stream.Name || err != nil || offset < 0) {
+				t.Errorf("a copy has the headers %v; want those of the record, and where it comes from", m.Headers)
 			}
 		}
 		if bad != 3 || len(late) != 3 {

@@ -34,21 +34,28 @@ type copies struct {
 }
 
 // add queues a copy of the record for another (personal) topic of the stream, which may have other partitions. For
-// a record that is too large, only the size is copied.
+// a record that is too large, only the size is copied. The record's own headers come first: they may say how to read it,
+// and a copy of a copy says last where it comes from.
 func (c *copies) add(topic string, rec *fetch.Record, stream, reason string) {
-	headers := []kafka.Header{
-		{Key: "louver-stream", Value: []byte(stream)}, {Key: "louver-reason", Value: []byte(reason)},
-		{Key: "louver-topic", Value: []byte(c.at.Topic)},
-		{Key: "louver-partition", Value: strconv.AppendInt(nil, int64(c.at.Number), 10)},
-		{Key: "louver-offset", Value: strconv.AppendInt(nil, rec.Offset, 10)},
+	var headers []kafka.Header
+	size := 0
+	for key, value := range rec.Headers() {
+		headers = append(headers, kafka.Header{Key: key, Value: bytes.Clone(value)})
+		size += len(key) + len(value)
 	}
+	headers = append(headers,
+		kafka.Header{Key: "louver-stream", Value: []byte(stream)},
+		kafka.Header{Key: "louver-reason", Value: []byte(reason)},
+		kafka.Header{Key: "louver-topic", Value: []byte(c.at.Topic)},
+		kafka.Header{Key: "louver-partition", Value: strconv.AppendInt(nil, int64(c.at.Number), 10)},
+		kafka.Header{Key: "louver-offset", Value: strconv.AppendInt(nil, rec.Offset, 10)})
 	if rec.TooLarge > 0 {
 		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
 	}
 	c.waiting = append(c.waiting,
 		txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
 			Time: rec.Time, Headers: headers})
-	c.bytes += copyOverhead + len(rec.Key) + len(rec.Value)
+	c.bytes += copyOverhead + size + len(rec.Key) + len(rec.Value)
 }
 
 // send writes the queued copies, each at least once. Copies that cannot be written are counted and dropped: neither a
