@@ -16,7 +16,9 @@ import (
 //
 // It begins at the end of the grid that is further from the quantile (for α < ½ everything is mirrored). In a tail with
 // few users, below about 20/ε, the exponential mechanism gets lost in the wide empty range beyond them. This mechanism
-// stops where the users end.
+// stops where the users end. The cell that it has passed last holds the quantile, as far as it knows, and its value is a
+// uniform point of that cell: with so few users in the tail no choice within a cell would be better founded. If it does
+// not stop, its value is the last point of the grid.
 //
 // Privacy: ε-DP. Let f_x = #(y < x) − αn, α ≥ ½. A stop at x needs f + ν < ρ at all points before and f_x + ν_x ≥ ρ. On
 // a neighbouring sample, raising ρ and ν_x gives the same stop. The raised values are less likely by at most the factor
@@ -26,10 +28,10 @@ import (
 //   - one user at y less, x ≤ y: all f rise by α; ρ is raised by α. Costs ε_ρ·α.
 //   - one user at y less, x > y: some f rise by α and f_x falls by 1−α; ρ is raised by α, ν_x by 1. Costs ε_ρ·α + ε_ν.
 //
-// The last cost is the greatest: ε/2 + ε/2. It is approached only if there are many points and none of them stops.
+// The last cost is the greatest: ε/2 + ε/2. It is approached only if there are many points and none of them stops. The
+// point of the cell is post-processing.
 //
-// There is no bound on its error in ranks: all users, however many, may lie between two borders. The border at which it
-// stops then has all of them below it.
+// There is no bound on its error in ranks: all users, however many, may lie between two borders.
 //
 // Source: Durfee (2023), unbounded quantiles, here with a public grid that ends. A constant added to ρ would be public
 // too; in trials on long tails 0 was as good as any.
@@ -38,7 +40,7 @@ type aboveThreshold struct {
 	p, q     int64 // α, or 1−α where mirrored: at least ½
 	mirrored bool
 	last     int64
-	borders  []int64
+	cells    []int64    // where each begins, and the end of the last one
 	rate     exact.Rate // ε_ν/q
 }
 
@@ -47,10 +49,8 @@ func newAboveThreshold(q *Query) (Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	bounds := Cells(q.Grid).bounds
 	m := &aboveThreshold{header: header{r.name, privacy.NewPure(q.Epsilon)}, p: r.p, q: r.q, last: q.Grid.last,
-		rate: r.rate}
-	m.borders = bounds[1 : len(bounds)-1]
+		rate: r.rate, cells: q.Grid.cells()}
 	if 2*m.p < m.q {
 		m.p, m.mirrored = m.q-m.p, true
 	}
@@ -63,9 +63,10 @@ func (m *aboveThreshold) Draw(s *Sample, _ Public, random io.Reader) (Draw, erro
 
 func (m *aboveThreshold) draw(s *Sample, source *exact.Source) Draw {
 	x, rho := m.end(), source.Uniform()
-	for i := range m.borders {
-		if border, passed := m.candidate(s, i); m.reaches(&rho, m.q*passed-m.p*s.n, source) {
-			x = border
+	for i := range m.borders() {
+		if m.reaches(&rho, m.q*m.passed(s, i)-m.p*s.n, source) {
+			first, end := m.cell(i)
+			x = first + int64(source.Below(uint64(end-first)))
 			break
 		}
 	}
@@ -83,14 +84,24 @@ func (m *aboveThreshold) end() int64 {
 // endsAtZero reports whether the value 0 is at the end of the way, or beyond it.
 func (m *aboveThreshold) endsAtZero(g *Grid) bool { return g.anchor == m.end() }
 
-// candidate returns the i-th point on the way and how many users have been passed before it.
-func (m *aboveThreshold) candidate(s *Sample, i int) (x, passed int64) {
+// passed returns how many users are before the i-th border on the way.
+func (m *aboveThreshold) passed(s *Sample, i int) int64 {
+	first, end := m.cell(i)
 	if m.mirrored {
-		x = m.borders[len(m.borders)-1-i] - 1
-		return x, s.n - s.AtMost(x)
+		return s.n - s.Below(first)
 	}
-	x = m.borders[i]
-	return x, s.Below(x)
+	return s.Below(end)
+}
+
+// borders returns how many borders between cells there are.
+func (m *aboveThreshold) borders() int { return len(m.cells) - 2 }
+
+// cell returns the points from first to below end that come right before the i-th border on the way.
+func (m *aboveThreshold) cell(i int) (first, end int64) {
+	if m.mirrored {
+		i = m.borders() - i
+	}
+	return m.cells[i], m.cells[i+1]
 }
 
 // reaches says that f + ν ≥ ρ for f = level/q and a new ν. With ρ = −ln(u)/ε_ρ and ε_ν/ε_ρ = p/q that has probability

@@ -16,13 +16,10 @@ import (
 // law integrates over u, ρ = −ln(u)/ε_ρ. With u = v^q, everything is a polynomial in v between the points where one of
 // the probabilities reaches 1, so Gauss–Legendre is exact.
 func (m *aboveThreshold) law(s *Sample, f float64) []float64 {
-	fold := make([]float64, len(m.borders))
-	points := make([]int64, len(m.borders))
+	fold := make([]float64, m.borders())
 	cuts := []float64{0, 1}
 	for i := range fold {
-		x, passed := m.candidate(s, i)
-		points[i] = x
-		fold[i] = f * m.rate.Float() * float64(m.q*passed-m.p*s.n)
+		fold[i] = f * m.rate.Float() * float64(m.q*m.passed(s, i)-m.p*s.n)
 		if v := math.Exp(-fold[i] / float64(m.p)); v < 1 {
 			cuts = append(cuts, v)
 		}
@@ -33,8 +30,8 @@ func (m *aboveThreshold) law(s *Sample, f float64) []float64 {
 		if cuts[c] <= cuts[c-1] {
 			continue
 		}
-		add := func(i int, x int64) {
-			law[x] += quad.Fixed(func(v float64) float64 {
+		add := func(i int, first, end int64) {
+			stop := quad.Fixed(func(v float64) float64 {
 				density := float64(m.q) * math.Pow(v, float64(m.q-1))
 				for j := range min(i+1, len(fold)) {
 					p := min(1, math.Pow(v, float64(m.p))*math.Exp(fold[j]))
@@ -45,11 +42,15 @@ func (m *aboveThreshold) law(s *Sample, f float64) []float64 {
 				}
 				return density
 			}, cuts[c-1], cuts[c], 60, quad.Legendre{}, 0)
+			for x := first; x < end; x++ {
+				law[x] += stop / float64(end-first)
+			}
 		}
-		for i, x := range points {
-			add(i, x)
+		for i := range fold {
+			first, end := m.cell(i)
+			add(i, first, end)
 		}
-		add(len(fold), m.end())
+		add(len(fold), m.end(), m.end()+1)
 	}
 	return law
 }
@@ -74,7 +75,9 @@ func TestAboveThresholdPrivacy(t *testing.T) {
 func TestAboveThresholdSampler(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{20})
 	for _, p := range []string{"0.5", "0.8", "0.2"} {
-		for _, h := range [][]int64{{2, 0, 5, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 9}, {9, 0, 0, 0, 1, 0, 0, 0}} {
+		wide := make([]int64, 100) // the cells have up to four points
+		wide[60], wide[61], wide[90] = 7, 3, 2
+		for _, h := range [][]int64{{2, 0, 5, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 9}, {9, 0, 0, 0, 1, 0, 0, 0}, wide} {
 			g := smallGrid(t, len(h))
 			m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: dec("0.7"),
 				Grid: g}).(*aboveThreshold)
@@ -139,6 +142,34 @@ func TestAboveThresholdExtremes(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// It gives points of the whole cell that holds the quantile, and not its border. With 1000 users and an ε of 10 it stops
+// at another border with a probability of about e^{−1000·10/4}.
+func TestAboveThresholdIsInTheCell(t *testing.T) {
+	g := smallGrid(t, 60001)
+	random := rand.NewChaCha8([32]byte{23})
+	cells := g.cells()
+	i := lastUpTo(cells, 500)
+	for _, p := range []string{"0.5", "0.2"} {
+		m := build(t, Query{Statistic: Quantile, Mechanism: "above_threshold", P: ps(p), Epsilon: dec("10"), Grid: g})
+		seen := map[int64]bool{}
+		for range 2000 {
+			d, err := m.Draw(NewSample(g, []Point{{500, 1000}}), Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := d.Values[0].Number
+			if x < cells[i] || x >= cells[i+1] {
+				t.Fatalf("p %s: %d, want one of %d to %d", p, x, cells[i], cells[i+1]-1)
+			}
+			seen[x] = true
+		}
+		// A point of some 30 is in none of 2000 draws with a probability of e^{−66}.
+		if int64(len(seen)) != cells[i+1]-cells[i] {
+			t.Errorf("p %s: %d of %d points are drawn", p, len(seen), cells[i+1]-cells[i])
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 // Checks every mechanism of every statistic for errors that well-known libraries have made.
 
 // pointsOff is how far each mechanism may be from the statistic of a million users, on most draws at ε = ½. Most find
-// it exactly, except that a mean between grid points is rounded, and above_threshold stops at the next border of its
-// cells.
+// it exactly, except that a mean between grid points is rounded, and above_threshold finds the cell alone.
 func pointsOff(g *Grid, q Query, x int64) int64 {
 	switch {
 	case q.Mechanism == "above_threshold":
 		m := Cells(g)
-		return m.bounds[m.cell(x)+1] - x
+		cell := m.cell(x)
+		return max(m.bounds[cell+1]-1-x, x-m.bounds[cell])
 	case q.Statistic == Mean || q.Statistic == TrimmedMean:
 		return 1
 	case q.Statistic == Sum:

@@ -158,7 +158,7 @@ func TestThreshold(t *testing.T) {
 		if e < 0 {
 			want = 1 - rho/(rho+noise)*math.Exp(noise*e)
 		}
-		if got := 1 - law[2]; math.Abs(got-want) > 1e-9 {
+		if got := 1 - law[0] - law[1]; math.Abs(got-want) > 1e-9 {
 			t.Errorf("offset %v: the first candidate is passed with probability %v, want %v", offset, got, want)
 		}
 	}
