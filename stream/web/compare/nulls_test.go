@@ -44,7 +44,7 @@ func (n *tally) add(records []outputs.Record) {
 // than t = 9 % change with a probability of at most e^{−n·KL(t, 0.05)} = 3e-7. The windows of a test are four days or
 // fewer, so at most 0.08 marks are expected, and five have a probability of 3e-8 (Poisson).
 func (n *tally) few() bool {
-	return n.pairs >= 2000 && n.pairs <= 4*perDay && float64(n.changes) <= 0.09*float64(n.pairs) && n.marked < 5
+	return n.pairs >= 2000 && n.pairs <= 5*perDay && float64(n.changes) <= 0.09*float64(n.pairs) && n.marked < 5
 }
 
 // shapes are laws of values whose middle is at 120.
