@@ -104,7 +104,7 @@ func (c *Command) onCluster(app *cli.App, file *config.File, found *examination)
 	warn := func(line string) {
 		found.warn(form.Mistake{Message: line}, line)
 		if c.Format == "text" {
-			_, _ = fmt.Fprintln(app.Err, line)
+			app.Say("%s", line)
 		}
 	}
 	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams), warn); err != nil {
@@ -161,7 +161,7 @@ func (e *examination) print(app *cli.App) error {
 		return err
 	}
 	for _, line := range e.Warnings {
-		_, _ = fmt.Fprintln(app.Err, line)
+		app.Say("%s", line)
 	}
 	return nil
 }

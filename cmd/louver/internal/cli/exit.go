@@ -85,7 +85,7 @@ func report(w io.Writer, err error) int {
 		}
 	}
 	for line := range strings.Lines(err.Error()) {
-		_, _ = fmt.Fprintf(w, "louver: %s\n", strings.TrimSpace(line))
+		say(w, "louver: "+strings.TrimSpace(line))
 	}
 	return code
 }

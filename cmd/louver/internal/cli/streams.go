@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ func Refuse(app *App, err error, format string) error {
 		}
 	default:
 		for _, m := range mistakes {
-			_, _ = fmt.Fprintln(app.Err, m.Error())
+			app.Say("%s", m.Error())
 		}
 	}
 	return Reported()

@@ -32,19 +32,52 @@ func IsScreen(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// WriteTable writes a table. If it would be wider than width, its cells wrap between words. Words stay whole, so that
-// names can be copied: a table of long words may be too wide.
+// WriteTable writes a table. If it would be wider than width, its cells wrap between words. Words and times stay whole,
+// so that names can be copied. A table that is too wide even so is written as a list: a block for each row, with a line
+// for each cell.
 func WriteTable(w io.Writer, width int, head []string, rows [][]string) error {
+	configs, fits := folded(width, append([][]string{head}, rows...))
+	if !fits {
+		return writeList(w, width, head, rows)
+	}
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault // an ε in capitals looks like an E
 	t.SetStyle(style)
-	t.SetColumnConfigs(folded(width, append([][]string{head}, rows...)))
+	t.SetColumnConfigs(configs)
 	t.AppendHeader(cells(head))
 	for _, r := range rows {
 		t.AppendRow(cells(r))
 	}
 	_, err := io.WriteString(w, strings.ReplaceAll(t.Render(), tie, " ")+"\n")
+	return err
+}
+
+// writeList writes each row as a block of lines, each of which begins with the head of its column. Empty cells have
+// none.
+func writeList(w io.Writer, width int, head []string, rows [][]string) error {
+	const indent = "  "
+	widest := 0
+	for _, name := range head {
+		widest = max(widest, text.StringWidth(name))
+	}
+	var out strings.Builder
+	for _, r := range rows {
+		for i, name := range head {
+			if r[i] == "" {
+				continue
+			}
+			line := text.Pad(indent+name, len(indent)+widest, ' ') + indent + r[i]
+			if i == 0 {
+				line = text.Pad(name, len(indent)+widest, ' ') + indent + r[i]
+			}
+			if text.StringWidth(line) > width {
+				line = indent + name + "\n" + indent + indent + r[i]
+			}
+			out.WriteString(strings.ReplaceAll(line, tie, "\u00a0") + "\n")
+		}
+	}
+	_, err := io.WriteString(w, strings.ReplaceAll(foldLines(out.String(), width), "\u00a0", " "))
 	return err
 }
 
@@ -55,9 +88,9 @@ func cells(row []string) (r table.Row) {
 	return r
 }
 
-// folded gives each column a width. Columns that can wrap shrink, the widest first: at first those whose head alone is
-// wide. The first row is the head.
-func folded(width int, rows [][]string) []table.ColumnConfig {
+// folded gives each column a width, and reports whether all of them fit. Columns that can wrap shrink, the widest first:
+// at first those whose head alone is wide. The first row is the head.
+func folded(width int, rows [][]string) (configs []table.ColumnConfig, fits bool) {
 	wide, least, cells := make([]int, len(rows[0])), make([]int, len(rows[0])), make([]int, len(rows[0]))
 	for k, r := range rows {
 		for i, c := range r {
@@ -74,16 +107,16 @@ func folded(width int, rows [][]string) []table.ColumnConfig {
 		cells[i] = max(cells[i], least[i])
 	}
 	shrink(wide, cells, width)
-	shrink(wide, least, width)
-	var configs []table.ColumnConfig
+	fits = shrink(wide, least, width)
 	for i, n := range wide {
 		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: n, WidthMaxEnforcer: text.WrapSoft})
 	}
-	return configs
+	return configs, fits
 }
 
-// shrink makes columns narrower until they fit, the widest first, and none narrower than its least width.
-func shrink(wide, least []int, width int) {
+// shrink makes columns narrower until they fit, the widest first, and none narrower than its least width. It reports
+// whether they fit then.
+func shrink(wide, least []int, width int) bool {
 	total := 1
 	for _, n := range wide {
 		total += n + 3 // spaces and a line
@@ -96,8 +129,9 @@ func shrink(wide, least []int, width int) {
 			}
 		}
 		if widest < 0 {
-			return
+			return false
 		}
 		wide[widest]--
 	}
+	return true
 }

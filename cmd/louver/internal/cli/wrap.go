@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +16,20 @@ func (a *App) Fold(text string) string {
 		return text
 	}
 	return foldLines(text, a.Width())
+}
+
+// Say tells the person at the terminal something that is no output, on standard error, as Fold would write it. It adds
+// the end of the line.
+func (a *App) Say(format string, args ...any) { say(a.Err, fmt.Sprintf(format, args...)) }
+
+func say(w io.Writer, line string) {
+	text := line + "\n"
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			text = foldLines(text, width)
+		}
+	}
+	_, _ = io.WriteString(w, text)
 }
 
 // OnTerminal reports whether a person reads the output as it comes, and no program.

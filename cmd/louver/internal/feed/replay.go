@@ -159,7 +159,7 @@ func (j *replaying) look(ctx context.Context, o *replay.Options) error {
 // say tells the owner of the file something.
 func (j *replaying) say(format string, args ...any) {
 	j.progress.End()
-	_, _ = fmt.Fprintf(j.app.Err, "louver: "+format+"\n", args...)
+	j.app.Say("louver: "+format, args...)
 }
 
 // records passes the file's records through the trial.
@@ -238,8 +238,8 @@ func (j *replaying) ended(ctx context.Context, err error) error {
 	j.progress.End()
 	switch {
 	case ctx.Err() != nil && j.app.Context.Err() == nil:
-		_, err = fmt.Fprintf(j.app.Err, "louver: stopped after %s\n", cli.Plural(j.sent, "event"))
-		return err
+		j.app.Say("louver: stopped after %s", cli.Plural(j.sent, "event"))
+		return nil
 	case j.sent > 0 && !j.DryRun:
 		return fmt.Errorf("%w (after sending %s)", err, cli.Plural(j.sent, "event"))
 	}

@@ -5,7 +5,6 @@ import (
 	_ "embed" // the template
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,7 +52,11 @@ func (c *InitCommand) Run(app *cli.App) error {
 		}
 		past = sample.past(d.time, time.Now())
 	}
-	defer func() { _, _ = io.WriteString(app.Err, past) }()
+	defer func() {
+		if past != "" {
+			app.Say("louver: %s", past)
+		}
+	}()
 	var text bytes.Buffer
 	if err := draftTemplate.Execute(&text, d); err != nil {
 		return fmt.Errorf("init: %w", err)

@@ -61,11 +61,11 @@ func (s sampled) past(path string, now time.Time) string {
 		return ""
 	}
 	start, end := oldest.Truncate(day), newest.Truncate(day).Add(day)
-	said := fmt.Sprintf("louver: the oldest of the records looked at is of %s, the newest of %s; with start: now none of "+
+	said := fmt.Sprintf("the oldest of the records looked at is of %s, the newest of %s; with start: now none of "+
 		"them counts. To count them: start: %s", oldest.Format(time.DateOnly), newest.Format(time.DateOnly),
 		start.Format(time.RFC3339))
 	if end.Before(now) {
 		said += fmt.Sprintf(" and, if no more are to come, end: %s", end.Format(time.RFC3339))
 	}
-	return said + "\n"
+	return said
 }

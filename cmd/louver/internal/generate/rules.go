@@ -104,7 +104,7 @@ func (c *RulesCommand) Run(app *cli.App) error {
 	}
 	warnings, err := rules.Write(app.Out, file.Streams, want)
 	for _, line := range warnings {
-		_, _ = fmt.Fprintln(app.Err, "warning: "+line)
+		app.Say("warning: %s", line)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -85,7 +84,7 @@ func (c *WatchCommand) Run(app *cli.App) error {
 		return lines.print(f.Record)
 	})
 	shown.ahead = lines.ahead
-	reader := cluster.Follower(conn, schemas, tellOnce(app.Err))
+	reader := cluster.Follower(conn, schemas, tellOnce(app.Say))
 	begin, past := from, pastEnds{}
 	if !c.JSON {
 		// Records of the time before are not printed. They say whether hardly anybody is there any more.
@@ -135,7 +134,7 @@ func partitionsOf(ctx context.Context, conn *kafkaconn.Conn, names []string) (ma
 
 // tellOnce makes hooks that tell a person of a failure when it begins and when it is over. They may be used
 // concurrently.
-func tellOnce(w io.Writer) func(problem, solved string) func(error) {
+func tellOnce(say func(format string, args ...any)) func(problem, solved string) func(error) {
 	var mu sync.Mutex
 	return func(problem, solved string) func(error) {
 		told := false
@@ -144,12 +143,11 @@ func tellOnce(w io.Writer) func(problem, solved string) func(error) {
 			defer mu.Unlock()
 			switch {
 			case err == nil && told:
-				_, _ = fmt.Fprintf(w, "louver: %s\n", solved)
+				say("louver: %s", solved)
 			case err != nil && !told && errors.Is(err, topics.ErrMissing):
-				_, _ = fmt.Fprintf(w, "louver: %s: it does not exist yet, or you may not describe it; louver run "+
-					"creates it\n", problem)
+				say("louver: %s: it does not exist yet, or you may not describe it; louver run creates it", problem)
 			case err != nil && !told:
-				_, _ = fmt.Fprintf(w, "louver: %s: %v\n", problem, err)
+				say("louver: %s: %v", problem, err)
 			}
 			told = err != nil
 		}

@@ -56,7 +56,7 @@ func (c *TopicsCommand) Run(app *cli.App) error {
 		return cluster.WithExitCode(err)
 	}
 	return cluster.WithExitCode(topics.Verify(app.Context, conn.Client, plan,
-		func(line string) { _, _ = fmt.Fprintln(app.Err, line) }))
+		func(line string) { app.Say("%s", line) }))
 }
 
 // print writes topics and rights in the chosen form.

@@ -52,8 +52,8 @@ func (c *ReleaseCommand) groups(app *cli.App) error {
 	}
 	found, err := c.find(app.Out, m, users)
 	if err == nil && found == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: no group was found. A group of %s is found with a probability of 50 %%, "+
-			"one of %s with 95 %%\n", cli.Plural(m.UsersFor(0.5), "user"), cli.Plural(m.UsersFor(0.95), "user"))
+		app.Say("louver: no group was found. A group of %s is found with a probability of 50 %%, "+
+			"one of %s with 95 %%", cli.Plural(m.UsersFor(0.5), "user"), cli.Plural(m.UsersFor(0.95), "user"))
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 	}
 	left.say(app)
 	if len(rows) == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users (this line is not private: do not publish it)\n", file)
+		app.Say("louver: %s holds no users (this line is not private: do not publish it)", file)
 	}
 	bag := windows.NewBag(windows.BagSpec{Groups: names, MaxGroups: c.MaxGroups, Policy: windows.Last,
 		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})

@@ -111,12 +111,12 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		return err
 	}
 	if c.Value != "" && c.User == "" {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s: each row counts as a user of its own; want --user COLUMN if "+
-			"somebody can have several rows\n", name)
+		app.Say("louver: %s: each row counts as a user of its own; want --user COLUMN if "+
+			"somebody can have several rows", name)
 	}
 	if sample.Users() == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users, so the output is only noise (this line is not "+
-			"private: do not publish it)\n", name)
+		app.Say("louver: %s holds no users, so the output is only noise (this line is not "+
+			"private: do not publish it)", name)
 	}
 	d := newDraws(query, mechanism, sample, c.JSON)
 	d.beside = app.OnTerminal()

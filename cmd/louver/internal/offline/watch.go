@@ -24,8 +24,7 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 		return cli.UsageError(err)
 	}
 	if n, most := c.ExpectedUsers, w.Most(c.ExpectedUsers); n > 0 && most < w.Excess95() {
-		_, _ = fmt.Fprintf(app.Err,
-			"louver: with %s, at most %s can be %s, but the watch needs %s; want more users or a larger ε\n",
+		app.Say("louver: with %s, at most %s can be %s, but the watch needs %s; want more users or a larger ε",
 			cli.Plural(n, "user"), cli.Tenths(most), cli.Direction(c.Watch), cli.Tenths(w.Excess95()))
 	}
 	bags, err := c.windowed(app, schedule)
@@ -123,11 +122,11 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 	}
 	left.say(app)
 	for _, about := range feed.AboutTimes(times, c.Time, c.Zone) {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s: %s\n", name, about)
+		app.Say("louver: %s: %s", name, about)
 	}
 	if len(bags) == 0 {
-		_, _ = fmt.Fprintf(app.Err, "louver: %s holds no users from %s to %s (this line is not private: do not "+
-			"publish it)\n", name, stamp(s.Start), stamp(s.End))
+		app.Say("louver: %s holds no users from %s to %s (this line is not private: do not "+
+			"publish it)", name, stamp(s.Start), stamp(s.End))
 	}
 	return bags, nil
 }
