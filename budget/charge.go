@@ -37,6 +37,8 @@ type Charge struct {
 	Cap Cap
 	// Items are the costs in canonical order, with equal costs merged. If there are none, the window costs nothing.
 	Items []Item
+	// Drawn is as in [Held].
+	Drawn bool
 }
 
 // NewCharge sums the items of a window, whose start and end are in Unix nanoseconds. It fails if the window does not
@@ -70,17 +72,24 @@ func Canonical(items []Item) ([]Item, error) {
 			return nil, err
 		}
 	}
+	return merged(items), nil
+}
+
+// merged sorts items and merges equal costs. It leaves out what is charged no time.
+func merged(items []Item) []Item {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b Item) int { return compare(a.Promise, b.Promise) })
 	out := make([]Item, 0, len(items))
 	for _, i := range sorted {
-		if n := len(out); n > 0 && compare(out[n-1].Promise, i.Promise) == 0 {
+		switch n := len(out); {
+		case i.Times == 0:
+		case n > 0 && compare(out[n-1].Promise, i.Promise) == 0:
 			out[n-1].Times += i.Times
-		} else {
+		default:
 			out = append(out, i)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Times returns the costs of a number of windows that each cost the same.

@@ -112,6 +112,7 @@ func newFilter(l Limit) filter {
 
 // filterFor returns the filter of about the smallest limit with a δ that pays for items.
 func filterFor(delta decimal.Decimal, items []Item) filter {
+	items = merged(items)
 	if len(items) == 0 || !delta.IsPositive() {
 		return filter{}
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/louver/louver/budget"
@@ -85,10 +86,15 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 	got := b.entry.Standing
 	stream, spent := got.Sums()
 	wantStream, wantSpent := want.Sums()
-	for _, c := range []struct{ name, got, want string }{
-		{"stream_epsilon_spent", stream, wantStream},
-		{"budget_epsilon_spent", spent, wantSpent},
-	} {
+	type sum struct{ name, got, want string }
+	sums := []sum{{"stream_epsilon_spent", stream, wantStream}, {"budget_epsilon_spent", spent, wantSpent}}
+	if got.Lost != nil { // entries of earlier releases do not say it
+		stream, budget := got.Lost.Words()
+		wantStream, wantBudget := want.Lost.Words()
+		sums = append(sums, sum{"stream_epsilon_lost", stream, wantStream}, sum{"budget_epsilon_lost", budget, wantBudget},
+			sum{"budget_windows_used", fmt.Sprint(got.Lost.Used), fmt.Sprint(want.Lost.Used)})
+	}
+	for _, c := range sums {
 		if c.got != c.want {
 			d.found.fault(WrongSum, b.at, "%s: %s is %s, but the entries add up to %s", b.entry.Name(), c.name,
 				c.got, c.want)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -185,6 +186,10 @@ func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 		StreamSpent: e.withBefore(epsilon(a.StreamTotal(e.Stream, plus...))),
 		BudgetSpent: epsilon(a.Spent(end, plus...)),
 		WindowsLeft: a.WindowsLeftUnder(e.Stream, e.Cap, e.Price, end, plus...),
+		Lost: &Lost{
+			Stream: e.withBefore(epsilon(a.LostIn(e.Stream, math.MinInt64, math.MaxInt64, plus...))),
+			Budget: epsilon(a.Lost("", end, plus...)), Used: a.Used(e.Stream, e.Price, end, plus...),
+		},
 	}
 }
 

@@ -83,18 +83,34 @@ type Entry struct {
 
 // Standing is the state of the books after an entry, including its own charge. See [Books.Standing].
 type Standing struct {
-	// StreamSpent is the ε that the stream has been charged in its whole life, or nil if no ε bounds it.
+	// StreamSpent is the ε that the stream has been charged in its whole life, or nil if no ε bounds it. Like
+	// BudgetSpent, it is the sum that the books decide by.
 	StreamSpent *decimal.Decimal `json:"stream_epsilon_spent"`
 	// BudgetSpent is the ε that counts in the budget's period at the window's end, or nil if no ε bounds it.
 	BudgetSpent *decimal.Decimal `json:"budget_epsilon_spent"`
 	// WindowsLeft is how many more windows at this price the rest of the budget would pay.
 	WindowsLeft int64 `json:"budget_windows_left"`
+	// Lost is what people read instead. Entries of earlier releases do not say it, and their records stay as they were.
+	Lost *Lost `json:"lost,omitempty"`
+}
+
+// Lost is what one person can have lost at most, by the least bound that holds: see [budget.Account.Lost].
+type Lost struct {
+	// Stream is for the stream in its whole life, and Budget for the budget's period at the window's end. They are nil
+	// if no ε bounds that.
+	Stream *decimal.Decimal `json:"stream"`
+	Budget *decimal.Decimal `json:"budget"`
+	// Used is how many of the stream's windows with this price are paid, of those that end in that period.
+	Used int64 `json:"windows_used"`
 }
 
 // Sums returns both sums of ε as text for people.
 func (s Standing) Sums() (stream, budget string) { return text(s.StreamSpent), text(s.BudgetSpent) }
 
-// equal reports whether two standings are the same.
+// Words returns the losses as text for people.
+func (l Lost) Words() (stream, budget string) { return text(l.Stream), text(l.Budget) }
+
+// equal reports whether the books decide by the same sums.
 func (s Standing) equal(t Standing) bool {
 	return text(s.StreamSpent) == text(t.StreamSpent) && text(s.BudgetSpent) == text(t.BudgetSpent) &&
 		s.WindowsLeft == t.WindowsLeft

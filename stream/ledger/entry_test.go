@@ -66,7 +66,7 @@ func exampleEntry() ledger.Entry {
 				Values: []ledger.Value{{}, {Value: ledgertest.Some("3")}}},
 		},
 		Standing: ledger.Standing{StreamSpent: ledgertest.Some("12.5"), BudgetSpent: ledgertest.Some("12.50"),
-			WindowsLeft: 46},
+			WindowsLeft: 46, Lost: &ledger.Lost{Stream: ledgertest.Some("11.75"), Budget: ledgertest.Some("9"), Used: 36}},
 		Prior: &ledger.Prior{Upto: 17, Hash: "00ff"},
 	}
 }
@@ -85,7 +85,8 @@ const exampleStored = `{"v":1,"format":1,` +
 	`"quality":"rough","smoothed":{"value":"815","low":"790","high":"840"}},` +
 	`{"value":"10412","rank_error_95":"20","error_95":"20","quality":"useful"}]},` +
 	`{"name":"a\u003cb","users":3,"reason":"too_few_users","values":[{},{"value":"3"}]}],` +
-	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46},` +
+	`"books":{"stream_epsilon_spent":"12.5","budget_epsilon_spent":"12.5","budget_windows_left":46,` +
+	`"lost":{"stream":"11.75","budget":"9","windows_used":36}},` +
 	`"prior":{"upto":17,"hash":"00ff"}}`
 
 func TestEncodeGolden(t *testing.T) {

@@ -38,6 +38,11 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 	if e.Bands {
 		f.BandFields = &record.BandFields{}
 	}
+	if l := e.Standing.Lost; l != nil {
+		charge, _ := e.Charge() // Records has checked the entry
+		f.LossFields = &record.LossFields{StreamLost: optionalDigits(l.Stream), BudgetLost: optionalDigits(l.Budget),
+			WindowsUsed: l.Used, Charge: record.Charged(charge.Items)}
+	}
 	f.Found = e.List != nil || e.Discovery != nil
 	if e.List != nil {
 		if of := e.List.Of; of != nil {
@@ -76,6 +81,13 @@ func fillBand(f *record.Figure, b *Band) {
 	if b != nil {
 		f.BandFields = &record.BandFields{Low: optionalDigits(b.Low), High: optionalDigits(b.High),
 			Level: optionalDigits(b.Level), Basis: b.Basis, Usual95: optionalDigits(b.Usual95)}
+	}
+}
+
+// charge says what the record was charged, where it is not the window's own charge.
+func charge(f *record.Figure, items []budget.Item) {
+	if f.LossFields != nil {
+		f.Charge = record.Charged(items)
 	}
 }
 

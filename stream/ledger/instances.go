@@ -38,7 +38,7 @@ func (n stepName) instance(number int64) Instance { return Instance{n.stream, n.
 // held is the instance's charge.
 func (a *instance) held(name stepName, number int64) budget.Held {
 	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open,
-		Items: a.Cost}
+		Items: a.Cost, Drawn: a.Until == 0} // only totals know their end, and follow the calendar
 	switch {
 	case a.Over:
 		h.To = a.Looked

@@ -35,6 +35,9 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 		}
 		r.Budgets[i].fallShort(f)
 		r.Budgets[i].WindowsLeft = left[name].BudgetLeft
+		if of := left[name].LossFields; of != nil {
+			r.Budgets[i].WindowsUsed = of.WindowsUsed
+		}
 	}
 	for _, f := range newest {
 		of := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })
@@ -46,14 +49,18 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 		}
 		if b.Partial {
 			r.Streams[i].fallShort(f)
-			r.Streams[i].EpsilonSpent = nil // a stream's own ε in the period is not published
+			r.Streams[i].EpsilonSpent, r.Streams[i].EpsilonLost = nil, nil // a stream's own ε in the period is not published
 		}
 		// What the budget was charged in all is not known either if older windows of a stream are not.
 		a := books.accounts[f.Budget]
 		if a == nil || record.Less(epsilon(a.StreamTotal(f.Stream)), record.Read(f.StreamSpent)) {
-			r.Budgets[of].EpsilonTotal = nil
+			r.Budgets[of].EpsilonTotal, r.Budgets[of].EpsilonTotalLost = nil, nil
 		}
 		r.Streams[i].EpsilonTotal = optional(record.Read(f.StreamSpent))
+		r.Streams[i].EpsilonTotalLost = r.Streams[i].EpsilonTotal
+		if f.LossFields != nil {
+			r.Streams[i].EpsilonTotalLost = optional(record.Read(f.StreamLost))
+		}
 	}
 	slices.SortFunc(r.Streams, func(a, b StreamFigures) int { return cmp.Compare(a.Stream, b.Stream) })
 	slices.SortFunc(r.Budgets, func(a, b Figures) int { return cmp.Compare(a.Budget, b.Budget) })
@@ -71,6 +78,10 @@ func (b *Figures) fallShort(f record.Figure) {
 	if spent != nil {
 		b.EpsilonLeft = number{decimal.Max(decimal.Decimal{}, limit.Sub(*spent))}
 	}
-	b.EpsilonTotal, b.EpsilonDay, b.WindowsLeft, b.ExhaustedAt, b.Returns = nil, nil, f.BudgetLeft, nil,
-		[]ReturnFigure{}
+	b.EpsilonLost, b.WindowsUsed = b.EpsilonSpent, 0 // records of earlier releases do not say more
+	if f.LossFields != nil {
+		b.EpsilonLost, b.WindowsUsed = optional(record.Read(f.BudgetLost)), f.WindowsUsed
+	}
+	b.EpsilonTotal, b.EpsilonTotalLost, b.EpsilonDay, b.EpsilonDayLost = nil, nil, nil, nil
+	b.WindowsLeft, b.ExhaustedAt, b.Returns = f.BudgetLeft, nil, []ReturnFigure{}
 }

@@ -79,7 +79,7 @@ func TestRecordsOfEveryKind(t *testing.T) {
 	full.Groups[0].Values[0].Interval = &ledger.Interval{ledgertest.Dec("0.95"), ledgertest.Dec("-700.5"),
 		ledgertest.Dec("9000000000000000000000")}
 	full.Groups[0].Values[0].Smoothed = &ledger.Smoothed{Value: ledgertest.Dec("0.001")}
-	full.Standing.StreamSpent, full.Standing.BudgetSpent = nil, nil
+	full.Standing.StreamSpent, full.Standing.BudgetSpent, full.Standing.Lost = nil, nil, &ledger.Lost{}
 	for _, c := range []struct {
 		name  string
 		entry ledger.Entry
@@ -97,19 +97,22 @@ func TestRecordsOfEveryKind(t *testing.T) {
 				"group": `"a<b"`, "p": "0.99",
 				"stream_epsilon_spent": "12.5"}},
 		{"the count that was too low", exampleEntry(), 3,
-			map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15"}},
+			map[string]string{"value": "3", "status": `"ok"`, "reason": "null", "epsilon": "0.15",
+				"charge": `[{"kind":"pure","epsilon":0.15,"rho":0.01125,"times":1},` +
+					`{"kind":"bounded_range","epsilon":0.1,"rho":0.00125,"times":1}]`}},
 		{"budget exhausted", exhausted, 0,
 			map[string]string{"value": "null", "status": `"withheld"`, "reason": `"budget_exhausted"`, "epsilon": "0",
 				"delta": "0", "users": "null", "error_95": "null", "quality": "null", "p": "0.99", "group": `""`,
+				"charge": "[]", "budget_windows_used": "36",
 				"id": `"checkout-latency//2026-11-20T08:00:00Z/tail.p99"`}},
 		{"exact decimals", full, 0,
 			map[string]string{"value": "12.3", "interval": `{"level":0.95,"low":-700.5,"high":9000000000000000000000}`,
 				"smoothed": `{"value":0.001,"low":null,"high":null}`, "stream_epsilon_spent": "null",
-				"budget_epsilon_spent": "null"}},
+				"budget_epsilon_spent": "null", "budget_epsilon_lost": "null"}},
 	} {
 		got := fields(t, ledgertest.Records(t, c.entry)[c.index])
-		if len(got) != 36 {
-			t.Errorf("%s: %d fields, want all 36", c.name, len(got))
+		if len(got) != 40 {
+			t.Errorf("%s: %d fields, want all 40", c.name, len(got))
 		}
 		for name, want := range c.want {
 			if got[name] != want {

@@ -129,6 +129,9 @@ func (e Entry) stepFigure(s Step, g Group) record.Figure {
 	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
 	f := e.blank(Group{Name: g.Name}, of)
 	f.MaxWindows, f.Instance = nil, s.Instance
+	if charge(&f, nil); s.Looks() {
+		charge(&f, cost.Items)
+	}
 	s.kind().figure(&f, s, e, g)
 	return f
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -26,7 +27,12 @@ type StreamFigures struct {
 // Figures of a budget.
 type Figures struct {
 	Budget string `json:"budget"`
-	// EpsilonSpent counts in the period that ends now; null if no ε bounds it.
+	// EpsilonLost is what one person can have lost in the period that ends now, by the least bound that holds: see
+	// [budget.Account.Lost]. It is null if no ε bounds it. WindowsUsed is how many of a stream's windows with its present
+	// price are paid in that period; for a budget it is that of the stream whose WindowsLeft it has.
+	EpsilonLost *number `json:"epsilon_lost"`
+	WindowsUsed int64   `json:"windows_used"`
+	// EpsilonSpent is what counts against the limit in the period that ends now; null if no ε bounds it.
 	EpsilonSpent *number `json:"epsilon_spent"`
 	EpsilonLimit number  `json:"epsilon_limit"`
 	EpsilonLeft  number  `json:"epsilon_left"`
@@ -36,9 +42,13 @@ type Figures struct {
 	Per string `json:"per"`
 	// EpsilonTotal is everything ever charged; null if no ε bounds it, or if not all windows are known.
 	EpsilonTotal *number `json:"epsilon_total"`
+	// EpsilonTotalLost is what one person can have lost by all that was ever charged.
+	EpsilonTotalLost *number `json:"epsilon_total_lost"`
 	// EpsilonDay is what the windows that ended in the last 24 hours were charged to the budget, whatever its period
 	// is. It is nil if no ε bounds that, and for a stream.
 	EpsilonDay *number `json:"epsilon_last_day,omitempty"`
+	// EpsilonDayLost is what one person can have lost by these windows.
+	EpsilonDayLost *number `json:"epsilon_lost_last_day,omitempty"`
 	// MixedDay says that these windows are not all alike for each stream: see [budget.Account.Mixed].
 	MixedDay bool `json:"-"`
 	// WindowsLeft is how many windows of the stream the rest of the budget would pay. For a budget it is the least of
@@ -67,7 +77,7 @@ type ReturnFigure struct {
 func NewReport(b *Books, at time.Time) Report {
 	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}, Watches: b.watchFigures()}
 	runways := map[string]budget.Runway{}
-	left, since := map[string]int64{}, map[string]*record.Second{}
+	left, used, since := map[string]int64{}, map[string]int64{}, map[string]*record.Second{}
 	for _, name := range b.Budgets() {
 		runways[name] = b.accounts[name].Runway(b.schedules(name))
 	}
@@ -76,6 +86,8 @@ func NewReport(b *Books, at time.Time) Report {
 		a := b.accounts[latest.Budget]
 		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
 		f.EpsilonTotal = optional(latest.withBefore(epsilon(a.StreamTotal(name))))
+		f.EpsilonTotalLost = optional(latest.withBefore(epsilon(a.LostIn(name, math.MinInt64, math.MaxInt64))))
+		f.WindowsUsed = a.Used(name, latest.Price, at.UnixNano())
 		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(record.Whole(unpaid))
@@ -84,13 +96,13 @@ func NewReport(b *Books, at time.Time) Report {
 			}
 		}
 		if n, found := left[latest.Budget]; !found || f.WindowsLeft < n {
-			left[latest.Budget] = f.WindowsLeft
+			left[latest.Budget], used[latest.Budget] = f.WindowsLeft, f.WindowsUsed
 		}
 		r.Streams = append(r.Streams, StreamFigures{Stream: name, Figures: f})
 	}
 	for _, name := range b.Budgets() {
 		f := figures(b.accounts[name], name, "", at, runways[name])
-		f.WindowsLeft, f.ExhaustedSince = left[name], since[name]
+		f.WindowsLeft, f.WindowsUsed, f.ExhaustedSince = left[name], used[name], since[name]
 		r.Budgets = append(r.Budgets, f)
 	}
 	return r
@@ -129,9 +141,12 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 	}
 	f.EpsilonSpent, f.DeltaSpent, f.EpsilonTotal = optional(epsilon(spent)), number{spent.Delta},
 		optional(epsilon(total))
+	f.EpsilonLost = optional(epsilon(a.Lost(stream, now)))
+	f.EpsilonTotalLost = optional(epsilon(a.LostIn(stream, math.MinInt64, math.MaxInt64)))
 	if stream == "" {
 		day := now - int64(24*time.Hour)
 		f.EpsilonDay, f.MixedDay = optional(epsilon(a.SpentIn(day, now))), a.Mixed(day, now)
+		f.EpsilonDayLost = optional(epsilon(a.LostIn("", day, now)))
 	}
 	if runway.ExhaustedAt != 0 {
 		exhausted := record.Whole(time.Unix(0, runway.ExhaustedAt))

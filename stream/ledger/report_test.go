@@ -31,21 +31,21 @@ func TestReportGolden(t *testing.T) {
 	// that of s makes 0.2 + 0.2 + 0.3 + 0.2, and that of u would pass 1.
 	want := `{
  "streams": [
-  {"stream": "s", "budget": "shared", "epsilon_spent": 0.2, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.4, "windows_left": 2, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
+  {"stream": "s", "budget": "shared", "epsilon_lost": 0.2, "windows_used": 1, "epsilon_spent": 0.2, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "5m", "epsilon_total": 0.4, "epsilon_total_lost": 0.4, "windows_left": 2, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.2}]},
-  {"stream": "u", "budget": "shared", "epsilon_spent": 0.3, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.3, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
+  {"stream": "u", "budget": "shared", "epsilon_lost": 0.3, "windows_used": 1, "epsilon_spent": 0.3, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "5m", "epsilon_total": 0.3, "epsilon_total_lost": 0.3, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.3}]},
-  {"stream": "v", "budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "forever", "epsilon_total": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
+  {"stream": "v", "budget": "v", "epsilon_lost": 0.5, "windows_used": 2, "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "forever", "epsilon_total": 0.5, "epsilon_total_lost": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
  ],
  "budgets": [
-  {"budget": "shared", "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "5m", "epsilon_total": 0.7, "epsilon_last_day": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
+  {"budget": "shared", "epsilon_lost": 0.5, "windows_used": 1, "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "5m", "epsilon_total": 0.7, "epsilon_total_lost": 0.7, "epsilon_last_day": 0.7, "epsilon_lost_last_day": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.5}]},
-  {"budget": "v", "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
-   "per": "forever", "epsilon_total": 0.5, "epsilon_last_day": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
+  {"budget": "v", "epsilon_lost": 0.5, "windows_used": 2, "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,
+   "per": "forever", "epsilon_total": 0.5, "epsilon_total_lost": 0.5, "epsilon_last_day": 0.5, "epsilon_lost_last_day": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
  ]
 }`
 	if diff := cmp.Diff(compact(t, want), compact(t, string(got))); diff != "" {

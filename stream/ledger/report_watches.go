@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 	"github.com/shopspring/decimal"
 )
@@ -21,12 +22,12 @@ type WatchFigures struct {
 	From    record.Second `json:"from"`
 	To      record.Second `json:"to"`
 	Epsilon number        `json:"epsilon"`
-	// EpsilonTotal is what all instances cost together.
+	// EpsilonTotal is what all instances cost together: what one person in all of them can have lost.
 	EpsilonTotal number `json:"epsilon_total"`
 }
 
 // watchFigures reports on all watches in the books.
-func (b *Books) watchFigures() (all []WatchFigures) {
+func (b *Books) watchFigures() (figures []WatchFigures) {
 	for _, name := range b.lasting.names() {
 		instances := b.lasting.of[name]
 		last := instances[len(instances)-1]
@@ -35,7 +36,7 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 		f := WatchFigures{
 			Stream: name.stream, Watch: name.step, Budget: name.budget,
 			Instances: int64(len(instances)), State: "armed",
-			From: moment(last.From), To: moment(last.Looked), Epsilon: number{limit.Compose(last.Cost).Epsilon},
+			From: moment(last.From), To: moment(last.Looked), Epsilon: number{limit.Least(last.Cost).Epsilon},
 		}
 		switch {
 		case last.Over && b.lasting.withheld[name]:
@@ -45,12 +46,17 @@ func (b *Books) watchFigures() (all []WatchFigures) {
 		case last.Over:
 			f.State = "ended"
 		}
+		var all []budget.Item
+		together := limit.Least
 		for _, a := range instances {
-			f.EpsilonTotal.Decimal = f.EpsilonTotal.Add(limit.Compose(a.Cost).Epsilon)
+			if all = append(all, a.Cost...); a.Until == 0 { // what was drawn decides how many there are
+				together = limit.Compose
+			}
 		}
-		all = append(all, f)
+		f.EpsilonTotal = number{together(all).Epsilon}
+		figures = append(figures, f)
 	}
-	return all
+	return figures
 }
 
 // number is a decimal written as a JSON number, exact.

@@ -25,6 +25,7 @@ func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) 
 		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, up.Since, f.Release)
 		f.WindowStart, f.Incomplete = up.Since.Time, windows.Incomplete > 0
 		f.Windows, f.Counts = &windows, record.UserWindows
+		charge(&f, nil)
 		switch {
 		case windows.Released == 0:
 			f.Status, f.Reason = record.Withheld, new(record.BudgetExhausted)

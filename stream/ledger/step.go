@@ -304,5 +304,7 @@ func (e Entry) arms() ([]budget.Charge, error) {
 
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
 func (e Entry) costs(s Step) (budget.Charge, error) {
-	return budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), s.price())
+	c, err := budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), s.price())
+	c.Drawn = s.Total == nil
+	return c, err
 }

@@ -121,10 +121,18 @@ var (
 		"1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"},
 		nil)
 	spent = prometheus.NewDesc("louver_epsilon_spent",
-		"ε that one user of the stream can have lost so far, whichever budgets paid.", []string{"stream"}, nil)
-
+		"ε that the books have added up for the stream so far, whichever budgets paid. While a budget with a δ has "+
+			"room, that is far more than anybody has lost.", []string{"stream"}, nil)
+	lost = prometheus.NewDesc("louver_epsilon_lost",
+		"ε that one user of the stream can have lost so far, by the least bound that holds.", []string{"stream"}, nil)
+	budgetLost = prometheus.NewDesc("louver_budget_epsilon_lost",
+		"ε that one user can have lost by the budget's charges in the newest window's period, by the least bound that "+
+			"holds.", []string{"budget"}, nil)
+	windowsUsed = prometheus.NewDesc("louver_windows_used",
+		"How many windows of the stream the budget has paid in the newest window's period.", []string{"stream"}, nil)
 	budgetSpent = prometheus.NewDesc("louver_budget_epsilon_spent",
-		"ε that counts against the budget in the newest window's period.", []string{"budget"}, nil)
+		"ε that counts against the budget's limit in the newest window's period. While a budget with a δ has room, that "+
+			"is far more than anybody has lost.", []string{"budget"}, nil)
 	budgetLimit = prometheus.NewDesc("louver_budget_epsilon_limit",
 		"ε that the budget allows in a period.", []string{"budget"}, nil)
 	budgetLeft = prometheus.NewDesc("louver_budget_windows_left",
@@ -141,7 +149,7 @@ var (
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing,
 		armed, spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, groupsListed, groupsMax, groupsWithout,
-		budgetSpent, budgetLimit, budgetLeft, budgetPays} {
+		budgetSpent, budgetLimit, budgetLeft, budgetPays, lost, budgetLost, windowsUsed} {
 		c <- d
 	}
 }
@@ -155,7 +163,9 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	watches, left := map[[2]string]Record{}, map[string]Record{} // left: by budget, the one with the windows left
 	listed, fired := g.collectGroups(to), map[[2]string]bool{}
 	for _, r := range g.newest {
-		put(streams, r.Stream, r, newer)
+		put(streams, r.Stream, r, func(r, old Record) bool { // that of a discovery counts its periods
+			return newer(r, old) || r.WindowEnd.Equal(old.WindowEnd) && old.Statistic == record.StatisticGroups
+		})
 		put(left, r.Budget, r, g.betterWindowsLeft)
 		release := [2]string{r.Stream, r.Release}
 		if r.Statistic == record.StatisticWatch {
@@ -177,6 +187,13 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 		}
 		if old, ok := budgets[r.Budget]; ok && r.WindowEnd.Equal(old.WindowEnd) {
 			r.BudgetSpent = greater(old.BudgetSpent, r.BudgetSpent)
+			if r.LossFields == nil {
+				r.LossFields = old.LossFields
+			} else if old.LossFields != nil {
+				both := *r.LossFields
+				both.BudgetLost = greater(old.BudgetLost, r.BudgetLost)
+				r.LossFields = &both
+			}
 			budgets[r.Budget] = r
 		} else {
 			put(budgets, r.Budget, r, newer)
@@ -204,9 +221,18 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 	}
 	for name, r := range streams {
 		to.number(spent, r.StreamSpent, name)
+		if r.LossFields != nil {
+			to.number(lost, r.StreamLost, name)
+			if r.Statistic != record.StatisticGroups {
+				to.show(windowsUsed, float64(r.WindowsUsed), name)
+			}
+		}
 	}
 	for name, r := range budgets {
 		to.number(budgetSpent, r.BudgetSpent, name)
+		if r.LossFields != nil {
+			to.number(budgetLost, r.BudgetLost, name)
+		}
 		to.number(budgetLimit, &r.BudgetLimit, name)
 		to.show(budgetLeft, float64(left[name].BudgetLeft), name)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -62,8 +63,11 @@ func avroObject(name, namespace string, fields []field) avroRecord {
 		ofWholes: map[string]string{"type": "array", "items": "long"}}
 	for _, f := range fields {
 		t := types[f.kind]
-		if f.kind == ofObject {
+		switch f.kind {
+		case ofObject:
 			t = avroObject(f.name, "", f.fields)
+		case ofObjects:
+			t = map[string]any{"type": "array", "items": avroObject(f.name, "", f.fields)}
 		}
 		if f.required && !f.nullable {
 			r.Fields = append(r.Fields, map[string]any{"name": f.name, "type": t})
@@ -152,6 +156,11 @@ func (r *AvroReader) JSON(datum []byte) ([]byte, error) {
 		if v[name] == nil {
 			delete(v, name)
 		}
+	}
+	charge, _ := v["charge"].([]any)
+	for _, item := range charge { // its fields are left out in JSON rather than null
+		of, _ := item.(map[string]any)
+		maps.DeleteFunc(of, func(_ string, v any) bool { return v == nil })
 	}
 	var b bytes.Buffer
 	err = writeAvro(&b, r.node, v)

@@ -19,6 +19,7 @@ const (
 	ofList    kind = "list" // of numbers
 	ofWholes  kind = "list of integers"
 	ofObject  kind = "object"
+	ofObjects kind = "list of objects"
 )
 
 // field is a field of the output record, as record.schema.json describes it.
@@ -27,7 +28,7 @@ type field struct {
 	kind kind
 	// nullable says that it may be null, and required that it is in every record, even in those of older formats.
 	nullable, required bool
-	// fields are the fields of an object.
+	// fields are those of an object, or of each object of a list.
 	fields []field
 }
 
@@ -63,8 +64,12 @@ func objectFields(object *yaml.Node) (fields []field, err error) {
 		if err == nil && f.kind == ofList && p.Items.Type == "integer" {
 			f.kind = ofWholes
 		}
-		if err == nil && f.kind == ofObject {
-			f.fields, err = objectFields(node)
+		of := node
+		if err == nil && f.kind == ofList && p.Items.Type == "object" {
+			f.kind, of = ofObjects, item(node)
+		}
+		if err == nil && (f.kind == ofObject || f.kind == ofObjects) {
+			f.fields, err = objectFields(of)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -73,6 +78,12 @@ func objectFields(object *yaml.Node) (fields []field, err error) {
 		fields = append(fields, f)
 	}
 	return fields, nil
+}
+
+// item returns the schema of the items of a list.
+func item(list *yaml.Node) *yaml.Node {
+	at := slices.IndexFunc(list.Content, func(n *yaml.Node) bool { return n.Value == "items" })
+	return list.Content[at+1]
 }
 
 // kind returns the property's type, and whether it may be null.

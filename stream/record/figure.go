@@ -83,6 +83,8 @@ type Figure struct {
 	BudgetSpent *json.Number    `json:"budget_epsilon_spent"`
 	BudgetLimit json.Number     `json:"budget_epsilon_limit"`
 	BudgetLeft  int64           `json:"budget_windows_left"`
+	// Records of earlier releases do not have these.
+	*LossFields
 	// Only histograms have buckets, and only figures that are computed from one say from which.
 	Buckets *Distribution `json:"buckets,omitempty"`
 	From    string        `json:"from,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
@@ -101,7 +102,8 @@ func (k *reports) refresh() error {
 	return nil
 }
 
-// lastDay returns what the windows that ended in the last 24 hours were charged to a budget; nil if that is not known.
+// lastDay returns what one person can have lost by the windows of a budget that ended in the last 24 hours; nil if that
+// is not known.
 func (k *reports) lastDay(b *config.Budget) (*decimal.Decimal, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,10 +113,10 @@ func (k *reports) lastDay(b *config.Budget) (*decimal.Decimal, error) {
 	for _, of := range k.last.Budgets {
 		switch {
 		case of.Budget != b.Name:
-		case of.EpsilonDay != nil:
-			return &of.EpsilonDay.Decimal, nil
-		case of.EpsilonSpent != nil && b.Per == 24*time.Hour: // published with the newest figure
-			return &of.EpsilonSpent.Decimal, nil
+		case of.EpsilonDayLost != nil:
+			return &of.EpsilonDayLost.Decimal, nil
+		case of.EpsilonLost != nil && b.Per == 24*time.Hour: // published with the newest figure
+			return &of.EpsilonLost.Decimal, nil
 		}
 	}
 	return nil, nil
@@ -167,71 +169,85 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	return few
 }
 
-// books returns the books of the windows in memory. Records say whether a window was paid for, and which instances of
-// watches looked at it. The public definition says what a window cost.
+// books returns the books of the windows in memory. Records say what their window was charged, and which instances of
+// watches and totals looked at it. What records of earlier releases do not say, the public definition says.
 func (s source) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, of := range s.streams {
 		e := ledger.Entry{Stream: of.Name, Budget: of.Budget.Name, Every: of.Window.Every, Limit: of.Budget.Limit,
-			Price: of.Price(), Cap: of.Cap(0)}
+			Cap: of.Cap(0)}
 		if of.Window.End != 0 {
 			e.Until = time.Unix(0, of.Window.End).UTC()
 		}
 		for _, w := range s.store.windows(of.Name, len(of.Releases) > 0) {
-			e.WindowStart, e.WindowEnd, e.Reason = time.Unix(w.start, 0).UTC(), time.Unix(w.end, 0).UTC(), ""
-			if w.unpaid && len(of.Releases) > 0 {
-				e.Reason = record.BudgetExhausted
-			}
-			if err := books.Add(e); err != nil {
+			if err := books.Add(w.entry(e, of.Price())); err != nil {
 				return nil, err
 			}
 		}
 		for _, d := range of.Discoveries() {
-			if err := s.addDiscovery(books, e, d); err != nil {
-				return nil, err
+			e.Row, e.Every, e.Cap = d.Name, d.Every, d.Cap(0)
+			for _, f := range s.store.all(of.Name, "", d.Name) { // each has a record about all names
+				if err := books.Add(f.entry(e, d.Price())); err != nil {
+					return nil, err
+				}
 			}
 		}
-		for _, w := range of.Steps() {
-			seen, err := s.store.seen(of, w.Name)
-			if err == nil {
-				err = books.AddSeen(of.Budget.Name, of.Name, w.Name, seen)
-			}
-			if err != nil {
-				return nil, err
-			}
+		if err := s.addSteps(books, of); err != nil {
+			return nil, err
 		}
 	}
 	return books, nil
 }
 
-// addDiscovery adds what a discovery cost in its periods. Each has a record about all names.
-func (s source) addDiscovery(books *ledger.Books, e ledger.Entry, d config.Discovery) error {
-	e.Row, e.Price, e.Every, e.Cap = d.Name, d.Price(), d.Every, d.Cap(0)
-	for _, f := range s.store.all(e.Stream, "", d.Name) {
-		e.WindowStart, e.WindowEnd, e.Reason = time.Unix(f.start, 0).UTC(), time.Unix(f.end, 0).UTC(), ""
-		if f.unpaid {
-			e.Reason = record.BudgetExhausted
+// addSteps adds the instances of everything that the records of a stream are of beside its windows, also of what its
+// newest definition no longer has.
+func (s source) addSteps(books *ledger.Books, of *config.Stream) error {
+	for _, name := range s.store.steps(of.Name) {
+		seen, err := s.store.seen(of, name)
+		if err == nil {
+			err = books.AddSeen(of.Budget.Name, of.Name, name, seen)
 		}
-		if err := books.Add(e); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// windows returns one figure of each window of a stream, in order. priced leaves out records that do not say whether
-// their window was paid for.
+// entry returns what the figure's window, or the period of a discovery, was charged, as an entry like e. A price that is
+// not in the record is that of the newest definition.
+func (f *figure) entry(e ledger.Entry, price []budget.Item) ledger.Entry {
+	e.WindowStart, e.WindowEnd, e.Reason, e.Price = time.Unix(f.start, 0).UTC(), time.Unix(f.end, 0).UTC(), "", price
+	switch {
+	case f.series.watch: // the window itself had no releases
+		e.Price = nil
+	case f.unpaid:
+		e.Reason = record.BudgetExhausted
+	case f.charged:
+		e.Price = f.charge
+	}
+	return e
+}
+
+// windows returns one figure of each window of a stream, in order: one that says whether the window was paid for, if it
+// has any. priced leaves out windows that have none.
 func (s *Store) windows(stream string, priced bool) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var all []*figure
-	for _, e := range s.series {
-		if e.stream != stream || e.discovery || e.watch && priced || covers(all, e.figures) {
-			continue
+	add := func(watches bool) {
+		for _, e := range s.series {
+			if e.stream != stream || e.discovery || e.rollup || e.watch != watches || covers(all, e.figures) {
+				continue
+			}
+			all = append(all, e.figures...)
+			slices.SortStableFunc(all, (*figure).order)
+			all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })
 		}
-		all = append(all, e.figures...)
-		slices.SortFunc(all, (*figure).order)
-		all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })
+	}
+	add(false)
+	if !priced {
+		add(true)
 	}
 	return all
 }

@@ -27,7 +27,8 @@ var columns = []string{"stream", "group", "release", "window_start", "window_end
 	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at",
 	"id", "since", "instance", "excess_95",
 	"max_windows_count", "max_windows_per", "changed", "max_total", "final",
-	"low", "high", "level", "basis", "usual_95", "outside", "outside_error_95", "outside_95", "cut_95", "raw"}
+	"low", "high", "level", "basis", "usual_95", "outside", "outside_error_95", "outside_95", "cut_95", "raw",
+	"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge"}
 
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
@@ -99,6 +100,11 @@ func cellsOf(r outputs.Record) []string {
 	if r.BandFields != nil {
 		band = *r.BandFields
 	}
+	var lost [4]string
+	if l := r.LossFields; l != nil {
+		charge, _ := json.Marshal(l.Charge) // never fails
+		lost = [4]string{cell(l.StreamLost), cell(l.BudgetLost), strconv.FormatInt(l.WindowsUsed, 10), string(charge)}
+	}
 	var outside [2]string
 	if o := r.Outside; o != nil {
 		outside = [2]string{strconv.FormatInt(o.Value, 10), strconv.FormatInt(o.Error95, 10)}
@@ -108,7 +114,8 @@ func cellsOf(r outputs.Record) []string {
 		r.BudgetLimit.String(),
 		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
 		cell(r.Changed), cell(r.MaxTotal), cell(r.Final), cell(band.Low), cell(band.High), cell(band.Level),
-		string(band.Basis), cell(band.Usual95), outside[0], outside[1], cell(r.Outside95), cell(r.Cut95), cell(r.Raw))
+		string(band.Basis), cell(band.Usual95), outside[0], outside[1], cell(r.Outside95), cell(r.Cut95), cell(r.Raw),
+		lost[0], lost[1], lost[2], lost[3])
 }
 
 func cell[T any](v *T) string {

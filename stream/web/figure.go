@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 )
@@ -15,6 +16,7 @@ type series struct {
 	watch                  bool // its records do not say whether windows were paid
 	discovery              bool // its records say what a discovery found, and are no figures of windows
 	other                  bool // the group is everybody whose groups are not found
+	rollup                 bool // its records add up windows, and cost nothing
 	figures                []*figure
 }
 
@@ -25,11 +27,15 @@ type figure struct {
 	value      []byte
 	unpaid     bool // the budget could not pay for the window
 	noise      bool // the value is only noise
-	glance     glance
-	list       int64    // of a window whose groups are found: the end of the discovery that found them, or 0
-	finding    *finding // of a discovery's record
-	at         partition
-	offset     int64 // −1 if its topic is gone
+	// charge is what was charged for the window, the instance or the period, if charged: records of earlier releases do
+	// not say it. Figures of the same price share it.
+	charge  []budget.Item
+	charged bool
+	glance  glance
+	list    int64    // of a window whose groups are found: the end of the discovery that found them, or 0
+	finding *finding // of a discovery's record
+	at      partition
+	offset  int64 // −1 if its topic is gone
 }
 
 // finding is what a discovery's record says about a name, or about all names together.
@@ -50,7 +56,7 @@ func findingOf(r outputs.Record) *finding {
 }
 
 // overhead is about how many bytes a record takes besides its text.
-const overhead = 160
+const overhead = 200
 
 func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
 

@@ -258,7 +258,7 @@ func TestPageInBrowser(t *testing.T) {
 
 	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
 	b.shows("main h1", "Budget")
-	b.shows(".budget", "ε 1 spent")
+	b.shows(".budget", "one person can have lost ε 1")
 
 	b.mu.Lock()
 	defer b.mu.Unlock()

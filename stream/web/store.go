@@ -1,9 +1,12 @@
 package web
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -24,9 +27,10 @@ type Store struct {
 	// here.
 	recent  []*figure
 	first   int64
-	renewed map[string]bool // topics that were recreated
-	life    int             // counts how often that happened
-	changed chan struct{}   // closed by the next change
+	prices  map[string][]budget.Item // charges of records, each held once
+	renewed map[string]bool          // topics that were recreated
+	life    int                      // counts how often that happened
+	changed chan struct{}            // closed by the next change
 	silence silence.Tracker
 
 	reading reading
@@ -45,6 +49,8 @@ const (
 	// recentRecords is how far a live client may fall behind before all series have to be searched for what it has
 	// missed.
 	recentRecords = 4096
+	// mostPrices bounds the charges that are held once: a stream has one, and another one after an edit.
+	mostPrices = 10_000
 	// typical is about how many bytes a record takes in all.
 	typical = 1100
 )
@@ -53,7 +59,7 @@ const (
 // windows; the newest record of each series always stays.
 func NewStore(bytes int64) *Store {
 	return &Store{bytes: bytes, depth: mostWindows, series: map[string]*series{}, logs: map[partition]*extent{},
-		renewed: map[string]bool{}, changed: make(chan struct{})}
+		prices: map[string][]budget.Item{}, renewed: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // Windows returns about how many windows of each series a Store of this size keeps if there are so many series.
@@ -129,11 +135,12 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.silence.Add(r)
+	f.charge, f.charged = s.charge(r)
 	key := r.Key()
 	e := s.series[key]
 	if e == nil {
 		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held(),
-			discovery: f.finding != nil, other: r.Other}
+			discovery: f.finding != nil, other: r.Other, rollup: r.Windows != nil}
 		s.series[key] = e
 	}
 	f.series = e
@@ -154,6 +161,29 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	s.trim(e)
 	s.remember(f)
 	s.tell()
+}
+
+// charge returns what a record says that was charged. The caller holds the lock.
+func (s *Store) charge(r outputs.Record) (items []budget.Item, known bool) {
+	if r.LossFields == nil {
+		return nil, false
+	}
+	var text strings.Builder
+	for _, c := range r.Charge {
+		fmt.Fprintf(&text, "%d×%s:%s,%s,%s;", c.Times, c.Kind, c.Epsilon, cell(c.Delta), cell(c.Rho))
+	}
+	items, known = s.prices[text.String()]
+	if !known {
+		var err error
+		if items, err = record.Items(r.Charge); err != nil {
+			return nil, false // no record of louver
+		}
+		if len(s.prices) >= mostPrices {
+			clear(s.prices)
+		}
+		s.prices[text.String()] = items
+	}
+	return items, true
 }
 
 // trim drops old records: first of the series that has grown and, if that is not enough, of all.

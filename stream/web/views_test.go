@@ -381,11 +381,11 @@ func TestUnfoldedStaysSo(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
 	a.play(0, 29)
 	b := open(t, a, "#/budget")
-	b.shows(".amounts", "ε 4.35 spent")
+	b.shows(".amounts", "one person can have lost ε 4.35")
 	b.run(chromedp.Click("summary"))
 	b.shows("details dd", "from 0 to 60,000 ms, in steps of 1")
 	a.play(29, 30)
-	b.shows(".amounts", "ε 4.5 spent")
+	b.shows(".amounts", "one person can have lost ε 4.5")
 	b.shows("details dd", "from 0 to 60,000 ms, in steps of 1")
 }
 

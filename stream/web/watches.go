@@ -31,7 +31,7 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 			end := f.end * int64(time.Second)
 			one := found[f.glance.instance]
 			if one == nil {
-				cost, err := costOf(f)
+				cost, err := costOf(of, watch, f)
 				if err != nil {
 					return nil, err
 				}
@@ -47,8 +47,9 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 		}
 	}
 	var all []ledger.Seen
+	gone := !slices.ContainsFunc(of.Steps(), func(x config.Step) bool { return x.Name == watch })
 	for _, one := range found {
-		one.Over = one.Fired || one.To < newest*int64(time.Second) || one.To == of.Window.End
+		one.Over = gone || one.Fired || one.To < newest*int64(time.Second) || one.To == of.Window.End
 		all = append(all, *one)
 	}
 	slices.SortFunc(all, func(a, b ledger.Seen) int { return int(a.Number - b.Number) })
@@ -68,12 +69,37 @@ func until(of *config.Stream, name string, since int64) int64 {
 	return end
 }
 
-// costOf is what the instance of a record cost.
-func costOf(f *figure) ([]budget.Item, error) {
+// steps lists the watches, figures on change and totals of a stream whose records are in memory.
+func (s *Store) steps(stream string) (names []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.series {
+		if e.watch && e.stream == stream {
+			names = append(names, e.release)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// costOf is what the instance of a record cost. Records of earlier releases say only its ε. Then it costs what the
+// newest definition says if that has the same ε; else it counts as pure, or has no bound that is known.
+func costOf(of *config.Stream, name string, f *figure) ([]budget.Item, error) {
+	if f.charged {
+		return f.charge, nil
+	}
 	r, err := f.decode()
 	if err != nil {
 		return nil, err
 	}
 	epsilon, err := decimal.NewFromString(r.Epsilon.String())
-	return []budget.Item{{Promise: privacy.NewPure(epsilon), Times: 1}}, err
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range of.Steps() {
+		if c, err := budget.NewCharge(of.Name, 0, 1, x.Price); x.Name == name && err == nil && c.Epsilon.Equal(epsilon) {
+			return x.Price, nil
+		}
+	}
+	return []budget.Item{{Promise: privacy.NewPure(epsilon), Times: 1}}, nil
 }

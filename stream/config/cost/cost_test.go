@@ -194,7 +194,7 @@ func TestADayAgainstBruteForce(t *testing.T) {
 		}
 		worst := decimal.Zero
 		for end := time.Duration(0); end <= last; end += time.Hour {
-			worst = decimal.Max(worst, a.SpentIn(int64(end-day), int64(end)).Epsilon)
+			worst = decimal.Max(worst, a.LostIn("", int64(end-day), int64(end)).Epsilon)
 		}
 		// What is bounded by a cap is bounded once for each period of the limit, and once for the day. The sum over the
 		// periods can be smaller.

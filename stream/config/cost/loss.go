@@ -26,18 +26,9 @@ func Counted(limit budget.Limit, items []budget.Item) Loss {
 	return Loss{limit.Compose(items), sum(items)}
 }
 
-// Of returns what items cost together: the least bound at the limit's δ. The books of the limit have one order α for
-// all that they add up. These items are known before anything is drawn, so an order of their own is just as valid. Of
-// uses it if it saves more than a hundredth, because its δ may be larger.
-func Of(limit budget.Limit, items []budget.Item) Loss {
-	counted := Counted(limit, items)
-	own := budget.Limit{Delta: limit.Delta}.Compose(items)
-	if counted.Unbounded || own.Epsilon.LessThan(counted.Epsilon.Mul(decimal.New(99, -2))) &&
-		own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, limit.Delta)) {
-		counted.Spending = own
-	}
-	return counted
-}
+// Of returns what items cost together that are public before anything is drawn: the least bound at the limit's δ. See
+// [budget.Limit.Least].
+func Of(limit budget.Limit, items []budget.Item) Loss { return Loss{limit.Least(items), sum(items)} }
 
 // Whole returns everything that a limit pays in a period.
 func Whole(limit budget.Limit) Loss {

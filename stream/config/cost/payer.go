@@ -99,8 +99,8 @@ func (p Payer) Event(s Stream) (windows, changed int64, lost Loss) {
 	return windows, changed, p.Lost(s, changed)
 }
 
-// InAnyDay bounds what the windows that end in any 24 hours cost one person, with as many watches as may be armed. If
-// the period of the budget is 24 hours, it counts as the books do.
+// InAnyDay bounds what the windows that end in any 24 hours cost one person, with as many watches as may be armed. That
+// is what the definitions say, so it is the least bound that holds: see [budget.Limit.Least].
 func (p Payer) InAnyDay() Loss { return p.inAny(24 * time.Hour) }
 
 // InAnyPeriod is InAnyDay for any period of the budget: for all time, if the budget is for ever.
@@ -117,11 +117,7 @@ func (p Payer) inAny(stretch time.Duration) Loss {
 	for _, s := range p.Streams {
 		items = append(append(items, s.window(s.Counts(stretch))...), budget.Times(s.Watches, periods)...)
 	}
-	add := Of
-	if p.Per == stretch {
-		add = Counted
-	}
-	return p.paid(add(p.Limit, items), periods)
+	return p.paid(Of(p.Limit, items), periods)
 }
 
 // afterAll is InAnyDay with what former definitions may have cost on the same day.

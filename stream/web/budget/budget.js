@@ -1,4 +1,4 @@
-// The budget view: what is spent, what is left and until when, and what one person can lose.
+// The budget view: what one person can have lost, how many of the windows that are paid are used, and until when.
 
 import { ask, now } from "./api.js";
 import { h, say } from "./dom.js";
@@ -81,33 +81,37 @@ function byNeed(a, b) {
 }
 
 function card(budget, streams) {
-  const { epsilon_spent: spent, epsilon_limit: limit, per } = budget;
-  const share = spent === null ? 1 : Math.min(1, spent / limit);
+  const { epsilon_lost: lost, epsilon_limit: limit, windows_used: used, windows_left: left, per, partial } = budget;
+  // Under a cap there is no number, and records of earlier releases do not say how many are used.
+  const countable = left < Number.MAX_SAFE_INTEGER && used + left > 0 && !(partial && used === 0);
+  const share = countable ? used / (used + left) : lost === null ? 1 : Math.min(1, lost / limit);
+  const paid = countable ? `${plain(used)} of ${several(used + left, "window")} used` : "";
   const period = per === "forever" ? "in all" : per ? `in any ${per}` : "";
-  const bar = h("div", { class: "bar-of", role: "img", "aria-label": spent === null ? "No ε bounds what is spent." : `ε ${spent} of ${limit} is spent.` }, h("div", { class: "spent" }));
+  const bar = h("div", { class: "bar-of", role: "img", "aria-label": paid ? `${paid}.` : lost === null ? "No ε bounds what one person can have lost." : `One person can have lost ε ${lost} of ${limit}.` }, h("div", { class: "spent" }));
   bar.firstChild.style.width = `${100 * share}%`;
   return h("section", { class: "panel budget" },
     h("h2", {}, budget.budget, " ", h("span", { class: `pill ${stateOf(budget)[0]}` }, stateOf(budget)[1])),
     h("p", { class: "about" }, `ε ${limit} ${period} · ${several(streams.length, "stream")}: ${streams.map((s) => s.stream).join(", ")}`),
     bar,
-    h("p", { class: "amounts" }, h("span", {}, spent === null ? "no ε bounds what is spent" : `ε ${spent} spent`), h("span", {}, `ε ${budget.epsilon_left ?? 0} left`)),
+    h("p", { class: "amounts" }, h("span", {}, lost === null ? "no ε bounds what one person can have lost" : `one person can have lost ε ${lost}`), h("span", {}, paid)),
     h("p", {}, ...words(budget)),
     per === "forever" || budget.partial ? null : strip(budget));
 }
 
 /** Whether a budget pays, as a kind of pill and in words. */
-function stateOf({ exhausted_since: since, exhausted_at: at, windows_left: left, partial }) {
+function stateOf({ per, exhausted_since: since, exhausted_at: at, windows_left: left, partial }) {
   if (since) return ["warn", "withholds windows"];
   if (at) return ["warn", "will withhold windows"];
   if (partial) return ["none", "older windows are not known here"];
-  return ["good", left === 0 ? "pays every window, as charges return" : "pays every window"];
+  return ["good", left === 0 && per !== "forever" ? "pays every window, as charges return" : "pays every window"];
 }
 
 /** How long the budget lasts, in words. */
-function words({ per, windows_left: left, exhausted_at: at, exhausted_since: since, returns, partial }) {
+function words({ per, delta_limit: delta, windows_left: left, exhausted_at: at, exhausted_since: since, returns, partial }) {
   const time = (text) => h("time", { datetime: text, title: utc(seconds(text)) }, clock(seconds(text)));
   const next = returns.find((r) => seconds(r.at) > now());
-  const back = next ? [` ε ${next.epsilon} comes back at `, time(next.at), "."] : [];
+  // With a δ, what counts against the limit is more than what anybody has lost.
+  const back = next ? [delta > 0 ? " The next charge returns at " : ` ε ${next.epsilon} comes back at `, time(next.at), "."] : [];
   if (since) return ["Exhausted since ", time(since), ": windows are withheld.", ...(back.length ? back : per === "forever" ? [" Nothing comes back."] : [])];
   if (at) return [`Pays for ${several(left, "more window")}. On schedule the first one that it cannot pay ends at `, time(at), ".", ...back];
   if (partial && left >= Number.MAX_SAFE_INTEGER) return ["It could pay for any number of windows now."]; // no window costs anything by itself
@@ -116,7 +120,8 @@ function words({ per, windows_left: left, exhausted_at: at, exhausted_since: sin
 }
 
 /** The coming period: what comes back when, and when nothing can be paid. */
-function strip({ returns, exhausted_at: at, exhausted_since: since }) {
+function strip({ delta_limit: delta, epsilon_spent: spent, returns, exhausted_at: at, exhausted_since: since }) {
+  const amount = (epsilon) => delta > 0 ? `${Math.round(100 * epsilon / (spent || 1))} % of what counts` : `ε ${+epsilon.toFixed(6)}`;
   const start = now();
   const times = returns.map((r) => seconds(r.at));
   const end = Math.max(start + 60, ...times, at && !since ? seconds(at) : 0);
@@ -135,13 +140,13 @@ function strip({ returns, exhausted_at: at, exhausted_since: since }) {
   const cells = back.map((epsilon, i) => {
     const time = Math.max(start, first + i * step);
     const empty = first + (i + 1) * step > from && time < until;
-    const cell = h("div", { class: empty ? "cell empty-cell" : "cell", title: `${clock(Math.round(time))}: ${epsilon > 0 ? `ε ${+epsilon.toFixed(6)} comes back` : "nothing comes back"}${empty ? "; windows are withheld" : ""}` }, h("div", { class: "back" }));
+    const cell = h("div", { class: empty ? "cell empty-cell" : "cell", title: `${clock(Math.round(time))}: ${epsilon > 0 ? `${amount(epsilon)} comes back` : "nothing comes back"}${empty ? "; windows are withheld" : ""}` }, h("div", { class: "back" }));
     cell.firstChild.style.height = `${100 * epsilon / most}%`;
     return cell;
   });
   const total = returns.reduce((sum, r) => sum + Number(r.epsilon), 0);
   return h("figure", {}, h("div", { class: "strip", "aria-hidden": "true" }, ...cells),
-    h("figcaption", {}, h("span", {}, "now"), h("span", {}, h("span", { class: "key back" }), ` ε ${+total.toFixed(6)} comes back by then`,
+    h("figcaption", {}, h("span", {}, "now"), h("span", {}, h("span", { class: "key back" }), ` ${amount(total)} comes back by then`,
       ...(from < end ? [" · ", h("span", { class: "key empty-cell" }), " withheld"] : [])), h("span", {}, clock(Math.round(end)))));
 }
 

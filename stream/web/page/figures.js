@@ -31,7 +31,7 @@
  */
 
 const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
-  "stream_epsilon_spent", "mechanism", "rank_error_95", "users"];
+  "stream_epsilon_spent", "stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge", "mechanism", "rank_error_95", "users"];
 
 /** How many windows of a series are kept, unless a view holds more. */
 export const kept = 60;

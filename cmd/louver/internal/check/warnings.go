@@ -287,13 +287,9 @@ func (w *warner) budget(file *config.File, b *config.Budget, x budgetReport, now
 func (w *warner) day(file *config.File, b *config.Budget, x budgetReport, key string, now time.Time) {
 	want := fmt.Sprintf("want ε %s or less: fewer or cheaper windows, or max_windows", cost.MostThatHides)
 	with := file.PayerWithDelta(b, now)
-	with.Epsilon = with.Needs().Epsilon // with more room, costs add up to more
+	with.Epsilon = decimal.Zero // whatever its ε will be
 	if less := with.InAnyDay(); less.Hides() {
-		other := fmt.Sprintf("delta: %s", with.Delta)
-		if b.Delta.IsPositive() {
-			other = fmt.Sprintf("epsilon: %s", with.Epsilon)
-		}
-		want += fmt.Sprintf(", or %s in the budget, which makes it ε %s", other,
+		want += fmt.Sprintf(", or delta: %s in the budget, which makes it ε %s", with.Delta,
 			cli.Short(less.Epsilon.InexactFloat64()))
 	}
 	w.at(b.Where, key, "one person can lose %s in any 24 h: %s; %s",

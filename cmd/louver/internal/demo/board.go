@@ -8,6 +8,7 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -111,10 +112,12 @@ func (b *board) take(s *config.Stream, end time.Time) picture {
 	for _, key := range watchKeys(s) {
 		p.watches = append(p.watches, have[key])
 	}
-	if spent := p.records[0].StreamSpent; spent != nil {
-		if d, err := decimal.NewFromString(spent.String()); err == nil {
-			b.spent[s.Name] = d
-		}
+	lost := p.records[0].StreamSpent
+	if p.records[0].LossFields != nil {
+		lost = p.records[0].StreamLost
+	}
+	if d := record.Read(lost); d != nil {
+		b.spent[s.Name] = *d
 	}
 	return p
 }

@@ -89,7 +89,7 @@ func withBooks(r ledger.Report, editions []control.Edition, file *config.File, n
 	for i := range payers {
 		p := &payers[i]
 		for _, of := range r.Budgets {
-			if held := of.EpsilonDay; of.Budget == p.Name && held != nil &&
+			if held := of.EpsilonDayLost; of.Budget == p.Name && held != nil &&
 				(changed[p.Name] || of.MixedDay || held.GreaterThan(p.InAnyDay().Epsilon)) {
 				p.Before = held.Decimal
 			}
@@ -115,7 +115,7 @@ func (r budgetReport) lines() (lines []string) {
 	for _, b := range r.Budgets {
 		if b.DayEpsilon != nil {
 			lines = append(lines, fmt.Sprintf("budget %s: "+InAnyDay, b.Budget, b.day))
-			if held := b.EpsilonDay; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
+			if held := b.EpsilonDayLost; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
 				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: "+
 					"former definitions, or users who were counted anew, cost more", b.Budget, held))
 			}

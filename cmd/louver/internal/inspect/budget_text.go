@@ -10,7 +10,8 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
-// printBudgets writes tables of what streams and budgets have spent, and what one person loses at most.
+// printBudgets writes tables of what one person can have lost through streams and budgets, how many of the windows that
+// these pay are used, and what one person loses at most. What counts against a limit is in the JSON: with a δ it is more.
 func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 	if len(r.Streams) == 0 && len(r.Budgets) == 0 && len(r.Watches) == 0 {
 		_, err := fmt.Fprintln(w, "nothing is spent yet: no window has closed")
@@ -18,8 +19,8 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 	}
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
-		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonSpent), bounded(s.EpsilonTotal),
-			left(s.WindowsLeft), nextReturn(s.Figures, now)})
+		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonLost), bounded(s.EpsilonTotalLost),
+			used(s.Figures), nextReturn(s.Figures, now)})
 	}
 	for _, b := range r.Budgets {
 		exhausted := "never"
@@ -29,14 +30,14 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 		case b.ExhaustedAt != nil:
 			exhausted = "at " + cli.Stamp(b.ExhaustedAt.Time, now)
 		}
-		budgets = append(budgets, []string{b.Budget, spentOf(b.Figures), b.EpsilonLeft.String(),
-			bounded(b.EpsilonTotal), left(b.WindowsLeft), exhausted, nextReturn(b.Figures, now)})
+		budgets = append(budgets, []string{b.Budget, lostOf(b.Figures), bounded(b.EpsilonTotalLost), used(b.Figures),
+			exhausted, nextReturn(b.Figures, now)})
 	}
-	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε spent", "total ε", "windows left",
+	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε lost", "total ε", "windows used",
 		"next return"}, streams); err != nil {
 		return err
 	}
-	if err := cli.WriteTable(w, width, []string{"budget", "ε spent", "left", "total ε", "windows left", "exhausted",
+	if err := cli.WriteTable(w, width, []string{"budget", "ε lost", "total ε", "windows used", "exhausted",
 		"next return"}, budgets); err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func watches(all []ledger.WatchFigures, now time.Time) (rows [][]string) {
 	return rows
 }
 
-// spentOf writes the ε that counts against the limit.
-func spentOf(b ledger.Figures) string {
-	text := fmt.Sprintf("%s of %s", bounded(b.EpsilonSpent), b.EpsilonLimit)
+// lostOf writes the ε that one person can have lost, and the limit.
+func lostOf(b ledger.Figures) string {
+	text := fmt.Sprintf("%s of %s", bounded(b.EpsilonLost), b.EpsilonLimit)
 	if b.Per == "forever" {
 		return text + " in total"
 	}
@@ -80,17 +81,21 @@ func bounded[N fmt.Stringer](epsilon *N) string {
 	return (*epsilon).String()
 }
 
-// left writes how many windows a budget can pay for. Under a cap there may be no end of them.
-func left(windows int64) string {
-	if windows >= budget.MostWindows {
-		return "no end"
+// used writes how many of the windows that a budget pays are used. Under a cap there may be no end of them.
+func used(f ledger.Figures) string {
+	if f.WindowsLeft >= budget.MostWindows {
+		return fmt.Sprintf("%d, no end", f.WindowsUsed)
 	}
-	return fmt.Sprint(windows)
+	return fmt.Sprintf("%d of %d", f.WindowsUsed, f.WindowsUsed+f.WindowsLeft)
 }
 
+// nextReturn says when a charge returns. With a δ, what it then gives back is no ε that anybody has lost.
 func nextReturn(f ledger.Figures, now time.Time) string {
-	if len(f.Returns) == 0 {
+	switch {
+	case len(f.Returns) == 0:
 		return "never"
+	case f.DeltaLimit.IsPositive():
+		return "at " + cli.Stamp(f.Returns[0].At.Time, now)
 	}
 	return fmt.Sprintf("%s at %s", f.Returns[0].Epsilon, cli.Stamp(f.Returns[0].At.Time, now))
 }

@@ -177,10 +177,15 @@ func figureColumns(r outputs.Record) string {
 	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 23, ' '), text.Pad(quality, 6, ' '))
 }
 
-// spending writes the ε that counts against the budget's limit.
+// spending writes the ε that one person can have lost, and the budget's limit. Records of earlier releases say only what
+// counts against it.
 func spending(r outputs.Record) string {
-	if r.BudgetSpent == nil {
+	lost := r.BudgetSpent
+	if r.LossFields != nil {
+		lost = r.BudgetLost
+	}
+	if lost == nil {
 		return "ε unbounded of " + r.BudgetLimit.String()
 	}
-	return "ε " + r.BudgetSpent.String() + " of " + r.BudgetLimit.String()
+	return "ε " + lost.String() + " of " + r.BudgetLimit.String()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // expected describes the figures that streams will publish, before there are any.
@@ -34,7 +35,8 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 			for _, r := range series {
 				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic,
 					Mechanism: r.Mechanism, Unit: r.Unit, StreamSpent: &none, Budget: b.Name, BudgetSpent: &none,
-					BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left}
+					BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left,
+					LossFields: &record.LossFields{StreamLost: &none, BudgetLost: &none}}
 				if r.P != nil {
 					p := json.Number(r.P.String())
 					e.P = &p

@@ -60,8 +60,11 @@ func TestGaugesExistFromTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `louver_budget_epsilon_limit{budget="both"} 24
+louver_budget_epsilon_lost{budget="both"} 0
 louver_budget_epsilon_spent{budget="both"} 0
 louver_budget_windows_left{budget="both"} 24
+louver_epsilon_lost{stream="shop"} 0
+louver_epsilon_lost{stream="web"} 0
 louver_epsilon_spent{stream="shop"} 0
 louver_epsilon_spent{stream="web"} 0
 louver_release_info{mechanism="geometric",p="",release="users",statistic="count",stream="shop",unit="users"} 1
@@ -70,6 +73,8 @@ louver_release_withheld{group="",reason="budget_exhausted",release="p90",stream=
 louver_release_withheld{group="",reason="budget_exhausted",release="users",stream="shop"} 0
 louver_release_withheld{group="",reason="too_few_users",release="p90",stream="web"} 0
 louver_release_withheld{group="",reason="too_few_users",release="users",stream="shop"} 0
+louver_windows_used{stream="shop"} 0
+louver_windows_used{stream="web"} 0
 `
 	var got strings.Builder
 	for line := range strings.Lines(scraped(t, gauges)) {

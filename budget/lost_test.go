@@ -1,0 +1,104 @@
+package budget
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/shopspring/decimal"
+	"pgregory.net/rapid"
+)
+
+func times(p privacy.Promise, n int64) Item { return Item{p, n} }
+
+// One window under a limit with much room: the books' order says many times what it costs. What people read is what it
+// costs alone.
+func TestLostByAFewWindows(t *testing.T) {
+	window := []Item{times(privacy.NewBoundedRange(decimal.RequireFromString("0.05")), 2),
+		times(privacy.NewBoundedRange(decimal.RequireFromString("0.05")), 1),
+		times(privacy.NewZCDP(decimal.RequireFromString("0.02")), 1)}
+	for _, limit := range []Limit{{Epsilon: decimal.RequireFromString("3.7"), Delta: decimal.New(1, -9), Per: 24 * time.Hour},
+		{Epsilon: decimal.NewFromInt(400), Delta: decimal.New(1, -4), Per: 24 * time.Hour},
+		{Epsilon: decimal.NewFromInt(1000), Delta: decimal.New(1, -9)}} {
+		a, hour := NewAccount(limit), int64(time.Hour)
+		c, err := NewCharge("s", 0, hour, window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Limit{Delta: limit.Delta}.Compose(window).Epsilon
+		if got := a.Lost("s", hour, c); !got.Epsilon.Equal(want) || got.Delta.GreaterThan(limit.Delta) {
+			t.Errorf("limit %s: a window to come costs %+v; want %s", limit.Epsilon, got, want)
+		}
+		a.Add(c)
+		spent, lost := a.Spent(hour), a.Lost("", hour)
+		if !lost.Epsilon.Equal(want) || !spent.Epsilon.GreaterThan(want.Mul(decimal.NewFromInt(3))) {
+			t.Errorf("limit %s: %s is spent and %s is lost; want %s", limit.Epsilon, spent.Epsilon, lost.Epsilon, want)
+		}
+		if used := a.Used("s", window, hour); used != 1 {
+			t.Errorf("%d windows are used, want 1", used)
+		}
+		if used := a.Used("s", window, hour, c); used != 2 {
+			t.Errorf("with another one %d windows are used, want 2", used)
+		}
+		// A watch that may be armed again leaves only the order that was fixed beforehand; a total does not.
+		for i, drawn := range []bool{false, true} {
+			h := Held{ID: fmt.Sprint(i), Stream: "s", From: hour, To: Open, Drawn: drawn,
+				Items: []Item{times(privacy.NewPure(decimal.New(1, -3)), 1)}}
+			if err := a.Hold(h); err != nil {
+				t.Fatal(err)
+			}
+			got, books := a.Lost("", hour), a.Spent(hour)
+			if got.Epsilon.Equal(books.Epsilon) != drawn {
+				t.Errorf("limit %s, drawn %v: %s is lost and %s counts", limit.Epsilon, drawn, got.Epsilon, books.Epsilon)
+			}
+		}
+	}
+}
+
+// What is lost is never more than the books count, beyond a hundredth, nor less than the best of all orders with the same
+// charges, whatever their caps. Without a δ both are the plain sum.
+func TestLostIsABound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := Limit{Epsilon: decimal.RequireFromString(rapid.SampledFrom([]string{"1", "5", "50"}).Draw(t, "ε")),
+			Delta: decimal.RequireFromString(rapid.SampledFrom([]string{"0", "0.000001"}).Draw(t, "δ")), Per: 10}
+		a := NewAccount(limit)
+		prices := [][]Item{{times(privacy.NewPure(decimal.New(1, -1)), 2)}, {times(privacy.NewBoundedRange(decimal.New(3, -1)), 1)}}
+		if limit.Delta.IsPositive() {
+			prices = append(prices, []Item{times(privacy.NewZCDP(decimal.New(2, -1)), 3)})
+		}
+		for i := range rapid.IntRange(1, 20).Draw(t, "charges") {
+			c, err := NewCharge(rapid.SampledFrom([]string{"s", "t"}).Draw(t, "stream"), int64(i), int64(i)+1,
+				rapid.SampledFrom(prices).Draw(t, "price"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Stream == "t" {
+				c.Cap = Cap{Count: 2, Per: 5}
+			}
+			a.Add(c)
+		}
+		at := rapid.Int64Range(1, 25).Draw(t, "at")
+		lost, spent := a.Lost("", at), a.Spent(at)
+		if limit.Delta.IsZero() && !lost.Epsilon.Equal(spent.Epsilon) || lost.Epsilon.GreaterThan(spent.Epsilon) ||
+			lost.Delta.GreaterThan(decimal.Max(limit.Delta, spent.Delta)) {
+			t.Fatalf("%+v is lost, and %+v counts", lost, spent)
+		}
+		if limit.Delta.IsZero() {
+			return
+		}
+		least := spent.Epsilon
+		for step := range 400 { // orders from 1.001 to about 4,000
+			alpha := decimal.NewFromFloat(0.001).Mul(decimal.NewFromFloat(1.04).Pow(decimal.NewFromInt(int64(step)))).Round(6)
+			b := *a
+			b.foreign, b.filter = nil, newFilterAt(limit.Delta, func(a, _ float64) float64 {
+				d := a - 1 - alpha.InexactFloat64()
+				return d * d
+			})
+			least = decimal.Min(least, b.filter.bound(b.between(at-10, at, "", nil)).Epsilon)
+		}
+		if lost.Epsilon.LessThan(least.Mul(decimal.New(99, -2))) {
+			t.Fatalf("%s is lost; no order gives less than %s", lost.Epsilon, least)
+		}
+	})
+}
