@@ -239,7 +239,9 @@ func TestPlanMistakes(t *testing.T) {
 		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"),
 			"louver: --spread 1 with --shape uniform; use one or the other"},
 		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"),
-			`louver: release median: shape "uniform" with 2000000 users; want at most 1048576`},
+			"louver: --shape uniform with 2000000 users; want at most 1048576"},
+		{planOf("--epsilon", "1", "--users", "2000000", "--spread", "10"),
+			"louver: --spread 10 with 2000000 users; want at most 1048576"}, // and no shape that nobody gave
 		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
 		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
 		{planOf("--epsilon", "1", "--error", "0%"), `louver: --error "0%"; want a number greater than 0`},

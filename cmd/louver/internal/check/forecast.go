@@ -65,13 +65,18 @@ func (c *forecastFlags) public(s *config.Stream, grid *mechanisms.Grid) (forecas
 	if c.CountEpsilon != nil {
 		public.CountEpsilon = c.CountEpsilon.InexactFloat64()
 	}
-	shape := c.Shape
+	shape, given := c.Shape, "--shape "+c.Shape
 	if c.Spread != nil {
+		given = "--spread " + c.Spread.String()
 		middle := grid.Lower().Add(grid.Upper()).Div(decimal.NewFromInt(2))
 		shape = fmt.Sprintf("normal:%s,%s", middle, c.Spread)
 	}
 	if shape == "" {
 		return public, nil
+	}
+	if public.Users > forecast.MostUsers {
+		return public, fmt.Errorf("%s with %d users; want at most %d: beyond them, only ranks are forecast", given,
+			public.Users, forecast.MostUsers)
 	}
 	var err error
 	if public.Shape, err = forecast.ParseShape(shape, grid); err != nil {
