@@ -67,7 +67,7 @@ type history struct {
 }
 
 // histories returns those of the wanted series, except series that are not of figures. What is said of a figure depends
-// on the one before it, on those that both are compared with, and on what these are compared with in turn.
+// on some before it, on those that they are compared with, and on what these are compared with in turn.
 func (s *Store) histories(want selection) (all []history) {
 	s.each(func(e *series) {
 		wanted := want.of(e)
@@ -76,7 +76,7 @@ func (s *Store) histories(want selection) (all []history) {
 		}
 		last := slices.Index(e.figures, wanted[len(wanted)-1])
 		first := last + 1 - len(wanted)
-		before := e.figures[max(0, first-1)]
+		before := e.figures[max(0, first-compare.Pause)]
 		from := before.start - 2*compare.Span(before.end-before.start)
 		begin, _ := slices.BinarySearchFunc(e.figures[:first], from,
 			func(f *figure, from int64) int { return cmp.Compare(f.start, from) })

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -18,6 +17,10 @@ const FalseMarksPerDay = 0.01
 
 // leastBefore is how many earlier figures there must be to compare one with.
 const leastBefore = 8
+
+// Pause is how many windows in a row have to be as usual for a stretch to be over. Noise alone makes one of them look
+// so.
+const Pause = 5
 
 // Span is how far back a window of some seconds is compared with others, in seconds.
 func Span(size int64) int64 { return max(60*60, leastBefore*size) }
@@ -45,8 +48,8 @@ type beyond struct {
 }
 
 // Signal says whether a stretch begins with the figure at i: it differs from those before it by more than noise and the
-// usual variation explain, with a probability below alpha, and the one before it does not differ in the same direction.
-// nil: it does not, or nothing public tells.
+// usual variation explain, with a probability below alpha, and none of the [Pause] windows before it differs in the
+// same direction. nil: it does not, or nothing public tells.
 //
 // # With what a figure is compared
 //
@@ -65,13 +68,15 @@ type beyond struct {
 //     the bound on what that did to each pair counts too ([movedByCuts]).
 //   - The published usual_95 of medians and quantiles, of this window or the one before, whichever is larger.
 //   - The variation of the hour itself ([Course.variation]).
-//
-// Besides, the figure has to be further from each figure of the hour than 95 % of usual distances. So what comes again
-// within the hour is usual, such as a peak in every half hour.
 func (c *Course) Signal(i int, alpha float64) *Signal {
 	b := c.beyond(i, alpha)
-	if b.side == 0 || i > 0 && c.beyond(i-1, alpha).side == b.side {
+	if b.side == 0 {
 		return nil
+	}
+	for j := max(0, i-Pause); j < i; j++ {
+		if c.beyond(j, alpha).side == b.side {
+			return nil
+		}
 	}
 	direction := "above"
 	if b.side < 0 {
@@ -99,14 +104,11 @@ func (c *Course) beyond(i int, alpha float64) beyond {
 	}
 	middle := c.middle(i)
 	d := math.Abs(p.value - middle)
-	chance, usual, basis := p.explained(hour, d)
+	chance, basis := p.explained(hour, d)
 	if d == 0 || chance >= alpha {
 		return beyond{} // most figures are like this, and cost no more
 	}
-	v := c.variation(i)
-	chance, usual = max(chance, v.apart(d)), max(usual, v.usual95())
-	near := func(o *Point) bool { return math.Abs(p.value-o.value) <= usual }
-	if chance >= alpha || slices.ContainsFunc(hour, near) {
+	if chance = max(chance, c.variation(i).apart(d)); chance >= alpha {
 		return beyond{}
 	}
 	switch basis {
@@ -127,17 +129,15 @@ func (c *Course) beyond(i int, alpha float64) beyond {
 	return c.known[i]
 }
 
-// explained is how often a figure differs by d from those before it, at least, by what its record says alone. usual is
-// its usual difference, or 0.
-func (p *Point) explained(hour []*Point, d float64) (chance, usual float64, basis string) {
+// explained is how often a figure differs by d from those before it, at least, by what its record says alone.
+func (p *Point) explained(hour []*Point, d float64) (chance float64, basis string) {
 	switch {
 	case p.usual > 0:
-		usual = max(p.usual, hour[len(hour)-1].usual)
-		return mechanisms.Apart(d, usual), usual, byUsual
+		return mechanisms.Apart(d, max(p.usual, hour[len(hour)-1].usual)), byUsual
 	case p.noise.scale == 0:
-		return 0, 0, byInterval
+		return 0, byInterval
 	}
-	return p.noise.tail(d), 0, byError
+	return p.noise.tail(d), byError
 }
 
 // farFromMedian bounds the probability that noise alone puts a value at least d away from the median of others: see

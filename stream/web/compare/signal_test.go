@@ -148,17 +148,17 @@ func courses(source *rand.Rand) map[string]func(minute int) float64 {
 			level = 0.95*level + 0.02*source.NormFloat64()
 			return 1 + level
 		},
-		"heavy tails":                    func(int) float64 { return math.Exp(0.5 * source.NormFloat64()) },
-		"a peak in every fifth window":   every(5),
-		"a peak in every half hour":      every(30),
-		"a peak at the beginning of all": every(60),
+		"heavy tails":                  func(int) float64 { return math.Exp(0.5 * source.NormFloat64()) },
+		"a peak in every fifth window": every(5),
+		"a peak in every fifteenth":    every(15),
 	}
 }
 
-// Nothing is marked where nothing happens: not by noise, and not because of waves, drifts, peaks that come again, and
-// other users. There are 11 courses of a day and a half, for little and for much noise, of each of 3 kinds: the promise
-// allows 0.015 marks for each, and 66 · 0.015 = 1 in all. 10 or more would have a probability below 1e-6 (Poisson). By
-// noise alone, most windows of these courses are far from the median of those before them.
+// Little is marked where nothing happens: not by noise, and not because of waves, drifts, peaks that come again and
+// other users. There are 10 courses of a day, for little and for much noise, of each of 3 kinds. Noise alone marks at
+// most 0.01 figures of each, which is 0.6 in all: 8 or more would have a probability below 1e-6 (Poisson). That is also
+// what the other courses are allowed together. By noise alone, a third of these figures would be too far from the
+// median of those before them.
 func TestTheUsualIsNotMarked(t *testing.T) {
 	const alpha = FalseMarksPerDay / perDay
 	var source *rand.Rand
@@ -171,7 +171,7 @@ func TestTheUsualIsNotMarked(t *testing.T) {
 			all := courses(source)
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				course := all[name]
-				values := make([]float64, 3*perDay/2)
+				values := make([]float64, perDay)
 				for i := range values {
 					values[i] = max(0, math.Round(level*max(0, course(i))+off()))
 				}
@@ -190,8 +190,8 @@ func TestTheUsualIsNotMarked(t *testing.T) {
 			}
 		}
 	}
-	if found > 9 || byNoise < of/3 {
-		t.Errorf("%d marks, want at most 9; noise alone does not explain %d of %d figures, want a third", found,
+	if found > 7 || byNoise < of/3 {
+		t.Errorf("%d marks, want at most 7; noise alone does not explain %d of %d figures, want a third", found,
 			byNoise, of)
 	}
 }

@@ -20,9 +20,6 @@ type variation struct {
 // explains nothing.
 func (v variation) apart(d float64) float64 { return math.Pow(1+d/(v.of*v.scale), -v.of) }
 
-// usual95 is the distance that is exceeded with probability 5 %.
-func (v variation) usual95() float64 { return v.of * v.scale * (math.Pow(20, 1/v.of) - 1) }
-
 // median returns the middle of some values, or the middle between the two middle ones. It changes their order.
 func median(values []float64) float64 {
 	slices.Sort(values)
