@@ -76,6 +76,10 @@ func TestReleaseLeavesOut(t *testing.T) {
 			"louver: stdin: 1 of 6 rows is left out, first on line 5: column id is empty; want a user in every row" + private +
 			"louver: stdin: 1 of 6 rows is left out, first on line 6: column ms: not a number; want one such as 12 or -3.5" +
 			private},
+		{"ids as they are written, one user each", "id,ms\nann,1\n ann,1\nann ,1\nAnn,1\n\u00e9,1\ne\u0301,1\nann, 1\n",
+			with("--value", "ms", "--user", "id", "--statistic", "count"), "6\n", ""},
+		{"spaces behind all delimiters", "id, ms, zone\nann, 1, x\n ann, 1, \"y, z\"\n",
+			with("--value", "ms", "--user", "id", "--statistic", "count"), "1\n", ""},
 		{"numbers as people write them", "ms\n1\n+2\n3.\n.5\n", with("--value", "ms", "--statistic", "sum",
 			"--clip", "none"), "6.5\n", eachRow},
 	} {
@@ -147,7 +151,7 @@ func TestReleaseJSON(t *testing.T) {
 		}
 	}
 	got = commandLine(t, "1 2 3", with("--json", "--statistic", "count")...)
-	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"rank_error_95":null,"error_95":0}` + "\n"; got.out != want {
+	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"raw":3,"rank_error_95":null,"error_95":0}` + "\n"; got.out != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }

@@ -60,7 +60,7 @@ func TestCSVBad(t *testing.T) {
 		codec.BadUser: {`1795161600,,eu,12.3`, `1795161600,"",eu,12.3`},
 		codec.BadTime: {`,u1,eu,12.3`, `yesterday,u1,eu,12.3`, `-1,u1,eu,12.3`, `1e999999999,u1,eu,12.3`,
 			`2026-11-20,u1,eu,12.3`, ` 1795161600,u1,eu,12.3`},
-		codec.BadGroup: {`1795161600,u1,,12.3`, `1795161600,u1,mars,12.3`, `1795161600,u1,"eu ",12.3`},
+		codec.BadGroup: {`1795161600,u1,,12.3`, `1795161600,u1,mars,12.3`, `1795161600,u1,"e u",12.3`},
 		codec.Future:   {`1795161902,u1,eu,12.3`},
 	} {
 		for _, record := range records {

@@ -1,6 +1,8 @@
 package codec_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -230,7 +232,7 @@ func TestJSONBad(t *testing.T) {
 		{codec.BadGroup, []string{
 			with("region", `"zone":"eu"`),
 			region(`""`), region("null"), region("true"), region(`"mars"`), region(`"EU"`),
-			region(`"eu "`), region("1"),
+			region(`"e u"`), region("1"),
 			region("1.5"), region("{}"), region(`["eu"]`),
 		}},
 		{codec.Future, []string{
@@ -329,6 +331,30 @@ func TestIntegerGroup(t *testing.T) {
 	check(t, d, nil, region("-2"), event{"u1", 2, at, 123})
 	check(t, d, nil, region(`"1"`), event{"u1", 1, at, 123})
 	checkRejected(t, d, nil, region("1.0"), codec.BadGroup)
+}
+
+// Names are compared with a list in their canonical form, as those that nobody listed. Few and many names are found in
+// different ways. Users count as they are written.
+func TestListedGroupsAreCompared(t *testing.T) {
+	s := jsonSpec()
+	for _, more := range []int{0, 20} {
+		s.Groups = []string{"eu", "e\u0301clair", " us"}
+		for i := range more {
+			s.Groups = append(s.Groups, fmt.Sprint("g", i))
+		}
+		d := decoder(t, s)
+		for field, want := range map[string]int{`"eu"`: 0, `" eu\u00a0"`: 0, `"\u00e9clair"`: 1, `"e\u0301clair"`: 1, `"us"`: 2,
+			`" us"`: 2, `"us "`: 2} {
+			check(t, d, nil, region(field), event{"u1", want, at, 123})
+		}
+		for _, field := range []string{`"EU"`, `"e u"`, `" "`, `"eu\n"`, `"eclair"`} {
+			checkRejected(t, d, nil, region(field), codec.BadGroup)
+		}
+	}
+	for _, user := range []string{"u1", " u1", "u1 ", "U1", "\u00e9", "e\u0301"} {
+		record := strings.Replace(region(`"eu"`), `"u1"`, strconv.Quote(user), 1)
+		check(t, decoder(t, s), nil, record, event{user, 0, at, 123})
+	}
 }
 
 // Without a list, any name is a group, in its canonical form; the rule is that of package groupname.

@@ -46,20 +46,29 @@ func newRules(s Spec) rules {
 	return r
 }
 
-// groupNames finds the index of a group. Few names are compared one by one, which is faster than a map.
+// groupNames finds the index of a group. Few names are compared one by one, which is faster than a map. A name that is
+// none of them as it is written may be one in its canonical form.
 type groupNames struct {
-	few  []string
-	many map[string]int
+	few       []string
+	many      map[string]int
+	canonical map[string]int
 }
 
 // fewGroups is the most names that are compared one by one.
 const fewGroups = 8
 
 func newGroupNames(names []string) groupNames {
-	if len(names) <= fewGroups {
-		return groupNames{few: names}
+	n := groupNames{canonical: make(map[string]int, len(names))}
+	for i, name := range names {
+		if form, err := groupname.Canonical([]byte(name)); err == nil {
+			n.canonical[string(form)] = i
+		}
 	}
-	n := groupNames{many: make(map[string]int, len(names))}
+	if len(names) <= fewGroups {
+		n.few = names
+		return n
+	}
+	n.many = make(map[string]int, len(names))
 	for i, name := range names {
 		n.many[name] = i
 	}
@@ -76,7 +85,14 @@ func (n *groupNames) index(name []byte) (int, bool) {
 			return i, true
 		}
 	}
-	i, ok := n.many[string(name)]
+	if i, ok := n.many[string(name)]; ok {
+		return i, true
+	}
+	form, err := groupname.Canonical(name)
+	if err != nil {
+		return 0, false
+	}
+	i, ok := n.canonical[string(form)]
 	return i, ok
 }
 

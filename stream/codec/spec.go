@@ -41,7 +41,8 @@ type Spec struct {
 	Schema Schema
 	// Registry has the schemas. Required if they are in one.
 	Registry Registry
-	// Groups is the public list. Required if Group is given, unless the Spec is open.
+	// Groups is the public list. Required if Group is given, unless the Spec is open. Names of records are compared with
+	// it in their canonical form.
 	Groups []string
 	// Open says that there is no list: any name is a group, in its canonical form. It requires Group.
 	Open bool

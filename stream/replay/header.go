@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -15,6 +17,36 @@ import (
 type Header struct {
 	names     []string
 	delimiter rune
+}
+
+// NewCSV returns a reader of a CSV file with a header. Fields are what stands between the delimiters, spaces included: a
+// user's id counts as it is written. But in a file whose header has a space behind the first delimiter, spaces behind
+// delimiters are its style, and no part of a field.
+func NewCSV(text *bufio.Reader, delimiter rune) *csv.Reader {
+	rows := csv.NewReader(text)
+	if delimiter != 0 {
+		rows.Comma = delimiter
+	}
+	start, _ := text.Peek(text.Buffered()) // [Text] has read some
+	rows.TrimLeadingSpace = spaced(start, rows.Comma)
+	return rows
+}
+
+// spaced reports whether a space comes behind the first delimiter of a line.
+func spaced(line []byte, delimiter rune) bool {
+	quoted := false
+	for i, r := range string(line) {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case quoted:
+		case r == '\n':
+			return false
+		case r == delimiter:
+			return bytes.HasPrefix(line[i+utf8.RuneLen(r):], []byte(" "))
+		}
+	}
+	return false
 }
 
 // ReadHeader reads the first line of a CSV file. Its errors, and those of Find, begin with the number of the line.

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/louver/louver/stream/groupname"
 )
 
 // Survey holds what a demo must know about a file before it replays it. Use it only for a demo with your own data:
@@ -126,15 +128,21 @@ func (s *Survey) finish(name string, columns Columns, groups map[string]bool, c 
 	return nil
 }
 
-// groupName returns the text of a group, a JSON string or an integer. It is empty for anything else.
-func groupName(group []byte) (name string) {
-	if integer.Match(group) {
+// groupName returns the name of a group, a JSON string or an integer, in the form in which streams compare names. It is
+// empty for anything else.
+func groupName(group []byte) string {
+	var name string
+	switch {
+	case integer.Match(group):
 		return string(group)
-	}
-	if json.Unmarshal(group, &name) != nil {
+	case json.Unmarshal(group, &name) != nil:
 		return ""
 	}
-	return name
+	form, err := groupname.Canonical([]byte(name))
+	if err != nil {
+		return ""
+	}
+	return string(form)
 }
 
 var integer = regexp.MustCompile(`^-?[0-9]+$`)

@@ -1,8 +1,9 @@
 package replay
 
 import (
+	"bufio"
 	"encoding/csv"
-	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,13 +14,9 @@ type table struct {
 }
 
 // newTable reads the header. Its errors begin with the line.
-func newTable(in io.Reader, columns Columns, delimiter rune) (*table, error) {
-	t := &table{reader: csv.NewReader(in)}
+func newTable(text *bufio.Reader, columns Columns, delimiter rune) (*table, error) {
+	t := &table{reader: NewCSV(text, delimiter)}
 	t.reader.ReuseRecord = true
-	t.reader.TrimLeadingSpace = true
-	if delimiter != 0 {
-		t.reader.Comma = delimiter
-	}
 	header, err := ReadHeader(t.reader)
 	if err != nil {
 		return nil, err
@@ -50,8 +47,8 @@ func (t *table) next() (row, error) {
 	user := fields[t.columns[partUser]]
 	r := row{line: line, key: []byte(user)}
 	r.parts[partUser] = quoted(user)
-	r.parts[partValue] = numberOrString(fields[t.columns[partValue]])
-	r.parts[partTime] = []byte(fields[t.columns[partTime]])
+	r.parts[partValue] = numberOrString(strings.TrimSpace(fields[t.columns[partValue]]))
+	r.parts[partTime] = []byte(strings.TrimSpace(fields[t.columns[partTime]]))
 	if g := t.columns[partGroup]; g >= 0 {
 		r.parts[partGroup] = quoted(fields[g])
 	}

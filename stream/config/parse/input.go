@@ -42,8 +42,9 @@ var inputForm = form.Form{
 			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
 		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
 	{Name: "user", Required: true, Example: "user_id",
-		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. `$key`: the " +
-			"record's key",
+		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +
+			"is written: ids that differ in a space, in case or in their Unicode form are different users. " +
+			"`$key`: the record's key",
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
 	{Name: "value", Required: true, Example: "latency_ms",
@@ -57,8 +58,9 @@ var inputForm = form.Form{
 		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
 			func(in *config.Input, v string) { in.Time = v })},
 	{Name: "group", Absent: "one group, without a name", Example: "region",
-		Meaning: "the field that says which of the `groups` the event belongs to",
-		Value:   form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
+		Meaning: "the field that says which of the `groups` the event belongs to. Names are compared in Unicode's " +
+			"form NFC and without spaces at their ends, whether they are listed or found",
+		Value: form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
 	{Name: "user_partitioned", Fallback: "false", Example: "true",
 		Meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves " +
 			"users",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/stream/groupname"
 	"github.com/louver/louver/windows"
 )
 
@@ -215,6 +216,18 @@ func (s *streamNode) checkGroups() {
 		return
 	case !listed:
 		s.Groups = []string{""}
+	}
+	forms := map[string]string{}
+	for _, name := range s.Groups {
+		form, err := groupname.Canonical([]byte(name))
+		if err != nil {
+			continue // it is compared as it is
+		}
+		if other, twice := forms[string(form)]; twice {
+			v.Refuse("%q and %q are the same name without spaces at its ends and in Unicode's form NFC; want it once",
+				other, name)
+		}
+		forms[string(form)] = name
 	}
 	if n := len(s.Groups); s.MaxGroups > n {
 		s.Values["max_groups"].Refuse("%d, but groups has %s; want at most %d", s.MaxGroups, form.Plural(n, "name"), n)

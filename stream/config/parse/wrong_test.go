@@ -165,6 +165,9 @@ var wrongEdits = []struct{ old, new, want string }{
 		`16: streams[checkout].groups: "eu" is not a list; write [eu]`},
 	{`groups: [eu, us, ap]`, `groups: [eu, eu]`,
 		`16: streams[checkout].groups[1]: "eu" is in the list twice; remove one`},
+	{`groups: [eu, us, ap]`, `groups: [eu, 'eu ']`,
+		`16: streams[checkout].groups: "eu" and "eu " are the same name without spaces at its ends and in Unicode's form ` +
+			`NFC; want it once`},
 	{`groups: [eu, us, ap]`, `groups: [eu, us/ca]`,
 		`16: streams[checkout].groups[1]: "us/ca"; want a name of 1–200 characters without /`},
 	{`groups: [eu, us, ap]`, `groups: [eu, ""]`,

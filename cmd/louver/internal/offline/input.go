@@ -3,7 +3,6 @@ package offline
 import (
 	"bufio"
 	"crypto/rand"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +97,7 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 }
 
 // readCSV reads rows; a row's number stands for its time.
-func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid,
+func (c *valueFlags) readCSV(name string, in *bufio.Reader, grid *mechanisms.Grid,
 	left *leftOut) (*mechanisms.Sample, error) {
 	hasher, err := newHasher()
 	if err != nil {
@@ -107,9 +106,10 @@ func (c *valueFlags) readCSV(name string, in io.Reader, grid *mechanisms.Grid,
 	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
 		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})
 	err = c.eachRow(name, in, "value", c.Value, left, func(r fileRow) string {
-		i, err := grid.Parse([]byte(r.field))
+		number := strings.TrimSpace(r.field)
+		i, err := grid.Parse([]byte(number))
 		switch {
-		case r.field == "":
+		case number == "":
 			return fmt.Sprintf("column %s: empty; want a number such as 12 or -3.5", c.Value)
 		case err != nil:
 			return fmt.Sprintf("column %s: not a number; want one such as 12 or -3.5", c.Value)
@@ -140,14 +140,13 @@ type fileRow struct {
 
 // eachRow calls visit with the user and one further field of each row. The column is called so, and key says what it
 // holds, as a streams file does. Rows without a user are left out, and those of which visit says why.
-func (c *valueFlags) eachRow(name string, in io.Reader, key, column string, left *leftOut,
+func (c *valueFlags) eachRow(name string, in *bufio.Reader, key, column string, left *leftOut,
 	visit func(fileRow) (why string)) error {
-	rows := csv.NewReader(in)
-	rows.TrimLeadingSpace = true
-	var err error
-	if rows.Comma, err = c.Rune(); err != nil {
+	delimiter, err := c.Rune()
+	if err != nil {
 		return err
 	}
+	rows := replay.NewCSV(in, delimiter)
 	header, err := replay.ReadHeader(rows)
 	if err != nil {
 		return fmt.Errorf("%s:%w", name, err)
@@ -173,11 +172,11 @@ func (c *valueFlags) eachRow(name string, in io.Reader, key, column string, left
 		line, _ := rows.FieldPos(field)
 		id := fmt.Sprint(number)
 		if user >= 0 {
-			id = strings.TrimSpace(row[user])
+			id = row[user]
 		}
 		why := fmt.Sprintf("column %s is empty; want a user in every row", c.User)
 		if id != "" {
-			why = visit(fileRow{number, line, id, strings.TrimSpace(row[field])})
+			why = visit(fileRow{number, line, id, row[field]})
 		}
 		if why == "" {
 			left.used++
