@@ -174,3 +174,13 @@ func Likely(m Mechanism, n int64, users *NoisyCount) Mechanism {
 	}
 	return choosing.rest.choose(n <= choosing.test.limit)
 }
+
+// StandIn returns the count that stands for n users in [Mechanism.Errors] if none is released. It is as good as exact.
+// Where each draw counts the users itself, it is too poor to take that count's place. It is nil if the users expected
+// are all that draws go by. The result is for forecasts, not for draws.
+func StandIn(m Mechanism, n int64) *NoisyCount {
+	if own, ok := m.(interface{ standIn(n int64) *NoisyCount }); ok {
+		return own.standIn(n)
+	}
+	return &NoisyCount{Value: n, Epsilon: 1e6}
+}

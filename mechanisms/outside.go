@@ -97,3 +97,11 @@ func (c *clipping) errors(error95 float64, users *NoisyCount) []Bound {
 	}
 	return []Bound{b}
 }
+
+func (c *clipping) standIn(n int64) *NoisyCount {
+	if c.expected > 0 {
+		return nil
+	}
+	epsilon, _ := c.epsilon.Float64()
+	return &NoisyCount{Value: n, Epsilon: epsilon / (ownShare + 1)}
+}

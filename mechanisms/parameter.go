@@ -123,7 +123,7 @@ func Parameters() []Parameter {
 			text:    func(q *Query) string { return parameter.Shown(q.Trim) }},
 		{Name: "clip", Form: Word, Words: []string{"none"}, Absent: "the mechanism finds an interval", Example: "none",
 			Meaning: "`none`: values are clipped to the bounds only. This is better where the bounds are close to " +
-				"the range of the data, where a few users make up much of the sum, and for fewer than about 40/ε " +
+				"the range of the data, where a few users make up much of the sum, and for fewer than about 70/ε " +
 				"users. Otherwise a part of the ε finds an interval that few users lie outside of, and values are " +
 				"clipped to it",
 			set:   func(q *Query, v Setting) { q.Clip = v.Word },

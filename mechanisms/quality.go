@@ -13,8 +13,9 @@ const (
 )
 
 // Judge returns the quality of the i-th value of a draw. b is the bound of that value. value is a number of users for
-// counts, and in the unit of the grid otherwise. users is the count released for the same window and group. If it is
-// nil, ExpectedUsers takes its place. A count of all users is judged by itself alone, even beside another one. Only public figures enter, so the quality may be published and costs nothing.
+// counts, and in the unit of the grid otherwise. users is the count released for the same window and group, or nil. The
+// number of users expected does not take its place: it is a forecast, and bounds nothing. A count of all users is judged
+// by itself alone, even beside another one. Only public figures enter, so the quality may be published and costs nothing.
 //
 //   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise. So is a
 //     sum whose noise went beyond the largest number there is.
@@ -29,11 +30,13 @@ const (
 //     its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds. The error
 //     of a sum is compared likewise, with a tenth of that width for each user.
 //   - A mean or sum whose values were cut to an interval that the mechanism found is no better than the number of
-//     users outside allows: see [Outsiders].
+//     users outside allows, compared with all of them: Useful if at most a twentieth of the users are outside and maybe
+//     nobody, Rough if at most a third are and maybe fewer than a fiftieth, else Noise. If no count of all users was
+//     drawn, by a release or by the mechanism, it is Rough at best.
 //   - A mode is Noise if [Lead95] is at least the number of users: with so few, no mode could be found. Otherwise its
 //     error depends on the data, and it has no quality. The same is true of all that is not named here.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
-	n := float64(q.ExpectedUsers)
+	n := 0.
 	if users != nil && !q.CountsUsers() {
 		if n = float64(users.Value); n <= float64(users.Error95()) {
 			return Noise
@@ -50,6 +53,9 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 		return ""
 	}
 	if b.stopped {
+		return Noise
+	}
+	if of.width != nil && b.outside != nil && b.outside.best() == Noise {
 		return Noise
 	}
 	if !finite(b.Error95) {

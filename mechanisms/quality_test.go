@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -15,6 +16,7 @@ func TestJudge(t *testing.T) {
 	band := func(low, high float64) Bound { b := unbounded(); b.PLow, b.PHigh = low, high; return b }
 	ranks := func(off float64) Bound { b := unbounded(); b.RankError95 = off; return b }
 	noise := noiseBound
+	outside := func(off float64, x Outsiders) Bound { b := noise(off); b.outside = &x; return b }
 	quantile := func(p string) Query {
 		return Query{Statistic: Quantile, P: []decimal.Decimal{decimal.RequireFromString(p)}, Grid: latencies}
 	}
@@ -47,10 +49,10 @@ func TestJudge(t *testing.T) {
 		{"20 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(20), Noise},
 		{"21 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(21), Useful},
 		{"30 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(NoisyCount{Epsilon: 0.1}.Error95() + 1), Useful},
-		{"100 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500,
-			Grid: latencies}, ranks(100), 100, nil, Useful},
-		{"150 ranks of 500 expected users", Query{Statistic: Median, ExpectedUsers: 500,
-			Grid: latencies}, ranks(150), 100, nil, Rough},
+		{"100 ranks of 500 users", Query{Statistic: Median, Grid: latencies}, ranks(100), 100, users(500), Useful},
+		{"150 ranks of 500 users", Query{Statistic: Median, Grid: latencies}, ranks(150), 100, users(500), Rough},
+		{"1 rank of 500 users that are only expected", Query{Statistic: Median, ExpectedUsers: 500,
+			Grid: latencies}, ranks(1), 100, nil, ""},
 		{"150 ranks of nobody knows how many", Query{Statistic: Median, Grid: latencies}, ranks(150), 100, nil, ""},
 		{"a released count goes before the expected", Query{Statistic: Median, ExpectedUsers: 5, Grid: latencies},
 			band(0.4, 0.6), 100, users(1000), Useful},
@@ -68,8 +70,9 @@ func TestJudge(t *testing.T) {
 		{"12 ± 30 slow ones among 300", Query{Statistic: Count, Above: &above, Grid: latencies},
 			noise(30), 12, users(300), Noise},
 		{"12 ± 30 of some", Query{Statistic: Count, Above: &above, Grid: latencies}, noise(30), 12, nil, Noise},
-		{"0 ± 30 outside, of 3000 expected", Query{Statistic: Outside, ExpectedUsers: 3000,
-			Grid: latencies}, noise(30), 0, nil, Useful},
+		{"0 ± 30 outside, of 3000", Query{Statistic: Outside, Grid: latencies}, noise(30), 0, users(3000), Useful},
+		{"0 ± 30 outside, of 3000 that are only expected", Query{Statistic: Outside, ExpectedUsers: 3000,
+			Grid: latencies}, noise(30), 0, nil, Noise},
 
 		{"a mean of 120 ± 12", Query{Statistic: Mean, Grid: latencies}, noise(12), 120, users(1000), Useful},
 		{"a mean of 120 ± 13", Query{Statistic: Mean, Grid: latencies}, noise(13), 120, users(1000), Rough},
@@ -79,6 +82,20 @@ func TestJudge(t *testing.T) {
 		{"a mean of −0.01 ± 2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(2),
 			-0.01, users(1000), Noise},
 		{"a mean of −8 ± 2 on −10 to 10", Query{Statistic: Mean, Grid: balance}, noise(2), -8, users(1000), Rough},
+		{"a mean of 120 ± 12 with 50 of 1000 outside", Query{Statistic: Mean, Grid: latencies},
+			outside(12, Outsiders{Users95: 50, fewest: 1000, counted: true}), 120, users(1100), Useful},
+		{"a mean of 120 ± 13 with 50 of 1000 outside", Query{Statistic: Mean, Grid: latencies},
+			outside(13, Outsiders{Users95: 50, fewest: 1000, counted: true}), 120, users(1100), Rough},
+		{"a mean of 120 ± 0 with 51 of 1000 outside", Query{Statistic: Mean, Grid: latencies},
+			outside(0, Outsiders{Users95: 51, fewest: 1000, counted: true}), 120, users(1100), Rough},
+		{"a mean of 120 ± 0 with 334 of 1000 outside", Query{Statistic: Mean, Grid: latencies},
+			outside(0, Outsiders{Users95: 334, fewest: 1000, counted: true}), 120, users(1100), Noise},
+		{"a mean of 120 ± 120 with nobody outside", Query{Statistic: Mean, Grid: latencies},
+			outside(120, Outsiders{fewest: 1000, counted: true}), 120, users(1100), Noise},
+		{"a sum of users that are only expected", Query{Statistic: Sum, ExpectedUsers: 10000, Grid: latencies},
+			outside(0, Outsiders{}), 120, nil, Rough},
+		{"a variance with 334 of 1000 outside", Query{Statistic: Variance, Grid: latencies},
+			outside(math.NaN(), Outsiders{Users95: 334, fewest: 1000, counted: true}), 120, users(1100), ""},
 		{"a mean without an error", Query{Statistic: Mean, Grid: latencies}, unbounded(), 120, users(1000), ""},
 		{"a mean without an error, of 3 ± 30 users", Query{Statistic: Mean, Grid: latencies},
 			unbounded(), 120, users(3), Noise},
@@ -87,7 +104,7 @@ func TestJudge(t *testing.T) {
 			Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"),
 				Grid: latencies}, unbounded(), 7, users(500), ""},
 		{"a mode that leads by 140 of 140", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"),
-			ExpectedUsers: 140, Grid: latencies}, unbounded(), 7, nil, Noise},
+			Grid: latencies}, unbounded(), 7, users(140), Noise},
 		{"a mode of nobody knows how many",
 			Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"),
 				Grid: latencies}, unbounded(), 7, nil, ""},
@@ -110,6 +127,33 @@ func TestCountsCarryTheirError(t *testing.T) {
 		d, err := m.Draw(NewSample(g, []Point{{Index: 3, Count: 10}}), Public{}, rand.NewChaCha8([32]byte{}))
 		if err != nil || len(d.Values) != 1 || d.Values[0].Error95 != 150 || m.Errors(Public{})[0].Error95 != 150 {
 			t.Errorf("%s: %v, %v", s, d.Values, err)
+		}
+	}
+}
+
+// Three users where 10,000 are expected: no figure is called useful, whatever the mechanism. Nor is one of nobody.
+func TestExpectedUsersMakeNothingUseful(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{91})
+	g := grid(t, "0", "60000", "1")
+	for _, q := range []Query{
+		{Statistic: Mean}, {Statistic: Mean, Mechanism: "clipped_gaussian"}, {Statistic: Sum}, {Statistic: Median},
+		{Statistic: Quantile, P: ps("0.99")}, {Statistic: Variance}, {Statistic: TrimmedMean, Trim: dec("0.1")},
+		{Statistic: Mode}, {Statistic: Outside},
+	} {
+		q.Epsilon, q.Grid, q.ExpectedUsers = dec("0.1"), g, 10000
+		m := build(t, q)
+		for i := range 60 {
+			points := []Point{{120, 1}, {180, 1}, {250, 1}}[:3*(i%2)]
+			d, err := m.Draw(NewSample(g, points), Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, v := range d.Values {
+				if got := q.Judge(v.Bound, j, q.Scale(m).Float(v.Number), nil); got == Useful {
+					t.Errorf("%s by %s of %d users: %v ± %v is called useful", q.Statistic, m.Name(), len(points), v.Number,
+						v.Error95)
+				}
+			}
 		}
 	}
 }

@@ -424,10 +424,14 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"statistic: quantiles, p: [0.5, 0.75], epsilon: 0.1", "", ""},
 		{"statistic: mean, clip: none, epsilon: 0.0007", "", "[x]: the error can reach "},
 		{"statistic: mean, clip: none, epsilon: 0.1", "", ""},
-		{"statistic: mean, epsilon: 0.0079", "", "[x]: ε 0.0079 times 5000 expected users is 39.5, too little to " +
-			"find an interval to clip values to; want at least 40"},
-		{"statistic: mean, epsilon: 0.008", "", ""},
-		{"statistic: sum, epsilon: 0.0079", "", "too little to find an interval"},
+		{"statistic: mean, epsilon: 0.0139", "", "[x]: ε 0.0139 times 5000 expected users is 69.5, too little to " +
+			"find an interval to clip values to; want at least 340"},
+		{"statistic: mean, epsilon: 0.014", "", "[x]: ε 0.014 times 5000 expected users is 70, so the value is rough at " +
+			"best: "},
+		{"statistic: sum, epsilon: 0.0679", "", "so the value is rough at best"},
+		{"statistic: mean, epsilon: 0.068", "", ""},
+		{"statistic: variance, epsilon: 0.014", "", ""},
+		{"statistic: sum, epsilon: 0.0139", "", "too little to find an interval"},
 		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; " +
 			"want far less than 1/5000"},
 		{smooth + "0.00000001", "", ""},

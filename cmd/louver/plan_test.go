@@ -200,7 +200,7 @@ func TestPlanText(t *testing.T) {
 	planText(planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every",
 		"24h")...)("│ depends on the data: see plan --shape │")
 	planText(planOf("--statistic", "mean", "--epsilon", "1", "--users", "1000", "--shape",
-		"lognormal:120,0.6")...)("│ depends on the data │") // the shape is given
+		"lognormal:120,0.6")...)(" % of users cut off │", "│ useful  │")
 }
 
 // Check and plan say the same of a file whose streams share a budget.

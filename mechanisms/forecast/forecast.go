@@ -49,9 +49,12 @@ type Figure struct {
 	// ValueError bounds the error of a mean or sum in the unit of the values, with probability 95 % and for any data.
 	// There is no such bound if values are cut to an interval found in the data.
 	ValueError *float64 `json:"value_error_95"`
-	// Quality is the value's expected quality with the expected number of users. It is "" if that number or the error
-	// is unknown.
+	// Quality is the value's likely quality with the expected number of users. It is "" if that number or the error is
+	// unknown. Without a count that is released, only Noise is foretold of figures that need one to be judged.
 	Quality mechanisms.Quality `json:"quality,omitempty"`
+	// OutsideShare is how many users, of all, a draw says at most to be outside the interval to which values are cut: in
+	// half of the draws under the shape.
+	OutsideShare *float64 `json:"outside_share_95,omitempty"`
 	// TypicalError and Error95 are exceeded with probability at most 50 % and 5 % under the shape, in the unit of the
 	// values. They are measured from the statistic of the actual users.
 	TypicalError *float64 `json:"typical_error,omitempty"`
@@ -79,7 +82,7 @@ func anyData(q mechanisms.Query, m mechanisms.Mechanism, public Public) ([]Figur
 	// A count that is as good as exact tells which percentiles a value lies between. A draw that depends on a count
 	// would change with it.
 	if users == nil && public.Users > 0 && q.Statistic != mechanisms.Quantiles && likely == m {
-		users = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6}
+		users = mechanisms.StandIn(m, public.Users)
 	}
 	bounds := likely.Errors(mechanisms.Public{Users: users})
 	figures := make([]Figure, len(bounds))
@@ -125,8 +128,15 @@ func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i i
 	case q.OfEverybody():
 		value = float64(public.Users)
 	}
-	q.ExpectedUsers = public.Users
-	return q.Judge(b, i, value, public.count())
+	users, released := public.count(), true
+	if users == nil {
+		users, released = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6}, false
+	}
+	likely := q.Judge(b, i, value, users)
+	if !released && !q.OfEverybody() && likely != mechanisms.Noise {
+		return "" // nothing is called useful because of the users expected
+	}
+	return likely
 }
 
 func (p Public) count() *mechanisms.NoisyCount {

@@ -101,7 +101,7 @@ func TestErrorsAgainstExactLaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.Sort(laws[0])
+		slices.Sort(laws[0].law)
 		typical, error95 := laws[0].at(0.5), laws[0].at(0.95)
 		r := max(c.a*c.num, c.b*(c.den-c.num)) + max(c.b*c.num, c.a*(c.den-c.num))
 		total, j := 0., 0
@@ -270,4 +270,49 @@ func BenchmarkOf(b *testing.B) {
 			})
 		}
 	}
+}
+
+// Under a shape, the quality of a mean is that of most draws, and it is told how many users are outside. Without one,
+// only what is noise for all data is foretold. The users expected make nothing useful.
+func TestForecastOfClippedMeans(t *testing.T) {
+	g := grid(t, "0", "60000", "1")
+	for _, c := range []struct {
+		name    string
+		epsilon string
+		public  Public
+		expect  int64
+		quality mechanisms.Quality
+		outside float64
+	}{
+		{"latencies, counted", "0.5", Public{Users: 5000, CountEpsilon: 0.5, Shape: shape(t, "lognormal:120,0.6", g)}, 0,
+			mechanisms.Useful, 0.05},
+		{"latencies, own count", "0.5", Public{Users: 5000, Shape: shape(t, "lognormal:120,0.6", g)}, 0,
+			mechanisms.Useful, 0.05},
+		{"latencies, only expected", "0.5", Public{Users: 5000, Shape: shape(t, "lognormal:120,0.6", g)}, 5000,
+			mechanisms.Rough, 0.05},
+		{"few latencies", "0.1", Public{Users: 1500, CountEpsilon: 0.1, Shape: shape(t, "lognormal:120,0.6", g)}, 0,
+			mechanisms.Rough, 0.2},
+		{"hardly any latencies", "0.1", Public{Users: 200, CountEpsilon: 0.1, Shape: shape(t, "lognormal:120,0.6", g)}, 0,
+			mechanisms.Noise, 1},
+		{"two groups", "0.1", Public{Users: 2000, CountEpsilon: 0.1, Shape: shape(t, "two:0.1,12,30000", g)}, 0,
+			mechanisms.Noise, 0.3},
+		{"no shape", "0.5", Public{Users: 5000, CountEpsilon: 0.5}, 0, "", -1},
+		{"no shape, few", "0.1", Public{Users: 200, CountEpsilon: 0.1}, 0, mechanisms.Noise, -1},
+		{"no shape, few, own count", "0.1", Public{Users: 700}, 0, mechanisms.Noise, -1},
+	} {
+		q := mechanisms.Query{Statistic: mechanisms.Mean, Epsilon: dec(c.epsilon), Grid: g, ExpectedUsers: c.expect}
+		f := of(t, q, c.public)
+		if f.Quality != c.quality || (f.OutsideShare != nil) != (c.outside >= 0) ||
+			f.OutsideShare != nil && (*f.OutsideShare > c.outside || *f.OutsideShare < c.outside/20) {
+			t.Errorf("%s: %q, outside %v; want %q, up to %v", c.name, f.Quality, pointed(f.OutsideShare), c.quality,
+				c.outside)
+		}
+	}
+}
+
+func pointed(x *float64) any {
+	if x == nil {
+		return nil
+	}
+	return *x
 }

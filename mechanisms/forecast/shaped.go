@@ -8,16 +8,41 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// shaped adds the errors under a shape.
+// shaped adds the errors under a shape. Of means and sums, it also adds the likely quality and how many users are
+// outside the interval to which values are cut.
 func shaped(figures []Figure, q mechanisms.Query, m mechanisms.Mechanism, of *population) error {
-	errors, err := shapedErrors(q, m, of, evaluations(m, of.Users))
+	all, err := shapedErrors(q, m, of, evaluations(m, of.Users))
 	if err != nil {
 		return err
 	}
-	for i := range figures {
-		figures[i].TypicalError, figures[i].Error95 = new(errors[i].at(0.5)), new(errors[i].at(0.95))
+	for i, x := range all {
+		f := &figures[i]
+		f.TypicalError, f.Error95 = new(x.at(0.5)), new(x.at(0.95))
+		if q.Statistic.Family() == mechanisms.OfAmounts {
+			f.Quality = x.likely()
+		}
+		if len(x.outside) > 0 {
+			f.OutsideShare = new(min(1, x.outside.at(0.5)/float64(of.Users)))
+		}
 	}
 	return nil
+}
+
+// outcomes are what the draws of one value come to.
+type outcomes struct {
+	law         // of |value − statistic|
+	outside law // of the most users that are outside, if values are cut
+	quality map[mechanisms.Quality]int
+}
+
+// likely returns the quality that most draws have.
+func (x *outcomes) likely() (quality mechanisms.Quality) {
+	for _, q := range []mechanisms.Quality{mechanisms.Noise, mechanisms.Rough, mechanisms.Useful} {
+		if x.quality[q] > x.quality[quality] {
+			quality = q
+		}
+	}
+	return quality
 }
 
 // law is a distribution: values of equal probability in ascending order.
@@ -28,9 +53,10 @@ func (l law) at(p float64) float64 {
 	return l[min(max(int(math.Ceil(p*float64(len(l))))-1, 0), len(l)-1)]
 }
 
-// shapedErrors returns the law of |value − statistic| for each value of a draw, in the unit of the values, over random
-// samples of the shape, draws, and the noise of the released count.
-func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, of *population, evaluations int) (laws []law, err error) {
+// shapedErrors returns the outcomes of each value of a draw, in the unit of the values, over random samples of the
+// shape, draws, and the noise of the released count.
+func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, of *population, evaluations int) (all []outcomes,
+	err error) {
 	if err := of.prepare(q); err != nil {
 		return nil, err
 	}
@@ -40,22 +66,26 @@ func shapedErrors(q mechanisms.Query, m mechanisms.Mechanism, of *population, ev
 		if err != nil {
 			return nil, err
 		}
-		if laws, err = appendErrors(laws, q, m, x, points, (evaluations+samples-1)/samples); err != nil {
+		if all, err = appendErrors(all, q, m, x, points, (evaluations+samples-1)/samples); err != nil {
 			return nil, err
 		}
 	}
-	for _, l := range laws {
-		slices.Sort(l)
+	for _, x := range all {
+		slices.Sort(x.law)
+		slices.Sort(x.outside)
 	}
-	return laws, nil
+	return all, nil
 }
 
 // appendErrors draws repeatedly from one sample, each time with the next point of the lattice.
-func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x drawn, points *lattice, draws int) (
-	[]law, error) {
+func appendErrors(all []outcomes, q mechanisms.Query, m mechanisms.Mechanism, x drawn, points *lattice, draws int) (
+	[]outcomes, error) {
 	scale := q.Scale(m)
-	if laws == nil {
-		laws = make([]law, len(x.truth))
+	if all == nil {
+		all = make([]outcomes, len(x.truth))
+		for i := range all {
+			all[i].quality = map[mechanisms.Quality]int{}
+		}
 	}
 	for range draws {
 		draw, err := m.Draw(x.sample, mechanisms.Public{Users: x.users}, points.next())
@@ -63,10 +93,15 @@ func appendErrors(laws []law, q mechanisms.Query, m mechanisms.Mechanism, x draw
 			return nil, err
 		}
 		for i, v := range draw.Values {
-			laws[i] = append(laws[i], off(scale.Float(v.Number), x.truth[i]))
+			value, of := scale.Float(v.Number), &all[i]
+			of.law = append(of.law, off(value, x.truth[i]))
+			of.quality[q.Judge(v.Bound, i, value, x.users)]++
+			if out := draw.Outside; out != nil {
+				of.outside = append(of.outside, float64(out.Users95))
+			}
 		}
 	}
-	return laws, nil
+	return all, nil
 }
 
 // evaluations returns how many lattice points to try: fewer if a draw takes long.
@@ -97,10 +132,10 @@ func worstMean(q mechanisms.Query, m mechanisms.Mechanism, public Public) (*floa
 		return nil, nil
 	}
 	x := &sorted{points: []mechanisms.Point{{Index: 0, Count: public.Users}}, upTo: []int64{public.Users}}
-	errors, err := appendErrors(nil, q, m, answered(q, x), newLattice(), evaluations(m, 1))
+	all, err := appendErrors(nil, q, m, answered(q, x), newLattice(), evaluations(m, 1))
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(errors[0])
-	return new(errors[0].at(0.975)), nil
+	slices.Sort(all[0].law)
+	return new(all[0].at(0.975)), nil
 }

@@ -130,7 +130,7 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	}
 	known := released
 	if known == nil && q.Statistic != mechanisms.Quantiles {
-		known = &mechanisms.NoisyCount{Value: n, Epsilon: 1e6} // as good as exact
+		known = mechanisms.StandIn(m, n)
 	}
 	b := mechanisms.Likely(m, n, released).Errors(mechanisms.Public{Users: known})[f.i]
 	// the error depends on the draw: that of a mean falls with ε·n
@@ -145,7 +145,6 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	case (m.Counts() || q.Statistic == mechanisms.Sum) && f.users > 0: // the value grows with the users
 		value *= float64(n) / float64(f.users)
 	}
-	q.ExpectedUsers = n
 	return q.Judge(b, f.i, value, released) != mechanisms.Noise
 }
 

@@ -115,6 +115,8 @@ func errorText(mechanism string, f forecast.Figure, unit string, shaped bool) st
 		return "± " + valueText(f.ValueError, unit)
 	case strings.Contains(mechanism, "/") && f.Mechanism == "": // each draw chooses one of two
 		return "depends on the number of users"
+	case f.OutsideShare != nil:
+		return "up to " + percent(*f.OutsideShare) + " of users cut off"
 	case f.RankError == nil && shaped:
 		return "depends on the data"
 	case f.RankError == nil:

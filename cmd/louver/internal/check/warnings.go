@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -17,9 +18,9 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// leastInformation is the ε·n that clipped means and sums need. From 12 on they may be good; below that they are only
-// noise.
-var leastInformation = decimal.NewFromInt(40)
+// Clipped means and sums can be useful from about usefulInformation of ε·n on. Below leastInformation, the count of users
+// outside is too noisy to tell them from a third of the users, and they are noise.
+var leastInformation, usefulInformation = decimal.NewFromInt(70), decimal.NewFromInt(340)
 
 func warnings(file *config.File, found findings, now time.Time) []*form.Mistake {
 	w := warner{}
@@ -49,6 +50,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		w.found(s, x)
 		w.follows(file, s)
 		w.window(s, x)
+		w.uncounted(s)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)
 		if s.Input.UserPartitioned {
@@ -89,11 +91,18 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 	if expected == 0 {
 		return
 	}
-	information := r.Query.Epsilon.Mul(decimal.NewFromInt(expected))
-	if mechanisms.Clips(r.Mechanism) && information.LessThan(leastInformation) {
-		warn("ε %s times %d expected users is %s, too little to find an interval to clip values to; want at least %s "+
-			"(more users, longer windows or a larger epsilon), or clip: none", r.Query.Epsilon, expected, information,
-			leastInformation)
+	if information := r.Query.Epsilon.Mul(decimal.NewFromInt(expected)); mechanisms.Clips(r.Mechanism) {
+		const enough = "; want at least %s (more users, longer windows or a larger epsilon), or clip: none"
+		judged := r.Query.Statistic == mechanisms.Mean || r.Query.Statistic == mechanisms.Sum
+		switch {
+		case information.LessThan(leastInformation):
+			warn("ε %s times %d expected users is %s, too little to find an interval to clip values to"+enough,
+				r.Query.Epsilon, expected, information, usefulInformation)
+		case judged && information.LessThan(usefulInformation):
+			warn("ε %s times %d expected users is %s, so the value is rough at best: the noise hides how many users are "+
+				"outside the interval to which values are clipped"+enough, r.Query.Epsilon, expected, information,
+				usefulInformation)
+		}
 	}
 	switch {
 	case v.RankError != nil && v.Quality == mechanisms.Noise:
@@ -105,6 +114,24 @@ func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
 	case v.Lead != nil && *v.Lead >= expected:
 		warn("the mode is found only if it leads by %s, but only %d are expected; "+
 			want+"a larger epsilon or a coarser step", users(*v.Lead), expected)
+	}
+}
+
+// uncounted warns of figures that are never called useful, because nothing says how many users a window has.
+func (w *warner) uncounted(s *config.Stream) {
+	if s.ExpectedUsers == 0 || s.Counting() != nil {
+		return
+	}
+	var names []string
+	for _, r := range s.Releases {
+		if of := r.Query.Statistic; of.Family() == mechanisms.OfRanks ||
+			mechanisms.Clips(r.Mechanism) && (of == mechanisms.Mean || of == mechanisms.Sum) {
+			names = append(names, r.Name)
+		}
+	}
+	if len(names) > 0 {
+		w.at(s.Where, keyOf(s, "expected_users"), "a number of users that is only expected makes no figure useful, here "+
+			"%s; want a release of all users as well, with statistic: count", strings.Join(names, ", "))
 	}
 }
 
