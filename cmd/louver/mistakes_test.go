@@ -248,7 +248,7 @@ func TestReplayForetellsTimes(t *testing.T) {
 	const day = "t,u,v\n2015-05-17T00:00:00Z,a,1\n2015-05-17T12:00:00Z,b,2\n2015-05-17T06:00:00Z,c,3\n"
 	if got := dry(day, "--from", "now", "--speed", "60"); got.code != cli.ExitDone || !strings.HasPrefix(got.out,
 		"# Would send 3 events") || got.err != "louver: "+got.err[8:strings.Index(got.err, " is not in")]+" is not in the "+
-		"order of its times: line 4 is earlier than the one before. Its events are sent in order\n" {
+		"order of its times: line 4 is earlier than the one before. Its events are sent in that order\n" {
 		t.Errorf("at a speed: %+v", got)
 	}
 	if got := dry(day, "--from", "now"); !strings.Contains(got.err, "a stream will reject 2 of 3 events: future, first on "+

@@ -299,8 +299,9 @@ func TestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	times, err := f.Scan(t.Context())
-	if err != nil || times.Events != 3 || times.First.Unix() != 70 || times.Last.Unix() != 130 ||
+	last := 0
+	times, err := f.Scan(t.Context(), func(events int) { last = events })
+	if err != nil || times.Events != 3 || last != 3 || times.First.Unix() != 70 || times.Last.Unix() != 130 ||
 		times.Early != (replay.Noted{Count: 3, First: 2}) {
 		t.Fatalf("%+v, %v", times, err)
 	}

@@ -61,12 +61,13 @@ func (t *Times) note(at, before time.Time, zoned bool, line int) {
 }
 
 // Scan reads a file to its end and returns what it says of times. The records of the file are gone then: open it again.
-// Its errors are those of [File.Records].
-func (f *File) Scan(ctx context.Context) (Times, error) {
+// read is called with the number of events so far. The errors are those of [File.Records].
+func (f *File) Scan(ctx context.Context, read func(events int)) (Times, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return f.times, err
 		}
+		read(f.times.Events)
 		if _, _, err := f.next(); errors.Is(err, io.EOF) {
 			return f.times, nil
 		} else if err != nil {

@@ -224,8 +224,9 @@ func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Close
 	info, err := f.Stat()
 	if err == nil {
 		var events *replay.File
-		in := &progress{in: f, size: info.Size(),
-			say: func(percent int64) { say(fmt.Sprintf("%s %s, %d %%", doing, filepath.Base(s.CSV), percent)) }}
+		in := feed.Counted(f, info.Size(), func(percent int64) {
+			say(fmt.Sprintf("%s %s, %d %%", doing, filepath.Base(s.CSV), percent))
+		})
 		if events, err = replay.New(s.CSV, in, s.columns, s.options); err == nil {
 			return events, f, nil
 		}
@@ -233,24 +234,6 @@ func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Close
 	_ = f.Close() // only read
 	return nil, nil, feed.FileError(err)
 }
-
-// progress tells how much has been read.
-type progress struct {
-	in         io.Reader
-	size, read int64
-	say        func(percent int64)
-}
-
-func (p *progress) Read(b []byte) (n int, err error) {
-	n, err = p.in.Read(b)
-	before := p.percent()
-	if p.read += int64(n); p.percent() != before || before == 0 {
-		p.say(p.percent())
-	}
-	return n, err
-}
-
-func (p *progress) percent() int64 { return min(100, p.read*100/max(1, p.size)) }
 
 func (s *fileScene) text() sceneText {
 	title := fmt.Sprintf("Louver demo: %s of each %s", s.columns.Value, s.columns.User)

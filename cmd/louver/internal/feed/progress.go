@@ -74,3 +74,24 @@ func (p *Progress) End() {
 		_, _ = io.WriteString(p.out, "\r\x1b[K")
 	}
 }
+
+// Counted passes a reader through and tells how many per cent of it have been read: first, and when that changes.
+func Counted(in io.Reader, size int64, say func(percent int64)) io.Reader {
+	return &counted{in: in, size: size, say: say, told: -1}
+}
+
+type counted struct {
+	in               io.Reader
+	size, read, told int64
+	say              func(percent int64)
+}
+
+func (c *counted) Read(b []byte) (n int, err error) {
+	n, err = c.in.Read(b)
+	c.read += int64(n)
+	if percent := min(100, c.read*100/max(1, c.size)); percent != c.told {
+		c.told = percent
+		c.say(percent)
+	}
+	return n, err
+}

@@ -141,16 +141,15 @@ func (j *replaying) look(ctx context.Context, o *replay.Options) error {
 		return FileError(err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	for _, err := range file.Records(ctx) {
-		if err != nil {
-			return FileError(err)
-		}
-		j.progress.Say(func() string { return fmt.Sprintf("%s in %s so far", events(file.Times().Events), j.File) })
+	times, err := file.Scan(ctx, func(read int) {
+		j.progress.Say(func() string { return fmt.Sprintf("%s in %s so far", events(read), j.File) })
+	})
+	if err != nil {
+		return FileError(err)
 	}
-	times := file.Times()
 	j.total, o.First, o.Sort = times.Events, times.First, o.Speed > 0 && times.Backwards.Count > 0
 	if o.Sort {
-		j.say("%s is not in the order of its times: line %d is earlier than the one before. Its events are sent in order",
+		j.say("%s is not in the order of its times: line %d is earlier than the one before. Its events are sent in that order",
 			j.File, times.Backwards.First)
 	}
 	return nil

@@ -37,16 +37,40 @@ func without(flag string, all ...needed) error {
 	return nil
 }
 
+// source is a file that is read, and tells how far it is if that takes long.
+type source struct {
+	io.Reader
+	file     *os.File // nil: standard input
+	progress *feed.Progress
+}
+
+// Close closes the file.
+func (s source) Close() error {
+	s.progress.End()
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
 // open opens the file, or standard input if it is absent or -. want says what it should be.
 func open(app *cli.App, file, want string) (name string, in io.ReadCloser, err error) {
+	s := source{Reader: app.In, progress: feed.NewProgress(app)}
 	if file == "" || file == "-" {
-		return "stdin", io.NopCloser(app.In), nil
+		return "stdin", s, nil
 	}
-	opened, err := os.Open(file)
-	if err != nil {
+	if s.file, err = os.Open(file); err != nil {
 		return "", nil, fmt.Errorf("%w; want %s", err, want)
 	}
-	return file, opened, nil
+	s.Reader = s.file
+	if info, err := s.file.Stat(); err == nil && info.Mode().IsRegular() {
+		s.Reader = feed.Counted(s.file, info.Size(), func(percent int64) {
+			if s.progress.Say(func() string { return fmt.Sprintf("reading %s, %d %%", file, percent) }); percent == 100 {
+				s.progress.End() // what follows is said on a line of its own
+			}
+		})
+	}
+	return file, s, nil
 }
 
 // read makes a sample from a file, with one value for each user. It tells on standard error what it leaves out. Its
