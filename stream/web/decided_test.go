@@ -154,7 +154,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	for i := range s.Totals {
 		t := &s.Totals[i]
 		since, until := t.PeriodAt(start.UnixNano(), s.Window.Every)
-		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Series(s.Unit), Leaves: t.Query.Leaves,
+		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Series(s.Unit), Leaves: t.Query.Leaves, Longest: t.Query.Longest,
 			Update: int64(t.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
 			Since: record.Whole(time.Unix(0, since)),
 			Until: record.Whole(time.Unix(0, until))}

@@ -92,3 +92,65 @@ func TestOneLossEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// asTheLedger compares the report of a server without the ledger with one from the ledger.
+func asTheLedger(t *testing.T, name string, w *world, streams []*config.Stream, books *ledger.Books, now time.Time) {
+	t.Helper()
+	var b strings.Builder
+	if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
+		t.Fatal(err)
+	}
+	want(t, name, ask(t, served(w, streams, now), "/api/v1/budget"), b.String())
+}
+
+// Records say what kind of promise was charged, how often, and with which ρ and δ: totals by square_root, a release for
+// two groups, and discoveries. An ε alone would say far less, or nothing of a δ.
+func TestChargesOfRecords(t *testing.T) {
+	of := strings.NewReplacer("BUDGET", "{epsilon: 90, delta: 0.000001, per: 24h}", "    bounds", "    max_groups: 2\n    bounds",
+		"epsilon: 0.02}\n", "epsilon: 0.02}\n      - {name: today, statistic: count, since: hour, epsilon: 1}\n").
+		Replace(readmeStream)
+	for name, text := range map[string]string{"beside windows": of,
+		"alone": of[:strings.Index(of, "      - {name: p50")] + of[strings.Index(of, "      - {name: today"):]} {
+		streams := parsed(t, text)
+		s := streams[0]
+		if got := s.Totals[0].Mechanism.Name(); got != "square_root" {
+			t.Fatalf("the total is drawn by %s", got)
+		}
+		w, books := newWorld(t, 1<<20), ledger.NewBooks()
+		for i := range 9 {
+			start := epoch.Add(time.Duration(i) * 15 * time.Minute)
+			w.watched(books, s, start, start.Add(15*time.Minute), nil)
+			if now := start.Add(16 * time.Minute); i == 0 || i == 8 {
+				asTheLedger(t, name, w, streams, books, now)
+				if b := lossOf(t, w, streams, now); b.Partial || !b.DeltaSpent.IsPositive() || b.Lost.LessThan(decimal.NewFromInt(6)) ||
+					b.Lost.GreaterThan(b.Spent) {
+					t.Errorf("%s, after %d windows: %+v", name, i+1, b)
+				}
+			}
+		}
+	}
+}
+
+// After an edit the windows before it cost what they cost, and so do the periods of a total that the file no longer has,
+// whatever the period of the budget is.
+func TestChargesAfterAnEdit(t *testing.T) {
+	before := strings.NewReplacer("BUDGET", "{epsilon: 90, per: 12h}", "p99, statistic: quantile, p: 0.99, epsilon: 0.1}",
+		"p99, statistic: quantile, p: 0.99, epsilon: 1}\n      - {name: today, statistic: count, since: hour, epsilon: 2}").
+		Replace(readmeStream)
+	after := strings.Replace(readmeStream, "BUDGET", "{epsilon: 90, per: 12h}", 1)
+	w, books := newWorld(t, 1<<20), ledger.NewBooks()
+	old, streams := parsed(t, before)[0], parsed(t, after)
+	for i := range 12 {
+		s, start := old, epoch.Add(time.Duration(i)*15*time.Minute)
+		if i >= 8 {
+			s = streams[0]
+		}
+		w.watched(books, s, start, start.Add(15*time.Minute), nil)
+	}
+	now := epoch.Add(3*time.Hour + time.Minute)
+	// eight windows of ε 1.07 and two hours of 2, and four windows of 0.17
+	if b := lossOf(t, w, streams, now); b.Day == nil || b.Day.String() != "13.24" || b.DayLost == nil || !b.DayLost.Equal(*b.Day) {
+		t.Errorf("%+v, want ε 13.24 in the last day", b)
+	}
+	asTheLedger(t, "after an edit", w, streams, books, now)
+}
