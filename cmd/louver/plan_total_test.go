@@ -17,6 +17,12 @@ func TestPlanOfTotals(t *testing.T) {
 	}{
 		{[]string{"--every", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight",
 			"usually 96 each day", "± 15 users", "± 21 users", "± 24 users", "± 25 users"}},
+		// What it costs: with max_groups, and of a mechanism without any pure ε with a δ.
+		{[]string{"--every", "15m", "--epsilon", "1", "--max-groups", "2"}, []string{"a user loses", "│ 1 │ ε 2 "}},
+		{[]string{"--every", "15m", "--epsilon", "1", "--mechanism", "square_root"}, []string{"│ 1 │ ε 6.491248 ",
+			"not ε-private: ρ = ε²/2 is what it costs", "a δ of 0.000000001"}},
+		{[]string{"--every", "15m", "--epsilon", "1", "--mechanism", "square_root", "--json"}, []string{
+			`"kind": "zcdp"`, `"rho": 0.5`, `"epsilon_lost": 6.491248`, `"delta_lost": 0.000000001`}},
 		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users",
 			"more than 20 users"}},
 		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"},

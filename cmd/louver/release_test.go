@@ -151,7 +151,14 @@ func TestReleaseJSON(t *testing.T) {
 		}
 	}
 	got = commandLine(t, "1 2 3", with("--json", "--statistic", "count")...)
-	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"raw":3,"rank_error_95":null,"error_95":0}` + "\n"; got.out != want {
+	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"raw":3,"rank_error_95":null,"error_95":0,` +
+		`"charge":[{"kind":"pure","epsilon":1000,"rho":1000,"times":1}],"epsilon_lost":1000,"delta_lost":0}` + "\n"; got.out != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	// A Gaussian has no ε and no δ of its own: what it costs is a ρ, and more than the ε that was asked for.
+	got = commandLine(t, "1 2 3", "release", "--statistic", "count", "--mechanism", "gaussian", "--epsilon", "1", "--json")
+	if want := `"charge":[{"kind":"zcdp","epsilon":1,"rho":0.5,"times":1}],"epsilon_lost":6.491248,"delta_lost":0.000000001}` +
+		"\n"; !strings.HasSuffix(got.out, want) {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }

@@ -30,6 +30,16 @@ func Counted(limit budget.Limit, items []budget.Item) Loss {
 // [budget.Limit.Least].
 func Of(limit budget.Limit, items []budget.Item) Loss { return Loss{limit.Least(items), sum(items)} }
 
+// Alone returns what items cost if nothing else is drawn and no budget says otherwise: with the suggested δ if one of the
+// mechanisms has no bound without a δ.
+func Alone(items ...budget.Item) Loss {
+	limit := budget.Limit{}
+	if limit.Compose(items).Unbounded {
+		limit.Delta = Suggested
+	}
+	return Of(limit, items)
+}
+
 // Whole returns everything that a limit pays in a period.
 func Whole(limit budget.Limit) Loss {
 	return Loss{Spending: budget.Spending{Epsilon: limit.Epsilon, Delta: limit.Delta}}

@@ -12,9 +12,13 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows/period"
 )
 
@@ -29,6 +33,11 @@ type planTotalFlags struct {
 type plannedTotal struct {
 	Epsilon cli.Figure  `json:"epsilon"`
 	Errors  totalErrors `json:"error_95"`
+	// Charge is what a period costs one user, in all groups in which the user may count. Lost and LostDelta are what that
+	// comes to if nothing else is drawn: without any pure ε, with a δ of 10⁻⁹.
+	Charge    []record.Charge `json:"charge"`
+	Lost      cli.Figure      `json:"epsilon_lost"`
+	LostDelta cli.Figure      `json:"delta_lost"`
 }
 
 // planTotal forecasts a running total.
@@ -38,6 +47,7 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		return cli.UsageError(err)
 	}
 	var plans []plannedTotal
+	var mechanism string
 	var wanted decimal.Decimal
 	if c.Error != "" {
 		if wanted, err = decimal.NewFromString(c.Error); err != nil || !wanted.IsPositive() {
@@ -51,7 +61,11 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		if err != nil {
 			return cli.UsageError(err)
 		}
-		plans = append(plans, plannedTotal{cli.NewFigure(epsilon), errorsOf(q.Leaves, m)})
+		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
+		lost := cost.Alone(price)
+		plans = append(plans, plannedTotal{cli.NewFigure(epsilon), errorsOf(q.Leaves, m),
+			record.Charged([]budget.Item{price}), cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta)})
+		mechanism = m.Name()
 	}
 	if len(plans) == 0 {
 		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller "+
@@ -59,7 +73,7 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic,
-			"values_in_a_period": q.Leaves, "plans": plans})
+			"mechanism": mechanism, "max_groups": c.MaxGroups, "values_in_a_period": q.Leaves, "plans": plans})
 	}
 	return c.printTotals(app, q, plans)
 }
@@ -75,6 +89,9 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Every)
 	if !slices.Contains(period.Units(), unit) {
 		return q, fmt.Errorf("--since %s; want hour, midnight, monday or month", c.Since)
+	}
+	if c.MaxGroups < 1 {
+		return q, fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
 	}
 	if c.Every < time.Second || update%c.Every != 0 || update > unit.Nominal() {
 		return q, fmt.Errorf("--every %s, --update %s; want at least 1s, and a multiple of --every up to %s",
@@ -126,15 +143,19 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Every)), q.Leaves, noun)
 	var rows [][]string
 	for _, p := range plans {
-		row := []string{p.Epsilon.String()}
+		row := []string{p.Epsilon.String(), "ε " + p.Lost.String()}
 		for _, figure := range []cli.Figure{p.Errors.Quarter, p.Errors.Half, p.Errors.End, p.Errors.Most} {
 			row = append(row, "± "+cli.WithUnit(figure.String(), unit))
 		}
 		rows = append(rows, row)
 	}
-	head := []string{"ε in each " + noun, "error after a quarter", "after half", "at the end", "never more than"}
+	head := []string{"ε", "a user loses in a " + noun, "error after a quarter", "after half", "at the end", "never more than"}
 	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
 		return err
+	}
+	if p := plans[0]; p.Charge[0].Kind == privacy.ZCDP {
+		fmt.Fprintf(&out, "It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside many "+
+			"other draws it adds less.\n", p.LostDelta)
 	}
 	if c.Error != "" && c.Epsilon == nil {
 		fmt.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",

@@ -16,10 +16,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -181,6 +183,11 @@ type drawn struct {
 	Clip     []json.Number  `json:"clip,omitempty"`
 	*drawnOutside
 	Buckets *record.Distribution `json:"buckets,omitempty"`
+	// Charge is as in a record. EpsilonLost and DeltaLost are what the draw costs one person if nothing else is drawn: of
+	// a draw without any pure ε, such as a Gaussian, with a δ of 10⁻⁹.
+	Charge      []record.Charge `json:"charge"`
+	EpsilonLost json.Number     `json:"epsilon_lost"`
+	DeltaLost   json.Number     `json:"delta_lost"`
 }
 
 type drawnValue struct {
@@ -223,9 +230,12 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 			values[i].P = new(json.Number(probabilities[i].String()))
 		}
 	}
-	promise := d.mechanism.Promise()
+	charge := budget.Item{Promise: d.mechanism.Promise(), Times: 1}
+	lost := cost.Alone(charge)
 	out := drawn{Statistic: string(q.Statistic), Mechanism: cmp.Or(from.Mechanism, d.mechanism.Name()),
-		Epsilon: json.Number(promise.Epsilon.String()), Delta: json.Number(promise.Delta.String())}
+		Epsilon: json.Number(charge.Epsilon.String()), Delta: json.Number(charge.Delta.String()),
+		Charge:      record.Charged([]budget.Item{charge}),
+		EpsilonLost: json.Number(lost.Epsilon.String()), DeltaLost: json.Number(lost.Delta.String())}
 	if q.Statistic.Each() != q.Statistic {
 		out.Values = values
 	} else {
