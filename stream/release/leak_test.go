@@ -67,6 +67,8 @@ var entryFields = map[string]class{
 	"Groups.Values.PLow":        byDraws, "Groups.Values.PHigh": byDraws, "Groups.Values.Error95": byDraws,
 	"Groups.Values.Quality": byDraws,
 	"Groups.Values.Clip":    byDraws, "Groups.Values.Clip.": byDraws,
+	"Groups.Values.Outside.Value": byDraws, "Groups.Values.Outside.Error95": byDraws,
+	"Groups.Values.Outside.Most": byDraws, "Groups.Values.Outside.Cut95": byDraws,
 	"Groups.Values.Interval.Level": byDraws, "Groups.Values.Interval.Low": byDraws,
 	"Groups.Values.Interval.High":  byDraws,
 	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws,
@@ -83,7 +85,8 @@ var figureFields = map[string]class{
 	"Incomplete": public, "Statistic": public, "P": public, "Mechanism": byDraws, "Unit": public,
 	"Value": byDraws, "Status": byDraws, "Reason": byDraws, "Epsilon": public, "Delta": public, "RankError95": byDraws,
 	"Error95": byDraws, "Quality": byDraws,
-	"Clip": byDraws, "Clip.": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
+	"Clip": byDraws, "Clip.": byDraws, "Outside.Value": byDraws, "Outside.Error95": byDraws, "Outside95": byDraws,
+	"Cut95": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
 	"Interval.Level": byDraws, "Interval.Low": byDraws, "Interval.High": byDraws,
 	"Smoothed.Value": byDraws, "Smoothed.Low": byDraws, "Smoothed.High": byDraws,
 	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public,
@@ -101,11 +104,11 @@ var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true
 	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
 
 // unfilled begins the fields that nothing fills yet. Whoever fills one classes it instead.
-var unfilled = []string{"entry.Groups.Values.Band.", "entry.Groups.Values.Outside.", "entry.Groups.Values.Raw",
-	"entry.Rollups.Groups.Values.Band.", "entry.Rollups.Groups.Values.Outside.", "entry.Rollups.Groups.Values.Raw",
-	"entry.Steps.OnChange.Values.Figure.Band.", "entry.Steps.OnChange.Values.Figure.Outside.",
+var unfilled = []string{"entry.Groups.Values.Band.", "entry.Groups.Values.Raw",
+	"entry.Rollups.Groups.Values.Band.", "entry.Rollups.Groups.Values.Raw",
+	"entry.Steps.OnChange.Values.Figure.Band.",
 	"entry.Steps.OnChange.Values.Figure.Raw", "entry.Steps.Total.Groups.Band.", "entry.Steps.Total.Groups.Raw",
-	"record.BandFields.", "record.Outside.", "record.Outside95", "record.Cut95", "record.Raw"}
+	"record.BandFields.", "record.Raw"}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
 var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Steps.OnChange.Release.From",
@@ -114,6 +117,8 @@ var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Step
 	"entry.Steps.Total.Release.From",
 	"entry.Steps.Total.Release.Above", "entry.Steps.Total.Release.Below", "entry.Steps.OnChange.Release.Rollups",
 	"entry.Steps.Total.Release.Rollups",
+	// Only clipped figures of a window have these.
+	"entry.Steps.OnChange.Values.Figure.Outside.", "entry.Rollups.Groups.Values.Outside.",
 	// A roll-up has no others.
 	"entry.Rollups.Groups.Values.Mechanism", "entry.Rollups.Groups.Values.RankError95",
 	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Smoothed."}
@@ -193,7 +198,9 @@ func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reade
 	}
 	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most),
 		High: m.script.Int64N(most),
-		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)}}
+		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)},
+		Outside: &mechanisms.Outsiders{Users: -m.script.Int64N(most), Error95: m.script.Int64N(most),
+			Users95: m.script.Int64N(most), Cut95: seen}}
 	if b := mechanisms.Buckets(m.Mechanism); b != nil {
 		for _, numbers := range []struct {
 			of *[]int64

@@ -40,7 +40,11 @@ func TestDrawsMeansAndSums(t *testing.T) {
 			(v.Clip[0].IsNegative() || v.Clip[0].GreaterThan(v.Clip[1]) || v.Clip[1].InexactFloat64() > 1000) {
 			t.Errorf("%s: cut to %v", r.Name, v.Clip)
 		}
+		if o := v.Outside; (o != nil) != cut || cut && (o.Most < 0 || o.Most > 40 || o.Error95 > 6 || o.Cut95 == nil) {
+			t.Errorf("%s: outside %+v", r.Name, o)
+		}
 		if text := string(records[i+1].Value); strings.Contains(text, `"clip":[`) != cut ||
+			strings.Contains(text, `"outside_95":`) != cut || strings.Contains(text, `"cut_95":`) != cut ||
 			!strings.Contains(text, `"value":`+v.Value.String()+",") {
 			t.Errorf("%s: record %s", r.Name, text)
 		}
