@@ -62,8 +62,8 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 			if places == 0 {
 				return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s", most)
 			}
-			return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s: it has at most %d digits in all, and "+
-				"%s has %d of them after the point", most, mostDigits, finest, places)
+			return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s: it has at most %d digits in "+
+				"all, and %s has %d of them after the point", most, mostDigits, finest, places)
 		}
 		*f.units = units.Int64()
 	}

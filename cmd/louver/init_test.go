@@ -113,9 +113,9 @@ func TestInitLooksAtNamesAndTypesOnly(t *testing.T) {
 		got := commandLine(t, "", "init", "--topic", topic, brokers)
 		past := ""
 		if i == 0 {
-			past = "louver: the oldest of the records looked at is of 2026-01-01, the newest of 2026-01-03; with start: now " +
-				"none of them counts. To count them: start: 2026-01-01T00:00:00Z and, if no more are to come, end: " +
-				"2026-01-04T00:00:00Z\n"
+			past = "louver: the oldest of the records looked at is of 2026-01-01, the newest of 2026-01-03; with " +
+				"start: now none of them counts. To count them: start: 2026-01-01T00:00:00Z and, if no more are to " +
+				"come, end: 2026-01-04T00:00:00Z\n"
 		}
 		if got.code != cli.ExitDone || got.err != past {
 			t.Fatalf("%+v", got)

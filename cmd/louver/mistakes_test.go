@@ -247,18 +247,18 @@ func TestReplayForetellsTimes(t *testing.T) {
 	}
 	const day = "t,u,v\n2015-05-17T00:00:00Z,a,1\n2015-05-17T12:00:00Z,b,2\n2015-05-17T06:00:00Z,c,3\n"
 	if got := dry(day, "--from", "now", "--speed", "60"); got.code != cli.ExitDone || !strings.HasPrefix(got.out,
-		"# Would send 3 events") || got.err != "louver: "+got.err[8:strings.Index(got.err, " is not in")]+" is not in the "+
-		"order of its times: line 4 is earlier than the one before. Its events are sent in that order\n" {
+		"# Would send 3 events") || got.err != "louver: "+got.err[8:strings.Index(got.err, " is not in")]+" is not in "+
+		"the order of its times: line 4 is earlier than the one before. Its events are sent in that order\n" {
 		t.Errorf("at a speed: %+v", got)
 	}
-	if got := dry(day, "--from", "now"); !strings.Contains(got.err, "a stream will reject 2 of 3 events: future, first on "+
-		"line 3 (t is more than 5m ahead of now); --speed 1 sends events when they are due\n") {
+	if got := dry(day, "--from", "now"); !strings.Contains(got.err, "a stream will reject 2 of 3 events: future, "+
+		"first on line 3 (t is more than 5m ahead of now); --speed 1 sends events when they are due\n") {
 		t.Errorf("at once: %+v", got)
 	}
 	const odd = "t,u,v\n2015-05-17 00:00:00,a,1\n,b,2\n86400,c,3\n"
-	want := "louver: some times in column t name no zone and are taken as UTC; --zone NAME takes them as those of another, " +
-		"such as Europe/Berlin\n" + "louver: 1 of 2 events is before 1990, first on line 4; want a column of times, and " +
-		"numbers in seconds, milli-, micro- or nanoseconds since 1970\n" +
+	want := "louver: some times in column t name no zone and are taken as UTC; --zone NAME takes them as those of " +
+		"another, such as Europe/Berlin\n" + "louver: 1 of 2 events is before 1990, first on line 4; want a column " +
+		"of times, and numbers in seconds, milli-, micro- or nanoseconds since 1970\n" +
 		"louver: 1 of 3 events is left out, first on line 3 (t is missing or not a time after 1970)\n"
 	if got := dry(odd); got.code != cli.ExitDone || got.err != want {
 		t.Errorf("%+v, want %s", got, want)

@@ -71,8 +71,8 @@ func TestReleaseLeavesOut(t *testing.T) {
 		out, err string
 	}{
 		{"an empty cell", "id,ms\nann,1\nbob,\neve,3\n,4\nsue,n/a\ndan,\n", with("--value", "ms", "--user", "id",
-			"--statistic", "count"), "2\n", "louver: stdin: 2 of 6 rows are left out, first on line 3: column ms: empty; " +
-			"want a number such as 12 or -3.5" + private +
+			"--statistic", "count"), "2\n", "louver: stdin: 2 of 6 rows are left out, first on line 3: column ms: " +
+			"empty; want a number such as 12 or -3.5" + private +
 			"louver: stdin: 1 of 6 rows is left out, first on line 5: column id is empty; want a user in every row" + private +
 			"louver: stdin: 1 of 6 rows is left out, first on line 6: column ms: not a number; want one such as 12 or -3.5" +
 			private},

@@ -122,14 +122,14 @@ func TestReleaseWatchOfNobody(t *testing.T) {
 // What cannot be used is left out.
 func TestReleaseWatchZone(t *testing.T) {
 	text := "ts,who,ms\n2026-11-20 08:00:00,u,1\n2026-11-20 08:00:00,v,\n,u,1\n1985-01-01 00:00:00,u,1\n"
-	const left = "louver: stdin: 1 of 4 rows is left out, first on line 3: column ms is missing or not a number such as " +
-		"12 or -3.5 (this line is not private: do not publish it)\n" +
-		"louver: stdin: 1 of 4 rows is left out, first on line 4: column ts is missing or not a time after 1970 (this " +
-		"line is not private: do not publish it)\n"
-	const utc = "louver: stdin: times in column ts name no zone and are taken as UTC; --zone NAME takes them as those of " +
-		"another, such as Europe/Berlin\n"
-	const early = "louver: stdin: 1 of 3 events is before 1990, first on line 5; want a column of times, and numbers in " +
-		"seconds, milli-, micro- or nanoseconds since 1970\n"
+	const left = "louver: stdin: 1 of 4 rows is left out, first on line 3: column ms is missing or not a number such " +
+		"as 12 or -3.5 (this line is not private: do not publish it)\n" +
+		"louver: stdin: 1 of 4 rows is left out, first on line 4: column ts is missing or not a time after 1970 " +
+		"(this line is not private: do not publish it)\n"
+	const utc = "louver: stdin: times in column ts name no zone and are taken as UTC; --zone NAME takes them as " +
+		"those of another, such as Europe/Berlin\n"
+	const early = "louver: stdin: 1 of 3 events is before 1990, first on line 5; want a column of times, and numbers " +
+		"in seconds, milli-, micro- or nanoseconds since 1970\n"
 	watch := watchHour("--watch", "users_below: 1")
 	if got := commandLine(t, text, watch...); got.code != 0 || got.err != left+utc+early {
 		t.Errorf("%+v, want %s", got, left+utc+early)

@@ -85,7 +85,8 @@ func mostOf(times map[mechanisms.Quality]int) (most mechanisms.Quality) {
 // withheld is off by +Inf.
 func (c *computing) errors(public Public) ([]law, []map[mechanisms.Quality]int, error) {
 	if public.Users > MostUsers {
-		return nil, nil, fmt.Errorf("shape %q with %d users; want at most %d", public.Shape.text, public.Users, MostUsers)
+		return nil, nil, fmt.Errorf("shape %q with %d users; want at most %d", public.Shape.text, public.Users,
+			MostUsers)
 	}
 	samples, points := newBucketSampler(public.Shape, c.buckets, c.grid, public.Users), newLattice()
 	laws, qualities := make([]law, len(c.figures)), make([]map[mechanisms.Quality]int, len(c.figures))

@@ -104,7 +104,8 @@ func TestOutlook(t *testing.T) {
 		t.Errorf("wide buckets: %+v", wide)
 	}
 	of(false, 3, mechanisms.Query{Statistic: mechanisms.Mode})
-	if o := (Outlook{10, 20}); o.Of(9) != mechanisms.Noise || o.Of(10) != mechanisms.Rough || o.Of(20) != mechanisms.Useful {
+	if o := (Outlook{10, 20}); o.Of(9) != mechanisms.Noise || o.Of(10) != mechanisms.Rough ||
+		o.Of(20) != mechanisms.Useful {
 		t.Errorf("%v %v %v", o.Of(9), o.Of(10), o.Of(20))
 	}
 }

@@ -197,18 +197,18 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 		want   []string
 	}{
 		{"all before", []tally{astray(10000, "2015-05-18T00:00:00Z", "2015-05-17T10:05:00Z")}, 0, []string{
-			"WARN stream web: 0 of 10,000 records are in any window: the oldest is of 2015-05-17, the first window starts " +
-				"at 2026-11-28T08:15:00Z"}},
+			"WARN stream web: 0 of 10,000 records are in any window: the oldest is of 2015-05-17, the first window " +
+				"starts at 2026-11-28T08:15:00Z"}},
 		{"some before", []tally{many(30, verdict{}), astray(10, "2015-05-17T10:05:00Z")}, 0, []string{
-			"WARN stream web: 10 of 40 events in the last minute are in no window: the oldest is of 2015-05-17, the first " +
-				"window starts at 2026-11-28T08:15:00Z"}},
+			"WARN stream web: 10 of 40 events in the last minute are in no window: the oldest is of 2015-05-17, the " +
+				"first window starts at 2026-11-28T08:15:00Z"}},
 		{"all after", []tally{astray(7, "2026-11-29T00:00:00Z", "2026-11-30T01:00:00Z")}, 0, []string{
 			"WARN stream web: 0 of 7 records are in any window: the newest is of 2026-11-30, the last window ends at " +
 				"2026-11-29T00:00:00Z"}},
 		{"a few", []tally{many(99, verdict{}), astray(1, "2015-05-17T10:05:00Z")}, 0, nil},
-		{"too old to be read", nil, 10000, []string{"INFO stream web: 10,000 records of topic events were written before " +
-			"the first window, which starts at 2026-11-28T08:15:00Z, and are not read; to count them, let window.start lie " +
-			"before their events"}},
+		{"too old to be read", nil, 10000, []string{"INFO stream web: 10,000 records of topic events were written " +
+			"before the first window, which starts at 2026-11-28T08:15:00Z, and are not read; to count them, let " +
+			"window.start lie before their events"}},
 	} {
 		core, logs := observer.New(zap.InfoLevel)
 		s := &config.Stream{Name: "web"}

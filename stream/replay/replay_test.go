@@ -89,7 +89,8 @@ func TestRecords(t *testing.T) {
 			[]string{`{"client":"007","bytes":1,"time":"2015-05-17T10:05:00.25Z","section":"é"}`}},
 		{"numbers keep their text, other things stay", "time,client,bytes,section\n" +
 			"0,u,1.2300,g\n0,u,-1E+5,g\n0,u,123456789012345678901234567890.5,g\n0,u,NA,g\n" +
-			"0,u,,g\n0,u,007,g\n0,u,.5,g\n0,u,true,g\n0,,1 ,\n0,u,5.,g\n0,u,+5,g\n0,u,-.5e1,g\n0,u,.,g\n0,u,+.,g\n0,u,-,g\n", columns, replay.Options{}, []string{
+			"0,u,,g\n0,u,007,g\n0,u,.5,g\n0,u,true,g\n0,,1 ,\n" +
+			"0,u,5.,g\n0,u,+5,g\n0,u,-.5e1,g\n0,u,.,g\n0,u,+.,g\n0,u,-,g\n", columns, replay.Options{}, []string{
 			`{"client":"u","bytes":1.2300,"time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":-1E+5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
 			`{"client":"u","bytes":123456789012345678901234567890.5,"time":"1970-01-01T00:00:00Z","section":"g"}`,
@@ -206,8 +207,8 @@ func TestErrors(t *testing.T) {
 			`f.csv:4: bare " in non-quoted-field; want CSV, RFC 4180`},
 		{table + "2015-05-17T10:05:04Z,\"secret,x,1,1\n", columns, none, "f.csv:4: extraneous or missing"},
 		{table + "2015-05-17T10:05:04Z,secret\xe9,x,1,1\n", columns, none, "f.csv:4: the line is not UTF-8"},
-		{head + "secret,c,x,1,1\n", columns, none, "f.csv:2: the time is missing or not in a known format, here and in " +
-			"all other lines; want 2026-11-20T08:00:00Z (RFC 3339)"},
+		{head + "secret,c,x,1,1\n", columns, none, "f.csv:2: the time is missing or not in a known format, here and " +
+			"in all other lines; want 2026-11-20T08:00:00Z (RFC 3339)"},
 		{head + ",c,x,1,1\n,c,x,1,1\n", columns, none, "f.csv:2: the time is missing or not in a known format"},
 		{head + "1969-01-01 00:00:00,c,x,1,1\n", columns, none,
 			"f.csv:2: the time is missing or not in a known format"},
@@ -259,7 +260,8 @@ func TestSpeed(t *testing.T) {
 	for _, sorted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			f, err := replay.New("f.csv", strings.NewReader(text), c, replay.Options{Speed: 60, From: began, Sort: sorted})
+			o := replay.Options{Speed: 60, From: began, Sort: sorted}
+			f, err := replay.New("f.csv", strings.NewReader(text), c, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,8 @@ other way round: it says which ε, or how many users, it takes to reach an error
     --names-per-user 8
 
 With a probability of 95 % a release is off by no more than its error, and this is the error that --error asks for. Half
-of the releases are off by no more than the typical error. With --shape, several quantiles are compared with those of a histogram for the same cost.`
+of the releases are off by no more than the typical error. With --shape, several quantiles are compared with those of a
+histogram for the same cost.`
 }
 
 // Run forecasts and prints.

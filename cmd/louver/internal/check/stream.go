@@ -181,7 +181,8 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	}
 	for _, r := range s.Releases {
 		if r.Needs != nil {
-			fmt.Fprintf(w, "  %s: with a probability of 95 %%, an error of at most %s.\n", r.Release, r.Needs.text(r.Epsilon, s.Users))
+			fmt.Fprintf(w, "  %s: with a probability of 95 %%, an error of at most %s.\n", r.Release,
+				r.Needs.text(r.Epsilon, s.Users))
 		}
 	}
 	for _, x := range s.Totals {

@@ -149,8 +149,8 @@ func (j *replaying) look(ctx context.Context, o *replay.Options) error {
 	}
 	j.total, o.First, o.Sort = times.Events, times.First, o.Speed > 0 && times.Backwards.Count > 0
 	if o.Sort {
-		j.say("%s is not in the order of its times: line %d is earlier than the one before. Its events are sent in that order",
-			j.File, times.Backwards.First)
+		j.say("%s is not in the order of its times: line %d is earlier than the one before. Its events are sent in "+
+			"that order", j.File, times.Backwards.First)
 	}
 	return nil
 }
@@ -175,8 +175,8 @@ func (j *replaying) records(ctx context.Context) iter.Seq2[replay.Record, error]
 			}
 			if late := j.file.Times().Backwards; j.total == 0 && j.Speed > 0 && late.Count > 0 && !j.disorder {
 				j.disorder = true
-				j.say("line %d is earlier than the one before. Such events are sent at once, and later ones may wait long "+
-					"for the latest: sort the lines by time, or replay a file, which is sorted", late.First)
+				j.say("line %d is earlier than the one before. Such events are sent at once, and later ones may wait "+
+					"long for the latest: sort the lines by time, or replay a file, which is sorted", late.First)
 			}
 			if !yield(r, err) {
 				return

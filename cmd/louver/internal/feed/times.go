@@ -34,8 +34,8 @@ func AboutTimes(t replay.Times, column, zone string) (all []string) {
 		if t.Zoneless.Count < t.Events {
 			some = "some "
 		}
-		all = append(all, fmt.Sprintf("%stimes in column %s name no zone and are taken as UTC; --zone NAME takes them as those "+
-			"of another, such as Europe/Berlin", some, column))
+		all = append(all, fmt.Sprintf("%stimes in column %s name no zone and are taken as UTC; --zone NAME takes them "+
+			"as those of another, such as Europe/Berlin", some, column))
 	}
 	if n := t.Early; n.Count > 0 {
 		all = append(all, fmt.Sprintf("%d of %s before 1990, first on line %d; want a column of times, and numbers in "+
