@@ -152,7 +152,15 @@ func TestInitTopics(t *testing.T) {
 			[]string{"user:\n", "value:\n", "time: $timestamp\n"}},
 		"numbers": {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
 		"lines":   {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
-		"odd":     {[]string{`{"a b":1,"c.d":2,"$e":3}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},
+		"odd":     {[]string{`{"a b":1,"":2}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},
+		"dots":    {[]string{`{"user.id":"a","$ms":2}`}, []string{`user: 'user\.id'`, `value: "\\\u0024ms"`}},
+		"marks":   {[]string{"\ufeff{\"user_id\":1}"}, []string{"format: json", "begins with a byte order mark"}},
+		"nan":     {[]string{`{"user_id":1,"ms":NaN}`}, []string{"format: json", "has NaN or Infinity"}},
+		"array":   {[]string{`[{"user_id":1}]`}, []string{"format: json", "is a JSON array and not an object"}},
+		"within":  {[]string{`"{\"user_id\":1}"`}, []string{"format: json", "is JSON within a JSON string"}},
+		"twice": {[]string{`{"user_id":1,"ms":1,"user_id":2}`},
+			[]string{"has the field user_id twice", "user: user_id", "rejects some records"}},
+		"quoted": {[]string{`"ann",12`}, []string{"format: csv"}},
 	} {
 		b.CreateTopic(t, topic, 1, nil)
 		if c.records != nil {
@@ -169,11 +177,12 @@ func TestInitTopics(t *testing.T) {
 	b.CreateTopic(t, "binary", 1, nil)
 	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)
 	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, cli.ExitInvalid,
-		"louver: topic binary: the records are neither JSON nor text; want")
+		"louver: topic binary: the records are neither JSON nor text: the record begins with the header of a schema "+
+			"registry (a zero byte and the number 1); want")
 	for _, own := range []string{"app.control", "app.ledger", "app.state", "a.ledger"} { // the last has no app
 		b.CreateTopic(t, own, 1, nil)
 	}
 	commandLine(t, "", "init", "--topic", "binari", brokers).wants(t, cli.ExitBroker,
 		"louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers,
-			",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, binary, ")
+			",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, array, binary, ")
 }

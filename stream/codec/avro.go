@@ -60,14 +60,14 @@ func (r Registered) avro() (schema, error) {
 func (s avroSchema) layout(wanted []part, begin fields) layout {
 	l := &avroLayout{schema: s.Schema, begin: begin}
 	for _, p := range wanted {
-		l.wanted = append(l.wanted, avroField{p.role, strings.Split(p.field, ".")})
+		l.wanted = append(l.wanted, avroField{p.role, Path(p.field)})
 	}
 	return l
 }
 
 func (s avroSchema) mistake(p part) error {
 	at := s.Root().ExpandReferences()
-	for name := range strings.SplitSeq(p.field, ".") {
+	for _, name := range Path(p.field) {
 		within, err := avroRecord(at)
 		if err != nil {
 			return unfit("%s has no fields; want a path into records", err)
@@ -129,7 +129,7 @@ func avroName(n *avro.SchemaNode) string {
 var avroWants = [numRoles]string{
 	roleValue: "int, long, float, double or decimal",
 	roleUser:  "string, enum, int or long",
-	roleGroup: "string, enum, int or long",
+	roleGroup: "string, enum, int, long or boolean",
 	roleTime:  "timestamp-millis, timestamp-micros or timestamp-nanos, or a long, double or string",
 }
 
@@ -155,6 +155,8 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 		return r == roleValue || r == roleTime
 	case "float":
 		return r == roleValue
+	case "boolean":
+		return r == roleGroup
 	}
 	return false
 }
@@ -188,6 +190,8 @@ func (l *avroLayout) field(r role, v any) field {
 			return field{kind: other}
 		}
 		k, b = text, append(b, v...)
+	case bool:
+		k, b = truth, strconv.AppendBool(b, v)
 	case int32:
 		b = strconv.AppendInt(b, int64(v), 10)
 	case int64:

@@ -77,6 +77,31 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &f, e)
 }
 
+// Cause implements [Decoder].
+func (d *cloudEventsDecoder) Cause(r Record) string {
+	version, binary := header(r, eventHeader+"specversion")
+	if binary && !structured(r) {
+		switch {
+		case string(version) != eventVersion:
+			return "is no CloudEvent of version " + eventVersion
+		case d.data.root != nil && !holdsJSON(r):
+			return "has data that is not JSON, as its content-type says"
+		case d.data.root != nil:
+			var f fields
+			if !d.data.find(r.Value, &f) {
+				return "has data that " + d.data.cause(r.Value)
+			}
+		}
+		return "has a header that " + causeEncoding
+	}
+	var f fields
+	if !d.structured.find(r.Value, &f) {
+		return d.structured.cause(r.Value)
+	}
+	return "is no CloudEvent of version " + eventVersion + ": it has neither that specversion nor the header " +
+		eventHeader + "specversion"
+}
+
 // structured reports whether the value is the whole event, according to its content type.
 func structured(r Record) bool {
 	media, _ := header(r, "content-type")

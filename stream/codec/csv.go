@@ -78,6 +78,35 @@ func (d *csvDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &f, e)
 }
 
+// Cause implements [Decoder].
+func (d *csvDecoder) Cause(r Record) string {
+	id, framed := framedBy(r.Value)
+	switch {
+	case r.Value == nil:
+		return causeNoValue
+	case len(bytes.TrimRight(r.Value, "\r\n")) == 0:
+		return causeEmpty
+	case bytes.HasPrefix(r.Value, byteOrderMark):
+		return causeBOM
+	case framed:
+		return framing(id)
+	case !utf8.Valid(r.Value):
+		return causeEncoding
+	}
+	again := csv.NewReader(bytes.NewReader(r.Value))
+	again.Comma, again.FieldsPerRecord = d.comma, -1
+	line, err := again.Read()
+	switch {
+	case err != nil:
+		return "is not a line of CSV: its quotes are wrong"
+	case slices.Equal(line, d.columns):
+		return "repeats the names of the columns"
+	case len(line) != len(d.columns):
+		return fmt.Sprintf("has %d columns and not %d", len(line), len(d.columns))
+	}
+	return "has more than one line"
+}
+
 func (d *csvDecoder) find(value []byte, f *fields) bool {
 	if !utf8.Valid(value) || bytes.HasPrefix(value, []byte("\ufeff")) {
 		return false

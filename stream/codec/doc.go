@@ -14,8 +14,9 @@
 // A record's value must be one JSON object (with $value: one JSON text) that every parser reads alike, an I-JSON
 // message of RFC 7493: valid UTF-8, no byte order mark, no lone surrogate escapes, nested less than 300 deep. A name on
 // the path to a wanted field must be unique in its object; other names may repeat. Anything else is malformed. Paths
-// lead into objects, not into arrays, and a name with a dot in it can't be reached. One pass over the text checks it
-// and finds the fields (scan.go), in time that is linear in its length.
+// lead into objects, not into arrays; path.go says how a name with a dot in it is written. One pass over the text checks
+// it and finds the fields (scan.go), in time that is linear in its length. Why a record is malformed is worked out
+// afterwards (cause.go).
 //
 // # CSV
 //

@@ -42,6 +42,9 @@ type Decoder interface {
 	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was because the field is
 	// missing altogether.
 	Missing() bool
+	// Cause says why a record is malformed that Decode has just found to be so, in words that go on from "the record".
+	// It names what was expected, fields of the Spec and numbers of schemas, and no value.
+	Cause(r Record) string
 }
 
 // Reason says why a record is rejected. The zero Reason is OK.

@@ -3,7 +3,6 @@ package codec
 import (
 	"errors"
 	"slices"
-	"strings"
 )
 
 // jsonDecoder reads records whose value is JSON.
@@ -48,7 +47,7 @@ func (d *jsonDecoder) path(path string) *node {
 		d.root = d.newNode("")
 	}
 	at := d.root
-	for name := range strings.SplitSeq(path, ".") {
+	for _, name := range Path(path) {
 		i := slices.IndexFunc(at.children, func(c *node) bool { return c.name == name })
 		if i < 0 {
 			i = len(at.children)
@@ -72,6 +71,9 @@ func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
 	}
 	return d.event(&r, &f, e)
 }
+
+// Cause implements [Decoder].
+func (d *jsonDecoder) Cause(r Record) string { return d.cause(r.Value) }
 
 // hugeText is the length above which a text's buffer is dropped. Otherwise one huge record would keep it large for
 // ever.

@@ -154,6 +154,9 @@ func checkJSON(t rapid.TB, d codec.Decoder, record []byte) {
 	if (r != codec.Malformed) != want {
 		t.Fatalf("%q: got %q, but encoding/json and the rules say valid=%v", record, r, want)
 	}
+	if r == codec.Malformed && d.Cause(codec.Record{Value: record, Time: recordTime}) == "" {
+		t.Fatalf("%q is malformed, and no cause is told", record)
+	}
 	if r != codec.OK {
 		return
 	}

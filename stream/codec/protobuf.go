@@ -109,7 +109,7 @@ func (m protobufMessage) mistake(p part) error {
 
 // protobufPath finds the fields on the way to a part of an event.
 func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protoreflect.FieldDescriptor, err error) {
-	for name := range strings.SplitSeq(p.field, ".") {
+	for _, name := range Path(p.field) {
 		if message == nil {
 			return nil, unfit("%s has no fields; want a path into messages", path[len(path)-1].FullName())
 		}
@@ -145,14 +145,16 @@ func protobufName(fd protoreflect.FieldDescriptor) string {
 var protobufWants = [numRoles]string{
 	roleValue: "a number",
 	roleUser:  "a string, an integer or an enum",
-	roleGroup: "a string, an integer or an enum",
+	roleGroup: "a string, an integer, an enum or a bool",
 	roleTime:  timestamp + ", an integer, a double or a string",
 }
 
 func protobufTakes(r role, fd protoreflect.FieldDescriptor) bool {
 	switch fd.Kind() {
-	case protoreflect.BoolKind, protoreflect.BytesKind, protoreflect.GroupKind:
+	case protoreflect.BytesKind, protoreflect.GroupKind:
 		return false
+	case protoreflect.BoolKind:
+		return r == roleGroup
 	case protoreflect.MessageKind:
 		return r == roleTime && fd.Message().FullName() == timestamp
 	case protoreflect.StringKind:
@@ -180,7 +182,7 @@ func (l *protobufLayout) find(value []byte, f *fields) bool {
 }
 
 // field follows a path to its value. A message that is not set has no fields. Where a record cannot tell a zero from
-// nothing, the zero is a value, but neither a user, a group nor a time.
+// nothing, the zero is a value, but neither a user, a group nor a time. A bool that is not there is false.
 func (l *protobufLayout) field(w protobufField) field {
 	at, last := l.message.ProtoReflect(), len(w.path)-1
 	for _, fd := range w.path[:last] {
@@ -190,7 +192,7 @@ func (l *protobufLayout) field(w protobufField) field {
 		at = at.Get(fd).Message()
 	}
 	fd := w.path[last]
-	if !at.Has(fd) && (fd.HasPresence() || w.role != roleValue) {
+	if !at.Has(fd) && (fd.HasPresence() || w.role != roleValue && fd.Kind() != protoreflect.BoolKind) {
 		return field{}
 	}
 	b := l.texts[w.role][:0]
@@ -205,6 +207,8 @@ func (l *protobufLayout) field(w protobufField) field {
 		} else {
 			b = strconv.AppendInt(b, int64(v.Enum()), 10)
 		}
+	case protoreflect.BoolKind:
+		k, b = truth, strconv.AppendBool(b, v.Bool())
 	case protoreflect.FloatKind:
 		k, b = floating(w.role, b, v.Float(), 32)
 	case protoreflect.DoubleKind:

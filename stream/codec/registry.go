@@ -29,6 +29,7 @@ type registryDecoder struct {
 type known struct {
 	layout layout    // nil: the records can't be read
 	until  time.Time // when to ask again; zero: never, because a schema never changes
+	cause  string    // why records of the schema can't be read
 }
 
 const (
@@ -93,15 +94,19 @@ func (d *registryDecoder) Prepare(ctx context.Context, value []byte) error {
 	registered, err := d.spec.Registry.Schema(ctx, id)
 	switch {
 	case errors.Is(err, ErrNoSchema):
-		d.layouts[string(head)] = known{until: time.Now().Add(askAgain)}
+		d.layouts[string(head)] = known{until: time.Now().Add(askAgain),
+			cause: fmt.Sprintf("names schema %d, which the registry does not have", id)}
 		return nil
 	case err != nil:
 		return fmt.Errorf("schema %d: %w", id, err)
 	}
-	k := known{}
+	k := known{cause: fmt.Sprintf("names schema %d, which is not of format %s", id, d.spec.Format)}
 	if registered.Format == d.spec.Format {
 		if c, err := d.format.registered(ctx, registered, place); err == nil {
 			k.layout = d.spec.layout(c)
+			k.cause = fmt.Sprintf("is not of schema %d, which it names", id)
+		} else {
+			k.cause = fmt.Sprintf("names schema %d, which Louver cannot use", id)
 		}
 	}
 	d.layouts[string(head)] = k
@@ -118,4 +123,16 @@ func (d *registryDecoder) Decode(r Record, e *Event) Reason {
 		return Malformed
 	}
 	return d.event(&r, &f, e)
+}
+
+// Cause implements [Decoder].
+func (d *registryDecoder) Cause(r Record) string {
+	if r.Value == nil {
+		return causeNoValue
+	}
+	head, _, _, ok := d.header(r.Value)
+	if !ok {
+		return "does not begin with the header of a schema registry: a zero byte and the number of its schema"
+	}
+	return d.layouts[string(head)].cause
 }

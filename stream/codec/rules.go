@@ -10,6 +10,7 @@ const (
 	other              // of a type that no part of an event has
 	text               // a string
 	number             // a number, written as in JSON
+	truth              // true or false: the name of a group, and nothing else
 	cell               // a text or a number, in a format without types
 )
 
@@ -134,7 +135,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 			return BadGroup
 		}
 	case r.grouped:
-		if e.Group, ok = r.groups.index(name(&f[roleGroup])); !ok {
+		if e.Group, ok = r.groups.index(groupOf(&f[roleGroup])); !ok {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
@@ -155,7 +156,7 @@ func (r *rules) value(f *field) (int64, bool) {
 
 // instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
 func (r *rules) instant(f *field) (int64, bool) {
-	if f.kind == none || f.kind == other {
+	if f.kind == none || f.kind == other || f.kind == truth {
 		return 0, false
 	}
 	if ns, ok := r.last.parse(f.text); ok {
@@ -166,6 +167,14 @@ func (r *rules) instant(f *field) (int64, bool) {
 		r.last.remember(f.text, ns)
 	}
 	return ns, ok
+}
+
+// groupOf returns the name of a group: that of [name], or true or false.
+func groupOf(f *field) []byte {
+	if f.kind == truth {
+		return f.text
+	}
+	return name(f)
 }
 
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.

@@ -36,7 +36,7 @@ type node struct {
 func (n *node) tell(b []byte, f *field) {
 	f.kind = n.kind
 	switch {
-	case n.kind != text && n.kind != number:
+	case n.kind != text && n.kind != number && n.kind != truth:
 		f.text = nil
 	case n.escaped:
 		f.text = n.buffer
@@ -98,9 +98,9 @@ func scanValue(b []byte, i, depth int, n *node) int {
 	case '[':
 		i = scanArray(b, i, depth)
 	case 't':
-		i = scanWord(b, i, "true")
+		i, found = scanWord(b, i, "true"), truth
 	case 'f':
-		i = scanWord(b, i, "false")
+		i, found = scanWord(b, i, "false"), truth
 	case 'n':
 		i = scanWord(b, i, "null")
 	default:

@@ -127,6 +127,18 @@ func (d *schemaDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &f, e)
 }
 
+// Cause implements [Decoder].
+func (d *schemaDecoder) Cause(r Record) string {
+	if r.Value == nil {
+		return causeNoValue
+	}
+	id, framed := framedBy(r.Value)
+	if framed {
+		return "is not of the schema. It " + framing(id) + ": schema: registry reads such records"
+	}
+	return "is not of the schema"
+}
+
 // unfitError reports that a field of the schema can't be what the stream wants. It may be absent altogether.
 type unfitError struct {
 	text   string

@@ -73,7 +73,7 @@ func (s Spec) check() error {
 		if strings.HasPrefix(p.field, "$") && p.field != p.special {
 			return fmt.Errorf("%s %q is not known; want a field%s", p.name, p.field, p.alternative())
 		}
-		if slices.Contains(strings.Split(p.field, "."), "") && p.field != "" {
+		if slices.Contains(Path(p.field), "") && p.field != "" {
 			return fmt.Errorf("%s %q has an empty part; want a field such as user.id", p.name, p.field)
 		}
 	}

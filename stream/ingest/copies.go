@@ -36,7 +36,7 @@ type copies struct {
 // add queues a copy of the record for another (personal) topic of the stream, which may have other partitions. For
 // a record that is too large, only the size is copied. The record's own headers come first: they may say how to read it,
 // and a copy of a copy says last where it comes from.
-func (c *copies) add(topic string, rec *fetch.Record, stream, reason string) {
+func (c *copies) add(topic string, rec *fetch.Record, stream, reason, detail string) {
 	var headers []kafka.Header
 	size := 0
 	for key, value := range rec.Headers() {
@@ -49,6 +49,9 @@ func (c *copies) add(topic string, rec *fetch.Record, stream, reason string) {
 		kafka.Header{Key: "louver-topic", Value: []byte(c.at.Topic)},
 		kafka.Header{Key: "louver-partition", Value: strconv.AppendInt(nil, int64(c.at.Number), 10)},
 		kafka.Header{Key: "louver-offset", Value: strconv.AppendInt(nil, rec.Offset, 10)})
+	if detail != "" {
+		headers = append(headers, kafka.Header{Key: "louver-detail", Value: []byte("the record " + detail)})
+	}
 	if rec.TooLarge > 0 {
 		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
 	}

@@ -33,7 +33,11 @@ type decoding struct {
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
 	verdict verdict // rejected or not
+	cause   string  // why the record is malformed or has no time, in words that go on from "the record"; "" if unknown
 }
+
+// unstamped is the cause of a record that Kafka has no time of. Whatever its fields say, it is rejected.
+const unstamped = "has no timestamp"
 
 func newDecoding(spec codec.Spec, h *windows.Hasher) (*decoding, error) {
 	decoder, err := codec.New(spec)
@@ -59,15 +63,21 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	if offset == d.offset {
 		return d.verdict
 	}
-	d.offset, d.verdict = offset, verdict{}
+	d.offset, d.verdict, d.cause = offset, verdict{}, ""
 	if rec.TooLarge > 0 {
-		d.verdict.rejected = codec.Malformed
+		d.verdict.rejected, d.cause = codec.Malformed, "is larger than 4 MiB"
 		return d.verdict
 	}
 	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
 	if reason := d.decoder.Decode(record, &d.event); reason != codec.OK {
 		d.verdict = verdict{rejected: reason,
 			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
+		switch {
+		case reason == codec.Malformed:
+			d.cause = d.decoder.Cause(record)
+		case reason == codec.BadTime && record.Time < 0:
+			d.cause = unstamped
+		}
 		return d.verdict
 	}
 	d.user = d.hasher.User(d.event.User)

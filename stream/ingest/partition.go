@@ -248,6 +248,9 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			continue
 		}
 		r.fresh.count(v)
+		if cause := r.decoding.cause; v.rejected != 0 && cause != "" {
+			r.fresh.caused(cause, 1)
+		}
 		if v.when == outside {
 			r.fresh.strayed(r.decoding.event.Time)
 		}
@@ -266,9 +269,9 @@ func (p *partition) copy(leader *route, rec *fetch.Record, v verdict) {
 	for _, r := range leader.all() {
 		switch {
 		case v.rejected != 0 && r.stream.Rejects != "":
-			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String())
+			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String(), leader.decoding.cause)
 		case v.late() && r.stream.Late != "":
-			p.copies.add(r.stream.Late, rec, r.stream.Name, "late")
+			p.copies.add(r.stream.Late, rec, r.stream.Name, "late", "")
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -293,8 +295,15 @@ func (t *traffic) reasons(m tally) string {
 			wrong = "not in groups"
 		}
 		switch field, named := fields[r]; {
+		case r == codec.Malformed:
+			part += causes(m, n)
+		case r == codec.BadTime && m.causes[unstamped] == n:
+			part += ": the records have no timestamp"
+		case r == codec.BadTime && m.causes[unstamped] > 0:
+			part += printed(": %d records have no timestamp; field %q is missing or unusable in the others",
+				m.causes[unstamped], field)
 		case named && m.missing[r] == n:
-			part += fmt.Sprintf(": no field %q", field)
+			part += fmt.Sprintf(": no field %q%s", field, dotted(in, field))
 		case named && m.missing[r] > 0:
 			part += fmt.Sprintf(": field %q is missing or %s", field, wrong)
 		case named:
@@ -303,6 +312,45 @@ func (t *traffic) reasons(m tally) string {
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// causes says why n records are malformed: the most frequent cause first, and how many have each if there are several.
+func causes(m tally, n int) string {
+	known := maps.Clone(m.causes)
+	delete(known, unstamped)
+	order := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
+		return cmp.Or(known[b]-known[a], strings.Compare(a, b))
+	})
+	if len(order) == 1 && known[order[0]] == n {
+		return ": the record " + order[0]
+	}
+	var parts []string
+	for _, cause := range order {
+		parts = append(parts, printed("%s (%d)", cause, known[cause]))
+		n -= known[cause]
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if n > 0 {
+		parts = append(parts, printed("is wrong in another way (%d)", n))
+	}
+	return ": the record " + strings.Join(parts, ", or ")
+}
+
+// dotted says how to write a field whose name itself has dots. "" if there is none, or if it is written so already.
+func dotted(in config.Input, field string) string {
+	head := ""
+	switch rest, ok := strings.CutPrefix(field, "data."); {
+	case in.Format == "cloudevents" && ok:
+		head, field = "data.", rest
+	case in.Format != "json":
+		return ""
+	}
+	if strings.Contains(field, `\`) || !strings.Contains(field, ".") {
+		return ""
+	}
+	return fmt.Sprintf(`; a name that itself has a dot is written '%s%s'`, head, strings.ReplaceAll(field, ".", `\.`))
 }
 
 // printed formats figures with separators: 3,030.

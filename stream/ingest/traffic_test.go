@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,6 +135,51 @@ func TestNamesThatAreNone(t *testing.T) {
 	const want = `bad_group: field "section" is not a name of 1–200 characters that can be printed`
 	if got := web.reasons(many(3, verdict{rejected: codec.BadGroup})); got != want {
 		t.Errorf("%s; want %s", got, want)
+	}
+}
+
+// Why records are malformed, that they have no timestamp, and how a name with dots is written.
+func TestReasonsInWords(t *testing.T) {
+	of := &config.Stream{}
+	of.Input.Format, of.Input.User, of.Input.Time = "json", "user.id", "ts"
+	web := &traffic{stream: of}
+	of2 := &config.Stream{}
+	of2.Input.Format, of2.Input.User = "cloudevents", "data.user.id"
+	events := &traffic{stream: of2}
+	caused := func(m tally, causes ...string) tally {
+		for i, cause := range causes {
+			m.caused(cause, i+1)
+		}
+		return m
+	}
+	both := many(5, verdict{rejected: codec.BadTime})
+	made := many(100, verdict{rejected: codec.Malformed})
+	for i := range 100 { // a sender makes numbers of schemas up
+		made.caused(fmt.Sprintf("names schema %d, which the registry does not have", i), 1)
+	}
+	for _, c := range []struct {
+		at   *traffic
+		m    tally
+		want string
+	}{
+		{web, caused(many(1, verdict{rejected: codec.Malformed}), "is empty"), "malformed: the record is empty"},
+		{web, caused(many(6, verdict{rejected: codec.Malformed}), "is empty", "has no value", "is not JSON"),
+			"malformed: the record is not JSON (3), or has no value (2), or is empty (1)"},
+		{web, caused(many(1, verdict{rejected: codec.BadTime}), unstamped), "bad_time: the records have no timestamp"},
+		{web, caused(both, unstamped),
+			`bad_time: 1 records have no timestamp; field "ts" is missing or unusable in the others`},
+		{web, many(2, verdict{rejected: codec.BadUser, missing: true}),
+			`bad_user: no field "user.id"; a name that itself has a dot is written 'user\.id'`},
+		{events, many(2, verdict{rejected: codec.BadUser, missing: true}),
+			`bad_user: no field "data.user.id"; a name that itself has a dot is written 'data.user\.id'`},
+	} {
+		if got := c.at.reasons(c.m); got != c.want {
+			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
+	}
+	if got := web.reasons(made); strings.Count(got, "names schema") != mostCauses ||
+		!strings.HasSuffix(got, ", or is wrong in another way (92)") {
+		t.Errorf("%s; want %d causes, and how many others", got, mostCauses)
 	}
 }
 

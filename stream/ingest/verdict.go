@@ -69,6 +69,7 @@ func (c *counts) count(v verdict) {
 type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
+	causes                map[string]int // of malformed records and of those without a timestamp; at most mostCauses
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
 }
@@ -92,6 +93,19 @@ func (t *tally) count(v verdict) {
 	}
 }
 
+// mostCauses bounds the causes that are told apart: some name the number of a schema, which a sender may make up.
+const mostCauses = 8
+
+// caused notes why a record was rejected.
+func (t *tally) caused(cause string, n int) {
+	if t.causes == nil {
+		t.causes = map[string]int{}
+	}
+	if _, known := t.causes[cause]; known || len(t.causes) < mostCauses {
+		t.causes[cause] += n
+	}
+}
+
 // strayed counts an event outside all windows. It has been counted as an event.
 func (t *tally) strayed(at int64) {
 	t.add(tally{outside: 1, oldest: at, newest: at})
@@ -104,6 +118,9 @@ func (t *tally) add(o tally) {
 		}
 		t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
 		t.outside += o.outside
+	}
+	for cause, n := range o.causes {
+		t.caused(cause, n)
 	}
 	t.events += o.events
 	t.late += o.late

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/louver/louver/stream/codec"
 )
 
 // Columns names the columns that hold the parts of an event. For JSON lines it names fields by their path, with dots.
@@ -51,7 +53,7 @@ func (c Columns) check() error {
 		case strings.HasPrefix(p.name, "$"):
 			return fmt.Errorf("%s %q: names that begin with $ have a special meaning in a streams file; rename "+
 				"the column", p.key, p.name)
-		case slices.Contains(strings.Split(p.name, "."), ""):
+		case slices.Contains(codec.Path(p.name), ""):
 			return fmt.Errorf("%s %q: a dot leads into an object and needs a name on both sides; rename the column",
 				p.key, p.name)
 		}
@@ -84,7 +86,7 @@ func (c Columns) outline() *outline {
 			continue
 		}
 		at := root
-		for name := range strings.SplitSeq(p.name, ".") {
+		for _, name := range codec.Path(p.name) {
 			i := slices.IndexFunc(at.inner, func(o *outline) bool { return o.name == name })
 			if i < 0 {
 				i = len(at.inner)
@@ -154,9 +156,13 @@ func YAML(s string) string {
 }
 
 // quoteYAML writes a string as YAML, which accepts JSON's strings. It escapes dollar signs, which would begin a
-// reference to a variable.
+// reference to a variable. Backslashes are easier to read in single quotes, where they need no escape.
 func quoteYAML(s string) string {
 	b, _ := json.Marshal(s) // every string has a JSON form
+	if doubled := strings.ReplaceAll(s, `\`, `\\`); doubled != s && string(b) == `"`+doubled+`"` &&
+		!strings.ContainsAny(s, "$'") {
+		return "'" + s + "'"
+	}
 	return strings.ReplaceAll(string(b), "$", `\u0024`)
 }
 

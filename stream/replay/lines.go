@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/valyala/fastjson"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/shape"
 )
 
@@ -42,11 +42,11 @@ func (l *lines) next() (row, error) {
 		}
 		// fastjson accepts more than JSON, but records must be valid.
 		if !json.Valid(text) || !utf8.Valid(text) {
-			return row{}, fmt.Errorf("%d: the line is not JSON; want one object per line", l.line)
+			return row{}, fmt.Errorf("%d: the line %s; want one object per line", l.line, codec.NotAnObject(text))
 		}
 		v, err := l.parser.ParseBytes(text)
 		if err != nil || v.Type() != fastjson.TypeObject {
-			return row{}, fmt.Errorf("%d: the line is not a JSON object; want one object per line", l.line)
+			return row{}, fmt.Errorf("%d: the line %s; want one object per line", l.line, codec.NotAnObject(text))
 		}
 		if !l.begun {
 			if err := l.begin(v, text); err != nil {
@@ -99,7 +99,7 @@ func find(v *fastjson.Value, name string) *fastjson.Value {
 	if f := v.Get(name); f != nil {
 		return f
 	}
-	return v.Get(strings.Split(name, ".")...)
+	return v.Get(codec.Path(name)...)
 }
 
 // jsonOf returns a field as it was written, or nil if it is missing.

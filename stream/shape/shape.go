@@ -6,11 +6,12 @@
 package shape
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
 	"github.com/valyala/fastjson"
+
+	"github.com/louver/louver/stream/codec"
 )
 
 // Type is the type of a field, in JSON's words.
@@ -28,11 +29,11 @@ const (
 
 // Field is a field of an object.
 type Field struct {
-	// Path has dots between the names of nested objects.
+	// Path is the field's path as a streams file writes it: see [codec.Path].
 	Path string
 	Type Type
-	// Hidden says that no path of a streams file leads to the field, because a name in its path contains a dot or is
-	// empty, or the first name begins with $.
+	// Hidden says that no path of a streams file leads to the field, because a name on the way is empty or ends with a
+	// backslash.
 	Hidden bool
 }
 
@@ -58,12 +59,12 @@ func Of(records ...[]byte) []Field {
 	return fields
 }
 
-func add(fields []Field, prefix string, hidden bool, o *fastjson.Object) []Field {
+func add(fields []Field, parent string, hidden bool, o *fastjson.Object) []Field {
 	o.Visit(func(key []byte, v *fastjson.Value) {
-		path := prefix + string(key)
-		hidden := hidden || len(key) == 0 || bytes.IndexByte(key, '.') >= 0 || prefix == "" && key[0] == '$'
+		path, told := codec.Join(parent, string(key))
+		hidden := hidden || !told
 		if v.Type() == fastjson.TypeObject {
-			fields = add(fields, path+".", hidden, v.GetObject())
+			fields = add(fields, path, hidden, v.GetObject())
 			return
 		}
 		t := typeOf(v)

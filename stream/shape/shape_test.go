@@ -27,10 +27,11 @@ func TestOf(t *testing.T) {
 			[]shape.Field{
 				{Path: "a", Type: shape.String}, {Path: "b", Type: shape.Number}, {Path: "c", Type: shape.Mixed},
 				{Path: "d", Type: shape.Number}}},
-		{"out of reach", []string{`{"a.b":1,"":"x","$key":true,"o":{"$in":1,"c.d":{"e":1}}}`}, []shape.Field{
-			{Path: "a.b", Type: shape.Number, Hidden: true}, {Path: "", Type: shape.String, Hidden: true},
-			{Path: "$key", Type: shape.Boolean, Hidden: true},
-			{Path: "o.$in", Type: shape.Number}, {Path: "o.c.d.e", Type: shape.Number, Hidden: true}}},
+		{"out of reach", []string{`{"a.b":1,"":"x","$key":true,"o":{"$in":1,"c.d":{"e":1}},"b\\":{"f":1}}`}, []shape.Field{
+			{Path: `a\.b`, Type: shape.Number}, {Path: "", Type: shape.String, Hidden: true},
+			{Path: `\$key`, Type: shape.Boolean},
+			{Path: "o.$in", Type: shape.Number}, {Path: `o.c\.d.e`, Type: shape.Number},
+			{Path: `b\.f`, Type: shape.Number, Hidden: true}}},
 	} {
 		var records [][]byte
 		for _, r := range c.records {

@@ -48,8 +48,8 @@ var inputForm = form.Form{
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
 	{Name: "value", Required: true, Example: "latency_ms",
-		Meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. `$value`: the " +
-			"record's value is a bare number",
+		Meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. A dot that is part " +
+			"of a name has a backslash before it: `'order\\.total'`. `$value`: the record's value is a bare number",
 		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
 			func(in *config.Input, v string) { in.Value = v })},
 	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
@@ -58,8 +58,9 @@ var inputForm = form.Form{
 		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
 			func(in *config.Input, v string) { in.Time = v })},
 	{Name: "group", Absent: "one group, without a name", Example: "region",
-		Meaning: "the field that says which of the `groups` the event belongs to. Names are compared in Unicode's " +
-			"form NFC and without spaces at their ends, whether they are listed or found",
+		Meaning: "the field that says which of the `groups` the event belongs to. Its content is a string, an " +
+			"integer, or true or false. Names are compared in Unicode's form NFC and without spaces at their ends, " +
+			"whether they are listed or found",
 		Value: form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
 	{Name: "user_partitioned", Fallback: "false", Example: "true",
 		Meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves " +
@@ -94,7 +95,7 @@ func field(special, want string) form.Kind[string] {
 			return text, nil
 		case text == "" || strings.HasPrefix(text, "$"):
 			return "", form.ErrUnwanted
-		case slices.Contains(strings.Split(text, "."), ""):
+		case slices.Contains(codec.Path(text), ""):
 			return "", errors.New("has an empty part; want a field, for example user.id")
 		}
 		return text, nil

@@ -97,8 +97,8 @@ var streamForm = form.Form{
 			func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
 	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
 		Meaning: "where copies of unreadable records go. Beside their own headers they have `louver-stream`, " +
-			"`louver-reason`, `louver-topic`, `louver-partition` and `louver-offset`. They are personal: restrict " +
-			"access to the topic",
+			"`louver-reason`, `louver-topic`, `louver-partition` and `louver-offset`, and `louver-detail` if more is " +
+			"known of the reason. They are personal: restrict access to the topic",
 		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers",
 			"checkout.rejects"), func(s *streamNode, v string) { s.Rejects = v })},
 	{Name: "late", Absent: "not copied", Example: "{topic: checkout.late}",

@@ -307,10 +307,10 @@ func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 		var accepted atomic.Int64
 		trying, cancel := context.WithTimeout(ctx, cluster.Patience)
 		err := txn.Send(trying, conn.Client, batch, txn.OnAccepted(func(records int) { accepted.Add(int64(records)) }))
-		cancel()
 		if err != nil && trying.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("topic %s took no events for %s: %w", topic, cluster.Patience, err)
 		}
+		cancel()
 		sent += int(accepted.Load())
 		batch, last = batch[:0], time.Now()
 		if told != nil && err == nil {

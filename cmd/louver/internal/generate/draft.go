@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/stream/shape"
 )
@@ -40,7 +41,7 @@ type sampled struct {
 func newDraft(topic string, s sampled) (draft, error) {
 	d := emptyDraft()
 	d.Topic, d.Output, d.Name = replay.YAML(topic), replay.YAML(topic+".private"), streamName(topic)
-	fields := shape.Of(s.values...)
+	fields, faults := shape.Of(s.values...), faultsOf(s.values)
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case len(s.values) == 0:
@@ -50,16 +51,25 @@ func newDraft(topic string, s sampled) (draft, error) {
 		for _, f := range fields {
 			d.Notes = append(d.Notes, describe(f))
 		}
+		for _, fault := range faults {
+			note("A stream rejects some records in %s as malformed:", topic)
+			note("  the record %s.", fault)
+		}
 		d.guess(fields)
 	case all(s.values, isNumber):
 		note("The records in %s are bare numbers.", topic)
 		d.Value, d.User = "$value", "$key"
+	case slices.ContainsFunc(s.values, isMeantAsJSON):
+		for _, fault := range faults {
+			note("A stream rejects the records in %s as malformed:", topic)
+			note("  the record %s.", fault)
+		}
 	case all(s.values, isLine):
 		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
 		d.Format = "csv"
 	default:
-		return d, fmt.Errorf("topic %s: the records are neither JSON nor text; want JSON objects, numbers or lines "+
-			"of CSV. For Avro and Protocol Buffers, write the file by hand", topic)
+		return d, fmt.Errorf("topic %s: the records are neither JSON nor text: the record %s; want JSON objects, numbers "+
+			"or lines of CSV. For Avro and Protocol Buffers, write the file by hand", topic, faults[0])
 	}
 	if s.keyed {
 		note("The records have a key; $key reads it.")
@@ -71,7 +81,7 @@ func newDraft(topic string, s sampled) (draft, error) {
 func describe(f shape.Field) string {
 	line := fmt.Sprintf("  %-28s %s", replay.YAML(f.Path), f.Type)
 	if f.Hidden {
-		line += " (not usable: a name must not contain a dot or begin with $)"
+		line += " (not usable: a name is empty or ends with a backslash)"
 	}
 	return line
 }
@@ -83,6 +93,9 @@ var (
 	timeName = regexp.MustCompile(`(?i)(^|[._-])(time|timestamp|ts|datetime|created_at|event_time)$`)
 	idName   = regexp.MustCompile(`(?i)(^|[._-]|[a-z])id$`)
 )
+
+// nameOf is a field's path without its escapes.
+func nameOf(f shape.Field) string { return strings.ReplaceAll(f.Path, `\`, "") }
 
 // guess fills in the fields for which names and types leave only one choice.
 func (d *draft) guess(fields []shape.Field) {
@@ -98,10 +111,10 @@ func (d *draft) guess(fields []shape.Field) {
 		return path, found
 	}
 	d.User, d.GuessedUser = only(func(f shape.Field) bool {
-		return userName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number)
+		return userName.MatchString(nameOf(f)) && (f.Type == shape.String || f.Type == shape.Number)
 	})
 	if t, found := only(func(f shape.Field) bool {
-		if timeName.MatchString(f.Path) && (f.Type == shape.String || f.Type == shape.Number) {
+		if timeName.MatchString(nameOf(f)) && (f.Type == shape.String || f.Type == shape.Number) {
 			d.time = f.Path
 			return true
 		}
@@ -112,8 +125,8 @@ func (d *draft) guess(fields []shape.Field) {
 		d.time = ""
 	}
 	d.Value, d.GuessedValue = only(func(f shape.Field) bool {
-		return f.Type == shape.Number && !userName.MatchString(f.Path) && !timeName.MatchString(f.Path) &&
-			!idName.MatchString(f.Path)
+		return f.Type == shape.Number && !userName.MatchString(nameOf(f)) && !timeName.MatchString(nameOf(f)) &&
+			!idName.MatchString(nameOf(f))
 	})
 }
 
@@ -133,6 +146,28 @@ func all(records [][]byte, is func([]byte) bool) bool {
 func isNumber(record []byte) bool {
 	var n json.Number
 	return json.Unmarshal(record, &n) == nil && n != "" && !bytes.ContainsRune(record, '"')
+}
+
+// faultsOf says why a stream would find some of the records malformed that are meant as JSON objects, once each.
+func faultsOf(records [][]byte) (all []string) {
+	for _, r := range records {
+		fault := codec.NotAnObject(r)
+		if fault == "" {
+			if name := codec.NameTwice(r); name != "" {
+				fault = fmt.Sprintf("has the field %s twice", name)
+			}
+		}
+		if fault != "" && !slices.Contains(all, fault) {
+			all = append(all, fault)
+		}
+	}
+	return all
+}
+
+// isMeantAsJSON reports whether a record is JSON, although no object, or would be but for some of its content.
+func isMeantAsJSON(record []byte) bool {
+	text := bytes.TrimSpace(bytes.TrimPrefix(record, []byte("\ufeff")))
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[' || json.Valid(text) && !isNumber(text))
 }
 
 // isLine reports whether a record is one line of text.

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/valyala/fastjson"
@@ -27,7 +26,7 @@ func (e edge) at(path string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	var text []byte
-	switch v = v.Get(strings.Split(path, ".")...); {
+	switch v = v.Get(codec.Path(path)...); {
 	case v == nil:
 	case v.Type() == fastjson.TypeString:
 		text, _ = v.StringBytes()
