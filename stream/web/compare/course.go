@@ -107,7 +107,7 @@ func (c *Course) middle(i int) float64 {
 // larger:
 //
 //   - the mean distance of a figure from the one before it. It holds noise, who comes, and peaks that come again and
-//     again. A lasting change adds one distance to it;
+//     again. The largest twentieth of the distances is left out, so that one incident does not make the next one usual;
 //   - the usual distance of a figure from the median of the hour before its own. It also holds waves and drifts, whose
 //     figures follow their neighbours closely. It is the median of these distances, which a change does not move: until
 //     the level after it is the median, it takes half of an hour. A factor of 1/ln 2 makes it the mean of exponential
@@ -117,12 +117,11 @@ func (c *Course) middle(i int) float64 {
 // more independent ones than the hour has such windows.
 func (c *Course) variation(i int) variation {
 	p := c.points[i]
-	sum, n := 0.0, 0.0
-	var off []float64
+	var far, off []float64
 	c.each(i, func(j int) bool {
 		o := c.points[j]
 		c.each(j, func(k int) bool {
-			sum, n = sum+math.Abs(o.value-c.points[k].value), n+1
+			far = append(far, math.Abs(o.value-c.points[k].value))
 			return false
 		})
 		if m := c.middle(j); !math.IsInf(m, -1) {
@@ -130,10 +129,15 @@ func (c *Course) variation(i int) variation {
 		}
 		return true
 	})
-	if n == 0 {
+	if len(far) == 0 {
 		return variation{math.Inf(1), 1}
 	}
-	v := variation{scale: sum / n, of: min(mostKnown, n, float64(Span(p.end-p.start))/float64(p.end-p.start))}
+	slices.Sort(far)
+	far = far[:len(far)-len(far)/20]
+	v := variation{of: min(mostKnown, float64(len(far)), float64(Span(p.end-p.start))/float64(p.end-p.start))}
+	for _, d := range far {
+		v.scale += d / float64(len(far))
+	}
 	if len(off) >= leastBefore {
 		slices.Sort(off)
 		v.scale = max(v.scale, off[(len(off)-1)/2]/math.Ln2)

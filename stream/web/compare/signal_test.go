@@ -229,6 +229,25 @@ func TestAStretchIsMarkedOnce(t *testing.T) {
 	}
 }
 
+// An incident that comes again within the hour is marked again: the first one does not make it usual. Its end is none:
+// most of the hour was like that.
+func TestAnIncidentThatComesAgain(t *testing.T) {
+	for _, text := range []string{aCount, aMean, aMedian, aShare} {
+		source := rand.New(seeded(8).ChaCha8)
+		values := make([]float64, 300)
+		for i := range values {
+			level := 1000.0
+			if i >= 200 && i < 206 || i >= 230 && i < 240 {
+				level *= 3
+			}
+			values[i] = math.Round(level + 10*(source.ExpFloat64()-source.ExpFloat64()))
+		}
+		if got := marks(minutes(t, text, values...), FalseMarksPerDay/perDay); !slices.Equal(got, []int{200, 230}) {
+			t.Errorf("%.70s: marks in %v; want 200 and 230", text, got)
+		}
+	}
+}
+
 // What a mark says, and what is never marked.
 func TestMarks(t *testing.T) {
 	const alpha = FalseMarksPerDay / perDay
