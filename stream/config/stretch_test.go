@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
@@ -232,4 +234,54 @@ func counted(t *testing.T, m *config.MaxWindows, u windows.UserHash, h hours, ev
 		all = append(all, names)
 	}
 	return all
+}
+
+// Watches: the windows that overlap a stretch end in two periods of the budget, each with at_most instances. Those that
+// look at the window around the start of the stretch, or around its end, may see a person who is removed and added
+// again, and cost twice.
+func TestAStretchOfWatches(t *testing.T) {
+	s := read(t, `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: v, group: g}
+    groups: [a, b]
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 0s}
+    releases: [{name: users, statistic: count, epsilon: 0.001}]
+    watches: [{name: slow, above: 50, more_than: 0.1, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: 3}]
+    output: {topic: out}
+    budget: {epsilon: 999, per: 12h}
+`)
+	sum := decimal.Zero
+	for _, item := range s.Cost(time.Now()).Touched {
+		sum = sum.Add(item.Epsilon.Mul(decimal.NewFromInt(item.Times)))
+	}
+	if want := decimal.NewFromInt(4 + 2*2); !sum.Equal(want) { // 6 instances, of which 2 are touched in part
+		t.Errorf("the watches cost ε %s in a stretch; want %s", sum, want)
+	}
+}
+
+// Under max_windows a person may count in periods of a discovery that come after the stretch instead. The limits of these
+// count too, where the budget pays for less than the discovery costs.
+func TestAStretchOfDiscoveriesCostsLaterLimits(t *testing.T) {
+	s := read(t, `version: 1
+budgets: [{name: b, epsilon: 999, delta: 0.000000001, per: 12h}]
+streams:
+  - name: s
+    input: {topic: in, user: user, value: v, group: g}
+    groups: {discover: [{name: found, every: 4h, epsilon: 9, delta: 0.000000000000000001, max_groups: 2, max_windows: {count: 4, per: 48h, parts: 1}}]}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 0s}
+    releases: [{name: hist, statistic: count, epsilon: 0.000001}]
+    output: {topic: out}
+    budget: b
+`)
+	s.Budget.Epsilon = decimal.RequireFromString("0.5")
+	lost := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch().Lost
+	block := time.Duration(s.Found.Rows[0].MaxWindows.By.Block+1) * 4 * time.Hour
+	periods := s.Budget.Periods(16*time.Hour) + s.Budget.Periods(block)
+	again := 2 * s.Budget.Periods(4*time.Hour)
+	if want := s.Budget.Epsilon.Mul(decimal.NewFromInt(periods + again)); !lost.Epsilon.Equal(want) {
+		t.Errorf("a stretch costs ε %s; want %s: %d periods, and %d again", lost.Epsilon, want, periods, again)
+	}
 }

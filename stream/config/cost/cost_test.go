@@ -108,6 +108,17 @@ func TestAStreamThatEnds(t *testing.T) {
 	}
 }
 
+// A stretch as long as the budget's period overlaps windows that end in two periods, so that it may cost two limits where
+// the windows cost more than the budget pays.
+func TestAStretchCostsTheLimitsOfTwoPeriods(t *testing.T) {
+	cost := []budget.Item{pure("0.7", 1)}
+	s := Stream{Schedule: budget.Schedule{Stream: "s", Size: time.Hour, Every: time.Hour, Items: cost}, Edge: cost}
+	p := Payer{Limit: budget.Limit{Epsilon: dec("3.7"), Per: 24 * time.Hour}, Streams: []Stream{s}}
+	if in := p.InAnyStretch(); in.Windows != 25 || in.Lost.String() != "ε 7.4" {
+		t.Errorf("a day touches %d windows that cost %s; want 25 and ε 7.4", in.Windows, in.Lost)
+	}
+}
+
 // No claim is below the truth. The worst of what ε-DP and ρ-zCDP admit is drawn by randomised response and a Gaussian.
 // The mass that a claim of ε leaves is Σ (P − e^ε·Q)⁺, which is a sum over the outcomes of all responses of P times the
 // mass that the Gaussian leaves beyond what they have said.
