@@ -14,6 +14,7 @@ const (
 	byUsual    = "usual_95" // noise and usual variation, as the last values of a median or quantile show them
 	byError    = "error_95" // the law of the noise
 	byInterval = "interval" // an interval of some level
+	byFigures  = "figures"  // no field, but how far the figures of two ranges lie apart
 )
 
 // finding is what public figures say of a difference.
@@ -35,7 +36,8 @@ const missesOfCuts = 0.01
 //     gained by many windows, because their figures depend on each other;
 //   - interval, of a quantile: a paid one, or that of a figure from a histogram. If both intervals hold the truth and
 //     it is the same, they meet. The level leaves a probability that an interval does not hold it, and so those of two
-//     windows are apart with the sum of these at most. Nothing is said of those that meet, or of ranges;
+//     windows are apart with the sum of these at most. Nothing is said of those that meet. Of longer ranges, the usual
+//     variation is how far their own figures lie apart, and nothing is said if most intervals meet;
 //   - error_95: the law of a count's noise is known from its mechanism and its ε. That of means and sums is Laplace, or
 //     normal for clipped_gaussian. If values were cut to different intervals, that may explain the difference too.
 func find(a, b []outputs.Record, d float64) finding {
@@ -43,7 +45,7 @@ func find(a, b []outputs.Record, d float64) finding {
 		return finding{basis: byUsual, p: mechanisms.Apart(d, max(x, y))}
 	}
 	if isQuantile(a[0]) {
-		return ofIntervals(a, b)
+		return byIntervals(a, b, d)
 	}
 	x, okX := noises(a)
 	y, okY := noises(b)
@@ -91,15 +93,40 @@ func usualOf(records []outputs.Record) float64 {
 	return median(all)
 }
 
-// ofIntervals compares the intervals of two figures.
-func ofIntervals(a, b []outputs.Record) finding {
-	if len(a) != 1 || len(b) != 1 || a[0].Interval == nil || b[0].Interval == nil {
+// byIntervals compares quantiles that have intervals.
+func byIntervals(a, b []outputs.Record, d float64) finding {
+	x, okX := middleInterval(a)
+	y, okY := middleInterval(b)
+	single := len(a) == 1 && len(b) == 1
+	if !okX || !okY || x.high >= y.low && y.high >= x.low || !single && min(len(a), len(b)) < leastBefore {
 		return finding{}
 	}
-	if x, y := a[0].Interval, b[0].Interval; float(x.High) < float(y.Low) || float(y.High) < float(x.Low) {
-		return finding{basis: byInterval, p: min(1, 2-float(x.Level)-float(y.Level))}
+	if single {
+		return finding{basis: byInterval, p: min(1, 2-float(a[0].Interval.Level)-float(b[0].Interval.Level))}
 	}
-	return finding{}
+	v := variationOf(append(neighbours(a), neighbours(b)...))
+	return finding{basis: byFigures, p: v.apart(d)}
+}
+
+// middleInterval returns the middle of the ends of some intervals. ok is false if a figure has none.
+func middleInterval(records []outputs.Record) (of struct{ low, high float64 }, ok bool) {
+	var lows, highs []float64
+	for _, r := range records {
+		if r.Interval == nil {
+			return of, false
+		}
+		lows, highs = append(lows, float(r.Interval.Low)), append(highs, float(r.Interval.High))
+	}
+	of.low, of.high = median(lows), median(highs)
+	return of, true
+}
+
+// neighbours returns how far each figure of a range is from the one before it.
+func neighbours(records []outputs.Record) (far []float64) {
+	for i := range records[1:] {
+		far = append(far, math.Abs(float(*records[i+1].Value)-float(*records[i].Value)))
+	}
+	return far
 }
 
 // noises returns the laws of the noise of some figures. ok is false if not all are known.

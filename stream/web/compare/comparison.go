@@ -17,7 +17,8 @@ type Comparison struct {
 	// Probability is how often a difference of at least this size arises if nothing has changed: through noise, and for
 	// medians and quantiles also because other users came. It is null if no public figure tells.
 	Probability *float64 `json:"probability"`
-	// Basis names the source of the probability: the record's usual_95, error_95 or interval; null if there is none.
+	// Basis names the source of the probability: the record's usual_95, error_95 or interval, or figures, which are
+	// those of the ranges themselves; null if there is none.
 	Basis *string `json:"basis"`
 	// Verdict is noise, change (a probability below 5 %) or unknown.
 	Verdict  string `json:"verdict"`
@@ -42,7 +43,7 @@ func (c *Comparison) judge(f finding) {
 		c.Verdict = "change"
 	}
 	switch f.basis {
-	case byUsual:
+	case byUsual, byFigures:
 		c.Sentence = ": noise and the usual variation do this " + often(f.p) + "."
 	case byInterval:
 		c.Sentence = ": the intervals do not meet. If nothing has changed, that happens " + often(f.p) + " at most."

@@ -132,12 +132,8 @@ func (c *Course) variation(i int) variation {
 	if len(far) == 0 {
 		return variation{math.Inf(1), 1}
 	}
-	slices.Sort(far)
-	far = far[:len(far)-len(far)/20]
-	v := variation{of: min(mostKnown, float64(len(far)), float64(Span(p.end-p.start))/float64(p.end-p.start))}
-	for _, d := range far {
-		v.scale += d / float64(len(far))
-	}
+	v := variationOf(far)
+	v.of = min(v.of, float64(Span(p.end-p.start))/float64(p.end-p.start))
 	if len(off) >= leastBefore {
 		slices.Sort(off)
 		v.scale = max(v.scale, off[(len(off)-1)/2]/math.Ln2)

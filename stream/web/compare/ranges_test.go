@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -64,6 +65,32 @@ func TestChanceOfMeans(t *testing.T) {
 	}
 	if !seen {
 		t.Error("a scale that is twice too large is not noticed")
+	}
+}
+
+// Ranges of quantiles that have intervals are compared by how far their own figures lie apart, if most of the intervals
+// do not meet and there are enough of them.
+func TestRangesOfIntervals(t *testing.T) {
+	values := []float64{300, 304, 297, 301, 299, 303, 298, 302, 900, 911, 893, 904, 898, 907, 895, 901}
+	for name, c := range map[string]struct {
+		text     string
+		first    int
+		to       int
+		sentence string
+	}{
+		"a change": {anInterval, 8, 16,
+			"300.5 → 900.5 ms, medians of 8 and 8 windows: noise and the usual variation do this in fewer than 1 of " +
+				"1,000 cases."},
+		"too few": {anInterval, 8, 12, "300.5 → 902.0 ms, medians of 8 and 4 windows: nothing public says how often " +
+			"noise and usual variation make such a difference."},
+		"wide intervals": {strings.Replace(anInterval, `"low":%[1]v`, `"low":0`, 1), 8, 16,
+			"300 → 900 ms, medians of 8 and 8 windows: nothing public says how often noise and usual variation make " +
+				"such a difference."},
+	} {
+		records := minutes(t, c.text, values...)
+		if got := Ranges(AverageOf(records[:c.first]), AverageOf(records[c.first:c.to])); got.Sentence != c.sentence {
+			t.Errorf("%s: %s; want %s", name, got.Sentence, c.sentence)
+		}
 	}
 }
 

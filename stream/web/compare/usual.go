@@ -15,6 +15,18 @@ type variation struct {
 	scale, of float64
 }
 
+// variationOf returns what some distances between neighbours tell, of which there is at least one. The largest
+// twentieth of them is left out.
+func variationOf(far []float64) variation {
+	slices.Sort(far)
+	far = far[:len(far)-len(far)/20]
+	v := variation{of: min(mostKnown, float64(len(far)))}
+	for _, d := range far {
+		v.scale += d / float64(len(far))
+	}
+	return v
+}
+
 // apart is the probability of a distance of d or more, if the distances so far were exponential ones of an unknown
 // scale. It is (1 + d/(n·scale))^−n, a Lomax law: the ratio of a new distance to the sum of n others. A scale of 0
 // explains nothing.

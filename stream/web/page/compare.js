@@ -114,7 +114,7 @@ async function sentence(a, b, release) {
   };
   try {
     const { verdict, basis, sentence: text } = await ask("compare", { a: name(a), b: name(b) });
-    return h("li", { class: verdict }, h("strong", {}, release), ` ${text} `, h("span", { class: "pill" }, (basis === "usual_95" && usual[verdict]) || (words[verdict] ?? verdict)));
+    return h("li", { class: verdict }, h("strong", {}, release), ` ${text} `, h("span", { class: "pill" }, (["usual_95", "figures"].includes(basis) && usual[verdict]) || (words[verdict] ?? verdict)));
   } catch (error) {
     return h("li", {}, h("strong", {}, release), ` ${error.message}`);
   }
