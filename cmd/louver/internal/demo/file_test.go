@@ -230,24 +230,34 @@ func decimalNumber(t *testing.T, text string) (n cli.Number) {
 	return n
 }
 
-// A file of which some lines can't be used says how many.
+// A file of which some lines can't be used says how many, also of lines without a time, and in which zone times are taken
+// that name none.
 func TestDemoFileLeftOut(t *testing.T) {
-	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\n"+
-		"c,3,2015-05-19\n"), FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"},
-		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"),
-		Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := ""
-	if _, err := s.streams(t.Context(), func(status string) { said = status }); err != nil {
-		t.Fatal(err)
-	}
-	if want := "Left out: 1 of 3 lines (a stream would reject them)."; !strings.HasSuffix(s.text().remark, want) {
-		t.Errorf("remark %q, want %q", s.text().remark, want)
-	}
-	if said != "reading f.csv, 100 %" {
-		t.Errorf("progress %q", said)
+	for zone, want := range map[string]string{
+		"": " Left out: 2 of 4 lines (a stream would reject them). Times in column t name no zone and are taken as UTC; " +
+			"--zone NAME takes them as those of another, such as Europe/Berlin.",
+		"Europe/Berlin": " Left out: 2 of 4 lines (a stream would reject them).",
+	} {
+		s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\n"+
+			"c,3,2015-05-19\nd,3,\n"), FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"},
+			DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, ZoneFlag: feed.ZoneFlag{Zone: zone},
+			Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		if _, err := s.streams(t.Context(), func(status string) { said = status }); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(s.text().remark, want) {
+			t.Errorf("remark %q, want %q", s.text().remark, want)
+		}
+		if said != "reading f.csv, 100 %" {
+			t.Errorf("progress %q", said)
+		}
+		if next := s.next(); strings.Contains(next, "--zone Europe/Berlin") != (zone != "") {
+			t.Errorf("zone %q: what to do next is %s", zone, next)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func TestHistogram(t *testing.T) {
 	}
 	got = release(t, "1 2 3 40 70 170", append(args, "--buckets", "scale:0", "--json")...)
 	const want = `"buckets":{"le":[0,1,2,4,8,16,32,64,100,null],"raw":[0,1,1,1,0,0,0,1,1,1],"coarse":[],"groups":0,` +
-		`"count":[0,1,1,1,0,0,0,1,1,1]}}`
+		`"count":[0,1,1,1,0,0,0,1,1,1]}`
 	if !strings.Contains(got, want) {
 		t.Errorf("got %s; want %s", got, want)
 	}
