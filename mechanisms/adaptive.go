@@ -160,7 +160,7 @@ func (f *Filter) Measure() *Measure {
 // count published for the same window, or nil if there is none. Its law does not matter: the count decides how much the
 // filter learns from x, and the filter learns nothing from the count itself.
 func (f *Filter) Update(x int64, users *int64) Band {
-	b := Band{Basis: OfPlaces}
+	b := Band{Basis: BasisRanks}
 	if f.scatter != nil {
 		b = f.scatter.Next(x, users, f.Measure().Share(x))
 	}

@@ -10,23 +10,23 @@ type Basis string
 
 // The bases. The empty one means that nothing public says how far off the value may be.
 const (
-	OfInterval  Basis = "interval"  // an interval that was paid for
-	OfHistogram Basis = "histogram" // the numbers of a histogram, which the figure is computed from
-	OfNoise     Basis = "noise"     // noise of a known law
-	OfClipped   Basis = "clipped"   // noise of a known law, added to values that were cut
-	OfScatter   Basis = "scatter"   // how far the last published values of a median or quantile lie apart
-	OfShape     Basis = "shape"     // the last values tell too little, so heavy-tailed values are assumed
-	OfPlaces    Basis = "ranks"     // nothing in the unit of the value: only ranks or percentiles are bounded
+	BasisInterval  Basis = "interval"  // an interval that was paid for
+	BasisHistogram Basis = "histogram" // the numbers of a histogram, which the figure is computed from
+	BasisNoise     Basis = "noise"     // noise of a known law
+	BasisClipped   Basis = "clipped"   // noise of a known law, added to values that were cut
+	BasisScatter   Basis = "scatter"   // how far the last published values of a median or quantile lie apart
+	BasisShape     Basis = "shape"     // the last values tell too little, so heavy-tailed values are assumed
+	BasisRanks     Basis = "ranks"     // nothing in the unit of the value: only ranks or percentiles are bounded
 )
 
 // Band is what the scatter of a series says of its last published value, in points of the grid.
 type Band struct {
-	Basis Basis // OfScatter, OfShape or OfPlaces
+	Basis Basis // BasisScatter, BasisShape or BasisRanks
 	// Low and High hold the window's exact figure with 95 % confidence. The value lies between them. They are valid
-	// only if Basis is not OfPlaces.
+	// only if Basis is not BasisRanks.
 	Low, High int64
 	// Usual is the distance, in steps of the grid, that the values of two windows keep with 95 % confidence if nothing
-	// but the users has changed. It is valid only if Basis is OfScatter.
+	// but the users has changed. It is valid only if Basis is BasisScatter.
 	Usual float64
 }
 
@@ -92,7 +92,7 @@ func newScatter(bounds []int64, p, q int64, epsilon, ranks *big.Rat) *Scatter {
 // window, or nil. share is that of the draw's base measure ([Measure.Share]). Windows without a value are left out.
 func (s *Scatter) Next(x int64, users *int64, share float64) Band {
 	if users == nil {
-		return Band{Basis: OfPlaces}
+		return Band{Basis: BasisRanks}
 	}
 	now := reading{true, s.cellsTo(x), float64(max(1, *users)), share}
 	before := s.last
@@ -104,14 +104,14 @@ func (s *Scatter) Next(x int64, users *int64, share float64) Band {
 	fresh := math.Sqrt(1 + known/float64(2*float64(s.ranks*s.ranks)))
 	rho := min(s.follows/s.of, 0.99)
 	wide := max(2*(reach/fresh), heavyTail)
-	b := Band{Basis: OfShape}
+	b := Band{Basis: BasisShape}
 	half := wide
 	if rho <= 0.8 {
-		b.Basis = OfScatter
+		b.Basis = BasisScatter
 		half = min(reach/math.Sqrt(1-float64(rho*rho)), wide)
 	}
 	if *users < s.least || rho > 0.8 && s.sum/s.shape/fresh > 24 {
-		return Band{Basis: OfPlaces} // no noise, no new users and no heavy tail explain values so far apart
+		return Band{Basis: BasisRanks} // no noise, no new users and no heavy tail explain values so far apart
 	}
 	cells := float64(half*s.ranks) / known
 	low, high := now.at-cells, now.at+cells
@@ -120,7 +120,7 @@ func (s *Scatter) Next(x int64, users *int64, share float64) Band {
 	}
 	b.Low = min(x, int64(math.Floor(s.point(low))))
 	b.High = max(x, min(int64(math.Ceil(s.point(high))), s.bounds[len(s.bounds)-1]-1))
-	if b.Basis == OfScatter {
+	if b.Basis == BasisScatter {
 		far := float64(float64(2*reach)*s.ranks) / known
 		b.Usual = max(float64(x)-s.point(now.at-far), s.point(now.at+far)-float64(x))
 	}

@@ -79,7 +79,7 @@ func TestBandsCover(t *testing.T) {
 				var one tally
 				for w, x := range shown {
 					windows++
-					if x.Basis == OfPlaces {
+					if x.Basis == BasisRanks {
 						continue
 					}
 					one.add(x.covers())
@@ -134,7 +134,7 @@ func tooWide(windows []shown) (ratio float64, ok bool) {
 	var off []int64
 	for _, x := range windows {
 		off = append(off, x.off())
-		if x.Basis != OfPlaces {
+		if x.Basis != BasisRanks {
 			halves = append(halves, x.half())
 		}
 	}
@@ -170,7 +170,7 @@ func TestBandsOfKnownStreams(t *testing.T) {
 	} {
 		var s tally
 		for _, x := range follow(t, []stream{of}, 1000, byte(110+i))[0] {
-			if x.Basis != OfPlaces {
+			if x.Basis != BasisRanks {
 				s.add(x.covers())
 			}
 		}
@@ -195,7 +195,7 @@ func TestNothingChangesInConstantStreams(t *testing.T) {
 			for _, windows := range follow(t, together, 150, byte(i+50)) {
 				for w, x := range windows {
 					for _, back := range []int{1, 60} {
-						if w < back || x.Basis != OfScatter || windows[w-back].Basis != OfScatter {
+						if w < back || x.Basis != BasisScatter || windows[w-back].Basis != BasisScatter {
 							continue // nobody can tell
 						}
 						before := windows[w-back]
@@ -228,7 +228,7 @@ func TestHalfAndHalfIsNotCompared(t *testing.T) {
 		of := []stream{{p: "0.5", epsilon: "0.5"}}
 		windows := publish(t, g, of, 200, byte(120+i), func(int) *Sample { return s })[0]
 		for w := 1; w < len(windows); w++ {
-			compared.add(windows[w].Basis == OfScatter && windows[w-1].Basis == OfScatter)
+			compared.add(windows[w].Basis == BasisScatter && windows[w-1].Basis == BasisScatter)
 		}
 	}
 	if t.Logf("%.3f of %d pairs are compared", compared.value(), compared.of); compared.value() > 0.1 {

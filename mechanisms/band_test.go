@@ -122,15 +122,15 @@ func TestBandsHoldTheValue(t *testing.T) {
 			users := []int64{-5, 0, 1, f.scatter.least - 1, f.scatter.least, 1e6, 1 << 60}[i*i%7]
 			b := f.Update(x, &users)
 			f.Predict()
-			if enough := users >= f.scatter.least; !enough && b.Basis != OfPlaces {
-				t.Fatalf("p %s, %d users: basis %s, want %s", p, users, b.Basis, OfPlaces)
+			if enough := users >= f.scatter.least; !enough && b.Basis != BasisRanks {
+				t.Fatalf("p %s, %d users: basis %s, want %s", p, users, b.Basis, BasisRanks)
 			}
-			if b.Basis == OfPlaces {
+			if b.Basis == BasisRanks {
 				continue
 			}
 			bands++
 			if b.Low < 0 || b.Low > x || b.High < x || b.High > last ||
-				(b.Basis == OfScatter) != (b.Usual > 0) || math.IsInf(b.Usual, 0) {
+				(b.Basis == BasisScatter) != (b.Usual > 0) || math.IsInf(b.Usual, 0) {
 				t.Fatalf("p %s, value %d, %d users: %+v", p, x, users, b)
 			}
 		}
@@ -164,7 +164,7 @@ func TestScatterOfQueries(t *testing.T) {
 			if s != nil {
 				t.Errorf("%+v has bands", c.q)
 			}
-			if b := f.Update(5, new(int64(1e6))); b.Basis != OfPlaces {
+			if b := f.Update(5, new(int64(1e6))); b.Basis != BasisRanks {
 				t.Errorf("%+v: basis %s", c.q, b.Basis)
 			}
 		} else if s == nil || s.least != c.least || math.Abs(s.ranks-c.ranks) > 1e-12 {
@@ -172,7 +172,7 @@ func TestScatterOfQueries(t *testing.T) {
 		}
 	}
 	f := filter(t, Query{Statistic: Median, Epsilon: dec("0.1"), Grid: g})
-	if b := f.Update(5, nil); b.Basis != OfPlaces {
+	if b := f.Update(5, nil); b.Basis != BasisRanks {
 		t.Errorf("without a count: basis %s", b.Basis)
 	}
 }

@@ -3,6 +3,8 @@ package mechanisms
 import (
 	"math"
 	"math/big"
+
+	"github.com/shopspring/decimal"
 )
 
 // Bound says how far a value may be from the truth, from public figures alone. Each figure holds with probability 95 %.
@@ -65,4 +67,22 @@ type Value struct {
 	// so it may be added up. It is nil where nothing is cut off.
 	Raw *int64
 	Bound
+}
+
+// Limits returns the least and the largest value that the exact statistic can have. nil means that there is no such
+// limit.
+func (q Query) Limits() (least, most *decimal.Decimal) {
+	switch f := q.Statistic.Family(); {
+	case f == OfUsers, q.Statistic == Variance, q.Statistic == StdDev:
+		return &decimal.Zero, nil
+	case q.Statistic == Sum:
+		if !q.Grid.lower.IsNegative() {
+			least = &decimal.Zero
+		}
+		if !q.Grid.upper.IsPositive() {
+			most = &decimal.Zero
+		}
+		return least, most
+	}
+	return &q.Grid.lower, &q.Grid.upper
 }

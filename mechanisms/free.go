@@ -135,20 +135,19 @@ func (f *Free) quantile(e *histogram.Estimate) (FreeValue, bool) {
 	}
 	v := FreeValue{Value: g.Value(q.Index), Low: new(g.Value(q.Low)), High: new(g.Value(q.High))}
 	v.Error95 = new(decimal.Max(v.Value.Sub(*v.Low), v.High.Sub(v.Value)))
-	band := unbounded()
-	band.PLow, band.PHigh = q.PLow, q.PHigh
-	v.Quality = judgeBand(band, p.InexactFloat64(), 0)
+	half := v.High.Sub(*v.Low).InexactFloat64() / 2
+	v.Quality = f.query.JudgeBand(half, v.Value.InexactFloat64(), BasisHistogram, nil)
 	return v, true
 }
 
-// share is judged by its error compared with the share itself, or with a tenth if that is more.
+// share is judged as the number of users that it stands for.
 func (f *Free) share(e *histogram.Estimate) FreeValue {
 	s := e.ShareAbove(f.Bucket())
 	v := FreeValue{Value: decimal.NewFromFloat(s.Value).Round(shareDigits)}
 	v.Low = new(decimal.Min(decimal.NewFromFloat(s.Low).RoundFloor(shareDigits), v.Value))
 	v.High = new(decimal.Max(decimal.NewFromFloat(s.High).RoundCeil(shareDigits), v.Value))
 	v.Error95 = new(decimal.Max(v.Value.Sub(*v.Low), v.High.Sub(v.Value)))
-	v.Quality = compare(v.Error95.InexactFloat64(), max(s.Value, 0.1))
+	v.Quality = judgePart(v.Error95.InexactFloat64(), s.Value, 1)
 	return v
 }
 
@@ -165,10 +164,11 @@ func (f *Free) count(e *histogram.Estimate, users float64) FreeValue {
 		}
 		return ends[bucket] >= f.first && ends[bucket] < f.end
 	})
-	reference := float64(n)
-	if f.query.Statistic == Outside || !f.query.CountsUsers() {
-		reference = max(reference, users/10)
+	v := FreeValue{Value: decimal.NewFromInt(n), Error95: new(decimal.NewFromFloat(off))}
+	if f.query.CountsUsers() {
+		v.Quality = compare(off, float64(n))
+	} else {
+		v.Quality = judgePart(off, float64(n), users)
 	}
-	return FreeValue{Value: decimal.NewFromInt(n), Error95: new(decimal.NewFromFloat(off)),
-		Quality: compare(off, reference)}
+	return v
 }

@@ -19,16 +19,18 @@ const (
 //
 //   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise. So is a
 //     sum whose noise went beyond the largest number there is.
-//   - A median or quantile p whose value lies between the percentiles l and h with 95 % confidence: Useful if the odds
-//     x/(1−x) of both l and h are within a factor of 3 of those of p, Noise if neither's are within a factor of 9, else
-//     Rough. So Useful reaches to 25–75 % for p50, to 75–96.4 % for p90 and to 97.1–99.7 % for p99. Noise begins at
-//     10–90 % for p50, below 50 % for p90 and below 91.7 % for p99, if the upper end is 100 % too. The bound holds
+//   - A median or quantile is judged by its band, if it has one: see [Query.JudgeBand]. Without a band and without a
+//     released count it has no quality. Else the value of p lies between the percentiles l and h with 95 % confidence:
+//     Noise if the odds x/(1−x) of neither l nor h are within a factor of 9 of those of p, else Rough. So Noise begins
+//     at 10–90 % for p50, below 50 % for p90 and below 91.7 % for p99, if the upper end is 100 % too. The bound holds
 //     whatever the data. The typical error is about a tenth of it.
+//   - A count of some users only (above, below, outside) is Useful if its error is at most a tenth of it or a twentieth
+//     of all users, Noise if it is at least as large as the count and half of all users, else Rough. So the news that
+//     there is hardly anybody is Useful too.
 //   - Everything else is judged by an error and a reference: Useful up to a tenth of the reference, Noise from the
-//     whole reference on, else Rough. The error of a count is compared with the count, or with a tenth of the users if
-//     that is more and the count is of some of them only (above, below, outside). The error of a mean is compared with
-//     its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the bounds. The error
-//     of a sum is compared likewise, with a tenth of that width for each user.
+//     whole reference on, else Rough. The error of a count of all users is compared with the count. The error of a mean
+//     is compared with its distance from 0, or with a tenth of the bounds' width if that is more and 0 lies inside the
+//     bounds. The error of a sum is compared likewise, with a tenth of that width for each user.
 //   - A mean or sum whose values were cut to an interval that the mechanism found is no better than the number of
 //     users outside allows, compared with all of them: Useful if at most a twentieth of the users are outside and maybe
 //     nobody, Rough if at most a third are and maybe fewer than a fiftieth, else Noise. If no count of all users was
@@ -36,6 +38,17 @@ const (
 //   - A mode is Noise if [Lead95] is at least the number of users: with so few, no mode could be found. Otherwise its
 //     error depends on the data, and it has no quality. The same is true of all that is not named here.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
+	quality := q.Foresee(b, i, value, users)
+	if quality == Useful && q.Statistic.Family() == OfRanks {
+		return Rough
+	}
+	return quality
+}
+
+// Foresee is [Query.Judge] for a draw that is still to come. It differs for medians and quantiles, whose bands in their
+// own unit nobody knows yet: these are Useful if the odds of both percentiles are within a factor of 3 of those of p, as
+// from 25 to 75 % for a median. Then their bands are likely to be narrow enough, if they have any.
+func (q Query) Foresee(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := 0.
 	if users != nil && !q.CountsUsers() {
 		if n = float64(users.Value); n <= float64(users.Error95()) {
@@ -45,7 +58,10 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	of, _ := q.Statistic.find()
 	switch of.family {
 	case OfRanks:
-		return judgeBand(b, q.Probabilities()[i].InexactFloat64(), n)
+		if users == nil {
+			return ""
+		}
+		return judgeOdds(b, q.Probabilities()[i].InexactFloat64(), n)
 	case OfLeads:
 		if n > 0 && float64(Lead95(q.Epsilon.InexactFloat64(), q.Grid.last)) >= n {
 			return Noise
@@ -64,7 +80,7 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 	reference := math.Abs(value)
 	switch {
 	case of.family == OfUsers && !q.OfEverybody():
-		reference = max(reference, n/10)
+		return judgePart(b.Error95, value, n)
 	case of.width != nil:
 		reference = max(reference, of.width(q.Grid, n)/10)
 	}
@@ -85,8 +101,25 @@ func worse(x, y Quality) Quality {
 	return Useful
 }
 
-// judgeBand judges a quantile p among n users. n is 0 if it is unknown.
-func judgeBand(b Bound, p, n float64) Quality {
+// JudgeBand returns the quality of a median or quantile that has a band in its own unit: Useful if half the band's
+// width is at most a tenth of the value's size, Noise if it is at least that size, else Rough. The size is the value's
+// distance from 0, but no less than 10 steps, nor than a 64th of the bounds' width if 0 lies inside the bounds. A band
+// that heavy-tailed values would have is Rough at best, since it does not hold the figure where that lies in a gap. If
+// the released count is within its own noise, every value is Noise.
+func (q Query) JudgeBand(half, value float64, basis Basis, users *NoisyCount) Quality {
+	if users != nil && users.Value <= users.Error95() {
+		return Noise
+	}
+	size := max(math.Abs(value), 10*q.Grid.step.InexactFloat64(), widthOfMean(q.Grid, 1)/64)
+	quality := compare(half, size)
+	if basis == BasisShape && quality == Useful {
+		return Rough
+	}
+	return quality
+}
+
+// judgeOdds judges a quantile p among n users by the percentiles between which its value lies.
+func judgeOdds(b Bound, p, n float64) Quality {
 	low, high, bounded := b.PLow, b.PHigh, finite(b.PLow)
 	if !bounded && finite(b.RankError95) && n > 0 {
 		low, high = percentiles(p, b.RankError95, b.RankError95, n)
@@ -99,6 +132,17 @@ func judgeBand(b Bound, p, n float64) Quality {
 	case max(below, above) <= 3:
 		return Useful
 	case min(below, above) > 9:
+		return Noise
+	}
+	return Rough
+}
+
+// judgePart judges a number of some of n users, or a share of them if n is 1. n is 0 if it is unknown.
+func judgePart(noise, value, n float64) Quality {
+	switch {
+	case noise <= max(value/10, n/20):
+		return Useful
+	case noise >= max(value, n/2):
 		return Noise
 	}
 	return Rough

@@ -28,18 +28,18 @@ func TestJudge(t *testing.T) {
 		users *NoisyCount
 		want  Quality
 	}{
-		{"p50 within 25–75 %", quantile("0.5"), band(0.251, 0.749), 100, users(1000), Useful},
+		{"p50 within 25–75 %", quantile("0.5"), band(0.251, 0.749), 100, users(1000), Rough},
 		{"p50 within 20–75 %", quantile("0.5"), band(0.2, 0.74), 100, users(1000), Rough},
 		{"p50 within 10–90 %", quantile("0.5"), band(0.101, 0.899), 100, users(1000), Rough},
 		{"p50 beyond 10–90 %", quantile("0.5"), band(0.099, 0.901), 100, users(1000), Noise},
 		{"p50 of anything", quantile("0.5"), band(0, 1), 100, users(1000), Noise},
-		{"a median has p 0.5", Query{Statistic: Median, Grid: latencies}, band(0.4, 0.6), 100, users(1000), Useful},
-		{"p99 within 97.1–99.6 %", quantile("0.99"), band(0.971, 0.996), 100, users(1000), Useful},
+		{"a median has p 0.5", Query{Statistic: Median, Grid: latencies}, band(0.4, 0.6), 100, users(1000), Rough},
+		{"p99 within 97.1–99.6 %", quantile("0.99"), band(0.971, 0.996), 100, users(1000), Rough},
 		{"p99 that may be the greatest value", quantile("0.99"), band(0.985, 1), 100, users(1000), Rough},
 		{"the p99 of the record's documentation", quantile("0.99"), band(0.931, 1), 812, users(10412), Rough},
 		{"p99 that may be p90", quantile("0.99"), band(0.9, 1), 100, users(1000), Noise},
 		{"p01 that may be p10", quantile("0.01"), band(0, 0.1), 100, users(1000), Noise},
-		{"p01 within 0.4–2.9 %", quantile("0.01"), band(0.004, 0.029), 100, users(1000), Useful},
+		{"p01 within 0.4–2.9 %", quantile("0.01"), band(0.004, 0.029), 100, users(1000), Rough},
 		{"the second of several",
 			Query{Statistic: Quantiles, P: append(quantile("0.5").P, quantile("0.9").P...), Grid: latencies},
 			band(0.1, 1), 100, users(1000), Noise},
@@ -47,15 +47,14 @@ func TestJudge(t *testing.T) {
 		{"29 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(NoisyCount{Epsilon: 0.1}.Error95()), Noise},
 		{"19 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(19), Noise},
 		{"20 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(20), Noise},
-		{"21 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(21), Useful},
-		{"30 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(NoisyCount{Epsilon: 0.1}.Error95() + 1), Useful},
-		{"100 ranks of 500 users", Query{Statistic: Median, Grid: latencies}, ranks(100), 100, users(500), Useful},
-		{"150 ranks of 500 users", Query{Statistic: Median, Grid: latencies}, ranks(150), 100, users(500), Rough},
-		{"1 rank of 500 users that are only expected", Query{Statistic: Median, ExpectedUsers: 500,
+		{"21 ± 20 users", quantile("0.5"), band(0.4, 0.6), 100, gaussians(21), Rough},
+		{"30 ± 29 users", quantile("0.5"), band(0.4, 0.6), 100, users(NoisyCount{Epsilon: 0.1}.Error95() + 1), Rough},
+		{"100 ranks of 500 users", Query{Statistic: Median, Grid: latencies}, ranks(100), 100, users(500), Rough},
+		{"240 ranks of 500 users", Query{Statistic: Median, Grid: latencies}, ranks(240), 100, users(500), Noise},
+		{"1 rank of 10,000 expected users: they bound nothing", Query{Statistic: Median, ExpectedUsers: 10000,
 			Grid: latencies}, ranks(1), 100, nil, ""},
-		{"150 ranks of nobody knows how many", Query{Statistic: Median, Grid: latencies}, ranks(150), 100, nil, ""},
 		{"a released count goes before the expected", Query{Statistic: Median, ExpectedUsers: 5, Grid: latencies},
-			band(0.4, 0.6), 100, users(1000), Useful},
+			band(0.4, 0.6), 100, users(1000), Rough},
 		{"a quantile without a bound", quantile("0.99"), unbounded(), 100, users(1000), ""},
 
 		{"a count of 300 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 300, nil, Useful},
@@ -63,16 +62,22 @@ func TestJudge(t *testing.T) {
 		{"a count of 30 ± 30", Query{Statistic: Count, Grid: latencies}, noise(30), 30, nil, Noise},
 		{"of all users, whatever was expected", Query{Statistic: Count, ExpectedUsers: 5000,
 			Grid: latencies}, noise(30), 3, nil, Noise},
-		{"12 ± 30 slow ones among 3000", Query{Statistic: Count, Above: &above, Grid: latencies},
-			noise(30), 12, users(3000), Useful},
-		{"12 ± 30 slow ones among 1000", Query{Statistic: Count, Above: &above, Grid: latencies},
-			noise(30), 12, users(1000), Rough},
-		{"12 ± 30 slow ones among 300", Query{Statistic: Count, Above: &above, Grid: latencies},
-			noise(30), 12, users(300), Noise},
+		{"12 ± 30 slow ones among 600", Query{Statistic: Count, Above: &above, Grid: latencies},
+			noise(30), 12, users(600), Useful},
+		{"12 ± 30 slow ones among 599", Query{Statistic: Count, Above: &above, Grid: latencies},
+			noise(30), 12, users(599), Rough},
+		{"12 ± 30 slow ones among 61", Query{Statistic: Count, Above: &above, Grid: latencies},
+			noise(30), 12, users(61), Rough},
+		{"12 ± 30 slow ones among 60", Query{Statistic: Count, Above: &above, Grid: latencies},
+			noise(30), 12, users(60), Noise},
+		{"310 ± 30 slow ones among 400", Query{Statistic: Count, Above: &above, Grid: latencies},
+			noise(30), 310, users(400), Useful},
 		{"12 ± 30 of some", Query{Statistic: Count, Above: &above, Grid: latencies}, noise(30), 12, nil, Noise},
-		{"0 ± 30 outside, of 3000", Query{Statistic: Outside, Grid: latencies}, noise(30), 0, users(3000), Useful},
-		{"0 ± 30 outside, of 3000 that are only expected", Query{Statistic: Outside, ExpectedUsers: 3000,
+		{"0 ± 7 outside, of 200: at most 7", Query{Statistic: Outside, Grid: latencies}, noise(7), 0, users(200), Useful},
+		{"0 ± 30 outside, of 3000 expected: they bound nothing", Query{Statistic: Outside, ExpectedUsers: 3000,
 			Grid: latencies}, noise(30), 0, nil, Noise},
+		{"a sum of 5 ± 30 on −10 to 10, of 10,000 expected", Query{Statistic: Sum, ExpectedUsers: 10000,
+			Grid: balance}, noise(30), 5, nil, Noise},
 
 		{"a mean of 120 ± 12", Query{Statistic: Mean, Grid: latencies}, noise(12), 120, users(1000), Useful},
 		{"a mean of 120 ± 13", Query{Statistic: Mean, Grid: latencies}, noise(13), 120, users(1000), Rough},
@@ -105,6 +110,8 @@ func TestJudge(t *testing.T) {
 				Grid: latencies}, unbounded(), 7, users(500), ""},
 		{"a mode that leads by 140 of 140", Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"),
 			Grid: latencies}, unbounded(), 7, users(140), Noise},
+		{"a mode of 140 expected users: they bound nothing", Query{Statistic: Mode,
+			Epsilon: decimal.RequireFromString("0.1"), ExpectedUsers: 140, Grid: latencies}, unbounded(), 7, nil, ""},
 		{"a mode of nobody knows how many",
 			Query{Statistic: Mode, Epsilon: decimal.RequireFromString("0.1"),
 				Grid: latencies}, unbounded(), 7, nil, ""},
@@ -112,6 +119,58 @@ func TestJudge(t *testing.T) {
 		last := max(0, len(c.q.P)-1)
 		if got := c.q.Judge(c.bound, last, c.value, c.users); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Half the width of a band is compared with the size of the value, in its unit.
+func TestJudgeBand(t *testing.T) {
+	latencies, balance := grid(t, "0", "60000", "1"), grid(t, "-10", "10", "0.01")
+	many := &NoisyCount{Value: 1000, Epsilon: 0.1}
+	for _, c := range []struct {
+		name        string
+		g           *Grid
+		half, value float64
+		basis       Basis
+		users       *NoisyCount
+		want        Quality
+	}{
+		{"120 ± 12", latencies, 12, 120, BasisScatter, many, Useful},
+		{"120 ± 13", latencies, 13, 120, BasisScatter, many, Rough},
+		{"120 ± 119", latencies, 119, 120, BasisScatter, many, Rough},
+		{"120 ± 120", latencies, 120, 120, BasisScatter, many, Noise},
+		{"120 ± 12, if the tail is heavy", latencies, 12, 120, BasisShape, many, Rough},
+		{"120 ± 120, if the tail is heavy", latencies, 120, 120, BasisShape, many, Noise},
+		{"120 ± 12 that was paid for", latencies, 12, 120, BasisInterval, nil, Useful},
+		{"0 ± 1 of at least 10 steps", latencies, 1, 0, BasisScatter, many, Useful},
+		{"0 ± 9 of at least 10 steps", latencies, 9, 0, BasisScatter, many, Rough},
+		{"0 ± 10 of at least 10 steps", latencies, 10, 0, BasisScatter, many, Noise},
+		{"0 ± 0.03 on −10 to 10, of at least a 64th", balance, 0.03, 0, BasisScatter, many, Useful},
+		{"0 ± 0.3 on −10 to 10, of at least a 64th", balance, 0.3, 0, BasisScatter, many, Rough},
+		{"0 ± 0.32 on −10 to 10, of at least a 64th", balance, 0.32, 0, BasisScatter, many, Noise},
+		{"−5 ± 0.5", balance, 0.5, -5, BasisScatter, many, Useful},
+		{"in a window that may be empty", latencies, 1, 120, BasisScatter, &NoisyCount{Value: 29, Epsilon: 0.1}, Noise},
+	} {
+		if got := (Query{Statistic: Median, Grid: c.g}).JudgeBand(c.half, c.value, c.basis, c.users); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What is foreseen with a count is what the record then says, apart from medians and quantiles.
+func TestForesee(t *testing.T) {
+	g := grid(t, "0", "60000", "1")
+	many := &NoisyCount{Value: 1000, Epsilon: 0.1}
+	median := Query{Statistic: Median, Grid: g}
+	band := func(low, high float64) Bound { b := unbounded(); b.PLow, b.PHigh = low, high; return b }
+	for name, c := range map[string]struct{ got, want Quality }{
+		"25–75 %":  {median.Foresee(band(0.251, 0.749), 0, 0, many), Useful},
+		"24–75 %":  {median.Foresee(band(0.24, 0.749), 0, 0, many), Rough},
+		"9–91 %":   {median.Foresee(band(0.09, 0.91), 0, 0, many), Noise},
+		"no count": {median.Foresee(band(0.4, 0.6), 0, 0, nil), ""},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %q, want %q", name, c.got, c.want)
 		}
 	}
 }

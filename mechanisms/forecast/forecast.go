@@ -132,7 +132,7 @@ func quality(q mechanisms.Query, m mechanisms.Mechanism, b mechanisms.Bound, i i
 	if users == nil {
 		users, released = &mechanisms.NoisyCount{Value: public.Users, Epsilon: 1e6}, false
 	}
-	likely := q.Judge(b, i, value, users)
+	likely := q.Foresee(b, i, value, users)
 	if !released && !q.OfEverybody() && likely != mechanisms.Noise {
 		return "" // nothing is called useful because of the users expected
 	}

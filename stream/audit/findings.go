@@ -38,6 +38,8 @@ const (
 
 	PriorDiffers = "prior_differs" // the measures of a window's draws do not follow from the entries before it
 
+	BandDiffers = "band_differs" // a band does not follow from the error of its value and the figures before it
+
 	// the groups of a window, or the names that joined or left, do not follow from what was found
 	ListDiffers = "list_differs"
 

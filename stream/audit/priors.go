@@ -2,13 +2,17 @@ package audit
 
 import "github.com/louver/louver/stream/ledger"
 
-// Learner recomputes what the adaptive draws of an entry's window had learnt. past is what its stream published before,
-// in the order of the ledger. It returns nil if the stream's definition is unknown or has no such draws.
+// Learner recomputes what an entry says that follows from public figures and the definition of its stream.
 type Learner interface {
+	// Prior returns what the adaptive draws of the entry's window had learnt. past is what its stream published before,
+	// in the order of the ledger. It is nil if the stream's definition is unknown or has no such draws.
 	Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, error)
+	// Unlike says which value of the entry has another band or smoothed value than follows; "" for none. If the entry
+	// has adaptive draws, Prior must have returned what they had learnt just before.
+	Unlike(e ledger.Entry) string
 }
 
-// priors compares what adaptive draws had learnt with what the entries before them give.
+// priors compares what adaptive draws had learnt, and bands, with what the entries before them give.
 type priors struct {
 	found    *Findings
 	learning map[int]*learning // by partition
@@ -24,7 +28,8 @@ func newPriors(found *Findings) *priors {
 	return &priors{found: found, learning: map[int]*learning{}}
 }
 
-// learn compares the hash of the measures that a window was drawn with, and then adds what the window published.
+// learn compares the hash of the measures that a window was drawn with, and the bands of its values. Then it adds what
+// the window published.
 //
 // A stream may have come from a budget in another partition. Then its first windows here also learn from entries there.
 // Only windows that learn from this partition alone are compared.
@@ -39,13 +44,16 @@ func (p *priors) learn(from Learner, at Position, e ledger.Entry) {
 		h.since[e.Stream] = end
 	}
 	alone := len(e.Continues) == 0 || h.since[e.Stream] <= ledger.LearnsFrom(end/int64(e.Every))*int64(e.Every)
-	if e.Prior != nil && alone {
-		p.compare(from, at, e, h.lately.Of(e.Stream))
+	if e.Prior == nil || alone && p.compare(from, at, e, h.lately.Of(e.Stream)) {
+		if unlike := from.Unlike(e); unlike != "" {
+			p.found.fault(BandDiffers, at, "%s: %s", e.Name(), unlike)
+		}
 	}
 	h.lately.Add(e)
 }
 
-func (p *priors) compare(from Learner, at Position, e ledger.Entry, past []ledger.Past) {
+// compare reports whether the learner knows what the draws of an entry had learnt.
+func (p *priors) compare(from Learner, at Position, e ledger.Entry, past []ledger.Past) (known bool) {
 	want, err := from.Prior(e, past)
 	switch {
 	case err != nil:
@@ -57,5 +65,7 @@ func (p *priors) compare(from Learner, at Position, e ledger.Entry, past []ledge
 			e.Name(), e.Prior.Upto, e.Prior.Hash, want.Upto, want.Hash)
 	default:
 		p.found.Priors++
+		return true
 	}
+	return false
 }

@@ -24,7 +24,7 @@ func (r *rollups) compare(at Position, e ledger.Entry) {
 	case err != nil:
 		r.found.fault(RollupDiffers, at, "%v", err)
 		return
-	case !ledger.SameRollups(want, e.Rollups):
+	case !e.SameRollups(want):
 		r.found.fault(RollupDiffers, at, "%s: its roll-ups are not the sums of the windows before it", e.Name())
 	}
 	if err := sums.Add(e); err != nil {

@@ -1,11 +1,14 @@
 package ledger
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -20,6 +23,67 @@ type Band struct {
 	// Usual95 is by how much, in the value's unit, the value differs from that of another window at most, in 95 % of
 	// the pairs of windows between which nothing changed but who came. It is nil if that is not known.
 	Usual95 *decimal.Decimal `json:"usual_95,omitempty"`
+}
+
+// Limits are the least and the largest number that the exact figure can be. nil is no limit.
+type Limits struct{ Least, Most *decimal.Decimal }
+
+// fromZero are the limits of numbers of users, and of other sums of amounts that are not negative.
+var fromZero = Limits{Least: &decimal.Zero}
+
+// NewBand returns the band that a value's interval or error gives, apart from the scatter of its series: see
+// [ScatterBand]. computed says that it is computed from a histogram. It is nil if nothing says how far off it is.
+func NewBand(v Value, computed bool, limits Limits) *Band {
+	basis := record.OfNoise
+	switch {
+	case computed:
+		basis = record.OfHistogram
+	case v.Interval != nil:
+		basis = record.OfInterval
+	case v.Clip != nil:
+		basis = record.OfClipped
+	}
+	switch {
+	case v.Value == nil:
+		return nil
+	case v.Interval != nil:
+		return &Band{Low: &v.Interval.Low, High: &v.Interval.High, Level: &v.Interval.Level, Basis: basis}
+	case v.Error95 != nil:
+		low, high := v.Value.Sub(*v.Error95), v.Value.Add(*v.Error95)
+		if least := limits.Least; least != nil && low.LessThan(*least) {
+			low = decimal.Min(*least, *v.Value)
+		}
+		if most := limits.Most; most != nil && high.GreaterThan(*most) {
+			high = decimal.Max(*most, *v.Value)
+		}
+		return &Band{Low: &low, High: &high, Level: &mechanisms.FreeLevel, Basis: basis}
+	case v.RankError95 != nil || v.PLow != nil:
+		return &Band{Basis: record.OfRanks}
+	}
+	return nil
+}
+
+// ScatterBand returns the band that the scatter of a series gives its last value.
+func ScatterBand(b mechanisms.Band, scale mechanisms.Scale) *Band {
+	to := &Band{Basis: record.Basis(b.Basis)}
+	if b.Basis == mechanisms.BasisRanks {
+		return to
+	}
+	to.Low, to.High, to.Level = new(scale.Decimal(b.Low)), new(scale.Decimal(b.High)), &mechanisms.FreeLevel
+	if b.Basis == mechanisms.BasisScatter {
+		to.Usual95 = new(Error(b.Usual).Mul(scale.Length(1)))
+	}
+	return to
+}
+
+// Equal reports whether both are written alike in the ledger.
+func (b *Band) Equal(o *Band) bool { return alike(b, o) }
+
+// alike reports whether two things are written alike in the ledger.
+func alike(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
 }
 
 // check returns an error for a band that contradicts itself, or that is in an entry without bands.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/stream/record"
 )
 
@@ -32,6 +34,10 @@ func (e Entry) discoveryRecords() ([]record.Record, error) {
 	for _, x := range d.Found {
 		f := figure(x.Name)
 		f.Value, f.Error95 = new(wholeNumber(x.Value)), new(wholeNumber(d.Error95))
+		if e.Bands {
+			v := Value{Value: new(decimal.NewFromInt(x.Value)), Error95: new(decimal.NewFromInt(d.Error95))}
+			fillBand(&f, NewBand(v, false, fromZero))
+		}
 		if !unlisted[x.Name] {
 			f.ListedUntil = new(e.WindowEnd.Add(time.Duration(d.Rules.Keep) * time.Second))
 		}

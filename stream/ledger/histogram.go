@@ -19,6 +19,7 @@ type Histogram struct {
 	Buckets *histogram.Buckets
 	Noise   histogram.Noise
 	free    []freeFigure
+	bands   bool // the entry has bands
 }
 
 // freeFigure is a figure that is computed from a histogram, and its place among the releases.
@@ -38,7 +39,7 @@ func (e Entry) histogramAt(i int) (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("release %q: %w", r.Name, err)
 	}
-	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets,
+	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets, bands: e.Bands,
 		Noise: mechanisms.HistogramNoise(r.Mechanism, r.Epsilon.InexactFloat64(), buckets.Levels())}
 	for at, f := range e.Releases {
 		if f.From != r.Name {
@@ -69,7 +70,8 @@ func (e Entry) histograms() ([]*Histogram, error) {
 	return all, nil
 }
 
-// Compute fills in the figures that follow from the histograms of an entry, in every group. A quantile or a mode is
+// Compute fills in the figures that follow from the histograms of an entry, in every group, and the bands of the
+// histograms. A quantile or a mode is
 // withheld where the histogram shows nobody. The same entry gives the same figures.
 func (e *Entry) Compute() error {
 	all, err := e.histograms()
@@ -89,6 +91,9 @@ func (e *Entry) Compute() error {
 			if err := h.fits(n); err != nil {
 				return fmt.Errorf("%s: release %q: %w", e.Name(), h.Name, err)
 			}
+			if h.bands {
+				group.Values[i].Band = NewBand(group.Values[i], false, fromZero)
+			}
 			if h.compute(h.estimate(*n), group.Values) {
 				group.Reason = record.TooFewUsers
 			}
@@ -105,9 +110,13 @@ func (h *Histogram) compute(e *histogram.Estimate, values []Value) (withheld boo
 			values[f.at], withheld = Value{}, true
 			continue
 		}
-		values[f.at] = Value{Value: &v.Value, Error95: v.Error95, Quality: string(v.Quality)}
+		of := &values[f.at]
+		*of = Value{Value: &v.Value, Error95: v.Error95, Quality: string(v.Quality)}
 		if v.Low != nil {
-			values[f.at].Interval = &Interval{Level: mechanisms.FreeLevel, Low: *v.Low, High: *v.High}
+			of.Interval = &Interval{Level: mechanisms.FreeLevel, Low: *v.Low, High: *v.High}
+		}
+		if h.bands {
+			of.Band = NewBand(*of, true, fromZero)
 		}
 	}
 	return withheld
@@ -178,6 +187,9 @@ func (e Entry) Uncomputed() string {
 	for g, group := range e.Groups {
 		for i, v := range group.Values {
 			want := again.Groups[g].Values[i]
+			if !e.Bands {
+				want.Quality = v.Quality // entries without bands were judged by another rule
+			}
 			if h := all[i]; h != nil {
 				n, off := h.estimate(*v.Numbers).Users()
 				want.Value, want.Error95 = new(decimal.NewFromInt(n)), Error(off)

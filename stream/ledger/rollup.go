@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"encoding/json"
+	"slices"
 
 	"github.com/louver/louver/stream/record"
 )
@@ -39,9 +39,27 @@ func (up Rollup) windows(g int) record.Windows {
 	return up.Windows
 }
 
-// SameRollups reports whether two lists of roll-ups say the same.
-func SameRollups(a, b []Rollup) bool {
-	x, err := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err == nil && err2 == nil && string(x) == string(y)
+// SameRollups reports whether the roll-ups of an entry are these. Entries without bands were judged by another rule, so
+// their qualities are not compared.
+func (e Entry) SameRollups(want []Rollup) bool {
+	if e.Bands {
+		return alike(e.Rollups, want)
+	}
+	return alike(unjudged(e.Rollups), unjudged(want))
+}
+
+// unjudged copies roll-ups without the qualities of their values.
+func unjudged(all []Rollup) []Rollup {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Groups = slices.Clone(all[i].Groups)
+		for g := range all[i].Groups {
+			of := &all[i].Groups[g]
+			of.Values = slices.Clone(of.Values)
+			for j := range of.Values {
+				of.Values[j].Quality = ""
+			}
+		}
+	}
+	return all
 }

@@ -207,7 +207,7 @@ func TestRollupsInCheckpoints(t *testing.T) {
 	}
 	e := l.window(3, 300, "")
 	again, err := restored.Rollups().Next(e)
-	if err != nil || !ledger.SameRollups(again, e.Rollups) ||
+	if err != nil || !e.SameRollups(again) ||
 		said(e) != "30m from 08:30, 2/2/0 500; 1h from 08:00, 4/4/0 600" {
 		t.Errorf("%q, %v; the checkpoint gives %+v", said(e), err, again)
 	}

@@ -289,9 +289,12 @@ func (e Entry) rolledUp(i int, s sums) ([]RollupGroup, error) {
 		of := h.Buckets.Estimate(n.Numbers.Raw, n.Numbers.Coarse, h.Noise, n.Released)
 		values := make([]Value, len(e.Releases))
 		h.compute(of, values)
-		users, _ := everybody.Of(of)
-		all[g].Values = []Value{{Value: &users.Value, Error95: users.Error95, Quality: string(users.Quality),
-			Numbers: n.Numbers}}
+		sum, _ := everybody.Of(of)
+		total := Value{Value: &sum.Value, Error95: sum.Error95, Quality: string(sum.Quality), Numbers: n.Numbers}
+		if e.Bands {
+			total.Band = NewBand(total, false, fromZero)
+		}
+		all[g].Values = []Value{total}
 		for _, f := range h.free {
 			all[g].Values = append(all[g].Values, values[f.at])
 		}

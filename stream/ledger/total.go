@@ -66,10 +66,12 @@ func (c *Total) total(strategy running.Strategy, before *totalBook, g int, draws
 	of := before.group(g)
 	known := strategy.Fold(of.Known, c.Leaf, whole(draws))
 	t := GroupTotal{Draws: draws, Value: decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)}
+	limits := Limits{}
 	if c.Release.Statistic == string(mechanisms.Count) {
 		t.Raw = new(t.Value)
-		t.Value = decimal.Max(t.Value, decimal.Zero)
+		t.Value, limits = decimal.Max(t.Value, decimal.Zero), fromZero
 	}
+	t.Band = NewBand(Value{Value: &t.Value, Error95: c.Error95}, false, limits)
 	t.Smoothed = t.Value
 	if of.Smoothed != nil {
 		t.Smoothed = decimal.Max(t.Value, *of.Smoothed)
@@ -225,6 +227,9 @@ func (c *Total) unlike(want kind, s Step, e Entry) string {
 		if !is.Value.Equal(want.Value) || !is.Smoothed.Equal(want.Smoothed) {
 			return fmt.Sprintf("has the total %s (%s) for group %q; its draws give %s (%s)", is.Value, is.Smoothed,
 				e.Groups[g].Name, want.Value, want.Smoothed)
+		}
+		if e.Bands && !is.Band.Equal(want.Band) {
+			return fmt.Sprintf("has another band for group %q than its total and error_95 give", e.Groups[g].Name)
 		}
 	}
 	return ""

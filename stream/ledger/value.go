@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"bytes"
-	"encoding/json"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -67,7 +65,8 @@ type Interval struct {
 	High  decimal.Decimal `json:"high"`
 }
 
-// Smoothed is an estimate from this and earlier releases; Low and High are its 90 % band, nil if none is allowed.
+// Smoothed is an estimate from this and earlier releases. Low and High are those of the value's band, if its basis is
+// scatter or shape, and nil otherwise. In entries without bands they are a 90 % band of the estimate.
 type Smoothed struct {
 	Value decimal.Decimal  `json:"value"`
 	Low   *decimal.Decimal `json:"low,omitempty"`
@@ -81,8 +80,7 @@ type Drawn struct {
 }
 
 // Equal reports whether both are written alike in the ledger.
-func (d Drawn) Equal(o Drawn) bool {
-	x, err := json.Marshal(d)
-	y, err2 := json.Marshal(o)
-	return err == nil && err2 == nil && bytes.Equal(x, y)
-}
+func (d Drawn) Equal(o Drawn) bool { return alike(d, o) }
+
+// Equal reports whether both are written alike in the ledger.
+func (s *Smoothed) Equal(o *Smoothed) bool { return alike(s, o) }

@@ -14,15 +14,21 @@ type draw struct {
 	query     mechanisms.Query
 	scale     mechanisms.Scale
 	clips     mechanisms.Scale // for the interval that values are cut to
+	limits    ledger.Limits
 	first     int
 	counts    bool // it releases the number of all users, and is drawn before the other draws
 	serves    bool // these use its number
 }
 
 func newDraw(r config.Release, first int) draw {
-	return draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism),
+	d := draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism),
 		clips: r.Query.ClipScale(r.Mechanism), first: first, counts: r.Query.CountsUsers()}
+	d.limits.Least, d.limits.Most = r.Query.Limits()
+	return d
 }
+
+// values returns how many values a draw has.
+func (d draw) values() int { return max(1, len(d.query.P)) }
 
 // fill turns a draw into the ledger's values. users is the count released for the window and group, if one was drawn
 // before.
@@ -37,7 +43,6 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 		}
 		v.RankError95 = ledger.RankError(x.RankError95)
 		v.Error95 = ledger.Error(x.Error95)
-		v.Quality = string(d.query.Judge(x.Bound, i, figure.InexactFloat64(), users))
 		v.PLow = ledger.PercentileLow(x.PLow)
 		v.PHigh = ledger.PercentileHigh(x.PHigh)
 		if d.query.Interval != nil {
@@ -53,5 +58,38 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 		if o := drawn.Outside; o != nil {
 			v.Outside = &ledger.Outside{Value: o.Users, Error95: o.Error95, Most: o.Users95, Cut95: ledger.Error(o.Cut95)}
 		}
+		v.Band = ledger.NewBand(*v, false, d.limits)
+		v.Quality = string(d.judge(*v, x.Bound, i, users))
 	}
+}
+
+// judge returns the quality of the i-th value of a draw.
+func (d draw) judge(v ledger.Value, b mechanisms.Bound, i int, users *mechanisms.NoisyCount) mechanisms.Quality {
+	value := v.Value.InexactFloat64()
+	if n := v.Interval; n != nil {
+		return d.query.JudgeBand(n.High.Sub(n.Low).InexactFloat64()/2, value, mechanisms.BasisInterval, users)
+	}
+	return d.query.Judge(b, i, value, users)
+}
+
+// learnt fills in what the series of a drawn value says of it: a smoothed value and a band, and the quality that
+// follows.
+func (d draw) learnt(v *ledger.Value, x int64, f *mechanisms.Filter, users *mechanisms.NoisyCount) {
+	var released *int64
+	if users != nil {
+		released = &users.Value
+	}
+	band := f.Update(x, released)
+	if smoothed, ok := f.Smoothed(x, released); ok {
+		v.Smoothed = &ledger.Smoothed{Value: d.scale.Decimal(smoothed)}
+	}
+	if band.Basis == mechanisms.BasisRanks {
+		return
+	}
+	v.Band = ledger.ScatterBand(band, d.scale)
+	if v.Smoothed != nil {
+		v.Smoothed.Low, v.Smoothed.High = v.Band.Low, v.Band.High
+	}
+	half := d.scale.Length(band.High-band.Low).InexactFloat64() / 2
+	v.Quality = string(d.query.JudgeBand(half, v.Value.InexactFloat64(), band.Basis, users))
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Every value says how far it may be off and whether it can be relied on, group by group: group a has 2000 users, b has
-// nobody. At ε 30 a count is exact, except with a chance of 10⁻¹².
+// nobody. At ε 30 a count is exact, except with a chance of 10⁻¹². Quantiles without a band are rough at best.
 func TestDrawJudgesEveryValue(t *testing.T) {
 	entry := firstWindow(t, twoGroups("lower: 0, upper: 1000, step: 1", `
       - {name: p50, statistic: median, epsilon: 1}
@@ -31,7 +31,7 @@ func TestDrawJudgesEveryValue(t *testing.T) {
       - {name: users, statistic: count, epsilon: 30}
 `))
 	for g, want := range []map[string]string{
-		{"p50": "useful", "tails.p50": "useful", "tails.p90": "useful", "typical": "", "slow": "useful",
+		{"p50": "rough", "tails.p50": "rough", "tails.p90": "rough", "typical": "", "slow": "useful",
 			"users": "useful"},
 		{"p50": "noise", "tails.p50": "noise", "tails.p90": "noise", "typical": "noise", "slow": "noise",
 			"users": "noise"},
@@ -66,7 +66,7 @@ func TestOrderOfCountsDecidesNothing(t *testing.T) {
 		for i, r := range e.Releases {
 			of[r.Name] = a.Values[i]
 		}
-		if of["p50"].Quality != "useful" || of["fine"].Quality != "useful" || of["p50"].PLow == nil {
+		if of["p50"].Quality != "rough" || of["fine"].Quality != "useful" || of["p50"].PLow == nil {
 			t.Errorf("%v: p50 is %+v, fine is %+v", order, of["p50"], of["fine"])
 		}
 	}

@@ -25,11 +25,17 @@ var changeFields = map[string]class{
 	"entry.Steps.OnChange.Values.Figure.Smoothed.Value": public,
 	"entry.Steps.OnChange.Values.Figure.Smoothed.Low":   public,
 	"entry.Steps.OnChange.Values.Figure.Smoothed.High":  public,
+	"entry.Steps.OnChange.Values.Figure.Band.Low":       byDraws,
+	"entry.Steps.OnChange.Values.Figure.Band.High":      byDraws,
+	"entry.Steps.OnChange.Values.Figure.Band.Level":     byDraws,
+	"entry.Steps.OnChange.Values.Figure.Band.Basis":     byDraws,
 	"record.Changed": byDraws,
 }
 
-// changeNeverFilled are fields that are 0 here. A release on change has no interval, and nothing is smoothed.
+// changeNeverFilled are fields that are 0 here. A release on change has no interval, and nothing is smoothed. Its draws
+// know of no count, so that nothing says how good they are.
 var changeNeverFilled = map[string]bool{"entry.Steps.OnChange.Release.Delta": true,
+	"entry.Steps.OnChange.Values.Figure.Quality":        true,
 	"entry.Steps.OnChange.First.Promise.Delta":          true,
 	"entry.Steps.OnChange.Values.Figure.Interval.Level": true, "entry.Steps.OnChange.Values.Figure.Interval.Low": true,
 	"entry.Steps.OnChange.Values.Figure.Interval.High":  true,

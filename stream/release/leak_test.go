@@ -74,7 +74,11 @@ var entryFields = map[string]class{
 	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws,
 	"Groups.Values.Smoothed.High": byDraws,
 	"Bands":                       public,
-	"Standing.StreamSpent":        public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
+	"Groups.Values.Band.Low":      byDraws, "Groups.Values.Band.High": byDraws, "Groups.Values.Band.Level": byDraws,
+	"Groups.Values.Band.Basis":       byDraws,
+	"Rollups.Groups.Values.Band.Low": byDraws, "Rollups.Groups.Values.Band.High": byDraws,
+	"Rollups.Groups.Values.Band.Level": public, "Rollups.Groups.Values.Band.Basis": public,
+	"Standing.StreamSpent": public, "Standing.BudgetSpent": public, "Standing.WindowsLeft": public,
 	"Prior.Upto": public, "Prior.Hash": byDraws,
 }
 
@@ -88,6 +92,7 @@ var figureFields = map[string]class{
 	"Clip": byDraws, "Clip.": byDraws, "Outside.Value": byDraws, "Outside.Error95": byDraws, "Outside95": byDraws,
 	"Cut95": byDraws, "Users": byDraws, "PLow": byDraws, "PHigh": byDraws,
 	"Interval.Level": byDraws, "Interval.Low": byDraws, "Interval.High": byDraws,
+	"BandFields.Low": byDraws, "BandFields.High": byDraws, "BandFields.Level": byDraws, "BandFields.Basis": byDraws,
 	"Smoothed.Value": byDraws, "Smoothed.Low": byDraws, "Smoothed.High": byDraws,
 	"MaxWindows.Count": public, "MaxWindows.Per": public, "StreamSpent": public, "Budget": public,
 	"BudgetSpent": public,
@@ -99,16 +104,16 @@ var figureFields = map[string]class{
 }
 
 // neverFilled are fields that no entry here has: when it was made, those of records in Avro (which hold the same), what
-// a stream decides besides its windows, and how many windows of a roll-up were incomplete.
+// a stream decides besides its windows, how many windows of a roll-up were incomplete, and what only bands have that
+// learnt from more windows than these.
 var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
-	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true}
+	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true,
+	"entry.Groups.Values.Band.Usual95": true, "entry.Steps.OnChange.Values.Figure.Band.Usual95": true,
+	"entry.Steps.Total.Groups.Band.Usual95": true, "BandFields.Usual95": true}
 
 // unfilled begins the fields that nothing fills yet. Whoever fills one classes it instead.
-var unfilled = []string{"entry.Groups.Values.Band.", "entry.Groups.Values.Raw",
-	"entry.Rollups.Groups.Values.Band.", "entry.Rollups.Groups.Values.Raw",
-	"entry.Steps.OnChange.Values.Figure.Band.",
-	"entry.Steps.OnChange.Values.Figure.Raw", "entry.Steps.Total.Groups.Band.", "entry.Steps.Total.Groups.Raw",
-	"record.BandFields.", "record.Raw"}
+var unfilled = []string{"entry.Groups.Values.Raw", "entry.Rollups.Groups.Values.Raw",
+	"entry.Steps.OnChange.Values.Figure.Raw", "entry.Steps.Total.Groups.Raw", "record.Raw"}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
 var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Steps.OnChange.Release.From",
@@ -121,7 +126,8 @@ var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Step
 	"entry.Steps.OnChange.Values.Figure.Outside.", "entry.Rollups.Groups.Values.Outside.",
 	// A roll-up has no others.
 	"entry.Rollups.Groups.Values.Mechanism", "entry.Rollups.Groups.Values.RankError95",
-	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Smoothed."}
+	"entry.Rollups.Groups.Values.P", "entry.Rollups.Groups.Values.Clip", "entry.Rollups.Groups.Values.Band.Usual95",
+	"entry.Rollups.Groups.Values.Smoothed."}
 
 // ofFound begins the fields that only streams have whose groups are found: see TestNothingGetsPastDiscoveries.
 var ofFound = []string{"entry.List.", "entry.Steps.Alarm.Always", "entry.Rollups.Groups.Windows", "entry.Discovery.",
@@ -197,10 +203,10 @@ func (m scripted) Draw(_ *mechanisms.Sample, given mechanisms.Public, _ io.Reade
 		low, high = math.NaN(), math.NaN()
 	}
 	d := mechanisms.Draw{Mechanism: []string{"one", "other"}[m.script.IntN(2)], Low: m.script.Int64N(most),
-		High: m.script.Int64N(most),
 		Clip: []int64{m.script.Int64N(most), m.script.Int64N(most)},
 		Outside: &mechanisms.Outsiders{Users: -m.script.Int64N(most), Error95: m.script.Int64N(most),
 			Users95: m.script.Int64N(most), Cut95: seen}}
+	d.High = d.Low + m.script.Int64N(most)
 	if b := mechanisms.Buckets(m.Mechanism); b != nil {
 		for _, numbers := range []struct {
 			of *[]int64

@@ -20,8 +20,10 @@ var totalFields = map[string]class{
 	"entry.Steps.Total.Incomplete": public, "entry.Steps.Total.Error95": public, "entry.Steps.Total.Groups": public,
 	"entry.Steps.Total.Groups.Draws": public, "entry.Steps.Total.Groups.Draws.": byDraws,
 	"entry.Steps.Total.Groups.Value": byDraws, "entry.Steps.Total.Groups.Smoothed": byDraws,
-	"entry.Steps.Total.Groups.Quality": byDraws,
-	"record.Final":                     public, "record.MaxTotal": public,
+	"entry.Steps.Total.Groups.Quality": byDraws, "entry.Steps.Total.Groups.Band.Low": byDraws,
+	"entry.Steps.Total.Groups.Band.High": byDraws, "entry.Steps.Total.Groups.Band.Level": public,
+	"entry.Steps.Total.Groups.Band.Basis": public,
+	"record.Final":                        public, "record.MaxTotal": public,
 }
 
 // totalNeverFilled are fields that are 0 here: a pure total has no δ and no p, and a tree no limit.

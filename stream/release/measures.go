@@ -1,6 +1,9 @@
 package release
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
@@ -32,4 +35,37 @@ func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, err
 		return nil, nil
 	}
 	return p.before(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}, e.GroupNames(), past)
+}
+
+// Unlike implements the Learner of package audit.
+func (m *Measures) Unlike(e ledger.Entry) string {
+	p := m.priors[definition{e.Stream, e.Epoch}]
+	if p == nil || !e.Bands {
+		return ""
+	}
+	again := e
+	again.Groups = slices.Clone(e.Groups)
+	for g := range again.Groups {
+		values := slices.Clone(e.Groups[g].Values)
+		for _, d := range p.program.draws {
+			for i := range values[min(d.first, len(values)):min(d.first+d.values(), len(values))] {
+				v := &values[d.first+i]
+				v.Smoothed, v.Band = nil, ledger.NewBand(*v, false, d.limits)
+			}
+		}
+		again.Groups[g].Values = values
+	}
+	if e.Reason == "" && e.Prior != nil {
+		p.smooth(&again)
+	}
+	for g, group := range e.Groups {
+		for i, v := range group.Values {
+			want := again.Groups[g].Values[i]
+			if !v.Band.Equal(want.Band) || !v.Smoothed.Equal(want.Smoothed) {
+				return fmt.Sprintf("%q of group %q has another band than the figures before it and its own error give",
+					e.Releases[i].Name, group.Name)
+			}
+		}
+	}
+	return ""
 }

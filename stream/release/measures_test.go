@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shopspring/decimal"
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/audit"
@@ -70,8 +71,30 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 		t.Errorf("another hash: %+v", wrongHash)
 	}
 	wrongValue := audited(NewMeasures(editions), changed(7, func(e *ledger.Entry) { *e.Groups[0].Users += 100 }))
-	if wrongValue.FaultCount != 12 || wrongValue.Priors != 8 {
-		t.Errorf("another count in the eighth entry: %d faults and %d priors; want 12, one for each later entry, and 8",
-			wrongValue.FaultCount, wrongValue.Priors)
+	if wrongValue.FaultCount != 13 || wrongValue.Priors != 8 || wrongValue.Faults[0].Kind != audit.BandDiffers {
+		t.Errorf("another count in the eighth entry: %d faults and %d priors; want 13, one for its bands and one for "+
+			"each later entry, and 8", wrongValue.FaultCount, wrongValue.Priors)
+	}
+	for name, change := range map[string]func(v *ledger.Value){
+		"low":       func(v *ledger.Value) { v.Band.Low = new(v.Band.Low.Sub(decimal.NewFromInt(1))) },
+		"high":      func(v *ledger.Value) { v.Band.High = new(v.Band.High.Add(decimal.NewFromInt(1))) },
+		"level":     func(v *ledger.Value) { v.Band.Level = new(decimal.New(9, -1)) },
+		"usual_95":  func(v *ledger.Value) { v.Band.Usual95 = nil },
+		"no band":   func(v *ledger.Value) { v.Band = nil },
+		"smoothed":  func(v *ledger.Value) { v.Smoothed.Value = v.Smoothed.Value.Add(decimal.NewFromInt(1)) },
+		"too small": func(v *ledger.Value) { v.Smoothed.Low = nil },
+	} {
+		wrong := audited(NewMeasures(editions), changed(17, func(e *ledger.Entry) { change(&e.Groups[0].Values[0]) }))
+		if wrong.FaultCount != 1 || wrong.Faults[0].Kind != audit.BandDiffers || wrong.Faults[0].At.Offset != 17 {
+			t.Errorf("another band, %s: %+v", name, wrong)
+		}
+	}
+	wrongCount := audited(NewMeasures(editions),
+		changed(7, func(e *ledger.Entry) {
+			e.Groups[0].Values[1].Band.High = &decimal.Zero
+			e.Groups[0].Values[1].Band.Low = &decimal.Zero
+		}))
+	if wrongCount.FaultCount != 1 || wrongCount.Faults[0].Kind != audit.BandDiffers {
+		t.Errorf("another band of the count: %+v", wrongCount)
 	}
 }

@@ -200,31 +200,21 @@ func (a *prior) measure(group string, draw int) *mechanisms.Measure {
 	return nil
 }
 
-// smooth fills in the estimates from the releases of a drawn entry and of earlier ones. It costs nothing, because all
-// of it is published. The filters must be at the entry's window.
+// smooth fills in what the releases of a drawn entry and of earlier ones say of its adaptive draws: smoothed values,
+// bands and the quality that follows. It costs nothing, because all of it is published. The filters must be at the
+// entry's window.
 func (a *prior) smooth(e *ledger.Entry) {
 	if len(a.series) == 0 {
 		return
 	}
 	of := a.published(ledger.NewPast(*e))
 	for g, group := range e.Groups {
-		p := of(group.Name)
+		p, filters := of(group.Name), a.filters[group.Name]
 		for i, d := range a.series {
-			x, f := p.values[i], a.filters[group.Name][i]
-			if x < 0 {
-				continue
+			if x := p.values[i]; x >= 0 {
+				draw := a.program.draws[d]
+				draw.learnt(&e.Groups[g].Values[draw.first], x, filters[i], a.program.count(p.users))
 			}
-			band := f.Update(x, p.users)
-			smoothed, ok := f.Smoothed(x, p.users)
-			if !ok {
-				continue
-			}
-			scale := a.program.draws[d].scale
-			out := &ledger.Smoothed{Value: scale.Decimal(smoothed)}
-			if band.Basis != mechanisms.OfPlaces {
-				out.Low, out.High = new(scale.Decimal(band.Low)), new(scale.Decimal(band.High))
-			}
-			e.Groups[g].Values[a.program.draws[d].first].Smoothed = out
 		}
 	}
 	a.predict(a.number(e.WindowEnd.UnixNano()) + 1)

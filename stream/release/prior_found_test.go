@@ -172,7 +172,8 @@ func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
 			break
 		}
 	}
-	if got := audited(); got.OK || got.FaultCount < 10 || got.Faults[0].Kind != audit.PriorDiffers {
+	if got := audited(); got.OK || got.FaultCount < 10 || got.Faults[0].Kind != audit.BandDiffers ||
+		got.Faults[1].Kind != audit.PriorDiffers {
 		t.Errorf("another value: %+v", got)
 	}
 }

@@ -3,6 +3,7 @@ package release
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func adaptiveProgram(t testing.TB) *program {
 
 // TestMeasuresAreAFunctionOfTheLedger draws windows one after another, and at random moments computes the measures anew
 // from the encoded entries, or from a checkpoint of them, as a worker does that takes over: the same bits, also beyond
-// fresh starts, gaps and withheld windows.
+// fresh starts, gaps and withheld windows. The bands of what it draws are the same, too.
 func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 	p := adaptiveProgram(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -60,6 +61,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 		return again.Recent(p.stream.Name)
 	}
 	window, compared, smoothed := p.schedule.First(), 0, 0
+	bases := map[record.Basis]int{}
 	for i := range 3*block/2 + 100 {
 		entry := p.entry("app", window)
 		entry.ReleasedAt = entry.DueAt
@@ -71,12 +73,14 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			if entry.Prior, err = running.before(window, p.stream.Groups, fold.Recent(p.stream.Name)); err != nil {
 				t.Fatal(err)
 			}
+			var other *prior // of a worker that takes over
 			if i > 0 && random.IntN(30) == 0 || i >= 3*block/2+90 {
 				past := anew()
 				if !reflect.DeepEqual(past, restored()) {
 					t.Fatalf("window %d: the checkpoint restores another past", i)
 				}
-				again, err := newPrior(p).before(window, p.stream.Groups, past)
+				other = newPrior(p)
+				again, err := other.before(window, p.stream.Groups, past)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +94,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 			for range 200 {
 				bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start,
-					int64(random.ExpFloat64()*120))
+					int64(100+random.ExpFloat64()*40))
 			}
 			for merger.Pass() {
 				if err := merger.Add(bag.Seal(), window); err != nil {
@@ -100,7 +104,24 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			if err := p.draw(&entry, merger, running, operator, zap.NewNop()); err != nil {
 				t.Fatal(err)
 			}
+			same := entry
+			same.Groups = slices.Clone(entry.Groups)
+			for g := range same.Groups {
+				same.Groups[g].Values = slices.Clone(entry.Groups[g].Values)
+			}
 			running.smooth(&entry)
+			if other != nil {
+				if other.smooth(&same); !reflect.DeepEqual(same, entry) {
+					t.Fatalf("window %d: a new worker says\n%+v\nof what it drew, the old one\n%+v", i, same, entry)
+				}
+				for _, g := range entry.Groups {
+					for _, v := range g.Values {
+						if v.Band != nil {
+							bases[v.Band.Basis]++
+						}
+					}
+				}
+			}
 			if entry.Groups[0].Values[0].Smoothed != nil {
 				smoothed++
 			}
@@ -123,8 +144,8 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 		}
 		window = next
 	}
-	if compared < 20 || smoothed == 0 {
-		t.Errorf("only %d comparisons, %d smoothed values", compared, smoothed)
+	if compared < 20 || smoothed == 0 || bases[record.OfScatter] < 5 || bases[record.OfNoise] < 20 {
+		t.Errorf("only %d comparisons, %d smoothed values, bands %v", compared, smoothed, bases)
 	}
 }
 

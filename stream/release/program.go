@@ -116,6 +116,20 @@ func (p *program) periods(w windows.Window) (all []ledger.Period) {
 // buffered reads ahead from a source of random bits: enough for some draws, and not much more than a window may need.
 func buffered(random io.Reader) *bufio.Reader { return bufio.NewReaderSize(random, 512) }
 
+// count returns the count of users that a window released for a group, with the law of its noise; nil if it has none.
+func (p *program) count(users *int64) *mechanisms.NoisyCount {
+	if users == nil {
+		return nil
+	}
+	c := &mechanisms.NoisyCount{Value: *users}
+	for _, d := range p.draws {
+		if d.serves {
+			c.Epsilon, c.Mechanism = d.query.Epsilon.InexactFloat64(), d.mechanism.Name()
+		}
+	}
+	return c
+}
+
 // draw draws every release of every group, with the measures that learned has ready for the window. Groups without
 // users are drawn like all others.
 func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator,
@@ -145,9 +159,8 @@ func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, 
 				}
 				if d.serves {
 					users := drawn.Values[0].Number
-					epsilon := d.query.Epsilon.InexactFloat64()
-					public.Users = &mechanisms.NoisyCount{Value: users, Epsilon: epsilon, Mechanism: d.mechanism.Name()}
 					e.Groups[g].Users = &users
+					public.Users = p.count(&users)
 				}
 			}
 		}

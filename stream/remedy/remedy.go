@@ -145,7 +145,7 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	case (m.Counts() || q.Statistic == mechanisms.Sum) && f.users > 0: // the value grows with the users
 		value *= float64(n) / float64(f.users)
 	}
-	return q.Judge(b, f.i, value, released) != mechanisms.Noise
+	return q.Foresee(b, f.i, value, released) != mechanisms.Noise
 }
 
 // least returns the least number of two digits for which holds is true. It must then be true for all larger ones too.

@@ -94,7 +94,7 @@ func quantiles(t *testing.T, p string, windows int, users func(window int) *mech
 	records := minutes(t, aMedian, values...)
 	for i, b := range bands {
 		records[i].BandFields = &record.BandFields{Basis: record.Basis(b.Basis)}
-		if b.Basis == mechanisms.OfScatter {
+		if b.Basis == mechanisms.BasisScatter {
 			records[i].Usual95 = new(json.Number(fmt.Sprint(b.Usual)))
 		}
 	}
