@@ -20,7 +20,8 @@ var empty = regexp.MustCompile(`^[ -]*([a-z]+):$`)
 // chosen are values that a user might fill in, in order.
 var chosen = map[string][]string{"topic": {"in", "out"}, "columns": {"[u, v]"}, "user": {"u"}, "value": {"v"},
 	"lower": {"0"}, "upper": {"100"}, "step": {"1"},
-	"grace": {"30s"}, "epsilon": {"1", "1", "100"}}
+	// the sum of 24 windows: with a δ the count would be Gaussian, and cost more
+	"grace": {"30s"}, "epsilon": {"1", "0.5", "36"}}
 
 // initIsFilledIn checks that check points at what is left to fill in, at nothing else, and accepts the file when that
 // is done.

@@ -7,6 +7,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/shopspring/decimal"
 )
 
 // Price returns the cost of a window to one user: each release, once for every group that the user may be in.
@@ -107,21 +108,22 @@ func twice(items []budget.Item) []budget.Item {
 // every window.
 func (s *Stream) Cap(era int64) budget.Cap { return s.MaxWindows.cap(era) }
 
-// withDelta is the stream as it would be if the budget had a δ: some statistics then have another mechanism by default.
-func (s *Stream) withDelta() *Stream {
+// withDelta is the stream as it would be if the budget had a δ, or had none: some statistics then have another mechanism
+// by default.
+func (s *Stream) withDelta(has bool) *Stream {
 	with := *s
 	with.Releases, with.Totals = slices.Clone(s.Releases), slices.Clone(s.Totals)
 	for i := range with.Releases {
 		r := &with.Releases[i]
 		q := r.Query
-		q.ZCDP = true
+		q.ZCDP = has
 		if m, err := mechanisms.New(q); err == nil {
 			r.Mechanism = m
 		}
 	}
 	for i := range with.Totals {
 		t := &with.Totals[i]
-		t.Query.ZCDP = true
+		t.Query.ZCDP = has
 		if m, err := mechanisms.NewTotal(t.Query); err == nil {
 			t.Mechanism = m
 		}
@@ -149,7 +151,7 @@ func (s *Stream) Cost(now time.Time) cost.Stream {
 }
 
 // CostWithDelta is Cost as it would be if the budget had a δ.
-func (s *Stream) CostWithDelta(now time.Time) cost.Stream { return s.withDelta().Cost(now) }
+func (s *Stream) CostWithDelta(now time.Time) cost.Stream { return s.withDelta(true).Cost(now) }
 
 // PayerWithDelta is Payer as it would be with the δ that is suggested, if the budget has none.
 func (f *File) PayerWithDelta(b *Budget, now time.Time) cost.Payer {
@@ -160,6 +162,16 @@ func (f *File) PayerWithDelta(b *Budget, now time.Time) cost.Payer {
 	p.Delta = cost.Suggested
 	for i, s := range f.StreamsOf(b) {
 		p.Streams[i] = s.CostWithDelta(now)
+	}
+	return p
+}
+
+// PayerWithoutDelta is Payer as it would be if the budget had no δ.
+func (f *File) PayerWithoutDelta(b *Budget, now time.Time) cost.Payer {
+	p := cost.Payer{Name: b.Name, Limit: b.Limit}
+	p.Delta = decimal.Zero
+	for _, s := range f.StreamsOf(b) {
+		p.Streams = append(p.Streams, s.withDelta(false).Cost(now))
 	}
 	return p
 }

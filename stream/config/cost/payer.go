@@ -35,7 +35,12 @@ func (p Payer) Needs() Loss {
 		}
 		items = append(append(items, s.window(n)...), s.Watches...)
 	}
-	return Loss{leastLimit(p.Delta, items), sum(items)}
+	return Needed(p.Delta, items)
+}
+
+// Needed returns what items cost by the books of the least budget with a δ that pays for them.
+func Needed(delta decimal.Decimal, items []budget.Item) Loss {
+	return Loss{leastLimit(delta, items), sum(items)}
 }
 
 // leastLimit returns, approximately, the least ε of a budget whose books admit all items. Books have an order of their

@@ -20,6 +20,25 @@ func Load(pattern string, getenv func(string) (string, bool)) (*config.File, err
 
 // LoadAll is [Load] for several patterns. A file that several of them match is read only once.
 func LoadAll(patterns []string, getenv func(string) (string, bool)) (*config.File, error) {
+	all, err := readAll(patterns, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return all.file()
+}
+
+// LoadUnpaid is [Load] for a file whose budgets may be too small for its streams: unpaid is the error that Load gives for
+// that alone, or nil.
+func LoadUnpaid(pattern string, getenv func(string) (string, bool)) (f *config.File, unpaid, err error) {
+	all, err := readAll([]string{pattern}, getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all.unpaid()
+}
+
+// readAll reads all files that patterns name, each once.
+func readAll(patterns []string, getenv func(string) (string, bool)) (*parser, error) {
 	var names []string
 	for _, pattern := range patterns {
 		more, err := find(pattern)
@@ -42,7 +61,7 @@ func LoadAll(patterns []string, getenv func(string) (string, bool)) (*config.Fil
 		}
 		all.read(name, data, getenv)
 	}
-	return all.file()
+	return &all, nil
 }
 
 // File is [Load] for the content of one file. name is the file's name in errors.

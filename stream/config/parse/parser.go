@@ -53,9 +53,17 @@ func (p *parser) read(name string, data []byte, getenv func(string) (string, boo
 
 // file returns what was read if the streams go together and the budgets can pay for them.
 func (p *parser) file() (*config.File, error) {
-	f, err := p.resolve()
-	if err != nil {
+	f, unpaid, err := p.unpaid()
+	if err := errors.Join(err, unpaid); err != nil {
 		return nil, err
+	}
+	return f, nil
+}
+
+// unpaid returns what was read if the streams go together, and what the budgets cannot pay for.
+func (p *parser) unpaid() (f *config.File, unpaid, err error) {
+	if f, err = p.resolve(); err != nil {
+		return nil, nil, err
 	}
 	for _, s := range p.streams {
 		s.Definition = define(s, p.shared(s))
@@ -65,15 +73,16 @@ func (p *parser) file() (*config.File, error) {
 		func() { continues(p.streams) },
 		func() { periods(p.streams) },
 		func() { discovered(p.streams) },
-		func() { affordable(p.streams) },
-		func() { payable(p.streams, f, time.Now()) },
 	} {
 		check()
 		if err := p.err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return f, nil
+	if affordable(p.streams, f, time.Now()); p.err() == nil {
+		payable(p.streams, f, time.Now())
+	}
+	return f, p.err(), nil
 }
 
 // resolve finds the budgets of the streams, completes them, and finds names that are used twice.

@@ -12,7 +12,7 @@ import (
 )
 
 // affordable checks that each budget can pay for at least one window of its streams.
-func affordable(streams []*streamNode) {
+func affordable(streams []*streamNode, f *config.File, now time.Time) {
 	for _, s := range streams {
 		b, items, what := s.Budget, s.Price(), "one window"
 		if besides := config.Besides(&s.Stream); besides != "" {
@@ -27,15 +27,30 @@ func affordable(streams []*streamNode) {
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
 		}
-		lost := cost.Counted(b.Limit, items)
+		lost := cost.Needed(b.Delta, items)
 		costs, want := "costs "+lost.String(), "a larger budget, or fewer or cheaper releases"
 		if lost.Unbounded || lost.Delta.Cmp(b.Delta) > 0 {
 			costs = "needs a larger delta"
 			want = "a budget with a delta, for example 0.000001, or mechanisms that need none"
+		} else if b.Delta.IsPositive() {
+			want = withoutDelta(f.PayerWithoutDelta(b, now), s.Name, lost) + want
 		}
 		s.Values["budget"].Refuse("budget %q (%s) cannot pay for even %s, which %s; want %s",
 			b.Name, cost.Whole(b.Limit), what, costs, want)
 	}
+}
+
+// withoutDelta says that a window costs less without a δ, as a handful of windows do: counts are then not drawn by a
+// Gaussian, and nothing is added up in ρ. It returns "" if that is not so.
+func withoutDelta(pays cost.Payer, stream string, with cost.Loss) string {
+	for _, s := range pays.Streams {
+		one := cost.Counted(pays.Limit, s.Items)
+		if s.Stream == stream && len(s.Watches) == 0 && !one.Unbounded && one.Epsilon.LessThan(with.Epsilon) && one.Delta.IsZero() {
+			return fmt.Sprintf("a budget without delta, where it costs %s: a delta pays for many windows, and not for "+
+				"a few; or ", one)
+		}
+	}
+	return ""
 }
 
 // payable checks that each budget can pay for all windows of its streams, unless they may be withheld.
@@ -72,6 +87,11 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 	}
 	if !b.Delta.IsPositive() && f.PayerWithDelta(b, now).Runway().Pays {
 		want += ", a delta of " + cost.Suggested.String()
+	}
+	if without := f.PayerWithoutDelta(b, now); b.Delta.IsPositive() {
+		if less := without.Needs(); !less.Unbounded && less.Epsilon.LessThan(needs.Epsilon) {
+			want += fmt.Sprintf(", no delta, without which the schedule needs %s", less)
+		}
 	}
 	if besides := config.Besides(streams...); besides != "" {
 		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms) > 0 }) {

@@ -97,6 +97,38 @@ func TestPayableDelta(t *testing.T) {
 	}
 }
 
+// A δ makes a few windows several times dearer, because counts are then Gaussian. Who is refused for that is told what
+// they cost without it, and what a budget with it needs.
+func TestRefusedForADelta(t *testing.T) {
+	file := func(size, budget string) string {
+		return `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: u, value: v}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: ` + size + `, grace: 0s}
+    releases: [{name: users, statistic: count, epsilon: 1}, {name: p50, statistic: median, epsilon: 0.5}]
+    output: {topic: out}
+    budget: {` + budget + `, per: 24h}
+`
+	}
+	for _, c := range []struct{ size, budget, want string }{
+		{"24h", "epsilon: 5.85, delta: 0.000000001", `budget "s" (ε 5.85, δ 0.000000001) cannot pay for even one window, ` +
+			`which costs ε 6.710842, δ 0.000000001; want a budget without delta, where it costs ε 1.5: a delta pays for many ` +
+			`windows, and not for a few; or a larger budget, or fewer or cheaper releases`},
+		{"24h", "epsilon: 6.710842, delta: 0.000000001", ""},
+		{"24h", "epsilon: 1.5", ""},
+		{"6h", "epsilon: 12, delta: 0.000000001", `want an epsilon of at least 14.690932, no delta, without which the ` +
+			`schedule needs ε 6, fewer or cheaper releases, or on_exhausted: withhold`},
+		{"6h", "epsilon: 6", ""},
+	} {
+		f, err := File("s.yaml", []byte(file(c.size, c.budget)), noVariables)
+		if (err == nil) != (c.want == "") || err != nil && (f != nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %s: %v\nwant %s", c.size, c.budget, err, c.want)
+		}
+	}
+}
+
 // A stream that starts now pays for the windows from now to its end.
 func TestPayableFromNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at 2000-01-01T00:00:00Z

@@ -42,6 +42,7 @@ type budgetReport struct {
 
 	besides               string // names the watches and the releases on change
 	windowed              bool   // windows cost something too
+	refused               bool   // if it does not pay, because a stream withholds no windows
 	later, partly         bool   // of a stretch: see [cost.Stretch]
 	limit, needs, stretch cost.Loss
 }
@@ -80,6 +81,7 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 			inPeriod += n
 		}
 		inDay += pays.Streams[i].Counts(day)
+		x.refused = x.refused || !s.Withhold
 		x.windowed = x.windowed || len(pays.Streams[i].Items) > 0
 	}
 	x.besides = config.Besides(streams...)
@@ -168,18 +170,25 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	}
 	printOdds(w, "  ", b.Day, inspect.InAnyDay)
 	b.printStretch(w)
-	beside := ""
+	beside, rest := "", ", and withholds what it cannot pay for"
+	if b.refused {
+		rest = "; louver run refuses it"
+	}
 	if b.besides != "" {
 		beside = " besides the " + b.besides + " at their most"
 	}
 	switch {
 	case b.Unpaid != nil:
-		b.printUnpaid(w)
+		b.printUnpaid(w, rest)
 	case b.ExhaustedAt != nil && b.Windows == 0:
-		fmt.Fprintf(w, "  pays for no window%s, and withholds what it cannot pay for", beside)
+		fmt.Fprintf(w, "  pays for no window%s%s", beside, rest)
 	case b.ExhaustedAt != nil:
-		fmt.Fprintf(w, "  lasts %s: it pays for %s%s and withholds those that it cannot pay for", b.Lasts,
-			cli.Plural(b.Windows, "window"), beside)
+		if !b.refused {
+			rest = " and withholds those that it cannot pay for"
+		}
+		fmt.Fprintf(w, "  lasts %s: it pays for %s%s%s", b.Lasts, cli.Plural(b.Windows, "window"), beside, rest)
+	case !b.Pays && b.refused:
+		fmt.Fprintf(w, "  lasts %s%s", b.Lasts, rest)
 	case !b.Pays:
 		fmt.Fprintf(w, "  lasts %s, and then withholds the windows that it cannot pay for", b.Lasts)
 	default:
@@ -189,7 +198,7 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 }
 
 // printUnpaid says for how many periods of totals, and instances of other things, the budget pays.
-func (b *budgetReport) printUnpaid(w *bytes.Buffer) {
+func (b *budgetReport) printUnpaid(w *bytes.Buffer, rest string) {
 	var paid []string
 	for _, x := range b.Unpaid {
 		what, of, n := "instance", "", x.Paid
@@ -208,8 +217,7 @@ func (b *budgetReport) printUnpaid(w *bytes.Buffer) {
 	if len(paid) > 1 || b.windowed {
 		alone = ", if nothing else is charged"
 	}
-	fmt.Fprintf(w, "  pays for %s%s%s, and withholds what it cannot pay for", english.WordSeries(paid, "and"), when,
-		alone)
+	fmt.Fprintf(w, "  pays for %s%s%s%s", english.WordSeries(paid, "and"), when, alone, rest)
 }
 
 // printUnchosen says what the windows cost where nobody has chosen a budget yet.

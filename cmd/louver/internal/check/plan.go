@@ -79,7 +79,7 @@ func (c *PlanCommand) Run(app *cli.App) error {
 	case c.Watch != "":
 		return c.planWatch(app)
 	}
-	file, err := c.file(app)
+	file, unpaid, err := c.file(app)
 	if err != nil {
 		return err
 	}
@@ -88,32 +88,37 @@ func (c *PlanCommand) Run(app *cli.App) error {
 	case err != nil:
 		return cli.UsageError(err)
 	case c.JSON:
-		return cli.WriteJSON(app.Out, found)
+		err = cli.WriteJSON(app.Out, found)
+	default:
+		err = found.print(app)
 	}
-	return found.print(app)
+	if err == nil && unpaid != nil {
+		err = cli.Refuse(app, unpaid, "text")
+	}
+	return err
 }
 
-// file returns the streams file, or one made from the flags.
-func (c *PlanCommand) file(app *cli.App) (*config.File, error) {
+// file returns the streams file, or one made from the flags. unpaid says what the budgets of a file cannot pay for: its
+// errors are of use before a budget is chosen.
+func (c *PlanCommand) file(app *cli.App) (file *config.File, unpaid, err error) {
 	if err := c.check(); err != nil {
-		return nil, cli.UsageError(err)
+		return nil, nil, cli.UsageError(err)
 	}
 	if c.File == "" {
 		s, err := c.described()
 		if err != nil {
-			return nil, cli.UsageError(err)
+			return nil, nil, cli.UsageError(err)
 		}
-		return &config.File{Streams: []*config.Stream{s}, Budgets: []*config.Budget{s.Budget}}, nil
+		return &config.File{Streams: []*config.Stream{s}, Budgets: []*config.Budget{s.Budget}}, nil, nil
 	}
-	file, err := parse.LoadAll([]string{c.File}, os.LookupEnv)
-	if err != nil {
+	if file, unpaid, err = parse.LoadUnpaid(c.File, os.LookupEnv); err != nil {
 		format := "text"
 		if c.JSON {
 			format = "json"
 		}
-		return nil, cli.Refuse(app, err, format)
+		return nil, nil, cli.Refuse(app, err, format)
 	}
-	return file, nil
+	return file, unpaid, nil
 }
 
 // check refuses flags that are out of range, or do not go together.
