@@ -138,3 +138,79 @@ func TestFewUsersHasItsShareOfEpsilon(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeSumHasAllOfEpsilon: the noise of a sum of all values has the rate ε over the largest value.
+func TestWholeSumHasAllOfEpsilon(t *testing.T) {
+	g := grid(t, "-40", "70", "1")
+	m, s := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: dec("0.3"), Grid: g}), crowd(g) // all have −39
+	random, same := rand.NewChaCha8([32]byte{37}), rand.NewChaCha8([32]byte{37})
+	for i := range 300 {
+		d, err := m.Draw(s, Public{}, random)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := laplaceOf("0.3", 70)(exact.NewSource(same)).Int64() - 39*noisyUsers; d.Values[0].Number != want {
+			t.Fatalf("draw %d: %d; want %d", i, d.Values[0].Number, want)
+		}
+	}
+}
+
+// TestClippingSpendsAllOfEpsilon: the interval, the sums and the count of its own have the parts of ε and of ρ that are
+// said, exactly. With a θ of ½ and ⅓ the sums have ½ and ⅔ of what the own count leaves.
+func TestClippingSpendsAllOfEpsilon(t *testing.T) {
+	epsilon := big.NewRat(3, 10)
+	part := func(of *big.Rat, num, den int64) *big.Rat { return new(big.Rat).Mul(of, big.NewRat(num, den)) }
+	c, err := newClipping(&Query{Epsilon: dec("0.3"), Grid: smallGrid(t, 1001)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := func(n noise) *big.Rat {
+		l := n.(laplace)
+		return new(big.Rat).SetFrac(new(big.Int).SetUint64(l.num), new(big.Int).SetUint64(l.den*l.part))
+	}
+	if got, want := rate(c.own), part(epsilon, 1, 16); got.Cmp(want) != 0 {
+		t.Errorf("the own count has %s; want %s", got, want)
+	}
+	for own, left := range []*big.Rat{epsilon, part(epsilon, 15, 16)} {
+		for sure, sums := range []*big.Rat{part(left, 1, 2), part(left, 2, 3)} {
+			exactly(t, c.shares[own][sure].interval.Float(), new(big.Rat).Sub(left, sums))
+			if got := rate(c.shares[own][sure].sums); got.Cmp(sums) != 0 {
+				t.Errorf("own count %d, many %d: the sums have %s; want %s", own, sure, got, sums)
+			}
+			if got := rate(c.shares[own][sure].sums.beside()); got.Cmp(part(sums, 1, 4)) != 0 {
+				t.Errorf("own count %d, many %d: the count of users outside has %s; want a quarter of %s", own, sure, got,
+					sums)
+			}
+		}
+	}
+	c, err = newConcentrated(&Query{Epsilon: dec("0.3"), Grid: smallGrid(t, 1001)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rho := part(big.NewRat(9, 100), 1, 2)
+	if got, want := c.own.(gaussian).rho, part(rho, 1, 32); got.Cmp(want) != 0 {
+		t.Errorf("the own count has ρ %s; want %s", got, want)
+	}
+	for own, paid := range []*big.Rat{new(big.Rat), part(rho, 1, 32)} {
+		for sure, interval := range []*big.Rat{part(rho, 1, 4), part(rho, 1, 8)} {
+			// ρ = ε_t²/8; √½ is rounded down to eight digits.
+			exactly(t, c.shares[own][sure].interval.Float(), part(epsilon, []int64{1e8, 70710678}[sure], 1e8))
+			want := new(big.Rat).Sub(rho, interval)
+			want.Sub(want, paid)
+			if got := c.shares[own][sure].sums.(gaussian).rho; got.Cmp(want) != 0 {
+				t.Errorf("own count %d, many %d: the sums have ρ %s; want %s", own, sure, got, want)
+			}
+			if got := c.shares[own][sure].sums.beside().(gaussian).rho; got.Cmp(part(want, 7, 16)) != 0 {
+				t.Errorf("own count %d, many %d: the count of users outside has ρ %s; want 7/16 of %s", own, sure, got, want)
+			}
+		}
+	}
+}
+
+// exactly compares the rate of an interval as a float64.
+func exactly(t *testing.T, got float64, want *big.Rat) {
+	t.Helper()
+	if rounded, _ := want.Float64(); got != rounded {
+		t.Errorf("the interval has %v; want %v", got, rounded)
+	}
+}
