@@ -1,10 +1,12 @@
 package ingest
 
 import (
+	"fmt"
 	"reflect"
 	"time"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/windows"
 )
@@ -33,7 +35,7 @@ type decoding struct {
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
 	verdict verdict // rejected or not
-	cause   string  // why the record is malformed or has no time, in words that go on from "the record"; "" if unknown
+	cause   string  // more about why it is rejected, in words that go on from "the record"; "" if no more is known
 }
 
 // unstamped is the cause of a record that Kafka has no time of. Whatever its fields say, it is rejected.
@@ -77,6 +79,9 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 			d.cause = d.decoder.Cause(record)
 		case reason == codec.BadTime && record.Time < 0:
 			d.cause = unstamped
+		case reason == codec.Future:
+			d.cause = fmt.Sprintf("has a timestamp of %s, and its own time is more than %s later", date(record.Time),
+				config.Duration(d.spec.MaxFuture))
 		}
 		return d.verdict
 	}

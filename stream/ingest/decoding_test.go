@@ -187,3 +187,44 @@ func TestWhyNoWindowTakesAnEvent(t *testing.T) {
 		}
 	}
 }
+
+// A record that comes while records are read should have a timestamp of about that time. With an older one its event is
+// outside, and not a part of the past.
+func TestOldTimestampsOfNewRecords(t *testing.T) {
+	const minute = int64(time.Minute)
+	s := testStream(t)
+	s.Input.Time = codec.TimestampField
+	r := testRoute(t, s)
+	r.schedule.Start, r.came, r.opened = 100*minute, 50, 90*minute
+	for _, c := range []struct {
+		offset, written int64
+		want            when
+	}{{49, 0, history}, {50, 0, outside}, {49, 30, history}, {50, 30, outside}, {50, 80, outside}, {50, 81, history},
+		{50, 99, history}, {1000, 0, outside}} {
+		record := &fetch.Record{Offset: c.offset, Time: c.written * minute / int64(time.Millisecond), Value: jsonEvent(1, 0)}
+		if v := r.add(c.offset, record); v.when != c.want || v.rejected != codec.OK {
+			t.Errorf("at %d, written in minute %d: %v; want %v", c.offset, c.written, v, c.want)
+		}
+	}
+}
+
+// What was rejected for more than its reason says why: for no timestamp, or for one that lies before its own time.
+func TestTimestampsInWords(t *testing.T) {
+	r := testRoute(t, testStream(t))
+	for _, c := range []struct {
+		written int64 // in milliseconds
+		reason  codec.Reason
+		want    string
+	}{
+		{-1, codec.BadTime, "has no timestamp"},
+		{1764320000, codec.Future, "has a timestamp of 1970-01-21, and its own time is more than 1h later"},
+		{1764316399999, codec.Future, "has a timestamp of 2025-11-28, and its own time is more than 1h later"},
+		{1764316400000, codec.OK, ""},
+	} {
+		record := &fetch.Record{Time: c.written, Value: jsonEvent(1, 1764320000)}
+		r.decoding.offset = -1
+		if v := r.decoding.decode(1, record); v.rejected != c.reason || r.decoding.cause != c.want {
+			t.Errorf("%d: %v, the record %s; want %v, %s", c.written, v.rejected, r.decoding.cause, c.reason, c.want)
+		}
+	}
+}

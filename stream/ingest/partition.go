@@ -24,6 +24,7 @@ type partition struct {
 	cuts       cuts
 	copies     copies
 	report     report
+	live       bool // a page has come: what lies behind its end comes while it is read
 }
 
 func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition {
@@ -79,6 +80,12 @@ func (p *partition) round(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !p.live {
+		p.live = true
+		for _, r := range p.routes {
+			r.came, r.opened = p.reader.LastStable()+p.base, time.Now().UnixNano()
+		}
 	}
 	if page.Lost > 0 {
 		p.lose(page.Lost, errors.New("the topic deleted them before they were read"))
@@ -249,7 +256,7 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 		}
 		r.fresh.count(v)
 		if cause := r.decoding.cause; v.rejected != 0 && cause != "" {
-			r.fresh.caused(cause, 1)
+			r.fresh.caused(v.rejected, cause, 1)
 		}
 		if v.when == outside {
 			r.fresh.strayed(r.decoding.event.Time)

@@ -33,6 +33,10 @@ type route struct {
 
 	// Events after the horizon are rejected: some brokers accept any timestamp, and no window should wait for 2099.
 	horizon int64
+	// Records from the offset came on came while they were read, from the moment opened on. Their timestamps should be
+	// of that time.
+	came    int64
+	opened  int64     // in Unix nanoseconds
 	from    int64     // records below this offset are in parts, or need not be
 	through int64     // every window with End ≤ through is cut, and everything below its cut is in parts
 	cuts    []cut     // taken and not reached yet, in order
@@ -72,7 +76,7 @@ func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*ro
 	}
 	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoding: decoding,
 		bags:    map[int64]*slot{},
-		horizon: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
+		horizon: math.MaxInt64, came: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
 
 // finished reports whether every window of the edition is cut.
@@ -106,7 +110,7 @@ func (r *route) add(offset int64, rec *fetch.Record) verdict {
 	s := r.last
 	if s == nil || event.Time < s.slice.Start || event.Time >= s.slice.End {
 		if s = r.slot(event.Time); s == nil {
-			return verdict{when: r.missed(event.Time, rec.Time*int64(time.Millisecond))}
+			return verdict{when: r.missed(offset, event.Time, rec.Time*int64(time.Millisecond))}
 		}
 		r.last = s
 	}
@@ -119,11 +123,13 @@ func (r *route) add(offset int64, rec *fetch.Record) verdict {
 }
 
 // missed says why no window takes an event, by its time and that of its record. Before the first window begins, what
-// happens is history. What happened long before it was written never has a window, and that is worth a line.
-func (r *route) missed(at, written int64) when {
-	const long = int64(24 * time.Hour)
+// happens is history. What happened long before it was written never has a window, and that is worth a line. So is a
+// record that comes now with an old timestamp.
+func (r *route) missed(offset, at, written int64) when {
+	const long, stale = int64(24 * time.Hour), int64(10 * time.Minute)
+	fits := offset < r.came || written > r.opened-stale
 	switch {
-	case at < r.schedule.Start && written < r.schedule.Start && at > written-long:
+	case at < r.schedule.Start && written < r.schedule.Start && at > written-long && fits:
 		return history
 	case at < r.schedule.Start, r.schedule.End != 0 && at >= r.schedule.End:
 		return outside

@@ -183,8 +183,19 @@ func (t *traffic) astray(minute tally) string {
 		minute = t.all
 		line = printed("0 of %d records are in any window", minute.events)
 	}
+	if t.stream.Input.Time == codec.TimestampField && minute.newest < t.start {
+		line = printed("%d of %d events lie before the stream's start, %s: their timestamps are of %s", minute.outside,
+			minute.events, instant(t.start), t.before(minute.oldest))
+		if newest := t.before(minute.newest); newest != t.before(minute.oldest) {
+			line += " to " + newest
+		}
+		if time.Unix(0, minute.newest).UTC().Year() == 1970 {
+			line += ". Kafka counts timestamps in milliseconds, and these look like seconds"
+		}
+		return line
+	}
 	if minute.oldest < t.start {
-		return fmt.Sprintf("%s: the oldest is of %s, the first window starts at %s", line, date(minute.oldest),
+		return fmt.Sprintf("%s: the oldest is of %s, the first window starts at %s", line, t.before(minute.oldest),
 			instant(t.start))
 	}
 	return fmt.Sprintf("%s: the newest is of %s, the last window ends at %s", line, date(minute.newest), instant(t.end))
@@ -193,6 +204,14 @@ func (t *traffic) astray(minute tally) string {
 func instant(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339) }
 
 func date(ns int64) string { return time.Unix(0, ns).UTC().Format(time.DateOnly) }
+
+// before is the day of a moment before the first window, and its hour if they are on one day.
+func (t *traffic) before(ns int64) string {
+	if date(ns) == date(t.start) {
+		return time.Unix(0, ns).UTC().Format("2006-01-02, 15 h")
+	}
+	return date(ns)
+}
 
 // judge begins, continues or ends a warning: n of so many events are affected.
 func (t *traffic) judge(what string, n, of int, many float64, line string) {
@@ -295,13 +314,13 @@ func (t *traffic) reasons(m tally) string {
 			wrong = "not in groups"
 		}
 		switch field, named := fields[r]; {
-		case r == codec.Malformed:
-			part += causes(m, n)
-		case r == codec.BadTime && m.causes[unstamped] == n:
+		case r == codec.Malformed, r == codec.Future:
+			part += causes(m, r)
+		case r == codec.BadTime && m.causes[cause{r, unstamped}] == n:
 			part += ": the records have no timestamp"
-		case r == codec.BadTime && m.causes[unstamped] > 0:
+		case r == codec.BadTime && m.causes[cause{r, unstamped}] > 0:
 			part += printed(": %d records have no timestamp; field %q is missing or unusable in the others",
-				m.causes[unstamped], field)
+				m.causes[cause{r, unstamped}], field)
 		case named && m.missing[r] == n:
 			part += fmt.Sprintf(": no field %q%s", field, dotted(in, field))
 		case named && m.missing[r] > 0:
@@ -314,20 +333,22 @@ func (t *traffic) reasons(m tally) string {
 	return strings.Join(parts, ", ")
 }
 
-// causes says why n records are malformed: the most frequent cause first, and how many have each if there are several.
-func causes(m tally, n int) string {
+// causes says more about why records are rejected: the most frequent cause first, and how many have each if there are
+// several.
+func causes(m tally, r codec.Reason) string {
 	known := maps.Clone(m.causes)
-	delete(known, unstamped)
-	order := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
-		return cmp.Or(known[b]-known[a], strings.Compare(a, b))
+	maps.DeleteFunc(known, func(of cause, _ int) bool { return of.reason != r })
+	order := slices.SortedFunc(maps.Keys(known), func(a, b cause) int {
+		return cmp.Or(known[b]-known[a], strings.Compare(a.words, b.words))
 	})
+	n := m.rejected[r]
 	if len(order) == 1 && known[order[0]] == n {
-		return ": the record " + order[0]
+		return ": the record " + order[0].words
 	}
 	var parts []string
-	for _, cause := range order {
-		parts = append(parts, printed("%s (%d)", cause, known[cause]))
-		n -= known[cause]
+	for _, of := range order {
+		parts = append(parts, printed("%s (%d)", of.words, known[of]))
+		n -= known[of]
 	}
 	if len(parts) == 0 {
 		return ""

@@ -146,27 +146,28 @@ func TestReasonsInWords(t *testing.T) {
 	of2 := &config.Stream{}
 	of2.Input.Format, of2.Input.User = "cloudevents", "data.user.id"
 	events := &traffic{stream: of2}
-	caused := func(m tally, causes ...string) tally {
-		for i, cause := range causes {
-			m.caused(cause, i+1)
+	caused := func(m tally, r codec.Reason, causes ...string) tally {
+		for i, words := range causes {
+			m.caused(r, words, i+1)
 		}
 		return m
 	}
 	both := many(5, verdict{rejected: codec.BadTime})
 	made := many(100, verdict{rejected: codec.Malformed})
 	for i := range 100 { // a sender makes numbers of schemas up
-		made.caused(fmt.Sprintf("names schema %d, which the registry does not have", i), 1)
+		made.caused(codec.Malformed, fmt.Sprintf("names schema %d, which the registry does not have", i), 1)
 	}
 	for _, c := range []struct {
 		at   *traffic
 		m    tally
 		want string
 	}{
-		{web, caused(many(1, verdict{rejected: codec.Malformed}), "is empty"), "malformed: the record is empty"},
-		{web, caused(many(6, verdict{rejected: codec.Malformed}), "is empty", "has no value", "is not JSON"),
+		{web, caused(many(1, verdict{rejected: codec.Malformed}), codec.Malformed, "is empty"), "malformed: the record is empty"},
+		{web, caused(many(6, verdict{rejected: codec.Malformed}), codec.Malformed, "is empty", "has no value",
+			"is not JSON"),
 			"malformed: the record is not JSON (3), or has no value (2), or is empty (1)"},
-		{web, caused(many(1, verdict{rejected: codec.BadTime}), unstamped), "bad_time: the records have no timestamp"},
-		{web, caused(both, unstamped),
+		{web, caused(many(1, verdict{rejected: codec.BadTime}), codec.BadTime, unstamped), "bad_time: the records have no timestamp"},
+		{web, caused(both, codec.BadTime, unstamped),
 			`bad_time: 1 records have no timestamp; field "ts" is missing or unusable in the others`},
 		{web, many(2, verdict{rejected: codec.BadUser, missing: true}),
 			`bad_user: no field "user.id"; a name that itself has a dot is written 'user\.id'`},
@@ -252,6 +253,12 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 			"WARN stream web: 0 of 7 records are in any window: the newest is of 2026-11-30, the last window ends at " +
 				"2026-11-29T00:00:00Z"}},
 		{"a few", []tally{many(99, verdict{}), astray(1, "2015-05-17T10:05:00Z")}, 0, nil},
+		{"timestamps in seconds", []tally{astray(110, "1970-01-21T10:05:00Z")}, -1, []string{
+			"WARN stream web: 110 of 110 events lie before the stream's start, 2026-11-28T08:15:00Z: their timestamps " +
+				"are of 1970-01-21. Kafka counts timestamps in milliseconds, and these look like seconds"}},
+		{"timestamps an hour behind", []tally{astray(110, "2026-11-28T07:05:00Z", "2026-11-28T06:59:00Z")}, -1, []string{
+			"WARN stream web: 110 of 110 events lie before the stream's start, 2026-11-28T08:15:00Z: their timestamps " +
+				"are of 2026-11-28, 06 h to 2026-11-28, 07 h"}},
 		{"too old to be read", nil, 10000, []string{"INFO stream web: 10,000 records of topic events were written " +
 			"before the first window, which starts at 2026-11-28T08:15:00Z, and are not read; to count them, let " +
 			"window.start lie before their events"}},
@@ -262,6 +269,9 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 		web := newTraffic(s, zap.New(core), episode.New(zap.New(core)))
 		web.between(windows.Schedule{Start: of.Start + int64(time.Hour), End: of.End - int64(time.Hour)})
 		web.between(of)
+		if c.skip < 0 { // the time of an event is that of its record
+			s.Input.Time, c.skip = codec.TimestampField, 0
+		}
 		web.skip(c.skip / 2)
 		web.skip(c.skip / 2)
 		for _, e := range c.events {

@@ -69,7 +69,7 @@ func (c *counts) count(v verdict) {
 type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
-	causes                map[string]int // of malformed records and of those without a timestamp; at most mostCauses
+	causes                map[cause]int // of rejected records, as far as more is known; at most mostCauses
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
 }
@@ -93,16 +93,23 @@ func (t *tally) count(v verdict) {
 	}
 }
 
+// cause says more about a reason.
+type cause struct {
+	reason codec.Reason
+	words  string // go on from "the record"
+}
+
 // mostCauses bounds the causes that are told apart: some name the number of a schema, which a sender may make up.
 const mostCauses = 8
 
-// caused notes why a record was rejected.
-func (t *tally) caused(cause string, n int) {
+// caused notes why n records were rejected.
+func (t *tally) caused(reason codec.Reason, words string, n int) {
 	if t.causes == nil {
-		t.causes = map[string]int{}
+		t.causes = map[cause]int{}
 	}
-	if _, known := t.causes[cause]; known || len(t.causes) < mostCauses {
-		t.causes[cause] += n
+	of := cause{reason, words}
+	if _, known := t.causes[of]; known || len(t.causes) < mostCauses {
+		t.causes[of] += n
 	}
 }
 
@@ -119,8 +126,8 @@ func (t *tally) add(o tally) {
 		t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
 		t.outside += o.outside
 	}
-	for cause, n := range o.causes {
-		t.caused(cause, n)
+	for of, n := range o.causes {
+		t.caused(of.reason, of.words, n)
 	}
 	t.events += o.events
 	t.late += o.late
