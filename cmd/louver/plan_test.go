@@ -251,7 +251,9 @@ func TestPlanMistakes(t *testing.T) {
 			"louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
 		{planOf("--statistic", "mean", "--error", "1%", "--users", "1000", "--shape", "lognormal:120,0.6"),
 			"louver: --error 1%: such an error can't be forecast for this release as a share of the users; want it in " +
-				"the unit of the values, with --shape or --spread"},
+				"the unit of the values\n"},
+		{planOf("--statistic", "mean", "--error", "1%", "--users", "1000"), "louver: --error 1%: such an error can't be " +
+			"forecast for this release as a share of the users; want it in the unit of the values, with --shape or --spread"},
 		{planOf("--error", "0.01"),
 			"louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
 		{[]string{"plan", path, "--epsilon", "1"},

@@ -135,14 +135,22 @@ func (c *forecastFlags) unsolved(err error, users int64) error {
 	case errors.Is(err, forecast.ErrUnknown) && users == 0:
 		return fmt.Errorf("--error %s: %w without the number of users; want --users or --epsilon as well", c.Error, err)
 	case errors.Is(err, forecast.ErrUnknown) && strings.Contains(c.Error, "%"):
-		return fmt.Errorf("--error %s: %w as a share of the users; want it in the unit of the values, with --shape or "+
-			"--spread", c.Error, err)
+		return fmt.Errorf("--error %s: %w as a share of the users; want it in the unit of the values%s", c.Error, err,
+			c.wantShape(", with "))
 	case errors.Is(err, forecast.ErrUnknown) && c.Shape == "" && c.Spread == nil:
-		return fmt.Errorf("--error %s: %w; want --shape or --spread as well", c.Error, err)
+		return fmt.Errorf("--error %s: %w; want %s as well", c.Error, err, c.wantShape(""))
 	case errors.Is(err, forecast.ErrUnknown):
 		return fmt.Errorf("--error %s: %w, even with a shape; want another statistic or mechanism", c.Error, err)
 	}
 	return fmt.Errorf("--error %s: %w; want a greater error", c.Error, err)
+}
+
+// wantShape names the flags for the shape of the values, if none is given.
+func (c *forecastFlags) wantShape(before string) string {
+	if c.Shape != "" || c.Spread != nil {
+		return ""
+	}
+	return before + "--shape or --spread"
 }
 
 // users writes a number of users. Figures of 2⁵³ and more stand for no bound.
