@@ -43,8 +43,8 @@ func cutOf(r outputs.Record) (c cut, tells bool) {
 	return c, true
 }
 
-// moved bounds how far the value may be from what the same data give in a wider interval. Both bounds on the noise of
-// counts fail with probability miss each.
+// moved bounds how far the value may be from what the same data give in a wider interval. The bound on the number of
+// users outside fails with probability miss, that on all users of a mean with 5 %, as for cut_95.
 //
 // Let K bound the number of users outside. Each of them is moved by at most the distance between the ends of both
 // intervals. Besides, a user outside has only three quarters of the weight of a user at the end, and as many quarters
@@ -55,7 +55,7 @@ func (c cut) moved(wider cut, miss float64) float64 {
 	by, width, users := max(c.low-wider.low, wider.high-c.high), c.high-c.low, 1.0
 	if c.sum {
 		width = max(math.Abs(c.low), math.Abs(c.high))
-	} else if users = c.users - c.missed.beyond(miss); users <= 0 {
+	} else if users = c.users - c.missed.beyond(1-level); users <= 0 {
 		return math.Inf(1)
 	}
 	return (max(c.outside, 0) + c.off.beyond(miss)) * (by + width/4) / users
@@ -82,7 +82,7 @@ func movedByCuts(all []outputs.Record, first int, miss float64) (moved float64, 
 		if i >= first {
 			side = len(all) - first
 		}
-		moved += c.moved(wider, miss/2/float64(len(all))) / float64(side)
+		moved += c.moved(wider, miss/float64(len(all))) / float64(side)
 	}
 	return moved, true
 }

@@ -97,7 +97,7 @@ func TestNoiseBesideAMedian(t *testing.T) {
 			hour = append(hour, PointOf(r))
 		}
 		limit := 0.0
-		for farFromMedian(hour[0], hour[1:], limit+0.1, 1e-3) > 1e-3 {
+		for farFromMedian(hour[0], hour[1:], limit+0.1) > 1e-3 {
 			limit += 0.1
 		}
 		far := 0
