@@ -89,6 +89,16 @@ func NewFilter(q Query) (*Filter, error) {
 	return f, nil
 }
 
+// BandFrom returns from how many users on a figure of the query has a band that follows from the last values of its
+// series. ok is false if it never has one.
+func (q Query) BandFrom() (users int64, ok bool) {
+	f, err := NewFilter(q)
+	if err != nil || f.scatter == nil {
+		return 0, false
+	}
+	return f.scatter.least, true
+}
+
 // Clone returns a filter that has learnt the same, such as one for another group from one that has learnt nothing. The
 // two share working memory: never use them at the same time.
 func (f *Filter) Clone() *Filter {

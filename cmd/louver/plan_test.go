@@ -107,6 +107,24 @@ func TestPlanWithAShape(t *testing.T) {
 	}
 }
 
+// Beside the error of a shape stands how wide the record's band will be, where there will be one: of an adaptive median
+// in a stream that counts enough users.
+func TestPlanTellsOfTheBand(t *testing.T) {
+	t.Parallel()
+	const note = "The record's band of a median or quantile will be about twice that"
+	for _, c := range []struct {
+		statistic, users string
+		want             bool
+	}{{"median", "5000", true}, {"median", "50", false}, {"mean", "5000", false}} {
+		file := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "statistic: median",
+			"statistic: "+c.statistic, 1))
+		got := commandLine(t, "", "plan", file, "--users", c.users, "--shape", "lognormal:120,0.6")
+		if got.code != cli.ExitDone || strings.Contains(strings.Join(strings.Fields(got.out), " "), note) != c.want {
+			t.Errorf("%s of %s users: %+v", c.statistic, c.users, got)
+		}
+	}
+}
+
 // What plan finds for a wanted error has that error when it is planned.
 func TestPlanFromAnError(t *testing.T) {
 	t.Parallel()

@@ -18,12 +18,12 @@ func TestRulesCommand(t *testing.T) {
 			t.Errorf("%q is not in %+v", want, got)
 		}
 	}
-	if want := "warning: --above checkout-latency/p50=800.5: noise alone may raise this alarm 216 times in 30 " +
+	if want := "warning: --above checkout-latency/p50=800.5: noise alone may raise this alarm 108 times in 30 " +
 		"days"; !strings.HasPrefix(got.err, want) {
 		t.Errorf("%q does not begin with %q", got.err, want)
 	}
 	commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=800", "--windows", "1").wants(t,
-		cli.ExitInvalid, "louver: --above checkout-latency/p50=800: noise alone raises this alarm about 411 times in "+
+		cli.ExitInvalid, "louver: --above checkout-latency/p50=800: noise alone raises this alarm about 211 times in "+
 			"30 days while the truth is at the threshold; want more windows in a row")
 	if got := commandLine(t, "", "rules", streams, "--above", "checkout-latency/p50=800", "--windows", "1",
 		"--noisy"); got.code != cli.ExitDone {

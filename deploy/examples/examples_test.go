@@ -27,6 +27,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
+func band(low, high string, basis record.Basis) *ledger.Band {
+	return &ledger.Band{Low: some(low), High: some(high), Level: some("0.95"), Basis: basis}
+}
+
 func some(s string) *decimal.Decimal { return new(decimal.RequireFromString(s)) }
 
 // published are the records of four windows: a sound one, one with too few users, an incomplete one and one that the
@@ -36,17 +40,19 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 	start := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	group := ledger.Group{Name: "eu", Users: new(int64(10412)), Values: []ledger.Value{
 		{Value: some("812.5"), RankError95: some("554.2"), PLow: some("0.931"), PHigh: some("1"), Quality: "noise"},
-		{Value: some("10412"), RankError95: some("20"), Error95: some("20"), Quality: "useful"},
-		{Value: some("61.4"), Interval: &ledger.Interval{Level: *some("0.95"), Low: *some("60"), High: *some("62.7")}},
+		{Value: some("10412"), RankError95: some("20"), Error95: some("20"), Quality: "useful",
+			Band: band("10392", "10432", record.OfNoise)},
+		{Value: some("61.4"), Band: band("60", "62.7", record.OfScatter)},
 		{Value: some("7")},
 		{Value: some("99.5"), RankError95: some("12.5")},
 	}}
 	few := ledger.Group{Name: "eu", Users: new(int64(3)), Reason: record.TooFewUsers,
-		Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20")}, {}, {}, {}}}
+		Values: []ledger.Value{{}, {Value: some("3"), Error95: some("20"), Band: band("0", "23", record.OfNoise)}, {}, {}, {}}}
 	for i, e := range []ledger.Entry{{Groups: []ledger.Group{group}}, {Groups: []ledger.Group{few}},
 		{Groups: []ledger.Group{group}, Incomplete: true},
 		{Groups: []ledger.Group{{Name: "eu"}}, Reason: record.BudgetExhausted}} {
 		e.App, e.Stream, e.Budget, e.Input, e.Output = "louver", "checkout", "shoppers", "events", topic
+		e.Bands = true
 		e.WindowStart = start.Add(time.Duration(i) * time.Hour)
 		e.WindowEnd, e.DueAt, e.ReleasedAt, e.Every = e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour),
 			e.WindowStart.Add(time.Hour), time.Hour
@@ -74,20 +80,20 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 // lines are what the programs print of published.
 var lines = []string{
 	"2026-11-20T09:00:00Z checkout/eu/p99 812.5 ms, between the quantiles 0.931 and 1, mostly noise",
-	"2026-11-20T09:00:00Z checkout/eu/users 10412 users ± 20",
+	"2026-11-20T09:00:00Z checkout/eu/users 10412 users, between 10392 and 10432 with probability 0.95",
 	"2026-11-20T09:00:00Z checkout/eu/typical 61.4 ms, between 60 and 62.7 with probability 0.95",
-	"2026-11-20T09:00:00Z checkout/eu/top 7, error unknown",
-	"2026-11-20T09:00:00Z checkout/eu/mid 99.5 ms, off by at most 12.5 users in the order of values",
+	"2026-11-20T09:00:00Z checkout/eu/top 7, no band",
+	"2026-11-20T09:00:00Z checkout/eu/mid 99.5 ms, no band",
 	"2026-11-20T10:00:00Z checkout/eu/p99 withheld: too_few_users",
-	"2026-11-20T10:00:00Z checkout/eu/users 3 users ± 20",
+	"2026-11-20T10:00:00Z checkout/eu/users 3 users, between 0 and 23 with probability 0.95",
 	"2026-11-20T10:00:00Z checkout/eu/typical withheld: too_few_users",
 	"2026-11-20T10:00:00Z checkout/eu/top withheld: too_few_users",
 	"2026-11-20T10:00:00Z checkout/eu/mid withheld: too_few_users",
 	"2026-11-20T11:00:00Z checkout/eu/p99 812.5 ms, between the quantiles 0.931 and 1, mostly noise, incomplete",
-	"2026-11-20T11:00:00Z checkout/eu/users 10412 users ± 20, incomplete",
+	"2026-11-20T11:00:00Z checkout/eu/users 10412 users, between 10392 and 10432 with probability 0.95, incomplete",
 	"2026-11-20T11:00:00Z checkout/eu/typical 61.4 ms, between 60 and 62.7 with probability 0.95, incomplete",
-	"2026-11-20T11:00:00Z checkout/eu/top 7, error unknown, incomplete",
-	"2026-11-20T11:00:00Z checkout/eu/mid 99.5 ms, off by at most 12.5 users in the order of values, incomplete",
+	"2026-11-20T11:00:00Z checkout/eu/top 7, no band, incomplete",
+	"2026-11-20T11:00:00Z checkout/eu/mid 99.5 ms, no band, incomplete",
 	"2026-11-20T12:00:00Z checkout/eu/p99 withheld: budget_exhausted",
 	"2026-11-20T12:00:00Z checkout/eu/users withheld: budget_exhausted",
 	"2026-11-20T12:00:00Z checkout/eu/typical withheld: budget_exhausted",
@@ -238,23 +244,23 @@ func TestPostgres(t *testing.T) {
 	kafkatest.Await(t, "the last row", func() bool {
 		return db.run(t, "-c", "select count(*) from louver_release where id like 'end/%'") == "1"
 	})
-	got := db.run(t, "-c", `select concat_ws(' ', to_char(window_end at time zone 'UTC', 'HH24:MI'), release, status, coalesce(value::text, reason), unit, error_95, p_low, p_high,
-		interval_low, interval_high, case when incomplete then 'incomplete' end) from louver_release where id not like 'end/%' order by window_end, release`)
+	got := db.run(t, "-c", `select concat_ws(' ', to_char(window_end at time zone 'UTC', 'HH24:MI'), release, status, coalesce(value::text, reason), unit, low, high, level, basis,
+		p_low, p_high, case when incomplete then 'incomplete' end) from louver_release where id not like 'end/%' order by window_end, release`)
 	want := `09:00 mid ok 99.5 ms
 09:00 p99 ok 812.5 ms 0.931 1
 09:00 top ok 7
-09:00 typical ok 61.4 ms 60 62.7
-09:00 users ok 10412 users 20
+09:00 typical ok 61.4 ms 60 62.7 0.95 scatter
+09:00 users ok 10412 users 10392 10432 0.95 noise
 10:00 mid withheld too_few_users ms
 10:00 p99 withheld too_few_users ms
 10:00 top withheld too_few_users
 10:00 typical withheld too_few_users ms
-10:00 users ok 3 users 20
+10:00 users ok 3 users 0 23 0.95 noise
 11:00 mid ok 99.5 ms incomplete
 11:00 p99 ok 812.5 ms 0.931 1 incomplete
 11:00 top ok 7  incomplete
-11:00 typical ok 61.4 ms 60 62.7 incomplete
-11:00 users ok 10412 users 20 incomplete
+11:00 typical ok 61.4 ms 60 62.7 0.95 scatter incomplete
+11:00 users ok 10412 users 10392 10432 0.95 noise incomplete
 12:00 mid withheld budget_exhausted ms
 12:00 p99 withheld budget_exhausted ms
 12:00 top withheld budget_exhausted

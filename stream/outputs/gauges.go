@@ -96,9 +96,9 @@ var (
 	value = prometheus.NewDesc("louver_release_value",
 		"Newest published value. Absent while it is withheld, or once it is older than three windows.", series, nil)
 	low = prometheus.NewDesc("louver_release_low",
-		"Lower end of the paid interval, of the free 90 % band, or of the value less its 95 % error.", series, nil)
+		"Lower end of the band: low of the record.", series, nil)
 	high = prometheus.NewDesc("louver_release_high",
-		"Upper end of the paid interval, of the free 90 % band, or of the value and its 95 % error.", series, nil)
+		"Upper end of the band: high of the record.", series, nil)
 	smoothed = prometheus.NewDesc("louver_release_smoothed",
 		"Estimate from this and earlier values of the series.", series, nil)
 	withheld = prometheus.NewDesc("louver_release_withheld",

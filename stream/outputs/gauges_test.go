@@ -1,12 +1,15 @@
 package outputs
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 const published = `{"schema":"louver.release.v1","id":"s/eu/2026-11-20T08:00:00Z/p50",
@@ -82,7 +85,7 @@ louver_release_withheld{group="eu",reason="too_few_users",release="p50",stream="
 		`"smoothed":{"value":815,"low":790,"high":840}`, `"smoothed":null`).Replace(published)
 	count := strings.NewReplacer("/p50", "/users", `"p50"`, `"users"`, `"median"`, `"count"`, `"value":812`,
 		`"value":100`,
-		`"error_95":null,"quality":"useful"`, `"error_95":150,"quality":"noise"`).Replace(useful)
+		`"error_95":null,"quality":"useful"`, `"error_95":150,"low":0,"high":250,"level":0.95,"basis":"noise","quality":"noise"`).Replace(useful)
 	g = gauges(t, "2026-11-20T08:16:00Z", useful, count)
 	want := head(t, g, "louver_release_high") + `
 louver_release_high{group="eu",release="users",stream="s"} 250
@@ -248,5 +251,40 @@ func TestForeignRecordsArePassedOver(t *testing.T) {
 	}
 	if _, _, err := Decode([]byte(`not JSON`)); err == nil {
 		t.Error("what is not JSON gives no error")
+	}
+}
+
+// The gauges are the band of the record, for figures of every kind. A figure without one has none.
+func TestGaugesOfTheBand(t *testing.T) {
+	var values []string
+	all := recordtest.AllBanded(t)
+	for _, c := range all {
+		values = append(values, c.Record)
+	}
+	g := gauges(t, "2026-11-20T08:31:00Z", values...)
+	got := map[string]map[string]float64{}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(g)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		got[f.GetName()] = map[string]float64{}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "release" {
+					got[f.GetName()][l.GetValue()] = m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	for _, c := range all {
+		for metric, want := range map[string]string{"louver_release_low": c.Low, "louver_release_high": c.High} {
+			is, there := got[metric][c.Name]
+			if there != (want != "") || there && fmt.Sprint(is) != want {
+				t.Errorf("%s of %s: %v, %v; want %q", metric, c.Name, is, there, want)
+			}
+		}
 	}
 }

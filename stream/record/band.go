@@ -39,45 +39,41 @@ const (
 	OfShape   Basis = "shape"
 	// OfRanks says that there is no band in the value's unit, and at most p_low and p_high.
 	OfRanks Basis = "ranks"
-	// OfSmoothed is the estimate from this and earlier figures, at 90 %.
-	OfSmoothed Basis = "smoothed"
 )
 
 // MarshalJSON implements [json.Marshaler].
 func (b Basis) MarshalJSON() ([]byte, error) { return nullable(string(b)) }
 
-// Band is an interval in the value's unit that holds the truth, by public figures alone.
+// Band is the band of a figure: the same on every surface.
 type Band struct {
-	Low, High float64
-	// Of says where it comes from.
+	// Low and High are its ends, in the value's unit, and Level its confidence, above 0 and below 1.
+	Low, High, Level float64
+	// Of says what it follows from.
 	Of Basis
 }
 
-// Band returns the figure's band, or false if nothing public gives one in the value's unit. The public gauges, the
-// command line and the page choose in this order. `louver rules` predicts the choice from the definition.
+// Band returns the band that the record says, or false if it says none.
 func (f Figure) Band() (Band, bool) {
-	if f.Value == nil {
+	if f.Value == nil || f.BandFields == nil || f.Low == nil || f.High == nil {
 		return Band{}, false
 	}
-	switch {
-	case f.Interval != nil:
-		return between(&f.Interval.Low, &f.Interval.High, OfInterval)
-	case f.Smoothed != nil && f.Smoothed.Low != nil && f.Smoothed.High != nil:
-		return between(f.Smoothed.Low, f.Smoothed.High, OfSmoothed)
-	case f.Error95 != nil:
-		value, err := f.Value.Float64()
-		off, err2 := f.Error95.Float64()
-		low := value - off
-		if mechanisms.Statistic(f.Statistic).Family() == mechanisms.OfUsers {
-			low = math.Max(0, low) // a number of users is never negative
-		}
-		return Band{low, value + off, OfNoise}, err == nil && err2 == nil
+	low, err := f.Low.Float64()
+	high, err2 := f.High.Float64()
+	band := Band{Low: low, High: high, Of: f.Basis}
+	if err == nil && err2 == nil && f.Level != nil {
+		band.Level, err = f.Level.Float64()
 	}
-	return Band{}, false
+	return band, err == nil && err2 == nil
 }
 
-func between(low, high *json.Number, of Basis) (Band, bool) {
-	l, err := low.Float64()
-	h, err2 := high.Float64()
-	return Band{l, h, of}, err == nil && err2 == nil
+// Even reports whether the band goes as far below a value as above it, because the noise does.
+func (b Band) Even(value float64) bool {
+	above, below := b.High-value, value-b.Low
+	return (b.Of == OfNoise || b.Of == OfClipped) && math.Abs(above-below) <= 1e-9*(above+below)
+}
+
+// AtMost reports whether the band says of a number of users only how many there are at most.
+func (f Figure) AtMost() bool {
+	b, ok := f.Band()
+	return ok && b.Low == 0 && mechanisms.Statistic(f.Statistic).Family() == mechanisms.OfUsers
 }

@@ -32,8 +32,8 @@ type band struct {
 	basis string
 }
 
-// bandOf returns the band of a release's series. The public gauges choose in the same order: the paid interval, the
-// band of smoothed, the published error. ok is false if there is none of them.
+// bandOf returns the band of a release's series: what the basis of its records will be. ok is false if they have no
+// band.
 //
 // A count has noise Z of a known law and the band v ± t for the published error t. It lies above a truth n if n + Z − t
 // > n, with probability P(Z > t), which is a^(t+1)/(1+a), a = e^−ε, for geometric. Cutting counts at 0 does not matter
@@ -45,8 +45,9 @@ type band struct {
 // The published error of a mean or sum holds for at least 95 % of draws, so one side misses in at most 5 %. It does not
 // cover what the mechanism's clip cuts off.
 //
-// The band of smoothed is computed from this and earlier releases. It is designed to miss 5 % on each side. But the law
-// of the noise alone does not imply this, and bands of different windows are computed from the same releases.
+// The band of a median or quantile follows from how far the last values of the series lie apart. It is designed to miss
+// 2.5 % on each side. But the law of the noise alone does not imply this, and bands of different windows are computed
+// from the same releases.
 func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 	q := r.Query
 	epsilon := q.Epsilon.String()
@@ -60,13 +61,10 @@ func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
 		basis := fmt.Sprintf("the paid interval of level %s, ε %s", q.Interval, epsilon)
 		return band{miss: eta, known: atMost, basis: basis}, true
 	}
-	if q.Adaptive() && s.Counting() != nil {
-		basis := "the 90 % band estimated from this and earlier figures, ε " + epsilon
-		if p := q.Probabilities()[0].InexactFloat64(); min(p, 1-p) < 0.25 {
-			basis += fmt.Sprintf(" (with fewer than about %.0f users there is none, and the alert is silent)",
-				10/(q.Epsilon.InexactFloat64()*min(p, 1-p)))
-		}
-		return band{miss: 0.05, known: nominal, basis: basis}, true
+	if least, ok := q.BandFrom(); ok && s.Counting() != nil {
+		basis := fmt.Sprintf("the 95 %% band, from the scatter of earlier figures, ε %s (with fewer than %d users "+
+			"there is none, and the alert is silent)", epsilon, least)
+		return band{miss: 0.025, known: nominal, basis: basis}, true
 	}
 	if math.IsNaN(r.Mechanism.Errors(mechanisms.Public{})[0].Error95) {
 		return band{}, false

@@ -125,13 +125,13 @@ func TestWhatIsKnownOfABand(t *testing.T) {
 			"the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
 		{below("total", "50000", 0),
 			"the published error of the noise with ε 0.1, which does not include what the mechanism's clip cuts off."},
-		// 2·4320·0.05/4; if misses were independent, four in a row would come 2·0.05⁴·(1 + 4316·0.95) = 0.05 times,
-		// three
-		// 1.03 times.
+		// 2·4320·0.025/3; if misses were independent, three in a row would come 2·0.025³·(1 + 4317·0.975) = 0.13 times,
+		// two 5 times.
 		{above("web", "p50", "500", 0),
-			"falsely at most 108 times in 30 days in all 2 groups together; further away, less often. This goes by " +
-				"the 90 % band"},
-		{above("web", "p95", "500", 0), "with fewer than about 2000 users there is none, and the alert is silent"},
+			"falsely at most 72 times in 30 days in all 2 groups together; further away, less often. This goes by " +
+				"the 95 % band, from the scatter of earlier figures, ε 0.05 (with fewer than 200 users there is none, and the " +
+				"alert is silent)"},
+		{above("web", "p95", "500", 0), "with fewer than 1600 users there is none, and the alert is silent"},
 	} {
 		var b strings.Builder
 		if _, err := Write(&b, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}}); err != nil {
@@ -153,9 +153,9 @@ func TestNoisyAlertsAreWarnedOf(t *testing.T) {
 		{above("web", "users", "500", 2),
 			"--above web/users=500: noise alone may raise this alarm 5.1 times in 30 days while the truth is at the " +
 				"threshold. Better: more windows in a row (--windows), a release with an interval"},
-		{above("web", "p50", "500", 2), "--above web/p50=500: noise alone may raise this alarm 216 times in 30 days"},
+		{above("web", "p50", "500", 2), "--above web/p50=500: noise alone may raise this alarm 108 times in 30 days"},
 		{noisy(above("web", "p50", "500", 1)),
-			"--above web/p50=500: noise alone may raise this alarm 432 times in 30 days"},
+			"--above web/p50=500: noise alone may raise this alarm 216 times in 30 days"},
 	} {
 		warnings, err := Write(io.Discard, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}})
 		if err != nil {
@@ -191,9 +191,9 @@ func TestThresholdsThatCannotBeWatched(t *testing.T) {
 		{below("users", "500", 1),
 			"--below web/users=500: noise alone raises this alarm about 208 times in 30 days while the truth is at " +
 				"the threshold; want more windows in a row (--windows)"},
-		// 2·0.05·(1 + 4319·0.95) = 410.4, and figures are rounded up.
+		// 2·0.025·(1 + 4319·0.975) = 210.6, and figures are rounded up.
 		{above("web", "p50", "500", 1),
-			"--above web/p50=500: noise alone raises this alarm about 411 times in 30 days"},
+			"--above web/p50=500: noise alone raises this alarm about 211 times in 30 days"},
 	} {
 		var b strings.Builder
 		if _, err := Write(&b, parsed(t), Wanted{Thresholds: []Threshold{c.threshold}}); err == nil ||

@@ -1,12 +1,16 @@
 package web
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // get asks the handler.
@@ -168,6 +172,27 @@ func TestPageKeepsToThePolicy(t *testing.T) {
 		`src="/`, `href="/`} {
 		if strings.Contains(html, bad) {
 			t.Errorf("the page has %s", bad)
+		}
+	}
+}
+
+// Records and CSV have the band as it was published, for figures of every kind.
+func TestAPIHasTheBand(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	all := recordtest.AllBanded(t)
+	for _, c := range all {
+		w.publish(0, c.Record)
+	}
+	h := New(Config{Store: w.store})
+	for _, c := range all {
+		asked := "/api/v1/releases?stream=shown&release=" + c.Name + "&fields=low,high"
+		null := func(number string) string { return cmp.Or(number, "null") }
+		want := fmt.Sprintf(`{"releases":[{"low":%s,"high":%s}]`, null(c.Low), null(c.High))
+		if got := ask(t, h, asked); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", c.Name, got, want)
+		}
+		if got := ask(t, h, asked+"&format=csv"); got != "low,high\n"+c.Low+","+c.High+"\n" {
+			t.Errorf("%s: %q, want %s and %s", c.Name, got, c.Low, c.High)
 		}
 	}
 }

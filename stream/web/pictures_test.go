@@ -110,7 +110,7 @@ func troubles(t *testing.T) http.Handler {
 		case slow(window):
 			for i := range 2 {
 				v := &e.Groups[0].Values[i]
-				for _, d := range []*decimal.Decimal{v.Value, &v.Smoothed.Value, v.Smoothed.Low, v.Smoothed.High} {
+				for _, d := range []*decimal.Decimal{v.Value, &v.Smoothed.Value, v.Band.Low, v.Band.High} {
 					*d = d.Mul(decimal.NewFromInt(3))
 				}
 			}

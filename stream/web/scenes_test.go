@@ -149,15 +149,20 @@ func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
 	e.Groups[group].Users = &users
 	whole := func(x float64) *decimal.Decimal { return new(decimal.NewFromInt(int64(math.Round(x)))) }
 	share := func(x float64) *decimal.Decimal { return new(decimal.NewFromFloat(x)) }
+	band := func(low, high float64, basis record.Basis) *ledger.Band {
+		return &ledger.Band{Low: whole(low), High: whole(high), Level: share(0.95), Basis: basis}
+	}
 	quantile := func(x, p, spread float64) ledger.Value {
 		off := spread / 2 * a.noise.NormFloat64()
-		near := x + off/3
-		return ledger.Value{Value: whole(x + off), PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)),
-			Quality: "useful", Smoothed: &ledger.Smoothed{Value: *whole(near), Low: whole(near - spread),
-				High: whole(near + spread)}}
+		value := whole(x + off)
+		return ledger.Value{Value: value, PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)),
+			Band:    band(value.InexactFloat64()-spread, value.InexactFloat64()+spread, record.OfScatter),
+			Quality: "useful", Smoothed: &ledger.Smoothed{Value: *whole(x + off/3)}}
 	}
 	count := func(n int64, error95 float64, quality string) ledger.Value {
-		return ledger.Value{Value: whole(max(0, float64(n)+error95/2*a.noise.NormFloat64())), Error95: whole(error95),
+		value := whole(max(0, float64(n)+error95/2*a.noise.NormFloat64()))
+		low, high := value.InexactFloat64()-error95, value.InexactFloat64()+error95
+		return ledger.Value{Value: value, Error95: whole(error95), Band: band(max(0, low), high, record.OfNoise),
 			Quality: quality}
 	}
 	for _, r := range e.Releases {

@@ -80,9 +80,8 @@ func TestRedrawIsFast(t *testing.T) {
 			value := 100 + 10*series + (window*(series+7))%13
 			w.publish(0, strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`,
 				`"unit":"users"`,
-				`"unit":"ms"`, `"error_95":30`, `"error_95":null`,
-				`"smoothed":null`, fmt.Sprintf(`"smoothed":{"value":%d,"low":%d,"high":%d}`, value, value-6,
-					value+6)).Replace(text("s", "", fmt.Sprintf("q%02d", series), window, fmt.Sprint(value))))
+				`"unit":"ms"`, `"error_95":30,"low"`, fmt.Sprintf(`"error_95":null,"low":%d,"high":%d,"was"`, value-6, value+6),
+				`,"high":`, `,"were":`).Replace(text("s", "", fmt.Sprintf("q%02d", series), window, fmt.Sprint(value))))
 		}
 	}
 	s := &restartable{T: t, handler: New(Config{Store: w.store})}

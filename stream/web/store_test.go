@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,11 +26,13 @@ func newWorld(t testing.TB, bytes int64) *world {
 func text(stream, group, release string, window int, value string) string {
 	start := epoch.Add(time.Duration(window) * time.Minute)
 	at := func(t time.Time) string { return t.Format(time.RFC3339) }
+	users, _ := strconv.ParseFloat(value, 64)
 	return fmt.Sprintf(`{"schema":"louver.release.v1","id":"%s/%s/%s/%s","stream":%[1]q,"group":%[2]q,"release":%[4]q,"window_start":%[3]q,"window_end":%[5]q,"due_at":%[6]q,`+
 		`"incomplete":false,"statistic":"count","p":null,"mechanism":"geometric","unit":"users","value":%[7]s,"status":"ok","reason":null,"epsilon":0.1,"delta":0,`+
-		`"rank_error_95":null,"error_95":30,"quality":"useful","users":%[7]s,"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":1,`+
+		`"rank_error_95":null,"error_95":30,"low":%[8]v,"high":%[9]v,"level":0.95,"basis":"noise","quality":"useful","users":%[7]s,"p_low":null,"p_high":null,"interval":null,"smoothed":null,"stream_epsilon_spent":1,`+
 		`"budget":"b","budget_epsilon_spent":1,"budget_epsilon_limit":10,"budget_windows_left":9}`,
-		stream, group, at(start), release, at(start.Add(time.Minute)), at(start.Add(time.Minute+5*time.Second)), value)
+		stream, group, at(start), release, at(start.Add(time.Minute)), at(start.Add(time.Minute+5*time.Second)), value,
+		max(0, users-30), users+30)
 }
 
 // publish puts a record into a partition. The marker of its transaction takes an offset, too.

@@ -64,7 +64,9 @@ func twoHours(t *testing.T, quality string) http.Handler {
 		a.instance("checkout-latency", "eu", "today", window, func(r map[string]any) {
 			r["statistic"], r["mechanism"], r["unit"], r["epsilon"], r["quality"] = "count", "tree",
 				"users", 0.5, quality
-			r["value"], r["error_95"] = 10*(window%60+1), 3
+			value := 10 * (window%60 + 1)
+			r["value"], r["error_95"] = value, 3
+			r["low"], r["high"], r["level"], r["basis"] = value-3, value+3, 0.95, "noise"
 			r["since"], r["final"] = a.end(window/60*60-1), window%60 == 59
 		})
 	}

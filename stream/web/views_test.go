@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // open shows a view of a page and waits for all figures.
@@ -496,4 +498,29 @@ func TestFiguresAreRounded(t *testing.T) {
 		rounded(1234567, 4200), roundedUp(1298), rounded(143.634), rounded(-0.004, 3), rounded(-12.5, 1)])`, &got, awaited))
 	want(t, "figures", got, []string{"23.7", "1.3", "23.7", "0.0043", "0.05", "1,235,000", "1,300", "143.6",
 		"0", "−12.5"})
+}
+
+// The page shows the band of a record, with the numbers that louver watch prints: it groups digits and has a longer minus.
+func TestPageShowsTheBand(t *testing.T) {
+	b := open(t, newAct(t, 1, "{epsilon: 400, per: 24h}", recent(3)), "#/")
+	for _, c := range recordtest.AllBanded(t) {
+		var got [3]string
+		b.run(chromedp.Evaluate(`import("./format.js").then(({ boundText, figureText }) => {
+			const { value, unit, error, exact } = figureText(`+c.Record+`);
+			return [value + (unit ? " " + unit : ""), error === "no band" || error.endsWith(" percentile") ? error : boundText(`+c.Record+`), exact];
+		})`, &got, awaited))
+		for i := range got {
+			got[i] = strings.NewReplacer(",", "", "−", "-").Replace(got[i])
+		}
+		exact := ""
+		if c.Low != "" {
+			exact = "band " + c.Low + "–" + c.High
+			if strings.HasPrefix(c.Low, "-") {
+				exact = "band " + c.Low + " to " + c.High
+			}
+		}
+		if got[0] != c.Value || got[1] != cmp.Or(c.Bound, "no band") || !strings.HasSuffix(got[2], exact) {
+			t.Errorf("%s: %q, want %q, %q and … %q", c.Name, got, c.Value, c.Bound, exact)
+		}
+	}
 }

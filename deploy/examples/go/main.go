@@ -29,13 +29,11 @@ type figure struct {
 	Reason     string       `json:"reason"`
 	Incomplete bool         `json:"incomplete"`
 	Quality    string       `json:"quality"`
-	Error95    *json.Number `json:"error_95"`
+	Low        *json.Number `json:"low"` // the band; records of earlier releases have none
+	High       *json.Number `json:"high"`
+	Level      *json.Number `json:"level"`
 	PLow       *json.Number `json:"p_low"`
 	PHigh      *json.Number `json:"p_high"`
-	RankError  *json.Number `json:"rank_error_95"`
-	Interval   *struct {
-		Level, Low, High json.Number
-	} `json:"interval"`
 }
 
 func main() {
@@ -74,17 +72,12 @@ func (f figure) text() string {
 		text = strings.TrimSpace(fmt.Sprint(*f.Value, " ", f.Unit))
 		switch {
 		case f.Statistic == "watch": // an alarm: 1 once it has fired
-		case f.Interval != nil:
-			text += fmt.Sprint(", between ", f.Interval.Low, " and ", f.Interval.High, " with probability ",
-				f.Interval.Level)
-		case f.Error95 != nil:
-			text += fmt.Sprint(" ± ", *f.Error95)
+		case f.Low != nil && f.High != nil && f.Level != nil:
+			text += fmt.Sprint(", between ", *f.Low, " and ", *f.High, " with probability ", *f.Level)
 		case f.PLow != nil && f.PHigh != nil:
 			text += fmt.Sprint(", between the quantiles ", *f.PLow, " and ", *f.PHigh)
-		case f.RankError != nil:
-			text += fmt.Sprint(", off by at most ", *f.RankError, " users in the order of values")
 		default:
-			text += ", error unknown"
+			text += ", no band"
 		}
 		if f.Quality == "noise" {
 			text += ", mostly noise"

@@ -23,17 +23,12 @@ def text(f):
         words = f"{f['value']} {f['unit']}".strip()
         if f["statistic"] == "watch":
             pass  # an alarm: 1 once it has fired
-        elif f["interval"] is not None:
-            i = f["interval"]
-            words += f", between {i['low']} and {i['high']} with probability {i['level']}"
-        elif f.get("error_95") is not None:
-            words += f" ± {f['error_95']}"
+        elif f.get("low") is not None:  # the band; records of earlier releases have none
+            words += f", between {f['low']} and {f['high']} with probability {f['level']}"
         elif f["p_low"] is not None and f["p_high"] is not None:
             words += f", between the quantiles {f['p_low']} and {f['p_high']}"
-        elif f["rank_error_95"] is not None:
-            words += f", off by at most {f['rank_error_95']} users in the order of values"
         else:
-            words += ", error unknown"
+            words += ", no band"
         if f.get("quality") == "noise":
             words += ", mostly noise"
     return words + (", incomplete" if f.get("incomplete") else "")

@@ -80,7 +80,7 @@ export class Demo {
     say(this.#odds, `Of 100 guesses whether one person is in a window, at most ${answer.right_of_100} are right. A coin gets 50.`);
     [...this.#people.children].forEach((one, i) => one.classList.toggle("right", i < Math.ceil(answer.right_of_100)));
     const figures = answer.figures.map((f) => ({ ...f, start: Date.parse(f.window_start) / 1000, end: Date.parse(f.window_end) / 1000, status: "ok",
-      release: answer.release, unit: answer.unit, interval: { level: 0.95, low: f.low, high: f.high }, quality: f.quality === "noise" ? "rough" : f.quality || "useful", noise: f.quality === "noise" }));
+      release: answer.release, unit: answer.unit, level: 0.95, basis: "interval", quality: f.quality === "noise" ? "rough" : f.quality || "useful", noise: f.quality === "noise" }));
     for (const group of new Set(figures.map((f) => f.group))) {
       if (!this.#cards.has(group)) {
         const card = new Card(group);

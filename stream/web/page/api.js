@@ -6,7 +6,7 @@ let ahead = 0; // milliseconds by which the server's clock is ahead of ours
 export const now = () => (Date.now() + ahead) / 1000;
 
 /** The fields of a record that the page uses. */
-const fields = "id,stream,group,release,window_start,window_end,incomplete,statistic,p,unit,value,status,reason,epsilon,error_95,quality,p_low,p_high,interval,smoothed,since,changed,excess_95,clip,final";
+const fields = "id,stream,group,release,window_start,window_end,incomplete,statistic,p,unit,value,status,reason,epsilon,error_95,low,high,level,basis,quality,users,p_low,p_high,smoothed,since,changed,excess_95,clip,outside_95,cut_95,final";
 
 /** An answer that is no figure: `message` is a sentence for people. */
 export class Refusal extends Error {

@@ -18,20 +18,27 @@
  * @property {string|null} reason
  * @property {number} epsilon
  * @property {number|null} error_95
+ * @property {number|null} [low] the band: the figure of the window lies between low and high
+ * @property {number|null} [high]
+ * @property {number|null} [level] how sure that is
+ * @property {"interval"|"histogram"|"noise"|"clipped"|"scatter"|"shape"|"ranks"|null} [basis] what it follows from
  * @property {"useful"|"rough"|"noise"|null} quality
  * @property {number|null} p_low
  * @property {number|null} p_high
- * @property {{level: number, low: number, high: number}|null} interval
- * @property {{value: number, low: number|null, high: number|null}|null} smoothed
+ * @property {{value: number}|null} smoothed
+ * @property {number|null} users the released count of the window
  * @property {string|null} since of a watch that fires; of a figure on change: the end of the window that it was drawn in
  * @property {boolean} [changed] only of a figure on change: whether it was drawn in this window
  * @property {boolean} [final] only of a running total: whether it is the last one of its period
  * @property {[number, number]|null} [clip] what the mechanism cut values to
+ * @property {number|null} [outside_95] how many users were outside that at most
+ * @property {number|null} [cut_95] how far these may have moved the value at most
  * @property {number|null} excess_95 only of a watch
  */
 
 const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
-  "stream_epsilon_spent", "stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge", "mechanism", "rank_error_95", "users"];
+  "stream_epsilon_spent", "stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge", "mechanism", "rank_error_95", "interval", "outside",
+  "usual_95", "raw"];
 
 /** How many windows of a series are kept, unless a view holds more. */
 export const kept = 60;
@@ -118,26 +125,20 @@ function insert(series, figure) {
 const order = (a, b) => a.end - b.end || a.start - b.start;
 
 /**
- * The interval that the truth lies in, in the value's unit, and how that is known; null where nothing public bounds it. The public
- * gauges and the command line choose in the same order. even: it is the value and as much on both sides.
+ * The band of a figure, in the value's unit: the same on every surface. null where the record says none, as those of earlier releases.
  * @param {Figure} figure
- * @returns {{low: number, high: number, what: string, even?: boolean}|null}
+ * @returns {{low: number, high: number}|null}
  */
-export function band(figure) {
-  if (figure.status !== "ok") return null;
-  const { interval, smoothed, value, error_95: error } = figure;
-  if (interval) return { low: interval.low, high: interval.high, what: `interval, ${percent(interval.level)}` };
-  if (smoothed && smoothed.low !== null && smoothed.high !== null) {
-    return { low: Math.min(value, smoothed.low), high: Math.max(value, smoothed.high), what: "with what earlier windows say, 90 %" };
-  }
-  if (error !== null) {
-    const low = counts(figure.statistic) ? Math.max(0, value - error) : value - error;
-    return { low, high: value + error, what: "noise, 95 %", even: true };
-  }
-  return null;
+export const band = ({ status, low, high }) => status === "ok" && typeof low === "number" && typeof high === "number" ? { low, high } : null;
+
+/** Whether the band goes as far below the value as above it, because the noise does. */
+export function isEven({ value, low, high, basis }) {
+  const above = high - value, below = value - low;
+  return (basis === "noise" || basis === "clipped") && Math.abs(above - below) <= 1e-9 * (above + below);
 }
 
-const percent = (level) => `${+(100 * level).toFixed(1)} %`;
+/** Whether the band says of a number of users only how many there are at most. */
+export const isAtMost = (figure) => band(figure)?.low === 0 && counts(figure.statistic);
 
 /** Watches are alarms: 1 once one has fired, 0 while it is silent. */
 export const isWatch = (statistic) => statistic === "watch";

@@ -1,7 +1,7 @@
 // Numbers, times and words as people read them.
 
 import { h } from "./dom.js";
-import { alarmed, band, fires, isHeld, isWatch, sinceOf } from "./figures.js";
+import { alarmed, band, fires, isAtMost, isEven, isHeld, isWatch, sinceOf } from "./figures.js";
 
 /**
  * The place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One digit of the
@@ -40,6 +40,7 @@ const digits = (...numbers) => Math.max(...numbers.map((number) => (String(numbe
 
 /** An error, rounded up. */
 export function roundedUp(error) {
+  if (error === 0) return "0";
   const place = placeOf(error);
   const unit = 10 ** place;
   return decimal(Math.ceil(error / unit - 1e-9) * unit, place);
@@ -56,18 +57,46 @@ export function figureText(figure) {
     const value = fires(figure) ? "fires" : alarmed(figure) ? "waits" : "silent";
     return { value, unit: "", error: alarmed(figure) ? `fired ${clock(sinceOf(figure))}` : "", exact: "" };
   }
-  const { value, error_95: error, p_low: low, p_high: high } = figure;
-  const exact = `exactly ${value} ${figure.unit}`;
-  const unit = figure.unit;
-  if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
+  const { value, unit, p_low: low, p_high: high } = figure;
   const around = band(figure);
-  if (around?.even) return { value: rounded(value, error, digits(value, error)), unit, error: `${figure.clip ? "noise " : ""}± ${roundedUp(error)}`, exact };
-  if (around) return { value: within(value, around, value), unit, error: `(${within(around.low, around, value)}–${within(around.high, around, value)})`, exact };
-  return { value: rounded(value), unit, error: low !== null && high !== null ? percentiles(figure) : "no bound", exact };
+  const exact = `exactly ${value} ${unit}${around ? `, band ${reach(String(around.low), String(around.high))}` : ""}`;
+  if (isHeld(figure)) return { value: rounded(value), unit, error: figure.changed ? "drawn anew" : sinceText(figure), exact };
+  if (!around) return { value: rounded(value), unit, error: low !== null && high !== null ? percentiles(figure) : "no band", exact };
+  const of = unknown(figure) ? "noise " : "";
+  if (isEven(figure)) {
+    const off = around.high - value;
+    return { value: rounded(value, off, digits(value, around.low, around.high)), unit, error: `${of}± ${roundedUp(off)}`, exact };
+  }
+  const place = placeIn(around, value), ends = endsOf(around, place);
+  return { value: decimal(value, place), unit, error: isAtMost(figure) ? `at most ${ends[1]}` : `${of}(${reach(...ends)})`, exact };
 }
 
-/** The value of a figure or an end of its band, with the digits that the band allows. */
-const within = (number, { low, high }, value) => rounded(number, (high - low) / 2, digits(value, low, high));
+/** The place of the last digit of a value and of the ends of its band: what the band allows, but no more than these have behind the point. */
+function placeIn({ low, high }, value) {
+  const off = (high - low) / 2, finest = -digits(value, low, high);
+  return off > 0 ? Math.max(placeOf(off), finest) : finest;
+}
+
+/** The ends of a band, rounded outward. */
+function endsOf({ low, high }, place) {
+  const unit = 10 ** place;
+  return [[low, Math.floor], [high, Math.ceil]].map(([end, round]) => {
+    const steps = end / unit, nearest = Math.round(steps);
+    return decimal((Math.abs(steps - nearest) > 1e-9 ? round(steps) : nearest) * unit, place);
+  });
+}
+
+/** From where to where a band goes. */
+const reach = (low, high) => /^[−-]/.test(low) ? `${low} to ${high}` : `${low}–${high}`;
+
+/** Whether values were cut and nothing is known about how many. */
+const unknown = ({ basis, outside_95: outside }) => basis === "clipped" && typeof outside !== "number";
+
+/** How many users were outside what values were cut to: a part of the users if their number is known. */
+function outsideText({ clip, users, outside_95: outside }) {
+  const who = users > outside ? `${Math.ceil(100 * outside / users)} % of the users are` : outside === 1 ? "1 user is" : `${plain(outside)} users are`;
+  return `at most ${who} outside${clip ? ` ${reach(plain(clip[0]), plain(clip[1]))}` : ""}`;
+}
 
 /** Between which percentiles a quantile lies. */
 const percentiles = ({ p_low: low, p_high: high }) => `${ordinal(place(low))}–${ordinal(place(high))} percentile`;
@@ -85,25 +114,40 @@ const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 export const errorShort = (figure) => figure.status === "ok" ? figureText(figure).error : reasonText(figure.reason);
 
 /** What is known of a figure's error: in its unit where anything public gives that, else as a sentence. */
-export const boundText = (figure) => figure.status === "ok" && band(figure) && !isHeld(figure) ? figureText(figure).error : errorText(figure);
+export function boundText(figure) {
+  if (!band(figure) || isHeld(figure)) return errorText(figure);
+  const { error } = figureText(figure);
+  return figure.basis === "clipped" && !unknown(figure) ? `${error}; ${outsideText(figure)}` : error;
+}
+
+/** What a band follows from. */
+const bases = { interval: "the interval that was paid for", histogram: "from the histogram", noise: "noise", clipped: "noise", scatter: "from how far the last windows lie apart",
+  shape: "earlier windows tell too little, so heavy-tailed values are assumed" };
 
 /** What is known of a figure's error, as a sentence. */
 export function errorText(figure) {
   if (figure.status !== "ok") return reasonText(figure.reason);
-  const { error_95: error, interval, p_low: low, p_high: high, excess_95: excess } = figure;
+  const { value, unit, level, basis, p_low: low, p_high: high, excess_95: excess } = figure;
   if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `${plain(Math.ceil(excess))} users beyond its limit make it fire in 95 of 100 cases`);
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
-  if (interval) return `between ${rounded(interval.low)} and ${rounded(interval.high)} ${figure.unit} (${+(100 * interval.level).toFixed(1)} %)`;
   const around = band(figure);
-  if (around?.even) {
-    const noise = `± ${roundedUp(error)} ${figure.unit}`, [from, to] = figure.clip ?? [];
-    return figure.clip ? `noise ${noise}; values were cut to ${rounded(from)}–${rounded(to)} ${figure.unit}, and nothing public bounds what that moved` : noise;
-  }
   const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
-  if (!around) return ranks || "nothing public bounds the error";
-  const [from, to] = [around.low, around.high].map((end) => within(end, around, figure.value));
-  return [`between ${from} and ${to} ${figure.unit} (${around.what})`, ranks].filter(Boolean).join("; ");
+  if (!around) return ranks || "no band: nothing in the record says how far off the value may be, in its unit";
+  const why = `(${bases[basis] ?? basis}, ${+(100 * level).toFixed(1)} %)`;
+  const ends = endsOf(around, placeIn(around, value));
+  const said = isAtMost(figure) ? `at most ${ends[1]} ${unit} ${why}` : isEven(figure) ? `± ${roundedUp(around.high - value)} ${unit} ${why}` : `between ${ends[0]} and ${ends[1]} ${unit} ${why}`;
+  return [said, basis === "clipped" ? cutText(figure) : "", ranks].filter(Boolean).join("; ");
 }
+
+/** What is known of the users whose values were cut. */
+function cutText(figure) {
+  const { clip, unit, cut_95: cut } = figure;
+  if (unknown(figure)) return clip ? `values were cut to ${reach(plain(clip[0]), plain(clip[1]))} ${unit}, and nothing public bounds what that moved` : "";
+  return `${outsideText(figure)}${typeof cut === "number" ? `, which moves the value by ${roundedUp(cut)} ${unit} at most` : ""}`;
+}
+
+/** What stands in the place of a value that is only noise. Of a number of users that is how many there are at most. */
+export const noiseText = (figure) => isAtMost(figure) ? `${figureText(figure).error} ${figure.unit}` : "too noisy to read";
 
 /** Why a figure is withheld. */
 export function reasonText(reason) {

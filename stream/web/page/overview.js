@@ -2,7 +2,7 @@
 
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, errorText, figureText, groupText, legend, length, qualityText, rounded, several, span, utc } from "./format.js";
+import { clock, errorText, figureText, groupText, legend, length, noiseText, qualityText, rounded, several, span, utc } from "./format.js";
 import { alarmed, fires, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
@@ -346,7 +346,7 @@ class Card {
       say(this.#unit, "");
       say(this.#error, "");
     } else if (kind === "noise") {
-      say(this.#value, "too noisy to read", text.exact);
+      say(this.#value, noiseText(figure), text.exact);
       say(this.#unit, "");
       say(this.#error, remedyText(remedyOf(stream, figure)) || `${text.value} ${text.unit}`, `${text.value} ${text.unit}, ${errorText(figure)}`);
     } else {

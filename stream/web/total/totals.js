@@ -1,7 +1,7 @@
 // What a running total is compared with: itself, in an earlier period at the same local time.
 
 import { releases } from "./api.js";
-import { roundedUp, rounded, utc } from "./format.js";
+import { figureText, utc } from "./format.js";
 import { from, visible } from "./lines.js";
 
 const hour = 3600, day = 24 * hour;
@@ -94,7 +94,7 @@ export class Totals {
   text(stream, line, figure) {
     const total = stream.releases.find((r) => r.release === figure.release)?.total;
     const found = (earlier[total?.since] ?? []).map(([name, step]) => ({ name, then: past(total, line.figures, figure, step) })).filter(({ then }) => then);
-    const text = found.map(({ name, then }) => `${name} by then ${rounded(then.value, then.error_95)} ± ${roundedUp(then.error_95)}`).join(", ");
+    const text = found.map(({ name, then }) => `${name} by then ${figureText(then).value} ${figureText(then).error}`).join(", ");
     const beyond = found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(figure.error_95, then.error_95)).map(({ name }) => name);
     if (beyond.length === 0) return text;
     const which = found.length === 1 ? "such a difference" : beyond.length > 1 ? "either difference" : `such a difference from ${beyond[0]}`;

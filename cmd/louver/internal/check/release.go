@@ -26,7 +26,8 @@ type releaseReport struct {
 	Values    []valueReport `json:"values"`
 	Needs     *needsReport  `json:"needs,omitempty"`
 
-	charge string // in words: a mechanism with a ρ has no ε of its own
+	scatters bool   // its band follows from the last values of the series
+	charge   string // in words: a mechanism with a ρ has no ε of its own
 }
 
 // valueReport is one released figure and its error.
@@ -40,6 +41,8 @@ func describeRelease(s *config.Stream, r config.Release, public forecast.Public)
 	x = releaseReport{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(),
 		Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta),
 		Charge: cli.NewFigure(promise.Epsilon.Mul(groups))}
+	least, ok := r.Query.BandFrom()
+	x.scatters = ok && public.CountEpsilon > 0 && public.Users >= least
 	if x.charge = x.Charge.String(); promise.Kind == privacy.ZCDP {
 		x.charge = "ρ " + promise.Rho.Mul(groups).String()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -173,6 +174,10 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	if s.Shape != "" && s.Users > 0 {
 		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the "+
 			"shape.")
+		if slices.ContainsFunc(s.Releases, func(r releaseReport) bool { return r.scatters }) {
+			fmt.Fprintln(w, "  The record's band of a median or quantile will be about twice that: it follows from the "+
+				"published values alone.")
+		}
 	}
 	for _, c := range s.Choices {
 		if err := c.print(w, width, s.Unit); err != nil {

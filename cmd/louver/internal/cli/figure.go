@@ -23,44 +23,39 @@ func Value(r outputs.Record) string {
 	if err != nil {
 		return WithUnit(r.Value.String(), r.Unit)
 	}
-	band, ok := bandOf(r)
+	band, ok := r.Band()
 	switch {
 	case !ok || r.Held():
 		return WithUnit(Rounded(value, 0), r.Unit)
-	case band.Of == record.OfNoise:
-		return WithUnit(Rounded(value, band.High-value), r.Unit) // the lower end may be cut at 0
+	case band.Even(value):
+		return WithUnit(Rounded(value, band.High-value), r.Unit)
 	}
-	return WithUnit(within(value, band, value), r.Unit)
+	return WithUnit(places(value, placeIn(band, value)), r.Unit)
 }
 
-// within writes a value or an end of its band with the digits that the band allows, but no more than these numbers have
-// behind the point.
-func within(x float64, band record.Band, value float64) string {
-	off := (band.High - band.Low) / 2
-	if off <= 0 {
-		return Rounded(x, 0)
-	}
+// placeIn is the place of the last digit of a value and of the ends of its band: what the band allows, but no more than
+// these numbers have behind the point.
+func placeIn(band record.Band, value float64) int {
 	digits := 0
 	for _, number := range []float64{value, band.Low, band.High} {
 		_, behind, _ := strings.Cut(strconv.FormatFloat(number, 'f', -1, 64), ".")
 		digits = max(digits, len(behind))
 	}
-	return places(x, max(placeOf(off), -digits))
+	if off := (band.High - band.Low) / 2; off > 0 {
+		return max(placeOf(off), -digits)
+	}
+	return -digits
 }
 
-// Bound writes what is known about the value's error: in its unit where anything public gives that, as the page does,
-// else as percentiles. It is empty if nothing is known.
+// Bound writes the band of a figure, as the page does, or else percentiles. It is empty if nothing is known.
 func Bound(r outputs.Record) string {
-	band, ok := bandOf(r)
+	band, ok := r.Band()
 	switch {
 	case r.Value == nil:
 		return ""
-	case ok && band.Of == record.OfNoise:
-		off, _ := r.Error95.Float64() // the band says that it is a number
-		return "± " + roundedUp(off)
 	case ok:
 		value, _ := r.Value.Float64() // the band says that it is a number
-		return within(band.Low, band, value) + "–" + within(band.High, band, value)
+		return bandText(r, band, value)
 	case r.PLow != nil && r.PHigh != nil:
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow, 1), percent(*r.PHigh, 1))
 	case r.RankError95 != nil:
@@ -69,32 +64,79 @@ func Bound(r outputs.Record) string {
 	return ""
 }
 
+// bandText writes a band with the digits that it allows, its ends rounded outward.
+func bandText(r outputs.Record, band record.Band, value float64) string {
+	place := placeIn(band, value)
+	low, high := outward(band.Low, place, math.Floor), outward(band.High, place, math.Ceil)
+	switch {
+	case r.AtMost():
+		return "at most " + high
+	case band.Even(value):
+		return "± " + roundedUp(band.High-value)
+	case band.Low < 0:
+		return low + " to " + high
+	}
+	return low + "–" + high
+}
+
+// outward rounds an end of a band away from the value.
+func outward(end float64, place int, round func(float64) float64) string {
+	unit := math.Pow10(place)
+	if nearest := math.Round(end / unit); math.Abs(end/unit-nearest) > 1e-9 {
+		return places(round(end/unit)*unit, place)
+	}
+	return places(end, place)
+}
+
 // BoundInWords is Bound as the page writes it: a band in brackets, percentiles in words, and beside values that were
-// cut that the error is that of the noise alone.
+// cut how many users are outside.
 func BoundInWords(r outputs.Record) string {
+	bound := Bound(r)
 	band, ok := r.Band()
 	switch {
 	case r.Value == nil:
-	case ok && band.Of != record.OfNoise:
-		return "(" + Bound(r) + ")"
-	case ok && r.Clip != nil:
-		return "noise " + Bound(r)
-	case ok:
-	case r.PLow != nil && r.PHigh != nil:
+		return ""
+	case !ok && r.PLow != nil && r.PHigh != nil:
 		return ordinal(*r.PLow) + "–" + ordinal(*r.PHigh) + " percentile"
+	case !ok:
+		return bound
 	}
-	return Bound(r)
+	if !strings.HasPrefix(bound, "± ") && !r.AtMost() {
+		bound = "(" + bound + ")"
+	}
+	switch {
+	case band.Of != record.OfClipped:
+		return bound
+	case r.Outside95 == nil:
+		return "noise " + bound
+	}
+	return bound + "; " + outsideText(r)
 }
 
-// bandOf returns the figure's band, widened to hold the value, as on the page.
-func bandOf(r outputs.Record) (record.Band, bool) {
-	band, ok := r.Band()
-	if ok && band.Of == record.OfSmoothed {
-		if value, err := r.Value.Float64(); err == nil {
-			band.Low, band.High = min(band.Low, value), max(band.High, value)
-		}
+// NoiseText is what stands in the place of a value that is only noise. Of a number of users that is how many there are
+// at most.
+func NoiseText(r outputs.Record) string {
+	if r.AtMost() {
+		return strings.TrimSpace(Bound(r) + " " + r.Unit)
 	}
-	return band, ok
+	return "too noisy to read"
+}
+
+// outsideText says how many users were outside what values were cut to: the most that is plausible, as a part of the
+// users if their number is known.
+func outsideText(r outputs.Record) string {
+	who := strconv.FormatInt(*r.Outside95, 10) + " users are"
+	switch {
+	case r.Users != nil && *r.Users > *r.Outside95:
+		who = fmt.Sprintf("%.0f %% of the users are", math.Ceil(100*float64(*r.Outside95)/float64(*r.Users)))
+	case *r.Outside95 == 1:
+		who = "1 user is"
+	}
+	text := "at most " + who + " outside"
+	if c := r.Clip; c != nil {
+		text += " " + c[0].String() + "–" + c[1].String()
+	}
+	return text
 }
 
 // placeOf is the place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // Values and errors have the digits that they have on the page; its test has the same numbers.
@@ -22,29 +23,68 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// The error of a figure is in its unit where anything public gives that; else it is told by percentiles.
-func TestFigureInWords(t *testing.T) {
-	for text, want := range map[string][3]string{
-		`{"value":120,"unit":"ms","interval":{"level":0.9,"low":100.4,"high":130.2}}`:                      {"120 ms", "100–130", "(100–130)"},
-		`{"value":109.7,"unit":"ms","smoothed":{"value":118,"low":110.12,"high":128}}`:                     {"110 ms", "110–128", "(110–128)"},
-		`{"value":120,"unit":"ms","smoothed":{"value":120,"low":119,"high":121}}`:                          {"120 ms", "119–121", "(119–121)"},
-		`{"value":120.5,"unit":"ms","smoothed":{"value":120,"low":119,"high":121}}`:                        {"120.5 ms", "119.0–121.0", "(119.0–121.0)"},
-		`{"value":23.73795,"unit":"EUR","error_95":1.298}`:                                                 {"23.7 EUR", "± 1.3", "± 1.3"},
-		`{"value":23.73795,"unit":"EUR","error_95":1.298,"clip":[0,100]}`:                                  {"23.7 EUR", "± 1.3", "noise ± 1.3"},
-		`{"value":3,"unit":"users","statistic":"count","error_95":15}`:                                     {"3 users", "± 15", "± 15"},
-		`{"value":1,"unit":"users","statistic":"count","error_95":15}`:                                     {"1 user", "± 15", "± 15"},
-		`{"value":812,"unit":"ms","p_low":0.421,"p_high":0.55}`:                                            {"812 ms", "p42.1–p55", "42nd–55th percentile"},
-		`{"value":812.123,"unit":"ms","p_low":0.906,"p_high":1}`:                                           {"812.1 ms", "p90.6–p100", "90.6th–100th percentile"},
-		`{"value":812,"unit":"ms","rank_error_95":39}`:                                                     {"812 ms", "39 users above or below", "39 users above or below"},
-		`{"value":812,"unit":"ms"}`:                                                                        {"812 ms", "", ""},
-		`{"value":null,"reason":"too_few_users","unit":"ms","p_low":0.4,"p_high":0.6,"rank_error_95":554}`: {"", "", ""},
-	} {
-		var r outputs.Record
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
+// The command line shows the band of a record, and else percentiles. The page shows the same: its test has the same
+// figures.
+func TestOneBandInWords(t *testing.T) {
+	for _, c := range recordtest.AllBanded(t) {
+		r := recordOf(t, c.Record)
+		if got := [2]string{Value(r), BoundInWords(r)}; got != [2]string{c.Value, c.Bound} {
+			t.Errorf("%s: %q, want %q, %q", c.Name, got, c.Value, c.Bound)
 		}
-		if got := [3]string{Value(r), Bound(r), BoundInWords(r)}; got != want {
+	}
+}
+
+// Elsewhere there is less room, or a band needs no words.
+func TestBound(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"value":120,"low":100.4,"high":130.2,"level":0.9,"basis":"interval"}`:                                            "100–131",
+		`{"value":120,"low":1234.1,"high":9876,"level":0.95,"basis":"shape"}`:                                              "1000–10000",
+		`{"value":30,"statistic":"count","low":15,"high":45,"level":0.95,"basis":"noise"}`:                                 "± 15",
+		`{"value":0,"statistic":"outside","low":0,"high":7,"level":0.95,"basis":"noise"}`:                                  "at most 7",
+		`{"value":173,"low":163,"high":183,"level":0.95,"basis":"clipped","clip":[0,1023],"outside_95":18}`:                "± 10",
+		`{"value":812,"p_low":0.421,"p_high":0.55,"low":null,"high":null,"basis":"ranks"}`:                                 "p42.1–p55",
+		`{"value":812,"rank_error_95":39}`:                                                                                 "39 users above or below",
+		`{"value":null,"reason":"too_few_users","p_low":0.4,"p_high":0.6,"rank_error_95":554}`:                             "",
+		`{"value":120,"interval":{"level":0.9,"low":100,"high":130},"smoothed":{"value":1,"low":1,"high":2},"error_95":3}`: "",
+	} {
+		if got := Bound(recordOf(t, text)); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
+}
+
+// Users outside are a part of all users where their number is known.
+func TestUsersOutsideInWords(t *testing.T) {
+	for more, want := range map[string]string{
+		`"outside_95":18,"users":1000`: "at most 2 % of the users are outside 0–1023",
+		`"outside_95":1,"users":null`:  "at most 1 user is outside 0–1023",
+		`"outside_95":18`:              "at most 18 users are outside 0–1023",
+		`"outside_95":180,"users":90`:  "at most 180 users are outside 0–1023",
+		`"outside_95":0,"users":90`:    "at most 0 % of the users are outside 0–1023",
+	} {
+		r := recordOf(t, `{"value":173,"low":163,"high":183,"level":0.95,"basis":"clipped","clip":[0,1023],`+more+`}`)
+		if got := BoundInWords(r); got != "± 10; "+want {
+			t.Errorf("%s: %q, want %q", more, got, want)
+		}
+	}
+}
+
+// A value that is only noise does not stand there. How many users there are at most does: that is news.
+func TestNoiseText(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"value":120,"unit":"ms","low":10,"high":400,"level":0.95,"basis":"shape","quality":"noise"}`:                   "too noisy to read",
+		`{"value":0,"unit":"users","statistic":"count","low":0,"high":7,"level":0.95,"basis":"noise","quality":"noise"}`: "at most 7 users",
+	} {
+		if got := NoiseText(recordOf(t, text)); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func recordOf(t *testing.T, text string) (r outputs.Record) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

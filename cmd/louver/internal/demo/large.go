@@ -87,7 +87,7 @@ func withError(r outputs.Record) string {
 	case r.Value == nil:
 		return "withheld"
 	case r.Quality == record.Quality(mechanisms.Noise):
-		return text.Faint.Sprint("too noisy to read")
+		return text.Faint.Sprint(cli.NoiseText(r))
 	}
 	return strings.TrimSpace(text.Bold.Sprint(cli.Value(r)) + " " + cli.BoundInWords(r))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,7 +111,7 @@ func (p picture) line(b *strings.Builder, r outputs.Record, truth string) {
 	if strings.ContainsAny(name, " \t") {
 		name = strconv.Quote(name)
 	}
-	line(b, p.sim != nil, p.end.Format(time.RFC3339), name, value, filled(r.Unit), filled(errorOf(r)),
+	line(b, p.sim != nil, p.end.Format(time.RFC3339), name, value, filled(r.Unit), filled(bandOf(r)),
 		filled(string(r.Quality)), filled(truth), p.lost.String(), filled(note))
 }
 
@@ -122,5 +123,16 @@ func filled(text string) string {
 	return strings.NewReplacer("± ", "±", " ", "-").Replace(text)
 }
 
-// errorOf says what is known about a value's error; see [cli.Bound].
-func errorOf(r outputs.Record) string { return strings.ReplaceAll(cli.Bound(r), "± ", "±") }
+// bandOf writes a figure's band as the record has it, without spaces, or else percentiles. The level of a band is there
+// if it is not 95 %.
+func bandOf(r outputs.Record) string {
+	band, ok := r.Band()
+	if !ok {
+		return cli.Bound(r)
+	}
+	text := r.Low.String() + "–" + r.High.String()
+	if band.Level != 0.95 {
+		text += fmt.Sprintf("(%v%%)", math.Round(1000*band.Level)/10)
+	}
+	return text
+}

@@ -23,7 +23,8 @@ import (
 
 // simulation is the scene of the simulated service.
 type simulation struct {
-	file    []byte // the streams file
+	file    []byte        // the streams file
+	before  time.Duration // how much of the past is sent first: usually past
 	conn    *kafkaconn.Conn
 	stream  *config.Stream
 	service *simulate.Service
@@ -73,7 +74,7 @@ const (
 )
 
 func newSimulation() *simulation {
-	return &simulation{file: simulate.Streams(), torn: map[int64]bool{}}
+	return &simulation{file: simulate.Streams(), before: past, torn: map[int64]bool{}}
 }
 
 func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, error) {
@@ -82,7 +83,7 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 		return nil, err
 	}
 	s.stream = file.Streams[0]
-	from := windows.NextBoundary(time.Now().Add(-past).UnixNano(), s.stream.Window.Every)
+	from := windows.NextBoundary(time.Now().Add(-s.before).UnixNano(), s.stream.Window.Every)
 	for _, st := range file.Streams { // all have the same windows of the same events
 		st.Window.StartNow, st.Window.Start = false, from
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
@@ -183,23 +184,13 @@ func measured(r outputs.Record) string {
 	return value + " " + r.Unit
 }
 
-// shortError is errorOf with at most two digits, rounded up.
+// shortError is what the table says of a value's error.
 func shortError(r outputs.Record) string {
-	if r.Value != nil && errorOf(r) == "" {
-		return "no bound"
+	bound := strings.ReplaceAll(cli.Bound(r), "± ", "±")
+	if r.Value != nil && bound == "" {
+		return "no band"
 	}
-	if r.Error95 == nil {
-		return errorOf(r)
-	}
-	d, err := decimal.NewFromString(r.Error95.String())
-	if err != nil {
-		return errorOf(r)
-	}
-	places := int32(0)
-	if d.LessThan(decimal.NewFromInt(10)) {
-		places = 1
-	}
-	return "±" + d.RoundUp(places).String()
+	return bound
 }
 
 // off writes the difference between a private value and the truth.

@@ -36,9 +36,10 @@ func watched(t testing.TB) (records []string) {
 			`"p_low":null,"p_high":null`, `"useful"`, `null`, `"value":812`, `"value":95.5`),
 		of(`"eu"`, `"ap"`, `"value":812`, `"value":null`, `"reason":null`, `"reason":"budget_exhausted"`, `"useful"`,
 			`null`),
-		of(`"p50"`, `"users"`, `"rank_error_95":554.2,"error_95":null`, `"rank_error_95":null,"error_95":150`,
+		of(`"p50"`, `"users"`, `"statistic":"median"`, `"statistic":"count"`, `"rank_error_95":554.2,"error_95":null`,
+			`"error_95":150,"low":10260,"high":10560,"level":0.95,"basis":"noise"`,
 			`"p_low":0.4,"p_high":0.6`, `"p_low":null,"p_high":null`,
-			`"value":812`, `"value":10412`, `"unit":"ms"`, `"unit":"users"`),
+			`"value":812`, `"value":10410`, `"unit":"ms"`, `"unit":"users"`),
 		of(`"useful"`, `"noise"`, `"users":10412`, `"users":600`, `"p_low":0.4,"p_high":0.6`, `"p_low":0,"p_high":1`)}
 }
 
@@ -53,14 +54,14 @@ func TestWatchLines(t *testing.T) {
 		want  string
 	}{
 		{false, 0, `2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          40th–60th percentile     useful  ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no public error          -       ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no band                  -       ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/ap/p50    withheld        budget_exhausted                 ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/users  10410 users     ± 150                    useful  ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          0th–100th percentile     noise   ε 12.5 of 24  about 880 users or ε 0.085 would do
 `},
 		{true, 80, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50    812 ms          40th–60th percentile     useful
-  eu/average  95.5 ms         no public error          -
+  eu/average  95.5 ms         no band                  -
   ap/p50    withheld        the budget is exhausted
   eu/users  10410 users     ± 150                    useful
   eu/p50    too noisy to read: about 880 users or ε 0.085 would do
@@ -69,7 +70,7 @@ func TestWatchLines(t *testing.T) {
   eu/p50
       812 ms          40th–60th percentile     useful
   eu/average
-      95.5 ms         no public error          -
+      95.5 ms         no band                  -
   ap/p50
       withheld        the budget is exhausted
   eu/users

@@ -121,7 +121,7 @@ func (l *watchLines) print(r outputs.Record) error {
 	case r.Value == nil && r.Reason != nil:
 		columns = text.Pad("withheld", 14, ' ') + "  " + cmp.Or(reasons[*r.Reason], *r.Reason)
 	case r.Value != nil && r.Quality == record.Quality(mechanisms.Noise): // the value would only mislead
-		if columns = "too noisy to read"; l.remedy(r) != "" {
+		if columns = cli.NoiseText(r); l.remedy(r) != "" {
 			columns += ":" + l.remedy(r)[1:]
 		}
 	}
@@ -163,7 +163,7 @@ func figureColumns(r outputs.Record) string {
 	case r.Value != nil:
 		value = cli.Value(r)
 		if off = cli.BoundInWords(r); off == "" {
-			off = "no public error"
+			off = "no band"
 		}
 		if quality = string(r.Quality); quality == "" {
 			quality = "-"
