@@ -181,6 +181,14 @@ func TestAuditFindsEachFault(t *testing.T) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.BudgetSpent = ledgertest.Some("0.1") })
 		}, []string{WrongSum}, "budget_epsilon_spent is 0.1"},
+		{"what can be lost is wrong", func(l *logs) {
+			e := l.entry("s", 2)
+			l.restate(e, func() { e.Standing.Lost.Budget = ledgertest.Some("0.1") })
+		}, []string{WrongSum}, "budget_epsilon_lost is 0.1"},
+		{"the windows used are wrong", func(l *logs) {
+			e := l.entry("s", 2)
+			l.restate(e, func() { e.Standing.Lost.Used = 7 })
+		}, []string{WrongSum}, "budget_windows_used is 7"},
 		{"the windows left are wrong", func(l *logs) {
 			e := l.entry("s", 0)
 			l.restate(e, func() { e.Standing.WindowsLeft = 99 })

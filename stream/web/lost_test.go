@@ -134,23 +134,27 @@ func TestChargesOfRecords(t *testing.T) {
 // After an edit the windows before it cost what they cost, and so do the periods of a total that the file no longer has,
 // whatever the period of the budget is.
 func TestChargesAfterAnEdit(t *testing.T) {
-	before := strings.NewReplacer("BUDGET", "{epsilon: 90, per: 12h}", "p99, statistic: quantile, p: 0.99, epsilon: 0.1}",
-		"p99, statistic: quantile, p: 0.99, epsilon: 1}\n      - {name: today, statistic: count, since: hour, epsilon: 2}").
-		Replace(readmeStream)
-	after := strings.Replace(readmeStream, "BUDGET", "{epsilon: 90, per: 12h}", 1)
-	w, books := newWorld(t, 1<<20), ledger.NewBooks()
-	old, streams := parsed(t, before)[0], parsed(t, after)
-	for i := range 12 {
-		s, start := old, epoch.Add(time.Duration(i)*15*time.Minute)
-		if i >= 8 {
-			s = streams[0]
+	for budget, day := range map[string]string{
+		"{epsilon: 90, per: 12h}":                      "13.24", // eight windows of ε 1.07 and two hours of 2, and four windows of 0.17
+		"{epsilon: 900, delta: 0.000000001, per: 12h}": "",      // totals by square_root
+	} {
+		before := strings.NewReplacer("BUDGET", budget, "p99, statistic: quantile, p: 0.99, epsilon: 0.1}",
+			"p99, statistic: quantile, p: 0.99, epsilon: 1}\n      - {name: today, statistic: count, since: hour, epsilon: 2}").
+			Replace(readmeStream)
+		w, books := newWorld(t, 1<<20), ledger.NewBooks()
+		old, streams := parsed(t, before)[0], parsed(t, strings.Replace(readmeStream, "BUDGET", budget, 1))
+		for i := range 12 {
+			s, start := old, epoch.Add(time.Duration(i)*15*time.Minute)
+			if i >= 8 {
+				s = streams[0]
+			}
+			w.watched(books, s, start, start.Add(15*time.Minute), nil)
 		}
-		w.watched(books, s, start, start.Add(15*time.Minute), nil)
+		now := epoch.Add(3*time.Hour + time.Minute)
+		if b := lossOf(t, w, streams, now); day != "" && (b.Day == nil || b.Day.String() != day || b.DayLost == nil ||
+			!b.DayLost.Equal(*b.Day)) {
+			t.Errorf("%s: %+v, want ε %s in the last day", budget, b, day)
+		}
+		asTheLedger(t, budget, w, streams, books, now)
 	}
-	now := epoch.Add(3*time.Hour + time.Minute)
-	// eight windows of ε 1.07 and two hours of 2, and four windows of 0.17
-	if b := lossOf(t, w, streams, now); b.Day == nil || b.Day.String() != "13.24" || b.DayLost == nil || !b.DayLost.Equal(*b.Day) {
-		t.Errorf("%+v, want ε 13.24 in the last day", b)
-	}
-	asTheLedger(t, "after an edit", w, streams, books, now)
 }

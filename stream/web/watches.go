@@ -16,6 +16,7 @@ import (
 func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	gone := !slices.ContainsFunc(of.Steps(), func(x config.Step) bool { return x.Name == watch })
 	found, newest, withheld := map[int64]*ledger.Seen{}, int64(0), false
 	for _, e := range s.series {
 		if !e.watch || e.stream != of.Name || e.release != watch {
@@ -44,10 +45,12 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 				one.Until = until(of, watch, since)
 			}
 			one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
+			if f.glance.since != 0 && gone { // its calendar is not known any more, and what it had is over
+				one.Until = one.To
+			}
 		}
 	}
 	var all []ledger.Seen
-	gone := !slices.ContainsFunc(of.Steps(), func(x config.Step) bool { return x.Name == watch })
 	for _, one := range found {
 		one.Over = gone || one.Fired || one.To < newest*int64(time.Second) || one.To == of.Window.End
 		all = append(all, *one)

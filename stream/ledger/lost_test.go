@@ -1,0 +1,119 @@
+package ledger_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/ledgertest"
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
+)
+
+// roomy is a limit with a δ and much more room than its windows need.
+func roomy() budget.Limit {
+	l := ledgertest.Limit("40", 24*time.Hour)
+	l.Delta = ledgertest.Dec("0.000000001")
+	return l
+}
+
+// lostBy decides windows of ε 0.05 with the steps that each gets.
+func lostBy(t *testing.T, windows int, steps func(e ledger.Entry) []ledger.Step) (all []ledger.Entry, b *ledger.Books) {
+	t.Helper()
+	b = ledger.NewBooks()
+	for i := range windows {
+		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: roomy()}.Entry(i)
+		e.Groups = []ledger.Group{{Values: []ledger.Value{{Value: ledgertest.Some("1")}}}}
+		e.Steps = steps(e)
+		ledgertest.Decide(t, b, &e, func(ledger.Step) bool { return false })
+		all = append(all, e)
+	}
+	return all, b
+}
+
+// Each entry says what one person can have lost by it and those before it: of windows and totals what these cost alone,
+// whatever room the budget has, and with a watch what the books count, because draws decide how often it is charged.
+func TestWhatIsLostByAnEntry(t *testing.T) {
+	const windows = 9
+	for name, c := range map[string]struct {
+		steps func(e ledger.Entry) []ledger.Step
+		drawn bool
+	}{
+		"windows": {func(ledger.Entry) []ledger.Step { return nil }, false},
+		"a total": {func(e ledger.Entry) []ledger.Step {
+			return []ledger.Step{ledgertest.Total(t, e, "d", "square_root", "1")}
+		}, false},
+		"a watch": {func(ledger.Entry) []ledger.Step {
+			return []ledger.Step{ledgertest.Alarm("slow", "d", "1", 3, time.Minute)}
+		}, true},
+	} {
+		all, b := lostBy(t, windows, c.steps)
+		for i, e := range all {
+			items := budget.Times(e.Price, int64(i+1))
+			for _, s := range all[0].Steps {
+				items = append(items, s.Cost...)
+			}
+			want := roomy().Least(items).Epsilon
+			if c.drawn {
+				want = *e.Standing.BudgetSpent
+			}
+			l := e.Standing.Lost
+			if l == nil || !l.Budget.Equal(want) || !l.Stream.Equal(want) || l.Used != int64(i+1) {
+				t.Fatalf("%s, window %d: %+v, want ε %s and %d windows", name, i, l, want, i+1)
+			}
+			if !c.drawn && name != "windows" && l.Budget.GreaterThan(e.Standing.BudgetSpent.Mul(decimal.New(6, -1))) {
+				t.Errorf("%s, window %d: %s is lost and %s counts; want far less", name, i, l.Budget, e.Standing.BudgetSpent)
+			}
+		}
+		last := all[windows-1]
+		report := ledger.NewReport(b, last.WindowEnd)
+		if f := report.Budgets[0]; !f.EpsilonLost.Equal(*last.Standing.Lost.Budget) || f.WindowsUsed != windows ||
+			!f.EpsilonDayLost.Equal(f.EpsilonLost.Decimal) || !f.EpsilonTotalLost.Equal(f.EpsilonLost.Decimal) {
+			t.Errorf("%s: the report says %+v, the entry %+v", name, f, last.Standing.Lost)
+		}
+		for _, w := range report.Watches {
+			if want := roomy().Least(last.Steps[0].Cost).Epsilon; !w.Epsilon.Equal(want) {
+				t.Errorf("%s: an instance cost ε %s; want %s", name, w.Epsilon, want)
+			}
+		}
+	}
+}
+
+// Entries of earlier releases say nothing of it, and their records stay as they were.
+func TestRecordsWithoutLosses(t *testing.T) {
+	e := exampleEntry()
+	e.Standing.Lost = nil
+	for _, r := range ledgertest.Records(t, e) {
+		got := fields(t, r)
+		for _, name := range []string{"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge"} {
+			if got[name] != "" {
+				t.Errorf("%s has %s %s", r.Key, name, got[name])
+			}
+		}
+	}
+}
+
+// A record says the charge that counts once for it: of its window, of the instance, and nothing of what was not charged.
+func TestChargesOfSteps(t *testing.T) {
+	all, _ := lostBy(t, 3, func(e ledger.Entry) []ledger.Step {
+		return []ledger.Step{ledgertest.Total(t, e, "d", "square_root", "1"),
+			ledgertest.Alarm("slow", "d", "1", 3, time.Minute)}
+	})
+	for _, e := range all {
+		want := map[string][]budget.Item{"p50": e.Price, "today": e.Steps[0].Cost, "slow": e.Steps[1].Cost}
+		for _, r := range ledgertest.Records(t, e) {
+			f, _, err := outputs.Decode(r.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items, err := record.Items(f.Charge)
+			if err != nil || !slices.EqualFunc(items, want[f.Release], budget.Item.Equal) {
+				t.Errorf("%s: %+v (%v), want %+v", r.Key, items, err, want[f.Release])
+			}
+		}
+	}
+}
