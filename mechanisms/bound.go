@@ -17,6 +17,9 @@ type Bound struct {
 	Error95 float64
 	// PLow and PHigh are the percentiles between which the value lies, known only with a noisy count.
 	PLow, PHigh float64
+	// paid says that an interval was paid for, and half is half its width in steps of the grid.
+	paid bool
+	half float64
 	// outside says how many users are outside the interval to which a mechanism cut values. It is nil for other
 	// mechanisms, and if it does not tell how good the value is.
 	outside *Outsiders

@@ -63,6 +63,7 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	d := Draw{Values: single(x, m.estimate.bound(measure, public.Users))}
 	d.Low = min(x, low.draw(padded, sides, k))
 	d.High = max(x, high.draw(padded, sides, k))
+	d.Values[0].paid, d.Values[0].half = true, float64(d.High-d.Low)/2
 	return d, k.source.Err()
 }
 

@@ -38,6 +38,9 @@ const (
 //   - A mode is Noise if [Lead95] is at least the number of users: with so few, no mode could be found. Otherwise its
 //     error depends on the data, and it has no quality. The same is true of all that is not named here.
 func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
+	if b.paid {
+		return q.JudgeBand(b.half*q.Grid.step.InexactFloat64(), value, BasisInterval, users)
+	}
 	quality := q.Foresee(b, i, value, users)
 	if quality == Useful && q.Statistic.Family() == OfRanks {
 		return Rough

@@ -492,11 +492,12 @@ streams:
 		in   string
 		want string
 	}{
-		{unknown.out, "    p50: noise below 240 users; useful from 1000 users\n" +
-			"    p99: noise below 4000 users; useful from 30000 users\n"},
-		{known.out, "    p50: useful with 1000 users\n    p99: noise with 1000 users; useful from 30000 users\n"},
+		{unknown.out, "    p50: noise below 500 users; plan --shape says from how many on it is useful\n" +
+			"    p99: noise below 25000 users; plan --shape says from how many on it is useful\n"},
+		{known.out, "    p50: noise below 500 users; plan --shape says from how many on it is useful\n" +
+			"    p99: noise with 1000 users\n"},
 		{known.err, "releases[p99]: with 1000 expected users and ε 0.1 of latency the value is mostly noise; want at " +
-			"least 4000, and 30000 for it to be useful: longer windows, or a larger epsilon\n"},
+			"least 25000: longer windows, or a larger epsilon\n"},
 	} {
 		if !strings.Contains(c.in, c.want) {
 			t.Errorf("%s is not in\n%s", c.want, c.in)
@@ -520,7 +521,7 @@ streams:
 		t.Fatal(err)
 	}
 	free := report.Streams[0].Free
-	if p99 := free[1]; p99.Quality != "rough" || *p99.NoiseBelow != 4000 || *p99.UsefulFrom != 30000 ||
+	if p99 := free[1]; p99.Quality != "noise" || *p99.NoiseBelow != 25000 || p99.UsefulFrom != nil ||
 		free[0].Quality != "useful" || free[2].Quality != "" || free[2].NoiseBelow != nil {
 		t.Errorf("%+v", free)
 	}

@@ -76,6 +76,15 @@ func ScatterBand(b mechanisms.Band, scale mechanisms.Scale) *Band {
 	return to
 }
 
+// Fields are what a record says of the band. A value without a band has them too, and they say nothing.
+func (b *Band) Fields() *record.BandFields {
+	if b == nil {
+		return &record.BandFields{}
+	}
+	return &record.BandFields{Low: optionalDigits(b.Low), High: optionalDigits(b.High), Level: optionalDigits(b.Level),
+		Basis: b.Basis, Usual95: optionalDigits(b.Usual95)}
+}
+
 // Equal reports whether both are written alike in the ledger.
 func (b *Band) Equal(o *Band) bool { return alike(b, o) }
 

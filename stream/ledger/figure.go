@@ -79,8 +79,7 @@ func fill(f *record.Figure, v Value) {
 // fillBand copies a band into a figure. The entry of a band says that its records have one.
 func fillBand(f *record.Figure, b *Band) {
 	if b != nil {
-		f.BandFields = &record.BandFields{Low: optionalDigits(b.Low), High: optionalDigits(b.High),
-			Level: optionalDigits(b.Level), Basis: b.Basis, Usual95: optionalDigits(b.Usual95)}
+		f.BandFields = b.Fields()
 	}
 }
 

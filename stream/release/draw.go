@@ -59,17 +59,8 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 			v.Outside = &ledger.Outside{Value: o.Users, Error95: o.Error95, Most: o.Users95, Cut95: ledger.Error(o.Cut95)}
 		}
 		v.Band = ledger.NewBand(*v, false, d.limits)
-		v.Quality = string(d.judge(*v, x.Bound, i, users))
+		v.Quality = string(d.query.Judge(x.Bound, i, figure.InexactFloat64(), users))
 	}
-}
-
-// judge returns the quality of the i-th value of a draw.
-func (d draw) judge(v ledger.Value, b mechanisms.Bound, i int, users *mechanisms.NoisyCount) mechanisms.Quality {
-	value := v.Value.InexactFloat64()
-	if n := v.Interval; n != nil {
-		return d.query.JudgeBand(n.High.Sub(n.Low).InexactFloat64()/2, value, mechanisms.BasisInterval, users)
-	}
-	return d.query.Judge(b, i, value, users)
 }
 
 // learnt fills in what the series of a drawn value says of it: a smoothed value and a band, and the quality that

@@ -140,12 +140,21 @@ func (r *redraws) draw(w redrawn, release string, q mechanisms.Query, m mechanis
 		value := values[among]
 		others := values[:among]
 		slices.SortFunc(others, func(a, b mechanisms.Value) int { return cmp.Compare(a.Number, b.Number) })
+		low, high := others[cut-1].Number, others[among-cut].Number
 		name := r.stream.Groups[g]
 		text := func(n int64) json.Number { return json.Number(scale.Text(n)) }
 		all = append(all, redrawnFigure{Group: name, WindowStart: w.start, WindowEnd: w.end, Value: text(value.Number),
-			Low: text(others[cut-1].Number), High: text(others[among-cut].Number),
-			Truth:   json.Number(w.truth[name+"/"+release].Round(1).String()),
-			Quality: string(q.Judge(value.Bound, 0, scale.Decimal(value.Number).InexactFloat64(), nil))})
+			Low: text(low), High: text(high), Truth: json.Number(w.truth[name+"/"+release].Round(1).String()),
+			Quality: string(judge(q, value, scale, high-low))})
 	}
 	return all, nil
+}
+
+// judge returns the quality of a value whose draws lie in a band of so many steps. No count is released beside it.
+func judge(q mechanisms.Query, v mechanisms.Value, scale mechanisms.Scale, width int64) mechanisms.Quality {
+	value := scale.Float(v.Number)
+	if q.Statistic.Family() == mechanisms.OfRanks {
+		return q.JudgeBand(scale.Length(width).InexactFloat64()/2, value, mechanisms.BasisNoise, nil)
+	}
+	return q.Judge(v.Bound, 0, value, nil)
 }

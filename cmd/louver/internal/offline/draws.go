@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/shopspring/decimal"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/budget"
@@ -22,6 +23,7 @@ import (
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -191,11 +193,13 @@ type drawn struct {
 }
 
 type drawnValue struct {
-	P         *json.Number `json:"p"`
-	Value     json.Number  `json:"value"`
-	Raw       *json.Number `json:"raw,omitempty"`
-	RankError *float64     `json:"rank_error_95"`
-	Error     *float64     `json:"error_95"`
+	P     *json.Number `json:"p"`
+	Value json.Number  `json:"value"`
+	Raw   *json.Number `json:"raw,omitempty"`
+	*record.BandFields
+	RankError *float64       `json:"rank_error_95"`
+	Error     *float64       `json:"error_95"`
+	Quality   record.Quality `json:"quality"`
 }
 
 // drawnOutside says how many users are outside the interval that values were cut to.
@@ -226,6 +230,8 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 			values[i].Raw = new(json.Number(d.text(*v.Raw)))
 		}
 		values[i].RankError, values[i].Error = finite(v.RankError95), finite(v.Error95)
+		values[i].BandFields = d.band(from, v).Fields()
+		values[i].Quality = record.Quality(q.Judge(v.Bound, i, d.scale.Float(v.Number), nil))
 		if i < len(probabilities) {
 			values[i].P = new(json.Number(probabilities[i].String()))
 		}
@@ -255,6 +261,21 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		out.drawnOutside = &drawnOutside{drawnCount{x.Users, x.Error95}, x.Users95, finite(x.Cut95)}
 	}
 	return out
+}
+
+// band returns the band that a record of a single draw would have: no earlier values say anything of it.
+func (d *draws) band(from mechanisms.Draw, x mechanisms.Value) *ledger.Band {
+	v := ledger.Value{Value: new(d.scale.Decimal(x.Number)), RankError95: ledger.RankError(x.RankError95),
+		Error95: ledger.Error(x.Error95)}
+	if d.query.Interval != nil {
+		v.Interval = &ledger.Interval{Level: *d.query.Interval, Low: d.scale.Decimal(from.Low),
+			High: d.scale.Decimal(from.High)}
+	}
+	if c := from.Clip; c != nil {
+		v.Clip = &[2]decimal.Decimal{d.clips.Decimal(c[0]), d.clips.Decimal(c[1])}
+	}
+	least, most := d.query.Limits()
+	return ledger.NewBand(v, false, ledger.Limits{Least: least, Most: most})
 }
 
 // finite returns a figure, if it exists.
