@@ -20,6 +20,7 @@ var totalFields = map[string]class{
 	"entry.Steps.Total.Incomplete": public, "entry.Steps.Total.Error95": public, "entry.Steps.Total.Groups": public,
 	"entry.Steps.Total.Groups.Draws": public, "entry.Steps.Total.Groups.Draws.": byDraws,
 	"entry.Steps.Total.Groups.Value": byDraws, "entry.Steps.Total.Groups.Smoothed": byDraws,
+	"entry.Steps.Total.Groups.Raw":     byDraws,
 	"entry.Steps.Total.Groups.Quality": byDraws, "entry.Steps.Total.Groups.Band.Low": byDraws,
 	"entry.Steps.Total.Groups.Band.High": byDraws, "entry.Steps.Total.Groups.Band.Level": public,
 	"entry.Steps.Total.Groups.Band.Basis": public,
