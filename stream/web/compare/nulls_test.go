@@ -160,6 +160,20 @@ func TestQuantilesThatDoNotChange(t *testing.T) {
 	}
 }
 
+// The same where half of the values are far from the others, so that a median is anywhere in the gap between them: it
+// follows the prior there, and nothing public tells it from a median of people. For most pairs, nothing is said.
+func TestMediansInAGapThatDoNotChange(t *testing.T) {
+	var all tally
+	for i, gap := range [][2]int64{{0, 300}, {10, 50000}} {
+		s := sample(grid(t, 60000), clusters(gap[0], 1000, gap[1], 1000)...)
+		all.add(quantiles(t, "0.5", 1100, func(int) *mechanisms.Sample { return s }, byte(150+2*i)))
+	}
+	t.Logf("%+v", all)
+	if !all.few() || all.unknown < all.pairs/2 {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A median that triples is marked once, within three windows, and its return once. What happens in 100 windows is one
 // stretch, although each of the first differs from those before the stretch.
 func TestAMedianThatTriples(t *testing.T) {
