@@ -158,7 +158,7 @@ export const incompleteText = "incomplete: part of the input was lost";
 
 /** What the marks of figures mean that differ from those before: a legend, hidden until there are some. */
 export const legend = () => h("p", { class: "legend", hidden: true }, h("span", { class: "signal", "aria-hidden": "true" }, "◆"),
-  " Here a stretch begins that differs from the median of the hour before by more than noise and the usual variation explain. Where nothing changes, a figure has one on 1 day of 100, or 2 for medians and quantiles.");
+  " Here a stretch begins that differs from the median of the hour before by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles.");
 
 export const qualityText = (quality) => ({ useful: "useful", rough: "rough", noise: "noise" }[quality] ?? "quality unknown");
 
