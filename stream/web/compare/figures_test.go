@@ -172,7 +172,8 @@ func TestCompared(t *testing.T) {
 		return r
 	}
 	count := func(value string) outputs.Record {
-		return record(`"mechanism":"geometric","epsilon":0.1,"error_95":30,"unit":"users","value":` + value)
+		return record(`"mechanism":"geometric","epsilon":0.1,"error_95":30,"low":0,"high":60,"unit":"users","value":` +
+			value)
 	}
 	gaussians := func(value string) outputs.Record {
 		return record(`"mechanism":"gaussian","epsilon":0.1,"error_95":20,"unit":"users","value":` + value)
@@ -234,8 +235,9 @@ func TestCompared(t *testing.T) {
 		{"intervals of a low level", within("100", "0.9", "80", "119"), within("130", "0.9", "120", "140"), "unknown",
 			"100 → 130 ms: the intervals do not meet. If nothing has changed, that happens in 20 of 100 cases " +
 				"at most."},
-		{"a share of a histogram", record(`"statistic":"share","from":"h","value":0.100000,"error_95":0.01`),
-			record(`"statistic":"share","from":"h","value":0.110000,"error_95":0.01`), "noise",
+		{"a share of a histogram",
+			record(`"statistic":"share","from":"h","value":0.100000,"error_95":0.01,"low":0.09,"high":0.11`),
+			record(`"statistic":"share","from":"h","value":0.110000,"error_95":0.01,"low":0.1,"high":0.12`), "noise",
 			"0.100 → 0.110 ms: noise alone does this in 17 of 100 cases."},
 	} {
 		got := Figures(c.a, c.b)

@@ -84,8 +84,8 @@ func TestRangesOfIntervals(t *testing.T) {
 		"too few": {anInterval, 8, 12, "300.5 → 902.0 ms, medians of 8 and 4 windows: nothing public says how often " +
 			"noise and usual variation make such a difference."},
 		"wide intervals": {strings.Replace(anInterval, `"low":%[1]v`, `"low":0`, 1), 8, 16,
-			"300 → 900 ms, medians of 8 and 8 windows: nothing public says how often noise and usual variation make " +
-				"such a difference."},
+			"300.5 → 900.5 ms, medians of 8 and 8 windows: nothing public says how often noise and usual variation " +
+				"make such a difference."},
 	} {
 		records := minutes(t, c.text, values...)
 		if got := Ranges(AverageOf(records[:c.first]), AverageOf(records[c.first:c.to])); got.Sentence != c.sentence {

@@ -254,6 +254,9 @@ func TestMarks(t *testing.T) {
 	const before = ", the median of the 9 windows before it, by more than noise and the usual variation explain."
 	calm := []float64{1000, 1010, 990, 1005, 995, 1000, 1012, 998, 1001}
 	then := func(value float64) []float64 { return append(slices.Clone(calm), value) }
+	// Figures that happen to be equal show no variation. At ε 0.1, e^−12.2 is less than alpha, but the noise of the
+	// others counts too.
+	equal := func(value float64) []float64 { return append(slices.Repeat([]float64{1000}, 9), value) }
 	withheld := minutes(t, aCount, then(5000)...)
 	for i := 3; i < 6; i++ {
 		withheld[i].Value = nil
@@ -270,16 +273,18 @@ func TestMarks(t *testing.T) {
 		records  []outputs.Record
 		sentence string
 	}{
-		"a rise":              {minutes(t, aCount, then(2500)...), "2,500 users is above 1,000" + before},
-		"nobody":              {minutes(t, aCount, then(0)...), "0 users is below 1,000" + before},
-		"a median":            {minutes(t, aMedian, then(2500)...), "2,500 ms is above 1,000" + before},
-		"what is usual":       {minutes(t, aCount, then(1080)...), ""},
-		"after too few":       {withheld, ""},
-		"of another unit":     {edited, ""},
-		"after three hours":   {late, ""},
-		"on change":           {held, ""},
-		"of unknown noise":    {minutes(t, strings.Replace(aCount, `"error_95":30,`, "", 1), then(5000)...), ""},
-		"of earlier releases": {minutes(t, anOldMedian, then(5000)...), ""},
+		"a rise":               {minutes(t, aCount, then(2500)...), "2,500 users is above 1,000" + before},
+		"nobody":               {minutes(t, aCount, then(0)...), "0 users is below 1,000" + before},
+		"a median":             {minutes(t, aMedian, then(2500)...), "2,500 ms is above 1,000" + before},
+		"beyond its own noise": {minutes(t, aCount, equal(1122)...), ""},
+		"beyond all noise":     {minutes(t, aCount, equal(1170)...), "1,170 users is above 1,000" + before},
+		"what is usual":        {minutes(t, aCount, then(1080)...), ""},
+		"after too few":        {withheld, ""},
+		"of another unit":      {edited, ""},
+		"after three hours":    {late, ""},
+		"on change":            {held, ""},
+		"of unknown noise":     {minutes(t, strings.Replace(aCount, `"error_95":30,`, "", 1), then(5000)...), ""},
+		"of earlier releases":  {minutes(t, anOldMedian, then(5000)...), ""},
 		"intervals that meet": {minutes(t, strings.Replace(anInterval, `"low":%[1]v`, `"low":0`, 1),
 			then(5000)...), ""},
 	} {
