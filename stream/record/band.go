@@ -21,24 +21,24 @@ type BandFields struct {
 	Usual95 *json.Number `json:"usual_95"`
 }
 
-// Basis says what a band follows from; "" is written as null.
+// Basis is a [mechanisms.Basis]: what a band follows from; "" is written as null.
 type Basis string
 
 // The bases of bands.
 const (
 	// OfInterval is the interval that was paid for, at its own level.
-	OfInterval Basis = "interval"
+	OfInterval = Basis(mechanisms.BasisInterval)
 	// OfHistogram is the interval that follows from the histogram of the window.
-	OfHistogram Basis = "histogram"
+	OfHistogram = Basis(mechanisms.BasisHistogram)
 	// OfNoise is the published error of a known law of noise. OfClipped is the same without what was cut off.
-	OfNoise   Basis = "noise"
-	OfClipped Basis = "clipped"
+	OfNoise   = Basis(mechanisms.BasisNoise)
+	OfClipped = Basis(mechanisms.BasisClipped)
 	// OfScatter is how far the last values of the series lie apart. OfShape is what heavy-tailed values would give,
 	// where the last values tell too little.
-	OfScatter Basis = "scatter"
-	OfShape   Basis = "shape"
+	OfScatter = Basis(mechanisms.BasisScatter)
+	OfShape   = Basis(mechanisms.BasisShape)
 	// OfRanks says that there is no band in the value's unit, and at most p_low and p_high.
-	OfRanks Basis = "ranks"
+	OfRanks = Basis(mechanisms.BasisRanks)
 )
 
 // MarshalJSON implements [json.Marshaler].

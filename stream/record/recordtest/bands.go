@@ -61,6 +61,9 @@ func AllBanded(t testing.TB) (all []Banded) {
 	add("total", `{"statistic":"count","mechanism":"tree","unit":"users","value":600,"low":570,"high":630,"level":0.95,
 		"basis":"noise","error_95":30,"final":false,"instance":1,"since":"2026-11-20T08:00:00Z"}`, "600 users", "± 30")
 	add("mode", `{"statistic":"mode","value":120,"low":null,"high":null,"level":null,"basis":null}`, "120 ms", "")
+	add("variation", `{"statistic":"stddev","value":301.5,"low":null,"high":null,"level":null,"basis":null,"clip":[0,1023],
+		"outside":{"value":4,"error_95":14},"outside_95":18,"users":1000}`, "301.5 ms",
+		"at most 2 % of the users are outside 0–1023")
 	add("trimmed", `{"statistic":"trimmed_mean","value":61.4,"low":null,"high":null,"level":null,"basis":null,
 		"clip":[0,1023]}`, "61.4 ms", "")
 	// A record of an earlier release has no band, whatever else it says.

@@ -115,6 +115,7 @@ export const errorShort = (figure) => figure.status === "ok" ? figureText(figure
 
 /** What is known of a figure's error: in its unit where anything public gives that, else as a sentence. */
 export function boundText(figure) {
+  if (!band(figure) && typeof figure.outside_95 === "number") return outsideText(figure);
   if (!band(figure) || isHeld(figure)) return errorText(figure);
   const { error } = figureText(figure);
   return figure.basis === "clipped" && !unknown(figure) ? `${error}; ${outsideText(figure)}` : error;
@@ -132,7 +133,7 @@ export function errorText(figure) {
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
   const around = band(figure);
   const ranks = low !== null && high !== null ? `somewhere between the ${ordinal(place(low))} and the ${ordinal(place(high))} percentile` : "";
-  if (!around) return ranks || "no band: nothing in the record says how far off the value may be, in its unit";
+  if (!around) return ranks || ["no band: nothing public says how far off it may be", typeof figure.outside_95 === "number" ? outsideText(figure) : ""].filter(Boolean).join("; ");
   const why = `(${bases[basis] ?? basis}, ${+(100 * level).toFixed(1)} %)`;
   const ends = endsOf(around, placeIn(around, value));
   const said = isAtMost(figure) ? `at most ${ends[1]} ${unit} ${why}` : isEven(figure) ? `± ${roundedUp(around.high - value)} ${unit} ${why}` : `between ${ends[0]} and ${ends[1]} ${unit} ${why}`;

@@ -98,6 +98,8 @@ func BoundInWords(r outputs.Record) string {
 		return ""
 	case !ok && r.PLow != nil && r.PHigh != nil:
 		return ordinal(*r.PLow) + "–" + ordinal(*r.PHigh) + " percentile"
+	case !ok && r.Outside95 != nil:
+		return outsideText(r)
 	case !ok:
 		return bound
 	}

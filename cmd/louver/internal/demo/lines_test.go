@@ -31,7 +31,7 @@ func TestLinesHaveTheBand(t *testing.T) {
 			want += "(90%)"
 		case "ranks":
 			want = "p90.6–p100"
-		case "mode", "trimmed", "old":
+		case "mode", "trimmed", "variation", "old":
 			want = "-"
 		}
 		if got := filled(bandOf(r)); got != want {
