@@ -160,7 +160,7 @@ func TestInitTopics(t *testing.T) {
 		"array":   {[]string{`[{"user_id":1}]`}, []string{"format: json", "is a JSON array and not an object"}},
 		"within":  {[]string{`"{\"user_id\":1}"`}, []string{"format: json", "is JSON within a JSON string"}},
 		"twice": {[]string{`{"user_id":1,"ms":1,"user_id":2}`},
-			[]string{"has the field user_id twice", "user: user_id", "rejects some records"}},
+			[]string{"has the field user_id twice", "user: user_id", "rejects some records as malformed"}},
 		"quoted": {[]string{`"ann",12`}, []string{"format: csv"}},
 	} {
 		b.CreateTopic(t, topic, 1, nil)

@@ -51,19 +51,13 @@ func newDraft(topic string, s sampled) (draft, error) {
 		for _, f := range fields {
 			d.Notes = append(d.Notes, describe(f))
 		}
-		for _, fault := range faults {
-			note("A stream rejects some records in %s as malformed:", topic)
-			note("  the record %s.", fault)
-		}
+		d.faulty("some", faults)
 		d.guess(fields)
 	case all(s.values, isNumber):
 		note("The records in %s are bare numbers.", topic)
 		d.Value, d.User = "$value", "$key"
 	case slices.ContainsFunc(s.values, isMeantAsJSON):
-		for _, fault := range faults {
-			note("A stream rejects the records in %s as malformed:", topic)
-			note("  the record %s.", fault)
-		}
+		d.faulty("the", faults)
 	case all(s.values, isLine):
 		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
 		d.Format = "csv"
@@ -75,6 +69,16 @@ func newDraft(topic string, s sampled) (draft, error) {
 		note("The records have a key; $key reads it.")
 	}
 	return d, nil
+}
+
+// faulty notes why a stream would reject records.
+func (d *draft) faulty(which string, faults []string) {
+	if len(faults) > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("A stream rejects %s records as malformed. Such a record", which))
+	}
+	for _, fault := range faults {
+		d.Notes = append(d.Notes, "  "+fault)
+	}
 }
 
 // describe writes a field for a comment.
