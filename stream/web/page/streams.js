@@ -75,5 +75,7 @@ export function needs(stream, figures, group) {
   }
   if (late) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
   if (newest.length === 0) return { rank: 5, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
-  return { rank: 6, kind: "good", text: due === null ? "no further window is due" : "on time" };
+  const text = due === null ? "no further window is due" : "on time";
+  if (current.every((f) => f.status === "ok" && f.quality === "noise")) return { rank: 6, kind: "none", text: `${text}, only noise`, title: "Every figure of the newest window is only noise." };
+  return { rank: 6, kind: "good", text };
 }
