@@ -238,7 +238,7 @@ func TestAnIncidentThatComesAgain(t *testing.T) {
 		for i := range values {
 			level := 1000.0
 			if i >= 200 && i < 206 || i >= 230 && i < 240 {
-				level *= 3
+				level *= 1.5
 			}
 			values[i] = math.Round(level + 10*(source.ExpFloat64()-source.ExpFloat64()))
 		}
