@@ -144,14 +144,16 @@ func TestReleaseJSON(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%+v", got)
 	}
-	const want = `{"statistic":"median","mechanism":"permute_and_flip","epsilon":1000,"delta":0,"p":0.5,"value":2,"rank_error_95":`
+	const want = `{"statistic":"median","mechanism":"permute_and_flip","epsilon":1000,"delta":0,"p":0.5,"value":2,` +
+		`"low":null,"high":null,"level":null,"basis":"ranks","usual_95":null,"rank_error_95":`
 	for _, line := range lines {
 		if !strings.HasPrefix(line, want) || !json.Valid([]byte(line)) {
 			t.Errorf("%s, want %s…", line, want)
 		}
 	}
 	got = commandLine(t, "1 2 3", with("--json", "--statistic", "count")...)
-	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"raw":3,"rank_error_95":null,"error_95":0,` +
+	if want := `{"statistic":"count","mechanism":"geometric","epsilon":1000,"delta":0,"p":null,"value":3,"raw":3,` +
+		`"low":3,"high":3,"level":0.95,"basis":"noise","usual_95":null,"rank_error_95":null,"error_95":0,"quality":"useful",` +
 		`"charge":[{"kind":"pure","epsilon":1000,"rho":1000,"times":1}],"epsilon_lost":1000,"delta_lost":0}` + "\n"; got.out != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
