@@ -26,7 +26,8 @@ import (
 // where Out is the number of users outside. The sums get the rest, ε_m. From N/2^s on the weights fall with the cube of
 // the width: otherwise the rare intervals that are far too wide would make up most of a mean's error. Below that they
 // fall like 1/width only. A bound that is too wide there costs little, and a far group of users soon outweighs it. All
-// of the range of widths is worth 13 to 33 users per unit of 1/ε_t. The first k0 users outside are free: they are too
+// of the range of widths is worth 13 to 33 users per unit of 1/ε_t. For variances the weights are divided by (h − l + 1
+// + w0)·(h − l + 1 + w1) once more, because their noise grows with the square of the width. The first k0 users outside are free: they are too
 // few to be told from nobody. [outsiders] says how the others are counted.
 //
 // Privacy. The count has sensitivity 1. A user at y changes Out by 1 for the intervals without y, always upwards, and
@@ -55,6 +56,7 @@ type clipping struct {
 type share struct {
 	interval exact.Rate // ε_t
 	free     int64      // k0
+	steep    bool       // the weights fall by a power more with the width
 	sums     noise      // with ε_m
 	rho      float64
 }
@@ -76,7 +78,7 @@ func (x *share) beyond(out int64) float64 {
 }
 
 // negligible reports whether so many users outside make a weight too small to matter. The interval of all points has a
-// weight of at least 2^−162, which is 10^−49, times that for nobody outside. Products of weights are never subnormal
+// weight of at least 2^−162, which is 10^−49, times that for nobody outside (variances have fewer points). Products of weights are never subnormal
 // numbers, which are slow.
 func (x *share) negligible(out int64) bool { return x.interval.Float()*float64(out-x.free) > 254 }
 
@@ -342,17 +344,20 @@ func (x *intervals) weights() []float64 {
 			if below[j] < enough {
 				weight = left * right[j]
 			}
-			row[j] = weight * perWidth(ends[j]-low, x.wide, x.fine)
+			row[j] = weight * x.perWidth(ends[j]-low, x.wide, x.fine)
 		}
 		row = row[len(ends):]
 	}
 	return x.all
 }
 
-// perWidth returns 1/((w + w0)²·(w + w1)).
-func perWidth(w, wide, fine int64) float64 {
-	x := float64(w + wide)
-	return 1 / (x * x * float64(w+fine))
+// perWidth returns 1/((w + w0)²·(w + w1)), or 1/((w + w0)³·(w + w1)²) if that is to be steep.
+func (x *share) perWidth(w, wide, fine int64) float64 {
+	a, b := float64(w+wide), float64(w+fine)
+	if x.steep {
+		return 1 / (a * a * a * (b * b))
+	}
+	return 1 / (a * a * b)
 }
 
 // pair returns the borders of the k-th interval: those with i = 0 come first.
@@ -377,14 +382,18 @@ func (x *intervals) long(prec uint) []exact.Interval {
 			if x.below[i]+x.n-x.below[j] > x.free {
 				weight = left[i].Mul(right[j])
 			}
-			weights = append(weights, weight.Quo(volume(x.borders[j]-x.borders[i], x.wide, x.fine, prec)))
+			weights = append(weights, weight.Quo(x.volume(x.borders[j]-x.borders[i], x.wide, x.fine, prec)))
 		}
 	}
 	return weights
 }
 
-// volume encloses (w + w0)²·(w + w1).
-func volume(w, wide, fine int64, prec uint) exact.Interval {
-	z := exact.FromInt(w+wide, prec)
-	return z.Mul(z).Mul(exact.FromInt(w+fine, prec))
+// volume encloses 1/perWidth.
+func (x *share) volume(w, wide, fine int64, prec uint) exact.Interval {
+	a, b := exact.FromInt(w+wide, prec), exact.FromInt(w+fine, prec)
+	z := a.Mul(a).Mul(b)
+	if x.steep {
+		return z.Mul(a).Mul(b)
+	}
+	return z
 }

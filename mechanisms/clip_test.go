@@ -38,7 +38,11 @@ type piece struct {
 
 // lawOfWidth is what the weight of an interval of w points owes to w.
 func lawOfWidth(w, last int64, p plan) float64 {
-	return 1 / (math.Pow(float64(w+last>>p.halvings), 2) * float64(w+last>>p.finer))
+	a, b := 2., 1.
+	if p.steep {
+		a, b = 3, 2
+	}
+	return math.Pow(float64(w+last>>p.halvings), -a) * math.Pow(float64(w+last>>p.finer), -b)
 }
 
 // intervalLaw computes the law of the interval at f times ε, directly from its definition.
@@ -104,16 +108,21 @@ func chances(law []piece) []float64 {
 func TestClipWeights(t *testing.T) {
 	g := grid(t, "0", "9007199254740992", "1")
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, epsilon := range []float64{0.01, 0.2, 2, 300} {
+	for i, epsilon := range []float64{0.01, 0.2, 2, 300, 2000, 0.01, 2} {
+		steep, g := i > 4, g
+		if steep { // a variance has fewer points
+			g = grid(t, "0", "268435456", "1")
+		}
 		c := clippingOf(t, g, epsilon)
 		var points []Point
 		for range 50 {
-			points = append(points, Point{int64(math.Exp(36 * rng.Float64())), rng.Int64N(20)})
+			points = append(points, Point{int64(math.Exp(math.Log(float64(g.last)) * rng.Float64())), rng.Int64N(20)})
 		}
 		s := NewSample(g, points)
 		var law intervals
 		for _, information := range []int64{0, 1000} { // two w0
 			p := c.planFor(big.NewRat(information, 1), 0)
+			p.steep = steep
 			law.begin(c, s, p)
 			weights, long := law.weights(), law.long(200)
 			if len(weights) != law.size() || len(long) != law.size() {

@@ -225,7 +225,7 @@ func TestClipLawVectors(t *testing.T) {
 				t.Errorf("%s: [%d, %d] with %d outside has %v", name, want.L, want.H, want.Out, want.P)
 				continue
 			}
-			exact := volume(want.H-want.L+1, v.W0, v.W1, 200).Lo
+			exact := p.volume(want.H-want.L+1, v.W0, v.W1, 200).Lo
 			if inverse := new(big.Rat).Inv(fraction(t, want.Weight)); exact.Cmp(new(big.Float).SetRat(inverse)) != 0 {
 				t.Errorf("%s: [%d, %d] weighs 1/%v, want %s", name, want.L, want.H, exact, want.Weight)
 			}

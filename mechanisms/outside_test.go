@@ -74,7 +74,7 @@ func TestOutsidersSampler(t *testing.T) {
 				many += x.p
 			}
 		}
-		if few < 0.03 || many < 0.03 {
+		if few < 0.01 || many < 0.01 {
 			t.Errorf("%s: %v of the intervals have less than %d outside, %v more", c.name, few, p.free, many)
 		}
 		law := func(f float64) []float64 { // the interval is drawn with all of its ε

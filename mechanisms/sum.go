@@ -191,13 +191,13 @@ func (m *clippedSum) choose(s *Sample, p plan, source *exact.Source, memory *[]f
 	for i, c := range m.magnitudes {
 		below, above := m.beyond(s, c)
 		outside[i] = below + above
-		weights = append(weights, p.beyond(outside[i])*perWidth(c+1, wide, fine))
+		weights = append(weights, p.beyond(outside[i])*p.perWidth(c+1, wide, fine))
 	}
 	*memory = weights
 	return m.magnitudes[source.Pick(weights, weightSlack, func(prec uint) []exact.Interval {
 		long := make([]exact.Interval, len(m.magnitudes))
 		for i, c := range m.magnitudes {
-			long[i] = p.interval.Interval(max(0, outside[i]-p.free), prec).Quo(volume(c+1, wide, fine, prec))
+			long[i] = p.interval.Interval(max(0, outside[i]-p.free), prec).Quo(p.volume(c+1, wide, fine, prec))
 		}
 		return long
 	})]

@@ -66,6 +66,7 @@ func TestVariancePrivacy(t *testing.T) {
 	const points = 3
 	for _, epsilon := range []float64{0.5, 2} {
 		c := clippingOf(t, anchored(t, points-1, 0), epsilon).freeing(0)
+		c.steepen()
 		c.last = 255
 		dptest.CheckPrivacy(t, "clipped", points, users, epsilon, 0.85, func(e float64) dptest.Law {
 			f := e / epsilon
