@@ -119,11 +119,11 @@ func TestBandsCover(t *testing.T) {
 	}
 	slices.Sort(ratios)
 	middle, wide := ratios[len(ratios)/2], ratios[len(ratios)*9/10]
-	t.Logf("half widths are %.2f times the real error, at the 90th percentile %.2f times; %.2f of the windows have a band",
-		middle, wide, float64(bands)/float64(windows))
+	t.Logf("half widths are %.2f times the real error, at the 90th percentile %.2f times; %d of %d windows have a band",
+		middle, wide, bands, windows)
 	if middle > 2 || wide > 4.5 || float64(bands) < 0.8*float64(windows) {
-		t.Errorf("half widths are %.2f and %.2f times the real error in %d of %d windows; want at most 2 and 4.5 in 80 %%",
-			middle, wide, bands, windows)
+		t.Errorf("half widths are %.2f and %.2f times the real error in %d of %d windows; want at most 2 and 4.5 in "+
+			"80 %%", middle, wide, bands, windows)
 	}
 }
 
@@ -147,8 +147,8 @@ func tooWide(windows []shown) (ratio float64, ok bool) {
 	return halves[len(halves)/2] / float64(real), true
 }
 
-// Where a stream is as usual as that of `louver demo`, its p50 has a band of at most 2.5 times the real error. The bands
-// that were taken from the filter's belief had 4.75 times. With heavy tails, where those held 69 to 97 %, bands hold at
+// Where a stream is as usual as that of `louver demo`, its p50 has a band of at most 2.5 times the real error. Bands that
+// were taken from the filter's belief had 4.75 times. With heavy tails, where those held 69 to 97 %, bands hold at
 // least 90 %.
 func TestBandsOfKnownStreams(t *testing.T) {
 	t.Parallel()
@@ -210,13 +210,13 @@ func TestNothingChangesInConstantStreams(t *testing.T) {
 	}
 	t.Logf("%.4f and %.5f of %d pairs", five.value(), tenth.value(), five.of)
 	if five.value() > 0.025 || tenth.value() > 0.002 || five.of < 10_000 {
-		t.Errorf("%.4f of %d pairs differ at 5 %% and %.5f at 0.1 %%, want at most 0.025 and 0.002", five.value(), five.of,
-			tenth.value())
+		t.Errorf("%.4f of %d pairs differ at 5 %% and %.5f at 0.1 %%, want at most 0.025 and 0.002", five.value(),
+			five.of, tenth.value())
 	}
 }
 
-// A gap right at the quantile cannot be seen: all of its points have the same rank, so draws follow the measure and stay
-// where they were. The medians of half 0 and half 300 tell so themselves: at most 10 % of the pairs of windows have two
+// A gap right at the quantile cannot be seen: all of its points have the same rank, so draws follow the measure and
+// stay where they were. The medians of half 0 and half 300 tell so themselves: at most 10 % of the pairs of windows have two
 // bands from the scatter and can be compared. In larger studies it was 9 %.
 func TestHalfAndHalfIsNotCompared(t *testing.T) {
 	t.Parallel()

@@ -73,6 +73,22 @@ func TestScatterVectors(t *testing.T) {
 	}
 }
 
+// The same bits come out on every machine, also where a product and a sum can be fused: a program in another language
+// gave the hash.
+func TestScatterIsTheSameEverywhere(t *testing.T) {
+	s := newScatter(smallGrid(t, 60001).cells(), 9, 10, big.NewRat(1, 7), big.NewRat(47, 3))
+	hash := uint64(0)
+	for i := range int64(2000) {
+		b := s.Next(150+i*i%97, new(2000+i*37%1001), float64(i*i%89)/89)
+		for _, x := range []float64{float64(b.Low), float64(b.High), b.Usual, s.sum, s.shape, s.follows, s.of} {
+			hash = hash*1000003 + math.Float64bits(x)
+		}
+	}
+	if want := uint64(1833634344855448052); hash != want {
+		t.Errorf("the bits have the hash %d, want %d", hash, want)
+	}
+}
+
 // Each literal is the double next to 20^{1/a} − 1, and the state's shape is that a. They are computed anew with
 // intervals of 200 bits.
 func TestReach95(t *testing.T) {

@@ -25,23 +25,25 @@ func TestNewBand(t *testing.T) {
 		limits   ledger.Limits
 		want     string
 	}{
-		"a paid interval": {ledger.Value{Value: some("120"), Interval: interval, RankError95: some("7")}, false, fromZero,
-			"100 140 0.9 interval"},
-		"an interval from a histogram": {ledger.Value{Value: some("120"), Interval: interval, Error95: some("20")}, true,
-			fromZero, "100 140 0.9 histogram"},
+		"a paid interval": {ledger.Value{Value: some("120"), Interval: interval, RankError95: some("7")}, false,
+			fromZero, "100 140 0.9 interval"},
+		"an interval from a histogram": {ledger.Value{Value: some("120"), Interval: interval, Error95: some("20")},
+			true, fromZero, "100 140 0.9 histogram"},
 		"a count from a histogram": {ledger.Value{Value: some("12"), Error95: some("20")}, true, fromZero,
 			"0 32 0.95 histogram"},
 		"a count":        {ledger.Value{Value: some("120"), Error95: some("20")}, false, fromZero, "100 140 0.95 noise"},
 		"hardly anybody": {ledger.Value{Value: some("0"), Error95: some("7")}, false, fromZero, "0 7 0.95 noise"},
 		"an exact count": {ledger.Value{Value: some("12"), Error95: some("0")}, false, fromZero, "12 12 0.95 noise"},
-		"a sum":          {ledger.Value{Value: some("-5"), Error95: some("7.5")}, false, ledger.Limits{}, "-12.5 2.5 0.95 noise"},
+		"a sum": {ledger.Value{Value: some("-5"), Error95: some("7.5")}, false, ledger.Limits{},
+			"-12.5 2.5 0.95 noise"},
 		"a mean that was cut": {ledger.Value{Value: some("12"), Error95: some("7"), Clip: clip}, false,
 			ledger.Limits{Least: some("10"), Most: some("15")}, "10 15 0.95 clipped"},
-		"a value beyond its limits": {ledger.Value{Value: some("-2"), Error95: some("1")}, false, fromZero, "-2 -1 0.95 noise"},
-		"a median":                  {ledger.Value{Value: some("120"), RankError95: some("7")}, false, fromZero, "ranks"},
-		"percentiles":               {ledger.Value{Value: some("120"), PLow: some("0.4")}, false, fromZero, "ranks"},
-		"a mode":                    {ledger.Value{Value: some("120")}, false, fromZero, "none"},
-		"a withheld value":          {ledger.Value{}, false, fromZero, "none"},
+		"a value beyond its limits": {ledger.Value{Value: some("-2"), Error95: some("1")}, false, fromZero,
+			"-2 -1 0.95 noise"},
+		"a median":         {ledger.Value{Value: some("120"), RankError95: some("7")}, false, fromZero, "ranks"},
+		"percentiles":      {ledger.Value{Value: some("120"), PLow: some("0.4")}, false, fromZero, "ranks"},
+		"a mode":           {ledger.Value{Value: some("120")}, false, fromZero, "none"},
+		"a withheld value": {ledger.Value{}, false, fromZero, "none"},
 	} {
 		b, got := ledger.NewBand(c.v, c.computed, c.limits), "none"
 		switch {
