@@ -74,3 +74,50 @@ func TestCauses(t *testing.T) {
 		t.Errorf("no value: the record %s", got)
 	}
 }
+
+// So are CloudEvents, and records with a schema.
+func TestCausesOfOtherFormats(t *testing.T) {
+	registry := cloudSpec()
+	registry.Format, registry.User, registry.Value, registry.Time, registry.Group = "avro", "user.id", "latency_ms", "", ""
+	registry.Groups, registry.Schema = nil, codec.Schema{Registry: true}
+	registry.Registry = &shelf{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema},
+		2: {Format: "protobuf", Text: protobufSchema}, 3: {Format: "avro", Text: "{"}}}
+	for _, c := range []struct {
+		spec    codec.Spec
+		value   string
+		headers codec.Headers
+		want    string
+	}{
+		{cloudSpec(), strings.Replace(structuredEvent, `"1.0"`, `"0.3"`, 1), nil,
+			"is no CloudEvent of version 1.0: it has neither that specversion nor the header ce_specversion"},
+		{cloudSpec(), "[" + structuredEvent + "]", nil, "is a JSON array and not an object"},
+		{cloudSpec(), eventData, binaryHeaders(headers{"ce_specversion": "0.3"}), "is no CloudEvent of version 1.0"},
+		{cloudSpec(), eventData, binaryHeaders(headers{"content-type": "text/csv"}),
+			"has data that is not JSON, as its content-type says"},
+		{cloudSpec(), "\ufeff" + eventData, binaryHeaders(nil), "has data that begins with a byte order mark"},
+		{cloudSpec(), eventData, binaryHeaders(headers{"ce_region": "\xff"}), "has a header that is not in UTF-8"},
+		{avroSpec(), value("1"), nil, "is not of the schema"},
+		{avroSpec(), numbered(7, "SECRET"), nil, "is not of the schema. It begins with the header of a schema registry " +
+			"(a zero byte and the number 7): schema: registry reads such records"},
+		{registry, value("1"), nil,
+			"does not begin with the header of a schema registry: a zero byte and the number of its schema"},
+		{registry, numbered(1, "SECRET"), nil, "is not of schema 1, which it names"},
+		{registry, numbered(2, "SECRET"), nil, "names schema 2, which is not of format avro"},
+		{registry, numbered(3, "SECRET"), nil, "names schema 3, which Louver cannot use"},
+		{registry, numbered(4, "SECRET"), nil, "names schema 4, which the registry does not have"},
+	} {
+		d := decoder(t, c.spec)
+		if p, ok := d.(codec.Preparer); ok {
+			if err := p.Prepare(t.Context(), []byte(c.value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := codec.Record{Value: []byte(c.value), Headers: c.headers, Time: recordTime}
+		var e codec.Event
+		if reason := d.Decode(r, &e); reason != codec.Malformed {
+			t.Errorf("%s %q: %v; want malformed", c.spec.Format, c.value, reason)
+		} else if got := d.Cause(r); got != c.want {
+			t.Errorf("%s %q: the record %s; want %s", c.spec.Format, c.value, got, c.want)
+		}
+	}
+}

@@ -203,7 +203,9 @@ func (j *replaying) send(ctx context.Context) error {
 	}
 	defer conn.Close()
 	plan := []topics.Topic{{Name: j.Topic, Partitions: j.Partitions}}
-	if _, err := topics.Create(ctx, conn.Client, plan, -1); err != nil {
+	trying, cancel := context.WithTimeout(ctx, cluster.Patience) // the controller may be out of reach
+	defer cancel()
+	if _, err := topics.Create(trying, conn.Client, plan, -1); err != nil {
 		return cluster.WithExitCode(err)
 	}
 	j.sent, err = SendRecords(ctx, conn, j.records(ctx), j.Topic, func(sent int, next time.Time) {
