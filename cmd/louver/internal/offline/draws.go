@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,18 +119,32 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 			lines = append(append(lines, ' '), d.text(drawn.High)...)
 		}
 		if d.beside {
-			lines = append(lines, d.off(v)...)
+			lines = append(lines, d.off(drawn, v)...)
 		}
 		lines = append(lines, '\n')
 	}
 	return lines, nil
 }
 
-// off says how far off a value may be, with a probability of 95 %.
-func (d *draws) off(v mechanisms.Value) string {
-	switch {
-	case finite(v.Error95) != nil:
-		return " ± " + strconv.FormatFloat(v.Error95, 'g', 6, 64)
+// off says how far off a value may be: the band that its record would have, in the words of louver watch.
+func (d *draws) off(from mechanisms.Draw, v mechanisms.Value) string {
+	f := record.Figure{Statistic: string(d.query.Statistic), Value: new(json.Number(d.text(v.Number))),
+		BandFields: d.band(from, v).Fields()}
+	if c := from.Clip; c != nil {
+		f.Clip = &[2]json.Number{json.Number(d.clips.Text(c[0])), json.Number(d.clips.Text(c[1]))}
+	}
+	if x := from.Outside; x != nil {
+		f.Outside95 = &x.Users95
+	}
+	switch bound := cli.BoundInWords(f); {
+	case d.query.Interval != nil:
+		return "" // the ends of the interval stand beside the value
+	case f.AtMost():
+		return " (" + bound + ")"
+	case f.Low == nil && bound != "":
+		return "; " + bound
+	case bound != "":
+		return " " + bound
 	case finite(v.RankError95) != nil:
 		return fmt.Sprintf(" (off by at most %s above or below)", cli.Plural(int64(math.Ceil(v.RankError95)), "user"))
 	}
@@ -150,7 +163,11 @@ func (d *draws) buckets(lines []byte, drawn mechanisms.Draw) []byte {
 		lines = fmt.Appendf(lines, "le=%s %d", end, n)
 		if d.beside {
 			_, off := e.Count(func(bucket int) bool { return bucket == i })
-			lines = fmt.Appendf(lines, " ± %.0f", off)
+			if float64(n) > off {
+				lines = fmt.Appendf(lines, " ± %.0f", off)
+			} else {
+				lines = fmt.Appendf(lines, " (at most %.0f)", float64(n)+off)
+			}
 		}
 		lines = append(lines, '\n')
 	}

@@ -78,13 +78,16 @@ func TestErrorBesideTheValue(t *testing.T) {
 	}{
 		{mechanisms.Query{Statistic: mechanisms.Count, Epsilon: dec("10")}, "3 ± 0\n"},
 		{mechanisms.Query{Statistic: mechanisms.Sum, Clip: "none", Epsilon: dec("1000")}, "120 ± 0"},
+		{mechanisms.Query{Statistic: mechanisms.Outside, Epsilon: dec("10")}, "0 (at most 0)\n"},
+		{mechanisms.Query{Statistic: mechanisms.Mean, Epsilon: dec("1000")}, "; at most 0 users are outside "},
+		{mechanisms.Query{Statistic: mechanisms.StdDev, Epsilon: dec("1000")}, "; at most 0 users are outside "},
 		{mechanisms.Query{Statistic: mechanisms.Median, Epsilon: dec("1000"), Prior: "uniform"},
 			"40 (off by at most 1 user above or below)\n"},
 		{mechanisms.Query{Statistic: mechanisms.TrimmedMean, Trim: dec("0.1"), Epsilon: dec("1000")},
 			" (how far it is off depends on the data)\n"},
 		{mechanisms.Query{Statistic: mechanisms.Histogram, Epsilon: dec("1000"),
 			Buckets: &mechanisms.Bucketing{Ends: []decimal.Decimal{dec("50")}}},
-			"le=50 3 ± 1\nle=100 0 ± 1\nle=+Inf 0 ± 1\n"},
+			"le=50 3 ± 1\nle=100 0 (at most 1)\nle=+Inf 0 (at most 1)\n"},
 	} {
 		c.q.Grid = g
 		m, err := mechanisms.New(c.q)
