@@ -110,3 +110,51 @@ func TestReleaseOffersEveryMechanism(t *testing.T) {
 		}
 	}
 }
+
+// A third of the users far away is not cut off from a mean, nor a tenth of buyers from a sum: half of the draws are near
+// the truth, and all of them are what their band, their quality and cut_95 say of them.
+func TestReleaseCutsNobodyOff(t *testing.T) {
+	many := func(first string, n int, second string, m int) string {
+		return strings.Repeat(first+"\n", n) + strings.Repeat(second+"\n", m)
+	}
+	const draws = 200
+	for _, c := range []struct {
+		statistic, in, upper string
+		truth, close         float64
+	}{
+		{"mean", many("12", 1400, "30000", 600), "60000", 9008.4, 1000},
+		{"sum", many("0", 4500, "3000", 500), "100000", 1_500_000, 300_000},
+	} {
+		got := commandLine(t, c.in, "release", "--statistic", c.statistic, "--epsilon", "0.1", "--lower", "0", "--upper",
+			c.upper, "--step", "1", "--json", "--repeat", strconv.Itoa(draws))
+		near, within, wrong := 0, 0, 0
+		for line := range strings.Lines(got.out) {
+			var d struct {
+				Value   float64
+				Error95 float64 `json:"error_95"`
+				Cut95   float64 `json:"cut_95"`
+				Outside *struct{ Value, Error95 int64 }
+				Quality string
+			}
+			if err := json.Unmarshal([]byte(line), &d); err != nil || d.Outside == nil {
+				t.Fatalf("%s: %s, %v", c.statistic, line, err)
+			}
+			off := math.Abs(d.Value - c.truth)
+			if off <= c.close {
+				near++
+			}
+			if off <= d.Error95+d.Cut95 {
+				within++
+			}
+			if d.Quality == "useful" && off > 2*d.Error95 {
+				wrong++
+			}
+		}
+		// Binomial(200, 0.95): fewer than 172 has a probability below 10⁻⁶. A mechanism that cut them off would have none
+		// near.
+		if near < draws/2 || within < 172 || wrong > 0 {
+			t.Errorf("%s: of %d draws %d are within %v, %d within their errors, %d useful and wrong", c.statistic, draws, near,
+				c.close, within, wrong)
+		}
+	}
+}

@@ -221,14 +221,9 @@ type drawnValue struct {
 
 // drawnOutside says how many users are outside the interval that values were cut to.
 type drawnOutside struct {
-	Outside   drawnCount `json:"outside"`
-	Outside95 int64      `json:"outside_95"`
-	Cut95     *float64   `json:"cut_95"`
-}
-
-type drawnCount struct {
-	Value int64 `json:"value"`
-	Error int64 `json:"error_95"`
+	Outside   record.Outside `json:"outside"`
+	Outside95 int64          `json:"outside_95"`
+	Cut95     *json.Number   `json:"cut_95"`
 }
 
 type drawnInterval struct {
@@ -275,7 +270,10 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		out.Clip = append(out.Clip, json.Number(d.clips.Text(v)))
 	}
 	if x := from.Outside; x != nil {
-		out.drawnOutside = &drawnOutside{drawnCount{x.Users, x.Error95}, x.Users95, finite(x.Cut95)}
+		out.drawnOutside = &drawnOutside{Outside: record.Outside{Value: x.Users, Error95: x.Error95}, Outside95: x.Users95}
+		if cut := ledger.Error(x.Cut95); cut != nil {
+			out.Cut95 = new(json.Number(cut.String()))
+		}
 	}
 	return out
 }
