@@ -81,8 +81,12 @@ func bounded[N fmt.Stringer](epsilon *N) string {
 	return (*epsilon).String()
 }
 
-// used writes how many of the windows that a budget pays are used. Under a cap there may be no end of them.
+// used writes how many of the windows that a budget pays are used. Under a cap there may be no end of them, and where
+// windows cost nothing by themselves there is nothing to use.
 func used(f ledger.Figures) string {
+	if f.WindowsLeft >= budget.MostWindows && f.WindowsUsed == 0 {
+		return "-"
+	}
 	if f.WindowsLeft >= budget.MostWindows {
 		return fmt.Sprintf("%d, no end", f.WindowsUsed)
 	}
