@@ -28,7 +28,7 @@ export class Demo {
     this.#app = app;
     main.replaceChildren(h("link", { rel: "stylesheet", href: "demo.css" }),
       h("h1", {}, "What ε does"),
-      h("p", { class: "about" }, "These users are simulated. So this page may know the truth (the dots), and draw the same windows again with another ε. With real people that would give them away, and Louver never does it."),
+      h("p", { class: "about" }, "These users are simulated. So this page may know the truth (the dots), and draw the same windows again with another ε. With real people that would give them away, and Louver never does it. A band holds 95 of 100 such draws. That of a median or quantile in a record is about twice as wide: it follows from the published values alone."),
       h("section", { class: "panel tries" }, h("div", {}, h("div", { class: "head" }, h("label", { for: "epsilon" }, "ε"), this.#epsilon, this.#choice), this.#slider, this.#odds), this.#people),
       this.#tried,
       h("section", { class: "panel guess" }, h("h2", {}, "Was Robin there?"), this.#asking, h("p", {}, this.#yes, " ", this.#no), this.#answer));

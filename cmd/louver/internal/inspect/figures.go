@@ -30,8 +30,8 @@ type WatchCommand struct {
 // Help is the long help.
 func (WatchCommand) Help() string {
 	return `Prints every figure as it is published, by window and in the order of the streams file: its value, its error
-and its quality. The error is a band in the value's unit, such as (110–128), or a number, such as ± 15. Where nothing
-public gives that, it is a range of percentiles. The value has the digits that its error allows; --json prints all of
+and its quality. The error is the band of the record, low to high: written as (110–128), as ± 15 where the noise is even,
+or as at most 18 of few users. Where there is none, it is a range of percentiles. The value has the digits that its error allows; --json prints all of
 them. The quality is useful, rough or noise. Error and quality are computed from public figures alone, so some
 statistics have none. If a figure is noise, the line says what would make it readable: that many users in the window and
 group, or a larger ε that the budget could pay for.
