@@ -13,6 +13,7 @@ type Point struct {
 	start, end int64 // of the window, Unix seconds
 	value      float64
 	usual      float64 // its usual_95, or 0
+	users      float64 // the released number of all users, or 0
 	noise      noise
 }
 
@@ -23,6 +24,9 @@ func PointOf(r outputs.Record) *Point {
 		return nil
 	}
 	p := &Point{record: r, start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: float(*r.Value)}
+	if r.Users != nil {
+		p.users = float64(*r.Users)
+	}
 	switch {
 	case isQuantile(r):
 		p.usual = usualOf([]outputs.Record{r})

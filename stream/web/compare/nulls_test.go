@@ -79,7 +79,7 @@ func quantiles(t *testing.T, p string, windows int, users func(window int) *mech
 	noisy := seeded(seed)
 	source := rand.New(seeded(seed + 1).ChaCha8)
 	values := make([]float64, windows)
-	bands := make([]mechanisms.Band, windows)
+	bands, counts := make([]mechanisms.Band, windows), make([]int64, windows)
 	for i := range windows {
 		count := 2000 + int64(10*(source.ExpFloat64()-source.ExpFloat64()))
 		d, err := m.Draw(users(i), mechanisms.Public{Measure: filter.Measure(),
@@ -88,11 +88,12 @@ func quantiles(t *testing.T, p string, windows int, users func(window int) *mech
 			t.Fatal(err)
 		}
 		x := d.Values[0].Number
-		values[i], bands[i] = float64(x), filter.Update(x, &count)
+		values[i], bands[i], counts[i] = float64(x), filter.Update(x, &count), count
 		filter.Predict()
 	}
 	records := minutes(t, aMedian, values...)
 	for i, b := range bands {
+		records[i].Users = &counts[i]
 		records[i].BandFields = &record.BandFields{Basis: record.Basis(b.Basis)}
 		if b.Basis == mechanisms.BasisScatter {
 			records[i].Usual95 = new(json.Number(fmt.Sprint(b.Usual)))
@@ -157,6 +158,27 @@ func TestQuantilesThatDoNotChange(t *testing.T) {
 	}
 	if narrow.changes <= all.pairs*9/100 {
 		t.Errorf("with a sixth of the usual difference %+v; want the test to see that", narrow)
+	}
+}
+
+// What is usual for a median that leaps grows with its value, and not with how far it leapt.
+func TestUsualAfterALeap(t *testing.T) {
+	users := func(n float64, value, usual float64) *Point { return &Point{value: value, usual: usual, users: n} }
+	calm := users(1000, 120, 9)
+	for name, c := range map[string]struct {
+		p    *Point
+		want float64
+	}{
+		"the same":      {users(1000, 120, 9), 9},
+		"three times":   {users(1000, 360, 48), 27},
+		"fewer users":   {users(500, 120, 30), 18},
+		"a third":       {users(1000, 40, 9), 9},
+		"its own bound": {users(1000, 360, 20), 20},
+		"nobody counts": {users(0, 360, 48), 48},
+	} {
+		if got := c.p.usualAfter(calm); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %g; want %g", name, got, c.want)
+		}
 	}
 }
 

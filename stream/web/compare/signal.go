@@ -67,7 +67,7 @@ type beyond struct {
 //     intervals, what that may have done to each pair is taken off first ([movedByCuts]). That bound fails in 1 of
 //     1,000 pairs, which is more often than alpha. But it matters only if another interval is drawn, moves the value
 //     far, and is not usual in this hour: in simulations of the same data in 110,000 windows, no figure was marked.
-//   - The published usual_95 of medians and quantiles, of this window or the one before, whichever is larger.
+//   - The published usual_95 of medians and quantiles ([Point.usualAfter]).
 //   - The variation of the hour itself ([Course.variation]).
 func (c *Course) Signal(i int, alpha float64) *Signal {
 	b := c.beyond(i, alpha)
@@ -134,11 +134,22 @@ func (c *Course) beyond(i int, alpha float64) beyond {
 func (p *Point) explained(hour []*Point, d float64) (chance float64, basis string) {
 	switch {
 	case p.usual > 0:
-		return mechanisms.Apart(d, max(p.usual, hour[len(hour)-1].usual)), byUsual
+		return mechanisms.Apart(d, p.usualAfter(hour[len(hour)-1])), byUsual
 	case p.noise.scale == 0:
 		return 0, byInterval
 	}
 	return p.noise.tail(d), byError
+}
+
+// usualAfter returns the usual difference of a figure and the one before it, as it was known before. It grows with the
+// value, since cells of the grid are logarithmic, and with fewer users. A figure's own usual_95 already holds how far it
+// is from the one before. So it only bounds the result, and serves where no ratio to that one is known.
+func (p *Point) usualAfter(before *Point) float64 {
+	most := max(p.usual, before.usual)
+	if p.users <= 0 || before.users <= 0 || before.value == 0 {
+		return most
+	}
+	return min(most, before.usual*max(1, math.Abs(p.value/before.value))*max(1, before.users/p.users))
 }
 
 // missesOfPairs is the probability with which a bound on what cuts did to a pair may fail.
