@@ -15,8 +15,8 @@ import (
 // Information. I = ε·n says how many users there are for one unit of noise. It comes from a count N0 that was released
 // for the same window with ε₀ ≥ ε/16, less one unit of its noise, 1/ε₀, which is σ if it is Gaussian: I = ε·N0 − ε/ε₀;
 // or from the expected users: I = ε·E/2; or, if neither is known, from a count of its own with ε₀ = ε/16 and discrete
-// Laplace noise. I sets three numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; s = ⌊I/128⌋, but
-// at least 4, 6 from I = 256 on, and at most 54; and s₁, which is s, but at least 10, and 20 from I = 64 on.
+// Laplace noise. I sets three numbers only: the share of the interval, θ = ½ if I < 64 and ⅓ otherwise; s = ⌊I/128⌋,
+// but at least 4, 6 from I = 256 on, and at most 54; and s₁, which is s, but at least 10, and 20 from I = 64 on.
 //
 // Interval. Of all intervals [l, h] between the borders of public cells (see [cellBounds]), one is drawn with
 //
@@ -27,15 +27,15 @@ import (
 // the width: otherwise the rare intervals that are far too wide would make up most of a mean's error. Below that they
 // fall like 1/width only. A bound that is too wide there costs little, and a far group of users soon outweighs it. All
 // of the range of widths is worth 13 to 33 users per unit of 1/ε_t. For variances the weights are divided by (h − l + 1
-// + w0)·(h − l + 1 + w1) once more, because their noise grows with the square of the width. The first k0 users outside are free: they are too
-// few to be told from nobody. [outsiders] says how the others are counted.
+// + w0)·(h − l + 1 + w1) once more, because their noise grows with the square of the width. The first k0 users outside
+// are free: they are too few to be told from nobody. [Outsiders] says how the others are counted.
 //
 // Privacy. The count has sensitivity 1. A user at y changes Out by 1 for the intervals without y, always upwards, and
 // not at all for the others. max(Out, k0) then changes by 0 or 1. So each weight and their sum change by a factor in
 // [e^{−ε_t}, 1], and every probability by a factor in e^{±ε_t}: there is no factor ½, and the draw is
-// ε_t-bounded-range. The public factor depends on I alone. θ, s, s₁, k0, l and h depend on the data only through earlier
-// draws, so ε adds up by adaptive composition: ε/16 + ε_t + ε_m = ε, or ε_t + ε_m = ε without a count of its own. For
-// zCDP the parts add up to (ε/16)²/2 + ε_t²/8 + ε_m²/2 at most, which is 0.24 ε².
+// ε_t-bounded-range. The public factor depends on I alone. θ, s, s₁, k0, l and h depend on the data only through
+// earlier draws, so ε adds up by adaptive composition: ε/16 + ε_t + ε_m = ε, or ε_t + ε_m = ε without a count of its
+// own. For zCDP the parts add up to (ε/16)²/2 + ε_t²/8 + ε_m²/2 at most, which is 0.24 ε².
 //
 // Source: the exponential mechanism of McSherry & Talwar (2007); bounded range: Dong, Durfee, Rogers (2020).
 //
@@ -78,8 +78,8 @@ func (x *share) beyond(out int64) float64 {
 }
 
 // negligible reports whether so many users outside make a weight too small to matter. The interval of all points has a
-// weight of at least 2^−162, which is 10^−49, times that for nobody outside (variances have fewer points). Products of weights are never subnormal
-// numbers, which are slow.
+// weight of at least 2^−162, which is 10^−49, times that for nobody outside (variances have fewer points). Products of
+// weights are never subnormal numbers, which are slow.
 func (x *share) negligible(out int64) bool { return x.interval.Float()*float64(out-x.free) > 254 }
 
 // plan holds what follows from the information: how the rest of ε is divided, s and s₁.

@@ -31,10 +31,10 @@ import (
 //
 // The mean is rounded to the nearest part of a step (see [Grid.parts]), ties upward.
 //
-// Privacy: ε-DP. For l = h there are no sums: every user would add 0. One user inside changes A by 4(x − l) and B by 4(h
-// − x), which is 4W in all, and S by 4·|2x − l − h| ≤ 4W. One outside changes A, B or S by 3W, and the count of users
-// outside by 1. [Outsiders] says why sums and count cost ε_m together, and [clipping] why ε_m and what the interval
-// costs are ε. All else is post-processing of these and of the released count.
+// Privacy: ε-DP. For l = h there are no sums: every user would add 0. One user inside changes A by 4(x − l) and B by
+// 4(h − x), which is 4W in all, and S by 4·|2x − l − h| ≤ 4W. One outside changes A, B or S by 3W, and the count of
+// users outside by 1. [Outsiders] says why sums and count cost ε_m together, and [clipping] why ε_m and what the
+// interval costs are ε. All else is post-processing of these and of the released count.
 //
 // Why two sums: both have all of ε_m, since one user cannot move both by much. With t for the mean's place in [l, h],
 // the error is about (1 − t(1−t))·W/(ε_m·n), where a sum and a count of half of ε each have 1.5 to 2 times W/(ε_m·n).

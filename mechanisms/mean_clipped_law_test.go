@@ -73,10 +73,10 @@ func noiseLaw(z noise, sensitivity uint64, f float64, least int64) (p []float64,
 	return dptest.Normalise(p), side
 }
 
-// offsetLaw is the law of the mean's offset from l, in fractions of the grid's step, directly from its definition. a and
-// b are the sums, of which twice the noisy ones and more count. p is the law of each sum's noise, at index z + side. For
-// each x, the y that give the same offset follow each other: up to the last one with 2·width·x + x + y ≥ 2·offset·(x +
-// y).
+// offsetLaw is the law of the mean's offset from l, in fractions of the grid's step, directly from its definition. a
+// and b are the sums, of which twice the noisy ones and more count. p is the law of each sum's noise, at index z +
+// side. For each x, the y that give the same offset follow each other: up to the last one with 2·width·x + x + y ≥
+// 2·offset·(x + y).
 func offsetLaw(a, b, moreA, moreB, width, parts int64, p []float64, side int64) []float64 {
 	width *= parts
 	law := make([]float64, width+1)

@@ -15,7 +15,8 @@ import (
 //
 //	C = #(x < l) + #(x > h), C̃ = C + Z, P(Z=z) ∝ e^{−|z|·ε_m/4}; if l = h, there are no sums, and the rate is ε_m.
 //
-// With Gaussian noise the count has σ² = 8/(7ρ_m), and 1/(2ρ_m) if l = h. The interval of all points has nobody outside.
+// With Gaussian noise the count has σ² = 8/(7ρ_m), and 1/(2ρ_m) if l = h. The interval of all points has nobody
+// outside.
 //
 // Privacy. The noisy sums and C̃ together cost ε_m, as the sums alone would. Let a sum be divided by its sensitivity s,
 // which in quarters is 4W for a mean. A user inside changes the sums by 1 at most in all, and C not at all. A user

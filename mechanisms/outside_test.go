@@ -105,8 +105,8 @@ func TestOutsidersSampler(t *testing.T) {
 	}
 }
 
-// Users95 is a bound of the users outside in at least 95 % of the draws, for any data, and Error95 of the noise. What is
-// cut off moves a mean or a sum by no more than Cut95, beside the noise.
+// Users95 is a bound of the users outside in at least 95 % of the draws, for any data, and Error95 of the noise. What
+// is cut off moves a mean or a sum by no more than Cut95, beside the noise.
 func TestOutsidersBound(t *testing.T) {
 	random, rng := rand.NewChaCha8([32]byte{82}), rand.New(rand.NewPCG(8, 2))
 	g := grid(t, "0", "60000", "1")
@@ -220,7 +220,8 @@ func TestFarGroupsAreNotCutOff(t *testing.T) {
 				}
 			}
 			t.Logf("%s %s: %d within %v, %d useful, %d of them off", c.name, counted, near, c.close, useful, wrong)
-			// By simulation, fewer than 0.1 % are useful and off. More than 8 of 400 have a probability below 10⁻⁸ then.
+			// By simulation, fewer than 0.1 % are useful and off. More than 8 of 400 have a probability below 10⁻⁸
+			// then.
 			if wrong > 8 || c.close > 0 && near < draws/2 {
 				t.Errorf("%s %s: %d of %d draws are within %v, %d useful, %d of them off", c.name, counted, near, draws,
 					c.close, useful, wrong)

@@ -87,8 +87,8 @@ func coarser(x *big.Int, power int64) *big.Int {
 	return x.Lsh(x, 1).Add(x, big.NewInt(power)).Div(x, big.NewInt(2*power))
 }
 
-// publish returns a noisy sum, in so many parts of a unit, as a number on the scale of the sum. Impossible sums are cut:
-// if no value is negative, the sum is not below 0. b is the bound of the noise. Noise may carry a sum beyond
+// publish returns a noisy sum, in so many parts of a unit, as a number on the scale of the sum. Impossible sums are
+// cut: if no value is negative, the sum is not below 0. b is the bound of the noise. Noise may carry a sum beyond
 // [mostNumber]. It stops there, and nothing is known of its error.
 func (m *sums) publish(sum *big.Int, parts int64, b Bound) []Value {
 	sum = coarser(sum, parts*m.power)

@@ -12,10 +12,10 @@ import (
 	"github.com/louver/louver/mechanisms/internal/uint128"
 )
 
-// clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, adds discrete Laplace
-// noise of the scale c to their sum, and tells how many users are outside (see [Outsiders]). Information and shares of ε
-// are as [clipping] says. Instead of an interval, it draws c from the distances between 0 and the borders of public
-// cells. Out is the number of users with |v| > c. A user inside adds 4v to S, and one outside ± 3c.
+// clippedSum is the default for sums: it finds a magnitude c privately, cuts all values to −c … c, adds discrete
+// Laplace noise of the scale c to their sum, and tells how many users are outside (see [Outsiders]). Information and
+// shares of ε are as [clipping] says. Instead of an interval, it draws c from the distances between 0 and the borders
+// of public cells. Out is the number of users with |v| > c. A user inside adds 4v to S, and one outside ± 3c.
 //
 //	P(c) ∝ e^{−ε_t·max(Out, k0)} / ((c + 1 + w0)²·(c + 1 + w1)),   w0 = ⌊max|v|/2^s⌋, w1 = ⌊max|v|/2^s₁⌋,
 //	S̃ = S + Z, P(Z=z) ∝ e^{−|z|·ε_m/(4c)}, and the sum is (S̃ + g·k0·c)/4, rounded to the nearest unit, ties upward.
@@ -24,9 +24,9 @@ import (
 // value is negative, −1 if none is positive, and 0 if there may be both or if c = max|v|.
 //
 // wholeSum does without the first step: c = max|v|, nobody is outside, and there are no quarters. Impossible sums are
-// cut: if the bounds are not negative, the sum is not below 0. Values and sums are whole multiples of the greatest number
-// that divides both the step and the lower bound. So a sum of them needs no rounding, unless the values are so large that
-// it is published in coarser units.
+// cut: if the bounds are not negative, the sum is not below 0. Values and sums are whole multiples of the greatest
+// number that divides both the step and the lower bound. So a sum of them needs no rounding, unless the values are so
+// large that it is published in coarser units.
 //
 // Privacy: ε-DP. A user of the value v adds 1 to Out for the c < |v| and leaves the others alone: the same argument as
 // for an interval. One user inside changes S by 4c at most, and one outside by 3c, and the count of users outside by 1.

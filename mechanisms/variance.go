@@ -20,8 +20,8 @@ const (
 )
 
 // clippedVariance is the default for variances: it finds an interval [l, h] privately (see [clipping]), and releases
-// three noisy sums of the values cut to it, and how many users are outside (see [Outsiders]). With W = h − l and a = x −
-// l for a value x inside, W² = (W−a)² + 2a(W−a) + a², and such a user adds
+// three noisy sums of the values cut to it, and how many users are outside (see [Outsiders]). With W = h − l and a = x
+// − l for a value x inside, W² = (W−a)² + 2a(W−a) + a², and such a user adds
 //
 //	4(W−a)² to S₀, 4·2a(W−a) to S₁, 4a² to S₂, each with noise P(Z=z) ∝ e^{−|z|·ε_m/(4W²)}.
 //

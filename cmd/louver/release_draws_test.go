@@ -153,8 +153,8 @@ func TestReleaseCutsNobodyOff(t *testing.T) {
 		// Binomial(200, 0.95): fewer than 172 has a probability below 10⁻⁶. A mechanism that cut them off would have none
 		// near.
 		if near < draws/2 || within < 172 || wrong > 0 {
-			t.Errorf("%s: of %d draws %d are within %v, %d within their errors, %d useful and wrong", c.statistic, draws, near,
-				c.close, within, wrong)
+			t.Errorf("%s: of %d draws %d are within %v, %d within their errors, %d useful and wrong", c.statistic,
+				draws, near, c.close, within, wrong)
 		}
 	}
 }

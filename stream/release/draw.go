@@ -56,7 +56,8 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 			v.Clip = &[2]decimal.Decimal{d.clips.Decimal(c[0]), d.clips.Decimal(c[1])}
 		}
 		if o := drawn.Outside; o != nil {
-			v.Outside = &ledger.Outside{Value: o.Users, Error95: o.Error95, Most: o.Users95, Cut95: ledger.Error(o.Cut95)}
+			v.Outside = &ledger.Outside{Value: o.Users, Error95: o.Error95, Most: o.Users95,
+				Cut95: ledger.Error(o.Cut95)}
 		}
 		v.Band = ledger.NewBand(*v, false, d.limits)
 		v.Quality = string(d.query.Judge(x.Bound, i, figure.InexactFloat64(), users))

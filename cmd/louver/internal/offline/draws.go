@@ -270,7 +270,8 @@ func (d *draws) object(from mechanisms.Draw) drawn {
 		out.Clip = append(out.Clip, json.Number(d.clips.Text(v)))
 	}
 	if x := from.Outside; x != nil {
-		out.drawnOutside = &drawnOutside{Outside: record.Outside{Value: x.Users, Error95: x.Error95}, Outside95: x.Users95}
+		out.drawnOutside = &drawnOutside{Outside: record.Outside{Value: x.Users, Error95: x.Error95},
+			Outside95: x.Users95}
 		if cut := ledger.Error(x.Cut95); cut != nil {
 			out.Cut95 = new(json.Number(cut.String()))
 		}
