@@ -364,6 +364,23 @@ func TestBudgetView(t *testing.T) {
 	b.shows(".budget p", "It pays for every window on schedule")
 }
 
+// Nothing returns to a budget for ever, even if it pays every window and has none left.
+func TestBudgetViewForEver(t *testing.T) {
+	const limit = "{epsilon: 4.5, per: forever}"
+	a := newAct(t, 1, limit, recent(30))
+	a.streams = parsed(t, strings.Replace(services(1, limit), "start: 2026-11-20T08:00:00Z", "start: "+
+		a.first.Format(time.RFC3339)+", end: "+a.first.Add(30*time.Minute).Format(time.RFC3339), 1))
+	a.play(0, 30)
+	b := open(t, a, "#/budget")
+	b.shows(".amounts", "one person can have lost ε 4.5")
+	b.shows(".amounts", "30 of 30 windows used")
+	var said string
+	b.run(chromedp.Evaluate(`document.querySelector(".budget").innerText`, &said))
+	if !strings.Contains(said, "pays every window") || strings.Contains(said, "return") || strings.Contains(said, "comes back") {
+		t.Errorf("%s", said)
+	}
+}
+
 // With a watch and a cap the view says what they do to a person's loss.
 func TestBudgetViewOfWatches(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
