@@ -131,7 +131,7 @@ func TestMistakes(t *testing.T) {
 		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid,
 			badTime + ":2: the time is missing or not in a known format, here and in all other lines; want " +
 				"2026-11-20T08:00:00Z (RFC 3339), " +
-				"2026-11-20 08:00:00, 2026-11-20, or an epoch number"},
+				"2026-11-20 08:00:00, 2026-11-20, 20/Nov/2026:08:00:00 +0000, or an epoch number"},
 		{"an empty file", replay(empty, columns...), cli.ExitInvalid, empty +
 			":1: the file is empty; want CSV with a header, or JSON lines"},
 		{"a missing file", replay(missing, columns...), cli.ExitInvalid, "open " + missing +

@@ -127,7 +127,7 @@ func avroName(n *avro.SchemaNode) string {
 }
 
 var avroWants = [numRoles]string{
-	roleValue: "int, long, float, double or decimal",
+	roleValue: "int, long, float, double or decimal, or a string that holds a number",
 	roleUser:  "string, enum, int or long",
 	roleGroup: "string, enum, int, long or boolean",
 	roleTime:  "timestamp-millis, timestamp-micros or timestamp-nanos, or a long, double or string",
@@ -148,7 +148,7 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 	case "int", "long":
 		return true
 	case "string":
-		return r != roleValue
+		return true
 	case "enum":
 		return r == roleUser || r == roleGroup
 	case "double":

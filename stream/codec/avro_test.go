@@ -112,6 +112,20 @@ func TestAvroBad(t *testing.T) {
 	}
 }
 
+// Debezium writes decimals as texts, if it is told to.
+func TestAvroNumberInAText(t *testing.T) {
+	s := avroSpec()
+	s.Value, s.Group, s.Groups = "tags.price", "", nil
+	d := decoder(t, s)
+	priced := func(price string) string {
+		return encoded(t, request(map[string]any{"tags": map[string]any{"price": price}}))
+	}
+	check(t, d, nil, priced("12.30"), event{"u1", 0, at, 123})
+	for _, bad := range []string{"", "12.30 EUR", "NaN"} {
+		checkRejected(t, d, nil, priced(bad), codec.BadValue)
+	}
+}
+
 // FuzzAvro: no panic, and a record is malformed exactly if the library leaves anything of it unread.
 func FuzzAvro(f *testing.F) {
 	f.Add([]byte(encoded(f, request(nil))))

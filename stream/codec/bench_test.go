@@ -58,6 +58,10 @@ func BenchmarkDecode(b *testing.B) {
 	}{
 		{"json/rfc3339", flat,
 			`{"user_id":"u-0012345","region":"eu","latency_ms":123.4,"ts":"2026-11-20T08:00:00.12Z"}`},
+		{"json/access_log", flat,
+			`{"user_id":"u-0012345","region":"eu","latency_ms":123.4,"ts":"20/Nov/2026:08:00:00 +0000"}`},
+		{"json/texts", flat,
+			`{"user_id":"u-0012345","region":"eu","latency_ms":"123.4","ts":"2026-11-20 08:00:00.12+0000"}`},
 		{"json/epoch", flat, `{"user_id":"u-0012345","region":"eu","latency_ms":123.4,"ts":1795161600123}`},
 		{"json/integers", flat, `{"user_id":12345,"region":"eu","latency_ms":123,"ts":1795161600}`},
 		{"json/escapes", flat, `{"user_id":"ren\u00e9","region":"eu","latency_ms":123.4,"ts":1795161600123}`},

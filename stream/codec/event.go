@@ -54,7 +54,7 @@ type Reason uint8
 const (
 	OK        Reason = iota
 	Malformed        // the record can't be parsed as its format, or is too large to be looked at
-	BadValue         // the value is missing or no number
+	BadValue         // the value is missing, or neither a number nor a text that is one
 	BadUser          // the user is missing, empty or neither a string nor an integer
 	BadTime          // the time is missing or unreadable, before 1970 or after 2262; or the record has no timestamp
 	BadGroup         // the group is missing, neither a string nor an integer, not one of the public list, or no name

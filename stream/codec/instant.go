@@ -3,184 +3,214 @@ package codec
 import (
 	"bytes"
 	"math"
+	"strings"
 	"time"
 )
 
-// ParseTime reads an event time into Unix nanoseconds: RFC 3339, or an epoch number in seconds, milliseconds,
-// microseconds or nanoseconds. Digits finer than a nanosecond are cut off. Times before 1970 and after 2262 are not ok.
+// ParseTime reads an event time into Unix nanoseconds. It is one of these, with its zone:
+//
+//   - RFC 3339, and what programs write in its place: a space for the T, a zone such as +0000 or +00 or UTC, also behind
+//     a space, and no seconds;
+//   - the time of an access log, with its brackets or without: 17/May/2015:10:05:03 +0000;
+//   - an epoch number in seconds, milliseconds, microseconds or nanoseconds.
+//
+// Digits finer than a nanosecond are cut off. A leap second, 23:59:60 UTC, is the first second of the next day, as in
+// POSIX. Times before 1970 and after 2262 are not ok.
 func ParseTime(text []byte) (ns int64, ok bool) {
-	if len(text) > 10 && text[10] == 'T' {
-		return rfc3339(text)
+	if !calendrical(text) {
+		return epoch(text)
 	}
-	return epoch(text)
+	c, ok := parseCalendar(text)
+	return c.ns, ok
 }
 
-func rfc3339(text []byte) (int64, bool) {
-	// UnmarshalText also takes one digit for the hour and a comma before the fraction, see go.dev/issue/54580.
-	if len(text) < len("2006-01-02T15:04:05Z") || text[13] != ':' || bytes.IndexByte(text, ',') >= 0 {
-		return 0, false
-	}
-	var t time.Time
-	if err := t.UnmarshalText(text); err != nil {
-		return 0, false
-	}
-	if s := t.Unix(); s < 0 || s >= math.MaxInt64/int64(time.Second) {
-		return 0, false
-	}
-	return t.UnixNano(), true
+// calendrical reports whether a text may be a time of the calendar. Then it is no epoch number.
+func calendrical(text []byte) bool {
+	return len(text) > 10 && (text[4] == '-' && text[7] == '-' || text[2] == '/' || text[0] == '[')
 }
 
-// minute is a minute in UTC. Most times are in the same minute as the time before them, so only their seconds are
-// parsed.
+// calendarTime is a time of the calendar, and where its seconds and their fraction stand in its text.
+type calendarTime struct {
+	ns          int64
+	second, end int // end is 0 if there are no seconds
+}
+
+func parseCalendar(text []byte) (c calendarTime, ok bool) {
+	s := scanner{text: text}
+	bracket := s.take("[") != 0
+	var year, day int
+	var month time.Month
+	if !bracket && text[4] == '-' {
+		year, _ = s.number(4), s.want("-")
+		month, _ = time.Month(s.number(2)), s.want("-")
+		day, _ = s.number(2), s.want("Tt ")
+	} else {
+		day, _ = s.number(2), s.want("/")
+		month, _ = s.month(), s.want("/")
+		year, _ = s.number(4), s.want(":")
+	}
+	hour, _ := s.number(2), s.want(":")
+	minute := s.number(2)
+	second, fraction := 0, int64(0)
+	if s.take(":") != 0 {
+		c.second = s.at
+		second, fraction = s.number(2), s.fraction()
+		c.end = s.at
+	}
+	offset := s.zone()
+	if bracket {
+		s.want("]")
+	}
+	if s.bad || s.at < len(text) || hour > 23 || minute > 59 || second > 60 {
+		return c, false
+	}
+	date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	if date.Month() != month || date.Day() != day { // such as 30 February
+		return c, false
+	}
+	at := time.Date(year, month, day, hour, minute, second, int(fraction), time.UTC).Add(-offset)
+	if second == 60 && (at.Hour() != 0 || at.Minute() != 0) { // only the last minute of a day may have 61 seconds
+		return c, false
+	}
+	if u := at.Unix(); u < 0 || u >= math.MaxInt64/int64(time.Second) {
+		return c, false
+	}
+	c.ns = at.UnixNano()
+	return c, true
+}
+
+// scanner reads a text from left to right. It is bad once something else is there than was wanted.
+type scanner struct {
+	text []byte
+	at   int
+	bad  bool
+}
+
+// take takes the next character if it is one of these, and otherwise returns 0.
+func (s *scanner) take(these string) byte {
+	if s.at == len(s.text) || strings.IndexByte(these, s.text[s.at]) < 0 {
+		return 0
+	}
+	s.at++
+	return s.text[s.at-1]
+}
+
+func (s *scanner) want(these string) byte {
+	c := s.take(these)
+	s.bad = s.bad || c == 0
+	return c
+}
+
+// number takes a number of so many digits.
+func (s *scanner) number(digits int) (n int) {
+	for range digits {
+		n = 10*n + int(s.want("0123456789")-'0')
+	}
+	return n
+}
+
+// fraction takes a fraction of a second, if there is one, in nanoseconds.
+func (s *scanner) fraction() (ns int64) {
+	if s.take(".") == 0 {
+		return 0
+	}
+	ns, n := nanoseconds(s.text[s.at:])
+	s.at += n
+	s.bad = s.bad || n == 0
+	return ns
+}
+
+const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+
+func (s *scanner) month() time.Month {
+	name := s.text[s.at:min(s.at+3, len(s.text))]
+	for i := 0; i < len(months); i += 3 {
+		if months[i:i+3] == string(name) {
+			s.at += 3
+			return time.Month(1 + i/3)
+		}
+	}
+	s.bad = true
+	return 0
+}
+
+// zone takes how far the zone is ahead of UTC.
+func (s *scanner) zone() time.Duration {
+	s.take(" ")
+	if bytes.HasPrefix(s.text[s.at:], []byte("UTC")) {
+		s.at += 3
+		return 0
+	}
+	sign := time.Duration(1)
+	switch s.want("Zz+-") {
+	case 'Z', 'z':
+		return 0
+	case '-':
+		sign = -1
+	}
+	hours, minutes := s.number(2), 0
+	if s.take(":") != 0 || s.at < len(s.text) && s.text[s.at] != ']' {
+		minutes = s.number(2)
+	}
+	s.bad = s.bad || hours > 23 || minutes > 59
+	return sign * (time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
+}
+
+// nanoseconds reads the digits of a fraction at the beginning of a text, and says how many there are.
+func nanoseconds(text []byte) (ns int64, digits int) {
+	unit := int64(time.Second) / 10
+	for digits < len(text) {
+		c := text[digits] - '0'
+		if c > 9 {
+			break
+		}
+		ns += int64(c) * unit
+		unit /= 10 // 0 below a nanosecond: the rest is cut off
+		digits++
+	}
+	return ns, digits
+}
+
+// minute is a minute in a way to write it: what stands before the seconds, and the zone behind them. Most times are in
+// the same minute as the time before them, so only their seconds are parsed.
 type minute struct {
-	text  [len("2006-01-02T15:04")]byte
+	text  [len("[17/May/2015:10:05:")]byte
+	zone  [len(" +00:00]")]byte
+	upTo  int   // how long text is
+	after int   // how long zone is
 	start int64 // in Unix nanoseconds; 0: no minute is remembered
 }
 
-// parse reads a time of that minute that is written in UTC with Z. All others are not ok.
+// parse reads a time of that minute, written in the same way. All others are not ok.
 func (m *minute) parse(text []byte) (ns int64, ok bool) {
-	const second = len("2006-01-02T15:04:")
-	last := len(text) - 1
-	if m.start == 0 || last < second+2 || string(text[:second-1]) != string(m.text[:]) ||
-		text[second-1] != ':' || text[last] != 'Z' {
+	at := m.upTo
+	if m.start == 0 || len(text) < at+2+m.after || string(text[:at]) != string(m.text[:at]) {
 		return 0, false
 	}
-	tens, ones := text[second]-'0', text[second+1]-'0'
+	tens, ones := text[at]-'0', text[at+1]-'0'
 	if tens > 5 || ones > 9 {
 		return 0, false
 	}
 	ns = m.start + int64(10*tens+ones)*int64(time.Second)
-	fraction := text[second+2 : last]
-	if len(fraction) == 0 {
-		return ns, true
-	}
-	if fraction[0] != '.' || len(fraction) == 1 {
-		return 0, false
-	}
-	unit := int64(time.Second) / 10
-	for _, c := range fraction[1:] {
-		if c -= '0'; c > 9 {
+	at += 2
+	if text[at] == '.' {
+		fraction, digits := nanoseconds(text[at+1:])
+		if digits == 0 {
 			return 0, false
 		}
-		ns += int64(c) * unit
-		unit /= 10 // 0 below a nanosecond: the rest is cut off
+		ns += fraction
+		at += 1 + digits
 	}
-	return ns, true
+	return ns, string(text[at:]) == string(m.zone[:m.after])
 }
 
-// remember keeps the minute of a time that was parsed, if the text is in UTC with Z. It leaves out the minutes from
-// which a time could be after 2262.
-func (m *minute) remember(text []byte, ns int64) {
-	if len(text) <= len(m.text) || text[10] != 'T' || text[len(text)-1] != 'Z' ||
-		ns > math.MaxInt64-2*int64(time.Minute) {
+// remember keeps the minute of a time of the calendar. It leaves out the minutes from which a time could be after 2262,
+// and that of a leap second, which counts in the next one.
+func (m *minute) remember(text []byte, c calendarTime) {
+	if c.end == 0 || c.second > len(m.text) || len(text)-c.end > len(m.zone) || text[c.second] == '6' ||
+		c.ns > math.MaxInt64-2*int64(time.Minute) {
 		return
 	}
-	copy(m.text[:], text)
-	m.start = ns - ns%int64(time.Minute)
-}
-
-// units tell epoch times apart: a time has the first of these units whose limit it is below.
-var units = [...]struct {
-	below  uint64
-	digits int // of a unit's fraction down to a nanosecond
-}{
-	{1e11, 9}, // seconds
-	{1e14, 6}, // milliseconds
-	{1e17, 3}, // microseconds
-	{1 << 63, 0},
-}
-
-// epoch reads a number in JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It uses no
-// floating point, so it is exact for any number of digits.
-func epoch(number []byte) (int64, bool) {
-	d, ok := scanDecimal(number)
-	if !ok {
-		return 0, false
-	}
-	whole, ok := d.upTo(0, 0, d.point)
-	if !ok {
-		return 0, false
-	}
-	for _, u := range units {
-		if whole < u.below {
-			ns, ok := d.upTo(whole, d.point, d.point+u.digits)
-			return int64(ns), ok
-		}
-	}
-	return 0, false
-}
-
-// decimal is an unsigned number: its digits, with the decimal point before the digit at index point.
-type decimal struct {
-	whole, fraction []byte
-	point           int
-}
-
-// scanDecimal reads a number in JSON's notation that has no sign.
-func scanDecimal(number []byte) (d decimal, ok bool) {
-	var rest []byte
-	if d.whole, rest = digits(number); len(d.whole) == 0 || len(d.whole) > 1 && d.whole[0] == '0' {
-		return d, false
-	}
-	d.point = len(d.whole)
-	if len(rest) > 0 && rest[0] == '.' {
-		if d.fraction, rest = digits(rest[1:]); len(d.fraction) == 0 {
-			return d, false
-		}
-	}
-	if len(rest) > 0 && (rest[0] == 'e' || rest[0] == 'E') {
-		rest = rest[1:]
-		sign := 1
-		if len(rest) > 0 && (rest[0] == '-' || rest[0] == '+') {
-			if rest[0] == '-' {
-				sign = -1
-			}
-			rest = rest[1:]
-		}
-		var power []byte
-		if power, rest = digits(rest); len(power) == 0 {
-			return d, false
-		}
-		exponent := 0
-		for _, c := range power {
-			exponent = min(exponent*10+int(c-'0'), 1<<40)
-		}
-		d.point += sign * exponent
-	}
-	return d, len(rest) == 0
-}
-
-// digits splits b behind its leading decimal digits.
-func digits(b []byte) (run, rest []byte) {
-	i := 0
-	for i < len(b) && '0' <= b[i] && b[i] <= '9' {
-		i++
-	}
-	return b[:i], b[i:]
-}
-
-// upTo appends the digits from position from up to position to, to n. It fails if the result exceeds an int64.
-func (d decimal) upTo(n uint64, from, to int) (uint64, bool) {
-	for i := from; i < to; i++ {
-		if i >= len(d.whole)+len(d.fraction) && n == 0 {
-			return 0, true // only zeros follow, perhaps very many
-		}
-		if n > math.MaxInt64/10 {
-			return 0, false
-		}
-		n = n*10 + uint64(d.digit(i))
-	}
-	return n, n <= math.MaxInt64
-}
-
-func (d decimal) digit(i int) byte {
-	switch {
-	case i < 0:
-		return 0
-	case i < len(d.whole):
-		return d.whole[i] - '0'
-	case i-len(d.whole) < len(d.fraction):
-		return d.fraction[i-len(d.whole)] - '0'
-	}
-	return 0
+	m.upTo, m.after = copy(m.text[:], text[:c.second]), copy(m.zone[:], text[c.end:])
+	m.start = c.ns - c.ns%int64(time.Minute)
 }

@@ -29,6 +29,9 @@ type protobufLayout struct {
 type protobufField struct {
 	role role
 	path []protoreflect.FieldDescriptor
+	// wrapped says that the last field is that of a wrapper, such as google.protobuf.Int64Value. A wrapper that is set has
+	// a value, also if that is a zero.
+	wrapped bool
 }
 
 // unmarshal skips fields that the schema does not know, as newer producers may send them.
@@ -97,7 +100,8 @@ func (m protobufMessage) layout(wanted []part, begin fields) layout {
 	l := &protobufLayout{message: dynamicpb.NewMessage(m.MessageDescriptor), begin: begin}
 	for _, p := range wanted {
 		path, _ := protobufPath(m.MessageDescriptor, p) // no mistake
-		l.wanted = append(l.wanted, protobufField{p.role, path})
+		last := path[len(path)-1]
+		l.wanted = append(l.wanted, protobufField{p.role, path, wraps(last.ContainingMessage())})
 	}
 	return l
 }
@@ -107,7 +111,7 @@ func (m protobufMessage) mistake(p part) error {
 	return err
 }
 
-// protobufPath finds the fields on the way to a part of an event.
+// protobufPath finds the fields on the way to a part of an event. A wrapper stands for what is in it.
 func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protoreflect.FieldDescriptor, err error) {
 	for _, name := range Path(p.field) {
 		if message == nil {
@@ -127,13 +131,30 @@ func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protor
 		}
 		path, message = append(path, fd), fd.Message()
 	}
+	if message != nil && wraps(message) {
+		path = append(path, message.Fields().ByNumber(1))
+	}
 	if last := path[len(path)-1]; !protobufTakes(p.role, last) {
 		return nil, unfit("the message says %s; want %s", protobufName(last), protobufWants[p.role])
 	}
 	return path, nil
 }
 
-const timestamp = "google.protobuf.Timestamp"
+const (
+	timestamp = "google.protobuf.Timestamp"
+	duration  = "google.protobuf.Duration"
+)
+
+// wraps reports whether a message is one of google/protobuf/wrappers.proto that can be a part of an event.
+func wraps(m protoreflect.MessageDescriptor) bool {
+	switch m.FullName() {
+	case "google.protobuf.DoubleValue", "google.protobuf.FloatValue", "google.protobuf.Int64Value",
+		"google.protobuf.UInt64Value", "google.protobuf.Int32Value", "google.protobuf.UInt32Value",
+		"google.protobuf.BoolValue", "google.protobuf.StringValue":
+		return m.Fields().ByNumber(1) != nil
+	}
+	return false
+}
 
 func protobufName(fd protoreflect.FieldDescriptor) string {
 	if fd.Message() != nil {
@@ -143,7 +164,7 @@ func protobufName(fd protoreflect.FieldDescriptor) string {
 }
 
 var protobufWants = [numRoles]string{
-	roleValue: "a number",
+	roleValue: "a number, " + duration + " or a string that holds a number",
 	roleUser:  "a string, an integer or an enum",
 	roleGroup: "a string, an integer, an enum or a bool",
 	roleTime:  timestamp + ", an integer, a double or a string",
@@ -156,9 +177,10 @@ func protobufTakes(r role, fd protoreflect.FieldDescriptor) bool {
 	case protoreflect.BoolKind:
 		return r == roleGroup
 	case protoreflect.MessageKind:
-		return r == roleTime && fd.Message().FullName() == timestamp
+		name := fd.Message().FullName()
+		return r == roleTime && name == timestamp || r == roleValue && name == duration
 	case protoreflect.StringKind:
-		return r != roleValue
+		return true
 	case protoreflect.EnumKind:
 		return r == roleUser || r == roleGroup
 	case protoreflect.DoubleKind:
@@ -192,7 +214,7 @@ func (l *protobufLayout) field(w protobufField) field {
 		at = at.Get(fd).Message()
 	}
 	fd := w.path[last]
-	if !at.Has(fd) && (fd.HasPresence() || w.role != roleValue && fd.Kind() != protoreflect.BoolKind) {
+	if !at.Has(fd) && !w.wrapped && (fd.HasPresence() || w.role != roleValue && fd.Kind() != protoreflect.BoolKind) {
 		return field{}
 	}
 	b := l.texts[w.role][:0]
@@ -216,8 +238,11 @@ func (l *protobufLayout) field(w protobufField) field {
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
 		b = strconv.AppendUint(b, v.Uint(), 10)
 	case protoreflect.MessageKind:
-		k = text
-		b = appendTimestamp(b, v.Message())
+		if k = text; w.role == roleTime {
+			b = appendTimestamp(b, v.Message())
+		} else {
+			b = appendDuration(b, v.Message())
+		}
 	default:
 		b = strconv.AppendInt(b, v.Int(), 10)
 	}
@@ -234,4 +259,24 @@ func appendTimestamp(b []byte, m protoreflect.Message) []byte {
 		return append(b, "no time"...)
 	}
 	return time.Unix(seconds, nanos).UTC().AppendFormat(b, time.RFC3339Nano)
+}
+
+// appendDuration writes a google.protobuf.Duration as a number of seconds. If it is out of range, or its signs differ,
+// the text is no number.
+func appendDuration(b []byte, m protoreflect.Message) []byte {
+	all := m.Descriptor().Fields()
+	seconds, nanos := m.Get(all.ByNumber(1)).Int(), m.Get(all.ByNumber(2)).Int()
+	const years10000 = 315576000000
+	if nanos <= -int64(time.Second) || nanos >= int64(time.Second) || seconds < 0 && nanos > 0 ||
+		seconds > 0 && nanos < 0 || seconds < -years10000 || seconds > years10000 {
+		return append(b, "no duration"...)
+	}
+	if seconds < 0 || nanos < 0 {
+		b, seconds, nanos = append(b, '-'), -seconds, -nanos
+	}
+	b = append(strconv.AppendInt(b, seconds, 10), '.')
+	for unit := int64(time.Second) / 10; unit > 0; unit /= 10 {
+		b = append(b, '0'+byte(nanos/unit%10))
+	}
+	return b
 }

@@ -16,6 +16,8 @@ import (
 const protobufSchema = `syntax = "proto3";
 package web;
 import "google/protobuf/timestamp.proto";
+import "google/protobuf/duration.proto";
+import "google/protobuf/wrappers.proto";
 message Request {
   User user = 1;
   Region region = 2;
@@ -24,6 +26,11 @@ message Request {
   int64 epoch = 5;
   optional uint64 size = 6;
   repeated Request earlier = 7;
+  google.protobuf.DoubleValue amount = 8;
+  google.protobuf.Int64Value client = 9;
+  google.protobuf.Duration took = 10;
+  string price = 11;
+  google.protobuf.StringValue area = 12;
 }
 message User { oneof who { string id = 1; fixed64 number = 2; } }
 enum Region { nowhere = 0; eu = 1; us = 2; mars = 3; }
@@ -89,6 +96,41 @@ func TestProtobufGood(t *testing.T) {
 		event{"18446744073709551615", 0, at, 600001})
 	s = codec.Spec{Format: "protobuf", Schema: s.Schema, User: codec.KeyField, Value: "latency_ms"}
 	check(t, decoder(t, s), []byte("k"), "", event{"k", 0, recordTime, 0}) // an empty message is one
+}
+
+// Wrappers are named as the field that they stand for. One that is set has a value, also if that is a zero. A duration
+// is a number of seconds, and a text may be a number.
+func TestProtobufWrapped(t *testing.T) {
+	s := protobufSpec(t)
+	s.User, s.Value, s.Group, s.Time = "client", "amount", "area", "ts"
+	amount := lengthed(8, string(protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type),
+		math.Float64bits(12.3))))
+	client, area := lengthed(9, varint(1, 77)), lengthed(12, lengthed(1, "eu"))
+	d := decoder(t, s)
+	check(t, d, nil, amount+client+area+aTime, event{"77", 0, at, 123})
+	check(t, d, nil, lengthed(8, "")+lengthed(9, "")+area+aTime, event{"0", 0, at, 0})
+	checkRejected(t, d, nil, client+area+aTime, codec.BadValue)
+	checkRejected(t, d, nil, amount+area+aTime, codec.BadUser)
+	checkRejected(t, d, nil, amount+client+lengthed(12, "")+aTime, codec.BadGroup)
+	s.User, s.Value, s.Group = "client.value", "amount.value", "area.value" // as it had to be written before
+	check(t, decoder(t, s), nil, amount+client+area+aTime, event{"77", 0, at, 123})
+
+	seconds := func(s, ns int64) string { return lengthed(10, varint(1, uint64(s))+varint(2, uint64(ns))) }
+	s = protobufSpec(t)
+	s.Value = "took"
+	d = decoder(t, s)
+	for duration, want := range map[string]int64{seconds(12, 300_000_000): 123, seconds(0, 250_000_000): 3,
+		seconds(-1, -1): -1, seconds(0, -100_000_000): -1, lengthed(10, ""): 0} {
+		check(t, d, nil, aUser+aRegion+aTime+duration, event{"u1", 0, at, want})
+	}
+	for _, duration := range []string{"", seconds(1, -1), seconds(-1, 1), seconds(1, 1e9), seconds(1<<40, 0)} {
+		checkRejected(t, d, nil, aUser+aRegion+aTime+duration, codec.BadValue)
+	}
+	s.Value = "price"
+	d = decoder(t, s)
+	check(t, d, nil, aUser+aRegion+aTime+lengthed(11, "12.30"), event{"u1", 0, at, 123})
+	checkRejected(t, d, nil, aUser+aRegion+aTime+lengthed(11, "12,30"), codec.BadValue)
+	checkRejected(t, d, nil, aUser+aRegion+aTime, codec.BadValue)
 }
 
 func TestProtobufBad(t *testing.T) {

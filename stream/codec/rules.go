@@ -146,15 +146,17 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	return OK
 }
 
+// value places a field on the grid. Its text is a number, also in a string: so write it JSON's mapping of Protocol
+// Buffers, for 64 bits, and Debezium, for decimals.
 func (r *rules) value(f *field) (int64, bool) {
-	if f.kind != number && f.kind != cell {
+	if f.kind != number && f.kind != cell && f.kind != text {
 		return 0, false
 	}
 	i, err := r.grid.Parse(f.text)
 	return i, err == nil
 }
 
-// instant reads a field as a time: RFC 3339 in texts, epoch numbers in texts and numbers.
+// instant reads a field as a time, as [ParseTime] does.
 func (r *rules) instant(f *field) (int64, bool) {
 	if f.kind == none || f.kind == other || f.kind == truth {
 		return 0, false
@@ -162,11 +164,14 @@ func (r *rules) instant(f *field) (int64, bool) {
 	if ns, ok := r.last.parse(f.text); ok {
 		return ns, true
 	}
-	ns, ok := ParseTime(f.text)
-	if ok {
-		r.last.remember(f.text, ns)
+	if !calendrical(f.text) {
+		return epoch(f.text)
 	}
-	return ns, ok
+	c, ok := parseCalendar(f.text)
+	if ok {
+		r.last.remember(f.text, c)
+	}
+	return c.ns, ok
 }
 
 // groupOf returns the name of a group: that of [name], or true or false.

@@ -15,8 +15,8 @@
 // error and stops the replay. So is a file in which no event has a time. Errors are one line, with file:line and what is
 // wanted. They do not repeat personal data.
 //
-// Times are RFC 3339, epoch numbers as in a stream's input, or a date with or without a time of day. Those that name no
-// zone are taken as UTC, or in [Options.Zone]. In the record they are RFC 3339 in UTC.
+// Times are those of a stream's input, or a date with or without a time of day. Those that name no zone are taken as
+// UTC, or in [Options.Zone]. In the record they are RFC 3339 in UTC.
 package replay
 
 import (
@@ -154,8 +154,8 @@ func (f *File) next() (row, time.Time, error) {
 			return row{}, time.Time{}, err
 		case errors.Is(err, io.EOF) || err == nil && f.times.Events == 0 && missing.Count >= mostUntimed:
 			return row{}, time.Time{}, fmt.Errorf("%s:%d: the time is missing or not in a known format, here and in "+
-				"all other lines; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, or an epoch "+
-				"number", f.name, missing.First)
+				"all other lines; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, "+
+				"20/Nov/2026:08:00:00 +0000, or an epoch number", f.name, missing.First)
 		case err != nil:
 			return row{}, time.Time{}, fmt.Errorf("%s:%w", f.name, err)
 		}

@@ -76,9 +76,7 @@ func (f *File) Scan(ctx context.Context, read func(events int)) (Times, error) {
 	}
 }
 
-// Formats of dates in files, in addition to those that streams accept; fractions of seconds may follow.
-const zonedLayout = "2006-01-02 15:04:05Z07:00"
-
+// Formats of dates that name no zone; fractions of seconds may follow. Streams take only times with a zone.
 var zonelessLayouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
 // parseTime reads a time. One that names no zone is taken in this one.
@@ -86,19 +84,11 @@ func parseTime(text []byte, zone *time.Location) (at time.Time, zoned, ok bool) 
 	if ns, ok := codec.ParseTime(text); ok {
 		return time.Unix(0, ns).UTC(), true, true
 	}
-	if at, err := time.Parse(zonedLayout, string(text)); err == nil {
-		return inRange(at, true)
-	}
 	for _, layout := range zonelessLayouts {
 		if at, err := time.ParseInLocation(layout, string(text), zone); err == nil {
-			return inRange(at, false)
+			at = at.UTC()
+			return at, false, at.Year() >= 1970 && at.Year() < 2262 // as streams take them
 		}
 	}
 	return time.Time{}, false, false
-}
-
-// inRange refuses times that no stream takes.
-func inRange(at time.Time, zoned bool) (time.Time, bool, bool) {
-	at = at.UTC()
-	return at, zoned, at.Year() >= 1970 && at.Year() < 2262
 }

@@ -48,13 +48,17 @@ var inputForm = form.Form{
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
 	{Name: "value", Required: true, Example: "latency_ms",
-		Meaning: "the field that holds the number. Dots lead into nested objects: `order.total`. A dot that is part " +
-			"of a name has a backslash before it: `'order\\.total'`. `$value`: the record's value is a bare number",
+		Meaning: "the field that holds the number, or a text that is one, such as `\"12.30\"`. " +
+			"Dots lead into nested objects: `order.total`. A dot that is part " +
+			"of a name has a backslash before it: `'order\\.total'`. `$value`: the record's value is a bare number. " +
+			"Wrappers of Protocol Buffers are what is in them, and its `Duration` is a number of seconds",
 		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
 			func(in *config.Input, v string) { in.Value = v })},
 	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
-		Meaning: "the field that says when it happened: RFC 3339, or seconds, milli-, micro- or nanoseconds since " +
-			"1970. `$timestamp`: the record's timestamp",
+		Meaning: "the field that says when it happened, with its zone: RFC 3339, also with a space for " +
+			"the T, with a zone such as `+0000` or `UTC`, or without seconds; as access logs write it, " +
+			"`17/May/2015:10:05:03 +0000`; or seconds, milli-, micro- or nanoseconds since 1970. " +
+			"`$timestamp`: the record's timestamp",
 		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
 			func(in *config.Input, v string) { in.Time = v })},
 	{Name: "group", Absent: "one group, without a name", Example: "region",

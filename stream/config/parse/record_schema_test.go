@@ -143,7 +143,8 @@ func TestSchemaMistakes(t *testing.T) {
 				"that occurs once"},
 		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing, ` +
 			`time: timing`,
-			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number\n" +
+			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number, " +
+				"google.protobuf.Duration or a string that holds a number\n" +
 				"4: streams[s].input.time: \"timing\"; the message says shop.Timing; want google.protobuf.Timestamp, " +
 				"an integer, a double or a string"},
 	} {
