@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/control"
@@ -26,7 +28,8 @@ type WindowsCommand struct {
 func (WindowsCommand) Help() string {
 	return `Lists the windows of every stream that are not published yet, and says what each of them waits for. Then it
 lists the last windows that are published: those among the last 2,000 entries of each partition of the ledger.
-Consecutive windows in the same state share a row.
+Consecutive windows in the same state share a row, and so do streams whose windows are in the same state for the same
+reason.
 
 A window is open until it is due. Then it waits until every partition of its input has been read up to the window's cut.
 Once all partitions are cut, the window is released. If its budget is exhausted, it is withheld instead.
@@ -115,15 +118,46 @@ func printWindows(app *cli.App, runs []timeline.Run, now time.Time) error {
 		_, err := fmt.Fprintln(app.Out, "no window has begun yet")
 		return err
 	}
+	return cli.WriteTable(app.Out, app.Width(), []string{"stream", "ends", "windows", "state", "note"},
+		rowsOf(runs, now))
+}
+
+// rowsOf returns the rows of the table. Streams whose windows are alike share one, so a cause that holds up a thousand
+// streams is told once.
+func rowsOf(runs []timeline.Run, now time.Time) [][]string {
 	var rows [][]string
+	var streams [][]string // of each row
+	at := map[string]int{}
 	for _, r := range runs {
 		ends := cli.Stamp(r.First, now)
 		if r.Windows > 1 {
 			ends += " to " + cli.Stamp(r.Last, now)
 		}
-		rows = append(rows, []string{r.Stream, ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r, now)})
+		row := []string{"", ends, strconv.FormatInt(r.Windows, 10), stateOf(r), noteOf(r, now)}
+		key := strings.Join(row, "\x00")
+		i, there := at[key]
+		if !there {
+			i = len(rows)
+			at[key] = i
+			rows, streams = append(rows, row), append(streams, nil)
+		}
+		if !slices.Contains(streams[i], r.Stream) { // two definitions of a stream may be alike
+			streams[i] = append(streams[i], r.Stream)
+		}
 	}
-	return cli.WriteTable(app.Out, app.Width(), []string{"stream", "ends", "windows", "state", "note"}, rows)
+	for i := range rows {
+		rows[i][0] = some(streams[i])
+	}
+	return rows
+}
+
+// some lists names, or the first of many.
+func some(names []string) string {
+	const most = 3
+	if rest := len(names) - most; rest > 1 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", rest))
+	}
+	return english.WordSeries(names, "and")
 }
 
 func stateOf(r timeline.Run) string {
