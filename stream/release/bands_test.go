@@ -104,8 +104,8 @@ func TestExpectedUsersMakeNothingUseful(t *testing.T) {
 	}
 }
 
-// BenchmarkFigure draws a median of 1,000 users under a learnt measure, and says its band and its quality. It should not
-// take more than 60 µs.
+// BenchmarkFigure draws a median of 1,000 users under a learnt measure, and says its band and its quality. It should
+// not take more than 60 µs.
 func BenchmarkFigure(b *testing.B) {
 	p := programOf(b, twoGroups("lower: 0, upper: 60000, step: 1", `
       - {name: p50, statistic: median, epsilon: 0.1}
