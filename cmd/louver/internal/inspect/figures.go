@@ -33,10 +33,10 @@ func (WatchCommand) Help() string {
 and its quality. The error is the band of the record, low to high: written as (110–128), as ± 15 where the noise is
 even, or as at most 18 of few users. Where there is none, it is a range of percentiles. The value has the digits
 that its error allows; --json prints all of them. The quality is useful, rough or noise. Error and quality are
-computed from public figures alone, so some statistics have none. If a figure is noise, the line says what would make it readable: that
-many users in the window and group, or a larger ε that the budget could pay for. When the released counts of a stream
-or a group have fallen to what their noise explains, a line says since when hardly anybody is there. It follows from
-published counts alone: a single person may be there all the same.
+computed from public figures alone, so some statistics have none. If a figure is noise, the line says what would
+make it readable: that many users in the window and group, or a larger ε that the budget could pay for. When the
+released counts of a stream or a group have fallen to what their noise explains, a line says since when hardly
+anybody is there. It follows from published counts alone: a single person may be there all the same.
 
 The watches of a streams file, its alarms, are among the figures: silent, firing or withheld.
 
