@@ -24,8 +24,8 @@ import (
 // and only the order of the limit, which was fixed beforehand, is used: see [Held.Drawn].
 
 // Least returns about the least ε with the δ of the limit that bounds the total cost of items that were public before
-// anything was drawn: by the order of the limit, or by an order of their own. A bound that needs a δ where the other one
-// needs none is taken only if it saves more than a hundredth.
+// anything was drawn: by the order of the limit, or by an order of their own. A bound that needs a δ where the other
+// one needs none is taken only if it saves more than a hundredth.
 func (l Limit) Least(items []Item) Spending {
 	return l.less(l.Compose(items), Limit{Delta: l.Delta}.Compose(items))
 }
@@ -36,7 +36,8 @@ func (l Limit) less(counted, own Spending) Spending {
 	if own.Delta.GreaterThan(counted.Delta) {
 		most = most.Mul(decimal.New(99, -2))
 	}
-	if counted.Unbounded || own.Epsilon.LessThan(most) && own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, l.Delta)) {
+	if counted.Unbounded ||
+		own.Epsilon.LessThan(most) && own.Delta.LessThanOrEqual(decimal.Max(counted.Delta, l.Delta)) {
 		return own
 	}
 	return counted

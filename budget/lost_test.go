@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ func TestLostByAFewWindows(t *testing.T) {
 	window := []Item{times(privacy.NewBoundedRange(decimal.RequireFromString("0.05")), 2),
 		times(privacy.NewBoundedRange(decimal.RequireFromString("0.05")), 1),
 		times(privacy.NewZCDP(decimal.RequireFromString("0.02")), 1)}
-	for _, limit := range []Limit{{Epsilon: decimal.RequireFromString("3.7"), Delta: decimal.New(1, -9), Per: 24 * time.Hour},
+	for _, limit := range []Limit{
+		{Epsilon: decimal.RequireFromString("3.7"), Delta: decimal.New(1, -9), Per: 24 * time.Hour},
 		{Epsilon: decimal.NewFromInt(400), Delta: decimal.New(1, -4), Per: 24 * time.Hour},
 		{Epsilon: decimal.NewFromInt(1000), Delta: decimal.New(1, -9)}} {
 		a, hour := NewAccount(limit), int64(time.Hour)
@@ -56,14 +58,15 @@ func TestLostByAFewWindows(t *testing.T) {
 	}
 }
 
-// What is lost is never more than the books count, beyond a hundredth, nor less than the best of all orders with the same
-// charges, whatever their caps. Without a δ both are the plain sum.
+// What is lost is never more than the books count, beyond a hundredth, nor less than the best of all orders with the
+// same charges, whatever their caps. Without a δ both are the plain sum.
 func TestLostIsABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := Limit{Epsilon: decimal.RequireFromString(rapid.SampledFrom([]string{"1", "5", "50"}).Draw(t, "ε")),
 			Delta: decimal.RequireFromString(rapid.SampledFrom([]string{"0", "0.000001"}).Draw(t, "δ")), Per: 10}
 		a := NewAccount(limit)
-		prices := [][]Item{{times(privacy.NewPure(decimal.New(1, -1)), 2)}, {times(privacy.NewBoundedRange(decimal.New(3, -1)), 1)}}
+		prices := [][]Item{{times(privacy.NewPure(decimal.New(1, -1)), 2)},
+			{times(privacy.NewBoundedRange(decimal.New(3, -1)), 1)}}
 		if limit.Delta.IsPositive() {
 			prices = append(prices, []Item{times(privacy.NewZCDP(decimal.New(2, -1)), 3)})
 		}
@@ -89,7 +92,7 @@ func TestLostIsABound(t *testing.T) {
 		}
 		least := spent.Epsilon
 		for step := range 400 { // orders from 1.001 to about 4,000
-			alpha := decimal.NewFromFloat(0.001).Mul(decimal.NewFromFloat(1.04).Pow(decimal.NewFromInt(int64(step)))).Round(6)
+			alpha := decimal.NewFromFloat(0.001 * math.Pow(1.04, float64(step))).Round(6)
 			b := *a
 			b.foreign, b.filter = nil, newFilterAt(limit.Delta, func(a, _ float64) float64 {
 				d := a - 1 - alpha.InexactFloat64()

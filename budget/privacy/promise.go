@@ -100,8 +100,9 @@ func NewApproximate(epsilon, delta decimal.Decimal) Promise {
 // in another form: the same user with another value, or in another group.
 //
 // In between are the data without the user, to which the promise holds from both sides. For every outcome the ratios of
-// the two steps multiply: ε-DP gives 2ε-DP, a range of ε one of 2ε, and (ε, δ)-DP gives (2ε, (1 + e^ε)·δ)-DP. For ρ-zCDP
-// it is 4ρ (Bun & Steinke 2016, Proposition 1.9). Two draws, each with one of the steps, add up to no more than that.
+// the two steps multiply: ε-DP gives 2ε-DP, a range of ε one of 2ε, and (ε, δ)-DP gives (2ε, (1 + e^ε)·δ)-DP. For
+// ρ-zCDP it is 4ρ (Bun & Steinke 2016, Proposition 1.9). Two draws, each with one of the steps, add up to no more than
+// that.
 func (p Promise) Twice() Promise {
 	two := decimal.NewFromInt(2)
 	q := Promise{Kind: p.Kind, Epsilon: p.Epsilon.Mul(two), Rho: p.Rho.Mul(two).Mul(two)}

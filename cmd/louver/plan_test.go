@@ -312,7 +312,8 @@ func TestPlanOfTwoCounts(t *testing.T) {
 	}
 }
 
-// A file whose budget does not pay yet has errors all the same, and then the refusal: plan is for the choice of a budget.
+// A file whose budget does not pay yet has errors all the same, and then the refusal: plan is for the choice of a
+// budget.
 func TestPlanOfWhatIsNotPaid(t *testing.T) {
 	file := clitest.File(t, "s.yaml", strings.Replace(alone, "epsilon: 24, per: 24h", "epsilon: 2, per: 24h", 1))
 	const refusal = "pays for only 14 windows of the schedule"

@@ -91,7 +91,8 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 	if got.Lost != nil { // entries of earlier releases do not say it
 		stream, budget := got.Lost.Words()
 		wantStream, wantBudget := want.Lost.Words()
-		sums = append(sums, sum{"stream_epsilon_lost", stream, wantStream}, sum{"budget_epsilon_lost", budget, wantBudget},
+		sums = append(sums, sum{"stream_epsilon_lost", stream, wantStream},
+			sum{"budget_epsilon_lost", budget, wantBudget},
 			sum{"budget_windows_used", fmt.Sprint(got.Lost.Used), fmt.Sprint(want.Lost.Used)})
 	}
 	for _, c := range sums {

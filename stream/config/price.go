@@ -31,8 +31,8 @@ func (s *Stream) StepPrice() (items []budget.Item) {
 	return items
 }
 
-// EdgePrice returns what a window costs a user who takes back only a part of what they have in it, so that another value
-// or other groups remain: see [privacy.Promise.Twice].
+// EdgePrice returns what a window costs a user who takes back only a part of what they have in it, so that another
+// value or other groups remain: see [privacy.Promise.Twice].
 //
 // Privacy: removing the user changes the samples of at most MaxGroups groups, and adding what remains those of as many.
 // So these are at most MaxGroups pairs of steps, each of them twice a release. If there is but one group, a count says
@@ -52,14 +52,14 @@ func (s *Stream) EdgePrice() []budget.Item {
 //
 // Privacy: what is touched in part costs twice, because the person is removed from it and then added as what remains.
 //
-// The periods of a discovery follow one another, so the stretch touches at most two of them in part. In each, the counts
-// of at most MaxGroups names lose the person, and those of as many others gain one: these are 2·MaxGroups draws of
-// (ε, δ). Under max_windows a turn that is not used may be used later: see [windows.CapRule.ChangedBy].
+// The periods of a discovery follow one another, so the stretch touches at most two of them in part. In each, the
+// counts of at most MaxGroups names lose the person, and those of as many others gain one: these are 2·MaxGroups draws
+// of (ε, δ). Under max_windows a turn that is not used may be used later: see [windows.CapRule.ChangedBy].
 //
 // The instances of a watch, or the periods of a total, look at windows one after another. One that is touched in part
 // looks at a window that begins before the stretch or ends after it, or at those on both sides of its first or last
-// moment. At each of these moments there are as many such windows as hold a moment. A watch that only counts the users of
-// a single group sees in all windows that the person is gone, or no change.
+// moment. At each of these moments there are as many such windows as hold a moment. A watch that only counts the users
+// of a single group sees in all windows that the person is gone, or no change.
 func (s *Stream) touched() (items []budget.Item) {
 	if s.Budget == nil || s.Budget.Per == 0 {
 		return nil
@@ -108,8 +108,8 @@ func twice(items []budget.Item) []budget.Item {
 // every window.
 func (s *Stream) Cap(era int64) budget.Cap { return s.MaxWindows.cap(era) }
 
-// withDelta is the stream as it would be if the budget had a δ, or had none: some statistics then have another mechanism
-// by default.
+// withDelta is the stream as it would be if the budget had a δ, or had none: some statistics then have another
+// mechanism by default.
 func (s *Stream) withDelta(has bool) *Stream {
 	with := *s
 	with.Releases, with.Totals = slices.Clone(s.Releases), slices.Clone(s.Totals)

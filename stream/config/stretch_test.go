@@ -261,8 +261,8 @@ streams:
 	}
 }
 
-// Under max_windows a person may count in periods of a discovery that come after the stretch instead. The limits of these
-// count too, where the budget pays for less than the discovery costs.
+// Under max_windows a person may count in periods of a discovery that come after the stretch instead. The limits of
+// these count too, where the budget pays for less than the discovery costs.
 func TestAStretchOfDiscoveriesCostsLaterLimits(t *testing.T) {
 	s := read(t, `version: 1
 budgets: [{name: b, epsilon: 999, delta: 0.000000001, per: 12h}]

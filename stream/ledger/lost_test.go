@@ -97,7 +97,8 @@ func TestRecordsWithoutLosses(t *testing.T) {
 	}
 }
 
-// A record says the charge that counts once for it: of its window, of the instance, and nothing of what was not charged.
+// A record says the charge that counts once for it: of its window, of the instance, and nothing of what was not
+// charged.
 func TestChargesOfSteps(t *testing.T) {
 	all, _ := lostBy(t, 3, func(e ledger.Entry) []ledger.Step {
 		return []ledger.Step{ledgertest.Total(t, e, "d", "square_root", "1"),

@@ -49,7 +49,8 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 		}
 		if b.Partial {
 			r.Streams[i].fallShort(f)
-			r.Streams[i].EpsilonSpent, r.Streams[i].EpsilonLost = nil, nil // a stream's own ε in the period is not published
+			// a stream's own ε in the period is not published
+			r.Streams[i].EpsilonSpent, r.Streams[i].EpsilonLost = nil, nil
 		}
 		// What the budget was charged in all is not known either if older windows of a stream are not.
 		a := books.accounts[f.Budget]

@@ -28,8 +28,8 @@ type StreamFigures struct {
 type Figures struct {
 	Budget string `json:"budget"`
 	// EpsilonLost is what one person can have lost in the period that ends now, by the least bound that holds: see
-	// [budget.Account.Lost]. It is null if no ε bounds it. WindowsUsed is how many of a stream's windows with its present
-	// price are paid in that period; for a budget it is that of the stream whose WindowsLeft it has.
+	// [budget.Account.Lost]. It is null if no ε bounds it. WindowsUsed is how many of a stream's windows with its
+	// present price are paid in that period; for a budget it is that of the stream whose WindowsLeft it has.
 	EpsilonLost *number `json:"epsilon_lost"`
 	WindowsUsed int64   `json:"windows_used"`
 	// EpsilonSpent is what counts against the limit in the period that ends now; null if no ε bounds it.

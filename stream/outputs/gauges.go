@@ -131,8 +131,8 @@ var (
 	windowsUsed = prometheus.NewDesc("louver_windows_used",
 		"How many windows of the stream the budget has paid in the newest window's period.", []string{"stream"}, nil)
 	budgetSpent = prometheus.NewDesc("louver_budget_epsilon_spent",
-		"ε that counts against the budget's limit in the newest window's period. While a budget with a δ has room, that "+
-			"is far more than anybody has lost.", []string{"budget"}, nil)
+		"ε that counts against the budget's limit in the newest window's period. While a budget with a δ has room, "+
+			"that is far more than anybody has lost.", []string{"budget"}, nil)
 	budgetLimit = prometheus.NewDesc("louver_budget_epsilon_limit",
 		"ε that the budget allows in a period.", []string{"budget"}, nil)
 	budgetLeft = prometheus.NewDesc("louver_budget_windows_left",

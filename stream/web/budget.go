@@ -214,8 +214,8 @@ func (s source) addSteps(books *ledger.Books, of *config.Stream) error {
 	return nil
 }
 
-// entry returns what the figure's window, or the period of a discovery, was charged, as an entry like e. A price that is
-// not in the record is that of the newest definition.
+// entry returns what the figure's window, or the period of a discovery, was charged, as an entry like e. A price that
+// is not in the record is that of the newest definition.
 func (f *figure) entry(e ledger.Entry, price []budget.Item) ledger.Entry {
 	e.WindowStart, e.WindowEnd, e.Reason, e.Price = time.Unix(f.start, 0).UTC(), time.Unix(f.end, 0).UTC(), "", price
 	switch {
@@ -252,8 +252,8 @@ func (s *Store) windows(stream string, priced bool) []*figure {
 	return all
 }
 
-// covers reports whether the windows of some figures are all among those of others, both in order. The series of a group
-// that is found has gaps: it leaves the list and comes back.
+// covers reports whether the windows of some figures are all among those of others, both in order. The series of a
+// group that is found has gaps: it leaves the list and comes back.
 func covers(all, some []*figure) bool {
 	at := 0
 	for _, f := range some {

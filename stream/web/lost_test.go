@@ -40,7 +40,8 @@ func lossOf(t *testing.T, w *world, streams []*config.Stream, at time.Time) (b s
 }) {
 	t.Helper()
 	var r struct{ Budgets []json.RawMessage }
-	if err := json.Unmarshal([]byte(ask(t, served(w, streams, at), "/api/v1/budget")), &r); err != nil || len(r.Budgets) != 1 {
+	text := ask(t, served(w, streams, at), "/api/v1/budget")
+	if err := json.Unmarshal([]byte(text), &r); err != nil || len(r.Budgets) != 1 {
 		t.Fatal(err, r)
 	}
 	if err := json.Unmarshal(r.Budgets[0], &b); err != nil {
@@ -131,8 +132,8 @@ func TestChargesOfRecords(t *testing.T) {
 	}
 }
 
-// After an edit the windows before it cost what they cost, and so do the periods of a total that the file no longer has,
-// whatever the period of the budget is.
+// After an edit the windows before it cost what they cost, and so do the periods of a total that the file no longer
+// has, whatever the period of the budget is.
 func TestChargesAfterAnEdit(t *testing.T) {
 	for budget, day := range map[string]string{
 		"{epsilon: 90, per: 12h}":                      "13.24", // eight windows of ε 1.07 and two hours of 2, and four windows of 0.17

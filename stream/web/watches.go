@@ -100,7 +100,10 @@ func costOf(of *config.Stream, name string, f *figure) ([]budget.Item, error) {
 		return nil, err
 	}
 	for _, x := range of.Steps() {
-		if c, err := budget.NewCharge(of.Name, 0, 1, x.Price); x.Name == name && err == nil && c.Epsilon.Equal(epsilon) {
+		if x.Name != name {
+			continue
+		}
+		if c, err := budget.NewCharge(of.Name, 0, 1, x.Price); err == nil && c.Epsilon.Equal(epsilon) {
 			return x.Price, nil
 		}
 	}

@@ -30,8 +30,8 @@ func Counted(limit budget.Limit, items []budget.Item) Loss {
 // [budget.Limit.Least].
 func Of(limit budget.Limit, items []budget.Item) Loss { return Loss{limit.Least(items), sum(items)} }
 
-// Alone returns what items cost if nothing else is drawn and no budget says otherwise: with the suggested δ if one of the
-// mechanisms has no bound without a δ.
+// Alone returns what items cost if nothing else is drawn and no budget says otherwise: with the suggested δ if one of
+// the mechanisms has no bound without a δ.
 func Alone(items ...budget.Item) Loss {
 	limit := budget.Limit{}
 	if limit.Compose(items).Unbounded {

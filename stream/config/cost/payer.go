@@ -145,13 +145,13 @@ type Stretch struct {
 	Lost          Loss
 }
 
-// InAnyStretch returns the most that a person can lose through what they do in a stretch of time as long as the budget's
-// period: what is published tells no more about whether they did it, or what, if all else that they do stays as it is.
-// The budget must have a period.
+// InAnyStretch returns the most that a person can lose through what they do in a stretch of time as long as the
+// budget's period: what is published tells no more about whether they did it, or what, if all else that they do stays
+// as it is. The budget must have a period.
 //
 // What the stretch touches in part costs more than what it holds whole, because there the person is removed and then
-// added as what remains: see [Stream.stretch] and [privacy.Promise.Twice]. Each draw is a mechanism of its own, and what
-// they cost adds up as usual. Watches, totals and discoveries are in [Stream.Touched].
+// added as what remains: see [Stream.stretch] and [privacy.Promise.Twice]. Each draw is a mechanism of its own, and
+// what they cost adds up as usual. Watches, totals and discoveries are in [Stream.Touched].
 //
 // A budget counts windows by their ends. All windows that overlap the stretch end within the period plus the longest
 // window, so together those in which the person counts cost at most the limit of two periods, or of more if the periods
@@ -187,8 +187,8 @@ func (p Payer) InAnyStretch() Stretch {
 	return x
 }
 
-// paidTwice bounds a loss by what the limit pays in so many periods, and in some of these again, where a person is first
-// removed and then added again. For two steps the ε add up, and the δ of one is multiplied by e^ε of the other.
+// paidTwice bounds a loss by what the limit pays in so many periods, and in some of these again, where a person is
+// first removed and then added again. For two steps the ε add up, and the δ of one is multiplied by e^ε of the other.
 func (p Payer) paidTwice(lost Loss, periods, again int64) Loss {
 	if again == 0 || p.Epsilon.IsZero() || p.Delta.IsZero() {
 		return p.paid(lost, periods+again)

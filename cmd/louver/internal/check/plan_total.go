@@ -33,8 +33,8 @@ type planTotalFlags struct {
 type plannedTotal struct {
 	Epsilon cli.Figure  `json:"epsilon"`
 	Errors  totalErrors `json:"error_95"`
-	// Charge is what a period costs one user, in all groups in which the user may count. Lost and LostDelta are what that
-	// comes to if nothing else is drawn: without any pure ε, with a δ of 10⁻⁹.
+	// Charge is what a period costs one user, in all groups in which the user may count. Lost and LostDelta are what
+	// that comes to if nothing else is drawn: without any pure ε, with a δ of 10⁻⁹.
 	Charge    []record.Charge `json:"charge"`
 	Lost      cli.Figure      `json:"epsilon_lost"`
 	LostDelta cli.Figure      `json:"delta_lost"`
@@ -149,13 +149,14 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 		}
 		rows = append(rows, row)
 	}
-	head := []string{"ε", "a user loses in a " + noun, "error after a quarter", "after half", "at the end", "never more than"}
+	head := []string{"ε", "a user loses in a " + noun, "error after a quarter", "after half", "at the end",
+		"never more than"}
 	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
 		return err
 	}
 	if p := plans[0]; p.Charge[0].Kind == privacy.ZCDP {
-		fmt.Fprintf(&out, "It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside many "+
-			"other draws it adds less.\n", p.LostDelta)
+		fmt.Fprintf(&out, "It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside "+
+			"many other draws it adds less.\n", p.LostDelta)
 	}
 	if c.Error != "" && c.Epsilon == nil {
 		fmt.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",

@@ -11,7 +11,8 @@ import (
 )
 
 // printBudgets writes tables of what one person can have lost through streams and budgets, how many of the windows that
-// these pay are used, and what one person loses at most. What counts against a limit is in the JSON: with a δ it is more.
+// these pay are used, and what one person loses at most. What counts against a limit is in the JSON: with a δ it is
+// more.
 func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 	if len(r.Streams) == 0 && len(r.Budgets) == 0 && len(r.Watches) == 0 {
 		_, err := fmt.Fprintln(w, "nothing is spent yet: no window has closed")

@@ -202,8 +202,8 @@ type drawn struct {
 	Clip     []json.Number  `json:"clip,omitempty"`
 	*drawnOutside
 	Buckets *record.Distribution `json:"buckets,omitempty"`
-	// Charge is as in a record. EpsilonLost and DeltaLost are what the draw costs one person if nothing else is drawn: of
-	// a draw without any pure ε, such as a Gaussian, with a δ of 10⁻⁹.
+	// Charge is as in a record. EpsilonLost and DeltaLost are what the draw costs one person if nothing else is drawn:
+	// of a draw without any pure ε, such as a Gaussian, with a δ of 10⁻⁹.
 	Charge      []record.Charge `json:"charge"`
 	EpsilonLost json.Number     `json:"epsilon_lost"`
 	DeltaLost   json.Number     `json:"delta_lost"`
