@@ -52,7 +52,7 @@ function go() {
     }
     if (shown !== "") {
       window.scrollTo(0, 0);
-      element("main").focus({ preventScroll: true });
+      if (document.activeElement !== element("find")) element("main").focus({ preventScroll: true }); // who types goes on
     }
     shown = to.view;
   }

@@ -1,0 +1,23 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Who types into the search box goes on typing, although the first letter leads from another view to the overview.
+func TestFindKeepsTheFocus(t *testing.T) {
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(5))
+	a.play(0, 5)
+	b := open(t, a, "#/s/checkout-latency/eu")
+	for _, view := range []string{"#/s/checkout-latency/eu", "#/budget"} {
+		b.run(chromedp.Evaluate(`location.hash = "`+view+`"`, nil))
+		b.until(`!document.querySelector(".streams")`)
+		b.run(chromedp.Focus("#find"), chromedp.KeyEvent("s"))
+		b.until(`location.hash === "#/" && document.querySelector(".streams")`)
+		b.run(chromedp.KeyEvent("earch"))
+		b.until(`document.getElementById("find").value === "search"`)
+		b.run(chromedp.Evaluate(`document.getElementById("find").value = ""`, nil))
+	}
+}
