@@ -87,7 +87,7 @@ export class Overview {
     const set = (name, value) => this.#list.style.setProperty(name, value);
     const rows = this.#rows.size, most = Math.min(abreast, Math.max(...[...this.#rows.values()].map((row) => row.cards)));
     const room = Math.max(1, Math.min(rows, Math.floor(this.#list.clientWidth / (most * wide[this.#size]))));
-    const free = () => window.innerHeight - this.#list.getBoundingClientRect().bottom - this.#legend.offsetHeight - window.scrollY - 16;
+    const free = () => window.innerHeight - document.body.getBoundingClientRect().bottom - window.scrollY;
     set("--plot", `${low[this.#size]}px`);
     for (let across = 1; across === 1 || across <= room && free() < 0; across++) { // as few side by side as fit
       set("--across", String(Math.ceil(rows / Math.ceil(rows / across)))); // lines of equal length
