@@ -260,6 +260,29 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+// Windows and roll-ups of whole weeks begin on Thursdays, which few people expect.
+func TestCheckWarnsOfWeeks(t *testing.T) {
+	const drawn = "      - {name: p50, statistic: median, epsilon: 0.05}\n"
+	const histogram = "      - {name: h, statistic: histogram, epsilon: 0.05, buckets: [100, 1000], rollup: [1d, 7d]"
+	for _, c := range []struct{ old, edit, want string }{
+		{"size: 15m", "size: 1d", ""},
+		{"size: 15m", "size: 7d", "streams[checkout].window: windows of whole weeks begin on Thursdays at 00:00 UTC, as 1 " +
+			"January 1970 did; for weeks from Monday, want a running total with since: monday"},
+		{drawn, drawn + histogram + "}\n", "streams[checkout].releases[h].rollup: 7d begins on Thursdays at 00:00 UTC, " +
+			"as 1 January 1970 did; for weeks from Monday, want a running total with since: monday, or add up 1d yourself"},
+		{drawn, drawn + histogram + ", zone: Europe/Berlin}\n", "streams[checkout].releases[h].rollup: 7d begins on " +
+			"Thursdays at 00:00 Europe/Berlin, as 1 January 1970 did; for weeks from Monday, want a running total with " +
+			"since: monday, or add up 1d yourself"},
+	} {
+		text := strings.NewReplacer(c.old, c.edit, "epsilon: 24, per: 24h", "epsilon: 100000, per: 30d").Replace(alone)
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
+		if got.code != cli.ExitDone || strings.Count(got.err, "Thursdays") != min(1, len(c.want)) ||
+			!strings.Contains(got.err, c.want) {
+			t.Errorf("%s: %+v, want %q", c.edit, got, c.want)
+		}
+	}
+}
+
 // TestCheckWarningsOfKeys: what is allowed in max_windows, watches and releases on change, and seldom intended.
 func TestCheckWarningsOfKeys(t *testing.T) {
 	const watch = "    watches:\n      - {name: slow, above: 2000, more_than: 0.01, epsilon: 1, " +

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"mime"
 	"regexp"
@@ -22,8 +24,11 @@ type cloudEventsDecoder struct {
 const (
 	underData    = "data."
 	eventVersion = "1.0"
-	eventHeader  = "ce_" // before an attribute's name
-	eventMedia   = "application/cloudevents"
+	// quotedVersion is the version as Spring writes it, whose headers are JSON texts. Then those of the same record are
+	// taken out of their quotes too.
+	quotedVersion = `"` + eventVersion + `"`
+	eventHeader   = "ce_" // before an attribute's name
+	eventMedia    = "application/cloudevents"
 )
 
 var attribute = regexp.MustCompile(`^[a-z0-9]+$`)
@@ -63,7 +68,8 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	var f fields
 	var ok bool
 	if version, binary := header(r, eventHeader+"specversion"); binary && !structured(r) {
-		ok = string(version) == eventVersion && d.findBinary(r, &f)
+		quotes := string(version) == quotedVersion
+		ok = (quotes || string(version) == eventVersion) && d.findBinary(r, quotes, &f)
 	} else {
 		var version field
 		if ok = d.structured.find(r.Value, &f); ok {
@@ -82,7 +88,7 @@ func (d *cloudEventsDecoder) Cause(r Record) string {
 	version, binary := header(r, eventHeader+"specversion")
 	if binary && !structured(r) {
 		switch {
-		case string(version) != eventVersion:
+		case string(version) != eventVersion && string(version) != quotedVersion:
 			return "is no CloudEvent of version " + eventVersion
 		case d.data.root != nil && !holdsJSON(r):
 			return "has data that is not JSON, as its content-type says"
@@ -91,6 +97,9 @@ func (d *cloudEventsDecoder) Cause(r Record) string {
 			if !d.data.find(r.Value, &f) {
 				return "has data that " + d.data.cause(r.Value)
 			}
+		}
+		if string(version) == quotedVersion {
+			return "has a header that is not a JSON text, as its version is"
 		}
 		return "has a header that " + causeEncoding
 	}
@@ -105,11 +114,12 @@ func (d *cloudEventsDecoder) Cause(r Record) string {
 // structured reports whether the value is the whole event, according to its content type.
 func structured(r Record) bool {
 	media, _ := header(r, "content-type")
+	media = bytes.TrimPrefix(media, []byte(`"`))
 	return len(media) >= len(eventMedia) && strings.EqualFold(string(media[:len(eventMedia)]), eventMedia)
 }
 
-// findBinary finds the fields of an event whose attributes are headers.
-func (d *cloudEventsDecoder) findBinary(r Record, f *fields) bool {
+// findBinary finds the fields of an event whose attributes are headers, perhaps in quotes.
+func (d *cloudEventsDecoder) findBinary(r Record, quotes bool, f *fields) bool {
 	if d.data.root != nil {
 		if !holdsJSON(r) || !d.data.find(r.Value, f) {
 			return false
@@ -120,6 +130,11 @@ func (d *cloudEventsDecoder) findBinary(r Record, f *fields) bool {
 			continue
 		}
 		if text, ok := r.Headers.Header(name); ok {
+			if quotes {
+				if text, ok = unquoted(text); !ok {
+					return false
+				}
+			}
 			if !utf8.Valid(text) {
 				return false
 			}
@@ -135,8 +150,21 @@ func holdsJSON(r Record) bool {
 	if !ok {
 		return true
 	}
-	name, _, err := mime.ParseMediaType(string(media))
+	name, _, err := mime.ParseMediaType(strings.Trim(string(media), `"`))
 	return err == nil && (name == "application/json" || name == "text/json" || strings.HasSuffix(name, "+json"))
+}
+
+// unquoted takes a JSON text out of its quotes.
+func unquoted(quoted []byte) (text []byte, ok bool) {
+	if n := len(quoted); n < 2 || quoted[0] != '"' || quoted[n-1] != '"' {
+		return nil, false
+	}
+	if text = quoted[1 : len(quoted)-1]; bytes.IndexByte(text, '\\') < 0 && bytes.IndexByte(text, '"') < 0 {
+		return text, true
+	}
+	var s string
+	err := json.Unmarshal(quoted, &s)
+	return []byte(s), err == nil
 }
 
 func header(r Record, name string) ([]byte, bool) {

@@ -17,8 +17,8 @@ var histogramForm = form.Form{
 		Example: "[1h, 1d]",
 		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of " +
 			"an hour of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of " +
-			"`window.every`, and begins at multiples of itself since 1970, in UTC. With a `zone`, whole days are " +
-			"those of the zone. A user who is there in ten windows counts ten times",
+			"`window.every`, and begins at multiples of itself since 1970, in UTC. So 7d begins on Thursdays. " +
+			"With a `zone`, whole days are those of the zone. A user who is there in ten windows counts ten times",
 		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
 			func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
 	{Name: "objective", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Share)}},

@@ -77,7 +77,7 @@ var inputForm = form.Form{
 				1, form.Most),
 			func(in *config.Input, v []string) { in.Columns = v })},
 	{Name: "delimiter", Only: columnar(), Fallback: `","`, Example: `";"`,
-		Meaning: "the character between two columns",
+		Meaning: "the character between two columns. `'\\t'`: a tab",
 		Value:   form.Into(delimiter(), func(in *config.Input, v rune) { in.Delimiter = v })},
 	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
 		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
@@ -109,8 +109,11 @@ func field(special, want string) form.Kind[string] {
 // delimiter is a character that may separate two columns.
 func delimiter() form.Kind[rune] {
 	s := form.Spec{Name: "character", Want: `one character other than a quote or a line break, for example ";"`,
-		Schema: form.Schema{"type": "string", "pattern": `^[^"\r\n]$`}}
+		Schema: form.Schema{"type": "string", "pattern": `^([^"\r\n]|\\t)$`}}
 	return form.Scalar(s, func(text string) (rune, error) {
+		if text == `\t` { // which YAML takes for a tab in double quotes only
+			return '\t', nil
+		}
 		r, size := utf8.DecodeRuneInString(text)
 		if size == 0 || size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n", r) {
 			return 0, form.ErrUnwanted

@@ -173,8 +173,15 @@ func edited(t *testing.T, old, new string) *config.Stream {
 }
 
 func TestCSV(t *testing.T) {
+	for _, tab := range []string{`"\t"`, `'\t'`, `\t`, "\"\t\""} {
+		testTabs(t, tab)
+	}
+}
+
+// testTabs reads a stream whose columns are separated by tabs, written in one of the ways of YAML.
+func testTabs(t *testing.T, tab string) {
 	s := edited(t, "{topic: in, user: $key, value: $value}",
-		`{topic: in, format: csv, user: who, value: v.x, time: at, columns: [at, who, v.x], delimiter: "\t", `+
+		`{topic: in, format: csv, user: who, value: v.x, time: at, columns: [at, who, v.x], delimiter: `+tab+`, `+
 			`user_partitioned: true, max_future: 0s}`)
 	want := config.Input{Topic: "in", Spec: codec.Spec{Format: "csv", User: "who", Value: "v.x", Time: "at",
 		Columns: []string{"at", "who", "v.x"}, Delimiter: '\t'}, UserPartitioned: true}

@@ -50,6 +50,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		w.found(s, x)
 		w.follows(file, s)
 		w.window(s, x)
+		w.weeks(s)
 		w.uncounted(s)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)
@@ -246,6 +247,31 @@ func (w *warner) window(s *config.Stream, x *streamReport) {
 	}
 	w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name),
 		"one window costs a user ε %s, which hardly protects anyone; want %s", x.Epsilon, want)
+}
+
+// week is a length that many expect to begin on a Monday.
+const week = 7 * 24 * time.Hour
+
+// weeks warns of windows and roll-ups of whole weeks: they begin at multiples of their length since 1 January 1970.
+func (w *warner) weeks(s *config.Stream) {
+	const instead = "for weeks from Monday, want a running total with since: monday"
+	if s.Window.Every%week == 0 {
+		w.at(s.Where, keyOf(s, "window"), "windows of whole weeks begin on Thursdays at 00:00 UTC, as 1 January 1970 "+
+			"did; %s", instead)
+	}
+	for _, r := range s.Releases {
+		for _, d := range r.Rollups {
+			if d%week != 0 || d == s.Window.Every {
+				continue
+			}
+			zone := "UTC"
+			if c, local := r.Days[d]; local {
+				zone = c.Zone.String()
+			}
+			w.at(r.Where, keyOf(s, "releases[%s].rollup", r.Name), "%s begins on Thursdays at 00:00 %s, as 1 January "+
+				"1970 did; %s, or add up 1d yourself", config.Duration(d), zone, instead)
+		}
+	}
 }
 
 // minUsers warns of a threshold that noise alone can pass.
