@@ -233,6 +233,24 @@ func TestReplayTellsWhatIsRejected(t *testing.T) {
 	}
 }
 
+// An access log whose columns are separated by spaces has its time in two of them. Columns of other streams are kept.
+func TestReplayOfAnAccessLog(t *testing.T) {
+	b := kafkatest.Fake(t)
+	text := "client ident user at zone request status bytes\n" +
+		"83.149.9.216 - - [17/May/2015:10:05:03 +0200] \"GET /blog HTTP/1.1\" 404 203023\n"
+	got := commandLine(t, text, "replay", "-", "--topic", "t", "--partitions", "1", "--delimiter", " ",
+		"--user", "client", "--value", "bytes", "--time", "at", "--time-of-day", "zone", "--keep", "status",
+		"--keep", "request", "--kafka-brokers", strings.Join(b.Conn.Brokers, ","))
+	if got.code != cli.ExitDone || got.err != "" || !strings.Contains(got.out, "\n  time: at\n") {
+		t.Fatalf("%+v", got)
+	}
+	want := `{"client":"83.149.9.216","bytes":203023,"at":"2015-05-17T08:05:03Z","status":"404",` +
+		`"request":"GET /blog HTTP/1.1"}`
+	if sent := b.ConsumeValues(t, "t", 0); len(sent) != 1 || string(sent[0]) != want {
+		t.Errorf("got %q, want %s", sent, want)
+	}
+}
+
 // A dry run foretells what the same command would do without it: which events are ahead of the time of their sending,
 // which have no time, and in which zone times are taken.
 func TestReplayForetellsTimes(t *testing.T) {

@@ -15,6 +15,11 @@ import (
 type Columns struct {
 	User, Value, Time string // required
 	Group             string // "" if events have no group
+	// Clock is the column of the time of day, or of the rest of the time, if Time has only its beginning. A space comes
+	// between them.
+	Clock string
+	// Keep are further columns that the records have, as they are in the file. Those of CSV are texts.
+	Keep []string
 }
 
 // part is a part of an event.
@@ -25,7 +30,8 @@ const (
 	partValue
 	partTime
 	partGroup
-	numParts
+	partClock // which is not in the record
+	numParts  // behind which the parts are those that are kept
 )
 
 // named is a part with its key in streams files and its name in this file.
@@ -34,11 +40,16 @@ type named struct {
 	key, name string
 }
 
-func (c Columns) parts() [numParts]named {
-	return [numParts]named{
+// parts are at the index of their part.
+func (c Columns) parts() []named {
+	all := []named{
 		{partUser, "user", c.User}, {partValue, "value", c.Value}, {partTime, "time", c.Time},
-		{partGroup, "group", c.Group},
+		{partGroup, "group", c.Group}, {partClock, "time of day", c.Clock},
 	}
+	for i, name := range c.Keep {
+		all = append(all, named{numParts + part(i), "keep", name})
+	}
+	return all
 }
 
 // check checks the names.
@@ -46,7 +57,7 @@ func (c Columns) check() error {
 	parts := c.parts()
 	for i, p := range parts {
 		switch {
-		case p.name == "" && p.part == partGroup:
+		case p.name == "" && (p.part == partGroup || p.part == partClock):
 			continue
 		case p.name == "":
 			return fmt.Errorf("%s is missing; want a column, or a field of JSON lines", p.key)
@@ -82,7 +93,7 @@ type outline struct {
 func (c Columns) outline() *outline {
 	root := &outline{}
 	for _, p := range c.parts() {
-		if p.name == "" {
+		if p.name == "" || p.part == partClock {
 			continue
 		}
 		at := root
@@ -100,7 +111,7 @@ func (c Columns) outline() *outline {
 }
 
 // append appends the record's value to b. It leaves out missing parts, and objects that would be empty.
-func (o *outline) append(b []byte, parts *[numParts][]byte) []byte {
+func (o *outline) append(b []byte, parts [][]byte) []byte {
 	b = append(b, '{')
 	empty := len(b)
 	for _, in := range o.inner {
@@ -122,7 +133,7 @@ func (o *outline) append(b []byte, parts *[numParts][]byte) []byte {
 	return b
 }
 
-func (o *outline) present(parts *[numParts][]byte) bool {
+func (o *outline) present(parts [][]byte) bool {
 	if o.inner == nil {
 		return parts[o.part] != nil
 	}
@@ -134,7 +145,7 @@ func (o *outline) present(parts *[numParts][]byte) bool {
 func (c Columns) Input(topic string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "topic: %s\nformat: json\n", YAML(topic))
-	for _, p := range c.parts() {
+	for _, p := range c.parts()[:partClock] {
 		if p.name != "" {
 			fmt.Fprintf(&b, "%s: %s\n", p.key, YAML(p.name))
 		}
@@ -175,15 +186,21 @@ type rows interface {
 // row is an event of the file. Its slices are valid until the next one.
 type row struct {
 	line  int
-	parts [numParts][]byte // JSON, but text for the time; nil if missing
-	key   []byte           // the user as text
+	parts [][]byte // JSON, but text for the time; nil if missing
+	key   []byte   // the user as text
 }
 
 // clone returns a row that stays valid.
 func (r row) clone() row {
+	r.parts = slices.Clone(r.parts)
 	for i, p := range r.parts {
 		r.parts[i] = bytes.Clone(p)
 	}
 	r.key = bytes.Clone(r.key)
 	return r
+}
+
+// withClock puts a time and what the column of the time of day has together.
+func withClock(date, clock []byte) []byte {
+	return slices.Concat(bytes.TrimSpace(date), []byte(" "), bytes.TrimSpace(clock))
 }

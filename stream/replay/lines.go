@@ -24,7 +24,7 @@ type lines struct {
 	line    int
 	begun   bool
 	parser  fastjson.Parser
-	parts   [numParts]named
+	parts   []named
 }
 
 func newLines(in io.Reader, c Columns) *lines {
@@ -84,13 +84,16 @@ func (l *lines) begin(v *fastjson.Value, text []byte) error {
 }
 
 func (l *lines) row(v *fastjson.Value) row {
-	r := row{line: l.line}
+	r := row{line: l.line, parts: make([][]byte, len(l.parts))}
 	for _, p := range l.parts {
-		if p.name != "" && p.part != partTime {
+		if p.name != "" && p.part != partTime && p.part != partClock {
 			r.parts[p.part] = jsonOf(find(v, p.name))
 		}
 	}
 	r.key, r.parts[partTime] = textOf(find(v, l.parts[partUser].name)), textOf(find(v, l.parts[partTime].name))
+	if clock := l.parts[partClock].name; clock != "" {
+		r.parts[partTime] = withClock(r.parts[partTime], textOf(find(v, clock)))
+	}
 	return r
 }
 

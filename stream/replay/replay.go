@@ -215,7 +215,7 @@ func (f *File) inOrder(ctx context.Context) func() (row, time.Time, error) {
 func (f *File) record(r row, at time.Time, c *clock) Record {
 	moved, due := c.move(at, f.options)
 	r.parts[partTime] = moved.AppendFormat([]byte{'"'}, time.RFC3339Nano+`"`)
-	record := Record{Value: f.outline.append(nil, &r.parts), Time: moved, Due: due, Line: r.line}
+	record := Record{Value: f.outline.append(nil, r.parts), Time: moved, Due: due, Line: r.line}
 	if f.options.Keyed {
 		record.Key = bytes.Clone(r.key)
 	}

@@ -118,6 +118,34 @@ func TestRecords(t *testing.T) {
 				`{"client":"u","bytes":1,"time":"2015-05-17T00:00:00Z"}`,
 				`{"client":"u","bytes":1,"time":"2015-05-17T10:05:00.123Z"}`,
 			}},
+		{"access log", "t,client,bytes\n17/May/2015:10:05:03 +0200,u,1\n[17/May/2015:10:05:03 +0000],u,1\n",
+			replay.Columns{User: "client", Value: "bytes", Time: "t"}, replay.Options{}, []string{
+				`{"client":"u","bytes":1,"t":"2015-05-17T08:05:03Z"}`,
+				`{"client":"u","bytes":1,"t":"2015-05-17T10:05:03Z"}`,
+			}},
+		{"date and time in two columns", "date,time,client,bytes\n2015-05-17,10:05:03.5,u,1\n" +
+			"[17/May/2015:10:05:03,+0000],u,1\n2015-05-17, 10:05:03 Z,u,1\n2015-05-17,,u,1\n",
+			replay.Columns{User: "client", Value: "bytes", Time: "date", Clock: "time"}, replay.Options{}, []string{
+				`{"client":"u","bytes":1,"date":"2015-05-17T10:05:03.5Z"}`,
+				`{"client":"u","bytes":1,"date":"2015-05-17T10:05:03Z"}`,
+				`{"client":"u","bytes":1,"date":"2015-05-17T10:05:03Z"}`,
+			}},
+		{"date and time in two fields", `{"u":1,"v":2,"at":{"d":"2015-05-17","t":"10:05"}}`,
+			replay.Columns{User: "u", Value: "v", Time: "at.d", Clock: "at.t"}, replay.Options{}, []string{
+				`{"u":1,"v":2,"at":{"d":"2015-05-17T10:05:00Z"}}`,
+			}},
+		{"other columns are kept", "time,client,bytes,section,status,geo.city\n0,u,1,g,007,\n0,v,2,g,200,\"a \"\"b\"\"\"\n",
+			replay.Columns{User: "client", Value: "bytes", Time: "time", Keep: []string{"status", "geo.city"}},
+			replay.Options{Sort: true}, []string{
+				`{"client":"u","bytes":1,"time":"1970-01-01T00:00:00Z","status":"007","geo":{"city":""}}`,
+				`{"client":"v","bytes":2,"time":"1970-01-01T00:00:00Z","status":"200","geo":{"city":"a \"b\""}}`,
+			}},
+		{"other fields are kept as they are", "{\"u\":1,\"v\":2,\"t\":0,\"more\":[1.50,null],\"ok\":true}\n" +
+			`{"u":1,"v":2,"t":0,"ok":null}`,
+			replay.Columns{User: "u", Value: "v", Time: "t", Keep: []string{"more", "ok"}}, replay.Options{}, []string{
+				`{"u":1,"v":2,"t":"1970-01-01T00:00:00Z","more":[1.50,null],"ok":true}`,
+				`{"u":1,"v":2,"t":"1970-01-01T00:00:00Z","ok":null}`,
+			}},
 		{"json lines", "{\"u\":{\"id\":\"ren\\u00e9\"},\"v\":1.20,\"t\":1431857100,\"g\":7}\n\n" +
 			" {\"t\":\"2015-05-17T12:05:00+02:00\",\"v\":null,\"u\":{\"id\":12},\"g\":\"\\u00e9\\\"\"} \r\n{\"t\":0}",
 			replay.Columns{User: "u.id", Value: "v", Time: "t", Group: "g"}, replay.Options{}, []string{
@@ -185,6 +213,12 @@ func TestErrors(t *testing.T) {
 			"f.csv: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
 		{"\xff\xfea\x00", columns, none, "f.csv: the file is UTF-16; want UTF-8: iconv"},
 		{"a\x00b", columns, none, "f.csv: the file is not text"},
+		{table, replay.Columns{User: "client", Value: "bytes", Time: "time", Clock: "at"}, none,
+			`f.csv:1: time of day "at" is not in the header; want one of time, client, section, status, bytes`},
+		{table, replay.Columns{User: "client", Value: "bytes", Time: "time", Keep: []string{"status", "client"}}, none,
+			`user and keep are both "client"`},
+		{table, replay.Columns{User: "client", Value: "bytes", Time: "time", Keep: []string{""}}, none,
+			"keep is missing"},
 		{table, replay.Columns{Value: "bytes", Time: "time"}, none, "user is missing"},
 		{table, replay.Columns{User: "client", Time: "time"}, none, "value is missing"},
 		{table, replay.Columns{User: "client", Value: "bytes"}, none, "time is missing"},

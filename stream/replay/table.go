@@ -10,7 +10,7 @@ import (
 // table reads CSV with a header.
 type table struct {
 	reader  *csv.Reader
-	columns [numParts]int // −1: none
+	columns []int // of the parts; −1: none
 }
 
 // newTable reads the header. Its errors begin with the line.
@@ -22,13 +22,13 @@ func newTable(text *bufio.Reader, columns Columns, delimiter rune) (*table, erro
 		return nil, err
 	}
 	for _, p := range columns.parts() {
-		t.columns[p.part] = -1
-		if p.name == "" {
-			continue
+		at := -1
+		if p.name != "" {
+			if at, err = header.Find(p.key, p.name); err != nil {
+				return nil, err
+			}
 		}
-		if t.columns[p.part], err = header.Find(p.key, p.name); err != nil {
-			return nil, err
-		}
+		t.columns = append(t.columns, at)
 	}
 	return t, nil
 }
@@ -45,12 +45,18 @@ func (t *table) next() (row, error) {
 		}
 	}
 	user := fields[t.columns[partUser]]
-	r := row{line: line, key: []byte(user)}
+	r := row{line: line, key: []byte(user), parts: make([][]byte, len(t.columns))}
 	r.parts[partUser] = quoted(user)
 	r.parts[partValue] = numberOrString(strings.TrimSpace(fields[t.columns[partValue]]))
 	r.parts[partTime] = []byte(strings.TrimSpace(fields[t.columns[partTime]]))
 	if g := t.columns[partGroup]; g >= 0 {
 		r.parts[partGroup] = quoted(fields[g])
+	}
+	if c := t.columns[partClock]; c >= 0 {
+		r.parts[partTime] = withClock(r.parts[partTime], []byte(fields[c]))
+	}
+	for i := numParts; int(i) < len(t.columns); i++ {
+		r.parts[i] = quoted(fields[t.columns[i]])
 	}
 	return r, nil
 }

@@ -22,7 +22,8 @@ var windowForm = form.Form{
 		Value: form.Into(form.Duration(0), func(w *config.Window, v time.Duration) { w.Grace = v })},
 	{Name: "start", Fallback: "now", Example: "2026-11-20T08:00:00Z",
 		Meaning: "when the first window starts: a multiple of `every` since 1970, in UTC. So windows of 7d begin on " +
-			"Thursdays. `now`: the next such time. If the start is in the past, windows that are over are released, and paid for, at once",
+			"Thursdays. `now`: the next such time. If the start is in the past, windows that are over are " +
+			"released, and paid for, at once",
 		Value: form.Into(form.OrWord("now", form.Instant()), func(w *config.Window, v *int64) {
 			if w.StartNow = v == nil; v != nil {
 				w.Start = *v

@@ -16,6 +16,7 @@ type FileColumns struct {
 	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines a column is a field; dots lead into objects."`
 	Value string `placeholder:"COLUMN" help:"Column of the value."`
 	Time  string `placeholder:"COLUMN" help:"Column of the time."`
+	Clock string `name:"time-of-day" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
 	Group string `placeholder:"COLUMN" help:"Column of the group. Absent: no groups."`
 }
 
@@ -31,7 +32,7 @@ func (c FileColumns) Columns() (replay.Columns, error) {
 		return replay.Columns{}, cli.UsageError(fmt.Errorf("%s missing; want the names of these columns of the file",
 			strings.Join(missing, ", ")))
 	}
-	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}, nil
+	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group, Clock: c.Clock}, nil
 }
 
 // Meaning puts a reason for rejecting a record in terms of a file's columns.

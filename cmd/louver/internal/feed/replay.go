@@ -31,13 +31,14 @@ type ReplayCommand struct {
 	FileColumns
 	DelimiterFlag
 	ZoneFlag
-	File       string  `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
-	Topic      string  `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
-	Partitions int     `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
-	From       string  `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
-	Speed      float64 `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible. Events of a file are then sent in the order of their times."`
-	Keyed      bool    `help:"Use the user as the record's key, so that all records of a user go to one partition."`
-	DryRun     bool    `help:"Read the whole file and print the input block, but send nothing."`
+	File       string   `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
+	Topic      string   `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
+	Keep       []string `sep:"none" placeholder:"COLUMN" help:"Another column that the records keep, such as the group of another stream. Those of CSV are texts. May be given several times."`
+	Partitions int      `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
+	From       string   `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
+	Speed      float64  `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible. Events of a file are then sent in the order of their times."`
+	Keyed      bool     `help:"Use the user as the record's key, so that all records of a user go to one partition."`
+	DryRun     bool     `help:"Read the whole file and print the input block, but send nothing."`
 }
 
 // Help is the long help.
@@ -88,6 +89,7 @@ func (c *ReplayCommand) choices() (columns replay.Columns, o replay.Options, err
 	if columns, err = c.Columns(); err != nil {
 		return columns, o, err
 	}
+	columns.Keep = c.Keep
 	o = replay.Options{Speed: c.Speed, Keyed: c.Keyed}
 	if o.Delimiter, err = c.Rune(); err != nil {
 		return columns, o, err
