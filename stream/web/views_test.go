@@ -364,6 +364,26 @@ func TestBudgetView(t *testing.T) {
 	b.shows(".budget p", "It pays for every window on schedule")
 }
 
+// A reader gets four digits of a loss, rounded up because it is a bound. The API has all of them.
+func TestBudgetViewSaysFourDigits(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.streams = parsed(t, strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "epsilon: 0.05",
+		"epsilon: 0.0512345", 1))
+	a.play(0, 30)
+	b := open(t, a, "#/budget")
+	b.shows(".amounts", "one person can have lost ε 4.538") // of 30 windows at 0.1512345 each
+	b.shows(".loss", "One person loses at most ε 0.1513 in a window, ε 217.8 in any 24 h.")
+	b.shows(".losses li", "ε 0.1513")
+	var long []string
+	b.run(chromedp.Evaluate(`document.querySelector("main").textContent.match(/ε \d+\.\d{5,}/g) ?? []`, &long))
+	want(t, "losses with more digits", long, []string{})
+	if exact := ask(t, a.handler(), "/api/v1/statement"); !strings.Contains(exact, "0.1512345") {
+		t.Error("the API has lost digits of a loss: ", exact)
+	}
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.shows(".readout .number", "0.05124")
+}
+
 // Nothing returns to a budget for ever, even if it pays every window and has none left.
 func TestBudgetViewForEver(t *testing.T) {
 	const limit = "{epsilon: 4.5, per: forever}"

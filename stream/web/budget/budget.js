@@ -3,7 +3,7 @@
 import { ask, now } from "./api.js";
 import { h, say } from "./dom.js";
 import { isWatch } from "./figures.js";
-import { clock, length, plain, several, utc } from "./format.js";
+import { clock, length, lossSentence, lossText, plain, rounded, several, utc } from "./format.js";
 import { seconds } from "./streams.js";
 
 /** Into how many parts the strip of coming times is cut. */
@@ -87,13 +87,13 @@ function card(budget, streams) {
   const share = countable ? used / (used + left) : lost === null ? 1 : Math.min(1, lost / limit);
   const paid = countable ? `${plain(used)} of ${several(used + left, "window")} used` : "";
   const period = per === "forever" ? "in all" : per ? `in any ${per}` : "";
-  const bar = h("div", { class: "bar-of", role: "img", "aria-label": paid ? `${paid}.` : lost === null ? "No ε bounds what one person can have lost." : `One person can have lost ε ${lost} of ${limit}.` }, h("div", { class: "spent" }));
+  const bar = h("div", { class: "bar-of", role: "img", "aria-label": paid ? `${paid}.` : lost === null ? "No ε bounds what one person can have lost." : `One person can have lost ε ${lossText(lost, limit)} of ${limit}.` }, h("div", { class: "spent" }));
   bar.firstChild.style.width = `${100 * share}%`;
   return h("section", { class: "panel budget" },
     h("h2", {}, budget.budget, " ", h("span", { class: `pill ${stateOf(budget)[0]}` }, stateOf(budget)[1])),
     h("p", { class: "about" }, `ε ${limit} ${period} · ${several(streams.length, "stream")}: ${streams.map((s) => s.stream).join(", ")}`),
     bar,
-    h("p", { class: "amounts" }, h("span", {}, lost === null ? "no ε bounds what one person can have lost" : `one person can have lost ε ${lost}`), h("span", {}, paid)),
+    h("p", { class: "amounts" }, h("span", {}, lost === null ? "no ε bounds what one person can have lost" : `one person can have lost ε ${lossText(lost, limit)}`), h("span", {}, paid)),
     h("p", {}, ...words(budget)),
     per === "forever" || budget.partial ? null : strip(budget));
 }
@@ -111,7 +111,7 @@ function words({ per, delta_limit: delta, windows_left: left, exhausted_at: at, 
   const time = (text) => h("time", { datetime: text, title: utc(seconds(text)) }, clock(seconds(text)));
   const next = returns.find((r) => seconds(r.at) > now());
   // With a δ, what counts against the limit is more than what anybody has lost.
-  const back = next ? [delta > 0 ? " The next charge returns at " : ` ε ${next.epsilon} comes back at `, time(next.at), "."] : [];
+  const back = next ? [delta > 0 ? " The next charge returns at " : ` ε ${rounded(Number(next.epsilon))} comes back at `, time(next.at), "."] : [];
   if (since) return ["Exhausted since ", time(since), ": windows are withheld.", ...(back.length ? back : per === "forever" ? [" Nothing comes back."] : [])];
   if (at) return [`Pays for ${several(left, "more window")}. On schedule the first one that it cannot pay ends at `, time(at), ".", ...back];
   if (partial && left >= Number.MAX_SAFE_INTEGER) return ["It could pay for any number of windows now."]; // no window costs anything by itself
@@ -121,7 +121,7 @@ function words({ per, delta_limit: delta, windows_left: left, exhausted_at: at, 
 
 /** The coming period: what comes back when, and when nothing can be paid. */
 function strip({ delta_limit: delta, epsilon_spent: spent, returns, exhausted_at: at, exhausted_since: since }) {
-  const amount = (epsilon) => delta > 0 ? `${Math.round(100 * epsilon / (spent || 1))} % of what counts` : `ε ${+epsilon.toFixed(6)}`;
+  const amount = (epsilon) => delta > 0 ? `${Math.round(100 * epsilon / (spent || 1))} % of what counts` : `ε ${rounded(epsilon)}`;
   const start = now();
   const times = returns.map((r) => seconds(r.at));
   const end = Math.max(start + 60, ...times, at && !since ? seconds(at) : 0);
@@ -153,7 +153,7 @@ function strip({ delta_limit: delta, epsilon_spent: spent, returns, exhausted_at
 /** What one person can lose by a stream, and the public choices behind it. */
 function losses({ stream, losses: all }, known, shared) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
-  const amount = ({ epsilon, delta, epsilon_sum: sum }) => epsilon === null ? "no bounded ε" : `ε ${epsilon}${delta ? `, δ ${delta}` : ""}${sum ? ` (ε ${sum} without δ)` : ""}`;
+  const amount = ({ epsilon, delta, epsilon_sum: sum }) => epsilon === null ? "no bounded ε" : `ε ${lossText(epsilon)}${delta ? `, δ ${delta}` : ""}${sum ? ` (ε ${lossText(sum)} without δ)` : ""}`;
   const [window, watch, day] = [of("window"), of("watch") ?? of("total"), of("day")];
   const cap = known?.max_windows;
   // Under a cap, who does not count in a window counts in a later one instead: its ε is that of both.
@@ -162,9 +162,9 @@ function losses({ stream, losses: all }, known, shared) {
     window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), within, h("strong", {}, amount(day)),
       ` in any 24 h${watch ? ` with its ${instancesOf(known)}` : ""}${shared > 1 ? `, in all ${shared} streams of budget ${known.budget} together` : ""}.`,
       cap ? ` One person counts in at most ${several(cap.count, "window")} of any ${cap.per}.` : "") : null,
-    h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
+    h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, lossSentence(loss.sentence)))),
     h("details", {}, h("summary", {}, "All limits and the public choices behind them"),
-      h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))), ...(known?.declared ? choices(known) : [])));
+      h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, lossSentence(loss.sentence)))), ...(known?.declared ? choices(known) : [])));
 }
 
 /** What of a stream costs ε an instance, and not a window. */

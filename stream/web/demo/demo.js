@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { h, say } from "./dom.js";
-import { errorText, figureText, groupText, plain, windowText } from "./format.js";
+import { errorText, figureText, groupText, lossText, plain, windowText } from "./format.js";
 import { Plot } from "./plot.js";
 import { detailAddress } from "./router.js";
 
@@ -108,7 +108,7 @@ export class Demo {
     guessed.all++;
     if (right) guessed.right++;
     this.#yes.disabled = this.#no.disabled = true;
-    say(this.#answer, `${right ? "Right" : "Wrong"}: Robin ${robin ? "called" : "did not call"}. ${guessed.right} of ${guessed.all} guesses are right. All figures of a window together cost ε ${epsilon}: at most ${most} of 100 guesses are right, even of somebody who knows everyone else.`);
+    say(this.#answer, `${right ? "Right" : "Wrong"}: Robin ${robin ? "called" : "did not call"}. ${guessed.right} of ${guessed.all} guesses are right. All figures of a window together cost ε ${lossText(epsilon)}: at most ${most} of 100 guesses are right, even of somebody who knows everyone else.`);
   }
 }
 

@@ -47,6 +47,21 @@ export function roundedUp(error) {
 }
 
 /**
+ * What somebody loses, in four digits: rounded up, since it is a bound, but not beyond a limit that it does not exceed. The API
+ * has all digits.
+ */
+export function lossText(epsilon, limit = Infinity) {
+  const loss = Number(epsilon);
+  if (loss === 0) return "0";
+  const place = Math.min(0, Math.floor(Math.log10(loss)) - 3), unit = 10 ** -place;
+  const up = Math.ceil(loss * unit - 1e-9) / unit;
+  return up > limit && loss <= limit ? plain(Number(limit)) : decimal(up, trimmed(up, place));
+}
+
+/** A sentence of the API on losses, with the digits that a reader needs. */
+export const lossSentence = (sentence) => sentence.replace(/(?<=ε )\d+(\.\d+)?/g, (epsilon) => lossText(epsilon));
+
+/**
  * A figure in words, short enough for a card.
  * @param {import("./figures.js").Figure} figure
  * @returns {{value: string, unit: string, error: string, exact: string}}

@@ -2,7 +2,7 @@
 
 import { h, say } from "./dom.js";
 import { alarmed, fires, isHeld, isTotal, isWatch } from "./figures.js";
-import { boundText, errorShort, errorText, figureText, incompleteText, noiseText, qualityText, rounded, sinceText, utc, windowText } from "./format.js";
+import { boundText, errorShort, errorText, figureText, incompleteText, lossText, noiseText, qualityText, rounded, sinceText, utc, windowText } from "./format.js";
 import { remedyOf, remedyText, watchText } from "./streams.js";
 
 /** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
@@ -47,7 +47,7 @@ export class Readout {
         h("td", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : `${text.value} ${text.unit}`),
         h("td", { title: errorText(figure) }, h("span", { class: "wide" }, wide), h("span", { class: "narrow" }, narrow)),
         h("td", {}, quality),
-        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${figure.epsilon}${once(figure) ? " once" : ""}`),
+        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${lossText(figure.epsilon)}${once(figure) ? " once" : ""}`),
         truth?.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));
   }
