@@ -375,7 +375,7 @@ func TestBudgetViewSaysFourDigits(t *testing.T) {
 	b.shows(".loss", "One person loses at most ε 0.1513 in a window, ε 217.8 in any 24 h.")
 	b.shows(".losses li", "ε 0.1513")
 	var long []string
-	b.run(chromedp.Evaluate(`document.querySelector("main").textContent.match(/ε \d+\.\d{5,}/g) ?? []`, &long))
+	b.run(chromedp.Evaluate(`document.querySelector("main").innerText.match(/ε \d+\.\d{5,}/g) ?? []`, &long))
 	want(t, "losses with more digits", long, []string{})
 	if exact := ask(t, a.handler(), "/api/v1/statement"); !strings.Contains(exact, "0.1512345") {
 		t.Error("the API has lost digits of a loss: ", exact)
