@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -39,7 +38,7 @@ var avroFormat = schematic{
 		}
 		return Registered{Text: s.Text}.avro()
 	},
-	registered: func(_ context.Context, r Registered, _ []int) (schema, error) { return r.avro() },
+	registered: func(r Registered, _ []int) (schema, error) { return r.avro() },
 }
 
 // avro compiles a schema and those that it refers to.

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -47,8 +46,8 @@ var protobufFormat = schematic{
 		message, err := s.descriptor()
 		return protobufMessage{message}, err
 	},
-	registered: func(ctx context.Context, r Registered, place []int) (schema, error) {
-		message, err := r.message(ctx, place)
+	registered: func(r Registered, place []int) (schema, error) {
+		message, err := r.message(place)
 		return protobufMessage{message}, err
 	},
 }

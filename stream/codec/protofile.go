@@ -16,7 +16,7 @@ import (
 // CompileProto reads a .proto file and what it imports, from its folder, into the text of a [Schema].
 func CompileProto(path string) (string, error) {
 	sources := &protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(path)}}
-	file, err := compileProto(context.Background(), sources, filepath.Base(path))
+	file, err := compileProto(sources, filepath.Base(path))
 	if err != nil {
 		return "", err
 	}
@@ -26,11 +26,9 @@ func CompileProto(path string) (string, error) {
 	return base64.StdEncoding.EncodeToString(raw), err
 }
 
-func compileProto(
-	ctx context.Context, sources *protocompile.SourceResolver, name string,
-) (protoreflect.FileDescriptor, error) {
+func compileProto(sources *protocompile.SourceResolver, name string) (protoreflect.FileDescriptor, error) {
 	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(sources)}
-	files, err := compiler.Compile(ctx, name)
+	files, err := compiler.Compile(context.Background(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -39,15 +37,14 @@ func compileProto(
 
 // message compiles a registered schema and finds the message at a place. That is the index of a message in the file,
 // then the index of a message within that one, and so on.
-func (r Registered) message(ctx context.Context, place []int) (protoreflect.MessageDescriptor, error) {
+func (r Registered) message(place []int) (protoreflect.MessageDescriptor, error) {
 	const self = "registered.proto"
 	texts := map[string]string{}
 	for _, ref := range r.References {
 		texts[ref.Name] = ref.Text
 	}
 	texts[self] = r.Text
-	file, err := compileProto(ctx, &protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)},
-		self)
+	file, err := compileProto(&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)}, self)
 	if err != nil {
 		return nil, err
 	}

@@ -1,19 +1,18 @@
 package codec
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 )
 
-// Preparer is a decoder that may have to ask a server before it can decode a record.
+// Preparer is a decoder of records that name their schemas.
 type Preparer interface {
 	Decoder
-	// Prepare gets what is needed for a record. After an error it should be tried again: Decode would reject the
-	// record.
-	Prepare(ctx context.Context, value []byte) error
+	// Prepare sees whether the schema that a record names is known. It does not wait. If it is not, ok is false: Decode
+	// would reject the record, and may take it once [Schemas] knows the schema with that id. For all other records the
+	// id is 0.
+	Prepare(value []byte) (id uint32, ok bool)
 }
 
 // registryDecoder reads records that begin with the number of their schema: a zero byte, the number in four bytes, for
@@ -25,11 +24,10 @@ type registryDecoder struct {
 	layouts map[string]known // by what precedes the datum
 }
 
-// known is the state of a schema.
+// known is a schema that the registry has.
 type known struct {
-	layout layout    // nil: the records can't be read
-	until  time.Time // when to ask again; zero: never, because a schema never changes
-	cause  string    // why records of the schema can't be read
+	layout layout // nil: the records can't be read
+	cause  string // why records of the schema can't be read
 }
 
 const (
@@ -39,8 +37,6 @@ const (
 	// mostSchemas bounds the memory for schemas. A stream has a few; a sender who makes numbers up gets no more than
 	// this.
 	mostSchemas = 1000
-	// askAgain is how soon a number that the registry did not know is asked for again.
-	askAgain = 10 * time.Second
 )
 
 func newRegistryDecoder(s Spec, r rules, format schematic) (Decoder, error) {
@@ -79,30 +75,25 @@ func (d *registryDecoder) header(value []byte) (head, datum []byte, place []int,
 }
 
 // Prepare implements [Preparer].
-func (d *registryDecoder) Prepare(ctx context.Context, value []byte) error {
+func (d *registryDecoder) Prepare(value []byte) (uint32, bool) {
 	head, _, place, ok := d.header(value)
 	if !ok {
-		return nil
+		return 0, true
 	}
-	if k, seen := d.layouts[string(head)]; seen && (k.until.IsZero() || time.Now().Before(k.until)) {
-		return nil
+	if _, seen := d.layouts[string(head)]; seen {
+		return 0, true
+	}
+	id := binary.BigEndian.Uint32(head[1:])
+	registered, ok := d.spec.Registry.Known(id)
+	if !ok {
+		return id, false
 	}
 	if len(d.layouts) >= mostSchemas {
 		clear(d.layouts)
 	}
-	id := binary.BigEndian.Uint32(head[1:])
-	registered, err := d.spec.Registry.Schema(ctx, id)
-	switch {
-	case errors.Is(err, ErrNoSchema):
-		d.layouts[string(head)] = known{until: time.Now().Add(askAgain),
-			cause: fmt.Sprintf("names schema %d, which the registry does not have", id)}
-		return nil
-	case err != nil:
-		return fmt.Errorf("schema %d: %w", id, err)
-	}
 	k := known{cause: fmt.Sprintf("names schema %d, which is not of format %s", id, d.spec.Format)}
 	if registered.Format == d.spec.Format {
-		if c, err := d.format.registered(ctx, registered, place); err == nil {
+		if c, err := d.format.registered(registered, place); err == nil {
 			k.layout = d.spec.layout(c)
 			k.cause = fmt.Sprintf("is not of schema %d, which it names", id)
 		} else {
@@ -110,7 +101,7 @@ func (d *registryDecoder) Prepare(ctx context.Context, value []byte) error {
 		}
 	}
 	d.layouts[string(head)] = k
-	return nil
+	return 0, true
 }
 
 func (d *registryDecoder) Decode(r Record, e *Event) Reason {
@@ -134,5 +125,13 @@ func (d *registryDecoder) Cause(r Record) string {
 	if !ok {
 		return "does not begin with the header of a schema registry: a zero byte and the number of its schema"
 	}
-	return d.layouts[string(head)].cause
+	if k, seen := d.layouts[string(head)]; seen {
+		return k.cause
+	}
+	return UnknownSchema(binary.BigEndian.Uint32(head[1:]))
+}
+
+// UnknownSchema says of a record that its schema is not in the registry, in words that go on from "the record".
+func UnknownSchema(id uint32) string {
+	return fmt.Sprintf("names schema %d, which the registry does not have", id)
 }

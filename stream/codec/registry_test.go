@@ -1,32 +1,23 @@
 package codec_test
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/louver/louver/stream/codec"
 )
 
-// shelf is a registry in memory, which may be out of reach.
+// shelf has schemas in memory.
 type shelf struct {
 	schemas map[uint32]codec.Registered
-	away    error
 	asked   int
 }
 
-func (s *shelf) Schema(_ context.Context, id uint32) (codec.Registered, error) {
+func (s *shelf) Known(id uint32) (codec.Registered, bool) {
 	s.asked++
-	if s.away != nil {
-		return codec.Registered{}, s.away
-	}
 	r, ok := s.schemas[id]
-	if !ok {
-		return r, codec.ErrNoSchema
-	}
-	return r, nil
+	return r, ok
 }
 
 func numbered(id uint32, datum string) string {
@@ -36,9 +27,7 @@ func numbered(id uint32, datum string) string {
 // prepared prepares and decodes a record.
 func prepared(t *testing.T, d codec.Decoder, record string) (codec.Event, codec.Reason) {
 	t.Helper()
-	if err := d.(codec.Preparer).Prepare(t.Context(), []byte(record)); err != nil {
-		t.Fatal(err)
-	}
+	d.(codec.Preparer).Prepare([]byte(record))
 	var e codec.Event
 	r := d.Decode(codec.Record{Value: []byte(record), Time: recordTime}, &e)
 	return e, r
@@ -91,7 +80,6 @@ func TestAvroRegistry(t *testing.T) {
 	}
 	asked := r.asked
 	wants(t, d, numbered(1, datum), usual)
-	refuses(t, d, numbered(99, datum), codec.Malformed, false)
 	if r.asked != asked {
 		t.Errorf("%d requests for what is known", r.asked-asked)
 	}
@@ -129,19 +117,17 @@ message User`, 1)
 	}
 }
 
-// While the registry is out of reach, nothing is decided about a record; afterwards it counts.
-func TestRegistryOutOfReach(t *testing.T) {
-	r := &shelf{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema}},
-		away: errors.New("no route")}
+// Nothing is decided about a record whose schema is not known yet; afterwards it counts.
+func TestSchemaNotKnownYet(t *testing.T) {
+	r := &shelf{}
 	s := avroSpec()
 	s.Schema, s.Registry = codec.Schema{Registry: true}, r
 	d := decoder(t, s)
 	record := numbered(1, encoded(t, request(nil)))
-	if err := d.(codec.Preparer).Prepare(t.Context(), []byte(record)); err == nil || !strings.Contains(err.Error(),
-		"schema 1: no route") {
-		t.Errorf("%v", err)
+	if id, ok := d.(codec.Preparer).Prepare([]byte(record)); id != 1 || ok {
+		t.Errorf("schema %d, known %v; want schema 1, which is not known", id, ok)
 	}
-	r.away = nil
+	r.schemas = map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema}}
 	wants(t, d, record, event{"u1", 0, at, 123})
 	s.Registry, s.Grid = nil, grid(t)
 	if _, err := codec.New(s); err == nil || !strings.Contains(err.Error(), "LOUVER_SCHEMA_REGISTRY_URL") {
@@ -158,9 +144,7 @@ func FuzzRegistry(f *testing.F) {
 	f.Add([]byte(numbered(1, "\x04\x02\x02")))
 	f.Add([]byte(numbered(1, "\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		if err := d.(codec.Preparer).Prepare(t.Context(), record); err != nil {
-			t.Fatal(err)
-		}
+		d.(codec.Preparer).Prepare(record)
 		var e codec.Event
 		if r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e); r == codec.OK && len(e.User) == 0 {
 			t.Fatalf("%q: %+v", record, e)

@@ -26,6 +26,12 @@ type Registry interface {
 	Schema(ctx context.Context, id uint32) (Registered, error)
 }
 
+// Schemas are the schemas of a registry, as far as they are known.
+type Schemas interface {
+	// Known returns a schema, if it is known. It does not wait.
+	Known(id uint32) (s Registered, ok bool)
+}
+
 // ErrNoSchema says that a registry has no schema with a number.
 var ErrNoSchema = errors.New("the registry has no such schema")
 
@@ -56,7 +62,7 @@ type schematic struct {
 	placed bool
 	// own compiles the schema of a stream, and registered a schema of a registry. They fail if it is not of the format.
 	own        func(s Schema) (schema, error)
-	registered func(ctx context.Context, r Registered, place []int) (schema, error)
+	registered func(r Registered, place []int) (schema, error)
 }
 
 // schema is a compiled schema.

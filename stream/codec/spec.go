@@ -40,7 +40,7 @@ type Spec struct {
 	// Schema is the schema of the records. Required for avro and protobuf.
 	Schema Schema
 	// Registry has the schemas. Required if they are in one.
-	Registry Registry
+	Registry Schemas
 	// Groups is the public list. Required if Group is given, unless the Spec is open. Names of records are compared with
 	// it in their canonical form.
 	Groups []string

@@ -35,6 +35,7 @@ type decoding struct {
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
 	verdict verdict // rejected or not
+	schema  uint32  // its number, if the record is rejected because its schema is not known; else 0
 	cause   string  // more about why it is rejected, in words that go on from "the record"; "" if no more is known
 }
 
@@ -65,7 +66,7 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	if offset == d.offset {
 		return d.verdict
 	}
-	d.offset, d.verdict, d.cause = offset, verdict{}, ""
+	d.offset, d.verdict, d.cause, d.schema = offset, verdict{}, "", 0
 	if rec.TooLarge > 0 {
 		d.verdict.rejected, d.cause = codec.Malformed, "is larger than 4 MiB"
 		return d.verdict
@@ -77,6 +78,9 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 		switch {
 		case reason == codec.Malformed:
 			d.cause = d.decoder.Cause(record)
+			if d.preparer != nil {
+				d.schema, _ = d.preparer.Prepare(rec.Value)
+			}
 		case reason == codec.BadTime && record.Time < 0:
 			d.cause = unstamped
 		case reason == codec.Future:

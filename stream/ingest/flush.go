@@ -20,11 +20,12 @@ const queueBytes = 4 << 20
 // output writes the bags of a partition's routes as parts, and marks.
 type output struct {
 	*input
-	away    *away
-	flushAt time.Time
-	queue   []txn.Record // parts and marks not sent yet
-	bytes   int
-	unseen  int // records that may be added until the next check of the bags' size
+	away      *away
+	undecided *undecided
+	flushAt   time.Time
+	queue     []txn.Record // parts and marks not sent yet
+	bytes     int
+	unseen    int // records that may be added until the next check of the bags' size
 }
 
 // flushEvery is the time between two writes of parts. A restart rereads about that much.
@@ -117,6 +118,11 @@ func (p *output) crowded() bool {
 // mark queues what a route and those that follow it have collected below to, followed by their marks. It sends along
 // the way.
 func (p *output) mark(ctx context.Context, r *route, to int64) error {
+	if r.reached(to) { // windows are cut: first decide what can be decided of their records
+		if err := p.undecided.await(ctx, r); err != nil {
+			return err
+		}
+	}
 	origin := windows.Origin{Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
 	mark, err := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64), func(part windows.Part) error {

@@ -11,7 +11,7 @@
 // [windows.Part].
 //
 // A partition's worker has an input, which says what is read into which routes. Its other parts share that: away
-// (outages), cuts, output (bags and flushes), copies and report. partition.go says in which order they work.
+// (outages), cuts, output (bags and flushes), undecided, copies and report. partition.go says in which order they work.
 package ingest
 
 import (
@@ -49,6 +49,8 @@ type Ingest struct {
 	held map[string]map[stage.Partition]held // by stream
 
 	traffic map[string]*traffic // by stream
+	schemas *schemas            // nil if there is no registry
+	asides  asides
 	topics  identities
 	outages outages
 }

@@ -78,8 +78,12 @@ func (p *input) again(r *route) *progress.Again {
 // it does not hold the offset back.
 func (p *input) progress() progress.Input {
 	position := p.position()
+	read := position
+	for _, r := range p.routes {
+		read = min(read, max(r.undecided, p.base))
+	}
 	next := progress.Input{Offset: position, Base: p.base, TopicID: p.id, Former: p.former,
-		Read: max(position, p.reported), Streams: map[string]progress.Stream{}}
+		Read: max(read, p.reported), Streams: map[string]progress.Stream{}}
 	for _, r := range p.routes {
 		if !r.finished() {
 			next.Offset = min(next.Offset, r.from)

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/progress"
@@ -22,6 +23,7 @@ type partition struct {
 	away       away
 	out        output
 	cuts       cuts
+	undecided  undecided
 	copies     copies
 	report     report
 	live       bool // a page has come: what lies behind its end comes while it is read
@@ -30,7 +32,8 @@ type partition struct {
 func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition {
 	p := &partition{input: input{Ingest: g, at: at}, membership: m}
 	p.away.input = &p.input
-	p.out = output{input: &p.input, away: &p.away}
+	p.undecided = undecided{input: &p.input, take: p.take}
+	p.out = output{input: &p.input, away: &p.away, undecided: &p.undecided}
 	p.cuts = cuts{input: &p.input, away: &p.away, out: &p.out}
 	p.copies = copies{Env: g.Env, at: at, retry: map[string]time.Time{}}
 	p.report = report{input: &p.input, hanging: -1}
@@ -98,6 +101,7 @@ func (p *partition) round(ctx context.Context) error {
 	if err != nil && !p.skip(err) {
 		return err
 	}
+	p.undecided.sweep()
 	if err := p.copies.send(ctx); err != nil {
 		return err
 	}
@@ -147,7 +151,11 @@ func (p *partition) open(ctx context.Context) error {
 		if s.Input.Topic != p.at.Topic {
 			continue
 		}
-		r, err := newRoute(e, p.Hasher, p.Schemas)
+		var registered codec.Schemas // nil and not a nil pointer if there is no registry
+		if p.schemas != nil {
+			registered = p.schemas
+		}
+		r, err := newRoute(e, p.Hasher, registered)
 		if err != nil {
 			return err
 		}
@@ -224,6 +232,7 @@ func (p *partition) close() {
 		p.hold(r.stream.Name, p.at, held{})
 	}
 	p.Metrics.CutWait.DeleteLabelValues(p.at.Topic, strconv.Itoa(p.at.Number))
+	p.asides.put(p.at, waiting{})
 	p.Monitor.Episodes.Forget(p.report.hungKey())
 }
 
@@ -237,38 +246,50 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			return err
 		}
 	}
+	kept := false
 	for _, l := range p.leading {
+		named := false // records name their schemas
 		for _, r := range l {
 			for r.reached(offset) {
 				if err := p.out.mark(ctx, r, r.cuts[0].offset); err != nil {
 					return err
 				}
 			}
-			if preparer := r.decoding.preparer; preparer != nil {
-				if err := p.prepare(ctx, preparer, rec); err != nil {
-					return err
-				}
-			}
+			named = named || r.decoding.preparer != nil
 		}
-		v, r := l.add(offset, rec), l[0]
-		if offset < p.reported || v.when == seenBefore {
+		if named && p.undecided.keep(l, offset, rec) {
+			kept = true
 			continue
 		}
-		r.fresh.count(v)
-		if cause := r.decoding.cause; v.rejected != 0 && cause != "" {
-			r.fresh.caused(v.rejected, cause, 1)
-		}
-		if v.when == outside {
-			r.fresh.strayed(r.decoding.event.Time)
-		}
-		if v.rejected != 0 || v.late() {
-			p.copy(r, rec, v)
+		p.take(l, offset, rec)
+	}
+	if kept {
+		if err := p.undecided.relieve(ctx); err != nil {
+			return err
 		}
 	}
 	if p.copies.bytes >= queueBytes {
 		return p.copies.send(ctx)
 	}
 	return nil
+}
+
+// take offers a record to a lane and counts what becomes of it.
+func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
+	v, r := l.add(offset, rec), l[0]
+	if offset < p.reported || v.when == seenBefore {
+		return
+	}
+	r.fresh.count(v)
+	if v.rejected != 0 {
+		r.fresh.why(v.rejected, r.decoding)
+	}
+	if v.when == outside {
+		r.fresh.strayed(r.decoding.event.Time)
+	}
+	if v.rejected != 0 || v.late() {
+		p.copy(r, rec, v)
+	}
 }
 
 // copy queues copies of a bad or late record for the streams that want one.

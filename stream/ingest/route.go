@@ -36,12 +36,15 @@ type route struct {
 	// Records from the offset came on came while they were read, from the moment opened on. Their timestamps should be
 	// of that time.
 	came    int64
-	opened  int64     // in Unix nanoseconds
-	from    int64     // records below this offset are in parts, or need not be
-	through int64     // every window with End ≤ through is cut, and everything below its cut is in parts
-	cuts    []cut     // taken and not reached yet, in order
-	lost    int64     // records at or above from that were deleted before they were read
-	marked  time.Time // when the last mark was made, by this worker or the one before; zero: never
+	opened  int64 // in Unix nanoseconds
+	from    int64 // records below this offset are in parts, or need not be
+	through int64 // every window with End ≤ through is cut, and everything below its cut is in parts
+	cuts    []cut // taken and not reached yet, in order
+	lost    int64 // records at or above from that were deleted before they were read
+	// undecided is the lowest offset of a record whose schema is not known yet; the greatest number if there is none.
+	// The position from stays at or below it.
+	undecided int64
+	marked    time.Time // when the last mark was made, by this worker or the one before; zero: never
 
 	counts   counts
 	counters *counters // nil before the first page
@@ -67,7 +70,7 @@ type cut struct {
 	partitions int // how many partitions of the input these windows take
 }
 
-func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*route, error) {
+func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Schemas) (*route, error) {
 	spec := e.Stream.Codec()
 	spec.Registry = schemas
 	decoding, err := newDecoding(spec, h)
@@ -76,7 +79,8 @@ func newRoute(e control.Edition, h *windows.Hasher, schemas codec.Registry) (*ro
 	}
 	return &route{stream: e.Stream, edition: e.Number, schedule: e.Schedule, hasher: h, decoding: decoding,
 		bags:    map[int64]*slot{},
-		horizon: math.MaxInt64, came: math.MaxInt64, through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
+		horizon: math.MaxInt64, came: math.MaxInt64, undecided: math.MaxInt64,
+		through: e.Schedule.First().End - int64(e.Schedule.Every)}, nil
 }
 
 // finished reports whether every window of the edition is cut.
@@ -139,26 +143,34 @@ func (r *route) missed(offset, at, written int64) when {
 
 // slot returns the slot for an event of that time, or nil if the event has no window that is not cut yet.
 func (r *route) slot(t int64) *slot {
-	start := floor(t, int64(r.schedule.Every))
-	if s := r.bags[start]; s != nil {
+	if s := r.bags[floor(t, int64(r.schedule.Every))]; s != nil {
 		return s
 	}
+	slice, ok := r.open(t)
+	if !ok {
+		return nil
+	}
+	s := &slot{slice: slice, bag: windows.NewBag(r.bagSpec(slice))}
+	if slice.Start >= r.newest { // earlier slices get only a few late events
+		r.newest = slice.Start
+		s.bag.Expect(r.usual)
+	}
+	r.bags[slice.Start] = s
+	return s
+}
+
+// open returns the slice that holds a moment. ok is false if no window holds it, or if all that do are cut.
+func (r *route) open(t int64) (slice windows.Window, ok bool) {
+	start := floor(t, int64(r.schedule.Every))
 	last := start + int64(r.schedule.Size) // the end of the last window that holds the slice
 	if r.schedule.End != 0 {
 		last = min(last, r.schedule.End)
 	}
 	end := start + int64(r.schedule.Every)
 	if start < r.schedule.Start || r.schedule.End != 0 && end > r.schedule.End || last <= r.through {
-		return nil
+		return windows.Window{}, false
 	}
-	slice := windows.Window{Start: start, End: end}
-	s := &slot{slice: slice, bag: windows.NewBag(r.bagSpec(slice))}
-	if start >= r.newest { // earlier slices get only a few late events
-		r.newest = start
-		s.bag.Expect(r.usual)
-	}
-	r.bags[start] = s
-	return s
+	return windows.Window{Start: start, End: end}, true
 }
 
 // bagSpec makes the spec for a slice's bag. The merge of a window's parts chooses which of a user's groups count, so a
@@ -238,7 +250,7 @@ func (r *route) flush(to int64, origin windows.Origin, partitions int,
 	}
 	r.last = nil
 	for _, f := range r.all() {
-		f.from, f.through, f.lost, f.marked = origin.To, mark.Through, 0, now
+		f.from, f.through, f.lost, f.marked = min(origin.To, r.undecided), mark.Through, 0, now
 	}
 	return mark, nil
 }

@@ -19,6 +19,11 @@ func (g *Ingest) Run(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	go watch(watching, all, g.Health.Reading)
+	if g.Schemas != nil {
+		g.schemas = newSchemas(g.Schemas, g.Monitor.Retrying("the schema registry cannot be read",
+			"the schema registry can be read again"))
+		go g.schemas.run(watching)
+	}
 	return stage.Run(ctx, g.Env, g.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
 		return newPartition(g, at, m).run(ctx)
 	})

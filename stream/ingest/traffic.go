@@ -338,10 +338,23 @@ func (t *traffic) reasons(m tally) string {
 func causes(m tally, r codec.Reason) string {
 	known := maps.Clone(m.causes)
 	maps.DeleteFunc(known, func(of cause, _ int) bool { return of.reason != r })
+	if u := m.unknown; r == codec.Malformed && u.records > 0 {
+		words := codec.UnknownSchema(u.id)
+		if u.several {
+			words = fmt.Sprintf("names a schema that the registry does not have, such as %d", u.id)
+		}
+		if known == nil {
+			known = map[cause]int{}
+		}
+		known[cause{r, words}] += u.records
+	}
 	order := slices.SortedFunc(maps.Keys(known), func(a, b cause) int {
 		return cmp.Or(known[b]-known[a], strings.Compare(a.words, b.words))
 	})
 	n := m.rejected[r]
+	if u := m.unknown; u.several && u.records == n {
+		return ": " + unframed(n, u.id)
+	}
 	if len(order) == 1 && known[order[0]] == n {
 		return ": the record " + order[0].words
 	}

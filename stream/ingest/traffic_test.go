@@ -157,11 +157,23 @@ func TestReasonsInWords(t *testing.T) {
 	for i := range 100 { // a sender makes numbers of schemas up
 		made.caused(codec.Malformed, fmt.Sprintf("names schema %d, which the registry does not have", i), 1)
 	}
+	unknown := func(n int, ids ...uint32) tally {
+		m := many(n, verdict{rejected: codec.Malformed})
+		for _, id := range ids {
+			m.unknown.add(waiting{records: n / len(ids), id: id})
+		}
+		return m
+	}
 	for _, c := range []struct {
 		at   *traffic
 		m    tally
 		want string
 	}{
+		{web, unknown(1624, 1211512113, 7), "malformed: 1,624 records begin with ids of schemas that the registry " +
+			"does not have, such as 1211512113: are they framed?"},
+		{web, unknown(2, 7), "malformed: the record names schema 7, which the registry does not have"},
+		{web, caused(unknown(4, 7, 7), codec.Malformed, "is empty"), "malformed: the record names schema 7, which the " +
+			"registry does not have (4), or is empty (1)"},
 		{web, caused(many(1, verdict{rejected: codec.Malformed}), codec.Malformed, "is empty"), "malformed: the record is empty"},
 		{web, caused(many(6, verdict{rejected: codec.Malformed}), codec.Malformed, "is empty", "has no value",
 			"is not JSON"),

@@ -70,6 +70,7 @@ type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
 	causes                map[cause]int // of rejected records, as far as more is known; at most mostCauses
+	unknown               waiting       // records whose schema the registry does not have
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
 }
@@ -113,6 +114,16 @@ func (t *tally) caused(reason codec.Reason, words string, n int) {
 	}
 }
 
+// why notes why a record was rejected, as far as more is known.
+func (t *tally) why(reason codec.Reason, d *decoding) {
+	switch {
+	case d.schema != 0:
+		t.unknown.add(waiting{records: 1, id: d.schema})
+	case d.cause != "":
+		t.caused(reason, d.cause, 1)
+	}
+}
+
 // strayed counts an event outside all windows. It has been counted as an event.
 func (t *tally) strayed(at int64) {
 	t.add(tally{outside: 1, oldest: at, newest: at})
@@ -129,6 +140,7 @@ func (t *tally) add(o tally) {
 	for of, n := range o.causes {
 		t.caused(of.reason, of.words, n)
 	}
+	t.unknown.add(o.unknown)
 	t.events += o.events
 	t.late += o.late
 	t.clamped += o.clamped

@@ -81,9 +81,10 @@ var inputForm = form.Form{
 		Value:   form.Into(delimiter(), func(in *config.Input, v rune) { in.Delimiter = v })},
 	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
 		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
-			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A schema from a " +
-			"file becomes a part of the stream's definition: all processes read with the same one, and a change " +
-			"begins with a new window",
+			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A record whose " +
+			"schema the registry does not have waits until the grace of its windows is over. A schema from a file " +
+			"becomes a part of the stream's definition: all processes read with the same one, and a change begins " +
+			"with a new window",
 		Value: form.Into(recordSchema(), func(in *config.Input, v codec.Schema) { in.Schema = v })},
 	{Name: "max_future", Fallback: config.Duration(config.DefaultMaxFuture), Example: "1m",
 		Meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -105,6 +106,16 @@ type Record struct {
 	TooLarge int64
 	headers  []byte
 }
+
+// Clone returns a copy that shares nothing with the page. It is valid for as long as it is kept.
+func (r *Record) Clone() *Record {
+	c := *r
+	c.Key, c.Value, c.headers = bytes.Clone(r.Key), bytes.Clone(r.Value), bytes.Clone(r.headers)
+	return &c
+}
+
+// Bytes is the size of the record's key, value and headers.
+func (r *Record) Bytes() int { return len(r.Key) + len(r.Value) + len(r.headers) }
 
 // Headers yields the record's headers in order. A key may occur more than once. A malformed header ends the sequence.
 func (r *Record) Headers() iter.Seq2[string, []byte] {

@@ -1,0 +1,328 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/stage"
+)
+
+// Nobody can tell a good record from a bad one whose schema is not known. Such a record is kept aside while the
+// registry is asked, and the partition reads on. The record counts as soon as its schema is known: each policy chooses
+// by a total order, so it makes no difference that later records were added first. Until it is decided, the progress
+// stays below it, so that a new worker would read it again.
+//
+// A registry may be behind its producers, so "no such schema" is no answer while the record's windows are open. It is
+// one when all windows of the record's own timestamp are cut, or after an hour. If too much is kept aside, it is one
+// for a schema that the registry has been denying for half a minute, and for numbers that it was not asked for because
+// there are too many unknown ones. A registry that does not answer decides nothing: windows wait for it.
+
+// longestAside is how long a record is kept aside at most. A window may take a day; a restart should not reread one.
+const longestAside = time.Hour
+
+// sweepEvery is how often records that are kept aside are looked at, unless the registry answers.
+const sweepEvery = time.Second
+
+// undecided are the records of a partition that are kept aside.
+type undecided struct {
+	*input
+	take    func(l lane, offset int64, rec *fetch.Record) // decides a record
+	records []aside                                       // in the order of their offsets
+	bytes   int64
+	swept   time.Time
+	answers <-chan struct{} // closed if the registry has answered since the last sweep
+}
+
+// aside is a record that is kept aside for some lanes.
+type aside struct {
+	id     uint32 // the number of its schema
+	offset int64
+	rec    *fetch.Record
+	read   time.Time
+	lanes  []lane
+}
+
+// asideOverhead is roughly the memory of a record that is kept aside, in addition to its key, value and headers.
+const asideOverhead = 256
+
+// keep keeps a record aside for a lane, if the schema that it names is not known and one of the lane's windows may
+// still take it.
+func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
+	if rec.TooLarge > 0 {
+		return false
+	}
+	id, known := prepare(l, rec)
+	if known || !slices.ContainsFunc(l, func(r *route) bool { return offset >= r.from }) {
+		return false
+	}
+	now := time.Now()
+	if closed(l, rec, now) && p.schemas.find(id) > isAsked {
+		return false
+	}
+	n := len(p.records)
+	if n == 0 || p.records[n-1].offset != offset {
+		own := rec.Clone()
+		p.records = append(p.records, aside{id: id, offset: offset, rec: own, read: now})
+		p.bytes += asideOverhead + int64(own.Bytes())
+		n++
+	}
+	p.records[n-1].lanes = append(p.records[n-1].lanes, l)
+	for _, r := range l {
+		for _, r := range r.all() {
+			r.undecided = min(r.undecided, offset)
+		}
+	}
+	return true
+}
+
+// prepare sees whether the schema that a record names is known, and returns its number if it is not.
+func prepare(l lane, rec *fetch.Record) (id uint32, known bool) {
+	for _, r := range l {
+		if preparer := r.decoding.preparer; preparer != nil {
+			if id, known := preparer.Prepare(rec.Value); !known {
+				return id, false
+			}
+		}
+	}
+	return 0, true
+}
+
+// closed reports whether all windows are cut that hold the record's own timestamp. A timestamp of the future counts as
+// the moment at which the record was read.
+func closed(l lane, rec *fetch.Record, read time.Time) bool {
+	t := read.UnixNano()
+	if rec.Time >= 0 && rec.Time < t/int64(time.Millisecond) {
+		t = rec.Time * int64(time.Millisecond)
+	}
+	return !slices.ContainsFunc(l, func(r *route) bool { _, open := r.open(t); return open })
+}
+
+// sweep decides what can be decided. It looks only if there may be something.
+func (p *undecided) sweep() {
+	if len(p.records) == 0 {
+		return
+	}
+	select {
+	case <-p.answers:
+	default:
+		if time.Since(p.swept) < sweepEvery {
+			return
+		}
+	}
+	p.settle()
+}
+
+// settle decides what can be decided.
+func (p *undecided) settle() {
+	if len(p.records) == 0 {
+		return
+	}
+	p.answers, p.swept = p.schemas.answers(), time.Now()
+	states := map[uint32]finding{}
+	for _, a := range p.records {
+		if _, seen := states[a.id]; !seen {
+			states[a.id] = p.schemas.find(a.id)
+		}
+	}
+	p.decide(func(a *aside, l lane) bool {
+		if _, known := prepare(l, a.rec); known {
+			return true
+		}
+		return states[a.id] > isAsked && (closed(l, a.rec, a.read) || time.Since(a.read) > longestAside)
+	})
+	p.tell(states)
+}
+
+// decide decides the records for the lanes for which ripe says so.
+func (p *undecided) decide(ripe func(*aside, lane) bool) {
+	for _, r := range p.routes {
+		r.undecided = math.MaxInt64
+	}
+	kept := p.records[:0]
+	p.bytes = 0
+	for i := range p.records {
+		a := p.records[i]
+		a.lanes = slices.DeleteFunc(a.lanes, func(l lane) bool {
+			if !ripe(&a, l) {
+				return false
+			}
+			p.take(l, a.offset, a.rec)
+			return true
+		})
+		if len(a.lanes) == 0 {
+			continue
+		}
+		kept = append(kept, a)
+		p.bytes += asideOverhead + int64(a.rec.Bytes())
+		if a.offset < p.base {
+			continue // of a former topic: nobody can read it again
+		}
+		for _, l := range a.lanes {
+			for _, r := range l {
+				for _, r := range r.all() {
+					r.undecided = min(r.undecided, a.offset)
+				}
+			}
+		}
+	}
+	clear(p.records[len(kept):])
+	p.records = kept
+}
+
+// await decides what can be decided, and waits until the registry has answered what a route's records need: then its
+// windows may be cut.
+func (p *undecided) await(ctx context.Context, r *route) error {
+	for {
+		p.settle()
+		if !p.asks(r) {
+			return nil
+		}
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// asks reports whether the registry has still to answer what a record of a route needs.
+func (p *undecided) asks(r *route) bool {
+	seen := map[uint32]bool{}
+	for _, a := range p.records {
+		if !seen[a.id] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, r) }) {
+			if seen[a.id] = true; p.schemas.find(a.id) == isAsked {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wait waits for an answer of the registry, but not long.
+func (p *undecided) wait(ctx context.Context) error {
+	timer := time.NewTimer(sweepEvery)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.answers:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// relieve sees to it that not too much is kept aside. It waits while nothing can be given up.
+func (p *undecided) relieve(ctx context.Context) error {
+	for p.bytes > p.asides.share(p.at, p.bytes, p.BagBytes/2) {
+		p.settle()
+		room := p.asides.share(p.at, p.bytes, p.BagBytes/2)
+		excess := p.bytes - room/4*3
+		p.decide(func(a *aside, _ lane) bool {
+			if excess <= 0 || p.schemas.find(a.id) != isUnknown {
+				return false
+			}
+			excess -= asideOverhead + int64(a.rec.Bytes())
+			return true
+		})
+		if p.bytes <= room {
+			break
+		}
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell tells operators of records whose schemas the registry does not have.
+func (p *undecided) tell(states map[uint32]finding) {
+	var w waiting
+	for _, a := range p.records {
+		if states[a.id] >= isDenied {
+			w.add(waiting{records: 1, id: a.id})
+		}
+	}
+	w.bytes = p.bytes
+	if all := p.asides.put(p.at, w); w.records > 0 {
+		p.Monitor.Episodes.On("schemas unknown: "+p.at.Topic, unknownSchemas, all.line(p.at.Topic))
+	}
+}
+
+var unknownSchemas = episode.Rule{After: 5 * time.Second, Every: time.Hour, Lapse: 15 * time.Minute}
+
+// waiting is how many records of a partition or topic wait, though the registry has answered.
+type waiting struct {
+	records int
+	id      uint32 // of one of their schemas
+	several bool   // there are others
+	bytes   int64  // of all records that are kept aside
+}
+
+func (w *waiting) add(o waiting) {
+	if w.records > 0 && o.records > 0 {
+		w.several = w.several || o.several || w.id != o.id
+	} else if o.records > 0 {
+		w.id, w.several = o.id, o.several
+	}
+	w.records += o.records
+}
+
+func (w waiting) line(topic string) string {
+	if w.several {
+		return fmt.Sprintf("topic %s: %s", topic, unframed(w.records, w.id))
+	}
+	return printed("topic %s: %d records wait, because the registry does not have their schema, ", topic, w.records) +
+		fmt.Sprintf("%d: is the registry behind, or are the records not framed?", w.id)
+}
+
+// unframed says that records name several schemas that the registry does not have.
+func unframed(records int, id uint32) string {
+	return printed("%d records begin with ids of schemas that the registry does not have, ", records) +
+		fmt.Sprintf("such as %d: are they framed?", id)
+}
+
+// asides is what all partitions of a process keep aside. It is safe for concurrent use.
+type asides struct {
+	mu  sync.Mutex
+	all map[stage.Partition]waiting
+}
+
+// put notes what a partition keeps aside, and returns what waits in its topic.
+func (s *asides) put(at stage.Partition, w waiting) (topic waiting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[stage.Partition]waiting{}
+	}
+	if w == (waiting{}) {
+		delete(s.all, at)
+	} else {
+		s.all[at] = w
+	}
+	for other, w := range s.all {
+		if other.Topic == at.Topic {
+			topic.add(w)
+		}
+	}
+	return topic
+}
+
+// share returns how many bytes a partition may keep aside, if all of them may keep most.
+func (s *asides) share(at stage.Partition, bytes, most int64) int64 {
+	if bytes <= 0 {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	others := 0
+	for other, w := range s.all {
+		if other != at && w.bytes > 0 {
+			others++
+		}
+	}
+	return most / int64(others+1)
+}

@@ -1,0 +1,185 @@
+package ingest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/windows"
+)
+
+// registry is a schema registry in memory. It is out of reach while away is set, and notes what it is asked for.
+type registry struct {
+	mu      sync.Mutex
+	schemas map[uint32]codec.Registered
+	away    error
+	asked   []uint32
+}
+
+func (r *registry) Schema(_ context.Context, id uint32) (codec.Registered, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, id)
+	if r.away != nil {
+		return codec.Registered{}, r.away
+	}
+	s, ok := r.schemas[id]
+	if !ok {
+		return s, codec.ErrNoSchema
+	}
+	return s, nil
+}
+
+func (r *registry) times() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.asked)
+}
+
+// keeping makes the part of a partition's worker that keeps records aside, with one stream. taken gets the offsets of
+// records that are decided. Windows begin now.
+func keeping(t *testing.T, r *registry, taken *[]int64) (*undecided, lane) {
+	t.Helper()
+	g := &Ingest{BagBytes: 64 << 10, schemas: newSchemas(r, func(error) {})}
+	g.Env = stage.Env{Log: zap.NewNop(), Monitor: health.New(zap.NewNop())}
+	s := testStream(t)
+	s.Input.Format, s.Input.Schema.Registry = "avro", true
+	route, err := newRoute(editionOf(s, floor(time.Now().UnixNano(), 2*second)), windows.NewHasher([16]byte{1}), g.schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lane{route}
+	p := &undecided{input: &input{Ingest: g, at: stage.Partition{Topic: "in"}, routes: l}}
+	p.take = func(l lane, offset int64, rec *fetch.Record) {
+		l.add(offset, rec)
+		*taken = append(*taken, offset)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); g.schemas.run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return p, l
+}
+
+// naming is a record that names a schema.
+func naming(id uint32, more int) *fetch.Record {
+	value := append(binary.BigEndian.AppendUint32([]byte{0}, id), make([]byte, more)...)
+	return &fetch.Record{Value: value, Time: time.Now().UnixMilli()}
+}
+
+// What is kept aside takes a bounded amount of memory. A schema that the registry does not have may be behind for half
+// a minute: until then nothing is given up.
+func TestWhatIsKeptAsideIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken []int64
+		p, l := keeping(t, &registry{}, &taken)
+		began := time.Now()
+		for i := range int64(1000) {
+			if !p.keep(l, i, naming(7, 1000)) {
+				t.Fatalf("record %d is not kept aside", i)
+			}
+			if err := p.relieve(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if p.bytes > 32<<10 {
+				t.Fatalf("%d bytes are kept aside, want at most 32 KiB", p.bytes)
+			}
+			if len(taken) > 0 && time.Since(began) < behind {
+				t.Fatalf("a record is given up after %s", time.Since(began))
+			}
+			if l[0].undecided != int64(len(taken)) {
+				t.Fatalf("%d records are decided, and the route says that record %d is not", len(taken), l[0].undecided)
+			}
+		}
+		if len(taken) < 900 || time.Since(began) > 2*behind {
+			t.Errorf("after %s %d records are decided", time.Since(began), len(taken))
+		}
+		for i, offset := range taken {
+			if offset != int64(i) {
+				t.Fatalf("record %d is the %dth to be given up; want the oldest first", offset, i)
+			}
+		}
+	})
+}
+
+// A window waits for a registry that does not answer, and for none that has no such schema.
+func TestWindowsWaitForAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken []int64
+		r := &registry{away: errors.New("no route")}
+		p, l := keeping(t, r, &taken)
+		p.keep(l, 3, naming(7, 10))
+		waited := make(chan error, 1)
+		go func() { waited <- p.await(t.Context(), l[0]) }()
+		<-time.After(20 * time.Minute)
+		if len(waited) > 0 || len(taken) > 0 {
+			t.Fatal("a window is cut while the registry does not answer")
+		}
+		r.mu.Lock()
+		r.away = nil
+		r.mu.Unlock()
+		if err := <-waited; err != nil {
+			t.Fatal(err)
+		}
+		if len(taken) > 0 || l[0].undecided != 3 {
+			t.Errorf("a record is rejected before its windows are cut")
+		}
+		l[0].through = math.MaxInt64 / 2
+		if p.settle(); len(taken) != 1 || l[0].undecided != math.MaxInt64 {
+			t.Errorf("no record is decided after its windows are cut")
+		}
+	})
+}
+
+// A restart reads what is kept aside again, and the marks still form a chain.
+func TestProgressStaysBelowWhatIsKeptAside(t *testing.T) {
+	r := testRoute(t, testStream(t))
+	r.undecided = 5
+	for _, to := range []int64{8, 12} {
+		mark, err := r.flush(to, windows.Origin{}, 1, func(windows.Part) error { return nil })
+		if err != nil || mark.To != to || mark.From > 5 || r.from != 5 {
+			t.Errorf("a mark of the records from %d to %d, %v; a restart begins at %d, want 5", mark.From, mark.To, err,
+				r.from)
+		}
+	}
+}
+
+// The registry is asked for few of many numbers, and for the one that most records name first.
+func TestFewRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{schemas: map[uint32]codec.Registered{9: {Format: "avro", Text: `"string"`}}}
+		s := newSchemas(r, func(error) {})
+		for id := range uint32(5000) {
+			s.Known(1000 + id)
+		}
+		for range 3 {
+			s.Known(9)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.run(ctx) }()
+		<-time.After(59 * time.Second)
+		if got := r.times(); got > 1+mostDenied || r.asked[0] != 9 {
+			t.Errorf("asked for %v", r.asked)
+		}
+		if _, known := s.Known(9); !known || s.find(9) != isKnown {
+			t.Error("schema 9 is not known")
+		}
+		if len(s.all) > mostNumbers {
+			t.Errorf("%d numbers are remembered", len(s.all))
+		}
+		cancel()
+		<-done
+	})
+}
