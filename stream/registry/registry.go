@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,7 +19,7 @@ import (
 
 // Config says where the registry is.
 type Config struct {
-	// URLs are its addresses, tried in turn. Required.
+	// URLs are the addresses of its nodes, tried in turn. Required.
 	URLs []string
 	// Username, if not "", is sent with the password that Password returns for each request.
 	Username string
@@ -30,6 +31,7 @@ type Config struct {
 // Client reads schemas and remembers them: a schema never changes. It is safe for concurrent use.
 type Client struct {
 	client *sr.Client
+	nodes  []*sr.Client // one for each address: a node may be behind the others
 	mu     sync.Mutex
 	known  map[uint32]codec.Registered
 }
@@ -42,8 +44,7 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second
 	}
-	options := []sr.ClientOpt{sr.URLs(c.URLs...), sr.HTTPClient(&http.Client{Timeout: c.Timeout}),
-		sr.UserAgent("louver")}
+	options := []sr.ClientOpt{sr.HTTPClient(&http.Client{Timeout: c.Timeout}), sr.UserAgent("louver")}
 	if c.Username != "" {
 		options = append(options, sr.PreReq(func(req *http.Request) error {
 			password, err := c.Password()
@@ -51,8 +52,22 @@ func New(c Config) (*Client, error) {
 			return err
 		}))
 	}
-	client, err := sr.NewClient(options...)
-	return &Client{client: client, known: map[uint32]codec.Registered{}}, err
+	at := func(urls ...string) (*sr.Client, error) {
+		return sr.NewClient(append([]sr.ClientOpt{sr.URLs(urls...)}, options...)...)
+	}
+	client, err := at(c.URLs...)
+	if err != nil {
+		return nil, err
+	}
+	all := &Client{client: client, known: map[uint32]codec.Registered{}}
+	for _, url := range c.URLs {
+		node, err := at(url)
+		if err != nil {
+			return nil, err
+		}
+		all.nodes = append(all.nodes, node)
+	}
+	return all, nil
 }
 
 // Schema implements [codec.Registry].
@@ -63,13 +78,12 @@ func (c *Client) Schema(ctx context.Context, id uint32) (codec.Registered, error
 	if ok {
 		return r, nil
 	}
-	s, err := c.client.SchemaByID(ctx, int(id))
-	if err != nil {
-		return r, answer(err)
+	if id > math.MaxInt32 {
+		return r, codec.ErrNoSchema // registries count in 31 bits
 	}
-	r = codec.Registered{Format: strings.ToLower(s.Type.String()), Text: s.Schema}
-	if r.References, err = c.references(ctx, s, map[string]bool{}, nil); err != nil {
-		return r, answer(err)
+	r, err := c.ask(ctx, id)
+	if err != nil {
+		return r, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,6 +92,33 @@ func (c *Client) Schema(ctx context.Context, id uint32) (codec.Registered, error
 	}
 	c.known[id] = r
 	return r, nil
+}
+
+// ask asks one node after another until one has the schema. There is no such schema if a node says so and none has it:
+// a node that does not answer must not make windows wait for records whose numbers are no schemas.
+func (c *Client) ask(ctx context.Context, id uint32) (r codec.Registered, failed error) {
+	for _, node := range c.nodes {
+		r, err := schemaAt(ctx, node, id)
+		if err == nil {
+			return r, nil
+		}
+		if err = answer(err); failed == nil || errors.Is(err, codec.ErrNoSchema) {
+			failed = err
+		}
+	}
+	return codec.Registered{}, failed
+}
+
+// schemaAt reads a schema and those that it builds upon from one node.
+func schemaAt(ctx context.Context, node *sr.Client, id uint32) (r codec.Registered, err error) {
+	s, err := node.SchemaByID(ctx, int(id))
+	if err != nil {
+		return r, err
+	}
+	r = codec.Registered{Format: strings.ToLower(s.Type.String()), Text: s.Schema}
+	// A schema may build upon one that was deleted since: records of it are still there.
+	r.References, err = references(sr.WithParams(ctx, sr.ShowDeleted), node, s, map[string]bool{}, nil)
+	return r, err
 }
 
 // Register adds a schema of Avro to a subject, unless the subject has it, and returns its number.
@@ -95,19 +136,18 @@ func (c *Client) Register(ctx context.Context, subject, schema string) (uint32, 
 }
 
 // references adds the schemas that a schema builds upon. Each comes after those that it builds upon itself.
-func (c *Client) references(
-	ctx context.Context, s sr.Schema, seen map[string]bool, all []codec.Reference,
-) ([]codec.Reference, error) {
+func references(ctx context.Context, node *sr.Client, s sr.Schema, seen map[string]bool, all []codec.Reference) (
+	[]codec.Reference, error) {
 	for _, ref := range s.References {
 		if seen[ref.Name] {
 			continue
 		}
 		seen[ref.Name] = true
-		found, err := c.client.SchemaByVersion(ctx, ref.Subject, ref.Version)
+		found, err := node.SchemaByVersion(ctx, ref.Subject, ref.Version)
 		if err != nil {
 			return nil, fmt.Errorf("subject %s, version %d: %w", ref.Subject, ref.Version, err)
 		}
-		if all, err = c.references(ctx, found.Schema, seen, all); err != nil {
+		if all, err = references(ctx, node, found.Schema, seen, all); err != nil {
 			return nil, err
 		}
 		all = append(all, codec.Reference{Name: ref.Name, Text: found.Schema.Schema})

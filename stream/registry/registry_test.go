@@ -19,12 +19,18 @@ import (
 // fake is a registry: what it answers by path. Other paths are schemas that it has not.
 type fake struct {
 	answers map[string]any
+	deleted map[string]bool // paths that it answers only to those who want deleted schemas too
 	asked   []string
 	user    string
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked = append(f.asked, r.URL.Path)
+	if f.deleted[r.URL.Path] && r.URL.Query().Get("deleted") != "true" {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, `{"error_code":40402,"message":"Version not found"}`)
+		return
+	}
 	if user, password, _ := r.BasicAuth(); f.user != "" && user+":"+password != f.user {
 		http.Error(w, "<html>who are you?</html>", http.StatusUnauthorized)
 		return
@@ -94,6 +100,48 @@ func TestSchema(t *testing.T) {
 	}
 	if _, err := c.Schema(t.Context(), 9); !errors.Is(err, codec.ErrNoSchema) {
 		t.Errorf("%v, want ErrNoSchema", err)
+	}
+}
+
+// One node is behind, one is down, and one has the schema.
+func TestEveryNodeIsAsked(t *testing.T) {
+	behind, ahead := httptest.NewServer(&fake{}), httptest.NewServer(&fake{answers: map[string]any{
+		"/schemas/ids/7": object{"schema": `"string"`}}})
+	defer behind.Close()
+	defer ahead.Close()
+	const down = "http://127.0.0.1:1"
+	c, err := registry.New(registry.Config{URLs: []string{down, behind.URL, ahead.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Schema(t.Context(), 7); err != nil || got.Text != `"string"` {
+		t.Errorf("%+v, %v; want the schema that the last node has", got, err)
+	}
+	for _, id := range []uint32{8, 1 << 31} {
+		if _, err := c.Schema(t.Context(), id); !errors.Is(err, codec.ErrNoSchema) {
+			t.Errorf("schema %d: %v, want ErrNoSchema", id, err)
+		}
+	}
+	c, err = registry.New(registry.Config{URLs: []string{down, behind.URL, down}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Schema(t.Context(), 7); !errors.Is(err, codec.ErrNoSchema) {
+		t.Errorf("%v, want ErrNoSchema as one node answers so", err)
+	}
+}
+
+// A schema may build upon one that was deleted.
+func TestDeletedReference(t *testing.T) {
+	f := &fake{answers: map[string]any{
+		"/schemas/ids/8": object{"schemaType": "PROTOBUF", "schema": "top", "references": []object{{"name": "a.proto",
+			"subject": "a", "version": 2}}},
+		"/subjects/a/versions/2": object{"subject": "a", "version": 2, "id": 9, "schemaType": "PROTOBUF",
+			"schema": "text of a"},
+	}, deleted: map[string]bool{"/subjects/a/versions/2": true}}
+	got, err := client(t, f, nil).Schema(t.Context(), 8)
+	if err != nil || len(got.References) != 1 || got.References[0].Text != "text of a" {
+		t.Errorf("%+v, %v; want the deleted schema that it builds upon", got, err)
 	}
 }
 
