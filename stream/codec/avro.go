@@ -2,7 +2,6 @@ package codec
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -39,21 +38,6 @@ var avroFormat = schematic{
 		return Registered{Text: s.Text}.avro()
 	},
 	registered: func(r Registered, _ []int) (schema, error) { return r.avro() },
-}
-
-// avro compiles a schema and those that it refers to.
-func (r Registered) avro() (schema, error) {
-	var all avro.SchemaCache
-	for _, ref := range r.References {
-		if _, err := all.Parse(ref.Text); err != nil {
-			return nil, fmt.Errorf("%s: %w", ref.Name, err)
-		}
-	}
-	parsed, err := all.Parse(r.Text)
-	if err != nil {
-		return nil, fmt.Errorf("not an Avro schema: %w; want the content of an .avsc file", err)
-	}
-	return avroSchema{parsed}, nil
 }
 
 func (s avroSchema) layout(wanted []part, begin fields) layout {

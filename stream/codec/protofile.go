@@ -27,7 +27,8 @@ func CompileProto(path string) (string, error) {
 }
 
 func compileProto(sources *protocompile.SourceResolver, name string) (protoreflect.FileDescriptor, error) {
-	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(sources)}
+	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{sources,
+		protocompile.ResolverFunc(builtIn)})}
 	files, err := compiler.Compile(context.Background(), name)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Preparer is a decoder of records that name their schemas.
@@ -97,8 +98,11 @@ func (d *registryDecoder) Prepare(value []byte) (uint32, bool) {
 			k.layout = d.spec.layout(c)
 			k.cause = fmt.Sprintf("is not of schema %d, which it names", id)
 		} else {
-			k.cause = fmt.Sprintf("names schema %d, which Louver cannot use", id)
+			k.cause = fmt.Sprintf("names schema %d, which Louver cannot use: %s", id, oneLine(err))
 		}
+	}
+	if k.layout == nil {
+		d.spec.Registry.Unusable(id, "a record "+k.cause)
 	}
 	d.layouts[string(head)] = k
 	return 0, true
@@ -129,6 +133,18 @@ func (d *registryDecoder) Cause(r Record) string {
 		return k.cause
 	}
 	return UnknownSchema(binary.BigEndian.Uint32(head[1:]))
+}
+
+// longestCause is how much of a compiler's error is passed on, in bytes.
+const longestCause = 300
+
+// oneLine is the text of an error about a schema, in one line of bounded length.
+func oneLine(err error) string {
+	line := strings.Join(strings.Fields(err.Error()), " ")
+	if len(line) > longestCause {
+		line = strings.ToValidUTF8(line[:longestCause], "") + "…"
+	}
+	return line
 }
 
 // UnknownSchema says of a record that its schema is not in the registry, in words that go on from "the record".

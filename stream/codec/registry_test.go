@@ -10,8 +10,9 @@ import (
 
 // shelf has schemas in memory.
 type shelf struct {
-	schemas map[uint32]codec.Registered
-	asked   int
+	schemas  map[uint32]codec.Registered
+	asked    int
+	unusable []string
 }
 
 func (s *shelf) Known(id uint32) (codec.Registered, bool) {
@@ -19,6 +20,8 @@ func (s *shelf) Known(id uint32) (codec.Registered, bool) {
 	r, ok := s.schemas[id]
 	return r, ok
 }
+
+func (s *shelf) Unusable(id uint32, why string) { s.unusable = append(s.unusable, why) }
 
 func numbered(id uint32, datum string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0}, id)) + datum

@@ -30,6 +30,8 @@ type Registry interface {
 type Schemas interface {
 	// Known returns a schema, if it is known. It does not wait.
 	Known(id uint32) (s Registered, ok bool)
+	// Unusable is told of a schema whose records cannot be read, and why. It may be told again of the same one.
+	Unusable(id uint32, why string)
 }
 
 // ErrNoSchema says that a registry has no schema with a number.

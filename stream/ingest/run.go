@@ -20,7 +20,7 @@ func (g *Ingest) Run(ctx context.Context) error {
 	defer stop()
 	go watch(watching, all, g.Health.Reading)
 	if g.Schemas != nil {
-		g.schemas = newSchemas(g.Schemas, g.Monitor.Retrying("the schema registry cannot be read",
+		g.schemas = newSchemas(g.Schemas, g.Log, g.Monitor.Retrying("the schema registry cannot be read",
 			"the schema registry can be read again"))
 		go g.schemas.run(watching)
 	}

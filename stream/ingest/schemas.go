@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
@@ -18,6 +20,7 @@ import (
 // most records name is asked for first. It is safe for concurrent use.
 type schemas struct {
 	registry codec.Registry
+	log      *zap.Logger
 	tell     func(error) // takes each failure of the registry, and nil when it answers
 
 	mu      sync.Mutex
@@ -31,6 +34,7 @@ type schemas struct {
 type asked struct {
 	schema codec.Registered
 	known  bool
+	told   bool      // that its records cannot be read
 	denied time.Time // when it first said that it has no such schema; zero: it has not
 	tries  int       // answers, failures included
 	wanted int       // how often somebody wanted the schema since the last answer
@@ -63,8 +67,8 @@ const (
 	mostNumbers = 1000
 )
 
-func newSchemas(r codec.Registry, tell func(error)) *schemas {
-	return &schemas{registry: r, tell: tell, all: map[uint32]*asked{}, changed: make(chan struct{}),
+func newSchemas(r codec.Registry, log *zap.Logger, tell func(error)) *schemas {
+	return &schemas{registry: r, log: log, tell: tell, all: map[uint32]*asked{}, changed: make(chan struct{}),
 		wake: make(chan struct{}, 1)}
 }
 
@@ -74,6 +78,16 @@ func (s *schemas) Known(id uint32) (codec.Registered, bool) {
 	defer s.mu.Unlock()
 	a := s.want(id)
 	return a.schema, a.known
+}
+
+// Unusable implements [codec.Schemas]: it says so once. Several partitions and streams may find it out.
+func (s *schemas) Unusable(id uint32, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.want(id); !a.told {
+		a.told = true
+		s.log.Warn(why)
+	}
 }
 
 // want returns what is known of a number, and sees to it that the registry is asked.

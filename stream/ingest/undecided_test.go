@@ -51,7 +51,7 @@ func (r *registry) times() int {
 // records that are decided. Windows begin now.
 func keeping(t *testing.T, r *registry, taken *[]int64) (*undecided, lane) {
 	t.Helper()
-	g := &Ingest{BagBytes: 64 << 10, schemas: newSchemas(r, func(error) {})}
+	g := &Ingest{BagBytes: 64 << 10, schemas: newSchemas(r, zap.NewNop(), func(error) {})}
 	g.Env = stage.Env{Log: zap.NewNop(), Monitor: health.New(zap.NewNop())}
 	s := testStream(t)
 	s.Input.Format, s.Input.Schema.Registry = "avro", true
@@ -159,7 +159,7 @@ func TestProgressStaysBelowWhatIsKeptAside(t *testing.T) {
 func TestFewRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &registry{schemas: map[uint32]codec.Registered{9: {Format: "avro", Text: `"string"`}}}
-		s := newSchemas(r, func(error) {})
+		s := newSchemas(r, zap.NewNop(), func(error) {})
 		for id := range uint32(5000) {
 			s.Known(1000 + id)
 		}
