@@ -2,6 +2,7 @@ package codec
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -35,7 +36,11 @@ var avroFormat = schematic{
 		if s.Message != "" {
 			return nil, errors.New("avro has no message; remove it")
 		}
-		return Registered{Text: s.Text}.avro()
+		c, err := Registered{Text: s.Text}.avro()
+		if err != nil {
+			return nil, fmt.Errorf("%w; want the content of an .avsc file", err)
+		}
+		return c, nil
 	},
 	registered: func(r Registered, _ []int) (schema, error) { return r.avro() },
 }

@@ -19,7 +19,7 @@ func (r Registered) avro() (schema, error) {
 	}
 	parsed, err := parseAvro(&all, r.Text)
 	if err != nil {
-		return nil, fmt.Errorf("not an Avro schema: %w; want the content of an .avsc file", err)
+		return nil, fmt.Errorf("not an Avro schema: %w", err)
 	}
 	return avroSchema{parsed}, nil
 }
@@ -58,10 +58,7 @@ func dropInvalid(tree any) (dropped bool) {
 		}
 		kind, _ := tree["type"].(string)
 		logical, has := tree["logicalType"]
-		if !has || !slices.Contains([]string{"int", "long", "bytes", "string", "fixed", "float", "double", "boolean"}, kind) {
-			return dropped
-		}
-		if parses(tree) {
+		if !has || !slices.Contains(avroSimple, kind) || parses(tree) {
 			return dropped
 		}
 		delete(tree, "logicalType")
@@ -73,6 +70,10 @@ func dropInvalid(tree any) (dropped bool) {
 	return dropped
 }
 
+// avroSimple are the types that carry logical types.
+var avroSimple = []string{"int", "long", "bytes", "string", "fixed", "float", "double", "boolean"}
+
+// parses reports whether a type is right with its logical type.
 func parses(tree map[string]any) bool {
 	alone := map[string]any{}
 	for _, name := range []string{"type", "name", "namespace", "size", "logicalType", "precision", "scale"} {

@@ -103,7 +103,8 @@ func TestCausesOfOtherFormats(t *testing.T) {
 			"does not begin with the header of a schema registry: a zero byte and the number of its schema"},
 		{registry, numbered(1, "SECRET"), nil, "is not of schema 1, which it names"},
 		{registry, numbered(2, "SECRET"), nil, "names schema 2, which is not of format avro"},
-		{registry, numbered(3, "SECRET"), nil, "names schema 3, which Louver cannot use"},
+		{registry, numbered(3, "SECRET"), nil, "names schema 3, which Louver cannot use: not an Avro schema: " +
+			"invalid schema json: unexpected end of object at offset 1: unexpected EOF"},
 		{registry, numbered(4, "SECRET"), nil, "names schema 4, which the registry does not have"},
 	} {
 		d := decoder(t, c.spec)

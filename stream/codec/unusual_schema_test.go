@@ -69,9 +69,9 @@ import "confluent/type/decimal.proto";`
 		`import "google/protobuf/timestamp.proto";`+imports, 1)
 	text = strings.Replace(text, "message Request {", `message Request {
 		option (confluent.message_meta).doc = "a request";
-		confluent.type.Decimal price = 100 [(confluent.field_meta).tags = "money"];
-		google.type.Date day = 101;
-		google.type.Money total = 102;`, 1)
+		confluent.type.Decimal fee = 100 [(confluent.field_meta).tags = "money"];
+		google.type.Date due_on = 101;
+		google.type.Money in_all = 102;`, 1)
 	if !strings.Contains(text, "money.proto") || !strings.Contains(text, "Money") {
 		t.Fatal("nothing is replaced")
 	}

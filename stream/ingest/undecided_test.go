@@ -55,7 +55,8 @@ func keeping(t *testing.T, r *registry, taken *[]int64) (*undecided, lane) {
 	g.Env = stage.Env{Log: zap.NewNop(), Monitor: health.New(zap.NewNop())}
 	s := testStream(t)
 	s.Input.Format, s.Input.Schema.Registry = "avro", true
-	route, err := newRoute(editionOf(s, floor(time.Now().UnixNano(), 2*second)), windows.NewHasher([16]byte{1}), g.schemas)
+	edition := editionOf(s, floor(time.Now().UnixNano(), 2*second))
+	route, err := newRoute(edition, windows.NewHasher([16]byte{1}), g.schemas)
 	if err != nil {
 		t.Fatal(err)
 	}
