@@ -7,7 +7,7 @@
 //
 // The packages under internal, each of which uses only those before it: cli is what all commands have in common,
 // cluster reaches Kafka, feed sends files, generate writes files for others, service serves, inspect looks at an app
-// from outside, check forecasts, offline draws without Kafka, and demo shows it all.
+// from outside, check forecasts, offline draws without Kafka, try chooses for a file, and demo shows it all.
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/cmd/louver/internal/offline"
 	"github.com/louver/louver/cmd/louver/internal/service"
+	"github.com/louver/louver/cmd/louver/internal/try"
 )
 
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
@@ -31,6 +32,7 @@ var version string
 // commands are the commands of the command line.
 type commands struct {
 	Demo        demo.Command               `cmd:"" help:"See it work: an embedded broker, a simulated service, a live table. Needs no Kafka."`
+	Try         try.Command                `cmd:"" help:"Try a file of events: which windows and which ε give useful figures. Needs no Kafka."`
 	Init        generate.InitCommand       `cmd:"" help:"Write a first streams file, with comments."`
 	Run         service.RunCommand         `cmd:"" help:"Run the service until SIGTERM. SIGHUP reads the streams files again."`
 	Check       check.Command              `cmd:"" help:"Check streams files. Print what one user can lose and how accurate the figures will be."`

@@ -45,31 +45,36 @@ func TestReadmeTryIt(t *testing.T) {
 	_, block, _ := strings.Cut(rest, "```\n")
 	block, _, found := strings.Cut(block, "```")
 	lines := strings.Split(strings.TrimSpace(block), "\n")
-	if !found || len(lines) != 5 || lines[0] != `make build && PATH="$PWD/bin:$PATH"` {
+	if !found || len(lines) != 6 || lines[0] != `make build && PATH="$PWD/bin:$PATH"` {
 		t.Fatalf("the block is\n%s", block)
 	}
 	arguments := func(command string) []string {
 		return strings.Fields(strings.TrimPrefix(strings.ReplaceAll(command, " deploy/", " ../../deploy/"), "louver "))
 	}
-	demo := commandLine(t, "", append(arguments(lines[1]), "--http-addr", "127.0.0.1:0", "--metrics-addr",
+	streams := filepath.Join(t.TempDir(), "streams.yaml")
+	if got := commandLine(t, "", append(arguments(lines[1]), "--out", streams)...); got.code != cli.ExitDone ||
+		!strings.Contains(got.out, "Chosen: windows of 5m with ε 1 each.") {
+		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[1], got.code, got.out, got.err)
+	}
+	demo := commandLine(t, "", append(arguments(lines[2]), "--http-addr", "127.0.0.1:0", "--metrics-addr",
 		"127.0.0.1:0")...)
 	if n := strings.Count(demo.out, "\n"); demo.code != cli.ExitDone || n != 1+30*4 ||
 		!strings.Contains(demo.err, "\n  - name: requests\n") {
-		t.Errorf("%s\nhas exit code %d and %d lines, and says\n%s", lines[1], demo.code, n, demo.err)
+		t.Errorf("%s\nhas exit code %d and %d lines, and says\n%s", lines[2], demo.code, n, demo.err)
 	}
-	numbers, release, _ := strings.Cut(lines[2], " | ")
+	numbers, release, _ := strings.Cut(lines[3], " | ")
 	numbers = strings.TrimPrefix(numbers, `printf '%s\n' `)
 	if got := commandLine(t, strings.ReplaceAll(numbers, " ", "\n"), arguments(release)...); got.code != cli.ExitDone ||
 		strings.Count(got.out, "\n") != 1 {
-		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[2], got.code, got.out, got.err)
-	}
-	if got := commandLine(t, "", arguments(lines[3])...); got.code != cli.ExitDone ||
-		strings.Count(got.out, "\n") != 60 {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[3], got.code, got.out, got.err)
 	}
-	// Each region has 187 users or more, and 17 are enough.
 	if got := commandLine(t, "", arguments(lines[4])...); got.code != cli.ExitDone ||
-		strings.Count(got.out, "\n") != 3 {
+		strings.Count(got.out, "\n") != 60 {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[4], got.code, got.out, got.err)
+	}
+	// Each region has 187 users or more, and 17 are enough.
+	if got := commandLine(t, "", arguments(lines[5])...); got.code != cli.ExitDone ||
+		strings.Count(got.out, "\n") != 3 {
+		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[5], got.code, got.out, got.err)
 	}
 }

@@ -10,6 +10,19 @@ type File struct {
 	Removed  []string
 	// Budgets are the shared ones, and then those of single streams. Names are unique.
 	Budgets []*Budget
+	// FromData are the values that were taken from data and that nobody has chosen anew since. They do not matter to a
+	// service.
+	FromData []FromData
+}
+
+// FromDataComment begins the comment behind a value that was taken from data. A colon and the value follow, so that a
+// value that is changed no longer counts as such, even if its comment stays.
+const FromDataComment = "from the data"
+
+// FromData says where such a value is.
+type FromData struct {
+	Where string // file:line
+	Key   string // such as streams[checkout].window.size
 }
 
 // StreamsOf returns the streams that a budget pays for.

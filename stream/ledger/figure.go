@@ -83,6 +83,16 @@ func fillBand(f *record.Figure, b *Band) {
 	}
 }
 
+// Figures are what the records of the releases say, group by group.
+func (e Entry) Figures() (all []record.Figure) {
+	for _, g := range e.Groups {
+		for i := range e.Releases {
+			all = append(all, e.figure(g, i))
+		}
+	}
+	return all
+}
+
 // charge says what the record was charged, where it is not the window's own charge.
 func charge(f *record.Figure, items []budget.Item) {
 	if f.LossFields != nil {

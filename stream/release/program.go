@@ -130,9 +130,14 @@ func (p *program) count(users *int64) *mechanisms.NoisyCount {
 	return c
 }
 
+// sampler has the values of a window, by the number of the group. [windows.Merger] and [windows.Bag] implement it.
+type sampler interface {
+	Sample(group int) []windows.Point
+}
+
 // draw draws every release of every group, with the measures that learned has ready for the window. Groups without
 // users are drawn like all others.
-func (p *program) draw(e *ledger.Entry, merged *windows.Merger, learned *prior, m *metrics.Operator,
+func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, m *metrics.Operator,
 	log *zap.Logger) error {
 	random := buffered(p.random)
 	stopped := map[string]bool{} // releases

@@ -20,6 +20,7 @@
 package replay
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -86,16 +87,11 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	start, err := text.Peek(1)
+	inLines, err := isLines(name, text)
 	switch {
-	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s:1: the file is empty; want CSV with a header, or JSON lines", name)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	case start[0] == '[':
-		return nil, fmt.Errorf("%s:1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them",
-			name)
-	case start[0] == '{':
+		return nil, err
+	case inLines:
 		f.rows = newLines(text, columns)
 	default:
 		if f.rows, err = newTable(text, columns, options.Delimiter); err != nil {
@@ -103,6 +99,21 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 		}
 	}
 	return f, nil
+}
+
+// isLines reports whether a text is JSON lines, and not CSV. Its errors name the file.
+func isLines(name string, text *bufio.Reader) (bool, error) {
+	start, err := text.Peek(1)
+	switch {
+	case errors.Is(err, io.EOF):
+		return false, fmt.Errorf("%s:1: the file is empty; want CSV with a header, or JSON lines", name)
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", name, err)
+	case start[0] == '[':
+		return false, fmt.Errorf("%s:1: the file is a JSON array; want one object per line, as jq -c '.[]' writes them",
+			name)
+	}
+	return start[0] == '{', nil
 }
 
 // Close closes the file that Open opened.

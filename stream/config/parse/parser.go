@@ -16,6 +16,8 @@ type parser struct {
 	budgets []*budgetNode // the shared ones
 	taken   names
 	removed []string
+	// fromData are the values that a comment says to be from data.
+	fromData []config.FromData
 	// revision is the highest one of all files.
 	revision int
 	// alone says that the only stream is that of a definition.
@@ -36,6 +38,11 @@ func (p *parser) read(name string, data []byte, getenv func(string) (string, boo
 	d, _ := form.MappingOf[document](fileForm, nil).Read(root)
 	if s.MistakesOutside("streams[") {
 		p.incomplete = true
+	}
+	for _, c := range root.Commented(config.FromDataComment) {
+		if c.Rest == "" || c.Says(c.Rest) || c.IsList() {
+			p.fromData = append(p.fromData, config.FromData{Where: c.Where(), Key: c.Path()})
+		}
 	}
 	p.revision = max(p.revision, d.revision)
 	p.removed = append(p.removed, d.removed...)
@@ -87,7 +94,7 @@ func (p *parser) unpaid() (f *config.File, unpaid, err error) {
 
 // resolve finds the budgets of the streams, completes them, and finds names that are used twice.
 func (p *parser) resolve() (*config.File, error) {
-	f := &config.File{Revision: p.revision, Removed: p.removed}
+	f := &config.File{Revision: p.revision, Removed: p.removed, FromData: p.fromData}
 	for _, b := range p.budgets {
 		f.Budgets = append(f.Budgets, &b.Budget)
 	}

@@ -138,19 +138,6 @@ func (s *fileScene) next() string {
 	if err != nil {
 		return ""
 	}
-	flags := ""
-	for _, f := range []struct{ name, value string }{{"user", s.User}, {"value", s.Value}, {"time", s.Time},
-		{"group", s.Group}} {
-		if f.value != "" {
-			flags += fmt.Sprintf(" --%s %s", f.name, quoted(f.value))
-		}
-	}
-	if s.Zone != "" {
-		flags += " --zone " + quoted(s.Zone)
-	}
-	if s.Delimiter != "," {
-		flags += " --delimiter " + quoted(s.Delimiter)
-	}
 	return fmt.Sprintf(`A streams file for these events:
 
 %s
@@ -160,21 +147,11 @@ Saved as streams.yaml, it publishes figures of the same windows to Kafka:
   louver replay %s --topic %s \
    %s
   louver run --streams streams.yaml
-`, text, quoted(s.CSV), d.Topic(0), flags)
+`, text, feed.Quoted(s.CSV), d.Topic(0), feed.Flags(s.columns, s.Zone, s.Delimiter))
 }
 
 // unnamed are the characters that the name of a stream made of a file's does not have.
 var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
-
-// quoted is a word of a command line.
-func quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:-]+$`)
 
 // left returns how many lines are left out because a stream cannot use them.
 func (s *fileScene) left() (n int) {

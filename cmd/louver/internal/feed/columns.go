@@ -3,6 +3,7 @@ package feed
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -34,6 +35,27 @@ func (c FileColumns) Columns() (replay.Columns, error) {
 	}
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group, Clock: c.Clock}, nil
 }
+
+// Flags writes the flags of a command line that reads these columns, each with a space before it.
+func Flags(c replay.Columns, zone, delimiter string) (flags string) {
+	for _, f := range []struct{ name, value, absent string }{{"user", c.User, ""}, {"value", c.Value, ""},
+		{"time", c.Time, ""}, {"group", c.Group, ""}, {"zone", zone, ""}, {"delimiter", delimiter, ","}} {
+		if f.value != f.absent {
+			flags += fmt.Sprintf(" --%s %s", f.name, Quoted(f.value))
+		}
+	}
+	return flags
+}
+
+// Quoted is a word of a command line.
+func Quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:-]+$`)
 
 // Meaning puts a reason for rejecting a record in terms of a file's columns.
 func Meaning(r codec.Reason, c replay.Columns) string {

@@ -40,7 +40,7 @@ type sampled struct {
 // newDraft looks only at names and types of fields. Two topics whose records differ only in values have the same draft.
 func newDraft(topic string, s sampled) (draft, error) {
 	d := emptyDraft()
-	d.Topic, d.Output, d.Name = replay.YAML(topic), replay.YAML(topic+".private"), streamName(topic)
+	d.Topic, d.Output, d.Name = replay.YAML(topic), replay.YAML(topic+".private"), StreamName(topic)
 	fields, faults := shape.Of(s.values...), faultsOf(s.values)
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	switch {
@@ -90,52 +90,24 @@ func describe(f shape.Field) string {
 	return line
 }
 
-// Usual names of the fields that say who and when.
-var (
-	userName = regexp.MustCompile(
-		`(?i)(^|[._-])(user|client|customer|account|member|person|patient|visitor)([._-]?id)?$` + `|(^|[._-])uid$`)
-	timeName = regexp.MustCompile(`(?i)(^|[._-])(time|timestamp|ts|datetime|created_at|event_time)$`)
-	idName   = regexp.MustCompile(`(?i)(^|[._-]|[a-z])id$`)
-)
-
-// nameOf is a field's path without its escapes.
-func nameOf(f shape.Field) string { return strings.ReplaceAll(f.Path, `\`, "") }
-
 // guess fills in the fields for which names and types leave only one choice.
 func (d *draft) guess(fields []shape.Field) {
-	fields = slices.DeleteFunc(fields, func(f shape.Field) bool { return f.Hidden })
-	only := func(fit func(shape.Field) bool) (path string, found bool) {
-		for _, f := range fields {
-			if fit(f) && found {
-				return "", false
-			} else if fit(f) {
-				path, found = replay.YAML(f.Path), true
-			}
+	of := Candidates(fields)
+	only := func(paths []string) (path string, found bool) {
+		if len(paths) != 1 {
+			return "", false
 		}
-		return path, found
+		return replay.YAML(paths[0]), true
 	}
-	d.User, d.GuessedUser = only(func(f shape.Field) bool {
-		return userName.MatchString(nameOf(f)) && (f.Type == shape.String || f.Type == shape.Number)
-	})
-	if t, found := only(func(f shape.Field) bool {
-		if timeName.MatchString(nameOf(f)) && (f.Type == shape.String || f.Type == shape.Number) {
-			d.time = f.Path
-			return true
-		}
-		return false
-	}); found {
-		d.Time, d.GuessedTime = t, true
-	} else {
-		d.time = ""
+	d.User, d.GuessedUser = only(of.Users)
+	d.Value, d.GuessedValue = only(of.Values)
+	if t, found := only(of.Times); found {
+		d.Time, d.GuessedTime, d.time = t, true, of.Times[0]
 	}
-	d.Value, d.GuessedValue = only(func(f shape.Field) bool {
-		return f.Type == shape.Number && !userName.MatchString(nameOf(f)) && !timeName.MatchString(nameOf(f)) &&
-			!idName.MatchString(nameOf(f))
-	})
 }
 
-// streamName makes the name of a stream from the name of a topic.
-func streamName(topic string) string {
+// StreamName makes the name of a stream from the name of a topic.
+func StreamName(topic string) string {
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(topic), "-"), "-")
 	if name == "" {
 		return emptyDraft().Name

@@ -74,20 +74,37 @@ func (c *InitCommand) Run(app *cli.App) error {
 
 // write makes the file. It replaces an existing one only with --force.
 func (c *InitCommand) write(text []byte) error {
+	err := WriteFile(c.File, text, c.Force)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w; choose another name, or replace it with --force", err)
+	}
+	return err
+}
+
+// WriteFile makes a file for somebody. It replaces an existing one only if force says so: else the error is
+// [fs.ErrExist].
+func WriteFile(name string, text []byte, force bool) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if c.Force {
+	if force {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	file, err := os.OpenFile(c.File, flags, 0o644)
-	if at, e := os.Stat(c.File); err != nil && e == nil && at.IsDir() {
-		return fmt.Errorf("%s is a directory; want the name of a file, such as %s", c.File,
-			filepath.Join(c.File, "streams.yaml"))
+	file, err := os.OpenFile(name, flags, 0o644)
+	if at, e := os.Stat(name); err != nil && e == nil && at.IsDir() {
+		return fmt.Errorf("%s is a directory; want the name of a file, such as %s", name,
+			filepath.Join(name, "streams.yaml"))
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s already exists; choose another name, or replace it with --force", c.File)
+		return existsError(name)
 	} else if err != nil {
 		return fmt.Errorf("%w; want a file in a directory that exists and that you may write to", err)
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())
 }
+
+// existsError says that a file of that name exists.
+type existsError string
+
+func (e existsError) Error() string { return string(e) + " already exists" }
+
+func (e existsError) Is(target error) bool { return target == fs.ErrExist }

@@ -1,0 +1,118 @@
+package try
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/generate"
+	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/stream/shape"
+)
+
+// complete fills in the columns that no flag names: by names and types as `louver init` guesses them, and where these
+// leave a choice, by a look at the values.
+func complete(c replay.Columns, look *replay.Look) (replay.Columns, error) {
+	var fields []shape.Field
+	for _, column := range look.Columns {
+		fields = append(fields, column.Field)
+	}
+	g := guesser{look: look, Guess: generate.Candidates(fields), taken: []string{c.User, c.Value, c.Time, c.Group}}
+	for _, part := range []struct {
+		flag, what string
+		to         *string
+		guess      func() string
+	}{
+		{"--time", "times, such as 2026-11-20T08:00:00Z", &c.Time, g.time},
+		{"--user", "users: somebody's id, the same in each of their rows", &c.User, g.user},
+		{"--value", "numbers", &c.Value, g.value},
+	} {
+		if *part.to != "" {
+			continue
+		}
+		if *part.to = part.guess(); *part.to == "" {
+			return c, cli.UsageError(fmt.Errorf("no column looks like one of %s; want %s with one of %s", part.what,
+				part.flag, strings.Join(g.names(), ", ")))
+		}
+		g.taken = append(g.taken, *part.to)
+	}
+	return c, nil
+}
+
+// guesser guesses columns.
+type guesser struct {
+	generate.Guess
+	look  *replay.Look
+	taken []string // for other parts
+}
+
+func (g *guesser) names() (all []string) {
+	for _, c := range g.free() {
+		all = append(all, c.Path)
+	}
+	return all
+}
+
+// free are the columns that can still be chosen.
+func (g *guesser) free() (all []replay.Column) {
+	for _, c := range g.look.Columns {
+		if !c.Hidden && c.Filled > 0 && !slices.Contains(g.taken, c.Path) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// first returns the first free column that fits, among those named if there is one, and else among all.
+func (g *guesser) first(named []string, fits func(replay.Column) bool) string {
+	for _, anywhere := range []bool{false, true} {
+		for _, c := range g.free() {
+			if (anywhere || slices.Contains(named, c.Path)) && fits(c) {
+				return c.Path
+			}
+		}
+	}
+	return ""
+}
+
+// time is a column of times from 1990 on.
+func (g *guesser) time() string {
+	return g.first(g.Times, func(c replay.Column) bool { return 2*c.Times > c.Filled })
+}
+
+// value is a column of different numbers.
+func (g *guesser) value() string {
+	numbers := func(c replay.Column) bool { return 2*c.Numbers > c.Filled && c.Distinct > 1 }
+	if path := g.first(g.Measured(), func(c replay.Column) bool {
+		return numbers(c) && slices.Contains(g.Measured(), c.Path)
+	}); path != "" {
+		return path
+	}
+	return g.first(nil, numbers)
+}
+
+// user is a column of ids that come again. Of several, it is the one with the most of them.
+func (g *guesser) user() string {
+	ids := func(of func(c replay.Column) bool) (best string) {
+		most := 0
+		for _, c := range g.free() {
+			if of(c) && c.Distinct > most {
+				best, most = c.Path, c.Distinct
+			}
+		}
+		return best
+	}
+	again := func(c replay.Column) bool { return c.Distinct < c.Filled && c.Distinct > 1 && 2*c.Times <= c.Filled }
+	for _, of := range []func(replay.Column) bool{
+		func(c replay.Column) bool { return slices.Contains(g.Users, c.Path) },
+		func(c replay.Column) bool { return again(c) && generate.Identifies(c.Path) },
+		func(c replay.Column) bool { return again(c) && c.Type != shape.Number },
+		func(c replay.Column) bool { return generate.Identifies(c.Path) },
+	} {
+		if path := ids(of); path != "" {
+			return path
+		}
+	}
+	return ""
+}

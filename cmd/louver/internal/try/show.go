@@ -1,0 +1,122 @@
+package try
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
+)
+
+// describe says what was guessed and what is in the file.
+func (c *Command) describe(app *cli.App, d draft, e *events) error {
+	guessed := func(flag, value string) string {
+		if flag != "" {
+			return value
+		}
+		return value + " (guessed)"
+	}
+	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format("2006-01-02 15:04") }
+	var b strings.Builder
+	fmt.Fprintf(&b, "This is for those who may see %s: to choose, its values were looked at.\n\n", d.File)
+	fmt.Fprintf(&b, "  user %s, value %s, time %s%s\n", guessed(c.User, d.Columns.User), guessed(c.Value, d.Columns.Value),
+		guessed(c.Time, d.Columns.Time), map[bool]string{true: ", group " + d.Columns.Group}[d.Columns.Group != ""])
+	fmt.Fprintf(&b, "  %s rows of %s users, %s to %s\n", humanize.Comma(int64(len(e.all))),
+		humanize.Comma(int64(len(e.users))), stamp(e.first), stamp(e.last))
+	fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
+		d.Step)
+	if e.cut {
+		fmt.Fprintf(&b, "  only the first %s rows were read\n", humanize.Comma(mostEvents))
+	}
+	if e.left > 0 {
+		fmt.Fprintf(&b, "  %s %s left out, %s\n", humanize.Comma(int64(e.left)), english.PluralWord(e.left, "row", ""),
+			e.why)
+	}
+	for _, about := range feed.AboutTimes(e.times, d.Columns.Time, c.Zone) {
+		fmt.Fprintf(&b, "  %s\n", about)
+	}
+	_, err := io.WriteString(app.Out, app.Fold(b.String()))
+	return err
+}
+
+// show prints the table of plans and some figures of the best one.
+func (d draft) show(app *cli.App, rows [][]*cell, best *cell) error {
+	head := []string{"window"}
+	for _, c := range rows[0] {
+		head = append(head, "ε "+c.epsilon.String())
+	}
+	var cells [][]string
+	for _, row := range rows {
+		line := []string{config.Duration(row[0].window)}
+		for _, c := range row {
+			text := fmt.Sprintf("%.0f %%", 100*c.share())
+			if c == best {
+				text += " ←"
+			}
+			line = append(line, text)
+		}
+		cells = append(cells, line)
+	}
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "\nThis part of the figures was useful, with ε for each window, in draws with real noise:\n")
+	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s\n", best.verdict())
+	fmt.Fprintf(out, "\nThe last figures, each within its band with a probability of 95 %%:\n")
+	head, cells = d.last(best)
+	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
+		return err
+	}
+	_, err := io.WriteString(app.Out, app.Fold(out.String()))
+	return err
+}
+
+// verdict says what was chosen, and what it costs.
+func (c *cell) verdict() string {
+	text := fmt.Sprintf("Chosen: windows of %s with ε %s each. %.0f %% of the figures were useful. One person can lose %s "+
+		"in any 24 h: %s.", config.Duration(c.window), c.epsilon, 100*c.share(), c.day,
+		c.day.Odds("somebody was there"))
+	if !c.most() {
+		text += " That is the best of those tried. Few users in a window are the usual cause: longer windows or fewer " +
+			"groups help. So does a larger ε, which protects people less."
+	}
+	return text
+}
+
+// last are the last figures, a line for each window and group.
+func (d draft) last(c *cell) (head []string, lines [][]string) {
+	const most, figuresOfALine = 12, 3
+	head = []string{"window from"}
+	if len(d.Groups) > 0 {
+		head = append(head, d.Columns.Group)
+	}
+	head = append(head, "users", "above "+d.High.String(), "median of "+d.Columns.Value)
+	for line := range slices.Chunk(c.figures, figuresOfALine) {
+		cells := []string{line[0].WindowStart.Format("2006-01-02 15:04")}
+		if len(d.Groups) > 0 {
+			cells = append(cells, line[0].Group)
+		}
+		for _, f := range line {
+			cells = append(cells, text(f))
+		}
+		lines = append(lines, cells)
+	}
+	return head, lines[max(0, len(lines)-most):]
+}
+
+// text is a figure with its band.
+func text(f record.Figure) string {
+	if f.Quality == "noise" || f.AtMost() {
+		return cli.NoiseText(f)
+	}
+	return strings.TrimSpace(cli.Value(f) + " " + cli.BoundInWords(f))
+}

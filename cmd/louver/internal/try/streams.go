@@ -1,0 +1,97 @@
+package try
+
+import (
+	_ "embed" // the template
+	"fmt"
+	"os"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/replay"
+)
+
+// plan is what a streams file says of the figures.
+type plan struct {
+	window  time.Duration
+	epsilon decimal.Decimal // of a window
+}
+
+// draft is a streams file without its plan.
+type draft struct {
+	File, Name         string
+	Columns            replay.Columns
+	Groups             []string
+	Lower, Upper, Step decimal.Decimal
+	High               decimal.Decimal // about a quarter of the values are above
+	First, Last        int64           // times of the first and the last event, Unix nanoseconds
+	Delimiter          rune            // of a CSV file
+	Chosen             chosen
+}
+
+// chosen says which values are from flags, and not from the data.
+type chosen struct{ Lower, Upper, Window, Epsilon bool }
+
+//go:embed streams.yaml.tmpl
+var streamsText string
+
+var streamsTemplate = template.Must(template.New("try").Funcs(template.FuncMap{
+	"quote":  replay.YAML,
+	"indent": func(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ") },
+	"mark": func(chosen bool, value any) string {
+		if chosen {
+			return ""
+		}
+		return fmt.Sprintf(" # %s: %v", config.FromDataComment, value)
+	},
+}).Parse(streamsText))
+
+// shareOfUsers is the part of a window's ε that each number of users gets. The median needs the most.
+var shareOfUsers = decimal.New(25, -2)
+
+// topic is the input topic.
+func (d draft) topic() string { return d.Name + ".events" }
+
+// bounds returns the first window's start, and the last one's end, for windows of that length.
+func (d draft) span(window time.Duration) (start, end int64) {
+	size := int64(window)
+	return d.First / size * size, d.Last/size*size + size
+}
+
+// write writes the streams file for a plan.
+func (d draft) write(p plan) (string, error) {
+	const day = 24 * time.Hour
+	start, end := d.span(p.window)
+	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
+	users := p.epsilon.Mul(shareOfUsers)
+	per := max(day, p.window)
+	var b strings.Builder
+	err := streamsTemplate.Execute(&b, struct {
+		draft
+		Comment, Input, Size, Start, End, Per string
+		Users, Median, Limit                  decimal.Decimal
+	}{draft: d, Comment: config.FromDataComment, Input: d.Columns.Input(d.topic()), Size: config.Duration(p.window),
+		Start: stamp(start), End: stamp(end), Per: config.Duration(per), Users: users, Median: p.epsilon.Sub(users).Sub(users),
+		Limit: p.epsilon.Mul(decimal.NewFromInt(int64((per-1)/p.window) + 1))})
+	if err != nil {
+		return "", fmt.Errorf("streams file: %w", err)
+	}
+	return b.String(), nil
+}
+
+// stream returns the stream that the file for a plan describes, and the file.
+func (d draft) stream(p plan) (*config.Stream, *config.File, error) {
+	text, err := d.write(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := parse.File("the streams file", []byte(text), os.LookupEnv)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.Streams[0], f, nil
+}

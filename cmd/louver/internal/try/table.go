@@ -1,0 +1,180 @@
+package try
+
+import (
+	"context"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release"
+	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/windows"
+)
+
+const (
+	// mostSizes is how many lengths of windows are tried. Of each there are fewestWindows to mostWindows in the file.
+	mostSizes, fewestWindows, mostWindows = 6, 4, 500
+	// blocks of blockOf windows in a row are drawn, spread over the file. There are fewer windows with many groups.
+	blocks, blockOf = 4, 15
+	// mostFigures is about how many figures are drawn for a plan.
+	mostFigures = 600
+)
+
+// epsilons are those tried for a window.
+var epsilons = []decimal.Decimal{decimal.New(1, -1), decimal.New(3, -1), decimal.New(1, 0), decimal.New(3, 0)}
+
+// cell is a plan that was tried.
+type cell struct {
+	plan
+	figures []record.Figure // in the order of the windows
+	useful  int
+	day     cost.Loss // what one person can lose in any 24 hours
+}
+
+func (c *cell) share() float64 { return float64(c.useful) / float64(len(c.figures)) }
+
+// sizes are the lengths of windows to try.
+func (d draft) sizes() (all []time.Duration) {
+	for _, size := range replay.Sizes() {
+		start, end := d.span(size)
+		if n := (end - start) / int64(size); n <= mostWindows && (n >= fewestWindows || all == nil) {
+			all = append(all, size)
+		}
+	}
+	if n := len(all); n > mostSizes { // spread evenly, with the shortest and the longest
+		for i := range mostSizes {
+			all[i] = all[i*(n-1)/(mostSizes-1)]
+		}
+		all = all[:mostSizes]
+	}
+	return all
+}
+
+// try draws the figures of all plans: a row for each length of windows. Lengths are tried side by side.
+func (d draft) try(ctx context.Context, e *events, sizes []time.Duration, epsilons []decimal.Decimal) ([][]*cell, error) {
+	rows := make([][]*cell, len(sizes))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	for i, size := range sizes {
+		group.Go(func() error {
+			s, _, err := d.stream(plan{size, epsilons[0]})
+			if err != nil {
+				return err
+			}
+			some, bags := e.windows(s)
+			for _, epsilon := range epsilons {
+				c := &cell{plan: plan{size, epsilon}}
+				if err := c.draw(ctx, d, some, bags); err != nil {
+					return err
+				}
+				rows[i] = append(rows[i], c)
+			}
+			return nil
+		})
+	}
+	return rows, group.Wait()
+}
+
+// windows fills some windows of a stream.
+func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windows.Bag) {
+	size := int64(s.Window.Size)
+	number := (s.Window.End - s.Window.Start) / size
+	most := max(2*blocks, min(int64(blocks*blockOf), mostFigures/int64(len(s.Groups)*len(s.Releases))))
+	index := map[int64]int{}
+	for i := range number {
+		if number > most {
+			// The last block ends with the last window.
+			block := min(i*blocks/number, blocks-1)
+			if end := number * (block + 1) / blocks; i < end-most/blocks {
+				continue
+			}
+		}
+		w := windows.Window{Start: s.Window.Start + i*size, End: s.Window.Start + (i+1)*size}
+		index[i] = len(some)
+		some = append(some, w)
+		bags = append(bags, windows.NewBag(windows.BagSpec{Groups: s.Groups, MaxGroups: s.MaxGroups,
+			Policy: s.Contribution, Window: w, Hasher: e.hasher}))
+	}
+	for i := range e.all {
+		x := &e.all[i]
+		if at, drawn := index[(x.time-s.Window.Start)/size]; drawn {
+			bags[at].Add(x.user, int(x.group), x.time, x.value)
+		}
+	}
+	return some, bags
+}
+
+// draw draws the figures of a plan.
+func (c *cell) draw(ctx context.Context, d draft, some []windows.Window, bags []*windows.Bag) error {
+	s, file, err := d.stream(c.plan)
+	if err != nil {
+		return err
+	}
+	c.day = file.Payer(s.Budget, time.Now()).InAnyDay()
+	r := release.NewRehearsal(s, s.Window.Start)
+	for i, w := range some {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		figures, err := r.Window(w, bags[i])
+		if err != nil {
+			return err
+		}
+		c.figures = append(c.figures, figures...)
+	}
+	for _, f := range c.figures {
+		if f.Quality == "useful" {
+			c.useful++
+		}
+	}
+	return nil
+}
+
+// enough is the share of useful figures that a plan should have: most of them, also after a less lucky draw.
+const enough = 0.6
+
+// most reports whether most of the figures are useful.
+func (c *cell) most() bool { return c.share() >= enough }
+
+// care says how well a plan protects people: 2 if nobody can lose more than ε 1 in any 24 hours, 1 if everybody can at
+// least hide, else 0.
+func (c *cell) care() int {
+	switch {
+	case c.day.Epsilon.LessThanOrEqual(decimal.NewFromInt(1)):
+		return 2
+	case c.day.Hides():
+		return 1
+	}
+	return 0
+}
+
+// choose returns the plan with the shortest windows, and of these the least ε, of which most figures are useful with the
+// best care. If no plan with any care has most figures useful, it is the one with the most of them, first of all among
+// those with care.
+func choose(rows [][]*cell) (best *cell) {
+	for care := 2; care > 0; care-- {
+		for _, row := range rows {
+			for _, c := range row {
+				if c.care() >= care && c.most() {
+					return c
+				}
+			}
+		}
+	}
+	better := func(c *cell) bool {
+		hides, did := c.care() > 0 && c.useful > 0, best.care() > 0 && best.useful > 0
+		return hides && !did || hides == did && c.share() > best.share()
+	}
+	for _, row := range rows {
+		for _, c := range row {
+			if best == nil || better(c) {
+				best = c
+			}
+		}
+	}
+	return best
+}

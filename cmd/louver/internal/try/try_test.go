@@ -1,0 +1,238 @@
+package try
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+)
+
+var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// kinds are small files of usual kinds, each with a few hundred users in a window of a day.
+var kinds = map[string]struct {
+	file    string // its name
+	columns string // that are guessed
+	name    string // of the stream
+	write   func(w io.Writer, random *rand.Rand)
+}{
+	"access log": {"access.log.jsonl", "user ip (guessed), value latency_ms (guessed), time ts (guessed)", "access",
+		func(w io.Writer, random *rand.Rand) {
+			for i := range 12_000 {
+				_, _ = fmt.Fprintf(w, `{"ts":"%s","ip":"10.0.%d.%d","path":"/a","status":%d,"latency_ms":%d}`+"\n",
+					at(i, 10*time.Minute/10).Format(time.RFC3339), random.IntN(3), random.IntN(200), 200+random.IntN(3),
+					20+random.IntN(300))
+			}
+		}},
+	"flights": {"flights.csv", "user tailnum (guessed), value dep_delay (guessed), time time_hour (guessed)", "flights",
+		func(w io.Writer, random *rand.Rand) {
+			_, _ = fmt.Fprintln(w, "year,dep_time,dep_delay,carrier,flight,tailnum,distance,time_hour")
+			for i := range 12_000 {
+				delay := fmt.Sprint(random.IntN(60) - 10)
+				if i%50 == 0 {
+					delay = "NA"
+				}
+				_, _ = fmt.Fprintf(w, "2026,%d,%s,UA,%d,N%05d,%d,%s\n", 500+random.IntN(1500), delay, random.IntN(6000),
+					random.IntN(1000), 200+random.IntN(2000), at(i, time.Minute).Format("2006-01-02T15:00:00Z"))
+			}
+		}},
+	"ratings": {"ratings.csv", "user userId (guessed), value rating (guessed), time timestamp (guessed)", "ratings",
+		func(w io.Writer, random *rand.Rand) {
+			_, _ = fmt.Fprintln(w, "userId,movieId,rating,timestamp")
+			for i := range 12_000 {
+				_, _ = fmt.Fprintf(w, "%d,%d,%.1f,%d\n", 1+random.IntN(600), random.IntN(9000),
+					float64(1+random.IntN(10))/2, at(i, time.Minute).Unix())
+			}
+		}},
+	"orders": {"orders.csv", "user customer_id (guessed), value unit_price (guessed), time order_date (guessed)", "orders",
+		func(w io.Writer, random *rand.Rand) {
+			_, _ = fmt.Fprintln(w, "order_id;order_date;customer_id;country;quantity;unit_price")
+			for i := range 12_000 {
+				_, _ = fmt.Fprintf(w, "%d;%s;C%05d;DE;%d;%.2f\n", 536_365+i/3, at(i, time.Minute).Format(time.DateTime),
+					random.IntN(1000), 1+random.IntN(9), 1+99*random.Float64())
+			}
+		}},
+}
+
+// at is the time of the i-th event.
+func at(i int, every time.Duration) time.Time { return begin.Add(time.Duration(i) * every) }
+
+// run tries a file and returns what it says.
+func run(t *testing.T, c Command) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	app := &cli.App{Context: t.Context(), Out: &out, Err: io.Discard, In: strings.NewReader("")}
+	err := c.Run(app)
+	return out.String(), err
+}
+
+// Of each kind of file most figures are useful with no flags, and the streams file says what came from the data.
+//
+// Windows that are chosen have some 250 users or more. With ε 0.25 their count is off by 12 with a probability of 5 %,
+// and not useful if it is below 120. That takes noise of −130: e^{−0.25·130}, below 1e-14.
+func TestKinds(t *testing.T) {
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, out := filepath.Join(dir, kind.file), filepath.Join(dir, "streams.yaml")
+			var text bytes.Buffer
+			kind.write(&text, rand.New(rand.NewPCG(1, 2)))
+			if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			said, err := run(t, Command{File: file, Out: out})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			for _, want := range []string{kind.columns, "Chosen: windows of ", " users ± ", "Wrote " + out} {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+			if strings.Contains(said, "the best of those tried") {
+				t.Errorf("most figures are not useful:\n%s", said)
+			}
+			streams, err := parse.Load(out, os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := streams.Streams[0]; s.Name != kind.name || len(streams.FromData) != 10 {
+				t.Errorf("stream %s with %d values from the data, want %s and 10", s.Name, len(streams.FromData), kind.name)
+			}
+			if _, err := run(t, Command{File: file, Out: out}); err == nil || !strings.Contains(err.Error(), "--out") {
+				t.Errorf("an existing streams file: %v; want a refusal", err)
+			}
+		})
+	}
+}
+
+// What a flag says is not from the data.
+func TestFlagsAreNoGuesses(t *testing.T) {
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "a.csv"), filepath.Join(dir, "streams.yaml")
+	var text bytes.Buffer
+	kinds["ratings"].write(&text, rand.New(rand.NewPCG(1, 2)))
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flag := func(text string) *cli.Number {
+		n := new(cli.Number)
+		if err := n.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	c := Command{File: file, Out: out, Window: 24 * time.Hour, Epsilon: flag("0.8"), Lower: flag("0"),
+		Upper: flag("10")}
+	c.Value = "movieId"
+	said, err := run(t, c)
+	if err != nil || !strings.Contains(said, "value movieId, time timestamp (guessed)") ||
+		!strings.Contains(said, "│ 24h    │") || strings.Contains(said, "ε 0.3") {
+		t.Errorf("%v, %s", err, said)
+	}
+	streams, err := parse.Load(out, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := streams.Streams[0]; s.Window.Size != 24*time.Hour || s.Grid.Upper().String() != "10" ||
+		s.Input.Value != "movieId" || s.Budget.Epsilon.String() != "0.8" {
+		t.Errorf("%+v", s)
+	}
+	for _, v := range streams.FromData {
+		for _, key := range []string{"lower", "upper", "size", "epsilon"} {
+			if strings.HasSuffix(v.Key, key) {
+				t.Errorf("%s is marked, and a flag gave it", v.Key)
+			}
+		}
+	}
+}
+
+// Three stations have no figures, however long they measure. Nothing is written.
+func TestTooFewUsers(t *testing.T) {
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "a.csv"), filepath.Join(dir, "streams.yaml")
+	text := "timestamp,station,temperature,humidity\n"
+	for i := range 6000 {
+		text += fmt.Sprintf("%s,%s,%d.5,40\n", at(i/3, time.Hour).Format(time.DateTime),
+			[]string{"north", "south", "east"}[i%3], i%30)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := run(t, Command{File: file, Out: out})
+	if err == nil || !strings.Contains(err.Error(), "column station has only 3 different users") ||
+		!strings.Contains(said, "value temperature (guessed)") {
+		t.Errorf("%v, %s", err, said)
+	}
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("a streams file was written: %v", err)
+	}
+}
+
+// The requests to a real web site have useful figures with no flags.
+func TestWebRequests(t *testing.T) {
+	dir := os.Getenv("LOUVER_TEST_DATA")
+	file := filepath.Join(dir, "web_requests.csv")
+	if _, err := os.Stat(file); dir == "" || err != nil {
+		t.Skipf("no web_requests.csv in LOUVER_TEST_DATA=%q", dir)
+	}
+	said, err := run(t, Command{File: file, Out: "-"})
+	if err != nil || !strings.Contains(said, "user client (guessed), value bytes (guessed), time time (guessed)") ||
+		!strings.Contains(said, "Chosen: windows of 24h with ε 1 each.") {
+		t.Errorf("%v, %s", err, said)
+	}
+}
+
+// A file of nothing that can be used says what is missing.
+func TestNoColumns(t *testing.T) {
+	for text, want := range map[string]string{
+		"a,b\nx,y\nx,z\n":                               "want --time with one of a, b",
+		"time,b\n2026-03-01,x\n2026-03-01,x\n":          "want --user with one of b",
+		"time,user\n2026-03-01,x\n2026-03-01,x\n":       "no column looks like one of numbers",
+		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n": "only 1 different users",
+		"":    "the file is empty",
+		"[1]": "JSON array",
+		"time,user,n\n2026-03-01,,1\n2026-03-01,,2\n":          "want --user",
+		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\nshort\n": "does not have as many fields",
+	} {
+		file := filepath.Join(t.TempDir(), "a.csv")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := run(t, Command{File: file, Out: "-"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q\n%s", text, err, want, said)
+		}
+	}
+}
+
+// Bounds are round numbers around the values, and a step divides their width.
+func TestRound(t *testing.T) {
+	for x, want := range map[string]string{"0": "0", "-3": "0", "1": "1", "1.01": "2", "3": "5", "7": "10", "200": "200",
+		"0.03": "0.05", "480001": "500000"} {
+		if got := round(number(t, x)); !got.Equal(number(t, want)) {
+			t.Errorf("%s: %s, want %s", x, got, want)
+		}
+	}
+}
+
+// The comment that marks values is the one that the parser looks for.
+func TestMarks(t *testing.T) {
+	d := draft{File: "a", Name: "a", Lower: number(t, "0"), Upper: number(t, "10"), Step: number(t, "1"),
+		High: number(t, "5"), Groups: []string{"eu", "on"}, Columns: replayColumns, Last: int64(48 * time.Hour)}
+	s, f, err := d.stream(plan{time.Hour, number(t, "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.FromData) != 11 || f.FromData[0].Key != "streams[a].groups" || s.Groups[1] != "on" {
+		t.Errorf("%v of %v are marked with %q", f.FromData, s.Groups, config.FromDataComment)
+	}
+}
