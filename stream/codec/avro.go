@@ -48,38 +48,79 @@ var avroFormat = schematic{
 func (s avroSchema) layout(wanted []part, begin fields) layout {
 	l := &avroLayout{schema: s.Schema, begin: begin}
 	for _, p := range wanted {
-		l.wanted = append(l.wanted, avroField{p.role, Path(p.field)})
+		path, _, _ := s.path(p) // no mistake
+		l.wanted = append(l.wanted, avroField{p.role, path})
 	}
 	return l
 }
 
 func (s avroSchema) mistake(p part) error {
-	at := s.Root().ExpandReferences()
-	for _, name := range Path(p.field) {
-		within, err := avroRecord(at)
-		if err != nil {
-			return unfit("%s has no fields; want a path into records", err)
-		}
-		if within.Type == "map" {
-			at = within.Values
-			continue
-		}
-		i := slices.IndexFunc(within.Fields, func(f avro.SchemaField) bool { return f.Name == name })
-		if i < 0 {
-			var names []string
-			for _, f := range within.Fields {
-				names = append(names, f.Name)
-			}
-			return absent("the schema has no such field; want one of %s", strings.Join(names, ", "))
-		}
-		at = &within.Fields[i].Type
+	_, ends, err := s.path(p)
+	if err != nil {
+		return err
 	}
-	for _, b := range avroBranches(at) {
-		if !avroTakes(p.role, b) {
-			return unfit("the schema says %s; want %s", avroName(b), avroWants[p.role])
+	for _, end := range ends {
+		for _, b := range avroBranches(end) {
+			if !avroTakes(p.role, b) {
+				return unfit("the schema says %s; want %s", avroName(b), avroWants[p.role])
+			}
 		}
 	}
 	return nil
+}
+
+// path finds the names on the way to a part of an event, and the types that it may have there. A union of records has
+// the fields of all of them: a record of a branch that lacks a field lacks it. Where there is one record, an alias
+// stands for the field's name.
+func (s avroSchema) path(p part) (path []string, ends []*avro.SchemaNode, err error) {
+	ends = []*avro.SchemaNode{s.Root().ExpandReferences()}
+	for _, name := range Path(p.field) {
+		holders, err := avroHolders(ends)
+		if err != nil {
+			return nil, nil, err
+		}
+		var names []string
+		ends = nil
+		for _, h := range holders {
+			if h.Type == "map" {
+				ends = append(ends, h.Values)
+				continue
+			}
+			i := slices.IndexFunc(h.Fields, func(f avro.SchemaField) bool { return f.Name == name })
+			if i < 0 && len(holders) == 1 {
+				i = slices.IndexFunc(h.Fields, func(f avro.SchemaField) bool { return slices.Contains(f.Aliases, name) })
+			}
+			if i >= 0 {
+				name = h.Fields[i].Name
+				ends = append(ends, &h.Fields[i].Type)
+			}
+			for _, f := range h.Fields {
+				names = append(names, f.Name)
+			}
+		}
+		if len(ends) == 0 {
+			return nil, nil, absent("the schema has no such field; want one of %s", strings.Join(names, ", "))
+		}
+		path = append(path, name)
+	}
+	return path, ends, nil
+}
+
+// avroHolders are the records and maps that the next name of a path leads into.
+func avroHolders(ends []*avro.SchemaNode) (all []*avro.SchemaNode, err error) {
+	err = unfit("null has no fields; want a path into records")
+	for _, end := range ends {
+		for _, b := range avroBranches(end) {
+			if b.Type == "record" || b.Type == "map" {
+				all = append(all, b)
+			}
+			err = unfit("type %s has no fields; want a path into records", avroName(b))
+		}
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return nil, err
 }
 
 // avroBranches are the types that a value may have, null left out.
@@ -93,18 +134,6 @@ func avroBranches(n *avro.SchemaNode) (all []*avro.SchemaNode) {
 		}
 	}
 	return all
-}
-
-// avroRecord is the record or map that the next name of a path leads into. It may be null.
-func avroRecord(n *avro.SchemaNode) (*avro.SchemaNode, error) {
-	all := avroBranches(n)
-	if len(all) != 1 {
-		return nil, errors.New("a union")
-	}
-	if t := all[0].Type; t != "record" && t != "map" {
-		return nil, errors.New("type " + avroName(all[0]))
-	}
-	return all[0], nil
 }
 
 func avroName(n *avro.SchemaNode) string {

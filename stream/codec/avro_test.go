@@ -126,6 +126,55 @@ func TestAvroNumberInAText(t *testing.T) {
 	}
 }
 
+// Where events of several kinds are in one topic, a record's schema is a union of records. A field that only some have is
+// missing in the others.
+func TestAvroUnionOfRecords(t *testing.T) {
+	const orders = `[{"type": "record", "name": "Paid", "fields": [{"name": "who", "type": "string"},
+		{"name": "of", "type": ["null", "string", {"type": "record", "name": "Sum", "fields": [
+			{"name": "amount", "type": "double"}]}]}]},
+		{"type": "record", "name": "Shipped", "fields": [{"name": "parcel", "type": "long"}]}]`
+	s := codec.Spec{Format: "avro", Schema: codec.Schema{Text: orders}, User: "who", Value: "of.amount",
+		Grid: grid(t)}
+	d := decoder(t, s)
+	of := func(branch string, fields map[string]any) string {
+		b, err := avro.MustParse(orders).Encode(map[string]any{branch: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	check(t, d, nil, of("Paid", map[string]any{"who": "u1", "of": map[string]any{"Sum": map[string]any{"amount": 12.3}}}),
+		event{"u1", 0, recordTime, 123})
+	checkRejected(t, d, nil, of("Paid", map[string]any{"who": "u1", "of": nil}), codec.BadValue)
+	checkRejected(t, d, nil, of("Shipped", map[string]any{"parcel": int64(7)}), codec.BadValue)
+	var e codec.Event
+	if d.Decode(codec.Record{Value: []byte(of("Shipped", map[string]any{"parcel": int64(7)})), Time: recordTime},
+		&e); !d.Missing() {
+		t.Error("a field of another branch is not missing")
+	}
+	for field, want := range map[string]string{"what": "want one of who, of, parcel", "who.name": "string has no fields"} {
+		s.User = field
+		if _, err := codec.New(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("user %s: %v, want %q", field, err, want)
+		}
+	}
+}
+
+// A field may be named as it was named before.
+func TestAvroAliases(t *testing.T) {
+	const renamed = `{"type": "record", "name": "Paid", "fields": [
+		{"name": "user_id", "aliases": ["uid", "who"], "type": "string"},
+		{"name": "sum", "type": {"type": "record", "name": "Sum", "fields": [
+			{"name": "of", "aliases": ["amount"], "type": "double"}, {"name": "who", "type": "long"}]}}]}`
+	d := decoder(t, codec.Spec{Format: "avro", Schema: codec.Schema{Text: renamed}, User: "uid", Value: "sum.amount"})
+	b, err := avro.MustParse(renamed).Encode(map[string]any{"user_id": "u1",
+		"sum": map[string]any{"of": 12.3, "who": int64(7)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, d, nil, string(b), event{"u1", 0, recordTime, 123})
+}
+
 // FuzzAvro: no panic, and a record is malformed exactly if the library leaves anything of it unread.
 func FuzzAvro(f *testing.F) {
 	f.Add([]byte(encoded(f, request(nil))))

@@ -39,7 +39,8 @@ var inputForm = form.Form{
 		Value: form.Into(topicName(), func(in *config.Input, v string) { in.Topic = v })},
 	{Name: "format", Fallback: formats()[0], Example: "csv",
 		Meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
-			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`",
+			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`. `avro`: a union of records " +
+			"has the fields of all of them, and a field may be named by an alias",
 		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -112,8 +114,11 @@ func connectError(s cli.KafkaSettings, err error) error {
 		why = fmt.Sprintf("the broker refuses the user %q (%s); check LOUVER_KAFKA_SASL_USERNAME, its password and "+
 			"LOUVER_KAFKA_SASL_MECHANISM", s.KafkaSASLUsername, s.KafkaSASLMechanism)
 	case errors.Is(err, kafka.UnsupportedSASLMechanism):
-		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: %s",
-			s.KafkaSASLMechanism, saslMechanisms)
+		others := slices.DeleteFunc(saslMechanisms(), func(name string) bool {
+			return strings.EqualFold(name, s.KafkaSASLMechanism)
+		})
+		why = fmt.Sprintf("the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=%s; want one that it offers: perhaps "+
+			"%s", s.KafkaSASLMechanism, form.List(others, "or"))
 	case errors.Is(err, kafka.IllegalSASLState), errors.Is(err, kafka.SecurityDisabled):
 		why = "the port takes no credentials; want LOUVER_KAFKA_SASL_MECHANISM unset, or a port with SASL"
 	case kafkaconn.Refused(err):

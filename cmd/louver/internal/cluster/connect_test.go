@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
@@ -30,6 +32,16 @@ func TestUnreachableInWords(t *testing.T) {
 		if want := "no Kafka broker answered at kafka:9092,kafka2:9092 within 30s: " + want; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; check LOUVER_KAFKA_BROKERS") {
 			t.Errorf("%v: %s; want %s", err, got, want)
 		}
+	}
+}
+
+// A mechanism that the broker refuses is not among those that it may offer.
+func TestRefusedMechanismInWords(t *testing.T) {
+	s := cli.KafkaSettings{KafkaBrokers: []string{"kafka:9092"}, KafkaSASLMechanism: "SCRAM-SHA-256"}
+	const want = "brokers kafka:9092: the broker does not offer LOUVER_KAFKA_SASL_MECHANISM=SCRAM-SHA-256; want one that " +
+		"it offers: perhaps PLAIN, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
+	if got := connectError(s, kafka.UnsupportedSASLMechanism).Error(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/login"
 )
@@ -78,7 +79,9 @@ func (s credentials) tls() (*tls.Config, error) {
 }
 
 // saslMechanisms are those that LOUVER_KAFKA_SASL_MECHANISM names.
-const saslMechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or AWS_MSK_IAM"
+func saslMechanisms() []string {
+	return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"}
+}
 
 func (s credentials) sasl() (sasl.Mechanism, error) {
 	name := strings.ToUpper(s.KafkaSASLMechanism)
@@ -86,7 +89,7 @@ func (s credentials) sasl() (sasl.Mechanism, error) {
 	case "":
 		if s.KafkaSASLUsername != "" {
 			return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME=%q without LOUVER_KAFKA_SASL_MECHANISM; want %s",
-				s.KafkaSASLUsername, saslMechanisms)
+				s.KafkaSASLUsername, form.List(saslMechanisms(), "or"))
 		}
 		return nil, nil
 	case "AWS_MSK_IAM":
@@ -100,7 +103,8 @@ func (s credentials) sasl() (sasl.Mechanism, error) {
 		return m, nil
 	case "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER":
 	default:
-		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_MECHANISM=%q; want %s", s.KafkaSASLMechanism, saslMechanisms)
+		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_MECHANISM=%q; want %s", s.KafkaSASLMechanism,
+			form.List(saslMechanisms(), "or"))
 	}
 	if s.KafkaSASLUsername == "" {
 		return nil, fmt.Errorf("LOUVER_KAFKA_SASL_USERNAME is not set; %s wants one", name)
