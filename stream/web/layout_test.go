@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -19,5 +20,37 @@ func TestOverviewFitsTheWindow(t *testing.T) {
 		if over > 0 {
 			t.Errorf("%d × %d: %v px to scroll", size[0], size[1], over)
 		}
+	}
+}
+
+// The place of an alarm is there before it: when a watch fires, cards and plots stay where they are.
+func TestAlarmMovesNothing(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.streams = parsed(t,
+		strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a.play(0, 30)
+	says := func(window, since int) {
+		for _, group := range []string{"eu", "us", "ap"} {
+			a.watch("checkout-latency", group, "fire", window, "", since)
+			a.watch("checkout-latency", group, "gone", window, "", since)
+		}
+	}
+	says(28, -1)
+	says(29, -1)
+	b := open(t, a, "#/")
+	for _, width := range []int64{1280, 1920} {
+		b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, false), twoFrames)
+		const places = `JSON.stringify([...document.querySelectorAll(".card, .card .plot")].map((e) => { const { x, y, width, height } =
+			e.getBoundingClientRect(); return [x, y, width, height].map(Math.round); }))`
+		var before, after string
+		b.run(chromedp.Evaluate(places, &before))
+		says(29, 29)
+		b.shows(".card .alarm", "armed again at")
+		b.run(twoFrames, chromedp.Evaluate(places, &after))
+		if before != after {
+			t.Errorf("%d px: %s before, %s with an alarm", width, before, after)
+		}
+		says(29, -1)
+		b.until(`![...document.querySelectorAll(".card .alarm")].some((e) => e.textContent)`)
 	}
 }

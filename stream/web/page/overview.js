@@ -3,7 +3,7 @@
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, legend, length, noiseText, qualityText, rounded, several, span, utc } from "./format.js";
-import { alarmed, fires, isWatch, kept } from "./figures.js";
+import { alarmed, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
@@ -202,7 +202,7 @@ class Row {
   /** Time alone makes a stream late. */
   tick() {
     const { kind, text, title } = needs(this.stream, this.#app.figures);
-    say(this.#need, text, title ?? "");
+    say(this.#need, text, title ?? text);
     this.#need.className = `pill ${kind}`;
     for (const card of this.#cards.values()) card.tick();
   }
@@ -315,10 +315,10 @@ class Card {
     say(this.#group, groupText(group));
     say(this.#release, release);
     const alarms = stream.releases.filter((r) => isWatch(r.statistic)).map((r) => app.figures.newest(stream.stream, group, r.release)).filter((f) => f && alarmed(f));
-    say(this.#alarm, alarms.map((f) => `alarm: ${f.release} ${watchText(stream, f)}`).join("; "));
+    const told = alarms.map((f) => `alarm: ${f.release} ${watchText(stream, f)}`).join("; ");
+    say(this.#alarm, told, told);
     this.alarmed = alarms.length > 0;
-    this.#alarm.className = alarms.some(fires) ? "alarm" : "alarm waits";
-    this.#alarm.hidden = !this.alarmed;
+    this.#alarm.hidden = !stream.releases.some((r) => isWatch(r.statistic)); // else its line is there, so that an alarm moves nothing
     const drawn = line.figures.some((f) => f.status === "ok" && f.quality !== "noise");
     const room = (axis[1] - axis[0]) / 20;
     const [least, most] = drawn ? axis.map((value) => rounded(value, room)) : ["", ""];

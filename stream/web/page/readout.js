@@ -1,7 +1,7 @@
 // What is known of one window: the one below the cursor, or the newest.
 
 import { h, say } from "./dom.js";
-import { alarmed, fires, isHeld, isTotal, isWatch } from "./figures.js";
+import { alarmed, isHeld, isTotal, isWatch } from "./figures.js";
 import { boundText, errorShort, errorText, figureText, incompleteText, lossText, noiseText, qualityText, rounded, sinceText, utc, windowText } from "./format.js";
 import { remedyOf, remedyText, watchText } from "./streams.js";
 
@@ -41,7 +41,7 @@ export class Readout {
       const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
         isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) && totals ? totals.text(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth?.of(figure);
-      const kind = fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
+      const kind = alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
       const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];
       return h("tr", { class: kind }, name,
         h("td", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : `${text.value} ${text.unit}`),

@@ -2,7 +2,7 @@
 
 import { now } from "./api.js";
 import { clock, figureText, plain, reasonText, span, utc } from "./format.js";
-import { alarmed, counts, fires, isWatch, sinceOf } from "./figures.js";
+import { alarmed, counts, isWatch, sinceOf } from "./figures.js";
 
 /** How long after the time that is due a figure is late, in seconds. */
 const patience = 10;
@@ -28,12 +28,12 @@ export function remedyText(...remedies) {
   return ways.length > 0 ? `${ways.join(" or ")} would do` : "";
 }
 
-/** What a watch says of a window: since it fired it waits, and looks again at the first window that begins after its hold. */
+/** What a watch says of a window: since it fired it waits, and is armed again for the first window that begins after its hold. */
 export function watchText(stream, figure) {
   const hold = stream.releases.find((r) => r.release === figure.release)?.hold_seconds ?? null;
   const every = everyOf(stream), since = sinceOf(figure);
   const again = alarmed(figure) && hold !== null ? since + every * Math.ceil((hold + (stream.window.size_seconds ?? every)) / every) : null;
-  return [figureText(figure).error, again === null ? "" : `looks again at ${clock(again)}`].filter(Boolean).join(", ");
+  return [figureText(figure).error, again === null ? "" : `armed again at ${clock(again)}`].filter(Boolean).join(", ");
 }
 
 /** @returns {{since: string, users_at_most: number}|null} what is said of a group, or of the stream if it is not given */
@@ -58,7 +58,7 @@ export function needs(stream, figures, group) {
   const due = seconds(stream.next_due_at);
   const alarms = current.filter(alarmed), own = alarms.filter((f) => group === undefined || f.group === group);
   if (alarms.length > 0) {
-    const kind = own.some(fires) ? "bad" : "warn";
+    const kind = own.length > 0 ? "bad" : "warn"; // it lasts until the watch is armed again
     const text = (own.length > 0 ? own : alarms).map((f) => `${f.release}${f.group && f.group !== group ? ` in ${f.group}` : ""} ${watchText(stream, f)}`).join("; ");
     return { rank: 0, kind, what: "alarm", text: `${own.length > 0 ? "alarm" : "alarm of another group"}: ${text}` };
   }

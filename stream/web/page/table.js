@@ -1,7 +1,7 @@
 // The table of windows behind the plots.
 
 import { h, say } from "./dom.js";
-import { fires, isWatch } from "./figures.js";
+import { alarmed, isWatch } from "./figures.js";
 import { errorText, figureText, qualityText, utc, windowText } from "./format.js";
 
 const rowsAtFirst = 50, rowsMore = 500;
@@ -80,7 +80,7 @@ function cell(window, name, signals) {
   if (!figure) return h("td", {}, "–");
   const text = figureText(figure);
   const state = [figure.quality === "noise" ? qualityText("noise") : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
-  return h("td", { class: fires(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
+  return h("td", { class: alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
     title: [text.exact, errorText(figure), isWatch(figure.statistic) ? "" : qualityText(figure.quality)].filter(Boolean).join(" · ") },
     h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error),
     signals.has(figure.id) ? h("span", { class: "signal", role: "img", tabindex: 0, title: signals.get(figure.id), "aria-label": signals.get(figure.id) }, " ◆") : null, state ? h("span", { class: "mark" }, ` ${state}`) : null);
