@@ -10,16 +10,16 @@ import (
 )
 
 // avro compiles a schema and those that it refers to.
-func (r Registered) avro() (schema, error) {
+func (r Registered) avro() (s avroSchema, err error) {
 	var all avro.SchemaCache
 	for _, ref := range r.References {
 		if _, err := parseAvro(&all, ref.Text); err != nil {
-			return nil, fmt.Errorf("%s: %w", ref.Name, err)
+			return s, fmt.Errorf("%s: %w", ref.Name, err)
 		}
 	}
 	parsed, err := parseAvro(&all, r.Text)
 	if err != nil {
-		return nil, fmt.Errorf("not an Avro schema: %w", err)
+		return s, fmt.Errorf("not an Avro schema: %w", err)
 	}
 	return avroSchema{parsed}, nil
 }

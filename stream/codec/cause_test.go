@@ -109,7 +109,7 @@ func TestCausesOfOtherFormats(t *testing.T) {
 	} {
 		d := decoder(t, c.spec)
 		if p, ok := d.(codec.Preparer); ok {
-			p.Prepare([]byte(c.value))
+			p.Prepare(codec.Record{Value: []byte(c.value)})
 		}
 		r := codec.Record{Value: []byte(c.value), Headers: c.headers, Time: recordTime}
 		var e codec.Event

@@ -10,10 +10,17 @@ import (
 // Preparer is a decoder of records that name their schemas.
 type Preparer interface {
 	Decoder
-	// Prepare sees whether the schema that a record names is known. It does not wait. If it is not, ok is false: Decode
-	// would reject the record, and may take it once [Schemas] knows the schema with that id. For all other records the
-	// id is 0.
-	Prepare(value []byte) (id uint32, ok bool)
+	// Prepare sees whether the schemas that a record names are known. It does not wait. If one is not, ok is false, and
+	// Prepare is to be called again once [Schemas] knows that schema. Until then Decode would reject the record, or take
+	// its whole key for the user.
+	Prepare(r Record) (w Wanted, ok bool)
+}
+
+// Wanted is a schema that is not known yet.
+type Wanted struct {
+	ID uint32
+	// Key says that a key seems to name it. The key may as well be of a kind that has no schema.
+	Key bool
 }
 
 // registryDecoder reads records that begin with the number of their schema: a zero byte, the number in four bytes, for
@@ -23,6 +30,7 @@ type registryDecoder struct {
 	spec    Spec
 	format  schematic
 	layouts map[string]known // by what precedes the datum
+	keys    keys
 }
 
 // known is a schema that the registry has.
@@ -45,7 +53,8 @@ func newRegistryDecoder(s Spec, r rules, format schematic) (Decoder, error) {
 		return nil, errors.New("schema: registry, but no registry is known; want its address in " +
 			"LOUVER_SCHEMA_REGISTRY_URL")
 	}
-	return &registryDecoder{rules: r, spec: s, format: format, layouts: map[string]known{}}, nil
+	return &registryDecoder{rules: r, spec: s, format: format, layouts: map[string]known{},
+		keys: keys{registry: s.Registry, known: map[uint32]keySchema{}}}, nil
 }
 
 // header splits a record after the number of its schema and, for protobuf, after the message's place. ok reports
@@ -76,7 +85,20 @@ func (d *registryDecoder) header(value []byte) (head, datum []byte, place []int,
 }
 
 // Prepare implements [Preparer].
-func (d *registryDecoder) Prepare(value []byte) (uint32, bool) {
+func (d *registryDecoder) Prepare(r Record) (Wanted, bool) {
+	if id, ok := d.prepare(r.Value); !ok {
+		return Wanted{ID: id}, false
+	}
+	if d.keyed {
+		if id, ok := d.keys.prepare(r.Key); !ok {
+			return Wanted{ID: id, Key: true}, false
+		}
+	}
+	return Wanted{}, true
+}
+
+// prepare gets the schema of a value. If ok is false, it is not known yet.
+func (d *registryDecoder) prepare(value []byte) (id uint32, ok bool) {
 	head, _, place, ok := d.header(value)
 	if !ok {
 		return 0, true
@@ -84,7 +106,7 @@ func (d *registryDecoder) Prepare(value []byte) (uint32, bool) {
 	if _, seen := d.layouts[string(head)]; seen {
 		return 0, true
 	}
-	id := binary.BigEndian.Uint32(head[1:])
+	id = binary.BigEndian.Uint32(head[1:])
 	registered, ok := d.spec.Registry.Known(id)
 	if !ok {
 		return id, false
@@ -116,6 +138,9 @@ func (d *registryDecoder) Decode(r Record, e *Event) Reason {
 	var f fields
 	if l := d.layouts[string(head)].layout; l == nil || !l.find(datum, &f) {
 		return Malformed
+	}
+	if d.keyed {
+		r.Key = d.keys.user(r.Key)
 	}
 	return d.event(&r, &f, e)
 }

@@ -30,7 +30,7 @@ func numbered(id uint32, datum string) string {
 // prepared prepares and decodes a record.
 func prepared(t *testing.T, d codec.Decoder, record string) (codec.Event, codec.Reason) {
 	t.Helper()
-	d.(codec.Preparer).Prepare([]byte(record))
+	d.(codec.Preparer).Prepare(codec.Record{Value: []byte(record)})
 	var e codec.Event
 	r := d.Decode(codec.Record{Value: []byte(record), Time: recordTime}, &e)
 	return e, r
@@ -127,8 +127,8 @@ func TestSchemaNotKnownYet(t *testing.T) {
 	s.Schema, s.Registry = codec.Schema{Registry: true}, r
 	d := decoder(t, s)
 	record := numbered(1, encoded(t, request(nil)))
-	if id, ok := d.(codec.Preparer).Prepare([]byte(record)); id != 1 || ok {
-		t.Errorf("schema %d, known %v; want schema 1, which is not known", id, ok)
+	if w, ok := d.(codec.Preparer).Prepare(codec.Record{Value: []byte(record)}); w != (codec.Wanted{ID: 1}) || ok {
+		t.Errorf("schema %+v, known %v; want schema 1, which is not known", w, ok)
 	}
 	r.schemas = map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema}}
 	wants(t, d, record, event{"u1", 0, at, 123})
@@ -147,7 +147,7 @@ func FuzzRegistry(f *testing.F) {
 	f.Add([]byte(numbered(1, "\x04\x02\x02")))
 	f.Add([]byte(numbered(1, "\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		d.(codec.Preparer).Prepare(record)
+		d.(codec.Preparer).Prepare(codec.Record{Value: record})
 		var e codec.Event
 		if r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e); r == codec.OK && len(e.User) == 0 {
 			t.Fatalf("%q: %+v", record, e)

@@ -28,6 +28,7 @@ type decoding struct {
 	spec     codec.Spec
 	decoder  codec.Decoder
 	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
+	bareKeys bool           // the whole key is the user
 	hasher   *windows.Hasher
 
 	offset  int64 // of the record that the rest is about. It includes the base, so no two records have the same
@@ -48,7 +49,8 @@ func newDecoding(spec codec.Spec, h *windows.Hasher) (*decoding, error) {
 		return nil, err
 	}
 	preparer, _ := decoder.(codec.Preparer)
-	return &decoding{spec: spec, decoder: decoder, preparer: preparer, hasher: h, offset: -1}, nil
+	return &decoding{spec: spec, decoder: decoder, preparer: preparer, hasher: h, offset: -1,
+		bareKeys: spec.User == codec.KeyField && preparer == nil}, nil
 }
 
 // share makes a route use the decoding of another one, if there is one with the same spec.
@@ -79,7 +81,9 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 		case reason == codec.Malformed:
 			d.cause = d.decoder.Cause(record)
 			if d.preparer != nil {
-				d.schema, _ = d.preparer.Prepare(rec.Value)
+				if w, known := d.preparer.Prepare(record); !known && !w.Key {
+					d.schema = w.ID
+				}
 			}
 		case reason == codec.BadTime && record.Time < 0:
 			d.cause = unstamped

@@ -281,6 +281,9 @@ func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
 		return
 	}
 	r.fresh.count(v)
+	if r.decoding.bareKeys && codec.Framed(rec.Key) {
+		r.fresh.framed++
+	}
 	if v.rejected != 0 {
 		r.fresh.why(v.rejected, r.decoding)
 	}

@@ -26,8 +26,8 @@ const (
 	// lookEvery is how often the last minute is checked. The minute consists of slots of that length.
 	lookEvery = 10 * time.Second
 	slots     = int(time.Minute / lookEvery)
-	// manyRejected and manyLate are shares of all events, manyClamped a share of those that count.
-	manyRejected, manyLate, manyClamped = 0.1, 0.1, 0.5
+	// manyRejected and manyLate are shares of all events, manyFramed too, manyClamped a share of those that count.
+	manyRejected, manyLate, manyClamped, manyFramed = 0.1, 0.1, 0.5, 0.5
 	// calm is how many checks in a row must find nothing before a warning is over: five minutes.
 	calm = 5 * slots
 	// firstQuiet is how long a new process may go without events, and laterQuiet how long one that has read some may.
@@ -169,6 +169,10 @@ func (t *traffic) look(partitions int) {
 	counted := minute.events - rejected - minute.late - minute.outside
 	t.judge("rejected", rejected, minute.events, manyRejected,
 		printed("%d of %d events rejected in the last minute (%s)", rejected, minute.events, t.reasons(minute)))
+	t.judge("with keys that begin like the header of a schema registry", minute.framed, minute.events, manyFramed,
+		printed("%d of %d keys in the last minute begin like the header of a schema registry, with a zero byte and four "+
+			"others: a person counts once for each schema; want schema: registry, or keys without headers",
+			minute.framed, minute.events))
 	t.judge("late", minute.late, minute.events, manyLate,
 		printed("%d of %d events late in the last minute: their windows had closed", minute.late, minute.events))
 	t.judge("outside all windows", minute.outside, minute.events, manyLate, t.astray(minute))

@@ -300,3 +300,24 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 		}
 	}
 }
+
+// Keys that name their schema make one person several users.
+func TestFramedKeysAreTold(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	log := zap.New(core)
+	s := testStream(t)
+	s.Input.User = codec.KeyField
+	w := newTraffic(s, log, episode.New(log))
+	m := many(1000, verdict{})
+	for i := range 1000 {
+		if codec.Framed([]byte{0, 0, 0, 0, byte(i%2 + 1), 4, 'u', '1'}[:6+i%3]) {
+			m.framed++
+		}
+	}
+	w.add(m)
+	w.look(1)
+	if all := logs.All(); len(all) != 1 || !strings.Contains(all[0].Message, "667 of 1,000 keys in the last minute begin "+
+		"like the header of a schema registry") {
+		t.Errorf("%v", all)
+	}
+}

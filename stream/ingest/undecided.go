@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/stage"
@@ -41,7 +42,7 @@ type undecided struct {
 
 // aside is a record that is kept aside for some lanes.
 type aside struct {
-	id     uint32 // the number of its schema
+	codec.Wanted
 	offset int64
 	rec    *fetch.Record
 	read   time.Time
@@ -57,18 +58,18 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 	if rec.TooLarge > 0 {
 		return false
 	}
-	id, known := prepare(l, rec)
+	w, known := prepare(l, rec)
 	if known || !slices.ContainsFunc(l, func(r *route) bool { return offset >= r.from }) {
 		return false
 	}
 	now := time.Now()
-	if closed(l, rec, now) && p.schemas.find(id) > isAsked {
+	if over := closed(l, rec, now); (over || w.Key) && p.final(w, p.schemas.find(w.ID), over) {
 		return false
 	}
 	n := len(p.records)
 	if n == 0 || p.records[n-1].offset != offset {
 		own := rec.Clone()
-		p.records = append(p.records, aside{id: id, offset: offset, rec: own, read: now})
+		p.records = append(p.records, aside{Wanted: w, offset: offset, rec: own, read: now})
 		p.bytes += asideOverhead + int64(own.Bytes())
 		n++
 	}
@@ -81,16 +82,22 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 	return true
 }
 
-// prepare sees whether the schema that a record names is known, and returns its number if it is not.
-func prepare(l lane, rec *fetch.Record) (id uint32, known bool) {
+// prepare sees whether the schemas that a record names are known.
+func prepare(l lane, rec *fetch.Record) (w codec.Wanted, known bool) {
 	for _, r := range l {
 		if preparer := r.decoding.preparer; preparer != nil {
-			if id, known := preparer.Prepare(rec.Value); !known {
-				return id, false
+			if w, known := preparer.Prepare(codec.Record{Key: rec.Key, Value: rec.Value}); !known {
+				return w, false
 			}
 		}
 	}
-	return 0, true
+	return w, true
+}
+
+// final reports whether a schema counts as unknown from now on. A key that names none is most likely of a kind that has
+// no schemas, so it waits for the registry alone and not for the windows to close.
+func (p *undecided) final(w codec.Wanted, f finding, over bool) bool {
+	return f == isUnknown && w.Key || f > isAsked && over
 }
 
 // closed reports whether all windows are cut that hold the record's own timestamp. A timestamp of the future counts as
@@ -126,15 +133,17 @@ func (p *undecided) settle() {
 	p.answers, p.swept = p.schemas.answers(), time.Now()
 	states := map[uint32]finding{}
 	for _, a := range p.records {
-		if _, seen := states[a.id]; !seen {
-			states[a.id] = p.schemas.find(a.id)
+		if _, seen := states[a.ID]; !seen {
+			states[a.ID] = p.schemas.find(a.ID)
 		}
 	}
 	p.decide(func(a *aside, l lane) bool {
-		if _, known := prepare(l, a.rec); known {
+		w, known := prepare(l, a.rec)
+		if known || a.Wanted == w && p.final(w, states[w.ID], closed(l, a.rec, a.read) || time.Since(a.read) > longestAside) {
 			return true
 		}
-		return states[a.id] > isAsked && (closed(l, a.rec, a.read) || time.Since(a.read) > longestAside)
+		a.Wanted = w
+		return false
 	})
 	p.tell(states)
 }
@@ -193,8 +202,8 @@ func (p *undecided) await(ctx context.Context, r *route) error {
 func (p *undecided) asks(r *route) bool {
 	seen := map[uint32]bool{}
 	for _, a := range p.records {
-		if !seen[a.id] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, r) }) {
-			if seen[a.id] = true; p.schemas.find(a.id) == isAsked {
+		if !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, r) }) {
+			if seen[a.ID] = true; p.schemas.find(a.ID) == isAsked {
 				return true
 			}
 		}
@@ -222,7 +231,7 @@ func (p *undecided) relieve(ctx context.Context) error {
 		room := p.asides.share(p.at, p.bytes, p.BagBytes/2)
 		excess := p.bytes - room/4*3
 		p.decide(func(a *aside, _ lane) bool {
-			if excess <= 0 || p.schemas.find(a.id) != isUnknown {
+			if excess <= 0 || p.schemas.find(a.ID) != isUnknown {
 				return false
 			}
 			excess -= asideOverhead + int64(a.rec.Bytes())
@@ -242,8 +251,8 @@ func (p *undecided) relieve(ctx context.Context) error {
 func (p *undecided) tell(states map[uint32]finding) {
 	var w waiting
 	for _, a := range p.records {
-		if states[a.id] >= isDenied {
-			w.add(waiting{records: 1, id: a.id})
+		if states[a.ID] >= isDenied && !a.Key {
+			w.add(waiting{records: 1, id: a.ID})
 		}
 	}
 	w.bytes = p.bytes

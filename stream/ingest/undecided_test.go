@@ -143,6 +143,33 @@ func TestWindowsWaitForAnAnswer(t *testing.T) {
 	})
 }
 
+// A key that begins with a zero byte may name a schema, or be a number. A record waits for the registry's answer about
+// its key, and no longer than a registry may be behind.
+func TestKeysWaitForAnAnswerAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken []int64
+		p, l := keeping(t, &registry{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: `"long"`}}}, &taken)
+		s := testStream(t)
+		s.Input.Format, s.Input.Schema.Registry, s.Input.User = "avro", true, codec.KeyField
+		route, err := newRoute(editionOf(s, l[0].schedule.Start), l[0].hasher, p.schemas)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l[0] = route
+		rec := naming(1, 1)
+		rec.Key = binary.BigEndian.AppendUint64(nil, 7<<24)
+		for n, wait := range []time.Duration{0, time.Second, behind} {
+			<-time.After(wait)
+			if p.settle(); n == 0 && !p.keep(l, 3, rec) || len(taken) > n/2 {
+				t.Fatalf("%d records are decided at %s", len(taken), wait)
+			}
+		}
+		if len(taken) != 1 || p.keep(l, 4, rec) {
+			t.Errorf("%d records are decided; want that keys that name nothing do not wait", len(taken))
+		}
+	})
+}
+
 // A restart reads what is kept aside again, and the marks still form a chain.
 func TestProgressStaysBelowWhatIsKeptAside(t *testing.T) {
 	r := testRoute(t, testStream(t))

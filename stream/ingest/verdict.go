@@ -70,6 +70,7 @@ type tally struct {
 	events, late, clamped int
 	rejected, missing     [codec.NumReasons]int
 	causes                map[cause]int // of rejected records, as far as more is known; at most mostCauses
+	framed                int           // keys that begin like a schema registry's header, and are users as they are
 	unknown               waiting       // records whose schema the registry does not have
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
@@ -141,6 +142,7 @@ func (t *tally) add(o tally) {
 		t.caused(of.reason, of.words, n)
 	}
 	t.unknown.add(o.unknown)
+	t.framed += o.framed
 	t.events += o.events
 	t.late += o.late
 	t.clamped += o.clamped

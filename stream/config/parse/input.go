@@ -45,7 +45,9 @@ var inputForm = form.Form{
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +
 			"is written: ids that differ in a space, in case or in their Unicode form are different users. " +
-			"`$key`: the record's key",
+			"`$key`: the record's key, byte for byte: keys of JSON that differ in a space are different users. A key " +
+			"that begins with the number of its schema makes one person a user for each schema. With `schema: " +
+			"registry` the number is left out, and a key that is a text or an integer of Avro counts as that",
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
 	{Name: "value", Required: true, Example: "latency_ms",
