@@ -56,6 +56,12 @@ func TestReadmeTryIt(t *testing.T) {
 		!strings.Contains(got.out, "Chosen: windows of 5m with ε 1 each.") {
 		t.Errorf("%s\nhas exit code %d, and says %s%s", lines[1], got.code, got.out, got.err)
 	}
+	// what came from the data is warned of, value by value
+	if got := commandLine(t, "", "check", streams); got.code != cli.ExitDone ||
+		strings.Count(got.err, " came from the data, and is published; ") != 10 ||
+		!strings.Contains(got.err, "streams.yaml:22: warning: streams[requests].window.size: came from the data") {
+		t.Errorf("check of what %s wrote has exit code %d, and says %s", lines[1], got.code, got.err)
+	}
 	demo := commandLine(t, "", append(arguments(lines[2]), "--http-addr", "127.0.0.1:0", "--metrics-addr",
 		"127.0.0.1:0")...)
 	if n := strings.Count(demo.out, "\n"); demo.code != cli.ExitDone || n != 1+30*4 ||

@@ -108,7 +108,8 @@ func (l *Look) table(text []byte) error {
 	}
 	seen := make([]map[string]bool, len(header.names))
 	for i, name := range header.names {
-		l.Columns, seen[i] = append(l.Columns, Column{Field: shape.Field{Path: name, Hidden: name == ""}}), map[string]bool{}
+		l.Columns = append(l.Columns, Column{Field: shape.Field{Path: name, Hidden: name == ""}})
+		seen[i] = map[string]bool{}
 	}
 	for {
 		row, err := rows.Read()

@@ -61,8 +61,8 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 	}
 	w.payers(file)
 	for _, v := range file.FromData {
-		w.at(v.Where, v.Key, "it was chosen by looking at the data, and is published: such a value can reveal something of "+
-			"a person; choose it from what you know beforehand. A value that is to stay: delete its comment")
+		w.at(v.Where, v.Key, "came from the data, and is published; want a choice from what you know beforehand. "+
+			"If it is to stay as it is, delete its comment")
 	}
 	for i, b := range file.Budgets {
 		w.budget(file, b, found.Budgets[i], now)

@@ -38,7 +38,8 @@ func TestChoose(t *testing.T) {
 		"care first":             {[][]*cell{{tried(1, "4", 80)}, {tried(3, "1", 60)}}, "1"},
 		"people can still hide":  {[][]*cell{{tried(1, "5", 90), tried(1, "4", 80)}, {tried(3, "1", 59)}}, "4"},
 		"none has most":          {[][]*cell{{tried(1, "0.5", 30), tried(1, "3", 50)}, {tried(3, "24", 90)}}, "3"},
-		"none but without care":  {[][]*cell{{tried(1, "0.5", 0), tried(1, "24", 20)}, {tried(3, "24", 40)}}, "24"},
+		"hardly any with care":   {[][]*cell{{tried(1, "3", 33), tried(1, "72", 90)}, {tried(3, "24", 60)}}, "24"},
+		"none has most at all":   {[][]*cell{{tried(1, "0.5", 0), tried(1, "72", 20)}, {tried(3, "24", 40)}}, "24"},
 		"nothing is ever useful": {[][]*cell{{tried(1, "0.5", 0), tried(1, "24", 0)}}, "0.5"},
 	} {
 		if got := choose(c.rows); got.day.Epsilon.String() != c.want {
@@ -49,7 +50,8 @@ func TestChoose(t *testing.T) {
 
 // Windows that are tried are 4 to 500 in the file, and of six lengths at most.
 func TestSizes(t *testing.T) {
-	for span, want := range map[time.Duration]int{time.Second: 1, time.Minute: 6, 24 * time.Hour: 6, 3650 * 24 * time.Hour: 6} {
+	for span, want := range map[time.Duration]int{time.Second: 1, time.Minute: 6, 24 * time.Hour: 6,
+		3650 * 24 * time.Hour: 6} {
 		d := draft{First: begin.UnixNano(), Last: begin.Add(span).UnixNano()}
 		sizes := d.sizes()
 		if len(sizes) == 0 || len(sizes) > want {

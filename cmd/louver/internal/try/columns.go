@@ -1,11 +1,13 @@
 package try
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/stream/shape"
@@ -17,6 +19,9 @@ func complete(c replay.Columns, look *replay.Look) (replay.Columns, error) {
 	var fields []shape.Field
 	for _, column := range look.Columns {
 		fields = append(fields, column.Field)
+	}
+	if !slices.ContainsFunc(look.Columns, func(c replay.Column) bool { return c.Filled > 0 }) {
+		return c, feed.FileError(errors.New("the file has no events; want at least one below the header"))
 	}
 	g := guesser{look: look, Guess: generate.Candidates(fields), taken: []string{c.User, c.Value, c.Time, c.Group}}
 	for _, part := range []struct {

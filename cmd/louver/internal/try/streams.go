@@ -75,8 +75,8 @@ func (d draft) write(p plan) (string, error) {
 		Comment, Input, Size, Start, End, Per string
 		Users, Median, Limit                  decimal.Decimal
 	}{draft: d, Comment: config.FromDataComment, Input: d.Columns.Input(d.topic()), Size: config.Duration(p.window),
-		Start: stamp(start), End: stamp(end), Per: config.Duration(per), Users: users, Median: p.epsilon.Sub(users).Sub(users),
-		Limit: p.epsilon.Mul(decimal.NewFromInt(int64((per-1)/p.window) + 1))})
+		Start: stamp(start), End: stamp(end), Per: config.Duration(per), Users: users,
+		Median: p.epsilon.Sub(users).Sub(users), Limit: p.epsilon.Mul(decimal.NewFromInt(int64((per-1)/p.window) + 1))})
 	if err != nil {
 		return "", fmt.Errorf("streams file: %w", err)
 	}

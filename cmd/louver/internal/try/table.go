@@ -1,7 +1,9 @@
 package try
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -55,7 +57,8 @@ func (d draft) sizes() (all []time.Duration) {
 }
 
 // try draws the figures of all plans: a row for each length of windows. Lengths are tried side by side.
-func (d draft) try(ctx context.Context, e *events, sizes []time.Duration, epsilons []decimal.Decimal) ([][]*cell, error) {
+func (d draft) try(ctx context.Context, e *events, sizes []time.Duration,
+	epsilons []decimal.Decimal) ([][]*cell, error) {
 	rows := make([][]*cell, len(sizes))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2)
@@ -153,28 +156,27 @@ func (c *cell) care() int {
 }
 
 // choose returns the plan with the shortest windows, and of these the least ε, of which most figures are useful with the
-// best care. If no plan with any care has most figures useful, it is the one with the most of them, first of all among
-// those with care.
-func choose(rows [][]*cell) (best *cell) {
+// best care. If no plan with care has that, it is the one with care and the most useful figures, at least a third. If
+// there is none either, people lose as little as most useful figures allow. And if nothing makes most figures useful, it
+// is the plan with the most of them.
+func choose(rows [][]*cell) *cell {
+	all := slices.Concat(rows...)
 	for care := 2; care > 0; care-- {
-		for _, row := range rows {
-			for _, c := range row {
-				if c.care() >= care && c.most() {
-					return c
-				}
-			}
+		if i := slices.IndexFunc(all, func(c *cell) bool { return c.care() >= care && c.most() }); i >= 0 {
+			return all[i]
 		}
 	}
-	better := func(c *cell) bool {
-		hides, did := c.care() > 0 && c.useful > 0, best.care() > 0 && best.useful > 0
-		return hides && !did || hides == did && c.share() > best.share()
-	}
-	for _, row := range rows {
-		for _, c := range row {
-			if best == nil || better(c) {
+	best := func(of func(c *cell) bool, better func(c, best *cell) bool) (best *cell) {
+		for _, c := range all {
+			if of(c) && (best == nil || better(c, best)) {
 				best = c
 			}
 		}
+		return best
 	}
-	return best
+	more := func(c, best *cell) bool { return c.share() > best.share() }
+	return cmp.Or(
+		best(func(c *cell) bool { return c.care() > 0 && c.share() >= 1./3 }, more),
+		best((*cell).most, func(c, best *cell) bool { return c.day.Epsilon.LessThan(best.day.Epsilon) }),
+		best(func(*cell) bool { return true }, more))
 }

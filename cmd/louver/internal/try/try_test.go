@@ -199,8 +199,9 @@ func TestNoColumns(t *testing.T) {
 		"time,b\n2026-03-01,x\n2026-03-01,x\n":          "want --user with one of b",
 		"time,user\n2026-03-01,x\n2026-03-01,x\n":       "no column looks like one of numbers",
 		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n": "only 1 different users",
-		"":    "the file is empty",
-		"[1]": "JSON array",
+		"":              "the file is empty",
+		"time,user,n\n": "has no events",
+		"[1]":           "JSON array",
 		"time,user,n\n2026-03-01,,1\n2026-03-01,,2\n":          "want --user",
 		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\nshort\n": "does not have as many fields",
 	} {
