@@ -21,3 +21,12 @@ func TestFindKeepsTheFocus(t *testing.T) {
 		b.run(chromedp.Evaluate(`document.getElementById("find").value = ""`, nil))
 	}
 }
+
+// The line of the header has no gap: nothing stands behind the age, which has a room of its own.
+func TestStateEndsWithTheAge(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(5))
+	a.play(0, 5)
+	b := open(t, a, "#/")
+	b.until(`document.getElementById("state").lastElementChild?.className === "ago"`)
+	b.until(`/times in UTC · newest window ended at .* ago$/.test(document.getElementById("state").textContent)`)
+}

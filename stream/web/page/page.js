@@ -164,12 +164,13 @@ function state() {
   const parts = [];
   if (app.loaded) {
     parts.push(several(app.streams.length, "stream"));
-    if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest).replace(" ", "\u00a0")}\u00a0ago`);
     if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look: ${kinds.join(", ")}`);
     const groups = app.streams.flatMap((s) => s.groups.map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
     const noise = groups.filter((f) => f.status === "ok" && f.quality === "noise").length;
     if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")} only noise`);
     parts.push(`times in ${zone()}`);
+    // The age stands last: it may grow wider without a gap before what follows.
+    if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest).replace(" ", "\u00a0")}\u00a0ago`);
   }
   if (parts.length > 0) tell(element("state"), parts.join(" · "), newest > 0 ? utc(newest) : "");
   let trouble = "";
