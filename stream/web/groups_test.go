@@ -421,7 +421,7 @@ func TestGroupsInBrowser(t *testing.T) {
 	b.shows(".found li.gone", "/once left")
 	b.shows(".found .name", `<img src=x onerror="document.title='broken'"> new`)
 	var broken bool
-	b.run(chromedp.Evaluate(`document.querySelector(".found img") !== null || document.title !== "Louver"`, &broken))
+	b.run(chromedp.Evaluate(`document.querySelector(".found img") !== null || document.title.includes("broken")`, &broken))
 	if broken {
 		t.Error("a name is markup")
 	}

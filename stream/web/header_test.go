@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -28,5 +29,18 @@ func TestStateEndsWithTheAge(t *testing.T) {
 	a.play(0, 5)
 	b := open(t, a, "#/")
 	b.until(`document.getElementById("state").lastElementChild?.className === "ago"`)
-	b.until(`/times in UTC · newest window ended at .* ago$/.test(document.getElementById("state").textContent)`)
+	b.until(`/times in UTC · newest window ended at .*\sago$/.test(document.getElementById("state").textContent)`)
+}
+
+// The title of the tab says what needs a look, and how many streams do, as long as it lasts.
+func TestTitleSaysWhatNeedsALook(t *testing.T) {
+	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(30))
+	a.streams = parsed(t,
+		strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a.play(0, 30)
+	a.watch("checkout-latency", "eu", "fire", 29, "", 29)
+	b := open(t, a, "#/")
+	b.until(`/^1 alarm\b.* · Louver$/.test(document.title)`)
+	a.watch("checkout-latency", "eu", "fire", 29, "", -1)
+	b.until(`!document.title.includes("alarm")`)
 }

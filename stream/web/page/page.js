@@ -172,6 +172,8 @@ function state() {
     // The age stands last: it may grow wider without a gap before what follows.
     if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest).replace(" ", "\u00a0")}\u00a0ago`);
   }
+  const title = bad === 0 ? "Louver" : `${kinds.join(", ")} · Louver`; // who works in another tab sees what needs a look
+  if (app.loaded && document.title !== title) document.title = title;
   if (parts.length > 0) tell(element("state"), parts.join(" · "), newest > 0 ? utc(newest) : "");
   let trouble = "";
   if (failed) trouble = failed;
