@@ -27,7 +27,7 @@ var bad = map[codec.Reason][]string{
 		strings.Repeat(`{"a":`, 400) +
 			`1` + strings.Repeat(`}`, 400),
 		with(`"value":5`, `"value":5,"value":6`), "\x00\x01\x02", "<event/>", "user=u"},
-	codec.BadValue: {with(`"value":5,`, ``), with(`5`, `"5"`), with(`5`, `null`), with(`5`, `true`), with(`5`, `[5]`),
+	codec.BadValue: {with(`"value":5,`, ``), with(`5`, `"five"`), with(`5`, `"5 "`), with(`5`, `null`), with(`5`, `true`), with(`5`, `[5]`),
 		with(`5`, `{"a":5}`), with(`5`, `""`)},
 	codec.BadUser: {with(`"user":"u",`, ``), with(`"u"`, `""`), with(`"u"`, `null`), with(`"u"`, `1.5`),
 		with(`"u"`, `true`), with(`"u"`, `["u"]`),
