@@ -37,8 +37,12 @@ func complete(c replay.Columns, look *replay.Look) (replay.Columns, error) {
 			continue
 		}
 		if *part.to = part.guess(); *part.to == "" {
-			return c, cli.UsageError(fmt.Errorf("no column looks like one of %s; want %s with one of %s", part.what,
-				part.flag, strings.Join(g.names(), ", ")))
+			without := ""
+			if part.to == &c.Time {
+				without = ". Figures of a file without times: louver help release"
+			}
+			return c, cli.UsageError(fmt.Errorf("no column looks like one of %s; want %s with one of %s%s", part.what,
+				part.flag, strings.Join(g.names(), ", "), without))
 		}
 		g.taken = append(g.taken, *part.to)
 	}

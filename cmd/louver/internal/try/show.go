@@ -29,22 +29,26 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	fmt.Fprintf(&b, "This is for those who may see %s: to choose, its values were looked at.\n\n", d.File)
 	fmt.Fprintf(&b, "  user %s, value %s, time %s%s\n", guessed(c.User, d.Columns.User), guessed(c.Value, d.Columns.Value),
 		guessed(c.Time, d.Columns.Time), map[bool]string{true: ", group " + d.Columns.Group}[d.Columns.Group != ""])
-	fmt.Fprintf(&b, "  %s rows of %s users, %s to %s\n", humanize.Comma(int64(len(e.all))),
-		humanize.Comma(int64(len(e.users))), stamp(e.first), stamp(e.last))
+	fmt.Fprintf(&b, "  %s of %s, %s to %s\n", many(len(e.all), "row"), many(len(e.users), "user"),
+		stamp(e.first), stamp(e.last))
 	fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
 		d.Step)
 	if e.cut {
 		fmt.Fprintf(&b, "  only the first %s rows were read\n", humanize.Comma(mostEvents))
 	}
 	if e.left > 0 {
-		fmt.Fprintf(&b, "  %s %s left out, %s\n", humanize.Comma(int64(e.left)), english.PluralWord(e.left, "row", ""),
-			e.why)
+		fmt.Fprintf(&b, "  %s left out, %s\n", many(e.left, "row"), e.why)
 	}
 	for _, about := range feed.AboutTimes(e.times, d.Columns.Time, c.Zone) {
 		fmt.Fprintf(&b, "  %s\n", about)
 	}
 	_, err := io.WriteString(app.Out, app.Fold(b.String()))
 	return err
+}
+
+// many writes a number of things, which may be large.
+func many(n int, noun string) string {
+	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, noun, "")
 }
 
 // show prints the table of plans and some figures of the best one.

@@ -75,8 +75,9 @@ func (c *Command) Run(app *cli.App) error {
 		return err
 	}
 	if n := len(e.users); n < fewestUsers {
-		return feed.FileError(fmt.Errorf("%s: column %s has only %d different users. Noise that hides one of so few hides "+
-			"everything; want --user with a column of at least %d, better hundreds", name, d.Columns.User, n, fewestUsers))
+		return feed.FileError(fmt.Errorf("%s: only %s in column %s: noise that hides one of so few hides everything; "+
+			"want --user with a column of at least %d, better hundreds", name, cli.Plural(n, "user"), d.Columns.User,
+			fewestUsers))
 	}
 	sizes, eps := d.sizes(), epsilons
 	if c.Window != 0 {

@@ -169,7 +169,7 @@ func TestTooFewUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := run(t, Command{File: file, Out: out})
-	if err == nil || !strings.Contains(err.Error(), "column station has only 3 different users") ||
+	if err == nil || !strings.Contains(err.Error(), "only 3 users in column station") ||
 		!strings.Contains(said, "value temperature (guessed)") {
 		t.Errorf("%v, %s", err, said)
 	}
@@ -198,7 +198,7 @@ func TestNoColumns(t *testing.T) {
 		"a,b\nx,y\nx,z\n":                               "want --time with one of a, b",
 		"time,b\n2026-03-01,x\n2026-03-01,x\n":          "want --user with one of b",
 		"time,user\n2026-03-01,x\n2026-03-01,x\n":       "no column looks like one of numbers",
-		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n": "only 1 different users",
+		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n": "only 1 user in column user",
 		"":              "the file is empty",
 		"time,user,n\n": "has no events",
 		"[1]":           "JSON array",
