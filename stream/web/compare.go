@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,12 @@ func (i identity) String() string {
 	if i.end != 0 {
 		at += ".." + clock(time.Unix(i.end, 0))
 	}
-	return fmt.Sprintf("%s/%s/%s/%s", i.stream, i.group, at, i.release) // for people
+	return named(i.stream, i.group, at, i.release)
+}
+
+// named joins the names of a figure for people. A stream without groups has one without a name: it is left out.
+func named(names ...string) string {
+	return strings.Join(slices.DeleteFunc(names, func(name string) bool { return name == "" }), "/")
 }
 
 func (p *parameters) id(name string) (id identity) {

@@ -82,7 +82,7 @@ func (s distributions) answer(w http.ResponseWriter, r *http.Request) error {
 
 // histogram finds a record of a series: the newest, or the one whose window ends at a time.
 func (s distributions) histogram(want selection, end int64) (outputs.Record, error) {
-	name := fmt.Sprintf("%s/%s/%s", want.streams[0], want.groups[0], want.releases[0])
+	name := named(want.streams[0], want.groups[0], want.releases[0])
 	figures := s.store.latest(want)
 	if end != 0 {
 		want.to, want.last = end, 1

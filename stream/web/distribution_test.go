@@ -40,7 +40,7 @@ func TestDistribution(t *testing.T) {
 		{"stream=h&release=latency&window_end=2026-11-20T08:01:00Z", 200, `"window_end":"2026-11-20T08:01:00Z"`},
 		{"stream=h&release=latency.1h", 200, `"windows":{"of":60,"released":9,"incomplete":0}`},
 		{"stream=h&release=latency&window_end=2026-11-20T08:07:00Z", 404, "has no such window in memory"},
-		{"stream=h&release=users", 400, "h//users is a count; want a histogram"},
+		{"stream=h&release=users", 400, "h/users is a count; want a histogram"},
 		{"release=latency", 400, "stream is missing"},
 		{"stream=h&release=latency&format=xml", 400, "want json or csv"},
 		{"stream=x&release=latency", 404, `there is no stream`},
