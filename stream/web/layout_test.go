@@ -54,3 +54,23 @@ func TestAlarmMovesNothing(t *testing.T) {
 		b.until(`![...document.querySelectorAll(".card .alarm")].some((e) => e.textContent)`)
 	}
 }
+
+// Where a figure has no window, its cell is empty: between two roll-ups the table has no column of dashes.
+func TestTableIsEmptyBetweenRollUps(t *testing.T) {
+	w := newWorld(t, 1<<22)
+	for i := range 5 {
+		w.publish(0, text("s", "", "users", i, "100"))
+	}
+	w.publish(0, text("s", "", "hourly", 4, "500"))
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/#/s/s"))
+	b.complete()
+	b.until(`document.querySelectorAll(".windows tbody tr").length === 5`)
+	var cells []string
+	b.run(chromedp.Evaluate(`[...document.querySelectorAll(".windows td:not(:first-child)")].map((e) => e.textContent ? "value" : "")
+		.sort()`, &cells))
+	want(t, "cells", cells, []string{"", "", "", "", "value", "value", "value", "value", "value", "value"})
+	b.clean()
+}

@@ -77,7 +77,7 @@ export class Table {
 
 function cell(window, name, signals) {
   const figure = window.figures.find((f) => f.release === name);
-  if (!figure) return h("td", {}, "–");
+  if (!figure) return h("td", {}); // as of roll-ups, which have windows of their own
   const text = figureText(figure);
   const state = [figure.quality === "noise" ? qualityText("noise") : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
   return h("td", { class: alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
