@@ -34,6 +34,41 @@ func TestHeatmap(t *testing.T) {
 	b.picture("heatmap.png")
 }
 
+// A quantile that is noise has no line through the heat map: its ups and downs are no course of the figure.
+func TestHeatmapHasNoLineThroughNoise(t *testing.T) {
+	for quality, want := range map[string]int{"useful": 39, "noise": 0} {
+		w := newWorld(t, 1<<22)
+		for i := range 40 {
+			w.publish(0, histogramText("latency", i, 1))
+			w.publish(0, strings.NewReplacer(`"statistic":"count","p":null`, `"statistic":"quantile","p":0.5`,
+				`"budget_windows_left":9`, `"budget_windows_left":9,"from":"latency"`,
+				`"quality":"useful"`, `"quality":"`+quality+`"`).Replace(text("h", "", "p50", i, "83")))
+		}
+		s := &restartable{T: t, handler: New(Config{Store: w.store})}
+		s.start()
+		b := browse(t, s.address)
+		b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
+		b.complete()
+		b.shows(".heat .about", "Lines: p50")
+		var pieces int
+		b.run(chromedp.Evaluate(`(() => {
+			const { lineTo } = CanvasRenderingContext2D.prototype, map = document.querySelector(".heat canvas");
+			let pieces = 0;
+			CanvasRenderingContext2D.prototype.lineTo = function (...at) {
+				if (this.canvas === map && this.lineWidth === 2) pieces++;
+				return lineTo.apply(this, at);
+			};
+			document.getElementById("theme").click(); // draws anew
+			CanvasRenderingContext2D.prototype.lineTo = lineTo;
+			return pieces;
+		})()`, &pieces))
+		if pieces != want {
+			t.Errorf("%s: %d pieces of a line; want %d", quality, pieces, want)
+		}
+		b.clean()
+	}
+}
+
 // The shares of a window have those of the same time a day before beside them, dashed.
 func TestHeatmapOfTheDayBefore(t *testing.T) {
 	const day = 24 * 60

@@ -108,7 +108,7 @@ export class Heatmap {
       let down = false;
       columns.forEach((column, i) => {
         const figure = line.figures.find((f) => f.end === column.end);
-        if (!figure || figure.value === null) {
+        if (!figure || figure.value === null || figure.quality === "noise") { // noise has no course to follow
           down = false;
           return;
         }
@@ -144,7 +144,7 @@ export class Heatmap {
     if (!column.shares) return say(this.#note, `${windowText(column)}: withheld`);
     const ends = column.buckets.le, unit = this.#of.unit;
     const which = bucket === undefined ? "" : `, ${bucket > 0 ? `above ${ends[bucket - 1]} ` : ""}${ends[bucket] === null ? "" : `up to ${ends[bucket]} `}${unit}: ${column.buckets.count[bucket]} users, of which ± ${Math.ceil(column.noise)} are noise`;
-    const quantiles = this.#lines.map((line) => [line.name, line.figures.find((f) => f.end === column.end)]).filter(([, figure]) => figure?.value != null)
+    const quantiles = this.#lines.map((line) => [line.name, line.figures.find((f) => f.end === column.end)]).filter(([, figure]) => figure?.value != null && figure.quality !== "noise")
       .map(([name, { value, interval }]) => `${name} ${value}${interval ? ` (${interval.low} to ${interval.high})` : ""} ${unit}`);
     say(this.#note, [`${windowText(column)}${which}`, ...quantiles].join(" · "));
   }
