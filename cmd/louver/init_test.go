@@ -187,3 +187,29 @@ func TestInitTopics(t *testing.T) {
 		"louver: --topic binari: there is no such topic at "+strings.Join(b.Conn.Brokers,
 			",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, array, binary, ")
 }
+
+// With expected users, init proposes windows that make their number useful at ε 1 a day, and says how far off it is. With
+// too few it says that.
+func TestInitForExpectedUsers(t *testing.T) {
+	for users, want := range map[string]struct{ size, errorOf, rough string }{
+		"3000": {"1h", "300", ""}, "1000": {"3h", "97", ""}, "120": {"24h", "12", ""},
+		"119": {"24h", "12", "the number is useful from 120 users on"},
+	} {
+		file := filepath.Join(t.TempDir(), "streams.yaml")
+		if got := commandLine(t, "", "init", file, "--users", users); got.code != cli.ExitDone {
+			t.Fatalf("%+v", got)
+		}
+		draft, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(draft)
+		if !strings.Contains(text, "\n      size: "+want.size+"\n") || !strings.Contains(text, want.rough) ||
+			!strings.Contains(text, "users is off by "+want.errorOf+" at most") ||
+			want.rough == "" && strings.Contains(text, "too much for so few") {
+			t.Errorf("%s users, want %+v:\n%s", users, want, text)
+		}
+		initIsFilledIn(t, text) // the budget of ε 1 a day pays for all windows
+	}
+	commandLine(t, "", "init", "--users", "-3").wants(t, cli.ExitUsage, "louver: --users -3; want at least 1")
+}

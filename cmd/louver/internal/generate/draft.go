@@ -21,7 +21,8 @@ type draft struct {
 	User, Value, Time           string // as YAML; empty if the user has to fill it in
 	// Whether these come from the fields' names and types.
 	GuessedUser, GuessedValue, GuessedTime bool
-	Notes                                  []string // lines of a comment
+	Notes                                  []string  // lines of a comment
+	Proposed                               *proposal // nil: the user has to choose
 
 	time string // the path of the guessed time
 }

@@ -11,7 +11,11 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 )
 
 // InitCommand writes a streams file to begin with.
@@ -19,6 +23,7 @@ type InitCommand struct {
 	cli.KafkaSettings
 	File  string `arg:"" optional:"" help:"File to write, such as streams.yaml. Absent or -: standard output."`
 	Topic string `placeholder:"TOPIC" help:"Input topic. The file gets the names and types of the fields in a few records, never their values."`
+	Users int64  `placeholder:"N" help:"Users that you expect in a window of an hour, from what you know and not from the data. Proposes a window and an ε for them, with the error that they give."`
 	Force bool   `help:"Replace the file if it exists."`
 }
 
@@ -28,6 +33,9 @@ func (InitCommand) Help() string {
 
   louver init streams.yaml --topic checkout.events
   louver check streams.yaml
+
+With --users, it proposes a window and an ε: the shortest window in which the number of users is off by a tenth at most,
+while nobody loses more than ε 1 in a day.
 
 With --topic, it reads a few records to learn the names and types of their fields. Nothing else about them reaches the
 file. Bounds, groups and ε are published, so they must not come from the data. If records are of the past, standard
@@ -52,6 +60,12 @@ func (c *InitCommand) Run(app *cli.App) error {
 		}
 		past = sample.past(d.time, time.Now())
 	}
+	switch {
+	case c.Users < 0:
+		return cli.UsageError(fmt.Errorf("--users %d; want at least 1", c.Users))
+	case c.Users > 0:
+		d.Proposed = propose(c.Users)
+	}
 	defer func() {
 		if past != "" {
 			app.Say("louver: %s", past)
@@ -70,6 +84,37 @@ func (c *InitCommand) Run(app *cli.App) error {
 	}
 	_, err := fmt.Fprintf(app.Out, "Wrote %s. Fill in the empty keys; louver check %s lists them.\n", c.File, c.File)
 	return err
+}
+
+// proposal is a window and an ε for some users.
+type proposal struct {
+	Users         int64 // expected in a window of an hour, and so in a longer one at least
+	Size          string
+	Count, Median decimal.Decimal // ε of both figures
+	Error         int64           // of the number of users, with a probability of 95 %
+}
+
+// Enough is from how many users on their number is useful: its error is at most a tenth of it.
+func (p *proposal) Enough() int64 { return 10 * p.Error }
+
+// Rough reports whether fewer are expected.
+func (p *proposal) Rough() bool { return p.Users < p.Enough() }
+
+// propose returns the shortest window in which the number of users is useful while all windows of a day cost ε 1 at
+// most, or else one of a day. It knows the number of expected users alone.
+func propose(users int64) *proposal {
+	const day = 24 * time.Hour
+	p := &proposal{Users: users}
+	for _, size := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day} {
+		whole := decimal.NewFromInt(1).Div(decimal.NewFromInt(int64(day / size))).Truncate(3)
+		p.Size, p.Count = config.Duration(size), whole.Mul(decimal.New(25, -2)).Truncate(3)
+		p.Median = whole.Sub(p.Count) // it needs the most
+		p.Error = mechanisms.NoisyCount{Epsilon: p.Count.InexactFloat64()}.Error95()
+		if !p.Rough() {
+			break
+		}
+	}
+	return p
 }
 
 // write makes the file. It replaces an existing one only with --force.
