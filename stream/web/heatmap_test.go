@@ -27,6 +27,13 @@ func TestHeatmap(t *testing.T) {
 	b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
 	b.shows(".heat h2", "Distribution of latency")
 	b.shows(".heat .about", "Lines: p50")
+	// Its first window is where the plots above have theirs: nothing is left of it.
+	b.until(`(() => {
+		const map = document.querySelector(".heat canvas"), over = document.querySelector(".plot .u-over").getBoundingClientRect();
+		const edge = over.left - map.getBoundingClientRect().left, scale = map.width / map.clientWidth;
+		const painted = (x) => map.getContext("2d").getImageData(Math.round(x * scale), 15, 1, 1).data[3] > 0 || map.getContext("2d").getImageData(Math.round(x * scale), map.height - 60, 1, 1).data[3] > 0;
+		return painted(edge + 3) && !painted(edge - 3) && painted(edge + over.width - 3) && !painted(edge + over.width + 3);
+	})()`)
 	b.until(`(() => { const c = document.querySelector(".heat canvas"), d = c.getContext("2d").getImageData(c.width / 2, c.height - 60, 1, 1).data; return d[3] > 0; })()`)
 	b.run(chromedp.Click(".heat h2 + canvas", chromedp.ByQuery))
 	b.until(`document.querySelectorAll(".heat canvas:not([hidden])").length === 2`)

@@ -5,11 +5,15 @@ import { ask } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, windowText } from "./format.js";
 import { color } from "./paint.js";
+import { everyOf } from "./streams.js";
 
 /** How many windows are asked for at most: more columns would be narrower than a line. */
 const most = 400;
 const heights = { map: 320, shares: 220 };
-const left = 70, below = 22, day = 86400;
+const below = 22, day = 86400;
+
+/** How much room is beside a map of this width: as beside the plots above it, so that their times are aligned. */
+const sides = (width) => width < 500 ? { left: 42, right: 52 } : { left: 58, right: 76 };
 
 export class Heatmap {
   #title = h("h2", {});
@@ -21,6 +25,7 @@ export class Heatmap {
   #asked = "";
   #of = null;
   #columns = [];
+  #shown = [0, 1]; // from when to when
   #lines = [];
   #picked = null; // what is known of the window that was clicked, and of the one a day before
 
@@ -46,6 +51,7 @@ export class Heatmap {
     if (!of) return;
     this.#of = { stream: stream.stream, unit: stream.unit, group, release: of.release };
     this.#lines = lines;
+    this.#shown = [start, end];
     const iso = (t) => new Date(t * 1000).toISOString().replace(/\.\d+Z$/, "Z");
     const query = { stream: stream.stream, group, release: of.release, from: iso(Math.floor(start)), to: iso(Math.ceil(end)), last: most, limit: most,
       fields: "window_start,window_end,status,epsilon,mechanism,incomplete,buckets" };
@@ -57,7 +63,7 @@ export class Heatmap {
       try {
         const found = (await ask("releases", query)).releases;
         if (asked !== this.#asked) return;
-        this.#columns = found.map(column).sort((a, b) => a.end - b.end);
+        this.#columns = found.map((record) => column(record, everyOf(stream))).sort((a, b) => a.end - b.end);
       } catch (error) {
         say(this.#note, error.message);
         return;
@@ -83,15 +89,16 @@ export class Heatmap {
     const [ctx, width, height] = sheet(this.#map, heights.map);
     const ends = this.#ends, n = ends.length, columns = this.#columns;
     if (n === 0) return;
-    const plot = { width: width - left, height: height - below };
-    const x = (i) => left + plot.width * i / columns.length, y = (place) => plot.height * (1 - place / n);
+    const { left, right } = sides(width), [start, end] = this.#shown;
+    const plot = { width: width - left - right, height: height - below };
+    const x = (at) => Math.round(left + plot.width * (Math.min(end, Math.max(start, at)) - start) / (end - start)), y = (place) => plot.height * (1 - place / n);
     const strongest = Math.max(...columns.flatMap((column) => column.shares ?? [0]), 1e-9);
     const hatched = hatching(ctx);
-    columns.forEach((column, i) => {
+    columns.forEach((column) => {
       if (!column.shares || column.buckets.le.length !== n) return; // withheld, or of other buckets: a gap
       for (let j = 0; j < n; j++) {
         if (column.shares[j] <= 0) continue;
-        const box = [x(i), y(j + 1), x(i + 1) - x(i) + 0.5, y(j) - y(j + 1) + 0.5];
+        const box = [x(column.from), y(j + 1), Math.max(1, x(column.end) - x(column.from)), y(j) - y(j + 1) + 0.5];
         ctx.globalAlpha = 0.08 + 0.92 * Math.sqrt(column.shares[j] / strongest);
         ctx.fillStyle = color("line-0");
         ctx.fillRect(...box);
@@ -106,31 +113,31 @@ export class Heatmap {
       ctx.lineWidth = 2;
       ctx.beginPath();
       let down = false;
-      columns.forEach((column, i) => {
+      columns.forEach((column) => {
         const figure = line.figures.find((f) => f.end === column.end);
         if (!figure || figure.value === null || figure.quality === "noise") { // noise has no course to follow
           down = false;
           return;
         }
-        ctx[down ? "lineTo" : "moveTo"]((x(i) + x(i + 1)) / 2, y(place(ends, figure.value)));
+        ctx[down ? "lineTo" : "moveTo"]((x(column.from) + x(column.end)) / 2, y(place(ends, figure.value)));
         down = true;
       });
       ctx.stroke();
     });
-    labels(ctx, ends, this.#of.unit, y, plot.height, width);
-    const [first, last] = [columns[0], columns.at(-1)];
+    labels(ctx, ends, this.#of.unit, y, plot.height, left, width - right);
     ctx.textAlign = "left";
-    ctx.fillText(clock(first.start), left, height - 4);
+    ctx.fillText(clock(start), left, height - 4);
     ctx.textAlign = "right";
-    ctx.fillText(clock(last.end), width, height - 4);
+    ctx.fillText(clock(end), width - right, height - 4);
   }
 
   /** What is below the pointer. */
   #at(event) {
     const box = this.#map.getBoundingClientRect(), n = this.#ends.length;
-    const i = Math.floor((event.clientX - box.left - left) / (box.width - left) * this.#columns.length);
+    const { left, right } = sides(box.width), [start, end] = this.#shown;
+    const at = start + (event.clientX - box.left - left) / (box.width - left - right) * (end - start);
     const j = Math.floor((1 - (event.clientY - box.top) / (heights.map - below)) * n);
-    const column = this.#columns[i];
+    const column = this.#columns.find((c) => at >= c.from && at < c.end);
     return column ? { column, bucket: j >= 0 && j < n ? j : undefined } : null;
   }
 
@@ -167,7 +174,7 @@ export class Heatmap {
   #paintShares() {
     const { column, now, before } = this.#picked;
     const [ctx, width, height] = sheet(this.#shares, heights.shares);
-    const n = now.le.length, plot = { width: width - left, height: height - below };
+    const n = now.le.length, { left, right } = sides(width), plot = { width: width - left - right, height: height - below };
     const x = (j) => left + plot.width * j / (n - 1), y = (share) => 6 + (plot.height - 6) * (1 - share);
     ctx.fillStyle = color("line-0");
     ctx.globalAlpha = 0.2;
@@ -202,9 +209,10 @@ export class Heatmap {
 }
 
 /** A record as a column: the shares of its buckets, and the noise of one of them. */
-function column(record) {
+function column(record, every) {
   const { buckets, epsilon, mechanism } = record;
   const of = { start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000, buckets };
+  of.from = Math.max(of.start, of.end - every); // of windows that overlap the newest part is drawn
   if (record.status !== "ok" || !buckets) return of;
   const users = buckets.count.reduce((sum, n) => sum + n, 0);
   const levels = buckets.groups > 0 ? 2 : 1, r = Math.exp(-epsilon / levels);
@@ -224,8 +232,8 @@ function place(ends, value) {
 
 /** A canvas as wide as its place, ready to draw on. */
 function sheet(canvas, height) {
-  const width = canvas.parentElement.clientWidth, scale = window.devicePixelRatio || 1;
   canvas.style.width = "100%";
+  const width = canvas.clientWidth, scale = window.devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(height * scale);
@@ -234,7 +242,7 @@ function sheet(canvas, height) {
   return [ctx, width, height];
 }
 
-function labels(ctx, ends, unit, y, height, width) {
+function labels(ctx, ends, unit, y, height, left, right) {
   ctx.font = "12px system-ui, sans-serif";
   ctx.fillStyle = color("quiet");
   ctx.strokeStyle = color("grid");
@@ -244,11 +252,11 @@ function labels(ctx, ends, unit, y, height, width) {
   for (let j = 0; j < ends.length - 1; j += step) {
     ctx.beginPath();
     ctx.moveTo(left, y(j + 1));
-    ctx.lineTo(width, y(j + 1));
+    ctx.lineTo(right, y(j + 1));
     ctx.globalAlpha = 0.5;
     ctx.stroke();
     ctx.globalAlpha = 1;
-    ctx.fillText(`${ends[j]}${unit && j === 0 ? ` ${unit}` : ""}`, left - 8, y(j + 1) + 4);
+    ctx.fillText(`${ends[j]}${unit && j === 0 ? ` ${unit}` : ""}`, left - 8, y(j + 1) + 4, left - 8);
   }
 }
 
