@@ -3,7 +3,7 @@
 import { ask, now } from "./api.js";
 import { h, say } from "./dom.js";
 import { isWatch } from "./figures.js";
-import { clock, length, lossSentence, lossText, plain, rounded, several, utc } from "./format.js";
+import { clock, length, lossText, plain, rounded, several, utc } from "./format.js";
 import { seconds } from "./streams.js";
 
 /** Into how many parts the strip of coming times is cut. */
@@ -149,6 +149,9 @@ function strip({ delta_limit: delta, epsilon_spent: spent, returns, exhausted_at
     h("figcaption", {}, h("span", {}, "now"), h("span", {}, h("span", { class: "key back" }), ` ${amount(total)} comes back by then`,
       ...(from < end ? [" · ", h("span", { class: "key empty-cell" }), " withheld"] : [])), h("span", {}, clock(Math.round(end)))));
 }
+
+/** A sentence of the API on losses, with the digits that a reader needs. */
+const lossSentence = (sentence) => sentence.replace(/(?<=ε )\d+(\.\d+)?/g, (epsilon) => lossText(epsilon));
 
 /** What one person can lose by a stream, and the public choices behind it. */
 function losses({ stream, losses: all }, known, shared) {

@@ -3,7 +3,7 @@
 
 import { ask } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, windowText } from "./format.js";
+import { clock, utc, windowText } from "./format.js";
 import { color } from "./paint.js";
 import { everyOf } from "./streams.js";
 
@@ -52,8 +52,7 @@ export class Heatmap {
     this.#of = { stream: stream.stream, unit: stream.unit, group, release: of.release };
     this.#lines = lines;
     this.#shown = [start, end];
-    const iso = (t) => new Date(t * 1000).toISOString().replace(/\.\d+Z$/, "Z");
-    const query = { stream: stream.stream, group, release: of.release, from: iso(Math.floor(start)), to: iso(Math.ceil(end)), last: most, limit: most,
+    const query = { stream: stream.stream, group, release: of.release, from: utc(Math.floor(start)), to: utc(Math.ceil(end)), last: most, limit: most,
       fields: "window_start,window_end,status,epsilon,mechanism,incomplete,buckets" };
     const asked = JSON.stringify([query.stream, group, of.release, query.from, newest]);
     if (asked !== this.#asked) {
@@ -134,8 +133,7 @@ export class Heatmap {
   /** What is below the pointer. */
   #at(event) {
     const box = this.#map.getBoundingClientRect(), n = this.#ends.length;
-    const { left, right } = sides(box.width), [start, end] = this.#shown;
-    const at = start + (event.clientX - box.left - left) / (box.width - left - right) * (end - start);
+    const { left, right } = sides(box.width), [start, end] = this.#shown, at = start + (event.clientX - box.left - left) / (box.width - left - right) * (end - start);
     const j = Math.floor((1 - (event.clientY - box.top) / (heights.map - below)) * n);
     const column = this.#columns.find((c) => at >= c.from && at < c.end);
     return column ? { column, bucket: j >= 0 && j < n ? j : undefined } : null;
@@ -159,7 +157,7 @@ export class Heatmap {
   async #open(at) {
     if (!at?.column?.shares) return;
     const { stream, group, release } = this.#of;
-    const get = (end) => ask("distribution", { stream, group, release, window_end: new Date(end * 1000).toISOString().replace(/\.\d+Z$/, "Z") }).catch(() => null);
+    const get = (end) => ask("distribution", { stream, group, release, window_end: utc(end) }).catch(() => null);
     const [now, before] = await Promise.all([get(at.column.end), get(at.column.end - day)]);
     this.#picked = now && { column: at.column, now, before };
     this.#shares.hidden = this.#sharesNote.hidden = !now;

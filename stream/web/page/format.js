@@ -58,9 +58,6 @@ export function lossText(epsilon, limit = Infinity) {
   return up > limit && loss <= limit ? plain(Number(limit)) : decimal(up, trimmed(up, place));
 }
 
-/** A sentence of the API on losses, with the digits that a reader needs. */
-export const lossSentence = (sentence) => sentence.replace(/(?<=ε )\d+(\.\d+)?/g, (epsilon) => lossText(epsilon));
-
 /**
  * A figure in words, short enough for a card.
  * @param {import("./figures.js").Figure} figure
