@@ -185,7 +185,7 @@ func faultsOf(records [][]byte) (all []string) {
 	return all
 }
 
-// isMeantAsJSON reports whether a record is JSON, although no object, or would be but for some of its content.
+// isMeantAsJSON reports whether a record is JSON, although no object, or would be without some of its content.
 func isMeantAsJSON(record []byte) bool {
 	text := bytes.TrimSpace(bytes.TrimPrefix(record, []byte("\ufeff")))
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[' || json.Valid(text) && !isNumber(text))
