@@ -223,6 +223,11 @@ func TestSchemaCommand(t *testing.T) {
 			t.Errorf("%s: %+v", of, got)
 		}
 	}
+	if got := commandLine(t, "", "schema", "check"); got.code != cli.ExitDone || !strings.HasPrefix(got.out, "# ") {
+		t.Errorf("schema check: %+v", got)
+	}
+	commandLine(t, "", "schema", "check", "--format", "json").wants(t, cli.ExitUsage,
+		"louver: --format json: there is no JSON Schema of check; want markdown\n")
 	commandLine(t, "", "schema", "openapi", "--format", "markdown").wants(t, cli.ExitUsage,
 		"louver: --format markdown: there is no reference of openapi; want json")
 	if got := commandLine(t, "", "schema", "release", "--format", "avro"); got.code != cli.ExitDone ||

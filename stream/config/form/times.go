@@ -47,9 +47,13 @@ var (
 		"day": 24 * time.Hour, "week": 7 * 24 * time.Hour}
 )
 
-// meantDuration understands 15min, 2 hours, 1w, 1d12h and PT15M. It returns 0 for anything else.
+// meantDuration understands 15min, 2 hours, day, daily, 1w, 1d12h and PT15M. It returns 0 for anything else.
 func meantDuration(text string) (sum time.Duration) {
 	text = strings.ToLower(text)
+	word := strings.TrimSuffix(strings.Replace(text, "daily", "day", 1), "ly")
+	if one := units[word]; one > 0 {
+		return one
+	}
 	if iso, ok := strings.CutPrefix(text, "p"); ok {
 		text = strings.Replace(iso, "t", "", 1)
 	}

@@ -16,7 +16,7 @@ import (
 // SchemaCommand prints the schemas of files, records and the API.
 type SchemaCommand struct {
 	Of     string `arg:"" name:"streams|release|check|openapi|asyncapi" enum:"streams,release,check,openapi,asyncapi" help:"streams: the streams file. release: the published record. check: what check and plan print as JSON. openapi: the HTTP API. asyncapi: the output topics."`
-	Format string `default:"json" enum:"json,markdown,avro" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams, release and check. avro: the schema of release in Avro."`
+	Format string `default:"" enum:",json,markdown,avro" placeholder:"FORMAT" help:"json: a JSON Schema (draft 2020-12), OpenAPI 3.1 or AsyncAPI 3.0. markdown: a reference to read, of streams, release and check. avro: the schema of release in Avro. Default: json, and markdown for check."`
 }
 
 // Help is the long help.
@@ -42,7 +42,7 @@ func (c SchemaCommand) Run(app *cli.App) error {
 			return err
 		}
 		return cli.WriteJSON(app.Out, json.RawMessage(schema))
-	case c.Format == "markdown":
+	case c.Format == "markdown", c.Format == "" && contracts[c.Of] == nil:
 		reference, ok := references[c.Of]
 		if !ok {
 			return cli.UsageError(fmt.Errorf("--format markdown: there is no reference of %s; want json", c.Of))
