@@ -161,11 +161,11 @@ func (r *rules) instant(f *field) (int64, bool) {
 	if f.kind == none || f.kind == other || f.kind == truth {
 		return 0, false
 	}
-	if ns, ok := r.last.parse(f.text); ok {
-		return ns, true
-	}
 	if !calendrical(f.text) {
 		return epoch(f.text)
+	}
+	if ns, ok := r.last.parse(f.text); ok {
+		return ns, true
 	}
 	c, ok := parseCalendar(f.text)
 	if ok {
