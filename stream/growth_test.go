@@ -118,6 +118,12 @@ func TestInputGrowsUnderTwoProcesses(t *testing.T) {
 		late := func() int {
 			return int(one.count(t, "louver_events_late_total") + two.count(t, "louver_events_late_total"))
 		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("%d sent, %d counted, %d late, %v rejected", sent, counted(), late(),
+					one.count(t, "louver_events_rejected_total")+two.count(t, "louver_events_rejected_total"))
+			}
+		})
 		kafkatest.Await(t, "every event counts or is late", func() bool { return counted()+late() >= sent })
 		for _, r := range w.published() {
 			if n, _ := r.Value.Int64(); !r.WindowStart.Before(whole) && int(n) < inTime[r.WindowStart] {
