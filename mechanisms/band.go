@@ -75,8 +75,8 @@ type reading struct {
 // of σ = 2.4 is about as wide as a logistic one of 24 cells.
 const heavyTail = 24 * 2.995732273553991
 
-// newScatter returns the state before the first window of a series of the quantile p/q. ranks is what one e-folding is
-// worth. With less than ε·n·min(α, 1−α) = 5, or 8 in a tail, no band could be tested.
+// newScatter returns the state of a series of p/q-quantiles before its first window. One e-folding of a draw's weight is
+// worth so many ranks. With less than ε·n·min(α, 1−α) = 5, or 8 in a tail, no band could be tested.
 func newScatter(bounds []int64, p, q int64, epsilon, ranks *big.Rat) *Scatter {
 	spread, _ := new(big.Rat).Mul(big.NewRat(p, q), big.NewRat(q-p, q)).Float64()
 	worth, _ := ranks.Float64()
