@@ -52,6 +52,14 @@ func TestDashboard(t *testing.T) {
 		`louver_release_window_end_timestamp_seconds{group="eu",release="users",stream="checkout"}`) {
 		t.Errorf("the metrics:\n%s", body)
 	}
+	_, operators := p.Addresses(t)
+	for path, want := range map[string]string{"/metrics": `louver_build_info{version=`, "/readyz?verbose": "broker",
+		"/loglevel": `"info"`} {
+		if code, body := clitest.Get(operators, path); code != http.StatusOK || !strings.Contains(body, want) ||
+			strings.Contains(body, "louver_release") || strings.Contains(body, "louver_events") {
+			t.Errorf("operators' %s: %d, want %s\n%s", path, code, want, body)
+		}
+	}
 	for _, path := range []string{"/api/v1/demo", "/api/v1/demo/redraw?release=p50&epsilon=0.1", "/demo.js"} {
 		if code, body := clitest.Get(address, path); code != http.StatusNotFound {
 			t.Errorf("%s outside of a demo: %d %s", path, code, body)
@@ -127,6 +135,16 @@ func TestDashboardNeedsReadAlone(t *testing.T) {
 		func() bool { return strings.Contains(stranger.Log.String(), topic) })
 	if _, body := clitest.Get(stranger.Address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
 		t.Errorf("without the right: %s", body)
+	}
+}
+
+// It may run beside a service that has the usual operators' address: it has one only if somebody asks for it.
+func TestDashboardHasNoOperatorsAddressUnasked(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	p := clitest.Louver(t, b, "dashboard", "--topic", b.Topic(t, 1, nil), "--metrics-addr=")
+	if address := p.Address(t); !strings.Contains(p.Log.String(), `"http": ["`+address+`"]`) {
+		t.Errorf("it listens at a second address:\n%s", p.Log.String())
 	}
 }
 

@@ -120,7 +120,8 @@ func metricsReference(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
 	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators "+
-		"only. Go's own `go_*` and `process_*` are there too.\n\n%s\n\n", operators.table(t))
+		"only. Go's own `go_*` and `process_*` are there too. A `louver dashboard` has this address if it is set, and "+
+		"there only these and `louver_build_info`.\n\n%s\n\n", operators.table(t))
 	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n",
 		public.table(t))
 	codes := table.NewWriter()

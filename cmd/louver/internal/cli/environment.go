@@ -80,6 +80,14 @@ type MetricsSettings struct {
 	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof on the operators' address."`
 }
 
+// OptionalMetricsSettings are [MetricsSettings] for a command that has no such address until somebody asks for one: it
+// may run beside a service that has the usual one.
+type OptionalMetricsSettings struct {
+	MetricsAddr          string `envconfig:"LOUVER_METRICS_ADDR" group:"http" placeholder:"ADDR" help:"Address of metrics and health of this process, for operators, such as 127.0.0.1:9798. Absent: none."`
+	MetricsWebConfigFile string `envconfig:"LOUVER_METRICS_WEB_CONFIG_FILE" group:"http" placeholder:"FILE" help:"TLS and basic auth of that address, in the format of Prometheus exporters."`
+	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof on the operators' address."`
+}
+
 // LogSettings belong to every command.
 type LogSettings struct {
 	LogLevel  string `envconfig:"LOUVER_LOG_LEVEL" default:"info" group:"log" placeholder:"LEVEL" help:"debug, info, warn or error."`
@@ -105,27 +113,29 @@ type Environment struct {
 	ServiceSettings
 }
 
-// readEnvironment reads all variables. The tags hold their full names. With a separate prefix, envconfig would also
-// read variables without it, and STREAMS or LOG_LEVEL may belong to another program.
-func readEnvironment() (Environment, error) {
-	var e Environment
+// readEnvironment reads all variables, and a service binding for those that are not set: bound are these. The tags hold
+// the full names. With a separate prefix, envconfig would also read variables without it, and STREAMS or LOG_LEVEL may
+// belong to another program.
+func readEnvironment() (e Environment, bound []string, err error) {
 	if err := envconfig.Process("", &e); err != nil {
 		if p := new(envconfig.ParseError); errors.As(err, &p) {
 			err = fmt.Errorf("%s=%q; want %s", p.KeyName, p.Value, cmp.Or(wanted[p.TypeName],
 				"a value of type "+p.TypeName))
 		}
-		return e, err
+		return e, nil, err
 	}
-	return e, e.bind()
+	bound, err = e.bind()
+	return e, bound, err
 }
 
 // wanted says what variables of a type hold.
 var wanted = map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number",
 	"time.Duration": "a duration, such as 20s"}
 
-// applyEnvironment sets every setting that no flag has set to the environment's value.
+// applyEnvironment sets every setting that no flag has set to the environment's value. What the environment does not
+// say keeps the command's own default.
 func applyEnvironment(parsed *kong.Context) error {
-	e, err := readEnvironment()
+	e, bound, err := readEnvironment()
 	if err != nil {
 		return err
 	}
@@ -141,7 +151,9 @@ func applyEnvironment(parsed *kong.Context) error {
 		}
 	}
 	for _, flag := range parsed.Flags() {
-		if v, ok := values[flag.Tag.Get("envconfig")]; ok && !given[flag.Value] {
+		name := flag.Tag.Get("envconfig")
+		_, says := os.LookupEnv(name)
+		if v, ok := values[name]; ok && !given[flag.Value] && (says || slices.Contains(bound, name)) {
 			flag.Target.Set(v)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestEnvironmentDefaults(t *testing.T) {
-	e, err := readEnvironment()
+	e, _, err := readEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +102,36 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 	}
 }
 
+// What the environment does not say keeps the default of the command, which differs for the operators' address.
+func TestCommandsHaveTheirOwnDefaults(t *testing.T) {
+	address := func() string {
+		var line struct {
+			Dashboard struct {
+				OptionalMetricsSettings
+			} `cmd:""`
+		}
+		parser, err := kong.New(&line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parser.Parse([]string{"dashboard"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := applyEnvironment(parsed); err != nil {
+			t.Fatal(err)
+		}
+		return line.Dashboard.MetricsAddr
+	}
+	if got := address(); got != "" {
+		t.Errorf("%q without a variable; want none", got)
+	}
+	t.Setenv("LOUVER_METRICS_ADDR", ":2")
+	if got := address(); got != ":2" {
+		t.Errorf("%q, and the variable says :2", got)
+	}
+}
+
 func TestLogFormats(t *testing.T) {
 	for format, want := range map[string]string{"json": `{"level":"warn",`, "console": "WARN"} {
 		var out bytes.Buffer
@@ -119,7 +149,7 @@ func TestLogFormats(t *testing.T) {
 
 func TestForeignNames(t *testing.T) {
 	t.Setenv("STREAMS", "somebody else's") // without the prefix
-	if e, err := readEnvironment(); err != nil || e.Streams != "" {
+	if e, _, err := readEnvironment(); err != nil || e.Streams != "" {
 		t.Errorf("a variable without the prefix counts: %q, %v", e.Streams, err)
 	}
 }

@@ -27,31 +27,32 @@ var bindings = map[string][]string{
 }
 
 // bind takes settings that no variable sets from the binding of type kafka, if there is one. Passwords, keys and
-// certificates are left in their files, which are read again when they change.
-func (s *KafkaSettings) bind() error {
+// certificates are left in their files, which are read again when they change. It returns the variables that stand for
+// what it set.
+func (s *KafkaSettings) bind() (set []string, err error) {
 	dir, err := kafkaBinding(os.Getenv(bindingRoot))
 	if err != nil || dir == "" {
-		return err
+		return nil, err
 	}
 	for variable, names := range bindings {
-		_, set := os.LookupEnv(variable)
+		_, known := os.LookupEnv(variable)
 		if variable == "LOUVER_KAFKA_SASL_PASSWORD_FILE" && s.KafkaSASLPassword != "" {
-			set = true
+			known = true
 		}
 		for _, name := range names {
 			path := filepath.Join(dir, name)
 			text, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) || set {
+			if errors.Is(err, fs.ErrNotExist) || known {
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", bindingRoot, err)
+				return nil, fmt.Errorf("%s: %w", bindingRoot, err)
 			}
-			set = true
+			known, set = true, append(set, variable)
 			s.bound(variable, path, strings.TrimSpace(string(text)))
 		}
 	}
-	return nil
+	return set, nil
 }
 
 // bound sets what a variable stands for.

@@ -35,7 +35,7 @@ func TestServiceBinding(t *testing.T) {
 		"events/ssl.truststore.crt": "PEM",
 	})
 	t.Setenv("LOUVER_KAFKA_SASL_USERNAME", "another")
-	e, err := readEnvironment()
+	e, _, err := readEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,19 +48,22 @@ func TestServiceBinding(t *testing.T) {
 	if diff := cmp.Diff(want, e.KafkaSettings); diff != "" {
 		t.Error(diff)
 	}
+	if got, err := settingsOf(t); err != nil || cmp.Diff(want, got.KafkaSettings) != "" {
+		t.Errorf("%v; a command has other settings:\n%s", err, cmp.Diff(want, got.KafkaSettings))
+	}
 	t.Setenv("LOUVER_KAFKA_SASL_PASSWORD", "given")
-	if e, err := readEnvironment(); err != nil || e.KafkaSASLPasswordFile != "" {
+	if e, _, err := readEnvironment(); err != nil || e.KafkaSASLPasswordFile != "" {
 		t.Errorf("beside a password, the file is %q, %v; want none", e.KafkaSASLPasswordFile, err)
 	}
 }
 
 func TestServiceBindingsThatSayNothing(t *testing.T) {
 	bound(t, map[string]string{"db/type": "postgresql"})
-	if e, err := readEnvironment(); err != nil || !cmp.Equal(e.KafkaBrokers, []string{"localhost:9092"}) {
+	if e, _, err := readEnvironment(); err != nil || !cmp.Equal(e.KafkaBrokers, []string{"localhost:9092"}) {
 		t.Errorf("%v, %v; want the default", e.KafkaBrokers, err)
 	}
 	bound(t, map[string]string{"a/type": "kafka", "b/type": "kafka"})
-	if _, err := readEnvironment(); err == nil ||
+	if _, _, err := readEnvironment(); err == nil ||
 		!strings.Contains(err.Error(), "several bindings of type kafka, a and b; want one") {
 		t.Errorf("%v, want that there are two", err)
 	}

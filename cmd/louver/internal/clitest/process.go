@@ -90,7 +90,7 @@ func (p *Process) Exit(t *testing.T) int {
 // Address is the public address, from the line that says where the process listens.
 func (p *Process) Address(t *testing.T) string {
 	t.Helper()
-	return p.listens(t, `"http": \["([^"]+)"\]`)[0]
+	return p.listens(t, `"http": \["([^"]+)"`)[0]
 }
 
 // Addresses are the public and the operators' address.

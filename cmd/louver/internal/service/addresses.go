@@ -170,6 +170,6 @@ func landing(debug, level bool) (http.Handler, error) {
 			Description: "which PUT changes while the process runs"})
 	}
 	return exporter.NewLandingPage(exporter.LandingConfig{Name: "Louver", HeaderColor: "#0067a3",
-		Description: "For operators: exact counts of events, and whether this process works.",
+		Description: "For operators: metrics, and whether this process works.",
 		Profiling:   strconv.FormatBool(debug), Links: links})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -21,6 +22,7 @@ type DashboardCommand struct {
 	cli.KafkaSettings
 	cli.RegistrySettings
 	cli.HTTPSettings
+	cli.OptionalMetricsSettings
 	cli.StreamsArgument
 	Streams string   `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob. It says what the figures are and what they cost."`
 	Topic   []string `placeholder:"TOPIC" help:"Output topic to show, besides those of the streams file."`
@@ -29,7 +31,8 @@ type DashboardCommand struct {
 // Help is the long help.
 func (DashboardCommand) Help() string {
 	return `Serves the page, the API and the public metrics from the output topics alone. It needs the right Read on
-these topics and no other, so it can run where nobody may see personal data.
+these topics and no other, so it can run where nobody may see personal data. With --metrics-addr operators see there
+whether it works.
 
 With a streams file the page also shows the schedule, what one person can lose, and until when the budget lasts. Without
 one, name the topics:
@@ -69,11 +72,18 @@ func (c *DashboardCommand) Run(app *cli.App) error {
 	}
 	defer conn.Close()
 	shown, monitor := newPublished(topics, streams), health.New(app.Log)
-	servers, err := publicServer(c.HTTPSettings, shown, monitor.Report)
+	public, err := publicServer(c.HTTPSettings, shown, monitor.Report)
 	if err != nil {
 		return err
 	}
-	addresses, serving, err := serve(false, servers...)
+	operators := prometheus.NewRegistry()
+	processMetrics(operators, app.Build.Version)
+	internal, err := operatorsServer(cli.MetricsSettings(c.OptionalMetricsSettings), operators, monitor.Report,
+		logLevel(app.Level))
+	if err != nil {
+		return err
+	}
+	addresses, serving, err := serve(false, slices.Concat(public, internal)...)
 	if err != nil {
 		return err
 	}

@@ -188,9 +188,14 @@ func overdue(ctx context.Context, timeout time.Duration) <-chan struct{} {
 
 // OperatorMetrics registers the operators' metrics.
 func OperatorMetrics(r prometheus.Registerer, streams []*config.Stream, version string) *metrics.Operator {
+	processMetrics(r, version)
+	return metrics.New(r, described(streams), reasons())
+}
+
+// processMetrics registers the metrics that every process has which serves.
+func processMetrics(r prometheus.Registerer, version string) {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versionGauge(version))
-	return metrics.New(r, described(streams), reasons())
 }
 
 // described returns what the metrics must know about the streams.
