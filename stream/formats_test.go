@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -12,6 +13,13 @@ import (
 
 	"github.com/twmb/avro"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
@@ -26,10 +34,46 @@ const avroEvent = `{"type": "record", "name": "Event", "fields": [{"name": "user
 // = 3; string group = 4;}` in package test.
 const protobufEvent = "CnQKB3QucHJvdG8SBHRlc3QiWwoFRXZlbnQSEgoEdXNlchgBIAEoCVIEdXNlchIUCgV2YWx1ZRgCIAEoElIFdmFsdWUSEgoEdGltZRgDIAEoCVIEdGltZRIUCgVncm91cBgEIAEoCVIFZ3JvdXBiBnByb3RvMw=="
 
+// wrappedEvent is a set of file descriptors, as text, of `message Wrapped {google.protobuf.StringValue user = 1;
+// google.protobuf.Duration value = 2; google.protobuf.Timestamp time = 3; google.protobuf.StringValue group = 4;}` in
+// package test.
+func wrappedEvent(t *testing.T) string {
+	t.Helper()
+	message := &descriptorpb.DescriptorProto{Name: proto.String("Wrapped")}
+	for i, f := range []struct{ name, of string }{{"user", "StringValue"}, {"value", "Duration"}, {"time", "Timestamp"},
+		{"group", "StringValue"}} {
+		message.Field = append(message.Field, &descriptorpb.FieldDescriptorProto{Name: proto.String(f.name),
+			Number: proto.Int32(int32(i + 1)), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+			Type:     descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(),
+			TypeName: proto.String(".google.protobuf." + f.of)})
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	file := &descriptorpb.FileDescriptorProto{Name: proto.String("wrapped.proto"), Package: proto.String("test"),
+		Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{message}}
+	for _, known := range []protoreflect.FileDescriptor{wrapperspb.File_google_protobuf_wrappers_proto,
+		durationpb.File_google_protobuf_duration_proto, timestamppb.File_google_protobuf_timestamp_proto} {
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(known))
+		file.Dependency = append(file.Dependency, known.Path())
+	}
+	set.File = append(set.File, file)
+	b, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
 // TestFormats sends the same events in each format, with a bad record among them: the figures are those of the events.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	schema := avro.MustParse(avroEvent)
+	datum := func(e event) []byte {
+		value, err := schema.Encode(map[string]any{"user": e.User, "value": e.Value, "time": e.Time, "group": e.Group})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
 	header := func(key, value string) txn.Header { return txn.Header{Key: key, Value: []byte(value)} }
 	for name, format := range map[string]struct {
 		input string
@@ -45,14 +89,48 @@ func TestFormats(t *testing.T) {
 			}},
 		"avro": {"format: avro, schema: {text: '" + avroEvent +
 			"'}, user: user, value: value, time: time, group: group",
+			func(e event) txn.Record { return txn.Record{Value: datum(e)} }},
+		"avro of AWS Glue": {"format: avro, schema: {text: '" + avroEvent +
+			"'}, user: user, value: value, time: time, group: group",
 			func(e event) txn.Record {
-				value, err := schema.Encode(map[string]any{"user": e.User, "value": e.Value, "time": e.Time,
-					"group": e.Group})
+				return txn.Record{Value: append([]byte("\x03\x000123456789abcdef"), datum(e)...)}
+			}},
+		"avro with aliases": {"format: avro, schema: {text: '" + strings.Replace(avroEvent, `{"name": "value", "type": "int"}`,
+			`{"name": "value", "aliases": ["amount", "ms"], "type": "int"}`, 1) +
+			"'}, user: user, value: ms, time: time, group: group",
+			func(e event) txn.Record { return txn.Record{Value: datum(e)} }},
+		"avro with a union": {"format: avro, schema: {text: '[{\"type\": \"record\", \"name\": \"Other\", \"fields\": [" +
+			"{\"name\": \"note\", \"type\": \"string\"}]}, " + avroEvent +
+			"]'}, user: user, value: value, time: time, group: group",
+			func(e event) txn.Record { return txn.Record{Value: append([]byte{2}, datum(e)...)} }},
+		"quoted cloudevents": {"format: cloudevents, user: subject, value: data.value, time: time, group: group",
+			func(e event) txn.Record {
+				return txn.Record{Value: mustJSON(t, map[string]any{"value": e.Value}),
+					Headers: []txn.Header{header("ce_specversion", `"1.0"`), header("ce_subject", `"`+e.User+`"`),
+						header("ce_time", `"`+e.Time.Format(time.RFC3339Nano)+`"`), header("ce_group", `"`+e.Group+`"`),
+						header("content-type", `"application/json"`)}}
+			}},
+		"json schema": {"user: user, value: value, time: time, group: group",
+			func(e event) txn.Record {
+				return txn.Record{Value: append([]byte{0, 0, 0, 1, byte(e.Value.(int))}, mustJSON(t, e)...)}
+			}},
+		"wrappers": {"format: protobuf, schema: {text: " + wrappedEvent(t) +
+			", message: test.Wrapped}, user: user, value: value, time: time, group: group", func(e event) txn.Record {
+			wrap := func(m proto.Message) []byte {
+				b, err := proto.Marshal(m)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return txn.Record{Value: value}
-			}},
+				return b
+			}
+			var b []byte
+			for i, field := range [][]byte{wrap(wrapperspb.String(e.User)),
+				wrap(durationpb.New(time.Duration(e.Value.(int)) * time.Second)), wrap(timestamppb.New(e.Time)),
+				wrap(wrapperspb.String(e.Group))} {
+				b = protowire.AppendBytes(protowire.AppendTag(b, protowire.Number(i+1), protowire.BytesType), field)
+			}
+			return txn.Record{Value: b}
+		}},
 		"protobuf": {"format: protobuf, schema: {text: " + protobufEvent +
 			", message: test.Event}, user: user, value: value, time: time, group: group", func(e event) txn.Record {
 			b := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), e.User)

@@ -162,6 +162,8 @@ func TestInitTopics(t *testing.T) {
 		"twice": {[]string{`{"user_id":1,"ms":1,"user_id":2}`},
 			[]string{"has the field user_id twice", "user: user_id", "rejects some records as malformed"}},
 		"quoted": {[]string{`"ann",12`}, []string{"format: csv"}},
+		"framed": {[]string{"\x00\x00\x00\x00\x07{\"user_id\":1}", "\x03\x000123456789abcdef{\"ms\":1}"},
+			[]string{"format: json", "user: user_id", "value: ms"}},
 	} {
 		b.CreateTopic(t, topic, 1, nil)
 		if c.records != nil {
@@ -179,7 +181,7 @@ func TestInitTopics(t *testing.T) {
 	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)
 	commandLine(t, "", "init", "--topic", "binary", brokers).wants(t, cli.ExitInvalid,
 		"louver: topic binary: the records are neither JSON nor text: the record begins with the header of a schema "+
-			"registry (a zero byte and the number 1); want")
+			"registry (a zero byte and the number 1), and no JSON follows; want")
 	for _, own := range []string{"app.control", "app.ledger", "app.state", "a.ledger"} { // the last has no app
 		b.CreateTopic(t, own, 1, nil)
 	}

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +36,7 @@ var byteOrderMark = []byte("\ufeff")
 // NotAnObject says why a text is not one JSON object that every parser reads alike, or "" if it may be one: only the
 // fields that a stream looks for can then be wrong.
 func NotAnObject(value []byte) string {
+	value = Text(value)
 	if cause := notJSON(value); cause != "" {
 		return cause
 	}
@@ -62,7 +62,7 @@ func NotAnObject(value []byte) string {
 
 // notJSON says why a text is not JSON, or "".
 func notJSON(value []byte) string {
-	switch id, framed := framedBy(value); {
+	switch h, framed := frameOf(value); {
 	case value == nil:
 		return causeNoValue
 	case len(bytes.TrimSpace(value)) == 0:
@@ -72,7 +72,7 @@ func notJSON(value []byte) string {
 	case bytes.HasPrefix(value, []byte{0x1f, 0x8b}):
 		return causeZipped
 	case framed:
-		return framing(id)
+		return h.begins() + ", and no JSON follows"
 	case !utf8.Valid(value):
 		return causeEncoding
 	case json.Valid(value):
@@ -92,18 +92,6 @@ func notJSON(value []byte) string {
 			return causeNotJSON
 		}
 	}
-}
-
-// framedBy returns the number of the schema in a registry's header, if the text begins with one. No text does.
-func framedBy(value []byte) (id uint32, ok bool) {
-	if len(value) < schemaHeader || value[0] != 0 {
-		return 0, false
-	}
-	return binary.BigEndian.Uint32(value[1:]), true
-}
-
-func framing(id uint32) string {
-	return fmt.Sprintf("begins with the header of a schema registry (a zero byte and the number %d)", id)
 }
 
 var (
@@ -161,6 +149,7 @@ func within(d *json.Decoder, path string, wanted func(path string) bool) string 
 
 // cause says why find has refused a text.
 func (d *jsonDecoder) cause(value []byte) string {
+	value = Text(value)
 	if d.bare {
 		if cause := notJSON(value); cause != "" {
 			return cause

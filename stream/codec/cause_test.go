@@ -22,8 +22,10 @@ func TestCauses(t *testing.T) {
 		{jsonSpec, " \n", "is empty"},
 		{jsonSpec, "\ufeff" + good, "begins with a byte order mark"},
 		{jsonSpec, "\x1f\x8bSECRET", "is compressed with gzip"},
-		{jsonSpec, "\x00\x00\x00\x00\x07" + good,
-			"begins with the header of a schema registry (a zero byte and the number 7)"},
+		{jsonSpec, numbered(7, "\x04SECRET"),
+			"begins with the header of a schema registry (a zero byte and the number 7), and no JSON follows"},
+		{jsonSpec, glued("SECRET"), "begins with the header of AWS Glue's schema registry, and no JSON follows"},
+		{jsonSpec, numbered(7, "["+good+"]"), "is a JSON array and not an object"},
 		{jsonSpec, "{\"user\":\"\xff\"}", "is not in UTF-8"},
 		{jsonSpec, `{"user":{"id":"SECRET"},"ms":NaN}`, "has NaN or Infinity, which JSON does not have"},
 		{jsonSpec, `{"ms": -Infinity , "x":1}`, "has NaN or Infinity, which JSON does not have"},
@@ -97,6 +99,10 @@ func TestCausesOfOtherFormats(t *testing.T) {
 		{cloudSpec(), "\ufeff" + eventData, binaryHeaders(nil), "has data that begins with a byte order mark"},
 		{cloudSpec(), eventData, binaryHeaders(headers{"ce_region": "\xff"}), "has a header that is not in UTF-8"},
 		{avroSpec(), value("1"), nil, "is not of the schema"},
+		{avroSpec(), glued("SECRET"), nil,
+			"begins with the header of AWS Glue's schema registry, and what follows is not of the schema"},
+		{registry, glued("SECRET"), nil, "begins with the header of AWS Glue's schema registry, which Louver does not ask: " +
+			"schema: {file: …} with that schema reads such records"},
 		{avroSpec(), numbered(7, "SECRET"), nil, "is not of the schema. It begins with the header of a schema registry " +
 			"(a zero byte and the number 7): schema: registry reads such records"},
 		{registry, value("1"), nil,

@@ -72,8 +72,9 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 		ok = (quotes || string(version) == eventVersion) && d.findBinary(r, quotes, &f)
 	} else {
 		var version field
-		if ok = d.structured.find(r.Value, &f); ok {
-			d.version.tell(r.Value, &version)
+		whole := d.structured.opener.text(r.Value)
+		if ok = d.structured.find(whole, &f); ok {
+			d.version.tell(whole, &version)
 			ok = version.kind == text && string(version.text) == eventVersion
 		}
 	}
@@ -94,7 +95,7 @@ func (d *cloudEventsDecoder) Cause(r Record) string {
 			return "has data that is not JSON, as its content-type says"
 		case d.data.root != nil:
 			var f fields
-			if !d.data.find(r.Value, &f) {
+			if !d.data.find(d.data.opener.text(r.Value), &f) {
 				return "has data that " + d.data.cause(r.Value)
 			}
 		}
@@ -104,7 +105,7 @@ func (d *cloudEventsDecoder) Cause(r Record) string {
 		return "has a header that " + causeEncoding
 	}
 	var f fields
-	if !d.structured.find(r.Value, &f) {
+	if !d.structured.find(d.structured.opener.text(r.Value), &f) {
 		return d.structured.cause(r.Value)
 	}
 	return "is no CloudEvent of version " + eventVersion + ": it has neither that specversion nor the header " +
@@ -121,7 +122,7 @@ func structured(r Record) bool {
 // findBinary finds the fields of an event whose attributes are headers, perhaps in quotes.
 func (d *cloudEventsDecoder) findBinary(r Record, quotes bool, f *fields) bool {
 	if d.data.root != nil {
-		if !holdsJSON(r) || !d.data.find(r.Value, f) {
+		if !holdsJSON(r) || !d.data.find(d.data.opener.text(r.Value), f) {
 			return false
 		}
 	}

@@ -80,7 +80,7 @@ func (d *csvDecoder) Decode(r Record, e *Event) Reason {
 
 // Cause implements [Decoder].
 func (d *csvDecoder) Cause(r Record) string {
-	id, framed := framedBy(r.Value)
+	h, framed := frameOf(r.Value)
 	switch {
 	case r.Value == nil:
 		return causeNoValue
@@ -89,7 +89,7 @@ func (d *csvDecoder) Cause(r Record) string {
 	case bytes.HasPrefix(r.Value, byteOrderMark):
 		return causeBOM
 	case framed:
-		return framing(id)
+		return h.begins()
 	case !utf8.Valid(r.Value):
 		return causeEncoding
 	}

@@ -16,7 +16,7 @@
 // the path to a wanted field must be unique in its object; other names may repeat. Anything else is malformed. Paths
 // lead into objects, not into arrays; path.go says how a name with a dot in it is written. One pass over the text checks
 // it and finds the fields (scan.go), in time that is linear in its length. Why a record is malformed is worked out
-// afterwards (cause.go).
+// afterwards (cause.go). The header of a schema registry before the text is left out (framing.go).
 //
 // # CSV
 //
@@ -32,9 +32,10 @@
 //
 // # Avro and Protocol Buffers
 //
-// A record is one datum of a [Schema], and nothing else. In Avro a union of records has the fields of all of them, and
-// a field may be named by an alias. In Protocol Buffers a wrapper is what is in it. With a registry, each record begins
-// with the number of its schema, as Confluent's serializers write it; a [Preparer] gets the schema first. A field that
-// is null, or a message that is not set, is missing. Where a message cannot tell a zero from nothing, the zero is a
-// value, but no user, group or time. Binary fractions are read as the shortest decimal that stands for them.
+// A record is one datum of a [Schema], and nothing else but a header of AWS Glue's registry before it. In Avro a union
+// of records has the fields of all of them, and a field may be named by an alias. In Protocol Buffers a wrapper is what
+// is in it. With a registry, each record begins with the number of its schema, as Confluent's serializers write it; a
+// [Preparer] gets the schema first. A field that is null, or a message that is not set, is missing. Where a message
+// cannot tell a zero from nothing, the zero is a value, but no user, group or time. Binary fractions are read as the
+// shortest decimal that stands for them.
 package codec

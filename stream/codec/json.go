@@ -12,6 +12,7 @@ type jsonDecoder struct {
 	root   *node   // nil if no field is wanted
 	nodes  []*node // the root and all below it
 	wanted []wanted
+	opener opener
 }
 
 // wanted says what the value of a node is.
@@ -66,7 +67,7 @@ func (d *jsonDecoder) newNode(name string) *node {
 
 func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
 	var f fields
-	if !d.find(r.Value, &f) {
+	if !d.find(d.opener.text(r.Value), &f) {
 		return Malformed
 	}
 	return d.event(&r, &f, e)
@@ -79,8 +80,8 @@ func (d *jsonDecoder) Cause(r Record) string { return d.cause(r.Value) }
 // ever.
 const hugeText = 1 << 16
 
-// find finds the wanted fields. It returns false unless the value is one object without ambiguous names, or one bare
-// value if that is wanted.
+// find finds the wanted fields in a text. It returns false unless that is one object without ambiguous names, or one
+// bare value if that is wanted.
 func (d *jsonDecoder) find(value []byte, f *fields) bool {
 	i := skipSpace(value, 0)
 	if !d.bare && (i == len(value) || value[i] != '{') {

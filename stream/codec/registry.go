@@ -40,7 +40,6 @@ type known struct {
 }
 
 const (
-	schemaHeader = 5
 	// deepest is how deep a message of protobuf may lie within others.
 	deepest = 16
 	// mostSchemas bounds the memory for schemas. A stream has a few; a sender who makes numbers up gets no more than
@@ -151,6 +150,9 @@ func (d *registryDecoder) Cause(r Record) string {
 		return causeNoValue
 	}
 	head, _, _, ok := d.header(r.Value)
+	if h, framed := frameOf(r.Value); !ok && framed && h.glue {
+		return h.begins() + ", which Louver does not ask: schema: {file: …} with that schema reads such records"
+	}
 	if !ok {
 		return "does not begin with the header of a schema registry: a zero byte and the number of its schema"
 	}

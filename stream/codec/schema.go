@@ -2,6 +2,7 @@ package codec
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -84,7 +85,7 @@ func (f schematic) new(s Spec, r rules) (Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &schemaDecoder{rules: r, layout: s.layout(c)}, nil
+	return &schemaDecoder{rules: r, layout: s.layout(c), placed: f.placed}, nil
 }
 
 func (f schematic) check(s Spec) error {
@@ -125,14 +126,33 @@ func (s Spec) layout(c schema) layout {
 type schemaDecoder struct {
 	rules
 	layout layout
+	placed bool
+	opener opener
 }
 
 func (d *schemaDecoder) Decode(r Record, e *Event) Reason {
 	var f fields
-	if r.Value == nil || !d.layout.find(r.Value, &f) {
+	if r.Value == nil || !d.findFramed(r.Value, &f) && !d.layout.find(r.Value, &f) {
 		return Malformed
 	}
 	return d.event(&r, &f, e)
+}
+
+// findFramed finds the fields behind a header of Glue's. A datum without a header may begin with the same two bytes. It
+// is hardly ever taken for one with a header, because what follows the 18th byte would have to be a whole datum too.
+func (d *schemaDecoder) findFramed(value []byte, f *fields) bool {
+	h, framed := frameOf(value)
+	if !framed || !h.glue {
+		return false
+	}
+	datum, ok := d.opener.open(value, h)
+	if ok && d.placed { // the number of the message in its file comes first
+		_, n := binary.Uvarint(datum)
+		if ok = n > 0; ok {
+			datum = datum[n:]
+		}
+	}
+	return ok && d.layout.find(datum, f)
 }
 
 // Cause implements [Decoder].
@@ -140,9 +160,11 @@ func (d *schemaDecoder) Cause(r Record) string {
 	if r.Value == nil {
 		return causeNoValue
 	}
-	id, framed := framedBy(r.Value)
-	if framed {
-		return "is not of the schema. It " + framing(id) + ": schema: registry reads such records"
+	switch h, framed := frameOf(r.Value); {
+	case framed && h.glue:
+		return h.begins() + ", and what follows is not of the schema"
+	case framed:
+		return "is not of the schema. It " + h.begins() + ": schema: registry reads such records"
 	}
 	return "is not of the schema"
 }

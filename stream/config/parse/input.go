@@ -38,7 +38,8 @@ var inputForm = form.Form{
 	{Name: "topic", Required: true, Example: "checkout.events", Meaning: "the topic that holds the events",
 		Value: form.Into(topicName(), func(in *config.Input, v string) { in.Topic = v })},
 	{Name: "format", Fallback: formats()[0], Example: "csv",
-		Meaning: "how a record's value is written. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
+		Meaning: "how a record's value is written. `json`: the header of a schema registry before the JSON is left " +
+			"out, Confluent's or AWS Glue's. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
 			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`. `avro`: a union of records " +
 			"has the fields of all of them, and a field may be named by an alias",
 		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
@@ -85,9 +86,10 @@ var inputForm = form.Form{
 	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
 		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
 			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A record whose " +
-			"schema the registry does not have waits until the grace of its windows is over. A schema from a file " +
-			"becomes a part of the stream's definition: all processes read with the same one, and a change begins " +
-			"with a new window",
+			"schema the registry does not have waits until the grace of its windows is over. The registry of AWS Glue " +
+			"is not asked: records of its serializers are read with a schema from a file, without their header. A " +
+			"schema from a file becomes a part of the stream's definition: all processes read with the same one, and a " +
+			"change begins with a new window",
 		Value: form.Into(recordSchema(), func(in *config.Input, v codec.Schema) { in.Schema = v })},
 	{Name: "max_future", Fallback: config.Duration(config.DefaultMaxFuture), Example: "1m",
 		Meaning: "how far an event's time may be ahead of its record's timestamp. Events further ahead are rejected",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -53,9 +54,10 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 		from := max(starts[p], ends[p]-sampleSize)
 		_, err := client.ReadAll(app.Context, topic, p, from, func(r *fetch.Record) error {
 			if r.Offset < ends[p] && r.Value != nil {
-				s.values = append(s.values, bytes.Clone(r.Value))
+				value := bytes.Clone(codec.Text(r.Value))
+				s.values = append(s.values, value)
 				s.keyed = s.keyed && len(r.Key) > 0
-				s.edges = append(s.edges, edge{bytes.Clone(r.Value), r.Time})
+				s.edges = append(s.edges, edge{value, r.Time})
 			}
 			return nil
 		})
@@ -64,7 +66,7 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 				if r.Offset >= min(ends[p], starts[p]+sampleSize) {
 					return errEnough
 				}
-				s.edges = append(s.edges, edge{bytes.Clone(r.Value), r.Time})
+				s.edges = append(s.edges, edge{bytes.Clone(codec.Text(r.Value)), r.Time})
 				return nil
 			})
 		}
