@@ -45,9 +45,11 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	mux.Handle("/", answering(nothing(mux)))
 	addFiles(mux, page, "page")
 	addFiles(mux, accounts, "budget")
+	addFiles(mux, pairs, "comparison")
 	addFiles(mux, histograms, "histogram")
 	addFiles(mux, totals, "total")
 	addFiles(mux, foundGroups, "groups")
+	mux.Handle("GET /statement.css", file("statement.css", statementCSS))
 	if c.Demo != nil {
 		addFiles(mux, demonstration, "demo")
 	}

@@ -15,6 +15,8 @@ var (
 	page embed.FS
 	//go:embed budget
 	accounts embed.FS // what a page loads with its view of the budgets
+	//go:embed comparison
+	pairs embed.FS // what a page loads when somebody picks a window to compare
 	//go:embed demo
 	demonstration embed.FS // what only a demo has
 	//go:embed histogram
@@ -39,11 +41,16 @@ func addFiles(mux *http.ServeMux, files embed.FS, folder string) {
 		if at == "/index.html" {
 			at = "/{$}"
 		}
-		mux.Handle("GET "+at, gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer(w, r, contentType(name), body)
-		})))
+		mux.Handle("GET "+at, file(name, body))
 		return nil
 	})
+}
+
+// file answers with a file.
+func file(name string, body []byte) http.Handler {
+	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, contentType(name), body)
+	}))
 }
 
 // contentType does not use the system's table of file types, which differs between machines.

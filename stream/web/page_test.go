@@ -28,7 +28,8 @@ func TestPageWeight(t *testing.T) {
 	for folder, c := range map[string]struct {
 		files embed.FS
 		most  int
-	}{"page": {page, 200 << 10}, "budget": {accounts, 13 << 10}, "demo": {demonstration, 10 << 10},
+	}{"page": {page, 200 << 10}, "budget": {accounts, 15 << 10}, "comparison": {pairs, 6 << 10},
+		"demo":      {demonstration, 10 << 10},
 		"histogram": {histograms, 13 << 10}, "total": {totals, 8 << 10}, "groups": {foundGroups, 12 << 10}} {
 		sum := 0
 		err := fs.WalkDir(c.files, folder, func(name string, d fs.DirEntry, err error) error {

@@ -13,8 +13,12 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-//go:embed statement.html
-var statementHTML string
+var (
+	//go:embed statement.html
+	statementHTML string
+	//go:embed statement.css
+	statementCSS []byte
+)
 
 var statementPage = template.Must(template.New("statement").Parse(statementHTML))
 

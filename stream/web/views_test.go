@@ -242,7 +242,7 @@ func TestRestingMouseLeavesTheCursor(t *testing.T) {
 	b.until(`window.left`)
 	b.key("Enter", false)
 	b.until(
-		`document.querySelector(".comparison p").textContent.startsWith("A is " + window.at.slice("Window ".length))`)
+		`document.querySelector(".comparison p")?.textContent.startsWith("A is " + window.at.slice("Window ".length))`)
 	// A mouse that moves takes it.
 	b.run(chromedp.Evaluate(`document.querySelector(".panel").style.marginTop = ""`, nil), twoFrames)
 	x, y = b.place(".plot.counts", 0.13)

@@ -22,7 +22,7 @@ export class Budget {
 
   constructor(app, main) {
     this.#app = app;
-    main.replaceChildren(h("h1", {}, "Budget"),
+    main.replaceChildren(h("link", { rel: "stylesheet", href: "budget.css" }), h("h1", {}, "Budget"),
       h("p", { class: "about" }, "Every figure costs some of a privacy budget, counted in ε. A window that the budget cannot pay for is withheld."),
       this.#problem, this.#budgets, h("h2", { class: "later" }, "What one person can lose"),
       h("p", { class: "about" }, "These are limits, whatever anyone else knows or does with the figures. ",

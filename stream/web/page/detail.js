@@ -1,7 +1,6 @@
 // The detail view: one group of a stream, large, with a table of its windows.
 
 import { parameters, releases, signals } from "./api.js";
-import { Comparison, ranges } from "./compare.js";
 import { h, say } from "./dom.js";
 import { counts, isWatch } from "./figures.js";
 import { capText, clock, groupText, incompleteText, legend, length, plain, reasonText, utc } from "./format.js";
@@ -52,7 +51,7 @@ export class Detail {
   #on;
   #readout = new Readout();
   #heatmap = null; // that of a histogram: loaded with the first one
-  #comparison = new Comparison(() => this.#remember());
+  #comparison = null; // what windows are picked: loaded with the first pick
   #totals = null; // what running totals are compared with: loaded with the first one
   #shown = [0, 0]; // from when to when
   #table = new Table((window, shift) => this.#pick(window, shift));
@@ -61,7 +60,6 @@ export class Detail {
     this.#app = app;
     this.#body.append(
       h("div", { class: "bar" }, this.#releases, this.#ranges, this.#smoothed, this.#compare, this.#csv),
-      this.#comparison.element,
       this.#panel,
       this.#legend,
       this.#table.element);
@@ -85,7 +83,7 @@ export class Detail {
     const other = route.stream !== this.#route.stream || route.group !== this.#route.group;
     this.#route = route;
     if (other) {
-      this.#comparison.clear();
+      this.#comparison?.clear();
       this.#comparing(false);
       this.#cursor = null;
       this.#totals = null; // the figures that it has loaded are dropped
@@ -115,13 +113,32 @@ export class Detail {
 
   /** Puts what is compared into the address: a reload and a link show the same. */
   #remember() {
-    Object.assign(this.#route, { a: undefined, b: undefined }, this.#comparison.address);
+    Object.assign(this.#route, { a: undefined, b: undefined }, this.#comparison?.address);
     history.replaceState(null, "", this.#address(this.#range));
+  }
+
+  /** Loads what compares; null if the server is away. */
+  async #comparable() {
+    const part = await import("./compare.js").catch((error) => this.#fail(error));
+    if (part && !this.#comparison) {
+      this.#comparison = new part.Comparison(() => this.#remember());
+      this.#panel.before(this.#comparison.element);
+    }
+    return part;
+  }
+
+  #fail(error) {
+    this.#problem.hidden = false;
+    say(this.#problem, error.message);
+    return null;
   }
 
   /** Picks what the address asks to compare. */
   async #restore(until) {
-    const wanted = ranges(this.#route), { a, b } = this.#comparison.address;
+    if (!this.#route.a && !this.#route.b) return;
+    const part = await this.#comparable();
+    if (!part) return;
+    const wanted = part.ranges(this.#route), { a, b } = this.#comparison.address;
     if (wanted.length === 0 || a === this.#route.a && b === this.#route.b) return;
     const from = utc(Math.min(...wanted.map(([start]) => start))), to = utc(Math.max(...wanted.map(([, end]) => end)));
     await releases({ stream: this.#route.stream, group: this.#group, from, to }, (records) => this.#app.figures.merge(records), until);
@@ -200,10 +217,7 @@ export class Detail {
     for (const [name, own] of wanted) this.#draw(name, own, start, end);
     if (this.#keyed) this.#aim(); // the times may have moved
     this.#readout.show(stream, this.#totals, lines, this.#window, this.#app.truth, this.#cursor !== null);
-    this.#heat(stream, group, start, end, newest).catch((error) => {
-      this.#problem.hidden = false;
-      say(this.#problem, error.message);
-    });
+    this.#heat(stream, group, start, end, newest).catch((error) => this.#fail(error));
     this.#table.show(lines, this.#windows, this.#comparison, this.#app.figures.signals);
     this.#legend.hidden = !this.#windows.some((window) => window.figures.some((figure) => this.#app.figures.signals.has(figure.id)));
     this.#tell();
@@ -270,8 +284,8 @@ export class Detail {
 
   /** Undoes what was picked; false if nothing was. */
   back() {
-    if (this.#comparison.picked.length === 0 && this.#cursor === null && !this.#dragging) return false;
-    this.#comparison.clear();
+    if (!this.#comparison?.picked.length && this.#cursor === null && !this.#dragging) return false;
+    this.#comparison?.clear();
     this.#remember();
     this.#comparing(false);
     this.#cursor = null;
@@ -316,15 +330,16 @@ export class Detail {
     }
   }
 
-  #pick(window, extend = false) {
-    if (!window) return;
+  async #pick(window, extend = false) {
+    if (!window || !await this.#comparable()) return;
     if (extend) this.#comparison.extend(window, this.#windows);
     else this.#comparison.pick(window);
     this.update();
   }
 
   /** Picks the windows whose middles lie between two times, or at least one. */
-  #pickRange(start, end) {
+  async #pickRange(start, end) {
+    if (!await this.#comparable()) return;
     const windows = this.#windows.filter((window) => this.#middle(window) >= start && this.#middle(window) < end);
     this.#comparison.range(windows.length > 0 ? windows : [this.#windowAt((start + end) / 2)].filter(Boolean));
     this.update();
@@ -355,7 +370,7 @@ export class Detail {
     plot.host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
     if (plot.rows) plot.host.style.height = `${stripHeight * lines.length + 6}px`;
     const silence = silenceOf(this.#stream, this.#group);
-    const picked = this.#comparison.picked.map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
+    const picked = (this.#comparison?.picked ?? []).map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
     plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth?.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals, silent: silence && seconds(silence.since) });
   }
 

@@ -51,24 +51,28 @@ export function control(on) {
   themeButton(on.theme);
 }
 
-/** The button goes from the system's colours to light to dark. */
+/** The button goes from the system's colours to light to dark. At first theme.js applies them. */
 function themeButton(changed) {
-  const button = document.getElementById("theme"), root = document.documentElement;
+  const button = document.getElementById("theme"), root = document.documentElement.dataset, system = matchMedia("(prefers-color-scheme: dark)");
   const show = () => {
-    const theme = root.dataset.theme ?? "auto";
+    const theme = root.chosen ?? "auto";
+    root.theme = root.chosen ?? (system.matches ? "dark" : "light");
     say(button, { auto: "◐", light: "☀", dark: "☾" }[theme]);
     button.setAttribute("aria-label", `Colours: ${theme}`);
   };
+  const apply = () => {
+    show();
+    changed();
+  };
   button.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(root.dataset.theme ?? "auto") + 1) % themes.length];
-    if (next === "auto") delete root.dataset.theme;
-    else root.dataset.theme = next;
+    const next = themes[(themes.indexOf(root.chosen ?? "auto") + 1) % themes.length];
+    if (next === "auto") delete root.chosen;
+    else root.chosen = next;
     try {
       localStorage.setItem("louver-theme", next);
     } catch { /* storage is off: the choice lasts until the page is closed */ }
-    show();
-    changed();
+    apply();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+  system.addEventListener("change", apply);
   show();
 }

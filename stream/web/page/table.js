@@ -28,7 +28,7 @@ export class Table {
   /**
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window[]} windows oldest first
-   * @param {import("./compare.js").Comparison} comparison
+   * @param {import("../comparison/compare.js").Comparison?} comparison once there is a pick
    * @param {Map<string, string>} signals
    */
   show(lines, windows, comparison, signals) {
@@ -42,7 +42,7 @@ export class Table {
     const rows = new Map();
     for (const window of windows.slice(-this.#most).reverse()) {
       const key = `${window.start}–${window.end}`;
-      const mark = comparison.mark(window);
+      const mark = comparison?.mark(window) ?? "";
       const content = JSON.stringify([window.figures, mark, window.figures.map((f) => signals.get(f.id))]);
       const known = this.#rows.get(key);
       rows.set(key, known?.content === content ? known : this.#row(known, window, names, mark, content, signals));

@@ -1,6 +1,10 @@
-// Applies the chosen colours before anything is painted. It runs first and alone; the button is in keys.js.
+// Applies the colours before anything is painted: those that were chosen, else the system's. It runs first and alone; the button is in keys.js.
 "use strict";
-try {
-  const theme = localStorage.getItem("louver-theme");
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch { /* storage is off: the system's colours are used */ }
+{
+  const { dataset } = document.documentElement;
+  dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  try {
+    const theme = localStorage.getItem("louver-theme");
+    if (theme === "light" || theme === "dark") dataset.theme = dataset.chosen = theme;
+  } catch { /* storage is off: the system's colours are used */ }
+}
