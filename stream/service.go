@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/segmentio/kafka-go"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -29,7 +28,6 @@ import (
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/publish"
 	"github.com/louver/louver/stream/stage"
-	"github.com/louver/louver/windows"
 )
 
 // The stages. A process may run only some of them.
@@ -165,6 +163,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 	run.Go(func() error { return guard.run(working, m.own) })
 	s.Health.Started(schedules(editions))
 	s.Log.Info("louver works: "+upcoming(editions, time.Now()), zap.Int("streams", len(schedules(editions))))
+	run.Go(func() error { tellOver(working, editions, s.Log); return nil })
 	run.Go(func() error { gaugeDelays(working, s.Health, s.Metrics); return nil })
 	for _, row := range s.rows(state, editions, watch, m.log) {
 		if !slices.Contains(s.Stages, row.stage) {
@@ -344,32 +343,6 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 		})
 	})
 	return err
-}
-
-// schedules returns the schedules of each stream's definitions, in order.
-func schedules(editions []control.Edition) map[string][]windows.Schedule {
-	all := map[string][]windows.Schedule{}
-	for _, e := range editions {
-		all[e.Stream.Name] = append(all[e.Stream.Name], e.Schedule)
-	}
-	return all
-}
-
-// upcoming says when the next window of any stream closes. Windows that are over may still be published: it does not
-// know which of them were.
-func upcoming(editions []control.Edition, now time.Time) string {
-	first, over := int64(math.MaxInt64), int64(0)
-	for _, e := range editions {
-		over += e.Schedule.DueSince(e.Schedule.First(), now.UnixNano())
-		if w, ok := e.Schedule.After(now.UnixNano() - int64(e.Schedule.Grace)); ok {
-			first = min(first, e.Schedule.Due(w))
-		}
-	}
-	if first == math.MaxInt64 {
-		return fmt.Sprintf("all windows are over (%s), and those that are not published yet are published now",
-			humanize.Comma(over))
-	}
-	return "the next window closes at " + time.Unix(0, first).UTC().Format(time.RFC3339)
 }
 
 func streamsOf(editions []control.Edition) []*config.Stream {

@@ -30,8 +30,9 @@ var windowForm = form.Form{
 			}
 		})},
 	{Name: "end", Absent: "no end", Example: "2026-12-20T08:00:00Z",
-		Meaning: "when the last window ends: a multiple of `every` since 1970",
-		Value:   form.Into(form.Instant(), func(w *config.Window, v int64) { w.End = v })},
+		Meaning: "when the last window ends: a multiple of `every` since 1970. The service outlives the last window of " +
+			"all streams: it shows what is published, and takes a later end on SIGHUP",
+		Value: form.Into(form.Instant(), func(w *config.Window, v int64) { w.End = v })},
 }
 
 func window() form.Kind[config.Window] {

@@ -21,12 +21,13 @@ type arrivals struct {
 	begun time.Time
 	topic func(stream string) string // of a stream's figures
 
-	mu    sync.Mutex
-	past  map[pastWindow]bool // those not told of yet; true: it says more than noise
-	last  time.Time           // when the last of them came
-	told  time.Time           // when they were last told of
-	quiet *time.Timer         // until they are told of
-	first bool                // figures of a later window were told of
+	mu     sync.Mutex
+	past   map[pastWindow]bool // those not told of yet; true: it says more than noise
+	judged bool                // some of their figures have a quality: without users nobody can tell noise
+	last   time.Time           // when the last of them came
+	told   time.Time           // when they were last told of
+	quiet  *time.Timer         // until they are told of
+	first  bool                // figures of a later window were told of
 }
 
 type pastWindow struct {
@@ -59,7 +60,8 @@ func (a *arrivals) add(r outputs.Record) {
 		return
 	}
 	w := pastWindow{r.Stream, r.WindowEnd.UnixNano()}
-	a.past[w] = a.past[w] || r.Value != nil && mechanisms.Quality(r.Quality) != mechanisms.Noise
+	a.judged = a.judged || r.Quality != ""
+	a.past[w] = a.past[w] || r.Value != nil && r.Quality != "" && mechanisms.Quality(r.Quality) != mechanisms.Noise
 	a.last = time.Now()
 	if a.last.Sub(a.told) >= tellPast {
 		a.tell()
@@ -92,11 +94,15 @@ func (a *arrivals) tell() {
 			more++
 		}
 	}
-	a.log.Info(fmt.Sprintf("%s past %s published within %s, %s with more than noise: louver watch prints them",
+	with := ""
+	if a.judged {
+		with = fmt.Sprintf(", %s with more than noise", humanize.Comma(int64(more)))
+	}
+	a.log.Info(fmt.Sprintf("%s past %s published within %s%s: louver watch prints them",
 		humanize.Comma(int64(len(a.past))), english.PluralWord(len(a.past), "window", ""),
-		episode.Round(max(a.last.Sub(a.told), time.Second)), humanize.Comma(int64(more))))
+		episode.Round(max(a.last.Sub(a.told), time.Second)), with))
 	clear(a.past)
-	a.told = a.last
+	a.told, a.judged = a.last, false
 }
 
 // end stops the timer.

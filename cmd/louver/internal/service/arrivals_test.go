@@ -53,6 +53,10 @@ func TestArrivals(t *testing.T) {
 			time.Sleep(time.Hour)
 		}, []string{"30s 31 past windows published within 30s, 31 with more than noise: louver watch prints them",
 			"42s 9 past windows published within 9s, 9 with more than noise: louver watch prints them"}},
+		{"without a verdict", func(a *arrivals, begun time.Time) {
+			a.add(figure(begun, ""))
+			time.Sleep(time.Hour)
+		}, []string{"3s 1 past window published within 1s: louver watch prints them"}},
 		{"nothing", func(*arrivals, time.Time) { time.Sleep(time.Hour) }, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
