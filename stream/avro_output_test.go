@@ -22,6 +22,7 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -99,7 +100,8 @@ func TestOutputInAvro(t *testing.T) {
 	}
 	for partition := range 2 {
 		for _, m := range w.broker.Consume(t, w.streams[0].Output, partition) {
-			registered, err := client.Schema(t.Context(), binary.BigEndian.Uint32([]byte(m.Value)[1:]))
+			registered, err := client.Schema(t.Context(),
+				codec.Numbered(binary.BigEndian.Uint32([]byte(m.Value)[1:])))
 			if err != nil || m.Value[0] != 0 || m.Headers["content-type"] != "application/avro" {
 				t.Fatalf("%q with %v: %v", m.Value, m.Headers, err)
 			}

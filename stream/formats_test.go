@@ -167,17 +167,17 @@ func TestFormats(t *testing.T) {
 // schemas is a registry that is out of reach at first.
 type schemas struct{ asked atomic.Int32 }
 
-func (s *schemas) Schema(_ context.Context, id uint32) (codec.Registered, error) {
+func (s *schemas) Schema(_ context.Context, id codec.SchemaID) (codec.Registered, error) {
 	switch {
 	case s.asked.Add(1) < 5:
 		return codec.Registered{}, errors.New("no route to the registry")
-	case id != 258:
+	case id != codec.Numbered(258) && id.GUID != [16]byte{1, 2, 3}:
 		return codec.Registered{}, codec.ErrNoSchema
 	}
 	return codec.Registered{Format: "avro", Text: avroEvent}, nil
 }
 
-// TestRegistry reads records that name their schemas. While the registry is out of reach the service waits, and then
+// TestRegistry reads records that name their schemas, before the datum or in a header of Kafka's. While the registry is out of reach the service waits, and then
 // every good record counts.
 func TestRegistry(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
@@ -188,12 +188,17 @@ func TestRegistry(t *testing.T) {
 		records := kafkatest.Values("\x00\x00\x00\x00\x07of another schema")
 		for i, e := range events {
 			events[i].Time = e.Time.Truncate(time.Microsecond)
-			value, err := schema.AppendEncode([]byte{0, 0, 0, 1, 2}, map[string]any{"user": e.User, "value": e.Value,
-				"time": events[i].Time, "group": e.Group})
-			if err != nil {
+			r := txn.Record{Value: []byte{0, 0, 0, 1, 2}}
+			if i%2 == 0 {
+				r = txn.Record{Headers: []txn.Header{{Key: "__value_schema_id",
+					Value: append([]byte{1, 1, 2, 3}, make([]byte, 13)...)}}}
+			}
+			var err error
+			if r.Value, err = schema.AppendEncode(r.Value, map[string]any{"user": e.User, "value": e.Value,
+				"time": events[i].Time, "group": e.Group}); err != nil {
 				t.Fatal(err)
 			}
-			records = append(records, txn.Record{Value: value})
+			records = append(records, r)
 		}
 		w.broker.Produce(t, w.input, 0, records...)
 		s := w.start(func(s *stream.Service) { s.Schemas = &schemas{} })

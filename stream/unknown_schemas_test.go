@@ -25,15 +25,15 @@ type node struct {
 	caughtUp time.Time
 
 	mu    sync.Mutex
-	asked map[uint32]int
+	asked map[codec.SchemaID]int
 }
 
-func (n *node) Schema(_ context.Context, id uint32) (codec.Registered, error) {
+func (n *node) Schema(_ context.Context, id codec.SchemaID) (codec.Registered, error) {
 	n.mu.Lock()
 	n.asked[id]++
 	n.mu.Unlock()
 	<-time.After(20 * time.Millisecond)
-	if id != 258 || time.Now().Before(n.caughtUp) {
+	if id != codec.Numbered(258) || time.Now().Before(n.caughtUp) {
 		return codec.Registered{}, codec.ErrNoSchema
 	}
 	return codec.Registered{Format: "avro", Text: avroEvent}, nil
@@ -66,7 +66,7 @@ func newUnknowing(t *testing.T, b *kafkatest.Broker, windows int) *unknowing {
 		fmt.Sprintf("size: 10s, grace: 3s, start: %s, end: %s", start.Format(time.RFC3339), end.Format(time.RFC3339))).
 		Replace(exactly)
 	return &unknowing{world: newWorld(t, b, 1, yaml), start: start, end: end,
-		registry: &node{asked: map[uint32]int{}}, schema: avro.MustParse(avroEvent)}
+		registry: &node{asked: map[codec.SchemaID]int{}}, schema: avro.MustParse(avroEvent)}
 }
 
 // send sends an event of schema 258 that happens now, together with other records.

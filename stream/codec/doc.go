@@ -34,8 +34,8 @@
 //
 // A record is one datum of a [Schema], and nothing else but a header of AWS Glue's registry before it. In Avro a union
 // of records has the fields of all of them, and a field may be named by an alias. In Protocol Buffers a wrapper is what
-// is in it. With a registry, each record begins with the number of its schema, as Confluent's serializers write it; a
-// [Preparer] gets the schema first. A field that is null, or a message that is not set, is missing. Where a message
-// cannot tell a zero from nothing, the zero is a value, but no user, group or time. Binary fractions are read as the
-// shortest decimal that stands for them.
+// is in it. With a registry, each record begins with the number of its schema or names it in a header, as Confluent's
+// serializers write it; a [Preparer] gets the schema first. A field that is null, or a message that is not set, is
+// missing. Where a message cannot tell a zero from nothing, the zero is a value, but no user, group or time. Binary
+// fractions are read as the shortest decimal that stands for them.
 package codec

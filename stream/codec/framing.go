@@ -13,12 +13,18 @@ import (
 //   - Confluent's: a zero byte, and the number of the schema in four bytes.
 //   - AWS Glue's: the byte 3, a byte that says whether the datum is compressed, and the UUID of the schema's version.
 //
+// Newer serializers of Confluent's leave the datum as it is. They write the GUID of the schema into a header of Kafka's
+// record, behind a byte 1, or its number behind a zero byte; behind that, in both places, comes the place of a message of
+// Protocol Buffers in its file.
+//
 // JSON needs no schema, so the header is left out there, whatever it names. No text of JSON begins like one. Where a
 // file has the schema, Glue's header is left out too. A header of Confluent's is not: the numbers of a topic's schemas
 // differ, so its records may be of others than the file's, and only the registry knows.
 
 const (
 	schemaHeader = 5
+	guidHeader   = 17
+	guidByte     = 1
 	glueHeader   = 18
 	glueByte     = 3
 	// gluePlain and glueZlib are the kinds of compression.
@@ -52,6 +58,24 @@ func framedBy(value []byte) (id uint32, ok bool) {
 		return 0, false
 	}
 	return binary.BigEndian.Uint32(value[1:]), true
+}
+
+// Headers of Kafka's records that name the schema of the value and of the key.
+const (
+	valueHeader = "__value_schema_id"
+	keyHeader   = "__key_schema_id"
+)
+
+// identified returns the id of a schema in a header, of a value or of Kafka's, and how long it is.
+func identified(head []byte) (id SchemaID, size int, ok bool) {
+	if number, framed := framedBy(head); framed {
+		return Numbered(number), schemaHeader, true
+	}
+	if len(head) < guidHeader || head[0] != guidByte {
+		return id, 0, false
+	}
+	id.GUID = [16]byte(head[1:])
+	return id, guidHeader, id != SchemaID{}
 }
 
 // begins says of a record that it begins with the header, in words that go on from "the record".

@@ -57,7 +57,7 @@ func TestKeysThatNameTheirSchemas(t *testing.T) {
 	}
 	// While it is not known whether a key names a schema, nothing is decided.
 	record := codec.Record{Key: []byte(numbered(99, string(text))), Value: value, Time: recordTime}
-	if w, ok := d.(codec.Preparer).Prepare(record); ok || w != (codec.Wanted{ID: 99, Key: true}) {
+	if w, ok := d.(codec.Preparer).Prepare(record); ok || w != (codec.Wanted{ID: codec.Numbered(99), Key: true}) {
 		t.Errorf("%+v, %v; want that schema 99 of the key is wanted", w, ok)
 	}
 }

@@ -18,18 +18,18 @@ type Preparer interface {
 
 // Wanted is a schema that is not known yet.
 type Wanted struct {
-	ID uint32
+	ID SchemaID
 	// Key says that a key seems to name it. The key may as well be of a kind that has no schema.
 	Key bool
 }
 
-// registryDecoder reads records that begin with the number of their schema: a zero byte, the number in four bytes, for
-// protobuf the place of the message in its file, and then the datum.
+// registryDecoder reads records that name their schema. Most begin with its number: a zero byte, the number in four
+// bytes, for protobuf the place of the message in its file, and then the datum. Others have it in a header of Kafka's.
 type registryDecoder struct {
 	rules
 	spec    Spec
 	format  schematic
-	layouts map[string]known // by what precedes the datum
+	layouts map[string]known // by the id and the place, as they are in a record
 	keys    keys
 }
 
@@ -53,43 +53,70 @@ func newRegistryDecoder(s Spec, r rules, format schematic) (Decoder, error) {
 			"LOUVER_SCHEMA_REGISTRY_URL")
 	}
 	return &registryDecoder{rules: r, spec: s, format: format, layouts: map[string]known{},
-		keys: keys{registry: s.Registry, known: map[uint32]keySchema{}}}, nil
+		keys: keys{registry: s.Registry, known: map[SchemaID]keySchema{}}}, nil
 }
 
-// header splits a record after the number of its schema and, for protobuf, after the message's place. ok reports
-// whether there is such a header.
-func (d *registryDecoder) header(value []byte) (head, datum []byte, place []int, ok bool) {
-	if len(value) < schemaHeader || value[0] != 0 {
-		return nil, nil, nil, false
+// head is what a record says of its schema.
+type head struct {
+	id    SchemaID
+	bytes []byte // the id and the place, as they are in the record
+	place []int  // of the message in its file, for protobuf
+	datum []byte
+}
+
+// head splits a record. A header of Kafka's comes before what the value begins with. ok reports whether one of them
+// names a schema.
+func (d *registryDecoder) head(r *Record) (h head, ok bool) {
+	if r.Value == nil {
+		return h, false
 	}
-	n := schemaHeader
+	text, n := r.Value, 0
+	outside, named := header(*r, valueHeader)
+	if named = named && outside != nil; named {
+		text, h.datum = outside, r.Value
+	} else if len(text) == 0 || text[0] != 0 {
+		return h, false
+	}
+	if h.id, n, ok = identified(text); !ok {
+		return h, false
+	}
 	if d.format.placed {
-		count, size := binary.Varint(value[n:])
-		if size <= 0 || count < 0 || count > deepest {
-			return nil, nil, nil, false
+		if h.place, n, ok = placeAt(text, n); !ok {
+			return h, false
+		}
+	}
+	if h.bytes = text[:n]; !named {
+		h.datum = text[n:]
+	}
+	return h, true
+}
+
+// placeAt reads the place of a message in its file, and returns where it ends.
+func placeAt(text []byte, n int) (place []int, end int, ok bool) {
+	count, size := binary.Varint(text[n:])
+	if size <= 0 || count < 0 || count > deepest {
+		return nil, 0, false
+	}
+	n += size
+	var places [deepest]int
+	for i := range count {
+		at, size := binary.Varint(text[n:])
+		if size <= 0 || at < 0 || at > 1<<16 {
+			return nil, 0, false
 		}
 		n += size
-		var places [deepest]int
-		for i := range count {
-			at, size := binary.Varint(value[n:])
-			if size <= 0 || at < 0 || at > 1<<16 {
-				return nil, nil, nil, false
-			}
-			n += size
-			places[i] = int(at)
-		}
-		place = places[:max(1, count)] // none stands for the first message
+		places[i] = int(at)
 	}
-	return value[:n], value[n:], place, true
+	return places[:max(1, count)], n, true // none stands for the first message
 }
 
 // Prepare implements [Preparer].
 func (d *registryDecoder) Prepare(r Record) (Wanted, bool) {
-	if id, ok := d.prepare(r.Value); !ok {
+	if id, ok := d.prepare(&r); !ok {
 		return Wanted{ID: id}, false
 	}
 	if d.keyed {
-		if id, ok := d.keys.prepare(r.Key); !ok {
+		if id, ok := d.keys.prepare(&r); !ok {
 			return Wanted{ID: id, Key: true}, false
 		}
 	}
@@ -97,49 +124,48 @@ func (d *registryDecoder) Prepare(r Record) (Wanted, bool) {
 }
 
 // prepare gets the schema of a value. If ok is false, it is not known yet.
-func (d *registryDecoder) prepare(value []byte) (id uint32, ok bool) {
-	head, _, place, ok := d.header(value)
+func (d *registryDecoder) prepare(r *Record) (id SchemaID, ok bool) {
+	h, ok := d.head(r)
 	if !ok {
-		return 0, true
+		return id, true
 	}
-	if _, seen := d.layouts[string(head)]; seen {
-		return 0, true
+	if _, seen := d.layouts[string(h.bytes)]; seen {
+		return id, true
 	}
-	id = binary.BigEndian.Uint32(head[1:])
-	registered, ok := d.spec.Registry.Known(id)
+	registered, ok := d.spec.Registry.Known(h.id)
 	if !ok {
-		return id, false
+		return h.id, false
 	}
 	if len(d.layouts) >= mostSchemas {
 		clear(d.layouts)
 	}
-	k := known{cause: fmt.Sprintf("names schema %d, which is not of format %s", id, d.spec.Format)}
+	k := known{cause: fmt.Sprintf("names schema %s, which is not of format %s", h.id, d.spec.Format)}
 	if registered.Format == d.spec.Format {
-		if c, err := d.format.registered(registered, place); err == nil {
+		if c, err := d.format.registered(registered, h.place); err == nil {
 			k.layout = d.spec.layout(c)
-			k.cause = fmt.Sprintf("is not of schema %d, which it names", id)
+			k.cause = fmt.Sprintf("is not of schema %s, which it names", h.id)
 		} else {
-			k.cause = fmt.Sprintf("names schema %d, which Louver cannot use: %s", id, oneLine(err))
+			k.cause = fmt.Sprintf("names schema %s, which Louver cannot use: %s", h.id, oneLine(err))
 		}
 	}
 	if k.layout == nil {
-		d.spec.Registry.Unusable(id, "a record "+k.cause)
+		d.spec.Registry.Unusable(h.id, "a record "+k.cause)
 	}
-	d.layouts[string(head)] = k
-	return 0, true
+	d.layouts[string(h.bytes)] = k
+	return id, true
 }
 
 func (d *registryDecoder) Decode(r Record, e *Event) Reason {
-	head, datum, _, ok := d.header(r.Value)
+	h, ok := d.head(&r)
 	if !ok {
 		return Malformed
 	}
 	var f fields
-	if l := d.layouts[string(head)].layout; l == nil || !l.find(datum, &f) {
+	if l := d.layouts[string(h.bytes)].layout; l == nil || !l.find(h.datum, &f) {
 		return Malformed
 	}
 	if d.keyed {
-		r.Key = d.keys.user(r.Key)
+		r.Key = d.keys.user(&r)
 	}
 	return d.event(&r, &f, e)
 }
@@ -149,17 +175,20 @@ func (d *registryDecoder) Cause(r Record) string {
 	if r.Value == nil {
 		return causeNoValue
 	}
-	head, _, _, ok := d.header(r.Value)
-	if h, framed := frameOf(r.Value); !ok && framed && h.glue {
-		return h.begins() + ", which Louver does not ask: schema: {file: …} with that schema reads such records"
-	}
+	h, ok := d.head(&r)
 	if !ok {
+		if f, framed := frameOf(r.Value); framed && f.glue {
+			return f.begins() + ", which Louver does not ask: schema: {file: …} with that schema reads such records"
+		}
+		if outside, named := header(r, valueHeader); named && outside != nil {
+			return "has a header " + valueHeader + " that names no schema"
+		}
 		return "does not begin with the header of a schema registry: a zero byte and the number of its schema"
 	}
-	if k, seen := d.layouts[string(head)]; seen {
+	if k, seen := d.layouts[string(h.bytes)]; seen {
 		return k.cause
 	}
-	return UnknownSchema(binary.BigEndian.Uint32(head[1:]))
+	return UnknownSchema(h.id)
 }
 
 // longestCause is how much of a compiler's error is passed on, in bytes.
@@ -175,6 +204,10 @@ func oneLine(err error) string {
 }
 
 // UnknownSchema says of a record that its schema is not in the registry, in words that go on from "the record".
-func UnknownSchema(id uint32) string {
-	return fmt.Sprintf("names schema %d, which the registry does not have", id)
+func UnknownSchema(id SchemaID) string {
+	words := fmt.Sprintf("names schema %s, which the registry does not have", id)
+	if id.Number == 0 && id != (SchemaID{}) {
+		words += ", or it has no ids of this kind"
+	}
+	return words
 }

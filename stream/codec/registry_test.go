@@ -11,17 +11,22 @@ import (
 // shelf has schemas in memory.
 type shelf struct {
 	schemas  map[uint32]codec.Registered
+	guids    map[[16]byte]codec.Registered
 	asked    int
 	unusable []string
 }
 
-func (s *shelf) Known(id uint32) (codec.Registered, bool) {
+func (s *shelf) Known(id codec.SchemaID) (codec.Registered, bool) {
 	s.asked++
-	r, ok := s.schemas[id]
+	if id.GUID != [16]byte{} {
+		r, ok := s.guids[id.GUID]
+		return r, ok
+	}
+	r, ok := s.schemas[id.Number]
 	return r, ok
 }
 
-func (s *shelf) Unusable(id uint32, why string) { s.unusable = append(s.unusable, why) }
+func (s *shelf) Unusable(_ codec.SchemaID, why string) { s.unusable = append(s.unusable, why) }
 
 func numbered(id uint32, datum string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0}, id)) + datum
@@ -127,7 +132,7 @@ func TestSchemaNotKnownYet(t *testing.T) {
 	s.Schema, s.Registry = codec.Schema{Registry: true}, r
 	d := decoder(t, s)
 	record := numbered(1, encoded(t, request(nil)))
-	if w, ok := d.(codec.Preparer).Prepare(codec.Record{Value: []byte(record)}); w != (codec.Wanted{ID: 1}) || ok {
+	if w, ok := d.(codec.Preparer).Prepare(codec.Record{Value: []byte(record)}); w != (codec.Wanted{ID: codec.Numbered(1)}) || ok {
 		t.Errorf("schema %+v, known %v; want schema 1, which is not known", w, ok)
 	}
 	r.schemas = map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema}}

@@ -5,11 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // Schema says how the records of a format with schemas are laid out.
 type Schema struct {
-	// Registry says that each record names its schema by a number, and that a registry has it. Then the rest is empty.
+	// Registry says that each record names its schema by a [SchemaID], and that a registry has it. Then the rest is empty.
 	Registry bool
 	// Text is the schema: JSON for avro; for protobuf a set of file descriptors (FileDescriptorSet), in base64.
 	Text string
@@ -20,22 +21,41 @@ type Schema struct {
 // MaxSchema is how long a schema's text may be. It is a part of the stream's definition, which must fit into a record.
 const MaxSchema = 200 << 10
 
-// Registry has the schemas that records name by a number.
+// SchemaID is what a record calls its schema: a number, or a GUID. It can be compared.
+type SchemaID struct {
+	// Number is the number in the registry, if GUID is zero.
+	Number uint32
+	// GUID is made from the schema's content, so that it is the same in all registries.
+	GUID [16]byte
+}
+
+// Numbered is the id of a schema that has a number.
+func Numbered(number uint32) SchemaID { return SchemaID{Number: number} }
+
+// String returns the number, or the GUID in the form 01234567-89ab-cdef-0123-456789abcdef.
+func (id SchemaID) String() string {
+	if g := id.GUID; g != [16]byte{} {
+		return fmt.Sprintf("%x-%x-%x-%x-%x", g[:4], g[4:6], g[6:8], g[8:10], g[10:])
+	}
+	return strconv.FormatUint(uint64(id.Number), 10)
+}
+
+// Registry has the schemas that records name.
 type Registry interface {
-	// Schema returns a schema, or ErrNoSchema if there is none with that number. After another error the same request
-	// may succeed later.
-	Schema(ctx context.Context, id uint32) (Registered, error)
+	// Schema returns a schema, or ErrNoSchema if there is none of that id. After another error the same request may
+	// succeed later.
+	Schema(ctx context.Context, id SchemaID) (Registered, error)
 }
 
 // Schemas are the schemas of a registry, as far as they are known.
 type Schemas interface {
 	// Known returns a schema, if it is known. It does not wait.
-	Known(id uint32) (s Registered, ok bool)
+	Known(id SchemaID) (s Registered, ok bool)
 	// Unusable is told of a schema whose records cannot be read, and why. It may be told again of the same one.
-	Unusable(id uint32, why string)
+	Unusable(id SchemaID, why string)
 }
 
-// ErrNoSchema says that a registry has no schema with a number.
+// ErrNoSchema says that a registry has no schema of an id.
 var ErrNoSchema = errors.New("the registry has no such schema")
 
 // Registered is a schema in a registry.

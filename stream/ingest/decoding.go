@@ -35,9 +35,9 @@ type decoding struct {
 	event   codec.Event
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
-	verdict verdict // rejected or not
-	schema  uint32  // its number, if the record is rejected because its schema is not known; else 0
-	cause   string  // more about why it is rejected, in words that go on from "the record"; "" if no more is known
+	verdict verdict        // rejected or not
+	schema  codec.SchemaID // its id, if the record is rejected because its schema is not known; else zero
+	cause   string         // more about why it is rejected, in words that go on from "the record"; "" if no more is known
 }
 
 // unstamped is the cause of a record that Kafka has no time of. Whatever its fields say, it is rejected.
@@ -68,7 +68,7 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	if offset == d.offset {
 		return d.verdict
 	}
-	d.offset, d.verdict, d.cause, d.schema = offset, verdict{}, "", 0
+	d.offset, d.verdict, d.cause, d.schema = offset, verdict{}, "", codec.SchemaID{}
 	if rec.TooLarge > 0 {
 		d.verdict.rejected, d.cause = codec.Malformed, "is larger than 4 MiB"
 		return d.verdict

@@ -24,7 +24,7 @@ type schemas struct {
 	tell     func(error) // takes each failure of the registry, and nil when it answers
 
 	mu      sync.Mutex
-	all     map[uint32]*asked
+	all     map[codec.SchemaID]*asked
 	denied  []time.Time   // when the registry first denied the numbers of the last minute
 	changed chan struct{} // closed at the next answer
 	wake    chan struct{} // has a message when somebody wants a number
@@ -68,12 +68,12 @@ const (
 )
 
 func newSchemas(r codec.Registry, log *zap.Logger, tell func(error)) *schemas {
-	return &schemas{registry: r, log: log, tell: tell, all: map[uint32]*asked{}, changed: make(chan struct{}),
+	return &schemas{registry: r, log: log, tell: tell, all: map[codec.SchemaID]*asked{}, changed: make(chan struct{}),
 		wake: make(chan struct{}, 1)}
 }
 
 // Known implements [codec.Schemas].
-func (s *schemas) Known(id uint32) (codec.Registered, bool) {
+func (s *schemas) Known(id codec.SchemaID) (codec.Registered, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.want(id)
@@ -81,7 +81,7 @@ func (s *schemas) Known(id uint32) (codec.Registered, bool) {
 }
 
 // Unusable implements [codec.Schemas]: it says so once. Several partitions and streams may find it out.
-func (s *schemas) Unusable(id uint32, why string) {
+func (s *schemas) Unusable(id codec.SchemaID, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.want(id); !a.told {
@@ -91,7 +91,7 @@ func (s *schemas) Unusable(id uint32, why string) {
 }
 
 // want returns what is known of a number, and sees to it that the registry is asked.
-func (s *schemas) want(id uint32) *asked {
+func (s *schemas) want(id codec.SchemaID) *asked {
 	a := s.all[id]
 	if a == nil {
 		s.makeRoom()
@@ -126,7 +126,7 @@ func (s *schemas) makeRoom() {
 }
 
 // find says how far the question for a schema has come.
-func (s *schemas) find(id uint32) finding {
+func (s *schemas) find(id codec.SchemaID) finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, now := s.want(id), time.Now()
@@ -158,7 +158,7 @@ func (s *schemas) asksAt(now time.Time) time.Time {
 }
 
 // next returns the number to ask for, or how long there is none unless somebody wants one.
-func (s *schemas) next() (id uint32, wait time.Duration) {
+func (s *schemas) next() (id codec.SchemaID, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -206,7 +206,7 @@ func (s *schemas) run(ctx context.Context) {
 			s.tell(nil)
 			failing.Reset()
 		} else {
-			s.tell(fmt.Errorf("schema %d: %w", id, err))
+			s.tell(fmt.Errorf("schema %s: %w", id, err))
 		}
 		s.answered(id, schema, err)
 		switch {
@@ -229,7 +229,7 @@ func (s *schemas) sleep(ctx context.Context, d time.Duration, wake <-chan struct
 }
 
 // answered notes what the registry answered. A failure takes nothing back that it said before.
-func (s *schemas) answered(id uint32, schema codec.Registered, err error) {
+func (s *schemas) answered(id codec.SchemaID, schema codec.Registered, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, now := s.all[id], time.Now()

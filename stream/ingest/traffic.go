@@ -345,7 +345,7 @@ func causes(m tally, r codec.Reason) string {
 	if u := m.unknown; r == codec.Malformed && u.records > 0 {
 		words := codec.UnknownSchema(u.id)
 		if u.several {
-			words = fmt.Sprintf("names a schema that the registry does not have, such as %d", u.id)
+			words = fmt.Sprintf("names a schema that the registry does not have, such as %s", u.id)
 		}
 		if known == nil {
 			known = map[cause]int{}

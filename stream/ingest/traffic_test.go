@@ -160,7 +160,7 @@ func TestReasonsInWords(t *testing.T) {
 	unknown := func(n int, ids ...uint32) tally {
 		m := many(n, verdict{rejected: codec.Malformed})
 		for _, id := range ids {
-			m.unknown.add(waiting{records: n / len(ids), id: id})
+			m.unknown.add(waiting{records: n / len(ids), id: codec.Numbered(id)})
 		}
 		return m
 	}

@@ -86,7 +86,7 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 func prepare(l lane, rec *fetch.Record) (w codec.Wanted, known bool) {
 	for _, r := range l {
 		if preparer := r.decoding.preparer; preparer != nil {
-			if w, known := preparer.Prepare(codec.Record{Key: rec.Key, Value: rec.Value}); !known {
+			if w, known := preparer.Prepare(codec.Record{Key: rec.Key, Value: rec.Value, Headers: rec}); !known {
 				return w, false
 			}
 		}
@@ -131,7 +131,7 @@ func (p *undecided) settle() {
 		return
 	}
 	p.answers, p.swept = p.schemas.answers(), time.Now()
-	states := map[uint32]finding{}
+	states := map[codec.SchemaID]finding{}
 	for _, a := range p.records {
 		if _, seen := states[a.ID]; !seen {
 			states[a.ID] = p.schemas.find(a.ID)
@@ -200,7 +200,7 @@ func (p *undecided) await(ctx context.Context, r *route) error {
 
 // asks reports whether the registry has still to answer what a record of a route needs.
 func (p *undecided) asks(r *route) bool {
-	seen := map[uint32]bool{}
+	seen := map[codec.SchemaID]bool{}
 	for _, a := range p.records {
 		if !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, r) }) {
 			if seen[a.ID] = true; p.schemas.find(a.ID) == isAsked {
@@ -248,7 +248,7 @@ func (p *undecided) relieve(ctx context.Context) error {
 }
 
 // tell tells operators of records whose schemas the registry does not have.
-func (p *undecided) tell(states map[uint32]finding) {
+func (p *undecided) tell(states map[codec.SchemaID]finding) {
 	var w waiting
 	for _, a := range p.records {
 		if states[a.ID] >= isDenied && !a.Key {
@@ -266,9 +266,9 @@ var unknownSchemas = episode.Rule{After: 5 * time.Second, Every: time.Hour, Laps
 // waiting is how many records of a partition or topic wait, though the registry has answered.
 type waiting struct {
 	records int
-	id      uint32 // of one of their schemas
-	several bool   // there are others
-	bytes   int64  // of all records that are kept aside
+	id      codec.SchemaID // of one of their schemas
+	several bool           // there are others
+	bytes   int64          // of all records that are kept aside
 }
 
 func (w *waiting) add(o waiting) {
@@ -285,13 +285,13 @@ func (w waiting) line(topic string) string {
 		return fmt.Sprintf("topic %s: %s", topic, unframed(w.records, w.id))
 	}
 	return printed("topic %s: %d records wait, because the registry does not have their schema, ", topic, w.records) +
-		fmt.Sprintf("%d: is the registry behind, or are the records not framed?", w.id)
+		fmt.Sprintf("%s: is the registry behind, or are the records not framed?", w.id)
 }
 
 // unframed says that records name several schemas that the registry does not have.
-func unframed(records int, id uint32) string {
+func unframed(records int, id codec.SchemaID) string {
 	return printed("%d records begin with ids of schemas that the registry does not have, ", records) +
-		fmt.Sprintf("such as %d: are they framed?", id)
+		fmt.Sprintf("such as %s: are they framed?", id)
 }
 
 // asides is what all partitions of a process keep aside. It is safe for concurrent use.

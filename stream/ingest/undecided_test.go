@@ -24,17 +24,17 @@ type registry struct {
 	mu      sync.Mutex
 	schemas map[uint32]codec.Registered
 	away    error
-	asked   []uint32
+	asked   []codec.SchemaID
 }
 
-func (r *registry) Schema(_ context.Context, id uint32) (codec.Registered, error) {
+func (r *registry) Schema(_ context.Context, id codec.SchemaID) (codec.Registered, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, id)
 	if r.away != nil {
 		return codec.Registered{}, r.away
 	}
-	s, ok := r.schemas[id]
+	s, ok := r.schemas[id.Number]
 	if !ok {
 		return s, codec.ErrNoSchema
 	}
@@ -189,19 +189,19 @@ func TestFewRequests(t *testing.T) {
 		r := &registry{schemas: map[uint32]codec.Registered{9: {Format: "avro", Text: `"string"`}}}
 		s := newSchemas(r, zap.NewNop(), func(error) {})
 		for id := range uint32(5000) {
-			s.Known(1000 + id)
+			s.Known(codec.Numbered(1000 + id))
 		}
 		for range 3 {
-			s.Known(9)
+			s.Known(codec.Numbered(9))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.run(ctx) }()
 		<-time.After(59 * time.Second)
-		if got := r.times(); got > 1+mostDenied || r.asked[0] != 9 {
+		if got := r.times(); got > 1+mostDenied || r.asked[0] != codec.Numbered(9) {
 			t.Errorf("asked for %v", r.asked)
 		}
-		if _, known := s.Known(9); !known || s.find(9) != isKnown {
+		if _, known := s.Known(codec.Numbered(9)); !known || s.find(codec.Numbered(9)) != isKnown {
 			t.Error("schema 9 is not known")
 		}
 		if len(s.all) > mostNumbers {

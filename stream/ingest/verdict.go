@@ -118,7 +118,7 @@ func (t *tally) caused(reason codec.Reason, words string, n int) {
 // why notes why a record was rejected, as far as more is known.
 func (t *tally) why(reason codec.Reason, d *decoding) {
 	switch {
-	case d.schema != 0:
+	case d.schema != codec.SchemaID{}:
 		t.unknown.add(waiting{records: 1, id: d.schema})
 	case d.cause != "":
 		t.caused(reason, d.cause, 1)

@@ -49,7 +49,7 @@ func (s *schemas) reader(ctx context.Context, registry codec.Registry, number ui
 	}
 	tell := retrying("the schema registry cannot be read", "the schema registry can be read again")
 	ask := func() (codec.Registered, error) {
-		schema, err := registry.Schema(ctx, number)
+		schema, err := registry.Schema(ctx, codec.Numbered(number))
 		if errors.Is(err, codec.ErrNoSchema) {
 			return codec.Registered{}, nil
 		}

@@ -37,7 +37,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.Schema(t.Context(), 7)
+		got, err := c.Schema(t.Context(), codec.Numbered(7))
 		if err != nil {
 			return
 		}
@@ -50,7 +50,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		none := []byte("no more")
 		answer.Store(&none)
-		if again, err := c.Schema(t.Context(), 7); err != nil || again.Text != got.Text {
+		if again, err := c.Schema(t.Context(), codec.Numbered(7)); err != nil || again.Text != got.Text {
 			t.Fatalf("%q: not remembered: %v", text, err)
 		}
 		// What a registry says may be no schema at all: the decoder must find out.

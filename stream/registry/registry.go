@@ -33,7 +33,7 @@ type Client struct {
 	client *sr.Client
 	nodes  []*sr.Client // one for each address: a node may be behind the others
 	mu     sync.Mutex
-	known  map[uint32]codec.Registered
+	known  map[codec.SchemaID]codec.Registered
 }
 
 // mostKnown bounds the memory for schemas.
@@ -59,7 +59,7 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &Client{client: client, known: map[uint32]codec.Registered{}}
+	all := &Client{client: client, known: map[codec.SchemaID]codec.Registered{}}
 	for _, url := range c.URLs {
 		node, err := at(url)
 		if err != nil {
@@ -71,14 +71,14 @@ func New(c Config) (*Client, error) {
 }
 
 // Schema implements [codec.Registry].
-func (c *Client) Schema(ctx context.Context, id uint32) (codec.Registered, error) {
+func (c *Client) Schema(ctx context.Context, id codec.SchemaID) (codec.Registered, error) {
 	c.mu.Lock()
 	r, ok := c.known[id]
 	c.mu.Unlock()
 	if ok {
 		return r, nil
 	}
-	if id > math.MaxInt32 {
+	if id.Number > math.MaxInt32 {
 		return r, codec.ErrNoSchema // registries count in 31 bits
 	}
 	r, err := c.ask(ctx, id)
@@ -96,7 +96,7 @@ func (c *Client) Schema(ctx context.Context, id uint32) (codec.Registered, error
 
 // ask asks one node after another until one has the schema. There is no such schema if a node says so and none has it:
 // a node that does not answer must not make windows wait for records whose numbers are no schemas.
-func (c *Client) ask(ctx context.Context, id uint32) (r codec.Registered, failed error) {
+func (c *Client) ask(ctx context.Context, id codec.SchemaID) (r codec.Registered, failed error) {
 	for _, node := range c.nodes {
 		r, err := schemaAt(ctx, node, id)
 		if err == nil {
@@ -110,8 +110,8 @@ func (c *Client) ask(ctx context.Context, id uint32) (r codec.Registered, failed
 }
 
 // schemaAt reads a schema and those that it builds upon from one node.
-func schemaAt(ctx context.Context, node *sr.Client, id uint32) (r codec.Registered, err error) {
-	s, err := node.SchemaByID(ctx, int(id))
+func schemaAt(ctx context.Context, node *sr.Client, id codec.SchemaID) (r codec.Registered, err error) {
+	s, err := named(ctx, node, id)
 	if err != nil {
 		return r, err
 	}
@@ -119,6 +119,19 @@ func schemaAt(ctx context.Context, node *sr.Client, id uint32) (r codec.Register
 	// A schema may build upon one that was deleted since: records of it are still there.
 	r.References, err = references(sr.WithParams(ctx, sr.ShowDeleted), node, s, map[string]bool{}, nil)
 	return r, err
+}
+
+// named reads a schema by its number or its GUID. A registry that knows no GUIDs has none of that id: its windows must not
+// wait for a request that it never answers in another way.
+func named(ctx context.Context, node *sr.Client, id codec.SchemaID) (sr.Schema, error) {
+	if id == codec.Numbered(id.Number) {
+		return node.SchemaByID(ctx, int(id.Number))
+	}
+	s, err := node.SchemaByGUID(ctx, id.String())
+	if told := (*sr.ResponseError)(nil); errors.As(err, &told) && told.StatusCode == http.StatusNotFound {
+		err = codec.ErrNoSchema
+	}
+	return s.Schema, err
 }
 
 // Register adds a schema of Avro to a subject, unless the subject has it, and returns its number.

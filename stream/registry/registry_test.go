@@ -81,7 +81,7 @@ func TestSchema(t *testing.T) {
 	}}
 	c := client(t, f, nil)
 	for range 2 { // the second answer is remembered
-		got, err := c.Schema(t.Context(), 7)
+		got, err := c.Schema(t.Context(), codec.Numbered(7))
 		if want := (codec.Registered{Format: "avro", Text: `"string"`}); err != nil || !cmp.Equal(got, want) {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -89,7 +89,7 @@ func TestSchema(t *testing.T) {
 	if len(f.asked) != 1 {
 		t.Errorf("asked for %v, want one request", f.asked)
 	}
-	got, err := c.Schema(t.Context(), 8)
+	got, err := c.Schema(t.Context(), codec.Numbered(8))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSchema(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := c.Schema(t.Context(), 9); !errors.Is(err, codec.ErrNoSchema) {
+	if _, err := c.Schema(t.Context(), codec.Numbered(9)); !errors.Is(err, codec.ErrNoSchema) {
 		t.Errorf("%v, want ErrNoSchema", err)
 	}
 }
@@ -114,11 +114,11 @@ func TestEveryNodeIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Schema(t.Context(), 7); err != nil || got.Text != `"string"` {
+	if got, err := c.Schema(t.Context(), codec.Numbered(7)); err != nil || got.Text != `"string"` {
 		t.Errorf("%+v, %v; want the schema that the last node has", got, err)
 	}
 	for _, id := range []uint32{8, 1 << 31} {
-		if _, err := c.Schema(t.Context(), id); !errors.Is(err, codec.ErrNoSchema) {
+		if _, err := c.Schema(t.Context(), codec.Numbered(id)); !errors.Is(err, codec.ErrNoSchema) {
 			t.Errorf("schema %d: %v, want ErrNoSchema", id, err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestEveryNodeIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Schema(t.Context(), 7); !errors.Is(err, codec.ErrNoSchema) {
+	if _, err := c.Schema(t.Context(), codec.Numbered(7)); !errors.Is(err, codec.ErrNoSchema) {
 		t.Errorf("%v, want ErrNoSchema as one node answers so", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestDeletedReference(t *testing.T) {
 		"/subjects/a/versions/2": object{"subject": "a", "version": 2, "id": 9, "schemaType": "PROTOBUF",
 			"schema": "text of a"},
 	}, deleted: map[string]bool{"/subjects/a/versions/2": true}}
-	got, err := client(t, f, nil).Schema(t.Context(), 8)
+	got, err := client(t, f, nil).Schema(t.Context(), codec.Numbered(8))
 	if err != nil || len(got.References) != 1 || got.References[0].Text != "text of a" {
 		t.Errorf("%+v, %v; want the deleted schema that it builds upon", got, err)
 	}
@@ -151,13 +151,13 @@ func TestPassword(t *testing.T) {
 	c := client(t, f, func(c *registry.Config) {
 		c.Username, c.Password = "me", func() (string, error) { return password, nil }
 	})
-	_, err := c.Schema(t.Context(), 7)
+	_, err := c.Schema(t.Context(), codec.Numbered(7))
 	if err == nil || errors.Is(err, codec.ErrNoSchema) || !strings.Contains(err.Error(), "401") ||
 		strings.Contains(err.Error(), "html") || strings.Contains(err.Error(), password) {
 		t.Errorf("%v, want one line about 401", err)
 	}
 	password = "new" // as if the file had changed
-	if _, err := c.Schema(t.Context(), 7); err != nil {
+	if _, err := c.Schema(t.Context(), codec.Numbered(7)); err != nil {
 		t.Error(err)
 	}
 }
@@ -167,12 +167,46 @@ func TestNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Schema(t.Context(), 7); err == nil || errors.Is(err, codec.ErrNoSchema) {
+	if _, err := c.Schema(t.Context(), codec.Numbered(7)); err == nil || errors.Is(err, codec.ErrNoSchema) {
 		t.Errorf("%v, want an error of the connection", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Schema(ctx, 7); !errors.Is(err, context.Canceled) {
+	if _, err := c.Schema(ctx, codec.Numbered(7)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that it was cancelled", err)
+	}
+}
+
+// A record may name its schema by a GUID. A registry that knows none has no such schema.
+func TestGUID(t *testing.T) {
+	id := codec.SchemaID{GUID: [16]byte{0: 0x5e, 15: 1}}
+	const path = "/schemas/guids/5e000000-0000-0000-0000-000000000001"
+	f := &fake{answers: map[string]any{path: object{"schema": `"string"`, "guid": id.String(), "references": []object{
+		{"name": "A", "subject": "a", "version": 2}}},
+		"/subjects/a/versions/2": object{"subject": "a", "version": 2, "id": 9, "schema": `"long"`}}}
+	c := client(t, f, nil)
+	for range 2 {
+		got, err := c.Schema(t.Context(), id)
+		if err != nil || got.Text != `"string"` || got.Format != "avro" || len(got.References) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if len(f.asked) != 2 {
+		t.Errorf("asked for %q; want the schema and its reference once", f.asked)
+	}
+	if _, err := c.Schema(t.Context(), codec.SchemaID{GUID: [16]byte{1}}); !errors.Is(err, codec.ErrNoSchema) {
+		t.Errorf("%v, want ErrNoSchema", err)
+	}
+	old := httptest.NewServer(http.NotFoundHandler())
+	defer old.Close()
+	c, err := registry.New(registry.Config{URLs: []string{old.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Schema(t.Context(), id); !errors.Is(err, codec.ErrNoSchema) {
+		t.Errorf("%v, want ErrNoSchema of a registry that knows no GUIDs", err)
+	}
+	if _, err := c.Schema(t.Context(), codec.Numbered(7)); err == nil || errors.Is(err, codec.ErrNoSchema) {
+		t.Errorf("%v; want an error that says what is answered at a wrong address", err)
 	}
 }

@@ -85,7 +85,8 @@ var inputForm = form.Form{
 		Value:   form.Into(delimiter(), func(in *config.Input, v rune) { in.Delimiter = v })},
 	{Name: "schema", Required: true, Only: schematic(), Example: "{file: checkout.avsc}",
 		Meaning: "the schema of the records. `registry`: each record begins with the number of its schema, as the " +
-			"serializers of Confluent write it, and LOUVER_SCHEMA_REGISTRY_URL names the registry. A record whose " +
+			"serializers of Confluent write it, or names it in a header `__value_schema_id`, by its GUID or its number; " +
+			"and LOUVER_SCHEMA_REGISTRY_URL names the registry. A record whose " +
 			"schema the registry does not have waits until the grace of its windows is over. The registry of AWS Glue " +
 			"is not asked: records of its serializers are read with a schema from a file, without their header. A " +
 			"schema from a file becomes a part of the stream's definition: all processes read with the same one, and a " +
