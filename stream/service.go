@@ -89,7 +89,7 @@ const sessionTimeout = 10 * time.Second
 func (s *Service) Run(ctx context.Context) error {
 	watching, unwatch := context.WithCancel(ctx)
 	defer unwatch()
-	go s.Health.Watch(watching, s.Conn.Contact.Brokers)
+	go s.Health.Watch(watching, s.Conn.Known)
 	defer context.AfterFunc(ctx, s.Health.Stop)()
 	meet := s.meet
 	for {
@@ -326,8 +326,8 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 			return
 		}
 		s.Health.Waiting(err.Error())
-		if s.Health.Lost() {
-			return // lost brokers have a line of their own, and what is known about topics is stale
+		if s.Health.Tells(err) {
+			return // and what is known about topics may be stale
 		}
 		s.Health.Episodes.On(key, episode.Rule{After: 2 * time.Second, Every: time.Minute, Count: true},
 			"cannot start yet", zap.Error(err))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -76,6 +77,28 @@ func TestKafkaMistakes(t *testing.T) {
 				t.Errorf("the password is told: %s", got.err)
 			}
 		})
+	}
+}
+
+// One of several brokers names an address that cannot be reached: check says in one line which broker it is and what to
+// look at, whether or not it needs that one.
+func TestCheckWithOneBrokerAway(t *testing.T) {
+	var listeners []net.Listener
+	b := kafkatest.Fake(t, kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := net.Listen(network, address)
+		listeners = append(listeners, l)
+		return l, err
+	}))
+	b.CreateTopic(t, "checkout.events", 30, nil) // each broker leads some of its partitions
+	if err := listeners[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LOUVER_KAFKA_BROKERS", b.Conn.Brokers[0])
+	away := fmt.Sprintf("broker 2 says that it is at %s, which cannot be reached (connection refused): check its "+
+		"advertised.listeners", listeners[2].Addr())
+	got := commandLine(t, "", "check", "--connect", clitest.File(t, "s.yaml", clitest.StreamsFile))
+	if strings.Count(got.err, away) != 1 {
+		t.Errorf("check: %+v; want one line %s", got, away)
 	}
 }
 

@@ -253,3 +253,78 @@ func TestOutageLines(t *testing.T) {
 		})
 	}
 }
+
+// TestAdvertisedLines has a broker that was given and always answers, and two that the cluster names.
+func TestAdvertisedLines(t *testing.T) {
+	away := func(id int, addr string, before bool) error {
+		return &kafkaconn.AwayError{Broker: id, Addr: addr, Before: before, Err: errors.New("refused")}
+	}
+	const never = "broker 2 says that it is at b2:9092, which cannot be reached (refused): check its advertised.listeners"
+	const noLonger = "broker 2 can no longer be reached at b2:9092, where it says it is (refused): check that it runs, and " +
+		"its advertised.listeners"
+	for _, c := range []struct {
+		name   string
+		b1, b2 error // why the named brokers cannot be reached
+		lasts  time.Duration
+		back   bool // then both can be reached
+		want   []string
+	}{
+		{"one was never reached", nil, away(2, "b2:9092", false), 10 * time.Minute, true,
+			[]string{never, "the broker at b2:9092 can be reached"}},
+		{"one has stopped and is still named", nil, away(2, "b2:9092", true), 12 * time.Second, true, nil},
+		{"one is gone for longer", nil, away(2, "b2:9092", true), time.Minute, false, []string{noLonger}},
+		{"none can be reached", away(1, "b1:9092", true), away(2, "b2:9092", true), 50 * time.Second, true,
+			[]string{"Kafka lost: broker 1 can no longer be reached at b1:9092, where it says it is (refused): check that it " +
+				"runs, and its advertised.listeners", "Kafka back after 51s"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				core, logs := observer.New(zap.InfoLevel)
+				m := health.New(zap.New(core), "release")
+				fails := false
+				var mu sync.Mutex
+				heard := [2]time.Time{}
+				go m.Watch(t.Context(), func() []kafkaconn.Broker {
+					mu.Lock()
+					defer mu.Unlock()
+					// The address that was given answers every five seconds, as requests for metadata are that rare.
+					all := []kafkaconn.Broker{{Addr: "any:9092", Given: true, Heard: time.Now().Truncate(5 * time.Second)}}
+					for i, failure := range []error{c.b1, c.b2} {
+						b := kafkaconn.Broker{Addr: []string{"b1:9092", "b2:9092"}[i], Named: true, Tried: time.Now()}
+						if fails && failure != nil {
+							b.Failure = failure
+						} else {
+							heard[i] = time.Now()
+						}
+						b.Heard = heard[i]
+						all = append(all, b)
+					}
+					return all
+				})
+				time.Sleep(10500 * time.Millisecond)
+				set := func(to bool) {
+					mu.Lock()
+					defer mu.Unlock()
+					fails = to
+				}
+				set(true)
+				for range int(c.lasts / time.Second) {
+					time.Sleep(time.Second)
+					m.Retrying("cannot read topic t", "")(errors.Join(c.b2)) // the line about the broker says enough
+				}
+				if got := m.Lost(); got != (c.b1 != nil) {
+					t.Errorf("lost: %v", got)
+				}
+				set(!c.back)
+				time.Sleep(2 * time.Second)
+				var got []string
+				for _, e := range logs.All() {
+					got = append(got, e.Message)
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}

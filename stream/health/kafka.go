@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,8 +25,15 @@ const kafkaLost = "kafka lost"
 
 var lostRule = episode.Rule{Every: time.Minute}
 
-// Watch checks the brokers until ctx ends. It logs when Kafka is lost and when it is back. brokers may be
-// [kafkaconn.Contact.Brokers].
+// A broker that the cluster names and that cannot be reached has a line of its own while others can. Those that have
+// just stopped are named for some ten seconds more, so a broker that was reached before has that long.
+const (
+	neverReached  = 2 * time.Second
+	reachedBefore = 15 * time.Second
+)
+
+// Watch checks the brokers until ctx ends. It logs when Kafka is lost and when it is back, and which broker alone cannot
+// be reached. brokers may be [kafkaconn.Conn.Known].
 func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) {
 	m.mu.Lock()
 	m.brokers = brokers
@@ -41,10 +49,12 @@ func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) 
 			return
 		case <-ticker.C:
 		}
-		latest, failure := contacts(brokers())
+		all := brokers()
+		latest, failure := contacts(all)
 		if latest.After(heard) {
 			heard, silent = latest, 0
 			m.found()
+			m.single(all)
 			continue
 		}
 		silent++
@@ -58,17 +68,41 @@ func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) 
 	}
 }
 
-// contacts sums up the brokers: when any last answered, and why one could not be reached.
+// contacts sums up the brokers: when any last answered, and why one could not be reached. An address that was given may
+// answer although none of those that the cluster names does. Then nothing can be read or written, and the answer does
+// not count.
 func contacts(brokers []kafkaconn.Broker) (heard time.Time, failure error) {
+	named, reachable := false, false
 	for _, b := range brokers {
-		if b.Heard.After(heard) {
+		named, reachable = named || b.Named, reachable || b.Named && b.Failure == nil
+	}
+	for _, b := range brokers {
+		if b.Heard.After(heard) && (b.Named || reachable || !named) {
 			heard = b.Heard
 		}
-		if b.Failure != nil {
+		if b.Failure != nil && (failure == nil || b.Given) {
 			failure = b.Failure
 		}
 	}
 	return heard, failure
+}
+
+// single tells of brokers that cannot be reached while others can.
+func (m *Monitor) single(brokers []kafkaconn.Broker) {
+	for _, b := range brokers {
+		var away *kafkaconn.AwayError
+		key := "broker " + b.Addr
+		switch {
+		case b.Named && errors.As(b.Failure, &away):
+			rule := episode.Rule{After: neverReached}
+			if away.Before {
+				rule.After = reachedBefore
+			}
+			m.Episodes.On(key, rule, away.Error())
+		case b.Failure == nil && !b.Heard.IsZero():
+			m.Episodes.Over(key, "the broker at "+b.Addr+" can be reached")
+		}
+	}
 }
 
 func (m *Monitor) lose(since time.Time, failure error) {

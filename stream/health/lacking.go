@@ -1,6 +1,7 @@
 package health
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -36,13 +37,19 @@ func (m *Monitor) lacked(now time.Time) (rights []string) {
 	return slices.Compact(rights)
 }
 
-// Retrying makes a hook for retries, as [episode.Log.Retrying] does. It is silent while Kafka is lost, which has a line
-// of its own.
+// Tells reports whether the cause of an error has a line of its own: Kafka is lost, or a broker cannot be reached at the
+// address that it names.
+func (m *Monitor) Tells(err error) bool {
+	var away *kafkaconn.AwayError
+	return m.Lost() || errors.As(err, &away)
+}
+
+// Retrying makes a hook for retries, as [episode.Log.Retrying] does. It is silent about what [Monitor.Tells].
 func (m *Monitor) Retrying(problem, solved string) func(error) {
 	hook := m.Episodes.Retrying(problem, solved)
 	return func(err error) {
 		m.lacks(problem, kafkaconn.Missing(err))
-		if err != nil && m.Lost() {
+		if err != nil && m.Tells(err) {
 			m.Episodes.Forget(problem)
 			return
 		}

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // Report says how the process is doing, at one moment.
@@ -98,9 +100,13 @@ func (m *Monitor) kafka(r *Report, now time.Time) {
 		return
 	}
 	for _, b := range m.brokers() {
+		var away *kafkaconn.AwayError
 		switch {
+		case errors.As(b.Failure, &away):
+			r.fact("%v", away)
 		case b.Failure != nil:
 			r.fact("broker %s: cannot be reached: %v", b.Addr, b.Failure)
+		case b.Heard.IsZero() && b.Tried.IsZero(): // it was not needed yet
 		case b.Heard.IsZero():
 			r.fact("broker %s: has not answered yet", b.Addr)
 		default:

@@ -77,7 +77,7 @@ func New(c Config) (*Conn, error) {
 				port)
 		}
 	}
-	contact := &Contact{}
+	contact := &Contact{given: c.Brokers}
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	}

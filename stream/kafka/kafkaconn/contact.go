@@ -8,41 +8,55 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/segmentio/kafka-go"
 )
 
 // Contact remembers which brokers this process talks to, when each one last sent something, and why one could not be
 // reached. It sees every connection of its [Conn]. It is safe for concurrent use.
 type Contact struct {
+	given   []string // the addresses that were given
 	mu      sync.Mutex
 	brokers map[string]*Broker
+	named   map[string]int // the ids of the brokers that the cluster names, by address; nil: not known
 }
 
 // Broker describes the contact with one broker address.
 type Broker struct {
 	Addr string
+	// Given says that its address was given, and Named that the cluster names it.
+	Given, Named bool
 	// Heard is when it last sent something; zero if it never did.
 	Heard time.Time
 	// Failure says why the last connection could not be opened. It is nil if it could, or if the broker has sent
 	// something since.
 	Failure error
-
-	tried time.Time
+	// Tried is when a connection was last opened or failed; zero if it never was.
+	Tried time.Time
 }
 
 // forgetAfter is how long a broker is remembered after the last contact. It may have left the cluster.
 const forgetAfter = 10 * time.Minute
 
-// Brokers lists the brokers by address.
+// Brokers lists the brokers by address, with those that the cluster names and that were never contacted.
 func (c *Contact) Brokers() []Broker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Broker
+	for addr := range c.named {
+		if c.brokers[addr] == nil {
+			all = append(all, Broker{Addr: addr, Given: slices.Contains(c.given, addr), Named: true})
+		}
+	}
 	for addr, b := range c.brokers {
-		if time.Since(b.Heard) > forgetAfter && time.Since(b.tried) > forgetAfter {
+		if time.Since(b.Heard) > forgetAfter && time.Since(b.Tried) > forgetAfter {
 			delete(c.brokers, addr)
 			continue
 		}
-		all = append(all, *b)
+		_, named := c.named[addr]
+		known := *b
+		known.Given, known.Named = slices.Contains(c.given, addr), named
+		all = append(all, known)
 	}
 	slices.SortFunc(all, func(a, b Broker) int { return cmp.Compare(a.Addr, b.Addr) })
 	return all
@@ -63,6 +77,31 @@ func (c *Contact) note(addr string, change func(*Broker)) {
 	change(b)
 }
 
+// name says which brokers the cluster names now.
+func (c *Contact) name(brokers []kafka.Broker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.named = make(map[string]int, len(brokers))
+	for _, b := range brokers {
+		c.named[address(b)] = b.ID
+	}
+}
+
+// away says more about an address that could not be reached, if it comes from the cluster.
+func (c *Contact) away(addr string, err error) error {
+	if slices.Contains(c.given, addr) {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, named := c.named[addr]
+	if !named {
+		id = Unknown
+	}
+	b := c.brokers[addr]
+	return &AwayError{Broker: id, Addr: addr, Before: b != nil && !b.Heard.IsZero(), Err: err}
+}
+
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -71,12 +110,14 @@ func (c *Contact) observe(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
-			if !errors.Is(context.Cause(ctx), context.Canceled) { // a cancelled attempt says nothing about the broker
-				c.note(addr, func(b *Broker) { b.Failure, b.tried = err, time.Now() })
+			if errors.Is(context.Cause(ctx), context.Canceled) {
+				return nil, err // this says nothing about the broker
 			}
+			err = c.away(addr, err)
+			c.note(addr, func(b *Broker) { b.Failure, b.Tried = err, time.Now() })
 			return nil, err
 		}
-		c.note(addr, func(b *Broker) { b.tried = time.Now() })
+		c.note(addr, func(b *Broker) { b.Tried = time.Now() })
 		return &observed{Conn: conn, contact: c, addr: addr}, nil
 	}
 }

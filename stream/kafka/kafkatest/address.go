@@ -1,11 +1,15 @@
 package kafkatest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"syscall"
 	"testing"
+
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // Address is an address of this machine that nobody listens on, for a server that a test starts. See freeAddresses.
@@ -34,4 +38,26 @@ func freeAddresses(n int) ([]string, error) {
 		}
 	}
 	return nil, fmt.Errorf("found %d free ports from %d; want %d", len(out), first, n)
+}
+
+// Outside is a connection that was given the first address of the cluster. It reaches no address for which shut returns
+// true, as if a broker named one that only others can reach.
+func (b *Broker) Outside(t testing.TB, shut func(addr string) bool) *kafkaconn.Conn {
+	t.Helper()
+	dial := b.dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: b.Conn.Brokers[:1],
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if shut(addr) {
+				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+			}
+			return dial(ctx, network, addr)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
 }

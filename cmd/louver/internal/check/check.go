@@ -3,6 +3,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
@@ -94,7 +96,7 @@ func (c *Command) finish(app *cli.App, found *examination) error {
 	return nil
 }
 
-// onCluster verifies the topics, and says what the files would change.
+// onCluster verifies the brokers and topics, and says what the files would change.
 func (c *Command) onCluster(app *cli.App, file *config.File, found *examination) error {
 	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
@@ -107,6 +109,23 @@ func (c *Command) onCluster(app *cli.App, file *config.File, found *examination)
 			app.Say("%s", line)
 		}
 	}
+	away, err := conn.Away(app.Context)
+	if err != nil {
+		return cluster.WithExitCode(err)
+	}
+	err = c.compare(app, conn, file, found, warn)
+	if named := (*kafkaconn.AwayError)(nil); errors.As(err, &named) {
+		return err // which is about such a broker
+	}
+	for _, broker := range away {
+		warn("warning: " + broker.Error())
+	}
+	return err
+}
+
+// compare verifies the topics against the files, and the files against what the app has agreed on.
+func (c *Command) compare(app *cli.App, conn *kafkaconn.Conn, file *config.File, found *examination,
+	warn func(string)) error {
 	if err := topics.VerifyExisting(app.Context, conn.Client, topics.Plan(c.AppID, file.Streams), warn); err != nil {
 		return cluster.WithExitCode(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -69,14 +70,7 @@ func Open(s cli.KafkaSettings) (*kafkaconn.Conn, error) {
 func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *zap.Logger) error {
 	trying, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	began, told := time.Now(), false
-	err := conn.Check(trying, func(err error) {
-		if !told && time.Since(began) >= quiet {
-			told = true
-			log.Warn(fmt.Sprintf("cannot reach Kafka yet, trying for %s", Patience),
-				zap.Strings("brokers", s.KafkaBrokers), zap.String("reason", unreachable(err)))
-		}
-	})
+	err := conn.Check(trying, Waiting(log, "cannot reach Kafka yet", zap.Strings("brokers", s.KafkaBrokers)))
 	switch {
 	case err == nil:
 		return nil
@@ -86,6 +80,20 @@ func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *
 	return cli.BrokerError(connectError(s, err))
 }
 
+// Waiting makes a hook for the failures of a request that is tried for as long as [Patience] says: it says once what the
+// command waits for, if that takes a while. The hook may be called concurrently.
+func Waiting(log *zap.Logger, what string, fields ...zap.Field) func(error) {
+	began, told := time.Now(), sync.Once{}
+	return func(err error) {
+		if err != nil && time.Since(began) >= quiet {
+			told.Do(func() {
+				log.Warn(fmt.Sprintf("%s, trying for %s", what, Patience),
+					append(fields, zap.String("reason", unreachable(err)))...)
+			})
+		}
+	}
+}
+
 // connectError says in one line why the cluster cannot be used and which setting to look at.
 func connectError(s cli.KafkaSettings, err error) error {
 	brokers := strings.Join(s.KafkaBrokers, ",")
@@ -93,11 +101,10 @@ func connectError(s cli.KafkaSettings, err error) error {
 	var host x509.HostnameError
 	var record tls.RecordHeaderError
 	var credentials *login.Error
-	var elsewhere *kafkaconn.AdvertisedError
-	why := ""
+	told, why := advertised(err), ""
 	switch {
-	case errors.As(err, &elsewhere) && !kafkaconn.Refused(err):
-		return elsewhere
+	case told != nil && !kafkaconn.Refused(err):
+		return told
 	case errors.Is(err, kafkaconn.ErrSpeaksTLS):
 		why = "the port speaks TLS, but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true, or a port without TLS"
 	case errors.Is(err, kafkaconn.ErrSpeaksPlain), errors.As(err, &record):
@@ -132,16 +139,16 @@ func connectError(s cli.KafkaSettings, err error) error {
 
 // unreachable says briefly why no broker answers.
 func unreachable(err error) string {
+	if told := advertised(err); told != nil {
+		return told.Error()
+	}
 	// A timeout explains nothing, but the last failure before it may.
 	if both := interface{ Unwrap() []error }(nil); errors.As(err, &both) {
 		all := both.Unwrap()
 		err = all[len(all)-1]
 	}
 	var dns *net.DNSError
-	var elsewhere *kafkaconn.AdvertisedError
 	switch {
-	case errors.As(err, &elsewhere):
-		return elsewhere.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fmt.Sprintf("there is no host %q", dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -155,6 +162,19 @@ func unreachable(err error) string {
 		return "no answer"
 	}
 	return err.Error()
+}
+
+// advertised returns the sentence in err about an address that brokers name and that cannot be reached, or nil.
+func advertised(err error) error {
+	var all *kafkaconn.AdvertisedError
+	var one *kafkaconn.AwayError
+	switch {
+	case errors.As(err, &all):
+		return all
+	case errors.As(err, &one):
+		return one
+	}
+	return nil
 }
 
 // Reader returns a reader of committed records for a command that prints what there is. It gives up on a partition that
@@ -191,6 +211,8 @@ func WithExitCode(err error) error {
 		return cli.PrivacyStop(err)
 	case errors.Is(err, topics.ErrUnfit), errors.Is(err, control.ErrRefused):
 		return err
+	case advertised(err) != nil:
+		return cli.BrokerError(advertised(err)) // the requests that failed on the way say nothing more
 	case errors.Is(err, topics.ErrMissing), errors.As(err, &answer), kafkaconn.Refused(err), kafkaconn.Retriable(err):
 		return cli.BrokerError(err)
 	}

@@ -57,3 +57,17 @@ func TestAdvertisedAddressInWords(t *testing.T) {
 		t.Errorf("%s\n%s\nwant\n%s", got, meanwhile, want)
 	}
 }
+
+// Whatever request fails because one of the brokers cannot be reached where it says it is, the error is that sentence.
+func TestBrokerAwayInWords(t *testing.T) {
+	away := &kafkaconn.AwayError{Broker: 2, Addr: "kafka-2.example:9092", Err: syscall.ECONNREFUSED}
+	failed := fmt.Errorf("no success within 30s: %w", fmt.Errorf("%w (the last failure: %w)", context.DeadlineExceeded,
+		fmt.Errorf("create topics: kafka.(*Client).CreateTopics: %w", away)))
+	var exit *cli.ExitError
+	if got := WithExitCode(failed); !errors.As(got, &exit) || exit.Code != cli.ExitBroker || got.Error() != away.Error() {
+		t.Errorf("%v, want %v with the exit code of brokers", got, away)
+	}
+	if got := unreachable(failed); got != away.Error() {
+		t.Errorf("%s, want %v", got, away)
+	}
+}

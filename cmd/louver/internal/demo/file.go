@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
@@ -167,7 +169,7 @@ func (s *fileScene) begin(ctx context.Context, conn *kafkaconn.Conn, say func(st
 		if err != nil {
 			return err
 		}
-		_, err = feed.SendRecords(ctx, conn, within(stretch, file.Records(ctx)), s.inputs[i], nil)
+		_, err = feed.SendRecords(ctx, conn, zap.NewNop(), within(stretch, file.Records(ctx)), s.inputs[i], nil)
 		if err := errors.Join(err, closer.Close()); err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+	"go.uber.org/zap"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
@@ -207,10 +208,13 @@ func (j *replaying) send(ctx context.Context) error {
 	plan := []topics.Topic{{Name: j.Topic, Partitions: j.Partitions}}
 	trying, cancel := context.WithTimeout(ctx, cluster.Patience) // the controller may be out of reach
 	defer cancel()
-	if _, err := topics.Create(trying, conn.Client, plan, -1); err != nil {
+	waiting := cluster.Waiting(j.app.Log, "cannot create topic "+j.Topic+" yet")
+	if _, err := kafkaconn.Retry(trying, waiting, func(ctx context.Context) (map[string]topics.State, error) {
+		return topics.Create(ctx, conn.Client, plan, -1)
+	}); err != nil {
 		return cluster.WithExitCode(err)
 	}
-	j.sent, err = SendRecords(ctx, conn, j.records(ctx), j.Topic, func(sent int, next time.Time) {
+	j.sent, err = SendRecords(ctx, conn, j.app.Log, j.records(ctx), j.Topic, func(sent int, next time.Time) {
 		j.sent = sent
 		left := max(0, time.Until(next))
 		j.progress.Pause(left, func() string {
@@ -298,8 +302,8 @@ const sendEvery = 100 * time.Millisecond
 
 // SendRecords sends records when they are due. Their timestamp is the time of sending, because a topic would delete
 // records that look older than its retention. told, if not nil, is called after some were sent with how many there are
-// now, and when the next one is due if that is not at once.
-func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[replay.Record, error],
+// now, and when the next one is due if that is not at once. log hears of a topic that takes none for a while.
+func SendRecords(ctx context.Context, conn *kafkaconn.Conn, log *zap.Logger, records iter.Seq2[replay.Record, error],
 	topic string, told func(sent int, next time.Time)) (sent int, err error) {
 	partitions, err := topics.PartitionsOf(ctx, conn.Client, topic, 0, nil)
 	if err != nil {
@@ -310,8 +314,10 @@ func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 	flush := func(next time.Time) error {
 		var accepted atomic.Int64
 		trying, cancel := context.WithTimeout(ctx, cluster.Patience)
-		err := txn.Send(trying, conn.Client, batch, txn.OnAccepted(func(records int) { accepted.Add(int64(records)) }))
-		if err != nil && trying.Err() != nil && ctx.Err() == nil {
+		err := txn.Send(trying, conn.Client, batch,
+			txn.OnRetry(cluster.Waiting(log, "topic "+topic+" takes no events yet")),
+			txn.OnAccepted(func(records int) { accepted.Add(int64(records)) }))
+		if err = cluster.WithExitCode(err); err != nil && trying.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("topic %s took no events for %s: %w", topic, cluster.Patience, err)
 		}
 		cancel()
@@ -320,7 +326,7 @@ func SendRecords(ctx context.Context, conn *kafkaconn.Conn, records iter.Seq2[re
 		if told != nil && err == nil {
 			told(sent, next)
 		}
-		return cluster.WithExitCode(err)
+		return err
 	}
 	for r, err := range records {
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -29,7 +31,7 @@ func TestSendRecordsBeforeAPause(t *testing.T) {
 			yield(replay.Record{Value: []byte("b"), Due: later}, nil)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	sent, err := SendRecords(ctx, b.Conn, records, "t", func(sent int, next time.Time) {
+	sent, err := SendRecords(ctx, b.Conn, zap.NewNop(), records, "t", func(sent int, next time.Time) {
 		if sent == 1 && next.Equal(later) {
 			stop()
 		}
@@ -69,12 +71,44 @@ func TestSendRecordsCountsWhatWasAccepted(t *testing.T) {
 			}
 		}
 	}
-	sent, err := SendRecords(t.Context(), b.Conn, records, "t", func(int, time.Time) { refuses.Store(true) })
+	sent, err := SendRecords(t.Context(), b.Conn, zap.NewNop(), records, "t",
+		func(int, time.Time) { refuses.Store(true) })
 	got := len(b.ConsumeValues(t, "t", 0))
 	if err == nil || strings.Contains(err.Error(), "took no events") || sent != got || sent == 0 ||
 		sent == sendAtOnce+1 {
 		t.Errorf("%d sent, %v, and %d in the topic; want an error, and as many as are there", sent, err, got)
 	}
+}
+
+// A broker that cannot be reached where it says it is takes no events: a line says so soon, and the error after a while.
+func TestSendRecordsToABrokerAway(t *testing.T) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		b.CreateTopic(t, "t", 30, nil) // each broker leads some of its partitions
+		nodes := b.Conn.Brokers
+		conn := b.Outside(t, func(addr string) bool { return addr == nodes[2] })
+		if err := conn.Check(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		core, logs := observer.New(zap.InfoLevel)
+		now := time.Now()
+		records := func(yield func(replay.Record, error) bool) {
+			for range 1000 {
+				if !yield(replay.Record{Value: []byte("a"), Due: now}, nil) {
+					return
+				}
+			}
+		}
+		sent, err := SendRecords(t.Context(), conn, zap.New(core), records, "t", nil)
+		away := "broker 2 says that it is at " + nodes[2] + ", which cannot be reached (connection refused): check its " +
+			"advertised.listeners"
+		if want := "topic t took no events for 30s: " + away; err == nil || err.Error() != want || sent == 0 || sent == 1000 {
+			t.Errorf("%d sent, %v; want some and %s", sent, err, want)
+		}
+		if logs.Len() != 1 || logs.All()[0].Message != "topic t takes no events yet, trying for 30s" ||
+			logs.All()[0].ContextMap()["reason"] != away || logs.All()[0].Time.Sub(now) > 5*time.Second {
+			t.Errorf("%v; want one line after a second or two, because %s", logs.All(), away)
+		}
+	})
 }
 
 // Progress is told of what takes longer than two seconds: often on a screen, now and then elsewhere, and at once before

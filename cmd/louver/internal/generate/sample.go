@@ -40,8 +40,9 @@ func sampleOf(app *cli.App, k cli.KafkaSettings, topic string) (sampled, error) 
 		return s, err
 	}
 	// Uncommitted records have the same form, and a hung transaction does not matter.
+	waiting := cluster.Waiting(app.Log, "cannot read topic "+topic+" yet")
 	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID, ReadUncommitted: true,
-		Patience: cluster.Patience})
+		Patience: cluster.Patience, OnRetry: func(_ string, _ int, err error) { waiting(err) }})
 	starts, err := client.Starts(app.Context, topic, partitions)
 	if err != nil {
 		return s, cluster.WithExitCode(err)

@@ -98,7 +98,7 @@ func (c *DashboardCommand) Run(app *cli.App) error {
 		monitor.Started(nil)
 		watching, done := context.WithCancel(ctx)
 		defer done()
-		go monitor.Watch(watching, conn.Contact.Brokers)
+		go monitor.Watch(watching, conn.Known)
 		return shown.follow(ctx, cluster.Follower(conn, schemas, shown.store.Retrying(monitor.Retrying)), time.Time{})
 	})
 	return group.Wait()
