@@ -25,11 +25,19 @@ type charges struct {
 	settled   map[string]bool
 	// formers are partitions that say what earlier budgets had paid for streams, by number.
 	formers map[int]*partition
+	// readAll reads a partition of the ledger to its end. Tests take its records from elsewhere.
+	readAll func(ctx context.Context, client *fetch.Client, partition int, from int64,
+		add func(*fetch.Record) error) (next int64, err error)
 }
 
 func newCharges(w *worker) *charges {
-	return &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{},
+	cs := &charges{worker: w, own: &partition{number: w.at.Number}, settled: map[string]bool{},
 		formers: map[int]*partition{}}
+	cs.readAll = func(ctx context.Context, client *fetch.Client, partition int, from int64,
+		add func(*fetch.Record) error) (int64, error) {
+		return client.ReadAll(ctx, cs.Names.Ledger(), partition, from, add)
+	}
+	return cs
 }
 
 // drawn is an entry from an aborted transaction that is still in the ledger's log.
@@ -59,6 +67,17 @@ type continued struct {
 // read reads all charges: first the partitions of budgets whose spending a budget here took over, then the worker's own
 // partition of the ledger. It returns the entries that were drawn in its own partition and not committed.
 func (cs *charges) read(ctx context.Context) ([]drawn, error) {
+	cs.followAll()
+	for _, c := range cs.continued {
+		if _, err := cs.readPartition(ctx, c.partition, cs.Fetch); err != nil {
+			return nil, err
+		}
+	}
+	return cs.readPartition(ctx, cs.own, cs.Drawn)
+}
+
+// followAll notes whose charges in other partitions count here.
+func (cs *charges) followAll() {
 	for _, budget := range cs.budgets() {
 		for _, old := range cs.Lineage(budget)[1:] {
 			if from := cs.Place(old); from != cs.at.Number {
@@ -66,12 +85,6 @@ func (cs *charges) read(ctx context.Context) ([]drawn, error) {
 			}
 		}
 	}
-	for _, c := range cs.continued {
-		if _, err := cs.readPartition(ctx, c.partition, cs.Fetch); err != nil {
-			return nil, err
-		}
-	}
-	return cs.readPartition(ctx, cs.own, cs.Drawn)
 }
 
 // follow notes that a budget took over one whose charges are in another partition.
@@ -184,7 +197,7 @@ func (cs *charges) readFold(ctx context.Context, p *partition, client *fetch.Cli
 
 // readOn reads a partition to its end.
 func (cs *charges) readOn(ctx context.Context, p *partition, client *fetch.Client) (aborted []drawn, err error) {
-	p.next, err = client.ReadAll(ctx, cs.Names.Ledger(), p.number, p.next, func(r *fetch.Record) error {
+	p.next, err = cs.readAll(ctx, client, p.number, p.next, func(r *fetch.Record) error {
 		e, err := ledger.Decode(r.Value)
 		if err == nil && r.Aborted {
 			aborted = append(aborted, drawn{e, slices.Clone(r.Value)})

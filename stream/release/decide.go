@@ -23,7 +23,8 @@ const (
 // decisions decides the windows of a partition and commits their entries.
 type decisions struct {
 	*worker
-	producer *txn.Producer
+	producer producer
+	now      func() time.Time // the clock; tests set another
 	charges  *charges
 	parts    *parts
 	walks    *walks
@@ -32,9 +33,15 @@ type decisions struct {
 	priors   []*prior // of the programs
 }
 
+// producer commits transactions under the transactional id of the partition, as [txn.Producer] does.
+type producer interface {
+	Commit(ctx context.Context, tx txn.Transaction) error
+	Last(topic string, partition int) int64
+}
+
 // newDecisions returns decisions that do not know yet what was charged.
 func newDecisions(w *worker) (*decisions, error) {
-	d := &decisions{worker: w, charges: newCharges(w),
+	d := &decisions{worker: w, now: time.Now, charges: newCharges(w),
 		parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
@@ -220,7 +227,7 @@ func (d *decisions) settled(e *ledger.Entry, before ledger.Before) {
 
 // began fills in when an entry is drawn and what of its input is lost.
 func (d *decisions) began(e *ledger.Entry, state windows.State) {
-	e.ReleasedAt = time.Now().UTC().Truncate(time.Second)
+	e.ReleasedAt = d.now().UTC().Truncate(time.Second)
 	e.IncompleteIn = state.Incomplete
 	if e.Incomplete = len(state.Incomplete) > 0; e.Incomplete {
 		d.Log.Error("part of a window's input was lost: the window is released without it and marked incomplete",

@@ -52,7 +52,7 @@ func (w *worker) deleted(ctx context.Context) (progressRecord, error) {
 }
 
 // before records that no undecided window needs the parts below an offset, and has them deleted.
-func (d *deleter) before(ctx context.Context, producer *txn.Producer, needs progressRecord) error {
+func (d *deleter) before(ctx context.Context, producer producer, needs progressRecord) error {
 	offset := needs.Offset
 	if offset > d.agreed {
 		r, err := d.Progress.Record(d.deletedKey(), needs)

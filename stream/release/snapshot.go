@@ -151,7 +151,7 @@ func (ws *walks) saved() map[string]int64 {
 const saveBytes = 8 << 20
 
 // save commits the snapshots that are due, and deletes those of totals that are over.
-func (ws *walks) save(ctx context.Context, producer *txn.Producer) error {
+func (ws *walks) save(ctx context.Context, producer producer) error {
 	var tx txn.Transaction
 	var bytes int
 	var made []*course
