@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,19 +26,22 @@ const Always = math.MinInt64
 // Inputs knows how many partitions of each input topic a window takes. All processes of an app agree on that, because
 // it is in the control topic. So the new partitions of a growing topic count from a certain window on, and not before.
 //
-// A worker that writes the mark of a window knows every step that it has proposed itself, and it reads all steps when a
-// partition is assigned to it. So at least one mark of a window has the right number, which is the largest in its
-// marks. Inputs is safe for concurrent use.
+// Every window waits for the mark of partition 0, and a mark says how many partitions its windows take. So only the
+// worker of partition 0 proposes another number, and it marks no window that is due at [Inputs.Certain] or later. It
+// reads all steps when it begins. So that mark has the right number, which is the largest of a window's marks. Inputs
+// is safe for concurrent use.
 type Inputs struct {
 	log   Log
 	turn  chan struct{} // holds one while a proposal is made
 	mu    sync.Mutex
 	steps map[string][]Step
+	open  map[string]int64 // the due of a proposal of which nobody knows whether it was written, by topic
 }
 
 // NewInputs returns empty Inputs; see [Inputs.Learn].
 func NewInputs(log Log) *Inputs {
-	return &Inputs{log: log, turn: make(chan struct{}, 1), steps: map[string][]Step{}}
+	return &Inputs{log: log, turn: make(chan struct{}, 1), steps: map[string][]Step{},
+		open: map[string]int64{}}
 }
 
 // Learn reads what has been agreed on. Another worker may have proposed a step since the reading began. Steps are only
@@ -87,8 +91,20 @@ func (i *Inputs) Partitions(topic string, due int64) int {
 	return n
 }
 
+// Certain returns the moment from which on windows that are due may take another number of partitions than is known
+// here, because a proposal was made and its outcome is not known. math.MaxInt64: all is known. [Inputs.Propose] for the
+// same topic finds out.
+func (i *Inputs) Certain(topic string) int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if due, open := i.open[topic]; open {
+		return due
+	}
+	return math.MaxInt64
+}
+
 // Propose makes windows that are due at a moment or later take n partitions, unless another worker was first. The first
-// step of a topic applies to all windows.
+// step of a topic applies to all windows. After an error nobody knows whether it was written; see [Inputs.Certain].
 //
 // A turn ends the previous one. So the workers of a process take turns one after another, and a process whose turn was
 // ended waits for a random time before the next. Otherwise slow processes could end each other's turns for ever.
@@ -99,9 +115,12 @@ func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) er
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if i.Partitions(topic, math.MaxInt64) == n {
+	if i.Partitions(topic, math.MaxInt64) == n && i.Certain(topic) == math.MaxInt64 {
 		return nil // another worker was first
 	}
+	i.mu.Lock()
+	i.open[topic] = min(due, cmp.Or(i.open[topic], due))
+	i.mu.Unlock()
 	var steps []Step
 	err := inTurn(ctx, i.log, func() ([]Record, error) {
 		if err := i.Learn(ctx); err != nil {
@@ -127,5 +146,6 @@ func (i *Inputs) Propose(ctx context.Context, topic string, n int, due int64) er
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.steps[topic] = steps
+	delete(i.open, topic)
 	return nil
 }

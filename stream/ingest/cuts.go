@@ -2,20 +2,25 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/windows"
 )
 
 const (
-	// lead is the time until the first windows with a new number of partitions are due.
+	// lead is the time until the first windows with a new number of partitions are due. It may be over before the
+	// number is agreed on.
 	lead = 2 * time.Second
+	// proposeTimeout bounds how long an attempt to agree on another number holds up a partition.
+	proposeTimeout = 10 * time.Second
 	// doubt is how long a topic must seem to have lost partitions before ingest believes it: a broker's answer may be
 	// stale.
 	doubt = 30 * time.Second
@@ -31,7 +36,7 @@ type cuts struct {
 	fewer time.Time // when the topic first seemed to have lost partitions
 }
 
-// count makes sure that the app knows how many partitions the topic has.
+// count makes sure that the app knows how many partitions the topic has, and that this one is among them.
 func (p *cuts) count(ctx context.Context) error {
 	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
 	if err != nil {
@@ -40,15 +45,41 @@ func (p *cuts) count(ctx context.Context) error {
 	if err := p.Inputs.Learn(ctx); err != nil {
 		return err
 	}
-	return p.agree(ctx, n)
+	if err := p.agree(ctx, n); err != nil {
+		return err
+	}
+	return p.included(ctx)
 }
+
+// included waits until it is agreed from which window on this partition counts. Until then nobody can tell which of its
+// events are late.
+func (p *cuts) included(ctx context.Context) error {
+	key := fmt.Sprintf("no agreement on %s/%d", p.at.Topic, p.at.Number)
+	for p.Inputs.Partitions(p.at.Topic, math.MaxInt64) <= p.at.Number {
+		p.Monitor.Episodes.On(key, notIncluded, fmt.Sprintf(
+			"partition %d of topic %s is new and counts in no window yet: the worker that reads partition 0 has not noted it",
+			p.at.Number, p.at.Topic))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+		if err := p.Inputs.Learn(ctx); err != nil {
+			return err
+		}
+	}
+	p.Monitor.Episodes.Over(key, fmt.Sprintf("partition %d of topic %s counts", p.at.Number, p.at.Topic))
+	return nil
+}
+
+var notIncluded = episode.Rule{After: 30 * time.Second, Every: time.Hour}
 
 // recount checks whether the topic has grown. It ignores failures, because it is called again soon.
 func (p *cuts) recount(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
+	n, err := p.countNow(ctx)
 	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
+		defer cancel()
 		err = p.agree(ctx, n)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -56,13 +87,23 @@ func (p *cuts) recount(ctx context.Context) {
 	}
 }
 
-// agree proposes a number of partitions that differs from the agreed one.
+// countNow asks once how many partitions the topic has.
+func (p *cuts) countNow(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
+}
+
+// agree proposes a number of partitions that differs from the agreed one. If that topic has a number already, only the
+// worker of partition 0 does: every window waits for its mark, and it marks none that the proposal may concern before
+// it knows the outcome. So no window is decided by the old number that a new partition counts itself part of, however
+// long the proposal takes.
 func (p *cuts) agree(ctx context.Context, n int) error {
 	have := p.Inputs.Partitions(p.at.Topic, math.MaxInt64)
 	if n >= have {
 		p.fewer = time.Time{}
 	}
-	if n == have {
+	if n == have && p.Inputs.Certain(p.at.Topic) == math.MaxInt64 || have > 0 && p.at.Number != 0 {
 		return nil
 	}
 	if n < have {
@@ -73,11 +114,14 @@ func (p *cuts) agree(ctx context.Context, n int) error {
 			return nil
 		}
 	}
-	due := time.Now().Add(lead)
-	if err := p.Inputs.Propose(ctx, p.at.Topic, n, due.UnixNano()); err != nil {
+	due := time.Now().Add(lead).UnixNano()
+	for _, r := range p.routes { // windows that are cut have the old number
+		due = max(due, r.cutThrough()+int64(r.schedule.Grace)+1)
+	}
+	if err := p.Inputs.Propose(ctx, p.at.Topic, n, due); err != nil {
 		return err
 	}
-	if have > 0 {
+	if have > 0 && n != have {
 		p.Log.Warn("the number of partitions of an input has changed: windows due from now on read all of them",
 			zap.String("topic", p.at.Topic), zap.Int("before", have), zap.Int("now", n))
 	}
@@ -96,12 +140,24 @@ func (r *route) before(due int64) int64 {
 // spared returns the end of the last window that does not include this partition, because the partition was added
 // later.
 func (p *cuts) spared(r *route) int64 {
+	through, included := int64(math.MinInt64), false
 	for _, s := range p.Inputs.Steps(p.at.Topic) {
-		if s.Partitions > p.at.Number {
-			return r.before(s.Due)
+		before := included
+		if included = s.Partitions > p.at.Number; included && !before {
+			through = r.before(s.Due)
 		}
 	}
-	return math.MinInt64
+	return through
+}
+
+// due is the due of a route, less windows of which partition 0 does not know how many partitions they take; see agree.
+func (p *cuts) due(r *route, now int64) (through int64, ok bool) {
+	through, ok = r.due(now)
+	if p.at.Number == 0 {
+		through = min(through, r.before(p.Inputs.Certain(p.at.Topic)))
+		ok = through > r.cutThrough()
+	}
+	return through, ok
 }
 
 // cutAt cuts a route's windows up to through, with one cut for each number of partitions that windows take.
@@ -179,7 +235,7 @@ func (p *cuts) cut(ctx context.Context) error {
 		if r.follows != nil {
 			continue
 		}
-		through, ok := r.due(now.UnixNano())
+		through, ok := p.due(r, now.UnixNano())
 		if !ok {
 			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // asks now, so that the answer comes in time
 			continue

@@ -1,8 +1,17 @@
 package ingest
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/stage"
 )
 
 // A fetch waits until the first window of any route is due. A window that is due already has to wait for something
@@ -34,6 +43,109 @@ func TestFetchesWaitUntilAWindowIsDue(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s before the first of %d routes is due: it waits %s, want %s", time.Duration(c.before),
 				len(c.routes), got, c.want)
+		}
+	}
+}
+
+// controlLog is a control topic. Where it is lost, it writes, but its answer does not arrive.
+type controlLog struct {
+	records map[string][]byte
+	lost    bool
+}
+
+func (l *controlLog) Read(_ context.Context, f func(key, value []byte) error) error {
+	for k, v := range l.records {
+		if err := f([]byte(k), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *controlLog) Used(context.Context) (string, error) { return "", nil }
+
+func (l *controlLog) Turn(context.Context) (control.Turn, error) { return l, nil }
+
+func (l *controlLog) Write(_ context.Context, records []control.Record) error {
+	for _, r := range records {
+		l.records[string(r.Key)] = r.Value
+	}
+	if l.lost {
+		return errors.New("no answer")
+	}
+	return nil
+}
+
+// A topic grows from two to four partitions, and the answer to the proposal is lost. Nobody may decide a window by the
+// old number if a new partition may count itself part of it. So the worker of partition 0, whose mark every window
+// needs, cuts no such window until it knows. Other workers propose nothing: they would not hold up its cuts.
+func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
+	log := &controlLog{records: map[string][]byte{}}
+	worker := func(number int, inputs *control.Inputs) *cuts {
+		p := &partition{}
+		p.input = input{Ingest: &Ingest{Env: stage.Env{Log: zap.NewNop()}, Inputs: inputs},
+			at: stage.Partition{Topic: "in", Number: number}}
+		p.input.routes = []*route{testRoute(t, testStream(t))}
+		p.cuts = cuts{input: &p.input, out: &p.out}
+		return &p.cuts
+	}
+	zero, one := worker(0, control.NewInputs(log)), worker(1, control.NewInputs(log))
+	for _, p := range []*cuts{zero, one} {
+		if err := p.agree(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := maps.Clone(log.records)
+	if err := one.agree(t.Context(), 4); err != nil || !maps.EqualFunc(before, log.records, bytes.Equal) {
+		t.Errorf("the worker of partition 1 proposes: %s, %v", log.records, err)
+	}
+	r := zero.routes[0]
+	now := time.Now().UnixNano()
+	if through, ok := zero.due(r, now); !ok || through <= now-8*second {
+		t.Fatal("no window is due")
+	}
+	log.lost = true
+	if err := zero.agree(t.Context(), 4); err == nil {
+		t.Fatal("the answer is not lost")
+	}
+	later := now + int64(time.Minute)
+	through, _ := zero.due(r, later)
+	if through+int64(r.schedule.Grace) > now+int64(lead)+2*second {
+		t.Errorf("windows are cut through %s, which the proposal may concern", time.Unix(0, through))
+	}
+	log.lost = false
+	fresh := worker(2, control.NewInputs(log))
+	if err := fresh.Inputs.Learn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := zero.agree(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	if through, ok := zero.due(r, later); !ok || through < later-4*second {
+		t.Errorf("all is known, and windows are cut through %s only", time.Unix(0, through))
+	}
+	zero.cutAt(r, later, 10)
+	for _, c := range r.cuts {
+		if included := c.through > fresh.spared(fresh.routes[0]); included != (c.partitions == 4) {
+			t.Errorf("windows through %s take %d partitions, and partition 2 counts itself in: %t",
+				time.Unix(0, c.through), c.partitions, included)
+		}
+	}
+}
+
+// A partition that came back counts from its return on.
+func TestSparedOfAPartitionThatReturned(t *testing.T) {
+	log := &controlLog{records: map[string][]byte{
+		"input/in": []byte(`[{"partitions":4,"due":-9223372036854775808},{"partitions":2,"due":9000000000},{"partitions":4,"due":21000000000}]`)}}
+	inputs := control.NewInputs(log)
+	if err := inputs.Learn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := testRoute(t, testStream(t))
+	for number, want := range map[int]int64{1: r.before(control.Always), 3: r.before(21 * second)} {
+		p := cuts{input: &input{Ingest: &Ingest{Inputs: inputs}, at: stage.Partition{Topic: "in", Number: number}}}
+		if got := p.spared(r); got != want {
+			t.Errorf("partition %d is spared through %d, want %d", number, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 
@@ -115,6 +116,9 @@ func (p *partition) round(ctx context.Context) error {
 	if time.Now().After(p.cuts.askAt) {
 		p.cuts.recount(ctx)
 		p.cuts.askAt = time.Now().Add(askEvery)
+		if p.Inputs.Certain(p.at.Topic) != math.MaxInt64 { // windows wait
+			p.cuts.askAt = time.Now().Add(askEvery / 5)
+		}
 		if _, err := p.renewed(ctx, askEvery); err != nil {
 			return err
 		}
@@ -165,6 +169,7 @@ func (p *partition) open(ctx context.Context) error {
 		p.routes = append(p.routes, r)
 		if sp, ok := before.Streams[progress.StreamKey(r.stream.Name, r.edition)]; ok {
 			r.resume(sp)
+			r.through = max(r.through, p.cuts.spared(r))
 			continue
 		}
 		first, oldest, err := p.first(ctx, r)
