@@ -3,8 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/timeline"
 )
 
@@ -71,6 +76,54 @@ func brief(runs []timeline.Run, stream string) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// Windows that wait for the schema registry say so, as long as somebody reads the topic.
+func TestWindowsNameTheRegistry(t *testing.T) {
+	b := kafkatest.Fake(t)
+	t.Setenv("LOUVER_KAFKA_BROKERS", strings.Join(b.Conn.Brokers, ","))
+	var back atomic.Bool
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !back.Load() || r.URL.Path != "/schemas/ids/258" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"schema": "{\"type\": \"record\", \"name\": \"R\", \"fields\": [`+
+			`{\"name\": \"value\", \"type\": \"long\"}]}"}`)
+	}))
+	defer registry.Close()
+	app, in := kafkatest.Name(t), b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
+	streams := clitest.File(t, "streams.yaml", strings.NewReplacer("INPUT", in, "OUTPUT", b.Topic(t, 1, nil)).Replace(`
+version: 1
+streams:
+  - name: named
+    input: {topic: INPUT, format: avro, schema: registry, user: $key, value: value}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T03:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 1}]
+    output: {topic: OUTPUT}
+    budget: {epsilon: 3, per: 24h}
+`))
+	b.Produce(t, in, 0, txn.Record{Key: []byte("u"), Value: []byte{0, 0, 0, 1, 2, 14},
+		Time: time.Date(2026, 1, 1, 0, 30, 0, 0, time.UTC).UnixMilli()})
+	p := clitest.Louver(t, b, "run", "--streams", streams, "--app-id", app, "--schema-registry-url", registry.URL)
+	why := func(want string) func() bool {
+		return func() bool {
+			runs := standing(t, app)
+			return len(runs) == 1 && strings.HasPrefix(strings.Join(runs[0].Why, ""), want)
+		}
+	}
+	kafkatest.Await(t, "the registry is named", func() bool {
+		runs := standing(t, app)
+		return len(runs) == 1 && runs[0].State == timeline.Waiting && regexp.MustCompile("^partition 0 of "+in+
+			": waits since [0-9:]+ for the schema registry, which has not said yet what schema 258 is$").
+			MatchString(strings.Join(runs[0].Why, ";"))
+	})
+	p.Kill(t)
+	kafkatest.Await(t, "nobody reads", why("partition 0 of "+in+": not read: consumer group "+app+".ingest has no members"))
+	back.Store(true)
+	clitest.Louver(t, b, "run", "--streams", streams, "--app-id", app, "--schema-registry-url", registry.URL)
+	kafkatest.Await(t, "all windows are decided", func() bool { return brief(standing(t, app), "named") == "3 released" })
 }
 
 func TestWindowsCommand(t *testing.T) {

@@ -52,7 +52,7 @@ func (p *away) returned(since, back time.Time) {
 		zap.String("topic", p.at.Topic), zap.Stringer("away", episode.Round(back.Sub(since))))
 	p.waitsAgain = true
 	p.tellAgain()
-	p.kept.Put(p.progress()) // from which louver windows knows it
+	p.keepProgress() // from which louver windows knows it
 }
 
 // tellAgain reports what the streams' windows wait for.

@@ -64,7 +64,7 @@ func (p *output) flush(ctx context.Context) error {
 		return err
 	}
 	p.progressed()
-	p.kept.Put(p.progress())
+	p.keepProgress()
 	return nil
 }
 

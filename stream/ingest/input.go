@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type input struct {
 	*Ingest
 	at   stage.Partition
 	kept *stage.Latest[progress.Input]
+	last progress.Input // what was put there last, or stood there before
 
 	reader   *fetch.Reader
 	routes   []*route
@@ -51,6 +53,23 @@ func (p *input) missing(n int64) {
 	for _, r := range p.routes {
 		r.lose(n)
 	}
+}
+
+// keepProgress writes the progress. Nothing below it may be waiting to be sent.
+func (p *input) keepProgress() {
+	p.last = p.progress()
+	p.kept.Put(p.last)
+}
+
+// keepAsks writes the last progress once more, and with it what all windows of the partition wait for; nil: for nothing.
+func (p *input) keepAsks(a *progress.Asks) {
+	next := p.last
+	next.Streams = maps.Clone(next.Streams)
+	for key, s := range next.Streams {
+		s.Asks = a
+		next.Streams[key] = s
+	}
+	p.kept.Put(next)
 }
 
 func (p *input) routeAt(r *route) at {

@@ -211,6 +211,7 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.out.send(ctx); err != nil {
 		return err
 	}
+	p.last = p.progress()
 	p.away.heard = time.Now()
 	if since, back := p.Monitor.Away(); !since.IsZero() {
 		p.away.returned(since, back)

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
 )
 
@@ -185,43 +186,48 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 }
 
 // await decides what can be decided, and waits until the registry has answered what a route's records need: then its
-// windows may be cut.
+// windows may be cut. If that takes longer than the registry usually does, louver windows says so.
 func (p *undecided) await(ctx context.Context, r *route) error {
+	began, told := time.Now(), false
 	for {
 		p.settle()
-		if !p.asks(r) {
-			return nil
+		id, asks := p.asks(r)
+		if !asks || ctx.Err() != nil {
+			if told {
+				p.keepAsks(nil)
+			}
+			return ctx.Err()
 		}
-		if err := p.wait(ctx); err != nil {
-			return err
+		if !told && time.Since(began) >= sweepEvery {
+			p.keepAsks(&progress.Asks{Schema: id.String(), Since: began})
+			told = true
 		}
+		p.wait(ctx)
 	}
 }
 
-// asks reports whether the registry has still to answer what a record of a route needs.
-func (p *undecided) asks(r *route) bool {
+// asks reports whether the registry has still to answer what a record of a route needs, and names one such schema.
+func (p *undecided) asks(r *route) (id codec.SchemaID, asks bool) {
 	seen := map[codec.SchemaID]bool{}
 	for _, a := range p.records {
 		if !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, r) }) {
 			if seen[a.ID] = true; p.schemas.find(a.ID) == isAsked {
-				return true
+				return a.ID, true
 			}
 		}
 	}
-	return false
+	return id, false
 }
 
 // wait waits for an answer of the registry, but not long.
-func (p *undecided) wait(ctx context.Context) error {
+func (p *undecided) wait(ctx context.Context) {
 	timer := time.NewTimer(sweepEvery)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
 	case <-p.answers:
 	case <-timer.C:
 	}
-	return nil
 }
 
 // relieve sees to it that not too much is kept aside. It waits while nothing can be given up.
@@ -240,8 +246,8 @@ func (p *undecided) relieve(ctx context.Context) error {
 		if p.bytes <= room {
 			break
 		}
-		if err := p.wait(ctx); err != nil {
-			return err
+		if p.wait(ctx); ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	return nil

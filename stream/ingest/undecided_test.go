@@ -15,6 +15,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
@@ -120,18 +121,31 @@ func TestWindowsWaitForAnAnswer(t *testing.T) {
 		var taken []int64
 		r := &registry{away: errors.New("no route")}
 		p, l := keeping(t, r, &taken)
+		ctx, cancel := context.WithCancel(t.Context())
+		written := make(chan progress.Input, 10)
+		p.kept = stage.NewLatest(ctx, func(_ context.Context, in progress.Input) error { written <- in; return nil })
+		defer func() { cancel(); p.kept.Wait() }()
+		p.reader = (&fetch.Client{}).Partition("in", 0, 0)
+		p.last = p.progress()
 		p.keep(l, 3, naming(7, 10))
-		waited := make(chan error, 1)
+		waited, began := make(chan error, 1), time.Now()
 		go func() { waited <- p.await(t.Context(), l[0]) }()
 		<-time.After(20 * time.Minute)
 		if len(waited) > 0 || len(taken) > 0 {
 			t.Fatal("a window is cut while the registry does not answer")
+		}
+		key := progress.StreamKey(l[0].stream.Name, l[0].edition)
+		if in := <-written; in.Streams[key].Asks == nil || *in.Streams[key].Asks != (progress.Asks{Schema: "7", Since: began}) {
+			t.Errorf("the progress says %+v; want that windows wait for schema 7", in)
 		}
 		r.mu.Lock()
 		r.away = nil
 		r.mu.Unlock()
 		if err := <-waited; err != nil {
 			t.Fatal(err)
+		}
+		if in := <-written; in.Streams[key].Asks != nil || len(written) > 0 {
+			t.Errorf("the progress says %+v; want that windows wait no longer", in)
 		}
 		if len(taken) > 0 || l[0].undecided != 3 {
 			t.Errorf("a record is rejected before its windows are cut")

@@ -36,6 +36,22 @@ type Stream struct {
 	Marked int64 `json:"marked,omitempty"`
 	// Again says that windows that are due wait, because the broker was away. nil: they do not.
 	Again *Again `json:"again,omitempty"`
+	// Asks says that windows that are due wait for the schema registry. nil: they do not.
+	Asks *Asks `json:"asks,omitempty"`
+}
+
+// Asks says that windows wait for the schema registry: it has not said yet what a record's schema is.
+type Asks struct {
+	// Schema is the id of one of the schemas.
+	Schema string `json:"schema"`
+	// Since is when the windows began to wait.
+	Since time.Time `json:"since"`
+}
+
+// String says it in words.
+func (a Asks) String() string {
+	return fmt.Sprintf("waits since %s for the schema registry, which has not said yet what schema %s is",
+		a.Since.UTC().Format(time.TimeOnly), a.Schema)
 }
 
 // Again says that windows wait for the grace again, because nobody could deliver events while the broker was away.

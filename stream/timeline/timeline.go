@@ -121,6 +121,11 @@ func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
 	return a
 }
 
+// Asks says that a run's windows wait in a partition for the schema registry; nil: they do not.
+func (f *Facts) Asks(r Run, partition int) *progress.Asks {
+	return f.inputs[Partition{r.Input, partition}].Streams[progress.StreamKey(r.Stream, r.Definition)].Asks
+}
+
 // Learn adds an entry of the ledger. Entries of one definition come in the order of their windows.
 func (f *Facts) Learn(e ledger.Entry) {
 	run := Run{Stream: e.Stream, Definition: e.Epoch, State: Released, Windows: 1, First: e.WindowEnd,

@@ -61,7 +61,13 @@ func (c causes) waiting(r *timeline.Run, ingest group, hanging map[timeline.Part
 		at := timeline.Partition{Topic: r.Input, Number: p}
 		cause, open := hanging[at]
 		if !open {
-			cause = ingest.reads(at)
+			read := false
+			// What a worker said last may be old if nobody reads the partition.
+			if cause, read = ingest.reads(at); read {
+				if asks := facts.Asks(*r, p); asks != nil {
+					cause = asks.String()
+				}
+			}
 		}
 		if again := facts.Again(*r, p, time.Now()); again != nil {
 			cause = again.String()
@@ -141,22 +147,22 @@ func (c causes) describe(ctx context.Context, name string) group {
 	return group{name, res.Groups[0].Members, res.Groups[0].Error}
 }
 
-// reads names the member that reads a partition.
-func (g group) reads(at timeline.Partition) string {
+// reads names the member that reads a partition, or says why none does. read reports whether one does.
+func (g group) reads(at timeline.Partition) (cause string, read bool) {
 	if g.err != nil {
-		return fmt.Sprintf("not cut yet; consumer group %s cannot be described: %v", g.name, g.err)
+		return fmt.Sprintf("not cut yet; consumer group %s cannot be described: %v", g.name, g.err), false
 	}
 	for _, m := range g.members {
 		for _, t := range m.MemberAssignments.Topics {
 			if t.Topic == at.Topic && slices.Contains(t.Partitions, at.Number) {
-				return fmt.Sprintf("not read up to the cut yet by client %s at %s", m.ClientID, m.ClientHost)
+				return fmt.Sprintf("not read up to the cut yet by client %s at %s", m.ClientID, m.ClientHost), true
 			}
 		}
 	}
 	if len(g.members) == 0 {
-		return fmt.Sprintf("not read: consumer group %s has no members", g.name)
+		return fmt.Sprintf("not read: consumer group %s has no members", g.name), false
 	}
-	return fmt.Sprintf("not read: not assigned in consumer group %s", g.name)
+	return fmt.Sprintf("not read: not assigned in consumer group %s", g.name), false
 }
 
 // decides names the members that decide windows.
