@@ -219,14 +219,14 @@ func TestPageInBrowser(t *testing.T) {
 	b.run(chromedp.Navigate("http://" + s.address + "/"))
 	b.shows(".card .value", "100")
 	b.shows(".card .error", "± 30")
-	b.shows(".card.withheld .error", "too few users")
+	b.shows(".card.few .value", "too few users to say")
 	b.run(chromedp.Evaluate("window.sameDocument = true", nil))
 
 	w.publish(0, text("s", "eu", "users", 6, "180"))
 	b.shows(".card .value", "180")
 
 	b.run(chromedp.Evaluate(`location.hash = "#/s/s/us"`, nil))
-	b.shows(".windows td.withheld", "too few users")
+	b.shows(".windows td.withheld", "too few users to say")
 	b.until(`document.querySelector(".plot.counts canvas") !== null`)
 
 	// The newest two windows with figures: the API's sentence on them.

@@ -155,8 +155,9 @@ func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
 	quantile := func(x, p, spread float64) ledger.Value {
 		off := spread / 2 * a.noise.NormFloat64()
 		value := whole(x + off)
-		return ledger.Value{Value: value, PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)),
-			Band:    band(value.InexactFloat64()-spread, value.InexactFloat64()+spread, record.OfScatter),
+		of := band(value.InexactFloat64()-spread, value.InexactFloat64()+spread, record.OfScatter)
+		of.Usual95 = whole(1.4 * spread) // of the differences of two values
+		return ledger.Value{Value: value, PLow: share(p - 0.04), PHigh: share(min(1, p+0.04)), Band: of,
 			Quality: "useful", Smoothed: &ledger.Smoothed{Value: *whole(x + off/3)}}
 	}
 	count := func(n int64, error95 float64, quality string) ledger.Value {
@@ -167,11 +168,12 @@ func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
 	}
 	for _, r := range e.Releases {
 		v := map[string]ledger.Value{
-			"p50":   quantile(level, 0.5, level/10),
-			"p90":   quantile(2.4*level, 0.9, level/2),
-			"top":   {Value: whole(level * (0.7 + 0.1*float64(a.noise.IntN(3)))), Quality: "useful"},
-			"users": {Value: whole(float64(users)), Error95: whole(150), Quality: "useful"}, // as every record says
-			"slow":  count(90, 300, "noise"),
+			"p50": quantile(level, 0.5, level/10),
+			"p90": quantile(2.4*level, 0.9, level/2),
+			"top": {Value: whole(level * (0.7 + 0.1*float64(a.noise.IntN(3)))), Quality: "useful"},
+			"users": {Value: whole(float64(users)), Error95: whole(150), Quality: "useful", // as every record says
+				Band: band(max(0, float64(users)-150), float64(users)+150, record.OfNoise)},
+			"slow": count(90, 300, "noise"),
 		}[r.Name]
 		e.Groups[group].Values = append(e.Groups[group].Values, v)
 	}

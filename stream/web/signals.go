@@ -22,6 +22,15 @@ type signal struct {
 	compare.Signal
 }
 
+// course says of a series whether its newest wanted figure is compared with those before it. Only then the lack of a
+// signal means that nothing has changed by more than is explained. Its JSON names are public.
+type course struct {
+	Stream   string `json:"stream"`
+	Group    string `json:"group"`
+	Release  string `json:"release"`
+	Compared bool   `json:"compared"`
+}
+
 // answer answers with the signals among the wanted figures, by the ends of their windows.
 func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
@@ -33,18 +42,20 @@ func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := s.known(want); err != nil {
 		return err
 	}
-	found := []signal{}
+	found, series := []signal{}, []course{}
 	for _, h := range s.store.histories(want) {
-		some, err := h.signals(s.alpha(h))
+		some, compared, err := h.signals(s.alpha(h))
 		if err != nil {
 			return err
 		}
 		found = append(found, some...)
+		series = append(series, course{h.of.stream, h.of.group, h.of.release, compared})
 	}
 	slices.SortFunc(found, func(a, b signal) int { return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.ID, b.ID)) })
 	return answerJSON(w, r, struct {
 		Signals []signal `json:"signals"`
-	}{found})
+		Series  []course `json:"series"`
+	}{found, series})
 }
 
 // alpha divides the false marks of a day among its windows. Of windows of a day or more, each has all of them.
@@ -85,13 +96,14 @@ func (s *Store) histories(want selection) (all []history) {
 	return all
 }
 
-// signals says which of the wanted figures begin a stretch that differs from those before it.
-func (h history) signals(alpha float64) (found []signal, err error) {
+// signals says which of the wanted figures begin a stretch that differs from those before it, and whether the newest is
+// compared with any.
+func (h history) signals(alpha float64) (found []signal, compared bool, err error) {
 	points := make([]*compare.Point, len(h.figures))
 	for i, f := range h.figures {
 		r, err := f.decode()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		points[i] = compare.PointOf(r)
 	}
@@ -102,5 +114,5 @@ func (h history) signals(alpha float64) (found []signal, err error) {
 				*one})
 		}
 	}
-	return found, nil
+	return found, course.Compared(len(points) - 1), nil
 }

@@ -21,17 +21,25 @@ func TestSignals(t *testing.T) {
 		w.publish(0, text("s", "us", "users", window, "1000"))
 	}
 	h := served(w, nil, epoch.Add(90*time.Minute))
+	compared := map[string]bool{}
 	asked := func(query string) (ends []string) {
 		t.Helper()
-		var got struct{ Signals []signal }
+		var got struct {
+			Signals []signal
+			Series  []course
+		}
 		if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/signals?"+query)), &got); err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range got.Signals {
-			if one.Group != "eu" || one.Release != "users" || one.Stream != "s" || one.Basis != "error_95" {
+			if one.Group != "eu" || one.Release != "users" || one.Stream != "s" || one.Basis != "error_95" ||
+				one.Direction != "above" || one.Median != "1003" {
 				t.Errorf("%+v", one)
 			}
 			ends = append(ends, one.End.Format("15:04 ")+one.Sentence)
+		}
+		for _, one := range got.Series {
+			compared[one.Group] = one.Compared
 		}
 		return ends
 	}
@@ -42,6 +50,10 @@ func TestSignals(t *testing.T) {
 	want(t, "the newest ten", asked("last=10"), []string{second})
 	want(t, "until 09:00", asked("to=2026-11-20T09:00:00Z"), []string{first})
 	want(t, "of the other group", asked("group=us"), []string(nil))
+	// Eight figures have to be before one that is compared.
+	want(t, "compared at the end", compared, map[string]bool{"eu": true, "us": true})
+	asked("to=2026-11-20T08:08:00Z")
+	want(t, "compared with seven", compared, map[string]bool{"eu": false, "us": false})
 	// The windows of a day share its false marks.
 	all := w.store.histories(selection{})
 	if a, b := (signals{source{store: w.store}}).alpha(all[0]), 0.01/1440; math.Abs(a-b) > 1e-12 {

@@ -69,15 +69,15 @@ func TestSilentStreamKeepsItsPast(t *testing.T) {
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
 	b.shows(".pill.warn", "hardly anybody since "+a.end(windows-21).Format("15:04"))
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
-	b.shows(".pill.good", "on time")
+	b.shows(".pill.good", "normal")
 }
 
-// A stream that never had more users than its noise is on time, and no more than that is said.
+// Of a stream that never had more users than its noise nothing more than that is said.
 func TestStreamOfNoiseAlone(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 4000, per: 24h}", recent(10))
 	a.change = func(_ int, e *ledger.Entry) { a.hush(e, 0, 1, 2) }
 	a.play(0, 10)
 	b := open(t, a, "#/")
-	b.shows(".pill.none", "on time, only noise")
+	b.shows(".pill.none", "too few users to say")
 	b.shows("#state", "nothing needs a look")
 }

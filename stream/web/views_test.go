@@ -105,9 +105,9 @@ func TestNoiseSaysWhatHelps(t *testing.T) {
 	}
 	a.play(0, 5)
 	b := open(t, a, "#/")
-	b.shows(".fold", "2 of 3 groups: too noisy to read (about 880 users would do): eu, us")
+	b.shows(".fold", "2 of 3 groups: too few users to say (about 880 users would do): eu, us")
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
-	b.shows(".readout tr.noise .number", "too noisy to read")
+	b.shows(".readout tr.noise .number", "too few users to say")
 	b.shows(".readout tr.noise td", "about 880 users would do")
 	b.until(`/ms, exactly/.test(document.querySelector(".readout tr.noise .number").title)`)
 }
@@ -161,8 +161,8 @@ func TestGapSaysWhy(t *testing.T) {
 	b.shows(".plot.large .tip", "part of the input was lost")
 }
 
-// A figure that differs from those before it by more than noise and the usual variation explain has a mark, and a
-// sentence for the mouse and the keyboard. A legend says what the mark means.
+// A figure that differs from those before it by more than noise and the usual variation explain has a mark in the plot,
+// and words and a sentence for the mouse and the keyboard. A legend says what the mark means.
 func TestSignalIsMarked(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
 	a.change = func(window int, e *ledger.Entry) {
@@ -174,12 +174,14 @@ func TestSignalIsMarked(t *testing.T) {
 	b := open(t, a, "#/s/checkout-latency/eu/users")
 	const says = "by more than noise and the usual variation explain."
 	b.until(fmt.Sprintf(`document.querySelector(".windows .signal")?.title.endsWith(%q) && document.querySelectorAll(".windows .signal").length === 1`, says))
-	b.shows(".legend", "◆ Here a stretch begins that differs from the median of the hour before")
+	b.shows(".windows .signal", "↑ higher")
+	b.shows(".legend", "◆ From here on figures are higher or lower than the median of the hour before")
 	b.key("End", false)
 	b.shows(".plot .tip", "8,000 users is above ")
 	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil), chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
-	b.until(fmt.Sprintf(`document.querySelector(".card .signal").title.endsWith(%q)`, says))
-	b.shows(".legend", "◆ Here a stretch begins")
+	b.until(fmt.Sprintf(`document.querySelector(".card.changed .said").title.endsWith(%q)`, says))
+	b.shows(".card.changed .said", "↑ higher since "+a.end(18).Format("15:04"))
+	b.shows(".legend", "◆ From here on")
 }
 
 // Two ranges are compared by dragging, with the button or with Shift, and by the keyboard.

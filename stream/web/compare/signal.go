@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -34,8 +35,12 @@ type Signal struct {
 	// has changed.
 	Probability float64 `json:"probability"`
 	// Basis names the source of the probability, as in [Comparison].
-	Basis    string `json:"basis"`
-	Sentence string `json:"sentence"`
+	Basis string `json:"basis"`
+	// Direction says where the figure is: above or below the Median of those before it, which has the unit of the
+	// figure.
+	Direction string      `json:"direction"`
+	Median    json.Number `json:"median"`
+	Sentence  string      `json:"sentence"`
 }
 
 // beyond says how a figure differs from those before it.
@@ -86,11 +91,16 @@ func (c *Course) Signal(i int, alpha float64) *Signal {
 	p := c.points[i]
 	value := numberOf(*p.record.Value)
 	middle := decimal.NewFromFloat(b.median).Round(1 - min(0, value.Exponent()))
-	return &Signal{ID: p.record.ID, Probability: b.p, Basis: b.basis,
+	return &Signal{ID: p.record.ID, Probability: b.p, Basis: b.basis, Direction: direction,
+		Median: json.Number(middle.String()),
 		Sentence: fmt.Sprintf("%s is %s %s, the median of the %s before it, by more than noise and the usual "+
 			"variation explain.", strings.TrimSpace(grouped(value.String())+" "+p.record.Unit), direction,
 			grouped(middle.String()), several(b.windows, "window"))}
 }
+
+// Compared reports whether the figure at i can be marked at all: something public tells what explains its differences,
+// and there are enough figures before it.
+func (c *Course) Compared(i int) bool { return c.points[i] != nil && len(c.before(i)) >= leastBefore }
 
 // beyond compares the figure at i with those of the hour before it.
 func (c *Course) beyond(i int, alpha float64) beyond {

@@ -57,10 +57,10 @@ export async function newest(take) {
 /**
  * Asks which figures begin to differ from those before by more than noise and the usual variation explain.
  * @param {Object} query
- * @param {Map<string, string>} into gets a sentence each, by id
+ * @param {import("./figures.js").Figures} figures
  */
-export async function signals(query, into) {
-  for (const { id, sentence } of (await ask("signals", query)).signals) into.set(id, sentence);
+export async function signals(query, figures) {
+  figures.hear(await ask("signals", query));
 }
 
 /**

@@ -164,7 +164,7 @@ export class Detail {
       }, loading.signal);
       await this.#restore(loading.signal);
       await this.#compared(loading.signal);
-      await signals(this.#query(), this.#app.figures.signals);
+      await signals(this.#query(), this.#app.figures);
       this.update();
     } catch (error) {
       problem = error.message;
@@ -216,7 +216,7 @@ export class Detail {
     this.#panel.style.setProperty("--plots", String(figures.length));
     for (const [name, own] of wanted) this.#draw(name, own, start, end);
     if (this.#keyed) this.#aim(); // the times may have moved
-    this.#readout.show(stream, this.#totals, lines, this.#window, this.#app.truth, this.#cursor !== null);
+    this.#readout.show(stream, this.#totals, lines, this.#window, this.#app, this.#cursor !== null);
     this.#heat(stream, group, start, end, newest).catch((error) => this.#fail(error));
     this.#table.show(lines, this.#windows, this.#comparison, this.#app.figures.signals);
     this.#legend.hidden = !this.#windows.some((window) => window.figures.some((figure) => this.#app.figures.signals.has(figure.id)));
@@ -248,7 +248,7 @@ export class Detail {
   /** Asks for the signals of a window that came, and what it is compared with. */
   async refresh() {
     await this.#compared();
-    await signals({ stream: this.#route.stream, group: this.#group, last: 2 }, this.#app.figures.signals);
+    await signals({ stream: this.#route.stream, group: this.#group, last: 2 }, this.#app.figures);
   }
 
   redraw() {
@@ -311,7 +311,7 @@ export class Detail {
   #point(cursor) {
     if (cursor === this.#cursor) return;
     this.#cursor = cursor;
-    this.#readout.show(this.#stream, this.#totals, this.#lines, this.#window, this.#app.truth, cursor !== null);
+    this.#readout.show(this.#stream, this.#totals, this.#lines, this.#window, this.#app, cursor !== null);
     this.#tell();
   }
 
@@ -325,7 +325,7 @@ export class Detail {
     const window = this.#cursor === null ? undefined : this.#window;
     for (const plot of this.#plots.values()) {
       const figures = (window?.figures ?? []).filter((figure) => plot.lines.some((line) => line.name === figure.release));
-      const signal = figures.map((figure) => this.#app.figures.signals.get(figure.id)).filter(Boolean);
+      const signal = figures.map((figure) => this.#app.figures.signals.get(figure.id)?.sentence).filter(Boolean);
       plot.tell(window ? this.#middle(window) : 0, [trouble(figures), ...signal].filter(Boolean).join(" · "));
     }
   }

@@ -51,8 +51,12 @@ export class Figures {
   few = () => false;
   /** Says of a group that is silent from when to when its windows are kept as well; null of all others. */
   past = () => null;
-  /** What is said of figures that begin to differ from those before by more than noise and the usual variation explain, by id. */
+  /**
+   * What is said of figures that begin to differ from those before by more than noise and the usual variation explain, by id.
+   * @type {Map<string, {direction: "above"|"below", median: number, sentence: string}>}
+   */
   signals = new Map();
+  #compared = new Map(); // whether the newest figure of a series is compared with those before it
 
   /**
    * Takes records in. One with the same id replaces the one before.
@@ -82,6 +86,17 @@ export class Figures {
   /** @returns {Figure|undefined} */
   newest(stream, group, release) {
     return this.of(stream, group, release).at(-1);
+  }
+
+  /** Takes in what api/v1/signals says. */
+  hear({ signals, series }) {
+    for (const signal of signals) this.signals.set(signal.id, signal);
+    for (const { stream, group, release, compared } of series) this.#compared.set(keyOf(stream, group, release), compared);
+  }
+
+  /** Whether it would be said of a figure if it differed from those before it. */
+  compares({ stream, group, release }) {
+    return this.#compared.get(keyOf(stream, group, release)) ?? false;
   }
 
   /** Drops the windows that no view holds any more. */
@@ -130,6 +145,9 @@ const order = (a, b) => a.end - b.end || a.start - b.start;
  * @returns {{low: number, high: number}|null}
  */
 export const band = ({ status, low, high }) => status === "ok" && typeof low === "number" && typeof high === "number" ? { low, high } : null;
+
+/** Whether there is a value that is more than noise. */
+export const readable = (figure) => figure.status === "ok" && figure.quality !== "noise";
 
 /** Whether the band goes as far below the value as above it, because the noise does. */
 export function isEven({ value, low, high, basis }) {

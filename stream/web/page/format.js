@@ -64,6 +64,7 @@ export function lossText(epsilon, limit = Infinity) {
  * @returns {{value: string, unit: string, error: string, exact: string}}
  */
 export function figureText(figure) {
+  if (figure.reason === "too_few_users") return { value: tooFew, unit: "", error: "", exact: "" };
   if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
   if (isWatch(figure.statistic)) {
     const value = fires(figure) ? "fires" : alarmed(figure) ? "waits" : "silent";
@@ -159,8 +160,11 @@ function cutText(figure) {
   return `${outsideText(figure)}${typeof cut === "number" ? `, which moves the value by ${roundedUp(cut)} ${unit} at most` : ""}`;
 }
 
-/** What stands in the place of a value that is only noise. Of a number of users that is how many there are at most. */
-export const noiseText = (figure) => isAtMost(figure) ? `${figureText(figure).error} ${figure.unit}` : "too noisy to read";
+/** What stands in the place of a value that is only noise, or that is withheld for that reason. */
+export const tooFew = "too few users to say";
+
+/** The same of a figure. Of a number of users that is how many there are at most. */
+export const noiseText = (figure) => isAtMost(figure) ? `${figureText(figure).error} ${figure.unit}` : tooFew;
 
 /** Why a figure is withheld. */
 export function reasonText(reason) {
@@ -171,9 +175,7 @@ export const incompleteText = "incomplete: part of the input was lost";
 
 /** What the marks of figures mean that differ from those before: a legend, hidden until there are some. */
 export const legend = () => h("p", { class: "legend", hidden: true }, h("span", { class: "signal", "aria-hidden": "true" }, "◆"),
-  " Here a stretch begins that differs from the median of the hour before by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles.");
-
-export const qualityText = (quality) => ({ useful: "useful", rough: "rough", noise: "noise" }[quality] ?? "quality unknown");
+  " From here on figures are higher or lower than the median of the hour before, by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles.");
 
 const date = (options) => new Intl.DateTimeFormat("en-GB", options);
 const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });

@@ -2,13 +2,13 @@
 
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, errorText, figureText, groupText, legend, length, noiseText, qualityText, rounded, several, span, utc } from "./format.js";
-import { alarmed, isWatch, kept } from "./figures.js";
+import { clock, errorText, figureText, groupText, legend, length, noiseText, rounded, several, span, tooFew, utc } from "./format.js";
+import { alarmed, isWatch, kept, readable } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { everyOf, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, silenceReason, silenceText, watchText } from "./streams.js";
+import { everyOf, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf, watchText } from "./streams.js";
 import { detailAddress, groupsAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
@@ -22,9 +22,6 @@ const wide = { dense: 185, roomy: 260, "": 260 }, abreast = 3;
 
 /** On a phone the plots keep the height that the style sheet gives them. */
 const phone = window.matchMedia("(max-width: 560px)");
-
-/** So many figures in a row have to be noise before a group is folded away, so that it does not come and go. */
-const steady = 3;
 
 export class Overview {
   #app;
@@ -265,12 +262,12 @@ class Row {
     this.#foldNoise(lines);
   }
 
-  /** Groups whose figures are only noise fold into a line, if there are several. */
+  /** Groups of which no figure can be read fold into a line, if there are several. */
   #foldNoise(lines) {
     const { stream, groups } = this.stream;
     let folded = groups.filter((group, i) => {
-      const newest = lines[i].figures.slice(-steady);
-      return newest.length > 0 && newest.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group);
+      const { figures } = lines[i];
+      return figures.length > 0 && figures.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group);
     });
     if (folded.length < 2) folded = [];
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
@@ -281,7 +278,7 @@ class Row {
     this.#fold.dataset.key = key;
     this.#fold.hidden = folded.length === 0;
     this.#grid.hidden = this.cards === 0;
-    this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${groups.length} groups: too noisy to read`), helps ? ` (${helps}): ` : ": ",
+    this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${groups.length} groups: ${tooFew}`), helps ? ` (${helps}): ` : ": ",
       ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group)]));
   }
 }
@@ -293,16 +290,15 @@ class Card {
   #value = h("span", { class: "value" });
   #unit = h("span", { class: "unit" });
   #error = h("span", { class: "error" });
-  #quality = h("span", { class: "quality" });
+  #state = h("span", { class: "said" });
   #begin = h("span", { class: "age begin" });
   #age = h("span", { class: "age" });
   #alarm = h("span", { class: "alarm", hidden: true });
-  #signal = h("span", { class: "signal" });
   #figure = null;
   #most = h("span", { class: "scale most" });
   #least = h("span", { class: "scale least" });
   #place = h("div", { class: "plot", "aria-hidden": "true" }, this.#most, this.#least);
-  element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#quality), h("span", { class: "figure" }, this.#value, this.#unit, this.#error, this.#signal),
+  element = h("a", { class: "card" }, h("span", { class: "line" }, this.#group, this.#release, this.#state), h("span", { class: "figure" }, this.#value, this.#unit, this.#error),
     this.#alarm, this.#place, h("span", { class: "line foot" }, this.#begin, this.#age));
   /** Whether a watch has fired for this group. */
   alarmed = false;
@@ -329,8 +325,6 @@ class Card {
     say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
     const silence = silenceOf(stream, group);
     this.plot.show([line], start, end, axis, { ...app.truth?.extras(), signals: app.figures.signals, silent: silence && seconds(silence.since) });
-    const signal = figure && app.figures.signals.get(figure.id);
-    say(this.#signal, signal ? "◆" : "", signal ?? "");
     if (!figure) {
       say(this.#value, "–");
       say(this.#error, "nothing released yet");
@@ -338,23 +332,24 @@ class Card {
       return;
     }
     const text = figureText(figure);
-    const quiet = silence && (figure.quality === "noise" || figure.reason === "too_few_users");
-    const kind = quiet ? "silent" : figure.status !== "ok" ? "withheld" : figure.quality ?? "unknown";
-    this.element.className = `card ${kind}`;
-    if (quiet) {
-      say(this.#value, silenceText(stream, silence), silenceReason(silence));
+    const state = stateOf(stream, line.figures, app.figures), unread = ["silent", "few", "withheld"].includes(state.kind);
+    this.element.className = `card ${state.kind}`;
+    if (state.kind === "silent") {
+      say(this.#value, state.text, state.title);
       say(this.#unit, "");
       say(this.#error, "");
-    } else if (kind === "noise") {
-      say(this.#value, noiseText(figure), text.exact);
+    } else if (state.kind === "few") {
+      const last = line.figures.findLast(readable), before = last && figureText(last);
+      const helps = remedyText(remedyOf(stream, figure));
+      say(this.#value, figure.status === "ok" ? noiseText(figure) : state.text, text.exact);
       say(this.#unit, "");
-      say(this.#error, remedyText(remedyOf(stream, figure)) || `${text.value} ${text.unit}`, `${text.value} ${text.unit}, ${errorText(figure)}`);
+      say(this.#error, before ? `${before.value} ${before.unit} ${before.error} at ${clock(last.end)}` : helps, [helps, errorText(figure)].filter(Boolean).join("; "));
     } else {
       say(this.#value, text.value, text.exact);
       say(this.#unit, text.unit);
       say(this.#error, text.error, errorText(figure));
     }
-    say(this.#quality, [figure.incomplete ? "incomplete" : "", figure.status === "ok" && kind !== "noise" && kind !== "silent" ? qualityText(figure.quality) : ""].filter(Boolean).join(", "));
+    say(this.#state, [figure.incomplete ? "incomplete" : "", unread ? "" : state.text].filter(Boolean).join(", "), state.title);
     this.tick();
   }
 

@@ -4,7 +4,7 @@ import { ask, newest, now, releases, signals } from "./api.js";
 import { Detail } from "./detail.js";
 import { h, say } from "./dom.js";
 import { Figures, kept } from "./figures.js";
-import { clock, several, span, times, utc, zone } from "./format.js";
+import { clock, several, span, times, tooFew, utc, zone } from "./format.js";
 import { control } from "./keys.js";
 import { listen } from "./live.js";
 import { Overview } from "./overview.js";
@@ -95,7 +95,7 @@ async function load() {
       const main = [...new Set(app.streams.map(mainRelease))];
       await Promise.all([view.load?.(), main.length > 0 ? each({ last: kept, release: main }, (query) => releases(query, take)) : null]);
       await Promise.all([each({ last: kept }, (query) => releases(query, take)), loadPasts(app.streams, take)]);
-      await each({ last: kept, release: main }, (query) => signals(query, app.figures.signals));
+      await each({ last: kept, release: main }, (query) => signals(query, app.figures));
     } else {
       await loadStreams();
       await Promise.all([each({ last: kept }, (query) => releases(query, take)), view.load?.()]);
@@ -150,7 +150,7 @@ function refresh() {
     soon = null;
     try {
       const main = [...new Set(app.streams.map(mainRelease))];
-      await Promise.all([loadStreams(), main.length > 0 ? each({ last: 2, release: main }, (query) => signals(query, app.figures.signals)) : null, app.truth?.shown ? app.truth.load() : null, view.refresh?.()]);
+      await Promise.all([loadStreams(), main.length > 0 ? each({ last: 2, release: main }, (query) => signals(query, app.figures)) : null, app.truth?.shown ? app.truth.load() : null, view.refresh?.()]);
       update();
     } catch { /* the live connection says that the server is away */ }
   }, 1000);
@@ -160,14 +160,14 @@ function refresh() {
 function state() {
   const newest = Math.max(...app.streams.map((s) => seconds(s.newest_window_end) ?? 0), 0);
   const needy = app.streams.map((s) => needs(s, app.figures).what).filter(Boolean), bad = needy.length;
-  const kinds = ["alarm", "incomplete", "silent", "withheld", "late"].filter((what) => needy.includes(what)).map((what) => `${needy.filter((w) => w === what).length} ${what}`);
+  const kinds = ["alarm", "incomplete", "silent", "withheld", "late", "changed"].filter((what) => needy.includes(what)).map((what) => `${needy.filter((w) => w === what).length} ${what}`);
   const parts = [];
   if (app.loaded) {
     parts.push(several(app.streams.length, "stream"));
     if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look: ${kinds.join(", ")}`);
     const groups = app.streams.flatMap((s) => s.groups.map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
     const noise = groups.filter((f) => f.status === "ok" && f.quality === "noise").length;
-    if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")} only noise`);
+    if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")}: ${tooFew}`);
     parts.push(`times in ${zone()}`);
     // The age stands last: it may grow wider without a gap before what follows.
     if (newest > 0) parts.push(`newest window ended at ${clock(newest)}, ${span(now() - newest).replace(" ", "\u00a0")}\u00a0ago`);

@@ -2,8 +2,8 @@
 
 import { h, say } from "./dom.js";
 import { alarmed, isHeld, isTotal, isWatch } from "./figures.js";
-import { boundText, errorShort, errorText, figureText, incompleteText, lossText, noiseText, qualityText, rounded, sinceText, utc, windowText } from "./format.js";
-import { remedyOf, remedyText, watchText } from "./streams.js";
+import { boundText, errorShort, errorText, figureText, incompleteText, lossText, noiseText, rounded, sinceText, utc, windowText } from "./format.js";
+import { remedyOf, remedyText, stateOf, watchText } from "./streams.js";
 
 /** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
@@ -13,7 +13,7 @@ export class Readout {
   #body = h("tbody", {});
   #truth = h("th", { scope: "col" }, "truth");
   element = h("div", { class: "readout", role: "region", tabindex: 0, "aria-label": "Window" }, h("table", {}, this.#when,
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, "error"), h("th", { scope: "col" }, "quality"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, "error"), h("th", { scope: "col" }, "state"),
       h("th", { scope: "col" }, "ε"), this.#truth)),
     this.#body));
 
@@ -22,10 +22,10 @@ export class Readout {
    * @param {Object|null} totals what running totals are compared with, once it is loaded
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window|undefined} window
-   * @param {import("../demo/truth.js").Truth?} truth
+   * @param {{truth: import("../demo/truth.js").Truth?, figures: import("./figures.js").Figures}} app
    * @param {boolean} pointed whether the cursor is there
    */
-  show(stream, totals, lines, window, truth, pointed) {
+  show(stream, totals, lines, window, { truth, figures }, pointed) {
     if (!window) {
       say(this.#when, "No window in this range.");
       this.#body.replaceChildren();
@@ -38,15 +38,16 @@ export class Readout {
       const name = h("th", { scope: "row" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
       if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
       const text = figureText(figure), noise = figure.quality === "noise";
-      const quality = [figure.status === "ok" && !isWatch(figure.statistic) ? qualityText(figure.quality) : "",
+      const { kind, text: said, title } = stateOf(stream, line.figures.slice(0, line.figures.indexOf(figure) + 1), figures);
+      const state = [figure.status === "ok" && !noise && !(pointed && kind === "normal") ? said : "", // only the newest is known to be compared
         isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) && totals ? totals.text(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
       const real = truth?.of(figure);
-      const kind = alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
+      const look = alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
       const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];
-      return h("tr", { class: kind }, name,
+      return h("tr", { class: look }, name,
         h("td", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : `${text.value} ${text.unit}`),
         h("td", { title: errorText(figure) }, h("span", { class: "wide" }, wide), h("span", { class: "narrow" }, narrow)),
-        h("td", {}, quality),
+        h("td", { title }, state),
         h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${lossText(figure.epsilon)}${once(figure) ? " once" : ""}`),
         truth?.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
     }));

@@ -1,8 +1,8 @@
 // What is public of the streams, and which of them need a look.
 
 import { now } from "./api.js";
-import { clock, figureText, plain, reasonText, span, utc } from "./format.js";
-import { alarmed, counts, isWatch, sinceOf } from "./figures.js";
+import { clock, figureText, plain, reasonText, span, tooFew, utc } from "./format.js";
+import { alarmed, counts, isWatch, kept, readable, sinceOf } from "./figures.js";
 
 /** How long after the time that is due a figure is late, in seconds. */
 const patience = 10;
@@ -45,11 +45,49 @@ export const silenceText = (stream, silence) => `hardly anybody${stream.max_wind
 /** Why, in words. */
 export const silenceReason = (silence) => `The released counts since ${utc(seconds(silence.since))} are within their noise. At most ${plain(silence.users_at_most)} users were in the newest window (95 %).`;
 
+/** A change lasts while one of so many of the newest figures has not returned half of the way: noise moves single ones. */
+const steady = 3;
+
+const beyond = (figure, { direction, half }) => readable(figure) && (direction === "above" ? figure.value > half : figure.value < half);
+
+/**
+ * How a series has changed by more than noise and the usual variation explain, if it is so still.
+ * @returns {{direction: "above"|"below", sentence: string, half: number, since: number}|null}
+ */
+function changeOf(stream, list, signals) {
+  let change = null;
+  for (const figure of list.slice(-kept)) {
+    const signal = signals.get(figure.id);
+    if (!signal || signal.direction === change?.direction) continue;
+    const back = change && !beyond(figure, change);
+    change = back ? null : { ...signal, half: (figure.value + signal.median) / 2, since: Math.max(figure.start, figure.end - everyOf(stream)) };
+  }
+  return change && list.slice(-steady).some((figure) => beyond(figure, change)) ? change : null;
+}
+
+/**
+ * What is said of the newest figure of a series, in a reader's words: nothing of one that is not compared with those before it.
+ * @param {import("./figures.js").Figure[]} list oldest first
+ * @param {import("./figures.js").Figures} figures
+ * @returns {{kind: "silent"|"few"|"withheld"|"changed"|"normal"|"", text: string, title: string}}
+ */
+export function stateOf(stream, list, figures) {
+  const figure = list.at(-1), say = (kind, text = "", title = "") => ({ kind, text, title });
+  if (!figure || isWatch(figure.statistic)) return say("");
+  const silence = silenceOf(stream, figure.group), few = figure.quality === "noise" || figure.reason === "too_few_users";
+  if (few && silence) return say("silent", silenceText(stream, silence), silenceReason(silence));
+  if (few) return say("few", tooFew);
+  if (figure.status !== "ok") return say("withheld", reasonText(figure.reason));
+  const change = changeOf(stream, list, figures.signals);
+  if (change) return say("changed", `${change.direction === "above" ? "↑ higher" : "↓ lower"} since ${clock(change.since)}`, change.sentence);
+  return figures.compares(figure) ? say("normal", "normal", "Noise and the usual variation explain how it differs from the hour before.") : say("");
+}
+
 /**
  * The worst of a stream: what to look at, and how urgent it is. Who looks at one group is told whose an alarm is.
  * @param {import("./figures.js").Figures} figures
  * @param {string} [group]
- * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, title?: string, what?: "alarm"|"incomplete"|"silent"|"withheld"|"late"}}
+ * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, title?: string, what?: "alarm"|"incomplete"|"silent"|"withheld"|"late"|"changed"}}
  */
 export function needs(stream, figures, group) {
   const newest = (stream.all ?? stream.groups).flatMap((g) => stream.releases.map((r) => figures.newest(stream.stream, g, r.release))).filter(Boolean);
@@ -70,12 +108,19 @@ export function needs(stream, figures, group) {
     return { rank: 4, kind: "warn", what: "silent", text: silenceText(stream, silence), title: silenceReason(silence) };
   }
   if (withheld.length > 0) {
-    const part = withheld.length < current.length ? "some figures are withheld" : "withheld";
-    return { rank: 2, kind: "warn", what: "withheld", text: `${part}: ${reasonText(withheld[0].reason)}` };
+    const part = withheld.length < current.length ? "some figures are withheld" : "withheld", { reason } = withheld[0];
+    return { rank: 2, kind: "warn", what: "withheld", text: reason === "too_few_users" && part === "withheld" ? tooFew : `${part}: ${reasonText(reason)}` };
   }
   if (late) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
-  if (newest.length === 0) return { rank: 5, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
-  const text = due === null ? "no further window is due" : "on time";
-  if (current.every((f) => f.status === "ok" && f.quality === "noise")) return { rank: 6, kind: "none", text: `${text}, only noise`, title: "Every figure of the newest window is only noise." };
-  return { rank: 6, kind: "good", text };
+  const main = mainRelease(stream);
+  const states = (group === undefined ? stream.all ?? stream.groups : [group]).map((g) => ({ ...stateOf(stream, figures.of(stream.stream, g, main), figures), group: g }));
+  const changed = Map.groupBy(states.filter((state) => state.kind === "changed"), (state) => state.text);
+  if (changed.size > 0) {
+    const text = [...changed].map(([text, those]) => group === undefined && those[0].group ? `${text} in ${those.map((state) => state.group).join(", ")}` : text).join("; ");
+    return { rank: 5, kind: "warn", what: "changed", text: `${main} ${text}` };
+  }
+  if (newest.length === 0) return { rank: 6, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
+  if (current.every((f) => f.status === "ok" && f.quality === "noise")) return { rank: 7, kind: "none", text: tooFew, title: "Every figure of the newest window is only noise." };
+  if (due === null && stream.declared) return { rank: 7, kind: "good", text: "no further window is due" };
+  return { rank: 7, kind: "good", text: states.some((state) => state.kind === "normal") ? "normal" : "up to date" };
 }

@@ -1,8 +1,8 @@
 // The table of windows behind the plots.
 
 import { h, say } from "./dom.js";
-import { alarmed, isWatch } from "./figures.js";
-import { errorText, figureText, qualityText, utc, windowText } from "./format.js";
+import { alarmed } from "./figures.js";
+import { errorText, figureText, tooFew, utc, windowText } from "./format.js";
 
 const rowsAtFirst = 50, rowsMore = 500;
 
@@ -29,7 +29,7 @@ export class Table {
    * @param {import("./lines.js").Line[]} lines
    * @param {import("./detail.js").Window[]} windows oldest first
    * @param {import("../comparison/compare.js").Comparison?} comparison once there is a pick
-   * @param {Map<string, string>} signals
+   * @param {Map<string, Object>} signals
    */
   show(lines, windows, comparison, signals) {
     this.#last = [lines, windows, comparison, signals];
@@ -43,7 +43,7 @@ export class Table {
     for (const window of windows.slice(-this.#most).reverse()) {
       const key = `${window.start}–${window.end}`;
       const mark = comparison?.mark(window) ?? "";
-      const content = JSON.stringify([window.figures, mark, window.figures.map((f) => signals.get(f.id))]);
+      const content = JSON.stringify([window.figures, mark, window.figures.map((f) => signals.get(f.id)?.direction)]);
       const known = this.#rows.get(key);
       rows.set(key, known?.content === content ? known : this.#row(known, window, names, mark, content, signals));
     }
@@ -78,10 +78,10 @@ export class Table {
 function cell(window, name, signals) {
   const figure = window.figures.find((f) => f.release === name);
   if (!figure) return h("td", {}); // as of roll-ups, which have windows of their own
-  const text = figureText(figure);
-  const state = [figure.quality === "noise" ? qualityText("noise") : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
+  const text = figureText(figure), signal = signals.get(figure.id);
+  const state = [figure.quality === "noise" ? tooFew : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
   return h("td", { class: alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
-    title: [text.exact, errorText(figure), isWatch(figure.statistic) ? "" : qualityText(figure.quality)].filter(Boolean).join(" · ") },
+    title: [text.exact, errorText(figure)].filter(Boolean).join(" · ") },
     h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error),
-    signals.has(figure.id) ? h("span", { class: "signal", role: "img", tabindex: 0, title: signals.get(figure.id), "aria-label": signals.get(figure.id) }, " ◆") : null, state ? h("span", { class: "mark" }, ` ${state}`) : null);
+    signal ? h("span", { class: "signal", role: "note", tabindex: 0, title: signal.sentence, "aria-label": signal.sentence }, signal.direction === "above" ? " ↑ higher" : " ↓ lower") : null, state ? h("span", { class: "mark" }, ` ${state}`) : null);
 }

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
+)
+
+// climbs serves a service whose first region is three times as slow in some of its windows.
+func climbs(t *testing.T, windows int, slow func(window int) bool) *act {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(windows))
+	a.change = func(window int, e *ledger.Entry) {
+		if v := &e.Groups[0].Values[0]; slow(window) {
+			for _, d := range []*decimal.Decimal{v.Value, &v.Smoothed.Value, v.Band.Low, v.Band.High} {
+				*d = d.Mul(decimal.NewFromInt(3))
+			}
+		}
+	}
+	a.play(0, windows)
+	return a
+}
+
+// A reader is told in words whether a figure is as usual, since when it is higher, and when it is as before again.
+func TestStateInAReadersWords(t *testing.T) {
+	const windows = 40
+	back := false
+	slow := func(window int) bool { return window >= 30 && !back }
+	a := climbs(t, windows, slow)
+	b := open(t, a, "#/")
+	said := "↑ higher since " + a.end(29).Format("15:04")
+	b.shows(".card.changed .said", said)
+	b.until(`document.querySelectorAll(".card.normal").length === 2`)
+	b.shows(".card.normal .said", "normal")
+	b.shows(".pill.warn", "p50 "+said+" in eu")
+	b.shows("#state", "1 needs a look: 1 changed")
+	b.until(`document.title === "1 changed · Louver"`)
+	var words []string
+	b.run(chromedp.Evaluate(`document.querySelector("main").innerText.match(/on time|useful|rough|only noise|◆(?! From here on)/g) ?? []`, &words))
+	want(t, "words of the record", words, []string{})
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.shows(".pill.warn", "p50 "+said)
+	b.shows(".readout td", said)
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
+	b.shows(".pill.good", "normal")
+
+	// It returns: three windows later nothing is said of it any more.
+	back = true
+	a.play(windows, windows+3)
+	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.until(`document.querySelectorAll(".card.normal").length === 3`)
+	b.shows("#state", "nothing needs a look")
+}
+
+// Nothing is said of figures that are not compared with any: too few are before them.
+func TestYoungStreamIsNotCalledNormal(t *testing.T) {
+	a := climbs(t, 5, func(int) bool { return false })
+	b := open(t, a, "#/")
+	b.shows(".pill.good", "up to date")
+	b.until(`document.querySelectorAll(".card .said").length === 3 && document.querySelectorAll(".card.normal").length === 0`)
+}
+
+// What was readable stays in sight when the newest windows are noise: the group keeps its card, with its last value and
+// when that was.
+func TestNoiseKeepsItsPast(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.change = func(window int, e *ledger.Entry) {
+		if window >= 20 {
+			e.Groups[0].Values[0].Quality, e.Groups[1].Values[0].Quality = "noise", "noise"
+		}
+	}
+	a.play(0, 30)
+	b := open(t, a, "#/")
+	b.until(`document.querySelectorAll(".card:not([hidden])").length === 3 && document.querySelectorAll(".card.few").length === 2`)
+	b.shows(".card.few .value", "too few users to say")
+	b.shows(".card.few .error", " at "+a.end(19).Format("15:04"))
+}
