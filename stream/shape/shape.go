@@ -20,6 +20,7 @@ type Type string
 // The types of fields.
 const (
 	String  Type = "string"
+	Digits  Type = "number in a string" // in every record that has the field
 	Number  Type = "number"
 	Boolean Type = "boolean"
 	Array   Type = "array"
@@ -86,6 +87,8 @@ func both(a, b Type) Type {
 		return a
 	case a == Null:
 		return b
+	case a == String && b == Digits, a == Digits && b == String:
+		return String
 	}
 	return Mixed
 }
@@ -93,6 +96,9 @@ func both(a, b Type) Type {
 func typeOf(v *fastjson.Value) Type {
 	switch v.Type() {
 	case fastjson.TypeString:
+		if isNumber(v.GetStringBytes()) {
+			return Digits
+		}
 		return String
 	case fastjson.TypeNumber:
 		return Number
@@ -102,4 +108,10 @@ func typeOf(v *fastjson.Value) Type {
 		return Array
 	}
 	return Null
+}
+
+// isNumber reports whether a text is a number as JSON writes it.
+func isNumber(text []byte) bool {
+	digit := func(c byte) bool { return '0' <= c && c <= '9' }
+	return len(text) > 0 && (text[0] == '-' || digit(text[0])) && digit(text[len(text)-1]) && json.Valid(text)
 }

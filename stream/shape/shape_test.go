@@ -21,6 +21,10 @@ func TestOf(t *testing.T) {
 			{Path: "s", Type: shape.String}, {Path: "n", Type: shape.Number}, {Path: "e", Type: shape.Number},
 			{Path: "i", Type: shape.Number}, {Path: "b", Type: shape.Boolean}, {Path: "l", Type: shape.Array},
 			{Path: "z", Type: shape.Null}}},
+		{"numbers in strings", []string{`{"a":"12.5","b":"-7e2","c":"1","d":"","e":"5 ms","f":"1"}`,
+			`{"a":"0","b":null,"c":"x","d":"1","e":"7","f":1}`}, []shape.Field{{Path: "a", Type: shape.Digits},
+			{Path: "b", Type: shape.Digits}, {Path: "c", Type: shape.String}, {Path: "d", Type: shape.String},
+			{Path: "e", Type: shape.String}, {Path: "f", Type: shape.Mixed}}},
 		{"nested", []string{`{"user":{"id":"x","geo":{"city":"y"}},"o":{}}`},
 			[]shape.Field{{Path: "user.id", Type: shape.String}, {Path: "user.geo.city", Type: shape.String}}},
 		{"several records", []string{`{"a":null,"b":1,"c":1}`, `{"d":1,"c":"x","b":1.5,"a":"x"}`, `{"a":null}`},
@@ -45,8 +49,8 @@ func TestOf(t *testing.T) {
 
 // Fields are told of any records alike that differ in values only.
 func TestValuesDoNotMatter(t *testing.T) {
-	one, other := shape.Of([]byte(`{"u":"ann","v":1,"w":0.1}`)),
-		shape.Of([]byte(`{"u":"","v":-0.5e-3,"w":999999999999999999999}`))
+	one, other := shape.Of([]byte(`{"u":"ann","v":1,"w":0.1,"x":"12.50"}`)),
+		shape.Of([]byte(`{"u":"","v":-0.5e-3,"w":999999999999999999999,"x":"-7"}`))
 	if !slices.Equal(one, other) {
 		t.Errorf("%v and %v", one, other)
 	}

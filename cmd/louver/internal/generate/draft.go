@@ -107,18 +107,25 @@ var (
 // Candidates looks only at names and types. With one candidate there is little doubt. With several, somebody has to
 // choose: `louver init` leaves the choice open, and `louver try` looks at the values.
 func Candidates(fields []shape.Field) (g Guess) {
+	var texts []string // fields of numbers in strings: values if their names say so, or if there are no others
 	for _, f := range fields {
 		name := strings.ReplaceAll(f.Path, `\`, "") // without escapes
-		number, text := f.Type == shape.Number, f.Type == shape.String
+		number, text := f.Type == shape.Number, f.Type == shape.String || f.Type == shape.Digits
 		switch who, when := userName.MatchString(name), timeName.MatchString(name); {
 		case f.Hidden:
 		case who && (number || text):
 			g.Users = append(g.Users, f.Path)
 		case when && (number || text):
 			g.Times = append(g.Times, f.Path)
-		case number && !idName.MatchString(name):
+		case idName.MatchString(name):
+		case number, f.Type == shape.Digits && valueName.MatchString(name):
 			g.Values = append(g.Values, f.Path)
+		case f.Type == shape.Digits:
+			texts = append(texts, f.Path)
 		}
+	}
+	if len(g.Values) == 0 {
+		g.Values = texts
 	}
 	return g
 }
