@@ -142,6 +142,20 @@ func TestReleaseWatchZone(t *testing.T) {
 		`louver: --zone "Mars" is no time zone; want a name of the IANA database`)
 }
 
+// A date in one column and the time of day in another are one time.
+func TestReleaseTimeOfDay(t *testing.T) {
+	text := "day,ts,who,ms\n2026-11-20,08:00:30,u,1\n2026-11-20,08:01:30,v,2\n2026-11-20,,w,2\n"
+	args := watchHour("--watch", "users_below: 1", "--time", "day", "--time-of-day", "ts")
+	got := commandLine(t, text, args...)
+	if want := "louver: stdin: 1 of 3 rows is left out, first on line 4: column day with the time of day in ts is " +
+		"missing or not a time after 1970 ("; got.code != cli.ExitDone || !strings.HasPrefix(got.err, want) ||
+		strings.Contains(got.err, "holds no users") {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	commandLine(t, "1 2", "release", "--statistic", "count", "--epsilon", "1", "--time-of-day", "ts").wants(t,
+		cli.ExitUsage, "louver: --time-of-day without --watch or --since; want --watch")
+}
+
 func TestReleaseWatchMistakes(t *testing.T) {
 	text := "ts,who,ms\n2026-11-20T08:00:00Z,u,n/a\n2026-11-20T08:00:00Z,u,x\n"
 	watch := []string{"--watch", "above: 2000, more_than: 0.1"}

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/windows/period"
 )
 
 // FileColumns name the columns of a file of events.
@@ -39,7 +41,8 @@ func (c FileColumns) Columns() (replay.Columns, error) {
 // Flags writes the flags of a command line that reads these columns, each with a space before it.
 func Flags(c replay.Columns, zone, delimiter string) (flags string) {
 	for _, f := range []struct{ name, value, absent string }{{"user", c.User, ""}, {"value", c.Value, ""},
-		{"time", c.Time, ""}, {"group", c.Group, ""}, {"zone", zone, ""}, {"delimiter", delimiter, ","}} {
+		{"time", c.Time, ""}, {"time-of-day", c.Clock, ""}, {"group", c.Group, ""}, {"zone", zone, ""},
+		{"delimiter", delimiter, ","}} {
 		if f.value != f.absent {
 			flags += fmt.Sprintf(" --%s %s", f.name, Quoted(f.value))
 		}
@@ -65,6 +68,9 @@ func Meaning(r codec.Reason, c replay.Columns) string {
 	case codec.BadUser:
 		return c.User + " is empty or missing"
 	case codec.BadTime:
+		if c.Clock != "" {
+			return fmt.Sprintf("%s with the time of day in %s is missing or not a time after 1970", c.Time, c.Clock)
+		}
 		return c.Time + " is missing or not a time after 1970"
 	case codec.Future:
 		return fmt.Sprintf("%s is more than %s ahead of now", c.Time, config.Duration(config.DefaultMaxFuture))
@@ -87,6 +93,50 @@ func (d DelimiterFlag) Rune() (rune, error) {
 		return 0, cli.UsageError(fmt.Errorf("--delimiter %q; want one character, such as ;", d.Delimiter))
 	}
 	return r[0], nil
+}
+
+// ZoneFlag says in which zone times are that name none.
+type ZoneFlag struct {
+	Zone string `placeholder:"NAME" help:"Time zone of times that name none, such as Europe/Berlin. Absent: UTC."`
+}
+
+// Location is the zone.
+func (z ZoneFlag) Location() (*time.Location, error) { return Location(z.Zone) }
+
+// Location reads a --zone.
+func Location(name string) (*time.Location, error) {
+	calendar, err := period.NewCalendar(period.Midnight, name)
+	if err != nil {
+		return nil, cli.UsageError(fmt.Errorf("--zone %w", err))
+	}
+	return calendar.Zone, nil
+}
+
+// AboutTimes says what the owner of a file should know about the times in a column of it, in sentences without a full
+// stop. zone is that of --zone.
+func AboutTimes(t replay.Times, column, zone string) (all []string) {
+	if zone == "" && t.Zoneless.Count > 0 {
+		some := ""
+		if t.Zoneless.Count < t.Events {
+			some = "some "
+		}
+		all = append(all, fmt.Sprintf("%stimes in column %s name no zone and are taken as UTC; --zone NAME takes them "+
+			"as those of another, such as Europe/Berlin", some, column))
+	}
+	if n := t.Early; n.Count > 0 {
+		all = append(all, fmt.Sprintf("%d of %s before 1990, first on line %d; want a column of times, and numbers in "+
+			"seconds, milli-, micro- or nanoseconds since 1970", n.Count, cli.Plural(t.Events, "event")+are(n.Count),
+			n.First))
+	}
+	return all
+}
+
+// are is the verb of a number of things.
+func are(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
 }
 
 // FileError gives an error about a file its exit code.

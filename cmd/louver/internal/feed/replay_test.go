@@ -19,6 +19,15 @@ import (
 	"github.com/louver/louver/stream/replay"
 )
 
+// The flags that are printed read the same file again: none is left out.
+func TestFlags(t *testing.T) {
+	got := Flags(replay.Columns{User: "u", Value: "v (ms)", Time: "day", Clock: "at", Group: "g"}, "Europe/Berlin", ";")
+	const want = " --user u --value 'v (ms)' --time day --time-of-day at --group g --zone Europe/Berlin --delimiter ';'"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // An event is sent when it is due, also if the next one is due much later: then it is told when that is.
 func TestSendRecordsBeforeAPause(t *testing.T) {
 	b := kafkatest.Fake(t)

@@ -134,7 +134,7 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 // bags reads a file into bags, and says what it noticed about times.
 func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s windows.Schedule,
 	left *leftOut) (bags map[int64]*windows.Bag, times replay.Times, err error) {
-	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time}
+	columns := replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Clock: c.Clock}
 	options := replay.Options{}
 	if options.Delimiter, err = c.Rune(); err != nil {
 		return nil, times, err
