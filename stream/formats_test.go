@@ -3,6 +3,7 @@ package stream_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -33,6 +34,9 @@ const avroEvent = `{"type": "record", "name": "Event", "fields": [{"name": "user
 // protobufEvent is a set of file descriptors, as text of `message Event {string user = 1; sint64 value = 2; string time
 // = 3; string group = 4;}` in package test.
 const protobufEvent = "CnQKB3QucHJvdG8SBHRlc3QiWwoFRXZlbnQSEgoEdXNlchgBIAEoCVIEdXNlchIUCgV2YWx1ZRgCIAEoElIFdmFsdWUSEgoEdGltZRgDIAEoCVIEdGltZRIUCgVncm91cBgEIAEoCVIFZ3JvdXBiBnByb3RvMw=="
+
+// big4 is a number in four bytes, the most significant first, which JSON has in base64.
+func big4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(int32(n))) }
 
 // wrappedEvent is a set of file descriptors, as text, of `message Wrapped {google.protobuf.StringValue user = 1;
 // google.protobuf.Duration value = 2; google.protobuf.Timestamp time = 3; google.protobuf.StringValue group = 4;}` in
@@ -109,6 +113,15 @@ func TestFormats(t *testing.T) {
 					Headers: []txn.Header{header("ce_specversion", `"1.0"`), header("ce_subject", `"`+e.User+`"`),
 						header("ce_time", `"`+e.Time.Format(time.RFC3339Nano)+`"`), header("ce_group", `"`+e.Group+`"`),
 						header("content-type", `"application/json"`)}}
+			}},
+		"debezium": {"user: payload.user, value: payload.value, time: payload.time, group: payload.group",
+			func(e event) txn.Record {
+				return txn.Record{Value: mustJSON(t, map[string]any{
+					"schema": map[string]any{"type": "struct", "fields": []map[string]any{{"type": "bytes", "field": "value",
+						"name":       "org.apache.kafka.connect.data.Decimal",
+						"parameters": map[string]string{"scale": "3"}}}},
+					"payload": map[string]any{"user": e.User, "value": big4(1000 * e.Value.(int)), "time": e.Time,
+						"group": e.Group}})}
 			}},
 		"json schema": {"user: user, value: value, time: time, group: group",
 			func(e event) txn.Record {

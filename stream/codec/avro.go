@@ -168,6 +168,8 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 		return true
 	case "enum":
 		return r == roleUser || r == roleGroup
+	case "record":
+		return r == roleValue && n.Namespace+"."+n.Name == variableDecimal
 	case "double":
 		return r == roleValue || r == roleTime
 	case "float":
@@ -223,6 +225,13 @@ func (l *avroLayout) field(r role, v any) field {
 			return field{kind: other}
 		}
 		b = append(b, v.FloatString(digits)...)
+	case map[string]any: // a VariableScaleDecimal
+		scale, scaled := v["scale"].(int32)
+		twos, valued := v["value"].([]byte)
+		var ok bool
+		if b, ok = appendDecimal(b, twos, int64(scale)); r != roleValue || !scaled || !valued || !ok {
+			return field{kind: other}
+		}
 	case time.Time:
 		if r != roleTime {
 			return field{kind: other}

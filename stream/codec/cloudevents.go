@@ -40,9 +40,9 @@ func newCloudEvents(s Spec, r rules) (Decoder, error) {
 		if !p.inValue() {
 			continue
 		}
-		d.structured.want(d.structured.path(p.field), p.role)
+		d.structured.field(p.field, p.role)
 		if inner, ok := strings.CutPrefix(p.field, underData); ok {
-			d.data.want(d.data.path(inner), p.role)
+			d.data.field(inner, p.role)
 		} else {
 			d.headers[p.role] = eventHeader + p.field
 		}

@@ -16,7 +16,8 @@
 // the path to a wanted field must be unique in its object; other names may repeat. Anything else is malformed. Paths
 // lead into objects, not into arrays; path.go says how a name with a dot in it is written. One pass over the text checks
 // it and finds the fields (scan.go), in time that is linear in its length. Why a record is malformed is worked out
-// afterwards (cause.go). The header of a schema registry before the text is left out (framing.go).
+// afterwards (cause.go). The header of a schema registry before the text is left out (framing.go). A value may be a decimal of Kafka Connect in
+// base64 where the record says so (decimal.go).
 //
 // # CSV
 //

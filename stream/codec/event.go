@@ -42,6 +42,9 @@ type Decoder interface {
 	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was because the field is
 	// missing altogether.
 	Missing() bool
+	// Doubt says what the value of a record may be that Decode has just rejected with BadValue, in words that go on from
+	// "the record"; "" if nothing is known. It tells nothing of the value itself.
+	Doubt() string
 	// Cause says why a record is malformed that Decode has just found to be so, in words that go on from "the record".
 	// It names what was expected, fields of the Spec and numbers of schemas, and no value.
 	Cause(r Record) string

@@ -13,6 +13,8 @@ type jsonDecoder struct {
 	nodes  []*node // the root and all below it
 	wanted []wanted
 	opener opener
+	// decimals is about the value, if that is a field.
+	decimals decimals
 }
 
 // wanted says what the value of a node is.
@@ -25,7 +27,7 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 	d := &jsonDecoder{rules: r, bare: s.Value == ValueField}
 	for _, p := range s.parts() {
 		if p.inValue() {
-			d.want(d.path(p.field), p.role)
+			d.field(p.field, p.role)
 		}
 	}
 	if d.bare {
@@ -39,16 +41,33 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 	return d, nil
 }
 
+// field says what the value at the end of a path is. If the path leads through the payload of Kafka Connect's JSON
+// converter, the schema stands beside that.
+func (d *jsonDecoder) field(path string, r role) {
+	at := d.path(path)
+	d.want(at, r)
+	if r != roleValue {
+		return
+	}
+	names := Path(path)
+	d.decimals.value = at
+	if i := slices.Index(names, "payload"); i >= 0 {
+		d.decimals.schema, d.decimals.path = d.at(append(slices.Clone(names[:i]), "schema")), names[i+1:]
+	}
+}
+
 // want says what the value of a node is. It may be several things.
 func (d *jsonDecoder) want(n *node, r role) { d.wanted = append(d.wanted, wanted{n, r}) }
 
 // path adds a path and returns the node that it ends at.
-func (d *jsonDecoder) path(path string) *node {
+func (d *jsonDecoder) path(path string) *node { return d.at(Path(path)) }
+
+func (d *jsonDecoder) at(names []string) *node {
 	if d.root == nil {
 		d.root = d.newNode("")
 	}
 	at := d.root
-	for _, name := range Path(path) {
+	for _, name := range names {
 		i := slices.IndexFunc(at.children, func(c *node) bool { return c.name == name })
 		if i < 0 {
 			i = len(at.children)
@@ -97,6 +116,9 @@ func (d *jsonDecoder) find(value []byte, f *fields) bool {
 	}
 	for i := range d.wanted {
 		d.wanted[i].node.tell(value, &f[d.wanted[i].role])
+	}
+	if v := &f[roleValue]; d.decimals.value != nil && (v.kind == text || v.kind == other) {
+		d.decimals.read(value, v)
 	}
 	return true
 }

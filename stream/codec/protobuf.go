@@ -142,6 +142,7 @@ func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protor
 const (
 	timestamp = "google.protobuf.Timestamp"
 	duration  = "google.protobuf.Duration"
+	confluent = "confluent.type.Decimal"
 )
 
 // wraps reports whether a message is one of google/protobuf/wrappers.proto that can be a part of an event.
@@ -163,7 +164,7 @@ func protobufName(fd protoreflect.FieldDescriptor) string {
 }
 
 var protobufWants = [numRoles]string{
-	roleValue: "a number, " + duration + " or a string that holds a number",
+	roleValue: "a number, " + duration + ", " + confluent + " or a string that holds a number",
 	roleUser:  "a string, an integer or an enum",
 	roleGroup: "a string, an integer, an enum or a bool",
 	roleTime:  timestamp + ", an integer, a double or a string",
@@ -177,7 +178,7 @@ func protobufTakes(r role, fd protoreflect.FieldDescriptor) bool {
 		return r == roleGroup
 	case protoreflect.MessageKind:
 		name := fd.Message().FullName()
-		return r == roleTime && name == timestamp || r == roleValue && name == duration
+		return r == roleTime && name == timestamp || r == roleValue && (name == duration || name == confluent)
 	case protoreflect.StringKind:
 		return true
 	case protoreflect.EnumKind:
@@ -237,9 +238,13 @@ func (l *protobufLayout) field(w protobufField) field {
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
 		b = strconv.AppendUint(b, v.Uint(), 10)
 	case protoreflect.MessageKind:
-		if k = text; w.role == roleTime {
+		k = text
+		switch fd.Message().FullName() {
+		case timestamp:
 			b = appendTimestamp(b, v.Message())
-		} else {
+		case confluent:
+			b = appendConfluent(b, v.Message())
+		default:
 			b = appendDuration(b, v.Message())
 		}
 	default:
@@ -276,6 +281,20 @@ func appendDuration(b []byte, m protoreflect.Message) []byte {
 	b = append(strconv.AppendInt(b, seconds, 10), '.')
 	for unit := int64(time.Second) / 10; unit > 0; unit /= 10 {
 		b = append(b, '0'+byte(nanos/unit%10))
+	}
+	return b
+}
+
+// appendConfluent writes a decimal as Confluent's converter for Protocol Buffers has it. If it has no bytes, the text is
+// no number.
+func appendConfluent(b []byte, m protoreflect.Message) []byte {
+	twos, scale := m.Descriptor().Fields().ByName("value"), m.Descriptor().Fields().ByName("scale")
+	if twos == nil || scale == nil || twos.Kind() != protoreflect.BytesKind || scale.Kind() != protoreflect.Int32Kind {
+		return append(b, "no decimal"...)
+	}
+	b, ok := appendDecimal(b, m.Get(twos).Bytes(), m.Get(scale).Int())
+	if !ok {
+		return append(b, "no decimal"...)
 	}
 	return b
 }

@@ -32,11 +32,20 @@ type rules struct {
 	open                    bool // any name is a group
 	// missing says that the last record was rejected because a field is missing.
 	missing bool
+	bad     field // the value, if the last record was rejected because of it
 	last    minute
 }
 
 // Missing implements Decoder.
 func (r *rules) Missing() bool { return r.missing }
+
+// Doubt implements Decoder.
+func (r *rules) Doubt() string {
+	if r.bad.kind == text && mayBeDecimal(r.bad.text) {
+		return causeDecimal
+	}
+	return ""
+}
 
 func newRules(s Spec) rules {
 	r := rules{
@@ -102,7 +111,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	var ok bool
 	r.missing = false
 	if e.Value, ok = r.value(&f[roleValue]); !ok {
-		r.missing = f[roleValue].kind == none
+		r.missing, r.bad = f[roleValue].kind == none, f[roleValue]
 		return BadValue
 	}
 	if r.keyed {

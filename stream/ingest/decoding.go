@@ -85,6 +85,8 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 					d.schema = w.ID
 				}
 			}
+		case reason == codec.BadValue:
+			d.cause = d.decoder.Doubt()
 		case reason == codec.BadTime && record.Time < 0:
 			d.cause = unstamped
 		case reason == codec.Future:

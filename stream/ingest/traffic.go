@@ -332,6 +332,9 @@ func (t *traffic) reasons(m tally) string {
 		case named:
 			part += fmt.Sprintf(": field %q is %s", field, wrong)
 		}
+		if r == codec.BadValue {
+			part += causes(m, r)
+		}
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")

@@ -141,7 +141,7 @@ func TestNamesThatAreNone(t *testing.T) {
 // Why records are malformed, that they have no timestamp, and how a name with dots is written.
 func TestReasonsInWords(t *testing.T) {
 	of := &config.Stream{}
-	of.Input.Format, of.Input.User, of.Input.Time = "json", "user.id", "ts"
+	of.Input.Format, of.Input.User, of.Input.Time, of.Input.Value = "json", "user.id", "ts", "ms"
 	web := &traffic{stream: of}
 	of2 := &config.Stream{}
 	of2.Input.Format, of2.Input.User = "cloudevents", "data.user.id"
@@ -181,6 +181,9 @@ func TestReasonsInWords(t *testing.T) {
 		{web, caused(many(1, verdict{rejected: codec.BadTime}), codec.BadTime, unstamped), "bad_time: the records have no timestamp"},
 		{web, caused(both, codec.BadTime, unstamped),
 			`bad_time: 1 records have no timestamp; field "ts" is missing or unusable in the others`},
+		{web, caused(many(3, verdict{rejected: codec.BadValue}), codec.BadValue, "may be a decimal", "is odd"),
+			`bad_value: field "ms" is unusable: the record is odd (2), or may be a decimal (1)`},
+		{web, many(2, verdict{rejected: codec.BadValue}), `bad_value: field "ms" is unusable`},
 		{web, many(2, verdict{rejected: codec.BadUser, missing: true}),
 			`bad_user: no field "user.id"; a name that itself has a dot is written 'user\.id'`},
 		{events, many(2, verdict{rejected: codec.BadUser, missing: true}),

@@ -35,7 +35,10 @@ func formats() (names []string) {
 }
 
 var inputForm = form.Form{
-	{Name: "topic", Required: true, Example: "checkout.events", Meaning: "the topic that holds the events",
+	{Name: "topic", Required: true, Example: "checkout.events", Meaning: "the topic that holds the events: " +
+		"one, neither a list nor a pattern. To count the events of several topics together, merge them into one before " +
+		"Louver, for example with Kafka Streams. Or give each topic a stream and let one of the `budgets` pay for all: a " +
+		"person then counts in each stream, and loses what all of them cost",
 		Value: form.Into(topicName(), func(in *config.Input, v string) { in.Topic = v })},
 	{Name: "format", Fallback: formats()[0], Example: "csv",
 		Meaning: "how a record's value is written. `json`: the header of a schema registry before the JSON is left " +
@@ -55,7 +58,10 @@ var inputForm = form.Form{
 		Meaning: "the field that holds the number, or a text that is one, such as `\"12.30\"`. " +
 			"Dots lead into nested objects: `order.total`. A dot that is part " +
 			"of a name has a backslash before it: `'order\\.total'`. `$value`: the record's value is a bare number. " +
-			"Wrappers of Protocol Buffers are what is in them, and its `Duration` is a number of seconds",
+			"Wrappers of Protocol Buffers are what is in them, and its `Duration` is a number of seconds. A decimal of " +
+			"Kafka Connect in base64 is read if the record has its schema (`schemas.enable`), and Debezium's " +
+			"`VariableScaleDecimal` always; otherwise set `decimal.handling.mode=string` in Debezium, or " +
+			"`decimal.format=NUMERIC` in the JSON converter",
 		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
 			func(in *config.Input, v string) { in.Value = v })},
 	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
