@@ -46,13 +46,10 @@ const askEvery = 5 * time.Second
 
 // run reads until ctx ends. It returns early only with a permanent error.
 func (p *partition) run(ctx context.Context) error {
-	// Write the last progress even after ctx ends, unless the brokers take too long.
-	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p.kept = stage.NewLatest(kept, p.keep)
-	defer func() {
-		stop()
-		p.kept.Wait()
-	}()
+	// Write the last progress even after ctx ends, unless the brokers take too long. Otherwise the next worker would
+	// read records once more, and report them again.
+	p.kept = stage.NewLatest(context.WithoutCancel(ctx), p.keep)
+	defer p.kept.Finish()
 	if err := p.open(ctx); err != nil {
 		return err
 	}

@@ -58,14 +58,14 @@ func (w *worker) session(ctx context.Context) error {
 	if err := s.adopt(ctx, aborted); err != nil {
 		return err
 	}
-	kept, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.kept = stage.NewLatest(kept, s.keep)
-	s.parts.deleter = newDeleter(kept, w)
+	s.kept = stage.NewLatest(context.WithoutCancel(ctx), s.keep)
+	deletes, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.parts.deleter = newDeleter(deletes, w)
 	defer func() {
 		s.remembers(0)
 		s.walks.forget()
+		s.kept.Finish()
 		stop()
-		s.kept.Wait()
 		s.parts.deleter.wait()
 	}()
 	if err := s.open(ctx); err != nil {

@@ -24,7 +24,10 @@ func NewLatest[T any](ctx context.Context, f func(context.Context, T) error) *La
 			select {
 			case <-ctx.Done():
 				return
-			case v := <-l.next:
+			case v, more := <-l.next:
+				if !more {
+					return
+				}
 				l.try(ctx, v, f)
 			}
 		}
@@ -37,13 +40,17 @@ func (l *Latest[T]) try(ctx context.Context, v T, f func(context.Context, T) err
 		select {
 		case <-ctx.Done():
 			return
-		case v = <-l.next:
+		case next, more := <-l.next:
+			if !more {
+				return
+			}
+			v = next
 		case <-time.After(wait.NextBackOff()):
 		}
 	}
 }
 
-// Put passes a value on without blocking. Call it from one goroutine only.
+// Put passes a value on without blocking. Call it from one goroutine only, and not after Finish.
 func (l *Latest[T]) Put(v T) {
 	select {
 	case <-l.next:
@@ -54,3 +61,9 @@ func (l *Latest[T]) Put(v T) {
 
 // Wait returns when the context has ended and f has returned.
 func (l *Latest[T]) Wait() { <-l.done }
+
+// Finish returns when f has had the newest value, or has failed with it: nothing is tried again from now on.
+func (l *Latest[T]) Finish() {
+	close(l.next)
+	<-l.done
+}

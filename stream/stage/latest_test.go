@@ -38,3 +38,33 @@ func TestLatestIsTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestLatestFinishes: at the end the newest value is dealt with, also if an older one is being written. It is tried
+// once.
+func TestLatestFinishes(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails bool
+		want  []int
+	}{"with success": {false, []int{1, 3}}, "with an error": {true, []int{1, 3}}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var seen []int
+				l := stage.NewLatest(t.Context(), func(_ context.Context, v int) error {
+					time.Sleep(time.Second) // in the bubble nobody waits
+					if seen = append(seen, v); c.fails {
+						return errors.New("not now")
+					}
+					return nil
+				})
+				l.Put(1)
+				synctest.Wait()
+				l.Put(2)
+				l.Put(3)
+				l.Finish()
+				if diff := cmp.Diff(c.want, seen); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
