@@ -41,10 +41,10 @@ func upcoming(editions []control.Edition, now time.Time) string {
 	return "the next window closes at " + time.Unix(0, first).UTC().Format(time.RFC3339)
 }
 
-// tellOver logs once that no window is ahead any more, at the start or when the last one is due. The service goes on: it
-// publishes what is not published yet, shows the past, and reads changed files on SIGHUP. Without the line nobody could
-// tell a service that has nothing to do from one that hangs. It returns when it has logged, when ctx ends, or at once if
-// a stream has no end.
+// tellOver logs once that no window is ahead any more, a minute after the start or after the last one is due: what
+// happens to the last windows is told before. The service goes on: it publishes what is not published yet, shows the
+// past, and reads changed files on SIGHUP. Without the line nobody could tell a service that has nothing to do from one
+// that hangs. It returns when it has logged, when ctx ends, or at once if a stream has no end.
 func tellOver(ctx context.Context, editions []control.Edition, log *zap.Logger) {
 	last := int64(math.MinInt64)
 	for _, e := range editions {
@@ -53,12 +53,12 @@ func tellOver(ctx context.Context, editions []control.Edition, log *zap.Logger) 
 		}
 		last = max(last, e.Schedule.End+int64(e.Schedule.Grace))
 	}
-	due := time.NewTimer(time.Until(time.Unix(0, last)))
+	due := time.NewTimer(max(0, time.Until(time.Unix(0, last))) + time.Minute)
 	defer due.Stop()
 	select {
 	case <-ctx.Done():
 	case <-due.C:
-		log.Warn("no more figures are to come: the last window of every stream is over. This process goes on, and shows "+
+		log.Warn("no more windows are to come: the last one of every stream is over. This process goes on, and shows "+
 			"what is published. For more figures give a stream a later end, or none, and send SIGHUP",
 			zap.Time("last_due", time.Unix(0, last).UTC()))
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A service without windows ahead says so once, when the last one is due, and does not end. With a stream that has no
-// end it says nothing, however long it works.
+// A service without windows ahead says so once, a minute after the last one is due, and does not end. With a stream that
+// has no end it says nothing, however long it works.
 func TestNoFiguresToCome(t *testing.T) {
 	const quarter = int64(15 * time.Minute)
 	for name, c := range map[string]struct {
 		ends []int64 // of the streams, in quarters of an hour from now on; 0: none
 		over time.Duration
 	}{
-		"all are over":        {[]int64{-8, -4}, 0},
-		"one ends in an hour": {[]int64{-8, 4}, time.Hour + time.Minute},
+		"all are over":        {[]int64{-8, -4}, time.Minute},
+		"one ends in an hour": {[]int64{-8, 4}, time.Hour + 2*time.Minute},
 		"one has no end":      {[]int64{-8, 0}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestNoFiguresToCome(t *testing.T) {
 				}
 				all := logs.All()
 				if len(all) != want || want == 1 && (all[0].Level != zap.WarnLevel ||
-					!strings.Contains(all[0].Message, "no more figures are to come") ||
+					!strings.Contains(all[0].Message, "no more windows are to come") ||
 					!strings.Contains(all[0].Message, "later end")) {
 					t.Errorf("%v; want %d warnings with what would be right", all, want)
 				}

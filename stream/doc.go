@@ -145,8 +145,8 @@
 //
 // Inputs may grow. The control topic says how many partitions a window takes ([control.Inputs]). When a topic grows,
 // windows that are due later wait for a cut of every partition, and earlier ones only for the old partitions. The
-// worker of partition 0 proposes the new number, and it cuts no window that this concerns before it knows the outcome. A topic
-// that shrinks or is recreated ends no stream. The loss makes windows incomplete.
+// worker of partition 0 proposes the new number, and it cuts no window that this concerns before it knows the outcome.
+// A topic that shrinks or is recreated ends no stream. The loss makes windows incomplete.
 //
 // Own topics may be deleted. Partials, progress and state are recreated, also while the service runs, and windows whose
 // parts are lost are incomplete. Without the ledger nobody knows what was charged, and without the control topic nobody
