@@ -144,7 +144,7 @@ func TestSchemaMistakes(t *testing.T) {
 		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing, ` +
 			`time: timing`,
 			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number, " +
-				"google.protobuf.Duration or a string that holds a number\n" +
+				"google.protobuf.Duration, confluent.type.Decimal or a string that holds a number\n" +
 				"4: streams[s].input.time: \"timing\"; the message says shop.Timing; want google.protobuf.Timestamp, " +
 				"an integer, a double or a string"},
 	} {
