@@ -26,6 +26,7 @@ func TestFiguresOnChangeInBrowser(t *testing.T) {
 	if drew.Dots == 0 || drew.Dots%5 != 0 || 5*drew.Jumps != 3*drew.Dots {
 		t.Errorf("%+v, want a dot for each of 5 draws, and 3 jumps", drew)
 	}
+	b.run(chromedp.Click(".readout summary"))
 	b.shows(".readout td", "held since ")
 	b.shows(".readout td", "0.15 once")
 	b.point(48.5 / 120)

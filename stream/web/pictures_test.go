@@ -102,7 +102,7 @@ func troubles(t *testing.T) http.Handler {
 		case e.Stream != "checkout-latency":
 		case window >= 60 && window < 66 || window == 104:
 			for g := range e.Groups {
-				e.Groups[g].Values[3].Value = new(decimal.NewFromInt(12))
+				countedAs(e, g, 12)
 			}
 			e.WithholdBelow("users", 50)
 		case window >= 40 && window < 43:
@@ -114,7 +114,7 @@ func troubles(t *testing.T) http.Handler {
 					*d = d.Mul(decimal.NewFromInt(3))
 				}
 			}
-			e.Groups[0].Values[3].Value = new(decimal.NewFromInt(2600))
+			countedAs(e, 0, 2600)
 		}
 		if e.Stream == "checkout-latency" && window > 100 {
 			for i := range 2 {
@@ -151,7 +151,7 @@ func mixed(t *testing.T) http.Handler {
 					values[i].Quality = "noise"
 				}
 			case e.Stream == "basket-size" && window >= 110:
-				values[3].Value = new(decimal.NewFromInt(12))
+				countedAs(e, g, 12)
 			case e.Stream == "login-time" && (window/7)%2 == 0:
 				values[0].Quality = "rough"
 			}

@@ -142,6 +142,13 @@ func (a *act) play(from, to int) {
 	}
 }
 
+// countedAs gives a group of an entry of services another number of users.
+func countedAs(e *ledger.Entry, group int, users int64) {
+	v := &e.Groups[group].Values[3]
+	v.Value = new(decimal.NewFromInt(users))
+	*v.Band.Low, *v.Band.High = decimal.NewFromInt(max(0, users-150)), decimal.NewFromInt(users+150)
+}
+
 // fill gives a group its values, around a level that goes up and down with the hours.
 func (a *act) fill(e *ledger.Entry, group, window int, level float64) {
 	level *= 1 + 0.15*math.Sin(float64(window)/40)

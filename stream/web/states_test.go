@@ -42,7 +42,7 @@ func TestStateInAReadersWords(t *testing.T) {
 	want(t, "words of the record", words, []string{})
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.shows(".pill.warn", "p50 "+said)
-	b.shows(".readout td", said)
+	b.shows(".headline .said", said)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
 	b.shows(".pill.good", "normal")
 

@@ -161,5 +161,5 @@ func TestPeriodsBeforeInBrowser(t *testing.T) {
 			t.Errorf("after %d minutes it was %v", i+1, step[2])
 		}
 	}
-	b.shows(".readout td", "an hour before by then 600 ± 3")
+	b.shows(".readout .said", "an hour before by then 600 ± 3")
 }

@@ -123,9 +123,6 @@ export const sinceText = (figure) => `since ${clock(sinceOf(figure))}`;
 
 const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 
-/** What is known of a figure's error, for a narrow table. */
-export const errorShort = (figure) => figure.status === "ok" ? figureText(figure).error : reasonText(figure.reason);
-
 /** What is known of a figure's error: in its unit where anything public gives that, else as a sentence. */
 export function boundText(figure) {
   if (!band(figure) && typeof figure.outside_95 === "number") return outsideText(figure);

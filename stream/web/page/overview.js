@@ -3,12 +3,12 @@
 import { now } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, legend, length, noiseText, rounded, several, span, tooFew, utc } from "./format.js";
-import { alarmed, isWatch, kept, readable } from "./figures.js";
+import { alarmed, isWatch, kept } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { everyOf, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf, watchText } from "./streams.js";
+import { everyOf, lastText, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf, watchText } from "./streams.js";
 import { detailAddress, groupsAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
@@ -339,11 +339,10 @@ class Card {
       say(this.#unit, "");
       say(this.#error, "");
     } else if (state.kind === "few") {
-      const last = line.figures.findLast(readable), before = last && figureText(last);
       const helps = remedyText(remedyOf(stream, figure));
       say(this.#value, figure.status === "ok" ? noiseText(figure) : state.text, text.exact);
       say(this.#unit, "");
-      say(this.#error, before ? `${before.value} ${before.unit} ${before.error} at ${clock(last.end)}` : helps, [helps, errorText(figure)].filter(Boolean).join("; "));
+      say(this.#error, lastText(line.figures) || helps, [helps, errorText(figure)].filter(Boolean).join("; "));
     } else {
       say(this.#value, text.value, text.exact);
       say(this.#unit, text.unit);

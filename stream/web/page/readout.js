@@ -1,21 +1,23 @@
-// What is known of one window: the one below the cursor, or the newest.
+// What is known of one window, the one below the cursor or the newest: one number large, the others small, and behind a click how sure
+// they are and what they cost.
 
 import { h, say } from "./dom.js";
-import { alarmed, isHeld, isTotal, isWatch } from "./figures.js";
-import { boundText, errorShort, errorText, figureText, incompleteText, lossText, noiseText, rounded, sinceText, utc, windowText } from "./format.js";
-import { remedyOf, remedyText, stateOf, watchText } from "./streams.js";
+import { alarmed, isAtMost, isHeld, isTotal, isWatch } from "./figures.js";
+import { errorText, figureText, incompleteText, lossText, noiseText, rounded, sinceText, utc, windowText } from "./format.js";
+import { lastText, mainRelease, remedyOf, remedyText, stateOf, watchText } from "./streams.js";
 
 /** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
 
 export class Readout {
-  #when = h("caption", {});
-  #body = h("tbody", {});
-  #truth = h("th", { scope: "col" }, "truth");
-  element = h("div", { class: "readout", role: "region", tabindex: 0, "aria-label": "Window" }, h("table", {}, this.#when,
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "figure"), h("th", { scope: "col" }, "value"), h("th", { scope: "col" }, "error"), h("th", { scope: "col" }, "state"),
-      h("th", { scope: "col" }, "ε"), this.#truth)),
-    this.#body));
+  #when = h("h2", { class: "when" });
+  #main = h("p", { class: "headline" });
+  #others = h("ul", { class: "values" });
+  #rows = h("tbody", {});
+  /** Stands above the plots; on a phone what follows the headline stands below them. */
+  element = h("section", { class: "readout", "aria-label": "Window" }, this.#when, this.#main, this.#others,
+    h("details", {}, h("summary", {}, "How sure this is, and what it costs"), h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Errors and costs" }, h("table", {},
+      h("thead", {}, h("tr", {}, ...["figure", "95 of 100 times", "quality", "ε", "mechanism"].map((name) => h("th", { scope: "col" }, name)))), this.#rows))));
 
   /**
    * @param {Object} stream
@@ -25,31 +27,43 @@ export class Readout {
    * @param {{truth: import("../demo/truth.js").Truth?, figures: import("./figures.js").Figures}} app
    * @param {boolean} pointed whether the cursor is there
    */
-  show(stream, totals, lines, window, { truth, figures }, pointed) {
-    if (!window) {
-      say(this.#when, "No window in this range.");
-      this.#body.replaceChildren();
-      return;
+  show(stream, totals, lines, window, app, pointed) {
+    say(this.#when, window ? `${pointed ? "Window" : "Newest window"} ${windowText(window)}` : "No window in this range.", window ? `${utc(window.start)} – ${utc(window.end)}` : "");
+    const shown = window ? lines : [], of = (line) => window.figures.find((f) => f.release === line.name);
+    const main = shown.find((line) => line.name === mainRelease(stream)) ?? shown.find((line) => !isWatch(line.statistic)) ?? shown[0];
+    const value = (line) => this.#value(stream, totals, line, of(line), app, pointed, line === main);
+    this.#main.hidden = !main;
+    if (main) {
+      const { kind, parts } = value(main);
+      this.#main.className = `headline ${kind}`;
+      this.#main.replaceChildren(...parts);
     }
-    say(this.#when, `${pointed ? "Window" : "Newest window"} ${windowText(window)}`, `${utc(window.start)} – ${utc(window.end)}`);
-    this.#truth.hidden = !truth?.shown;
-    this.#body.replaceChildren(...lines.map((line) => {
-      const figure = window.figures.find((f) => f.release === line.name);
-      const name = h("th", { scope: "row" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
-      if (!figure) return h("tr", {}, name, h("td", { colspan: 5 }, "–"));
-      const text = figureText(figure), noise = figure.quality === "noise";
-      const { kind, text: said, title } = stateOf(stream, line.figures.slice(0, line.figures.indexOf(figure) + 1), figures);
-      const state = [figure.status === "ok" && !noise && !(pointed && kind === "normal") ? said : "", // only the newest is known to be compared
-        isTotal(figure) && figure.status === "ok" ? sinceText(figure) : "", isTotal(figure) && totals ? totals.text(stream, line, figure) : "", noise && !pointed ? remedyText(remedyOf(stream, figure)) : "", figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ");
-      const real = truth?.of(figure);
-      const look = alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld";
-      const [wide, narrow] = alarmed(figure) ? [watchText(stream, figure), watchText(stream, figure)] : [boundText(figure), errorShort(figure)];
-      return h("tr", { class: look }, name,
-        h("td", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : `${text.value} ${text.unit}`),
-        h("td", { title: errorText(figure) }, h("span", { class: "wide" }, wide), h("span", { class: "narrow" }, narrow)),
-        h("td", { title }, state),
-        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${lossText(figure.epsilon)}${once(figure) ? " once" : ""}`),
-        truth?.shown ? h("td", { class: "number" }, real === undefined ? "–" : rounded(real)) : null);
+    this.#others.replaceChildren(...shown.filter((line) => line !== main).sort((a, b) => isWatch(b.statistic) - isWatch(a.statistic)).map((line) => {
+      const { kind, parts } = value(line);
+      return h("li", { class: kind }, ...parts);
     }));
+    this.#rows.replaceChildren(...shown.filter(of).map((line) => {
+      const figure = of(line);
+      return h("tr", {}, h("th", { scope: "row" }, line.name), h("td", {}, errorText(figure)), h("td", {}, isWatch(figure.statistic) ? "" : figure.quality ?? ""),
+        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${lossText(figure.epsilon)}${once(figure) ? " once" : ""}`),
+        h("td", {}, (stream.releases.find((r) => r.release === line.name)?.mechanism ?? "").replaceAll("_", " ")));
+    }));
+  }
+
+  /** A value with its error and its state. */
+  #value(stream, totals, line, figure, { truth, figures }, pointed, main) {
+    const name = h("span", { class: "name" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
+    if (!figure) return { kind: "", parts: [name, h("span", { class: "error" }, "none in this window")] };
+    const text = figureText(figure), noise = figure.quality === "noise", before = line.figures.slice(0, line.figures.indexOf(figure) + 1);
+    const state = stateOf(stream, before, figures), real = truth?.of(figure);
+    // Only the newest figure is known to be compared. Beside the large one it stands that it is normal; of the others this goes without saying.
+    const said = state.kind === "changed" || state.kind === "silent" || state.kind === "normal" && main && !pointed ? state.text : "";
+    const error = alarmed(figure) ? watchText(stream, figure) : noise ? (!pointed && (main && lastText(before) || remedyText(remedyOf(stream, figure)))) || (isAtMost(figure) ? "" : text.error) : text.error;
+    const total = figure.status === "ok" && isTotal(figure) ? [sinceText(figure), totals ? totals.text(stream, line, figure) : ""] : [];
+    return { kind: (alarmed(figure) ? "fires" : noise ? "noise" : figure.status === "ok" ? state.kind : "withheld") + (total.length ? " total" : ""), parts: [name, h("span", { class: "what" },
+      h("span", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : text.value, !noise && text.unit ? h("span", { class: "unit" }, ` ${text.unit}`) : null),
+      h("span", { class: "error", title: errorText(figure) }, error),
+      h("span", { class: "said", title: state.title }, [said, ...total, figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ")),
+      truth?.shown ? h("span", { class: "error" }, `truth ${real === undefined ? "unknown" : rounded(real)}`) : null)] };
   }
 }

@@ -83,6 +83,12 @@ export function stateOf(stream, list, figures) {
   return figures.compares(figure) ? say("normal", "normal", "Noise and the usual variation explain how it differs from the hour before.") : say("");
 }
 
+/** The last value of a series that is more than noise, and when that was, or "". */
+export function lastText(list) {
+  const last = list.findLast(readable), { value, unit, error } = last ? figureText(last) : {};
+  return last ? `${value} ${unit} ${error} at ${clock(last.end)}` : "";
+}
+
 /**
  * The worst of a stream: what to look at, and how urgent it is. Who looks at one group is told whose an alarm is.
  * @param {import("./figures.js").Figures} figures
@@ -120,7 +126,7 @@ export function needs(stream, figures, group) {
     return { rank: 5, kind: "warn", what: "changed", text: `${main} ${text}` };
   }
   if (newest.length === 0) return { rank: 6, kind: "none", text: due === null ? "no window yet" : `the first window closes at ${clock(due, true)}` };
-  if (current.every((f) => f.status === "ok" && f.quality === "noise")) return { rank: 7, kind: "none", text: tooFew, title: "Every figure of the newest window is only noise." };
+  if (states.every((state) => state.kind === "few")) return { rank: 7, kind: "none", text: tooFew, title: `What noise leaves of ${main} cannot be read.` };
   if (due === null && stream.declared) return { rank: 7, kind: "good", text: "no further window is due" };
   return { rank: 7, kind: "good", text: states.some((state) => state.kind === "normal") ? "normal" : "up to date" };
 }
