@@ -53,6 +53,8 @@ type Ingest struct {
 	asides  asides
 	topics  identities
 	outages outages
+	// spellings are those of keys.
+	spellings spellings
 }
 
 // held is the memory of one partition for a stream.

@@ -27,6 +27,7 @@ type partition struct {
 	undecided  undecided
 	copies     copies
 	report     report
+	speller    speller
 	live       bool // a page has come: what lies behind its end comes while it is read
 }
 
@@ -37,6 +38,7 @@ func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition
 	p.out = output{input: &p.input, away: &p.away, undecided: &p.undecided}
 	p.cuts = cuts{input: &p.input, away: &p.away, out: &p.out}
 	p.copies = copies{Env: g.Env, at: at, retry: map[string]time.Time{}}
+	p.speller = speller{topic: at.Topic, all: &g.spellings}
 	p.report = report{input: &p.input, hanging: -1}
 	return p
 }
@@ -286,6 +288,14 @@ func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
 	r.fresh.count(v)
 	if r.decoding.bareKeys && codec.Framed(rec.Key) {
 		r.fresh.framed++
+	}
+	if r.stream.Input.User == codec.KeyField {
+		if other, looked := p.speller.look(rec.Key); looked {
+			r.fresh.spelled++
+			if other {
+				r.fresh.respelled++
+			}
+		}
 	}
 	if v.rejected != 0 {
 		r.fresh.why(v.rejected, r.decoding)

@@ -173,6 +173,10 @@ func (t *traffic) look(partitions int) {
 		printed("%d of %d keys in the last minute begin like the header of a schema registry, with a zero byte and four "+
 			"others: a person counts once for each schema; want schema: registry, or keys without headers",
 			minute.framed, minute.events))
+	t.judge("with keys of JSON that are written in another way than others", minute.respelled, minute.spelled, 0,
+		printed("%d of %d keys that were looked at in the last minute are JSON that others write in another way, with "+
+			"other white space or another order of members: a person counts once for each way; let all producers write "+
+			"keys alike, or name a field of the value as user", minute.respelled, minute.spelled))
 	t.judge("late", minute.late, minute.events, manyLate,
 		printed("%d of %d events late in the last minute: their windows had closed", minute.late, minute.events))
 	t.judge("outside all windows", minute.outside, minute.events, manyLate, t.astray(minute))

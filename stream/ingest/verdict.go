@@ -71,6 +71,7 @@ type tally struct {
 	rejected, missing     [codec.NumReasons]int
 	causes                map[cause]int // of rejected records, as far as more is known; at most mostCauses
 	framed                int           // keys that begin like a schema registry's header, and are users as they are
+	spelled, respelled    int           // keys of JSON that were looked at, and those written in another way than before
 	unknown               waiting       // records whose schema the registry does not have
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
@@ -143,6 +144,8 @@ func (t *tally) add(o tally) {
 	}
 	t.unknown.add(o.unknown)
 	t.framed += o.framed
+	t.spelled += o.spelled
+	t.respelled += o.respelled
 	t.events += o.events
 	t.late += o.late
 	t.clamped += o.clamped
