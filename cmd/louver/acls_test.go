@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -188,5 +189,26 @@ func TestEveryRightIsNeeded(t *testing.T) {
 		if g.missing >= 0 && g.works() {
 			t.Errorf("the service of user %s works without the right %s on %s", g.user, g.right, g.name)
 		}
+	}
+	for _, g := range all {
+		g.asks()
+	}
+}
+
+// asks has louver check ask for the rights: it names the missing one. Brokers say nothing of transactional ids.
+func (g *guarded) asks() {
+	g.t.Helper()
+	got := commandLine(g.t, "", "check", g.file, "--rights", "--app-id", g.user, "--kafka-brokers",
+		strings.Join(g.broker.Conn.Brokers, ","), "--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", g.user,
+		"--kafka-sasl-password-file", clitest.File(g.t, "password", g.user))
+	named := regexp.MustCompile(`do not grant [A-Za-z, ]*\b` + g.right + `\b[A-Za-z, ]* on (topic|group) ` +
+		regexp.QuoteMeta(g.name)).MatchString(got.err)
+	switch all := strings.Contains(got.out, "The brokers grant these rights."); {
+	case g.missing < 0 || strings.Contains(g.lines[g.missing], "--transactional-id"):
+		if got.code != cli.ExitDone || !all {
+			g.t.Errorf("user %s has all rights that can be asked for: %+v", g.user, got)
+		}
+	case !named || all || (got.code == cli.ExitDone) != (g.right == "Delete"):
+		g.t.Errorf("user %s lacks %s on %s: code %d, %s", g.user, g.right, g.name, got.code, got.err)
 	}
 }

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/segmentio/kafka-go"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
 func TestCheckText(t *testing.T) {
@@ -32,7 +36,7 @@ func TestCheckText(t *testing.T) {
 			"    of 100 guesses whether you were there, all may be right\n  what one user does in any 24h falls into " +
 			"up to 97 windows, costing at most ε 13.86\n" +
 			"    a window or period that also holds other things of that user counts twice\n  lasts for ever\n",
-		"checkout.events", "louver.ledger", "│ transactional-id │ louver.…         │ Write ",
+		"louver check --rights also lists the topics and rights that these streams need, and asks the brokers for them\n",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in\n%s", want, got.out)
@@ -44,6 +48,33 @@ func TestCheckText(t *testing.T) {
 		path + ":4: warning: budgets[spare]: no stream uses it\n"
 	if got.err != want {
 		t.Errorf("warnings %q, want %q", got.err, want)
+	}
+}
+
+// With --rights come the topics and rights, and what the brokers say of them. TestEveryRightIsNeeded has those that are
+// missing.
+func TestCheckRights(t *testing.T) {
+	b := kafkatest.Fake(t)
+	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
+	path := clitest.File(t, "s.yaml", configtest.File(configtest.Stream("a", configtest.Topics(input, output))))
+	args := []string{"check", path, "--rights", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}
+	t.Setenv("COLUMNS", "200")
+	got := commandLine(t, "", args...)
+	for _, want := range []string{input, "louver.ledger", "│ transactional-id │ louver.… ", "The brokers grant these rights.",
+		"only the right to create them was asked for: louver.control, louver.partials, louver.progress and louver.ledger"} {
+		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
+			t.Errorf("%q is not in %+v", want, got)
+		}
+	}
+	if strings.Contains(got.out, "louver check --rights") {
+		t.Errorf("it recommends what was done:\n%s", got.out)
+	}
+	if got := commandLine(t, "", append(args, "--json")...); !strings.Contains(got.out, `"rights_missing": []`) {
+		t.Errorf("%+v", got)
+	}
+	names, err := b.Conn.Client.Metadata(kafkatest.Context(t), &kafka.MetadataRequest{})
+	if err != nil || slices.ContainsFunc(names.Topics, func(t kafka.Topic) bool { return t.Name == "louver.ledger" }) {
+		t.Errorf("%v; asking has created topics: %v", err, names.Topics)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestReferenceOfCheckIsComplete(t *testing.T) {
 	for _, args := range [][]string{{"check", "--json", sound}, {"check", "--json", broken},
 		{"check", "--json", total}, {"check", "--json", finds},
 		{"plan", "--json", sound, "--shape", "lognormal:120,0.6", "--error", "5%"},
-		{"plan", "--json", "--since", "midnight", "--every", "15m"},
+		{"plan", "--json", "--since", "midnight", "--window", "15m"},
 		{"plan", "--json", "--statistic", "groups", "--delta", "0.000001", "--found", "0.9"},
 		{"plan", "--json", "--statistic", "groups", "--delta", "0.000001", "--users", "20"},
 		{"plan", "--json", "--watch", "users_below: 500", "--users", "1000"}} {

@@ -67,7 +67,7 @@ func planJSON(t *testing.T, args ...string) planned {
 // The figures follow from the formulas: 2·½·(1/ε)·ln(60000/(2·0.05)) ranks by permute-and-flip, with 60000 points
 // beside any one, and e^ε/(1+e^ε).
 func TestPlanFromEpsilon(t *testing.T) {
-	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--every",
+	s := planJSON(t, planOf("--epsilon", "0.1", "--users", "5000", "--prior", "uniform", "--window",
 		"15m")...).Streams[0]
 	r := s.Releases[0]
 	want := math.Log(60000/0.1) / 0.1
@@ -202,7 +202,7 @@ func TestPlanText(t *testing.T) {
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ ",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users ",
 		"  p50: with a probability of 95 %, an error of at most 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n")
-	planText(planOf("--epsilon", "0.1", "--max-groups", "3", "--every", "15m")...)(
+	planText(planOf("--epsilon", "0.1", "--max-groups", "3", "--window", "15m")...)(
 		"windows of 15m\n  one user counts in 3 groups and can lose ε 0.3 in a window\n"+
 			"    of 100 guesses whether you were in that window, at most 58 are right\n",
 		" users above or below │\n",
@@ -215,7 +215,7 @@ func TestPlanText(t *testing.T) {
 	tail := []string{"--statistic", "quantile", "--p", "0.99", "--epsilon", "0.1"}
 	planText(planOf(tail...)...)("permute_and_flip or above_threshold", "depends on the number of users")
 	planText(planOf(append(tail, "--users", "100")...)...)("│ above_threshold │", "depends on the data")
-	planText(planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--every",
+	planText(planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--epsilon", "1", "--window",
 		"24h")...)("│ depends on the data: see plan --shape │")
 	planText(planOf("--statistic", "mean", "--epsilon", "1", "--users", "1000", "--shape",
 		"lognormal:120,0.6")...)(" % of users cut off │", "│ useful  │")
@@ -249,7 +249,7 @@ func TestPlanMistakes(t *testing.T) {
 			`louver: --mechanism "magic"; want one of those for statistic median`},
 		{planOf("--epsilon", "1", "--users", "-1"), "louver: --users -1; want at least 1"},
 		{planOf("--epsilon", "1", "--max-groups", "0"), "louver: --max-groups 0; want at least 1"},
-		{planOf("--epsilon", "1", "--every", "1ms"), "louver: --every 1ms; want at least 1s"},
+		{planOf("--epsilon", "1", "--window", "1ms"), "louver: --window 1ms; want at least 1s"},
 		{planOf("--epsilon", "1", "--count-epsilon", "0"), "louver: --count-epsilon 0; want a number greater than 0"},
 		{planOf("--epsilon", "1", "--shape", "gamma:1,2"),
 			`louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},

@@ -15,19 +15,19 @@ func TestPlanOfTotals(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"--every", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight",
+		{[]string{"--window", "15m", "--epsilon", "1"}, []string{"counts users, each once, since midnight",
 			"usually 96 each day", "± 15 users", "± 21 users", "± 24 users", "± 25 users"}},
 		// What it costs: with max_groups, and of a mechanism without any pure ε with a δ.
-		{[]string{"--every", "15m", "--epsilon", "1", "--max-groups", "2"}, []string{"a user loses", "│ 1 │ ε 2 "}},
-		{[]string{"--every", "15m", "--epsilon", "1", "--mechanism", "square_root"}, []string{"│ 1 │ ε 6.491248 ",
+		{[]string{"--window", "15m", "--epsilon", "1", "--max-groups", "2"}, []string{"a user loses", "│ 1 │ ε 2 "}},
+		{[]string{"--window", "15m", "--epsilon", "1", "--mechanism", "square_root"}, []string{"│ 1 │ ε 6.491248 ",
 			"not ε-private: ρ = ε²/2 is what it costs", "a δ of 0.000000001"}},
-		{[]string{"--every", "15m", "--epsilon", "1", "--mechanism", "square_root", "--json"}, []string{
+		{[]string{"--window", "15m", "--epsilon", "1", "--mechanism", "square_root", "--json"}, []string{
 			`"kind": "zcdp"`, `"rho": 0.5`, `"epsilon_lost": 6.491248`, `"delta_lost": 0.000000001`}},
-		{[]string{"--every", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users",
+		{[]string{"--window", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users",
 			"more than 20 users"}},
-		{[]string{"--every", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"},
+		{[]string{"--window", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"},
 			[]string{"in at most 5 windows", "usually 24 each day", "visits"}},
-		{append(bounds, "--above", "80", "--every", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
+		{append(bounds, "--above", "80", "--window", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
 		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"),
 			[]string{"adds up values", "± 7345"}},
 	} {
@@ -43,8 +43,8 @@ func TestPlanOfTotals(t *testing.T) {
 		want string
 	}{
 		{[]string{"--since", "noon"}, "--since noon; want hour, midnight, monday or month"},
-		{[]string{"--since", "hour", "--every", "7m", "--update", "15m"}, "want at least 1s, and a multiple of " +
-			"--every up to 1h"},
+		{[]string{"--since", "hour", "--window", "7m", "--update", "15m"}, "want at least 1s, and a multiple of " +
+			"--window up to 1h"},
 		{[]string{"--since", "midnight", "--error", "0.1"}, "--error 0.1 is out of reach"},
 		{[]string{"--since", "midnight", "--error", "2%"},
 			"--error 2% with --since; want a number of users, such as 20"},

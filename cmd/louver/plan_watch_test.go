@@ -10,7 +10,7 @@ import (
 )
 
 func TestPlanWatch(t *testing.T) {
-	bounds := []string{"plan", "--lower", "0", "--upper", "60000", "--step", "1", "--every", "1m", "--watch",
+	bounds := []string{"plan", "--lower", "0", "--upper", "60000", "--step", "1", "--window", "1m", "--watch",
 		"above: 2000, more_than: 0.01"}
 	got := commandLine(t, "", bounds...)
 	if got.code != 0 || got.err != "" {
@@ -51,7 +51,7 @@ func TestPlanWatch(t *testing.T) {
 		{append(bounds, "--error", "3"), "louver: --watch with --error; want one of the two"},
 		{append(bounds, "streams.yaml"), "louver: --watch with a streams file; want one of the two"},
 		{append(bounds, "--epsilon", "0"), "louver: --epsilon 0; want a number greater than 0"},
-		{append(bounds, "--per", "1s"), "louver: --every 1m0s, --per 1s"},
+		{append(bounds, "--per", "1s"), "louver: --window 1m0s, --per 1s"},
 		{append(bounds, "--watch", "above: 5"), `louver: --watch "above: 5"; want above or below with`},
 	} {
 		commandLine(t, "", c.args...).wants(t, cli.ExitUsage, c.want)

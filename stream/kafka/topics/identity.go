@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 
@@ -17,33 +16,52 @@ import (
 // ID returns the id of a topic. A topic that is deleted and recreated gets another id. Before Kafka 2.8 topics have no
 // id; ID then returns "". It tries once.
 func ID(ctx context.Context, client *kafka.Client, topic string) (string, error) {
-	m, err := client.Transport.RoundTrip(ctx, client.Addr, identify{topic})
-	if err != nil {
+	all, err := metadata(ctx, client, false, topic)
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("ask for the id of topic %s: %w", topic, err)
+	case all == nil:
+		return "", nil
+	case all[0].ErrorCode != 0:
+		return "", fmt.Errorf("ask for the id of topic %s: %w", topic, kafka.Error(all[0].ErrorCode))
+	case all[0].TopicID == [16]byte{}:
+		return "", nil
 	}
-	answer := m.(*identified)
-	if answer.code != 0 {
-		return "", fmt.Errorf("ask for the id of topic %s: %w", topic, kafka.Error(answer.code))
-	}
-	return answer.id, nil
+	return hex.EncodeToString(all[0].TopicID[:]), nil
 }
 
-// identify asks for a topic's metadata in a version with ids, which kafka-go does not know.
-type identify struct{ topic string }
-
-// identified is the answer.
-type identified struct {
-	id   string
-	code int16
+// metadata asks for the metadata of topics in a version that kafka-go does not know, and returns an answer for each; nil
+// if the broker is older than Kafka 2.8. It can include the rights of who asks.
+func metadata(ctx context.Context, client *kafka.Client, rights bool, names ...string) (
+	[]kmsg.MetadataResponseTopic, error) {
+	m, err := client.Transport.RoundTrip(ctx, client.Addr, describe{names, rights})
+	if err != nil {
+		return nil, err
+	}
+	switch all := m.(*describedTopics).all; {
+	case all != nil && len(all) != len(names):
+		return nil, fmt.Errorf("metadata of %d topics; want %d", len(all), len(names))
+	default:
+		return all, nil
+	}
 }
 
-var _ protocol.RawExchanger = identify{}
+// describe is the request for [metadata].
+type describe struct {
+	topics []string
+	rights bool
+}
 
-func (identify) ApiKey() protocol.ApiKey    { return protocol.Metadata }
-func (*identified) ApiKey() protocol.ApiKey { return protocol.Metadata }
+// describedTopics is the answer.
+type describedTopics struct{ all []kmsg.MetadataResponseTopic }
+
+var _ protocol.RawExchanger = describe{}
+
+func (describe) ApiKey() protocol.ApiKey         { return protocol.Metadata }
+func (*describedTopics) ApiKey() protocol.ApiKey { return protocol.Metadata }
 
 // Required always takes over the exchange.
-func (identify) Required(map[protocol.ApiKey]int16) bool { return true }
+func (describe) Required(map[protocol.ApiKey]int16) bool { return true }
 
 const (
 	withIDs = 10 // the first version of metadata with ids
@@ -51,7 +69,7 @@ const (
 )
 
 // RawExchange asks which versions the broker takes, and then for the metadata.
-func (q identify) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+func (q describe) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	const correlation = 1 // a connection carries one request at a time
 	if err := protocol.WriteRequest(rw, 0, correlation, "", new(apiversions.Request)); err != nil {
 		return nil, err
@@ -67,13 +85,16 @@ func (q identify) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		}
 	}
 	if version < withIDs {
-		return &identified{}, nil
+		return &describedTopics{}, nil
 	}
 	request := kmsg.NewPtrMetadataRequest()
 	request.Version = version
-	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = &q.topic
-	request.Topics = append(request.Topics, topic)
+	request.IncludeTopicAuthorizedOperations = q.rights
+	for _, name := range q.topics {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = &name
+		request.Topics = append(request.Topics, topic)
+	}
 	if _, err := rw.Write(kmsg.NewRequestFormatter().AppendRequest(nil, request, correlation)); err != nil {
 		return nil, err
 	}
@@ -93,12 +114,5 @@ func (q identify) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if err := response.ReadFrom(body[header:]); err != nil {
 		return nil, err
 	}
-	if len(response.Topics) != 1 {
-		return nil, errors.New("metadata of another number of topics than one")
-	}
-	t := response.Topics[0]
-	if t.ErrorCode != 0 || t.TopicID == [16]byte{} {
-		return &identified{code: t.ErrorCode}, nil
-	}
-	return &identified{id: hex.EncodeToString(t.TopicID[:])}, nil
+	return &describedTopics{response.Topics}, nil
 }

@@ -1,10 +1,12 @@
 // Package check says what streams files and single releases will cost and how accurate they will be, from public
-// figures alone: the commands check and plan. Both print the same findings, and check adds warnings, topics and rights.
+// figures alone: the commands check and plan. Both print the same findings, and check adds warnings. On request it also
+// asks the brokers about topics and rights.
 package check
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -23,6 +25,7 @@ type Command struct {
 	cli.KafkaSettings
 	cli.AppSettings
 	Connect bool     `help:"Also check on the cluster that the topics exist and keep their records for long enough. Say from which window on the files would change something."`
+	Rights  bool     `help:"Also print the topics and rights that the streams need, and ask the brokers which of the rights are missing."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Format  string   `default:"text" enum:"text,json,github" placeholder:"FORMAT" help:"text, json, or github: errors and warnings alone, as workflow commands of GitHub."`
 	JSON    bool     `name:"json" help:"The same as --format json."`
@@ -33,7 +36,8 @@ type Command struct {
 func (Command) Help() string {
 	return `Checks all streams files together. For every stream it prints what one user can lose in a window, and the
 mechanism, charge and error of each release. For every budget it prints what one person can lose in its period and in
-any 24 hours, as odds, and how long it lasts. Then come the topics and rights that the streams need.
+any 24 hours, as odds, and how long it lasts. With --rights come the topics and rights that the streams need, and what
+the brokers say of them. The JSON has both in any case.
 
 All mistakes go to standard error, each on a line "file:line: …", and the exit code is 1. So do warnings, with exit
 code 0, or 1 with --strict. In a GitHub workflow, --format github shows both next to the lines of the file:
@@ -68,8 +72,17 @@ func (c *Command) Run(app *cli.App) error {
 		if err := found.print(app); err != nil {
 			return err
 		}
+		if !c.Rights {
+			if _, err := io.WriteString(app.Out, app.Fold("louver check --rights also lists the topics and rights that "+
+				"these streams need, and asks the brokers for them\n")); err != nil {
+				return err
+			}
+		}
+		for _, line := range found.Warnings {
+			app.Say("%s", line)
+		}
 	}
-	if c.Connect {
+	if c.Rights || c.Connect {
 		err = c.onCluster(app, file, found)
 	}
 	if finished := c.finish(app, found); err == nil { // what is wrong with the cluster matters more
@@ -96,8 +109,14 @@ func (c *Command) finish(app *cli.App, found *examination) error {
 	return nil
 }
 
-// onCluster verifies the brokers and topics, and says what the files would change.
+// onCluster asks for rights, and verifies the brokers and topics and says what the files would change: whatever the
+// flags want of it.
 func (c *Command) onCluster(app *cli.App, file *config.File, found *examination) error {
+	if c.Rights && c.Format == "text" {
+		if err := inspect.PrintTopics(app, found.Topics, found.Rights, nil); err != nil {
+			return err
+		}
+	}
 	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
 		return err
@@ -107,6 +126,11 @@ func (c *Command) onCluster(app *cli.App, file *config.File, found *examination)
 		found.warn(form.Mistake{Message: line}, line)
 		if c.Format == "text" {
 			app.Say("%s", line)
+		}
+	}
+	if c.Rights {
+		if err := c.granted(app, conn.Client, found, warn); err != nil || !c.Connect {
+			return err
 		}
 	}
 	away, err := conn.Away(app.Context)
@@ -145,6 +169,8 @@ type examination struct {
 	findings
 	Topics []topics.Topic `json:"topics"`
 	Rights []topics.Right `json:"rights"`
+	// Missing are the rights that the brokers do not grant; nil if they were not asked.
+	Missing []topics.Right `json:"rights_missing,omitzero"`
 	// Warnings are lines of text, and Details the same with their places.
 	Warnings []string       `json:"warnings"`
 	Details  []form.Mistake `json:"warning_details"`
@@ -169,18 +195,4 @@ func examine(file *config.File, app string, now time.Time) (*examination, error)
 
 func (e *examination) warn(m form.Mistake, text string) {
 	e.Details, e.Warnings = append(e.Details, m), append(e.Warnings, text)
-}
-
-// print writes the examination as text.
-func (e *examination) print(app *cli.App) error {
-	if err := e.findings.print(app); err != nil {
-		return err
-	}
-	if err := inspect.PrintTopics(app, e.Topics, e.Rights, nil); err != nil {
-		return err
-	}
-	for _, line := range e.Warnings {
-		app.Say("%s", line)
-	}
-	return nil
 }

@@ -23,7 +23,7 @@ type forecastFlags struct {
 	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH, uniform, zeros:SHARE,MEDIAN,SIGMA (a share of zeros and log-normal amounts) or two:SHARE,LOW,HIGH (a share near HIGH, the others near LOW)."`
 	Spread       *cli.Number   `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
 	CountEpsilon *cli.Number   `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
-	Every        time.Duration `default:"1h" group:"Forecast:" placeholder:"D" help:"Time from one window to the next."`
+	Window       time.Duration `aliases:"every" default:"1h" group:"Forecast:" placeholder:"D" help:"Length of a window, and time from one to the next."`
 
 	found *needsReport // what was computed from the wanted error
 }

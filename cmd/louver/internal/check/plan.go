@@ -52,9 +52,9 @@ other way round: it says which ε, or how many users, it takes to reach an error
     --lower 0 --upper 60000 --step 1
   louver plan --error 5 --shape lognormal:120,0.6 --epsilon 0.1 \
     --lower 0 --upper 60000 --step 1
-  louver plan --watch "above: 2000, more_than: 0.01" --every 1m \
+  louver plan --watch "above: 2000, more_than: 0.01" --window 1m \
     --users 5000 --lower 0 --upper 60000 --step 1
-  louver plan --since midnight --every 15m --error 20
+  louver plan --since midnight --window 15m --error 20
   louver plan --statistic groups --epsilon 0.5 --delta 0.00000001 \
     --names-per-user 8
 
@@ -128,8 +128,8 @@ func (c *PlanCommand) check() error {
 		return fmt.Errorf("--users %d; want at least 1", c.Users)
 	case c.MaxGroups < 1:
 		return fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
-	case c.Every < time.Second:
-		return fmt.Errorf("--every %s; want at least 1s", c.Every)
+	case c.Window < time.Second:
+		return fmt.Errorf("--window %s; want at least 1s", c.Window)
 	case c.CountEpsilon != nil && !c.CountEpsilon.IsPositive():
 		return fmt.Errorf("--count-epsilon %s; want a number greater than 0", c.CountEpsilon)
 	case c.Spread != nil && !c.Spread.IsPositive():
@@ -162,7 +162,7 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 		return nil, err
 	}
 	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users,
-		Window: config.Window{Size: c.Every, Every: c.Every, StartNow: true},
+		Window: config.Window{Size: c.Window, Every: c.Window, StartNow: true},
 		Budget: &config.Budget{Limit: budget.Limit{Per: day}}} // of any ε
 	switch q.Epsilon = decimal.NewFromInt(1); {
 	case c.Epsilon != nil:

@@ -26,7 +26,7 @@ import (
 type planTotalFlags struct {
 	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
 	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"The most that one user adds in a period: a number of windows for a count, an amount for a sum."`
-	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --every."`
+	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --window."`
 }
 
 // plannedTotal is the forecast of a total.
@@ -86,16 +86,16 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 			return q, fmt.Errorf("--since with %s; want one of the two", flag)
 		}
 	}
-	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Every)
+	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Window)
 	if !slices.Contains(period.Units(), unit) {
 		return q, fmt.Errorf("--since %s; want hour, midnight, monday or month", c.Since)
 	}
 	if c.MaxGroups < 1 {
 		return q, fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
 	}
-	if c.Every < time.Second || update%c.Every != 0 || update > unit.Nominal() {
-		return q, fmt.Errorf("--every %s, --update %s; want at least 1s, and a multiple of --every up to %s",
-			config.Duration(c.Every), config.Duration(update), config.Duration(unit.Nominal()))
+	if c.Window < time.Second || update%c.Window != 0 || update > unit.Nominal() {
+		return q, fmt.Errorf("--window %s, --update %s; want at least 1s, and a multiple of --window up to %s",
+			config.Duration(c.Window), config.Duration(update), config.Duration(unit.Nominal()))
 	}
 	if q, err = c.TotalQuery(unit, update, c.MaxTotal); err != nil {
 		return q, err
@@ -140,7 +140,7 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 	unit, noun := q.Unit(""), period.Unit(c.Since).Noun()
 	of := config.Total{Query: q}
 	fmt.Fprintf(&out, "a total that %s, %s, with a value every %s: usually %d each %s\n", totalText(&of, ""),
-		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Every)), q.Leaves, noun)
+		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Window)), q.Leaves, noun)
 	var rows [][]string
 	for _, p := range plans {
 		row := []string{p.Epsilon.String(), "ε " + p.Lost.String()}

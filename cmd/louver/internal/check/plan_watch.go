@@ -17,7 +17,7 @@ import (
 
 // planWatchFlags say what watch to forecast.
 type planWatchFlags struct {
-	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at a window each --every. Without --epsilon: for several ε."`
+	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at one window after another. Without --epsilon: for several ε."`
 	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
 	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
 	WatchGroups int64         `default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
@@ -37,11 +37,11 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 			return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
 		}
 	}
-	if c.Every < time.Second || c.Per < c.Every || c.WatchGroups < 1 || c.Users < 0 {
-		return cli.UsageError(fmt.Errorf("--every %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at "+
-			"least --every, at least 1, and a number of users", c.Every, c.Per, c.WatchGroups, c.Users))
+	if c.Window < time.Second || c.Per < c.Window || c.WatchGroups < 1 || c.Users < 0 {
+		return cli.UsageError(fmt.Errorf("--window %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at "+
+			"least --window, at least 1, and a number of users", c.Window, c.Per, c.WatchGroups, c.Users))
 	}
-	q := watch.Query{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Every) + 1,
+	q := watch.Query{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Window) + 1,
 		Groups: c.WatchGroups}
 	if c.Lower != nil && c.Upper != nil && c.Step != nil {
 		var err error
@@ -71,7 +71,7 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 func (c *PlanCommand) printWatch(app *cli.App, plans []plannedWatch) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s has a probability of at most %s %%\n",
-		c.Watch, config.Duration(c.Every), config.Duration(c.Per), c.FalseAlarms.Shift(2))
+		c.Watch, config.Duration(c.Window), config.Duration(c.Per), c.FalseAlarms.Shift(2))
 	head := []string{"ε until it fires", "margin", "fires from, 95 %"}
 	if c.Users > 0 {
 		head = append(head, fmt.Sprintf("at most, of %d", c.Users), "chance of missing it")

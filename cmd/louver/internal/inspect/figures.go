@@ -23,7 +23,7 @@ type WatchCommand struct {
 	cli.StreamsArgument
 	Streams string        `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	Stream  string        `placeholder:"NAME" help:"Only this stream."`
-	Since   time.Duration `placeholder:"DURATION" help:"Begin with the windows that ended this long ago. Absent: print new figures only."`
+	Last    time.Duration `aliases:"since" placeholder:"DURATION" help:"Begin with the windows that ended in so much time before now, such as 1h. Absent: print new figures only."`
 	JSON    bool          `help:"Print the published records, as JSON."`
 }
 
@@ -69,8 +69,8 @@ func (c *WatchCommand) Run(app *cli.App) error {
 	}
 	defer conn.Close()
 	var from time.Time
-	if c.Since > 0 {
-		from = time.Now().Add(-c.Since)
+	if c.Last > 0 {
+		from = time.Now().Add(-c.Last)
 	}
 	names := cli.OutputTopics(streams)
 	lines := newWatchLines(app, streams)
@@ -88,9 +88,9 @@ func (c *WatchCommand) Run(app *cli.App) error {
 	if !c.JSON {
 		// Records of the time before are not printed. They say whether hardly anybody is there any more.
 		shown.done, reader.Begins = lines.remark, past.begins
-		begin = time.Now().Add(-max(c.Since, silenceReach(streams)))
+		begin = time.Now().Add(-max(c.Last, silenceReach(streams)))
 	}
-	if c.Since > 0 {
+	if c.Last > 0 {
 		partitions, err := partitionsOf(ctx, conn, names)
 		if err != nil {
 			return cluster.WithExitCode(err)
@@ -102,7 +102,7 @@ func (c *WatchCommand) Run(app *cli.App) error {
 		switch {
 		case c.Stream != "" && r.Stream != c.Stream:
 			return nil
-		case r.WindowEnd.Before(from), c.Since == 0 && past.has(m):
+		case r.WindowEnd.Before(from), c.Last == 0 && past.has(m):
 			lines.learn(r)
 			return nil
 		case c.JSON:
