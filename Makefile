@@ -14,13 +14,20 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build test chaos mutate fuzz experiments pictures lint bench profile growth microbench clean
+.PHONY: demo build share test chaos mutate fuzz experiments pictures lint bench profile growth microbench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
 
 build: ## bin/louver
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/louver ./cmd/louver
+
+share: build ## bin/share: the manual page, and what makes the Tab key complete in bash, zsh and fish
+	mkdir -p bin/share/man/man1 bin/share/completions
+	bin/louver man >bin/share/man/man1/louver.1
+	bin/louver completion bash >bin/share/completions/louver.bash
+	bin/louver completion zsh >bin/share/completions/louver.zsh
+	bin/louver completion fish >bin/share/completions/louver.fish
 
 # Tests are short, so they need not collect garbage as often as a service, nor be compiled by the program's profile. go
 # vet runs once, before them. Packages whose tests mostly wait come first, so those that compute fill the gaps.

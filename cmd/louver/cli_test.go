@@ -149,7 +149,7 @@ streams:
 		commandLine(t, "", "run", "--streams", streams).wants(t, cli.ExitInvalid, "louver: "+line)
 	}
 	commandLine(t, "", "watch", "--since=-1h").wants(t, cli.ExitUsage,
-		"louver: --since: -1h is negative; want a duration of 0s or more")
+		"louver: --last: -1h is negative; want a duration of 0s or more")
 }
 
 // Topics and rights fit into 80 columns.

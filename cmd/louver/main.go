@@ -52,6 +52,7 @@ type commands struct {
 	Version     cli.VersionCommand         `cmd:"" help:"Print the version."`
 	Healthcheck service.HealthcheckCommand `cmd:"" help:"Ask a running louver on this host whether it is ready."`
 	Completion  cli.CompletionCommand      `cmd:"" help:"Print the completion script of a shell."`
+	Man         cli.ManCommand             `cmd:"" help:"Print the manual page."`
 	Help        cli.HelpCommand            `cmd:"" help:"Explain a command."`
 }
 
@@ -61,11 +62,15 @@ func main() {
 
 // execute runs a command line and returns the exit code.
 func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	p := cli.Program{Version: version, Commands: func() any {
+	return program().Execute(ctx, args, in, out, errOut)
+}
+
+// program is the command line.
+func program() cli.Program {
+	return cli.Program{Version: version, Commands: func() any {
 		return &commands{
 			Release: offline.ReleaseCommand{QueryFlags: cli.NewQueryFlags()},
 			Plan:    check.PlanCommand{QueryFlags: cli.NewQueryFlags()},
 		}
 	}}
-	return p.Execute(ctx, args, in, out, errOut)
 }

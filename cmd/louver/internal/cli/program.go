@@ -28,6 +28,7 @@ type Program struct {
 // everyCommand are the flags that all commands have.
 type everyCommand struct {
 	LogSettings
+	HelpAll     helpAll          `help:"Explain rare flags too."`
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
@@ -40,35 +41,7 @@ Flags win over environment variables (LOUVER_…, named with each flag), and the
 func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	app := &App{Context: ctx, In: in, Out: out, Err: errOut, Build: build(p.Version)}
 	helped := false
-	var line everyCommand
-	statistics := statisticNames(slices.DeleteFunc(mechanisms.Statistics(), func(s mechanisms.Statistic) bool {
-		return len(mechanisms.Available(s)) == 0 // it is computed, and not drawn
-	}))
-	statistics = append(statistics, string(mechanisms.Groups))
-	parser, err := kong.New(&line,
-		kong.Embed(p.Commands()),
-		kong.Name("louver"),
-		kong.Description(description+exitText()),
-		kong.Writers(out, errOut),
-		kong.Exit(func(int) { helped = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 120}),
-		kong.ValueFormatter(helpText),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
-		kong.Vars{"version": app.Build.String(), "statistics": strings.Join(statistics, ","),
-			"statistic_series": english.WordSeries(statistics, "or")},
-		kong.ExplicitGroups([]kong.Group{
-			{Key: "what", Title: "What to draw:"},
-			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
-			{Key: "input", Title: "Input:"},
-			{Key: "watch", Title: "Watch:"},
-			{Key: "total", Title: "Running total:"},
-			{Key: "groups", Title: "Groups that nobody can list (--statistic groups):"},
-			{Key: "kafka", Title: "Kafka:"},
-			{Key: "http", Title: "HTTP:"},
-			{Key: "log", Title: "Log:"},
-		}),
-		kong.WithHyphenPrefixedParameters(true), // --lower -10
-	)
+	parser, line, err := p.parser(app, func(int) { helped = true })
 	if err != nil {
 		return report(errOut, err)
 	}
@@ -95,6 +68,50 @@ func (p Program) Execute(ctx context.Context, args []string, in io.Reader, out, 
 		err = nil // stopped by a signal, as asked
 	}
 	return report(errOut, err)
+}
+
+// Model returns the commands with their flags.
+func (p Program) Model() (*kong.Application, error) {
+	parser, _, err := p.parser(&App{Out: io.Discard, Err: io.Discard}, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	return parser.Model, nil
+}
+
+// parser makes the parser of the command line, and what it fills in for all commands.
+func (p Program) parser(app *App, exit func(int)) (*kong.Kong, *everyCommand, error) {
+	line := new(everyCommand)
+	statistics := statisticNames(slices.DeleteFunc(mechanisms.Statistics(), func(s mechanisms.Statistic) bool {
+		return len(mechanisms.Available(s)) == 0 // it is computed, and not drawn
+	}))
+	statistics = append(statistics, string(mechanisms.Groups))
+	parser, err := kong.New(line,
+		kong.Embed(p.Commands()),
+		kong.Name("louver"),
+		kong.Description(description+exitText()),
+		kong.Writers(app.Out, app.Err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(helpOptions),
+		kong.Help(shortHelp),
+		kong.ValueFormatter(helpText),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
+		kong.Vars{"version": app.Build.String(), "statistics": strings.Join(statistics, ","),
+			"statistic_series": english.WordSeries(statistics, "or")},
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "what", Title: "What to draw:"},
+			{Key: "privacy", Title: "Bounds and privacy (no defaults where it matters):"},
+			{Key: "input", Title: "Input:"},
+			{Key: "watch", Title: "Watch:"},
+			{Key: "total", Title: "Running total:"},
+			{Key: "groups", Title: "Groups that nobody can list (--statistic groups):"},
+			{Key: "kafka", Title: "Kafka:"},
+			{Key: "http", Title: "HTTP:"},
+			{Key: "log", Title: "Log:"},
+		}),
+		kong.WithHyphenPrefixedParameters(true), // --lower -10
+	)
+	return parser, line, err
 }
 
 // lineError explains mistakes in a command line better than its parser does.

@@ -23,12 +23,12 @@ import (
 // QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
 type QueryFlags struct {
 	Statistic string `default:"" enum:"${statistics}," group:"what" placeholder:"NAME" help:"${statistic_series}. Absent: median, or with --since count."`
-	Mechanism string `group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
+	Mechanism string `rare:"" group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
 	kong.Plugins
 
-	ExpectedUsers int64 `group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
+	ExpectedUsers int64 `rare:"" group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
 
-	Prior string `default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
+	Prior string `rare:"" default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 }
 
 // NewQueryFlags makes a flag for each parameter in the catalogue of statistics.
@@ -48,6 +48,9 @@ func NewQueryFlags() QueryFlags {
 	return QueryFlags{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
 }
 
+// commonParameters are those that --help explains. The others are with --help-all.
+var commonParameters = []string{"p", "above", "below", "buckets"}
+
 func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	var kind any = (*Number)(nil)
 	placeholder := "X"
@@ -66,7 +69,11 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	if !strings.HasPrefix(help, "`") { // a value begins in lower case
 		help = strings.ToUpper(help[:1]) + help[1:]
 	}
-	tag := fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name),
+	rare := ""
+	if !slices.Contains(commonParameters, p.Name) {
+		rare = `rare:"" `
+	}
+	tag := rare + fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name),
 		placeholder, strings.ReplaceAll(help, "`", "")+".")
 	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind),
 		Tag: reflect.StructTag(tag)}

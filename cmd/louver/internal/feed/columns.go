@@ -80,7 +80,7 @@ func Meaning(r codec.Reason, c replay.Columns) string {
 
 // DelimiterFlag says what separates the columns of a CSV file.
 type DelimiterFlag struct {
-	Delimiter string `default:"," placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab."`
+	Delimiter string `default:"," placeholder:"C" help:"Character between columns; \\t for a tab."`
 }
 
 // Rune is the character.

@@ -18,8 +18,8 @@ import (
 // groupFlags say which names to look for.
 type groupFlags struct {
 	Group     string `group:"groups" placeholder:"COLUMN" help:"Column of the names. A user counts for each of at most --max-groups of their names, which are chosen by chance."`
-	MaxGroups int    `default:"1" group:"groups" placeholder:"N" help:"For how many names a user counts. Each costs them ε and δ."`
-	AtLeast   int64  `default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
+	MaxGroups int    `rare:"" default:"1" group:"groups" placeholder:"N" help:"For how many names a user counts. Each costs them ε and δ."`
+	AtLeast   int64  `rare:"" default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
 }
 
 // misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".

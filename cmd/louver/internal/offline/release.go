@@ -20,7 +20,7 @@ type ReleaseCommand struct {
 	Upper   *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
 	Step    *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
 	Epsilon cli.Number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
-	Repeat  int         `default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
+	Repeat  int         `rare:"" default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
 
 	valueFlags
 
@@ -30,18 +30,14 @@ type ReleaseCommand struct {
 
 	groupFlags
 
-	JSON bool `name:"json" help:"Print one JSON object for each draw, for each window of --watch, for each value of --since, or for each group."`
+	JSON bool `name:"json" help:"Print JSON: one object for each draw, window, value or group."`
 }
 
 // Help is the long help.
 func (ReleaseCommand) Help() string {
 	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a
-header. Files may be compressed with gzip.
-
-Prints one line for each draw: the value, and with --interval also the ends of the interval. Several quantiles have a
-line each, such as p99=812, and so do the buckets of a histogram, such as "le=250 41". On a terminal each line also says
-how far off the value may be, with a probability of 95 %. Rows without a number or a user are left out, and standard
-error says how many.
+header. Files may be compressed with gzip. It prints a line for each draw. On a terminal each line also says how far off
+the value may be, with a probability of 95 %:
 
   louver release --statistic median --epsilon 0.5 \
     --lower 0 --upper 100 --step 1 <ages.txt
@@ -50,6 +46,16 @@ error says how many.
   louver release --statistic count --epsilon 1 <ages.txt
 
 Each draw costs every user in the data ε. The costs of draws add up, and this command keeps no account of them.
+
+With --watch it tries an alarm on a file, with --since it prints a running total, and with --statistic groups it finds
+the names that many users share. --help-all has examples.`
+}
+
+// MoreHelp is what the whole help says beyond Help.
+func (ReleaseCommand) MoreHelp() string {
+	return `A line has the value, and with --interval also the ends of the interval. Several quantiles have a line each,
+such as p99=812, and so do the buckets of a histogram, such as "le=250 41". Rows without a number or a user are left
+out, and standard error says how many.
 
 With --watch it goes through the windows of a stretch of time instead, and says when an alarm would have fired. Each
 time that it is armed costs ε, however many windows it looks at. So you can try alarms on yesterday's file:

@@ -23,10 +23,10 @@ import (
 
 // totalFlags say what running total to draw.
 type totalFlags struct {
-	Since    string        `group:"total" placeholder:"PERIOD" help:"Print a running total of users, or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. It is for the period that holds --from. All its values together cost ε once."`
-	Zone     string        `group:"total" placeholder:"NAME" help:"Time zone of the period, and of times that name none, such as Europe/Berlin. Absent: UTC."`
-	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value to the next, a multiple of --window. Absent: that of --window."`
-	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows for a count, an amount for a sum."`
+	Since    string        `group:"total" placeholder:"PERIOD" help:"Print a running total of users, or with --statistic sum of amounts, in the period that holds --from: hour, midnight, monday or month. All its values together cost ε once."`
+	Zone     string        `rare:"" group:"total" placeholder:"NAME" help:"Time zone of the period, and of times that name none, such as Europe/Berlin. Absent: UTC."`
+	Update   time.Duration `rare:"" group:"total" placeholder:"D" help:"Time from one value to the next, a multiple of --window. Absent: that of --window."`
+	MaxTotal *cli.Number   `rare:"" group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows for a count, an amount for a sum."`
 }
 
 // misplacedTotal returns a flag that was given and has no meaning without --since, or "".

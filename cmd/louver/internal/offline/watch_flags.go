@@ -12,12 +12,12 @@ type watchFlags struct {
 	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
 	Clock       string        `name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
 	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
-	To          string        `group:"watch" placeholder:"TIME" help:"End of the last window."`
-	Window      time.Duration `default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
-	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
-	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
-	Hold        time.Duration `group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
-	AtMost      int           `default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
+	To          string        `rare:"" group:"watch" placeholder:"TIME" help:"End of the last window."`
+	Window      time.Duration `rare:"" default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
+	FalseAlarms cli.Number    `rare:"" default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `rare:"" default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	Hold        time.Duration `rare:"" group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
+	AtMost      int           `rare:"" default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
 }
 
 // misplaced returns a flag that was given and has no meaning without --watch, or "".
