@@ -4,6 +4,7 @@ package helm
 import (
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ import (
 
 // least are the values that a user must give.
 const least = `
+image: {tag: 1.2.3}
 settings: {KAFKA_BROKERS: "kafka:9092"}
 streams: {streams.yaml: "version: 1\n# ${NOT_A_TEMPLATE} {{ nor this }}\n"}
 `
@@ -43,6 +45,8 @@ networkPolicy:
   public: [{namespaceSelector: {matchLabels: {team: web}}}]
   operators: [{podSelector: {matchLabels: {app: prometheus}}}]
 serviceMonitor: {enabled: true, interval: 5s, labels: {release: prometheus}}
+prometheusRule: {enabled: true, labels: {release: prometheus}, groups: [{name: own, rules: [{alert: A, expr: "{{ $x }} > 1"}]}]}
+boards: {enabled: true, labels: {board: "yes"}, annotations: {grafana_folder: Louver}}
 podDisruptionBudget: {maxUnavailable: 50%}
 serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/r"}}
 podAnnotations: {note: "1"}
@@ -72,6 +76,8 @@ type objects struct {
 	budget     *policy.PodDisruptionBudget
 	network    *networking.NetworkPolicy
 	monitors   map[string]*monitoring.ServiceMonitor
+	rule       *monitoring.PrometheusRule
+	boards     map[string]*core.ConfigMap
 }
 
 // documents are the files that the chart makes, with one object in each.
@@ -102,7 +108,8 @@ func documents(t *testing.T, text string) (all []string, err error) {
 
 func render(t *testing.T, text string) (objects, error) {
 	t.Helper()
-	all := objects{services: map[string]*core.Service{}, monitors: map[string]*monitoring.ServiceMonitor{}}
+	all := objects{services: map[string]*core.Service{}, monitors: map[string]*monitoring.ServiceMonitor{},
+		boards: map[string]*core.ConfigMap{}}
 	docs, err := documents(t, text)
 	if err != nil {
 		return all, err
@@ -113,7 +120,7 @@ func render(t *testing.T, text string) (objects, error) {
 			t.Fatalf("%v\n%s", err, doc)
 		}
 		into := any(nil)
-		service, monitor := &core.Service{}, &monitoring.ServiceMonitor{}
+		service, monitor, config := &core.Service{}, &monitoring.ServiceMonitor{}, &core.ConfigMap{}
 		switch is.Kind {
 		case "":
 			continue
@@ -121,8 +128,7 @@ func render(t *testing.T, text string) (objects, error) {
 			all.deployment = &apps.Deployment{}
 			into = all.deployment
 		case "ConfigMap":
-			all.config = &core.ConfigMap{}
-			into = all.config
+			into = config
 		case "ServiceAccount":
 			all.account = &core.ServiceAccount{}
 			into = all.account
@@ -136,17 +142,24 @@ func render(t *testing.T, text string) (objects, error) {
 			into = service
 		case "ServiceMonitor":
 			into = monitor
+		case "PrometheusRule":
+			all.rule = &monitoring.PrometheusRule{}
+			into = all.rule
 		default:
 			t.Fatalf("unexpected kind %s\n%s", is.Kind, doc)
 		}
 		if err := yaml.UnmarshalStrict([]byte(doc), into); err != nil {
 			t.Fatalf("%v\n%s", err, doc)
 		}
-		if is.Kind == "Service" {
+		switch {
+		case is.Kind == "Service":
 			all.services[service.Name] = service
-		}
-		if is.Kind == "ServiceMonitor" {
+		case is.Kind == "ServiceMonitor":
 			all.monitors[monitor.Name] = monitor
+		case is.Kind == "ConfigMap" && strings.Contains(config.Name, "-board-"):
+			all.boards[config.Name] = config
+		case is.Kind == "ConfigMap":
+			all.config = config
 		}
 	}
 	return all, nil
@@ -180,11 +193,64 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"KAFKA_SASL_PASSWORD": least + "settings: {KAFKA_BROKERS: k, KAFKA_SASL_PASSWORD: p}",
 		"METRICS_ADDR":        least + "settings: {KAFKA_BROKERS: k, METRICS_ADDR: ':1'}",
 		"streams.txt":         "settings: {KAFKA_BROKERS: k}\nstreams: {streams.txt: x}",
+		"image.tag":           "settings: {KAFKA_BROKERS: k}\nstreams: {s.yaml: x}",
+		"/prometheusRule":     least + "prometheusRule: {groups: [{alert: A}]}",
 		"/networkPolicy":      least + "networkPolicy: {operators: [{}]}",
 	} {
 		if _, err := render(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error about %s", text, err, want)
 		}
+	}
+}
+
+// Without a tag, an image of one's own has that of the chart.
+func TestImage(t *testing.T) {
+	own := least + "image: {repository: registry.local/louver}"
+	if got := rendered(t, own).deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.local/louver:dev" {
+		t.Errorf("image %s", got)
+	}
+}
+
+// The rules and the boards are those that the deploy folder has, byte for byte, and only for who wants them.
+func TestRulesAndBoards(t *testing.T) {
+	if all := rendered(t, least); all.rule != nil || len(all.boards) != 0 {
+		t.Errorf("by default there are %v and %v", all.rule, all.boards)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile("../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	all := rendered(t, most)
+	var want monitoring.PrometheusRuleSpec
+	if err := yaml.UnmarshalStrict([]byte(read("prometheus/alerts.yaml")), &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Groups) == 0 || all.rule == nil || all.rule.Labels["release"] != "prometheus" {
+		t.Fatalf("%d groups of alerts, the rule %+v", len(want.Groups), all.rule)
+	}
+	got := all.rule.Spec.Groups
+	if n := len(want.Groups); len(got) != n+1 || !reflect.DeepEqual(got[:n], want.Groups) || got[n].Name != "own" ||
+		got[n].Rules[0].Expr.String() != "{{ $x }} > 1" {
+		t.Errorf("the groups are %+v", got)
+	}
+	for _, name := range []string{"louver", "operators"} {
+		board := all.boards["shop-louver-board-"+name]
+		if board == nil || board.Data[name+".json"] != read("grafana/"+name+".json") || board.Labels["board"] != "yes" ||
+			board.Annotations["grafana_folder"] != "Louver" {
+			t.Errorf("board %s: %+v", name, board)
+		}
+	}
+	boards := rendered(t, least+"boards: {enabled: true}").boards
+	for name, board := range boards {
+		if board.Labels["grafana_dashboard"] != "1" {
+			t.Errorf("%s has the labels %v", name, board.Labels)
+		}
+	}
+	if len(boards) != 2 {
+		t.Errorf("%d boards, want 2", len(boards))
 	}
 }
 

@@ -22,3 +22,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "louver.operatorsScheme" -}}
 {{- if get .Values.settings "METRICS_WEB_CONFIG_FILE" }}HTTPS{{ else }}HTTP{{ end -}}
 {{- end -}}
+
+{{- /* The image. A chart from the sources has no published one. */ -}}
+{{- define "louver.image" -}}
+{{- $tag := .Values.image.tag | default .Chart.AppVersion -}}
+{{- if and (eq $tag "dev") (eq .Values.image.repository "ghcr.io/louver/louver") -}}
+{{- fail "image.tag is missing: this chart is from the sources, and ghcr.io/louver/louver has no tag \"dev\"; want the tag of a release, or image.repository of an image that you have built" -}}
+{{- end -}}
+{{ .Values.image.repository }}:{{ $tag }}
+{{- end -}}
