@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,6 +42,68 @@ func TestBoardsFollowGrafana(t *testing.T) {
 			if changed := strings.Replace(text, right, wrong, 1); changed == text || follows(changed) == nil {
 				t.Errorf("%s: %s instead of %s passes", name, wrong, right)
 			}
+		}
+	}
+}
+
+// unitOfMetric says in which unit a metric of the boards is. What is published has the unit of its series.
+var unitOfMetric = regexp.MustCompile(`^louver_(?:(release_(?:value|low|high|smoothed))|` +
+	`\w*?(seconds|bytes|records|windows|epsilon|clock_doubted|armed|firing|release_withheld|quality)\w*)$`)
+
+// A panel has one unit: seconds are not drawn on the axis of windows. Figures are alone with their unit, one series in
+// a panel.
+func TestPanelsHaveOneUnit(t *testing.T) {
+	type target struct{ Expr string }
+	for _, name := range []string{"grafana/louver.json", "grafana/operators.json"} {
+		var board struct {
+			Panels []struct {
+				Title, Type, Repeat string
+				Targets             []target
+				GridPos             struct{ X, Y, W, H int }
+			}
+		}
+		if err := json.Unmarshal([]byte(clitest.DeployedText(t, name)), &board); err != nil {
+			t.Fatal(err)
+		}
+		taken, several := map[[2]int]string{}, 0
+		for _, p := range board.Panels {
+			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+					if other := taken[[2]int{x, y}]; other != "" || x > 23 {
+						t.Fatalf("%s: %q lies on %q, or beside the board", name, p.Title, other)
+					}
+					taken[[2]int{x, y}] = p.Title
+				}
+			}
+			if p.Type != "timeseries" {
+				continue
+			}
+			units := map[string]bool{}
+			for _, of := range p.Targets {
+				metric := regexp.MustCompile(`louver_\w+`).FindString(of.Expr)
+				switch m := unitOfMetric.FindStringSubmatch(metric); {
+				case strings.Contains(metric, "_info"):
+					continue // it says the unit
+				case m != nil && m[1] != "":
+					units["of a series"] = true
+					if !strings.Contains(of.Expr, "{job=~\"$job\", instance=~\"$instance\", ${"+p.Repeat+":raw}}") {
+						t.Errorf("%s: %q has figures of several units: %s", name, p.Title, of.Expr)
+					}
+				case m != nil:
+					units[m[2]] = true
+				default:
+					units["events"] = true
+				}
+			}
+			if len(units) != 1 {
+				t.Errorf("%s: %q has the units %v", name, p.Title, units)
+			}
+			if len(p.Targets) > 1 {
+				several++
+			}
+		}
+		if several == 0 {
+			t.Errorf("%s: no panel has several lines, so this proves nothing", name)
 		}
 	}
 }
