@@ -3,7 +3,9 @@ package rules
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -30,8 +32,16 @@ type rule struct {
 	Annotations   map[string]string `yaml:"annotations,omitempty"`
 }
 
-func selector(metric, stream string) string {
-	return fmt.Sprintf("%s{stream=%s}", metric, strconv.Quote(stream))
+// selector selects the series of some streams.
+func selector(metric string, streams ...string) string {
+	if len(streams) == 1 {
+		return fmt.Sprintf("%s{stream=%s}", metric, strconv.Quote(streams[0]))
+	}
+	names := make([]string, len(streams))
+	for i, name := range streams {
+		names[i] = regexp.QuoteMeta(name)
+	}
+	return fmt.Sprintf("%s{stream=~%s}", metric, strconv.Quote(strings.Join(names, "|")))
 }
 
 // together says that a bound is for all groups together, if there are several.

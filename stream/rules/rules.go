@@ -28,8 +28,9 @@ type Wanted struct {
 	Runbook string
 }
 
-// Write writes a rule file for the streams: for each stream a group with its alerts, for each threshold, objective and
-// watch, and with recording rules, which merge the series of all replicas into one. An error says which threshold or
+// Write writes one rule file for all the streams. The first group has the recording rules, which merge the series of all
+// replicas into one, once for all streams. Then comes a group for each stream that has alerts: one for each threshold,
+// objective and watch. An error says which threshold or
 // objective cannot be watched, and why; one reason is that noise alone raises the alarm more than once a day. The
 // warnings name alerts that noise may raise more than three times in 30 days.
 func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []string, err error) {
@@ -39,15 +40,7 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 	shortest, alerts := time.Duration(math.MaxInt64), len(thresholds)+len(want.Objectives) > 0
 	for _, s := range streams {
 		shortest = min(shortest, s.Window.Every)
-		g := group{Name: "louver-" + s.Name,
-			Interval: promDuration(min(max(s.Window.Every/5, time.Second), time.Minute))}
-		metrics := []string{"value", "low", "high", "window_end_timestamp_seconds"}
-		if slices.ContainsFunc(thresholds, func(t Threshold) bool { return t.Stream == s.Name && t.Ago != 0 }) {
-			metrics = append(metrics, "since_timestamp_seconds")
-		}
-		for _, metric := range metrics {
-			g.Rules = append(g.Rules, newest(s.Name, "release_"+metric))
-		}
+		g := group{Name: "louver-" + s.Name, Interval: interval(s.Window.Every)}
 		for _, t := range thresholds {
 			if t.Stream != s.Name {
 				continue
@@ -75,8 +68,12 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 				r.Annotations["runbook_url"] = want.Runbook + "#" + strings.ToLower(r.Alert)
 			}
 		}
-		f.Groups = append(f.Groups, g)
+		if len(g.Rules) > 0 {
+			f.Groups = append(f.Groups, g)
+		}
 	}
+	f.Groups = slices.Insert(f.Groups, 0, group{Name: "louver-newest", Interval: interval(shortest),
+		Rules: merged(streams, thresholds)})
 	if err := known(streams, want); err != nil {
 		return nil, err
 	}
@@ -117,17 +114,40 @@ func known(streams []*config.Stream, want Wanted) error {
 	return nil
 }
 
-// newest records one series from those of all replicas. A replica may be behind, so the one with the newest window
-// counts. Replicas that show the same window show the same figure.
-func newest(stream, metric string) rule {
+// interval is how often rules of windows that come so often are evaluated.
+func interval(every time.Duration) string {
+	return promDuration(min(max(every/5, time.Second), time.Minute))
+}
+
+// merged are the recording rules of all streams.
+func merged(streams []*config.Stream, thresholds []Threshold) (all []rule) {
+	var names, behind []string
+	for _, s := range streams {
+		names = append(names, s.Name)
+		if slices.ContainsFunc(thresholds, func(t Threshold) bool { return t.Stream == s.Name && t.Ago != 0 }) {
+			behind = append(behind, s.Name)
+		}
+	}
+	for _, metric := range []string{"value", "low", "high", "window_end_timestamp_seconds"} {
+		all = append(all, newest(names, "release_"+metric))
+	}
+	if behind != nil {
+		all = append(all, newest(behind, "release_since_timestamp_seconds"))
+	}
+	return all
+}
+
+// newest records one series from those of all replicas, for each series of some streams. A replica may be behind, so the
+// one with the newest window counts. Replicas that show the same window show the same figure.
+func newest(streams []string, metric string) rule {
 	const series = "job, stream, group, release"
-	of, end := selector("louver_"+metric, stream), selector("louver_release_window_end_timestamp_seconds", stream)
+	of, end := selector("louver_"+metric, streams...), selector("louver_release_window_end_timestamp_seconds", streams...)
 	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
 	if of != end {
 		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n"+
 			"  (%s == on (%[1]s) group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
 	}
-	return rule{Record: "louver:" + metric + ":newest", Expr: expr, Labels: map[string]string{"stream": stream}}
+	return rule{Record: "louver:" + metric + ":newest", Expr: expr}
 }
 
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.

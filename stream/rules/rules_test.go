@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shopspring/decimal"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
@@ -272,5 +274,44 @@ func TestAlertsOfFoundGroups(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
+	}
+}
+
+// However many streams there are, each recording rule is in the file once, and each stream with alerts has a group.
+func TestRecordingRulesAreThereOnce(t *testing.T) {
+	var b strings.Builder
+	if _, err := Write(&b, parsed(t), Wanted{Thresholds: []Threshold{noisy(below("users", "500", 0))}}); err != nil {
+		t.Fatal(err)
+	}
+	var written file
+	if err := yaml.Unmarshal([]byte(b.String()), &written); err != nil {
+		t.Fatal(err)
+	}
+	records, names := map[string]int{}, []string(nil)
+	for _, g := range written.Groups {
+		names = append(names, g.Name)
+		for _, r := range g.Rules {
+			if r.Record != "" {
+				records[r.Record]++
+				if !strings.Contains(r.Expr, `{stream=~"web|alone"}`) {
+					t.Errorf("%s is not of both streams: %s", r.Record, r.Expr)
+				}
+			}
+		}
+	}
+	if !slices.Equal(names, []string{"louver-newest", "louver-web", "louver-alone"}) || written.Groups[0].Interval != "1m" {
+		t.Errorf("the groups are %v, the first every %s", names, written.Groups[0].Interval)
+	}
+	for _, metric := range []string{"value", "low", "high", "window_end_timestamp_seconds"} {
+		if n := records["louver:release_"+metric+":newest"]; n != 1 {
+			t.Errorf("%s is recorded %d times", metric, n)
+		}
+	}
+	if len(records) != 4 {
+		t.Errorf("there are records of %v", records)
+	}
+	b.Reset()
+	if _, err := Write(&b, parsed(t)[:1], Wanted{}); err != nil || strings.Count(b.String(), "- name:") != 1 {
+		t.Errorf("%v; without alerts there is one group:\n%s", err, b.String())
 	}
 }

@@ -54,7 +54,11 @@ once in 30 days. Prometheus has to keep its samples for that long:
   louver rules streams.yaml --behind checkout-latency/today=7d
 
 Recording rules merge the series of all processes into one: louver:release_value:newest, and low, high and
-window_end_timestamp_seconds in the same way.
+window_end_timestamp_seconds in the same way. They are in the file once, for all streams. So write one file for all
+streams files and alerts of an app, instead of several that record the same:
+
+  louver rules streams/*.yaml --below checkout-latency/users=500 \
+    --slo checkout-latency/slow > louver-rules.yaml
 
 For a share with an objective, --slo writes the burn-rate alerts of the Site Reliability Workbook, with a margin against
 noise: pages over 1h and 6h, and tickets over 1d and 3d.
