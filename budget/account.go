@@ -72,7 +72,7 @@ func (a *Account) Limit() Limit { return a.limit }
 
 // SetLimit changes the limit. Earlier charges stay.
 func (a *Account) SetLimit(limit Limit) {
-	if !limit.Epsilon.Equal(a.limit.Epsilon) || !limit.Delta.Equal(a.limit.Delta) {
+	if !limit.sameFilter(a.limit) {
 		a.filter, a.foreign = newFilter(limit), nil
 	}
 	a.limit = limit

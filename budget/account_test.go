@@ -42,11 +42,15 @@ func anyItem() *rapid.Generator[Item] {
 
 func anyLimit() *rapid.Generator[Limit] {
 	return rapid.Custom(func(t *rapid.T) Limit {
-		return Limit{
+		l := Limit{
 			Epsilon: decimal.New(rapid.Int64Range(1, 40).Draw(t, "tenths"), -1),
 			Delta:   rapid.SampledFrom([]decimal.Decimal{{}, {}, dec("0.000001")}).Draw(t, "delta"),
 			Per:     time.Duration(rapid.Int64Range(0, 20).Draw(t, "per")),
 		}
+		if l.Delta.IsPositive() {
+			l.Order = rapid.SampledFrom([]decimal.Decimal{{}, dec("2.5"), dec("19"), dec("60")}).Draw(t, "order")
+		}
+		return l
 	})
 }
 

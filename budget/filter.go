@@ -11,7 +11,7 @@ import (
 // filter adds up costs under one limit, and says whether the sum is within it.
 //
 // With a δ it is a Rényi filter: every cost is priced by its Rényi divergence of one order α, the prices add up, and
-// the sum is converted to an ε. α follows from the ε and δ of the limit alone. Nothing else may choose it: somebody who
+// the sum is converted to an ε. α follows from the limit alone: see order.go. Nothing else may choose it: somebody who
 // knew what was drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that
 // converts is fixed: it is nine tenths. The δ of approximate costs add up to at most the last tenth.
 //
@@ -72,8 +72,6 @@ import (
 // (Haney et al. 2023). Under a [Cap], windows in which a person does not count cost that person nothing, and the others
 // cost no more than the largest prices.
 //
-// The limit itself is taken as given. Somebody who edits it in the light of what was published thereby chooses α.
-//
 // Sources: Feldman & Zrnic 2021 (Rényi filters of one order); Kairouz, Oh & Viswanath 2015, The Composition Theorem for
 // Differential Privacy (what approximate costs are made of); Canonne, Kamath & Steinke 2020, Proposition 12 (c); Bun &
 // Steinke 2016 (zCDP); Haney et al. 2023, Concurrent Composition for Interactive Differential Privacy with Adaptive
@@ -100,75 +98,6 @@ const filterPlaces = 12
 
 // boundPlaces is how many decimals the bound of a limit with a δ has, after rounding up. People read it.
 const boundPlaces = 6
-
-// newFilter returns the filter of a limit. Its order leaves the most room for costs in ρ: the greatest (ε − c)/α.
-func newFilter(l Limit) filter {
-	if !l.Delta.IsPositive() {
-		return filter{}
-	}
-	epsilon := l.Epsilon.InexactFloat64()
-	return newFilterAt(l.Delta, func(alpha, c float64) float64 { return (c - epsilon) / alpha })
-}
-
-// filterFor returns the filter of about the smallest limit with a δ that pays for items.
-func filterFor(delta decimal.Decimal, items []Item) filter {
-	items = merged(items)
-	if len(items) == 0 || !delta.IsPositive() {
-		return filter{}
-	}
-	return newFilterAt(delta, func(alpha, c float64) float64 {
-		for _, i := range items {
-			one, epsilon := alpha*i.Rho.InexactFloat64(), i.Epsilon.InexactFloat64()
-			switch i.Kind {
-			case privacy.Pure, privacy.Approximate:
-				one = min(one, divergence(epsilon, alpha-1))
-			}
-			c += one * float64(i.Times)
-		}
-		return c
-	})
-}
-
-// newFilterAt returns the filter of the order at which cost is about the least. The proof holds for every order.
-func newFilterAt(delta decimal.Decimal, cost func(alpha, c float64) float64) filter {
-	// The conversion to float64 errs by half a unit in the last place, so move to the side that costs more.
-	logInvDelta := -math.Log(math.Nextafter(delta.Mul(converts).InexactFloat64(), 0))
-	at := func(t float64) float64 { // t = ln(α − 1)
-		a1 := math.Exp(t)
-		c, _ := conversion(a1, logInvDelta)
-		return cost(1+a1, c)
-	}
-	// The best α − 1 is large where ε or ρ is small, and tends to 0 where they are large.
-	low, high := math.Log(1e-9), math.Log(1e12)
-	const steps = 64
-	best, least := low, math.Inf(1)
-	for i := range steps + 1 {
-		t := low + (high-low)*float64(i)/steps
-		if v := at(t); v < least {
-			best, least = t, v
-		}
-	}
-	width := (high - low) / steps
-	low, high = best-width, best+width
-	for range 40 { // ternary search: the bracket shrinks to (2/3)⁴⁰ < 1e-7
-		left, right := low+(high-low)/3, high-(high-low)/3
-		if at(left) < at(right) {
-			high = right
-		} else {
-			low = left
-		}
-	}
-	// A short number, so that the sums of ατ stay short. Near the best order the cost hardly changes.
-	t := (low + high) / 2
-	above := decimal.NewFromFloat(math.Exp(t)).Round(3 - int32(math.Floor(t/math.Ln10)))
-	a1 := above.InexactFloat64()
-	c, magnitude := conversion(a1, logInvDelta)
-	return filter{
-		delta: delta, above: above, a1: a1,
-		// About 450 units in the last place of the largest term, for a dozen operations.
-		conversion: decimal.NewFromFloat(c + 1e-13*magnitude).RoundCeil(filterPlaces),
-	}
-}
 
 // conversion returns c for an order and the ln(1/δ) that converts. magnitude bounds the terms that cancel.
 func conversion(a1, logInvDelta float64) (c, magnitude float64) {
@@ -242,11 +171,11 @@ func (f filter) bound(s sum) Spending {
 }
 
 // Compose returns the bound on the total cost of items at the limit's ε and δ. If its ε is above the limit's, another
-// limit may add the items up more sharply. If the limit has a δ and its ε is 0, there is no limit yet, and the bound is
-// about the least ε that pays for the items.
+// limit may add the items up more sharply. If the limit has a δ, and neither an ε nor an order, there is no limit yet,
+// and the bound is about the least ε that pays for the items.
 func (l Limit) Compose(items []Item) Spending {
 	f := newFilter(l)
-	if l.Epsilon.IsZero() {
+	if l.Epsilon.IsZero() && l.Order.IsZero() {
 		f = filterFor(l.Delta, items)
 	}
 	return f.bound(f.sumOf(items))

@@ -124,6 +124,8 @@ func TestAnotherLimitHasAnotherOrder(t *testing.T) {
 	items := []Item{boundedRange("0.1", 2), pure("1", 3), zcdp("1", "0.01", 1)}
 	two, nine := Limit{Epsilon: dec("2"), Delta: dec("0.001")}, Limit{Epsilon: dec("9"), Delta: dec("0.000001")}
 	thirty := Limit{Epsilon: dec("30"), Delta: dec("0.000000001")} // of a third order
+	seven := nine                                                  // and an order that it says
+	seven.Order = dec("7")
 	a, old := NewAccount(two), NewAccount(two)
 	a.Continue(old)
 	a.Add(charge("s", 1, items...))
@@ -131,7 +133,7 @@ func TestAnotherLimitHasAnotherOrder(t *testing.T) {
 	if err := old.Hold(Held{ID: "t/w/1", Stream: "t", To: Open, Items: items}); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []Limit{two, nine, thirty, {Epsilon: dec("9")}, two} {
+	for _, l := range []Limit{two, nine, seven, nine, thirty, {Epsilon: dec("9")}, seven, two} {
 		a.SetLimit(l)
 		want := l.Compose(Times(items, 3))
 		for _, got := range []Spending{a.Total(), a.clone().Total(), a.Total()} {

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,9 @@ type Limit struct {
 	Delta decimal.Decimal
 	// Per is the length of the rolling period. 0 means for ever.
 	Per time.Duration
+	// Order is the order of the Rényi divergences that add up under a limit with a δ, from 1 (exclusive) to
+	// [MostOrder]. 0 means that it follows from ε and δ. See order.go.
+	Order decimal.Decimal
 }
 
 // Check returns an error for an invalid limit.
@@ -34,12 +38,17 @@ func (l Limit) Check() error {
 	if err := privacy.CheckDigits("epsilon", l.Epsilon); err != nil {
 		return err
 	}
-	return privacy.CheckDigits("delta", l.Delta)
+	return errors.Join(privacy.CheckDigits("delta", l.Delta), l.checkOrder())
 }
 
 // Equal reports whether two limits are the same.
 func (l Limit) Equal(m Limit) bool {
-	return l.Per == m.Per && l.Epsilon.Equal(m.Epsilon) && l.Delta.Equal(m.Delta)
+	return l.Per == m.Per && l.sameFilter(m)
+}
+
+// sameFilter reports whether two limits add up costs in the same way.
+func (l Limit) sameFilter(m Limit) bool {
+	return l.Epsilon.Equal(m.Epsilon) && l.Delta.Equal(m.Delta) && l.Order.Equal(m.Order)
 }
 
 const forever = "forever"

@@ -92,12 +92,9 @@ func TestLostIsABound(t *testing.T) {
 		}
 		least := spent.Epsilon
 		for step := range 400 { // orders from 1.001 to about 4,000
-			alpha := decimal.NewFromFloat(0.001 * math.Pow(1.04, float64(step))).Round(6)
 			b := *a
-			b.foreign, b.filter = nil, newFilterAt(limit.Delta, func(a, _ float64) float64 {
-				d := a - 1 - alpha.InexactFloat64()
-				return d * d
-			})
+			b.foreign = nil
+			b.filter = filterAt(limit.Delta, decimal.NewFromFloat(0.001*math.Pow(1.04, float64(step))).Round(6))
 			least = decimal.Min(least, b.filter.bound(b.between(at-10, at, "", nil)).Epsilon)
 		}
 		if lost.Epsilon.LessThan(least.Mul(decimal.New(99, -2))) {

@@ -14,6 +14,7 @@ type limitText struct {
 	Epsilon decimal.Decimal `json:"epsilon"`
 	Delta   decimal.Decimal `json:"delta"`
 	Per     per             `json:"per"`
+	Order   decimal.Decimal `json:"order,omitzero"`
 }
 
 type capText struct {
@@ -37,7 +38,7 @@ func (p *per) UnmarshalText(text []byte) error {
 
 // MarshalJSON writes the limit as in the ledger.
 func (l Limit) MarshalJSON() ([]byte, error) {
-	return json.Marshal(limitText{l.Epsilon, l.Delta, per(l.Per)})
+	return json.Marshal(limitText{l.Epsilon, l.Delta, per(l.Per), l.Order})
 }
 
 // UnmarshalJSON reads a valid limit.
@@ -46,7 +47,7 @@ func (l *Limit) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &t); err != nil {
 		return fmt.Errorf("limit: %w", err)
 	}
-	*l = Limit{t.Epsilon, t.Delta, time.Duration(t.Per)}
+	*l = Limit{t.Epsilon, t.Delta, time.Duration(t.Per), t.Order}
 	return l.Check()
 }
 

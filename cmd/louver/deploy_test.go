@@ -150,6 +150,53 @@ func TestExamplesAreSound(t *testing.T) {
 	}
 }
 
+// The budget of the minutes has the order that suits it. Without it, check says which one that is and what it saves.
+func TestOrderOfTheMinutes(t *testing.T) {
+	minutes := clitest.DeployedText(t, "streams-minutes.yaml")
+	const budget = "{epsilon: 3.7, delta: 0.000000001, order: 30.22, per: 24h}"
+	type figures struct {
+		Wanted    float64                         `json:"epsilon_wanted"`
+		Order     float64                         `json:"order"`
+		WithDelta *struct{ Order, Delta float64 } `json:"with_delta"`
+		WithOrder *struct {
+			Wanted float64 `json:"epsilon_wanted"`
+			Order  float64 `json:"order"`
+		} `json:"with_order"`
+		Pays bool
+	}
+	check := func(of string) (f figures, text string) {
+		if !strings.Contains(minutes, budget) {
+			t.Fatalf("no budget %s", budget)
+		}
+		path := clitest.File(t, "s.yaml", strings.Replace(minutes, budget, of, 1))
+		var report struct{ Budgets []figures }
+		got := commandLine(t, "", "check", "--json", path)
+		if err := json.Unmarshal([]byte(got.out), &report); err != nil || len(report.Budgets) != 1 {
+			t.Fatalf("%s: %v, %s", of, err, got.err)
+		}
+		return report.Budgets[0], commandLine(t, "", "check", path).out
+	}
+	if f, _ := check(budget); f.Wanted != 3.697343 || f.Order != 30.22 || f.WithOrder != nil || !f.Pays {
+		t.Errorf("%+v, want ε 3.697343 at the order 30.22", f)
+	}
+	const said = "order: 30.22 in the budget, the schedule would need ε 3.697343\n"
+	f, text := check("{epsilon: 5, delta: 0.000000001, per: 24h}")
+	if f.Wanted != 4.150003 || f.WithOrder == nil || f.WithOrder.Order != 30.22 || f.WithOrder.Wanted != 3.697343 ||
+		!strings.Contains(text, "\n  with "+said) {
+		t.Errorf("%+v, %s\nwant the order 30.22, which saves ε 0.452660", f, text)
+	}
+	f, text = check("{epsilon: 5, per: 24h}")
+	if f.Wanted != 4.15 || f.WithDelta == nil || f.WithDelta.Order != 30.22 ||
+		!strings.Contains(text, "\n  with delta: 0.000000001 and "+said) {
+		t.Errorf("%+v, %s\nwant a δ and the order 30.22", f, text)
+	}
+	path := clitest.File(t, "s.yaml", strings.Replace(minutes, "order: 30.22, ", "", 1))
+	const want = "want an epsilon of at least 4.150003, an order of 30.22, with which the schedule needs ε 3.697343"
+	if got := commandLine(t, "", "check", path); got.code != cli.ExitInvalid || !strings.Contains(got.err, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
 // What compose.yaml mounts is there, and the streams of its Louver are sound.
 func TestCompose(t *testing.T) {
 	var compose struct {

@@ -169,7 +169,7 @@ func (f *File) PayerWithDelta(b *Budget, now time.Time) cost.Payer {
 // PayerWithoutDelta is Payer as it would be if the budget had no δ.
 func (f *File) PayerWithoutDelta(b *Budget, now time.Time) cost.Payer {
 	p := cost.Payer{Name: b.Name, Limit: b.Limit}
-	p.Delta = decimal.Zero
+	p.Delta, p.Order = decimal.Zero, decimal.Zero
 	for _, s := range f.StreamsOf(b) {
 		p.Streams = append(p.Streams, s.withDelta(false).Cost(now))
 	}

@@ -19,11 +19,12 @@ import (
 const checkpointVersion = 1
 
 // Releases of louver that do not know lists must not use checkpoints with lists of names: these have listsVersion.
-// Checkpoints with caps of discoveries, or with the groups of streams that follow a list, have newestVersion for the
-// same reason.
+// Checkpoints with caps of discoveries, or with the groups of streams that follow a list, have rowsVersion for the same
+// reason, and those with a limit that has an order have newestVersion.
 const (
 	listsVersion  = 2
-	newestVersion = 3
+	rowsVersion   = 3
+	newestVersion = 4
 )
 
 // checkpoint is a [Fold] as it is stored. Times are in whole seconds.
@@ -169,6 +170,9 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 			c.Version = max(c.Version, listsVersion)
 		}
 		if len(b.Followers) > 0 {
+			c.Version = max(c.Version, rowsVersion)
+		}
+		if !b.Limit.Order.IsZero() {
 			c.Version = newestVersion
 		}
 		for _, of := range a.Charges() {
@@ -185,7 +189,7 @@ func (f *Fold) Checkpoint() ([]byte, error) {
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
 			if book.rows[at].cap.Row != "" { // charges under such a cap come with one of these
-				c.Version = newestVersion
+				c.Version = max(c.Version, rowsVersion)
 			}
 			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
 		}

@@ -85,7 +85,7 @@ func TestWrongCheckpoints(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"cut off":              {good[:len(good)/2], "unexpected end"},
 		"empty":                {"", "unexpected end"},
-		"of another version":   {replaced(`{"v":1,"app":"louver","p`, `{"v":4,"app":"louver","p`), "version 4"},
+		"of another version":   {replaced(`{"v":1,"app":"louver","p`, `{"v":5,"app":"louver","p`), "version 5"},
 		"of no version":        {replaced(`{"v":1,"app":"louver","p`, `{"w":1,"app":"louver","p`), "version missing"},
 		"of another partition": {replaced(`"partition":3`, `"partition":4`), "partition 4"},
 		"of another app":       {replaced(`{"v":1,"app":"louver","p`, `{"v":1,"app":"other","p`), `"other"`},

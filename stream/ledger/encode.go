@@ -22,10 +22,12 @@ const version = 1
 
 // A reader of version 1 would misread entries of discoveries and entries with a list. A reader of version 2 would
 // misread two more kinds. It would add what a discovery with a cap of its own costs to what the stream's windows cost.
-// And it would not publish the records that end the series of groups that left.
+// And it would not publish the records that end the series of groups that left. A reader of version 3 would add up
+// costs under a limit with an order at another one.
 const (
 	entryListsVersion  = 2
-	entryNewestVersion = 3
+	entryRowsVersion   = 3
+	entryNewestVersion = 4
 )
 
 // format is the format of the output records that an entry gives. It is written down so that a later format can leave
@@ -87,8 +89,10 @@ func (e Entry) stored() (stored, error) {
 		Charge: storedCharge{charge.Epsilon, charge.Delta, price},
 	}
 	switch groups, _ := e.ending(); {
-	case e.Cap.Row != "" || len(groups) > 0:
+	case !e.Limit.Order.IsZero():
 		s.Version = entryNewestVersion
+	case e.Cap.Row != "" || len(groups) > 0:
+		s.Version = entryRowsVersion
 	case e.List != nil || e.Discovery != nil:
 		s.Version = entryListsVersion
 	}

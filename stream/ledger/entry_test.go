@@ -152,7 +152,7 @@ func TestCharge(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", `{"v"`, `"v"`, "invalid character"},
-		{"a later version", `"v":1`, `"v":4`, "format version 4; want 1 to 3"},
+		{"a later version", `"v":1`, `"v":5`, "format version 5; want 1 to 4"},
 		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2; want 1"},
 		{"no version", `"v":1`, `"w":1`, "format version missing"},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},

@@ -35,7 +35,7 @@ func TestEveryReleaseReadsTheLedger(t *testing.T) {
 		{"histogram_entries.jsonl", "histogram_records.jsonl"}, {"days_entries.jsonl", "days_records.jsonl"},
 		{"totals_entries.jsonl", "totals_records.jsonl"}, {"found_entries.jsonl", "found_records.jsonl"},
 		{"turns_entries.jsonl", "turns_records.jsonl"}, {"left_entries.jsonl", "left_records.jsonl"},
-		{"bands_entries.jsonl", "bands_records.jsonl"}} {
+		{"bands_entries.jsonl", "bands_records.jsonl"}, {"order_entries.jsonl", "order_records.jsonl"}} {
 		t.Run(files[0], func(t *testing.T) { readsTheLedger(t, files[0], files[1]) })
 	}
 }
@@ -96,7 +96,8 @@ func readsTheLedger(t *testing.T, entries, published string) {
 // these.
 func TestEveryReleaseReadsCheckpoints(t *testing.T) {
 	for _, files := range [][2]string{{"found_entries.jsonl", "found_checkpoints.jsonl"},
-		{"turns_entries.jsonl", "turns_checkpoints.jsonl"}, {"left_entries.jsonl", "left_checkpoints.jsonl"}} {
+		{"turns_entries.jsonl", "turns_checkpoints.jsonl"}, {"left_entries.jsonl", "left_checkpoints.jsonl"},
+		{"order_entries.jsonl", "order_checkpoints.jsonl"}} {
 		entries, checkpoints := linesOf(t, files[0]), linesOf(t, files[1])
 		if len(entries) != len(checkpoints) {
 			t.Fatalf("%s has %d lines and %s %d; want as many", files[0], len(entries), files[1], len(checkpoints))

@@ -36,7 +36,7 @@ const (
 var entryFields = map[string]class{
 	"App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
 	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
-	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public,
+	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public, "Limit.Order": public,
 	"Continues": public, "Continues.": public, "Before": public,
 	"Price": public, "Price.Promise.Kind": public, "Price.Promise.Epsilon": public, "Price.Promise.Delta": public,
 	"Price.Promise.Rho": public, "Price.Times": public,
@@ -168,7 +168,7 @@ streams:
       - {name: users, statistic: count, epsilon: 1}
     min_users: {count: 50, release: users}
     output: {topic: out}
-    budget: {epsilon: 80, delta: 0.00001, per: 24h} # for several windows, the later ones under learnt measures
+    budget: {epsilon: 80, delta: 0.00001, order: 1.4, per: 24h} # for several windows, the later ones under learnt measures
     on_exhausted: withhold
 `
 

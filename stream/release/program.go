@@ -90,7 +90,7 @@ func (p *program) blank(app string, w windows.Window) ledger.Entry {
 		Output: s.Output, Bands: true,
 		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(),
 		DueAt: time.Unix(0, p.schedule.Due(w)).UTC(), Every: p.schedule.Every,
-		Limit: budget.Limit{Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Per: s.Budget.Per}}
+		Limit: s.Budget.Limit}
 	if s.OutputFormat != config.OutputJSON {
 		e.OutputFormat = s.OutputFormat
 	}

@@ -72,6 +72,37 @@ func TestNeedsAreEnough(t *testing.T) {
 	}
 }
 
+// The order that suits windows and watches saves a tenth. A budget of what is then needed pays for everything, and one
+// of a little less does not. Windows without watches have nothing to save, and what never ends has no order.
+func TestSuited(t *testing.T) {
+	s := dashboard(6 * time.Hour)
+	s.Watches = []budget.Item{pure("0.5", 6)}
+	p := Payer{Limit: budget.Limit{Epsilon: dec("4"), Delta: Suggested, Per: 24 * time.Hour}, Streams: []Stream{s}}
+	with, worth := p.Suited()
+	needs, less := p.Needs().Epsilon, with.Needs().Epsilon
+	if !worth || less.GreaterThan(needs.Mul(dec("0.95"))) {
+		t.Errorf("the order %s needs ε %s, and no order ε %s", with.Order, less, needs)
+	}
+	for share, want := range map[string]bool{"1": true, "0.9999": false} {
+		if with.Epsilon = less.Mul(dec(share)); with.Runway().Pays != want {
+			t.Errorf("at the order %s ε %s is needed; a budget of %s pays: %v, want %v", with.Order, less, with.Epsilon,
+				!want, want)
+		}
+	}
+	if again, worth := with.Suited(); worth || !again.Order.Equal(with.Order) {
+		t.Errorf("then the order %s is better", again.Order)
+	}
+	p.Streams = []Stream{dashboard(15 * time.Minute)}
+	if with, worth := p.Suited(); worth {
+		t.Errorf("windows alone need ε %s at the order %s, and else ε %s", with.Needs().Epsilon, with.Order,
+			p.Needs().Epsilon)
+	}
+	p.Per = 0 // and they never end
+	if with, worth := p.Suited(); worth || !with.Order.IsZero() {
+		t.Errorf("windows for ever have the order %s", with.Order)
+	}
+}
+
 // Where an order of its own bounds a loss better than that of the budget, it is taken: an event in 60 windows of a
 // budget for days of minutes.
 func TestAnEventInManyWindows(t *testing.T) {
@@ -108,8 +139,8 @@ func TestAStreamThatEnds(t *testing.T) {
 	}
 }
 
-// A stretch as long as the budget's period overlaps windows that end in two periods, so that it may cost two limits where
-// the windows cost more than the budget pays.
+// A stretch as long as the budget's period overlaps windows that end in two periods, so that it may cost two limits
+// where the windows cost more than the budget pays.
 func TestAStretchCostsTheLimitsOfTwoPeriods(t *testing.T) {
 	cost := []budget.Item{pure("0.7", 1)}
 	s := Stream{Schedule: budget.Schedule{Stream: "s", Size: time.Hour, Every: time.Hour, Items: cost}, Edge: cost}

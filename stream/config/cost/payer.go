@@ -27,28 +27,49 @@ func (p Payer) Lost(s Stream, windows int64) Loss { return Of(p.Limit, s.window(
 // this δ pays for everything, because its books add up just that. It is Unbounded if the budget is for ever and a
 // schedule or its totals are endless.
 func (p Payer) Needs() Loss {
-	var items []budget.Item
+	items, ok := p.items()
+	if !ok {
+		return Loss{Spending: budget.Spending{Unbounded: true}}
+	}
+	return Needed(p.Limit, items)
+}
+
+// items are what the schedules and the watches cost in a period if nothing is withheld. ok is false if there is no end
+// of it.
+func (p Payer) items() (items []budget.Item, ok bool) {
 	for _, s := range p.Streams {
 		n, bounded := s.Most(p.Per)
 		if !bounded || s.Endless {
-			return Loss{Spending: budget.Spending{Unbounded: true}}
+			return nil, false
 		}
 		items = append(append(items, s.window(n)...), s.Watches...)
 	}
-	return Needed(p.Delta, items)
+	return items, true
 }
 
-// Needed returns what items cost by the books of the least budget with a δ that pays for them.
-func Needed(delta decimal.Decimal, items []budget.Item) Loss {
-	return Loss{leastLimit(delta, items), sum(items)}
+// Suited returns the budget with the order that suits what it pays for. worth says that this saves a twentieth of the
+// ε that it needs, or more.
+func (p Payer) Suited() (with Payer, worth bool) {
+	items, _ := p.items()
+	with = p
+	if with.Order = budget.OrderFor(p.Delta, items); with.Order.IsZero() {
+		return p, false
+	}
+	return with, with.Needs().Epsilon.LessThanOrEqual(p.Needs().Epsilon.Mul(decimal.New(95, -2)))
 }
 
-// leastLimit returns, approximately, the least ε of a budget whose books admit all items. Books have an order of their
-// own, so that may be a little more than what the items cost alone.
-func leastLimit(delta decimal.Decimal, items []budget.Item) budget.Spending {
-	alone := budget.Limit{Delta: delta}.Compose(items)
+// Needed returns what items cost by the books of the least budget that pays for them, with the δ and the order of a
+// limit.
+func Needed(limit budget.Limit, items []budget.Item) Loss {
+	return Loss{leastLimit(limit.Delta, limit.Order, items), sum(items)}
+}
+
+// leastLimit returns, approximately, the least ε of a budget whose books admit all items. Without an order in the limit
+// books have one of their own, so that may be a little more than what the items cost alone.
+func leastLimit(delta, order decimal.Decimal, items []budget.Item) budget.Spending {
+	alone := budget.Limit{Delta: delta, Order: order}.Compose(items)
 	admits := func(epsilon decimal.Decimal) bool {
-		counted := budget.Limit{Epsilon: epsilon, Delta: delta}.Compose(items)
+		counted := budget.Limit{Epsilon: epsilon, Delta: delta, Order: order}.Compose(items)
 		return !counted.Unbounded && counted.Epsilon.LessThanOrEqual(epsilon)
 	}
 	two := decimal.NewFromInt(2)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
@@ -13,6 +14,9 @@ import (
 // aDelta limits a δ: the probability with which a promise may fail. It should be far below one over the number of
 // users; at a tenth the promise would be worthless.
 var aDelta = mechanisms.Span{Least: "0", Under: "0.1"}
+
+// anOrder limits the order at which costs add up.
+var anOrder = mechanisms.Span{Over: "1", Under: budget.MostOrder.String()}
 
 // limitForm declares the keys of every budget; sharedForm adds the name of a shared one.
 var limitForm = form.Form{
@@ -24,6 +28,11 @@ var limitForm = form.Form{
 		Meaning: "the δ that goes with it. With one, many costs add up to less, and mechanisms may be used that " +
 			"need one. Their own δ may add up to a tenth of it",
 		Value: form.Into(form.Number(aDelta), func(b *budgetNode, v decimal.Decimal) { b.Delta = v })},
+	{Name: "order", Absent: "follows from `epsilon` and `delta`", Example: "30.22",
+		Meaning: "the Rényi order at which costs add up under a `delta`. `louver check` says which one suits what " +
+			"the budget pays for, if the same windows then cost noticeably less. Like `epsilon` and `delta`, it is not " +
+			"to be changed because of what was published",
+		Value: form.Into(form.Number(anOrder), func(b *budgetNode, v decimal.Decimal) { b.Order = v })},
 	{Name: "per", Required: true, Example: "24h",
 		Meaning: "the rolling period: together, all windows that end within any stretch of this length cost a user " +
 			"no more than the limit. It is at least as long as a window. `forever`: the limit is for all windows " +
@@ -51,9 +60,17 @@ type budgetNode struct {
 }
 
 func sharedBudget() form.Kind[budgetNode] {
-	return form.MappingOf(sharedForm, func(m form.Mapping, b *budgetNode, _ bool) {
-		b.Mapping, b.Where = m, m.Where()
-	})
+	return form.MappingOf(sharedForm, readBudget)
+}
+
+// readBudget takes the place of a budget, and checks its keys together.
+func readBudget(m form.Mapping, b *budgetNode, ok bool) {
+	b.Mapping, b.Where = m, m.Where()
+	if order, given := m.Values["order"]; given && ok {
+		if err := b.Limit.Check(); err != nil { // the other keys are checked one by one
+			order.Refuse("%s", err)
+		}
+	}
 }
 
 // payer is a stream's budget: the name of a shared one, or its own.
@@ -63,9 +80,7 @@ type payer struct {
 }
 
 func budgetOrName() form.Kind[payer] {
-	own := form.MappingOf(limitForm, func(m form.Mapping, b *budgetNode, _ bool) {
-		b.Mapping, b.Where = m, m.Where()
-	})
+	own := form.MappingOf(limitForm, readBudget)
 	shared := budgetName()
 	s := form.Spec{Name: "name, or mapping", Want: "the name of a budget, or " + own.Want, Keys: limitForm,
 		Schema: form.Schema{"anyOf": []any{shared.Schema, own.Schema}}}

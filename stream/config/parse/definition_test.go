@@ -78,8 +78,9 @@ func TestDefinitionChangesWithTheWindows(t *testing.T) {
 		"size: 15m->size: 30m":                              true,
 		"per: 24h->per: 48h":                                true,
 		"budget: shoppers->budget: {epsilon: 24, per: 24h}": true,
-		"upper: ${UPPER}->upper: 101":                       true,
-		"upper: ${UPPER}->upper: 100":                       false,
+		"epsilon: 24, per: 24h->epsilon: 24, per: 24h, delta: 0.000001, order: 12": true,
+		"upper: ${UPPER}->upper: 101": true,
+		"upper: ${UPPER}->upper: 100": false,
 	} {
 		old, new, _ := strings.Cut(change, "->")
 		if !strings.Contains(defined, old) {

@@ -176,7 +176,8 @@ func TestUnpaidOnChange(t *testing.T) {
 			"(ε 10 forever) pays for only 635 windows of the schedule, which has no end; want window.end, a budget " +
 				"for a rolling period, or on_exhausted: withhold"},
 		{slow, "epsilon: 5, per: 24h", "(ε 5 per 24h) cannot pay for the watches and releases on change, which cost ε " +
-			"5.65 in a period at most; want an epsilon of at least 5.65, fewer or cheaper releases or watches" +
+			"5.65 in a period at most; want an epsilon of at least 5.65, a delta of 0.000000001 with an order of 21.8, " +
+			"fewer or cheaper releases or watches" +
 			mostly},
 		{"", "epsilon: 3.65, per: forever", ""},
 	} {

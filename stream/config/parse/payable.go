@@ -27,7 +27,7 @@ func affordable(streams []*streamNode, f *config.File, now time.Time) {
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
 		}
-		lost := cost.Needed(b.Delta, items)
+		lost := cost.Needed(b.Limit, items)
 		costs, want := "costs "+lost.String(), "a larger budget, or fewer or cheaper releases"
 		if lost.Unbounded || lost.Delta.Cmp(b.Delta) > 0 {
 			costs = "needs a larger delta"
@@ -85,8 +85,12 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 	} else if needs.Delta.Cmp(b.Delta) > 0 {
 		want = "a larger delta"
 	}
-	if !b.Delta.IsPositive() && f.PayerWithDelta(b, now).Runway().Pays {
+	if with := f.PayerWithDelta(b, now); !b.Delta.IsPositive() && with.Runway().Pays {
 		want += ", a delta of " + cost.Suggested.String()
+	} else if suited, worth := with.Suited(); b.Delta.IsPositive() && (worth || suited.Runway().Pays) {
+		want += fmt.Sprintf(", an order of %s, with which the schedule needs %s", suited.Order, suited.Needs())
+	} else if worth && suited.Runway().Pays {
+		want += fmt.Sprintf(", a delta of %s with an order of %s", suited.Delta, suited.Order)
 	}
 	if without := f.PayerWithoutDelta(b, now); b.Delta.IsPositive() {
 		if less := without.Needs(); !less.Unbounded && less.Epsilon.LessThan(needs.Epsilon) {

@@ -19,7 +19,7 @@ import (
 
 // rest has the keys that full has not.
 const rest = `version: 1
-budgets: [{name: spare, epsilon: 1, delta: 0.000001, per: 1d}]
+budgets: [{name: spare, epsilon: 1, delta: 0.000001, order: 24, per: 1d}]
 streams:
   - name: rest
     input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much], user: who, value: how_much, time: at,
@@ -34,7 +34,7 @@ streams:
       - {name: cut, statistic: trimmed_mean, trim: 0.1, mechanism: smooth_cauchy, epsilon: 0.1, gamma: 3}
       - {name: all, statistic: sum, clip: none, epsilon: 0.1}
     output: {topic: out}
-    budget: {epsilon: 20, per: forever, delta: 0.001}
+    budget: {epsilon: 20, per: forever, delta: 0.001, order: 1.5}
     on_exhausted: withhold
     fresh: true
   - name: typed

@@ -83,6 +83,8 @@ func History(t *rapid.T, n int) *Partition {
 		{Stream: "v", Budget: "c", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "b"},
 		{Stream: "capped", Budget: "c", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "b",
 			Cap: budget.Cap{Count: 2, Per: time.Hour}},
+		{Stream: "ordered", Budget: "o", Epsilon: "0.2", Limit: budget.Limit{Epsilon: Dec("1"), Delta: Dec("0.000001"),
+			Per: 40 * time.Minute, Order: Dec("31")}},
 		{Stream: "gone", Budget: "elsewhere", Epsilon: "0.1", Limit: Limit("2", 0), Continues: "nowhere"},
 	}
 	next := map[string]int{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize/english"
+	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -21,6 +22,7 @@ type budgetReport struct {
 	Where          string       `json:"where"`
 	Epsilon        cli.Figure   `json:"epsilon_limit"`
 	Delta          cli.Figure   `json:"delta_limit"`
+	Order          *cli.Figure  `json:"order,omitempty"` // nil if it follows from ε and δ
 	Per            string       `json:"per"`
 	Streams        []string     `json:"streams"`
 	Pays           bool         `json:"pays"`
@@ -30,6 +32,7 @@ type budgetReport struct {
 	Wanted         *cli.Figure  `json:"epsilon_wanted"` // nil if the schedules are endless
 	WantedSum      *cli.Figure  `json:"epsilon_wanted_sum,omitempty"`
 	WithDelta      *deltaReport `json:"with_delta,omitempty"` // nil if there is a δ, or if one saves nothing
+	WithOrder      *deltaReport `json:"with_order,omitempty"` // nil if no other order saves a twentieth
 	Period         *lossReport  `json:"period,omitempty"`     // nil if no stream uses the budget
 	Day            *lossReport  `json:"day,omitempty"`        // the same
 	DayEpsilon     cli.Figure   `json:"epsilon_per_day"`
@@ -57,18 +60,38 @@ type stepReport struct {
 	what string
 }
 
-// deltaReport is what the schedules of a budget would want with a δ.
+// deltaReport is what the schedules of a budget would want with a δ, or with another order.
 type deltaReport struct {
-	Epsilon cli.Figure `json:"epsilon_wanted"`
-	Delta   cli.Figure `json:"delta"`
+	Epsilon cli.Figure  `json:"epsilon_wanted"`
+	Delta   cli.Figure  `json:"delta"`
+	Order   *cli.Figure `json:"order,omitempty"` // nil if it follows from ε and δ
 
 	needs cost.Loss
+}
+
+func newDeltaReport(needs cost.Loss, order decimal.Decimal) *deltaReport {
+	return &deltaReport{cli.NewFigure(needs.Epsilon), cli.NewFigure(needs.Delta), orderFigure(order), needs}
+}
+
+func orderFigure(order decimal.Decimal) *cli.Figure {
+	if order.IsZero() {
+		return nil
+	}
+	return new(cli.NewFigure(order))
+}
+
+// keys writes the δ, and the order if there is one, as in a file.
+func (d *deltaReport) keys() string {
+	if d.Order == nil {
+		return "delta: " + d.Delta.String()
+	}
+	return fmt.Sprintf("delta: %s and order: %s", d.Delta, d.Order)
 }
 
 // describeBudget describes a budget. One without an ε is not chosen yet.
 func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetReport {
 	x := budgetReport{Budget: b.Name, Where: b.Where, Epsilon: cli.NewFigure(b.Epsilon), Delta: cli.NewFigure(b.Delta),
-		Per: config.Period(b.Per), Streams: []string{}, limit: cost.Whole(b.Limit)}
+		Order: orderFigure(b.Order), Per: config.Period(b.Per), Streams: []string{}, limit: cost.Whole(b.Limit)}
 	streams, pays := file.StreamsOf(b), file.Payer(b, now)
 	if len(streams) == 0 {
 		x.Pays, x.Lasts = true, "unused"
@@ -89,8 +112,15 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 	x.DayEpsilon, x.DayDelta, x.DaySum = x.Day.Epsilon, x.Day.Delta, x.Day.Sum
 	x.needs = pays.Needs()
 	x.Wanted, x.WantedSum = inspect.EpsilonOf(x.needs), inspect.SumOf(x.needs)
-	if less, ok := pays.Saved(file.PayerWithDelta(b, now)); ok {
-		x.WithDelta = &deltaReport{cli.NewFigure(less.Epsilon), cli.NewFigure(less.Delta), less}
+	with := file.PayerWithDelta(b, now)
+	suited, worth := with.Suited()
+	if worth {
+		with = suited
+	}
+	if less, ok := pays.Saved(with); ok {
+		x.WithDelta = newDeltaReport(less, with.Order)
+	} else if worth && pays.Delta.IsPositive() {
+		x.WithOrder = newDeltaReport(suited.Needs(), suited.Order)
 	}
 	if b.Epsilon.IsZero() {
 		return x
@@ -157,8 +187,12 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 		return
 	}
 	if b.WithDelta != nil {
-		fmt.Fprintf(w, "  with delta: %s in the budget, the schedule would need ε %s\n", b.WithDelta.Delta,
+		fmt.Fprintf(w, "  with %s in the budget, the schedule would need ε %s\n", b.WithDelta.keys(),
 			b.WithDelta.Epsilon)
+	}
+	if b.WithOrder != nil {
+		fmt.Fprintf(w, "  with order: %s in the budget, the schedule would need ε %s\n", b.WithOrder.Order,
+			b.WithOrder.Epsilon)
 	}
 	switch b.Per {
 	case config.Period(day): // the next line says it
@@ -224,8 +258,8 @@ func (b *budgetReport) printUnpaid(w *bytes.Buffer, rest string) {
 func (b *budgetReport) printUnchosen(w *bytes.Buffer) {
 	printOdds(w, "", b.Day, inspect.InAnyDay)
 	if b.WithDelta != nil {
-		fmt.Fprintf(w, "with delta: %s in a budget that would be ε %s\n  %s\n",
-			b.WithDelta.Delta, b.WithDelta.Epsilon, b.WithDelta.needs.Odds("you were there"))
+		fmt.Fprintf(w, "with %s in a budget that would be ε %s\n  %s\n",
+			b.WithDelta.keys(), b.WithDelta.Epsilon, b.WithDelta.needs.Odds("you were there"))
 	}
 }
 

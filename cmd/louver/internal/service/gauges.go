@@ -22,8 +22,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	none := json.Number("0")
 	for _, s := range streams {
 		b := s.Budget
-		left := budget.NewAccount(budget.Limit{Epsilon: b.Epsilon, Delta: b.Delta, Per: b.Per}).WindowsLeftUnder(s.Name,
-			s.Cap(0), s.Price(), now.UnixNano())
+		left := budget.NewAccount(b.Limit).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
 		groups, series := s.Groups, s.Series()
 		if s.Found != nil {
 			groups, series = []string{""}, nil // nobody knows which names there will be
