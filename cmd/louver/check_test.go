@@ -416,7 +416,7 @@ func TestCheckWatches(t *testing.T) {
 		" fewer users than that in one group, it fires in the first window with a probability of 95 %\n",
 		"    of 5000 expected users at most 4950 can be too many: it misses even these with a probability of less " +
 			"than 0.1 %\n",
-		"the schedule needs ε 17.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 7.67774\n" +
+		"the schedule needs ε 17.44\n  with delta: 0.000000001 and order: 13.87 in the budget, the schedule would need ε 6.557342\n" +
 			"  one person loses at most ε 17.44 in any 24 h",
 		// 97 windows and two of them again; eight times ε 1 for six instances and two of them again, and six times 0.5
 		"falls into up to 97 windows, costing at most ε 24.86, with the watches that it touches\n",
