@@ -72,6 +72,9 @@ type Service struct {
 	Metrics         *metrics.Operator
 	// Wall is the machine's clock, for tests. nil means time.Now.
 	Wall func() time.Time
+	// Clock, if not nil, is the time by which windows close, as in a demo whose days take two minutes. nil means the
+	// machine's clock, once it agrees with the brokers'.
+	Clock clock.Clock
 	// Schemas has the schemas of records that name them; nil: there is no registry.
 	Schemas codec.Registry
 	// Registrar takes the schemas of outputs in Avro; nil: there is no registry.
@@ -156,16 +159,22 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 		return err
 	}
 	run, working := errgroup.WithContext(ctx)
-	watch := s.watch(env.Progress, editions)
-	run.Go(func() error { watch.Run(working); return nil })
+	keeps := s.Clock
+	var watch *clock.Watch
+	if keeps == nil {
+		watch = s.watch(env.Progress, editions)
+		run.Go(func() error { watch.Run(working); return nil })
+		keeps = watch
+	}
+	s.Health.Clock(keeps.Now)
 	run.Go(func() error { return s.await(working, env.Names.Control(), state.Epoch()) })
 	guard := guard{s.Conn.Client, env.Names, s.Health, s.Log, s.CreateTopics, s.Replication}
 	run.Go(func() error { return guard.run(working, m.own) })
 	s.Health.Started(schedules(editions))
-	s.Log.Info("louver works: "+upcoming(editions, time.Now()), zap.Int("streams", len(schedules(editions))))
+	s.Log.Info("louver works: "+upcoming(editions, env.Now()), zap.Int("streams", len(schedules(editions))))
 	run.Go(func() error { tellOver(working, editions, s.Log); return nil })
 	run.Go(func() error { gaugeDelays(working, s.Health, s.Metrics); return nil })
-	for _, row := range s.rows(state, editions, watch, m.log) {
+	for _, row := range s.rows(state, editions, keeps, m.log) {
 		if !slices.Contains(s.Stages, row.stage) {
 			continue
 		}
@@ -173,7 +182,7 @@ func (s *Service) follow(ctx context.Context, meet func(context.Context) (*met, 
 		of.Health = s.Health.Stage(row.stage)
 		group := s.group(env.Names.Group(row.stage), row.inputs)
 		w := row.worker(of, group)
-		if row.stage == Ingest { // only this stage needs the time
+		if row.stage == Ingest && watch != nil { // only this stage needs the time
 			run.Go(func() error { return s.shift(watch, of.Health, group.GroupID).Run(working, w.Run) })
 			continue
 		}
@@ -193,7 +202,7 @@ func (s *Service) controlLog(env stage.Env) control.Kafka {
 // agree proposes this process's definitions, and returns those that the app follows.
 func (s *Service) agree(ctx context.Context, env stage.Env,
 	log control.Kafka) (*control.State, []control.Edition, error) {
-	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer()}
+	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer(), Now: s.now}
 	state, err := control.Load(ctx, log, wanted, func(ctx context.Context, budget string) (bool, error) {
 		return Charged(ctx, env.Fetch, env.Names, budget)
 	})
@@ -202,6 +211,15 @@ func (s *Service) agree(ctx context.Context, env stage.Env,
 	}
 	editions, err := state.Editions(wanted)
 	return state, editions, err
+}
+
+// now is the time by which windows close.
+func (s *Service) now() time.Time {
+	if s.Clock == nil {
+		return time.Now()
+	}
+	now, _ := s.Clock.Now()
+	return now
 }
 
 // proposer describes this process. The host is empty if it does not know its name.
@@ -269,10 +287,6 @@ func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Wa
 			s.Log.Info("the clock is right again, and windows close")
 		}
 	}, wall)
-	s.Health.Clock(func() error {
-		_, err := w.Now()
-		return err
-	})
 	return w
 }
 

@@ -29,14 +29,14 @@ type row struct {
 	worker func(env stage.Env, g group.Config) worker
 }
 
-func (s *Service) rows(state *control.State, editions []control.Edition, watch *clock.Watch, log control.Kafka) []row {
+func (s *Service) rows(state *control.State, editions []control.Edition, keeps clock.Clock, log control.Kafka) []row {
 	names, hasher := topics.Names{App: s.App}, windows.NewHasher(state.HashKey)
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	return []row{
 		{Ingest, inputs(editions), func(env stage.Env, g group.Config) worker {
 			env.Fetch = s.client(env,
 				fetch.Options{MaxRecordBytes: maxEvent, ReadUncommitted: s.ReadUncommitted})
-			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: watch, Place: place,
+			return &ingest.Ingest{Env: env, Editions: editions, Hasher: hasher, Clock: keeps, Place: place,
 				Schemas: s.Schemas, Inputs: control.NewInputs(log), BagBytes: s.bagBytes() / 2, Group: g}
 		}},
 		{Release, []string{names.Partials()}, func(env stage.Env, g group.Config) worker {
@@ -59,7 +59,7 @@ func (s *Service) rows(state *control.State, editions []control.Edition, watch *
 // env is what all stages have in common.
 func (s *Service) env() stage.Env {
 	env := stage.Env{Names: topics.Names{App: s.App}, Conn: s.Conn, Metrics: s.Metrics, Monitor: s.Health, Log: s.Log,
-		Sizes: &topics.Sizes{Client: s.Conn.Client}}
+		Time: s.now, Sizes: &topics.Sizes{Client: s.Conn.Client}}
 	env.Fetch = s.client(env, fetch.Options{})
 	progressTopic := env.Names.Progress()
 	env.Progress = &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: progressTopic,

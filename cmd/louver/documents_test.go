@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -116,7 +117,7 @@ Louver serves Prometheus metrics on two addresses. This document is generated fr
 func metricsReference(t *testing.T) string {
 	var operators, public registered
 	service.OperatorMetrics(&operators, nil, "")
-	public.MustRegister(outputs.NewGauges(), web.NewExhausts(web.Config{}))
+	public.MustRegister(outputs.NewGauges(time.Now), web.NewExhausts(web.Config{}))
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
 	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators "+

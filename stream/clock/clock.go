@@ -34,6 +34,9 @@ type Clock interface {
 	// Confirmed reports whether the brokers' time has reached t, within the limit. If no broker has said so and one may
 	// say so now, one is asked soon, so the answer is worth asking for again.
 	Confirmed(t time.Time) bool
+	// Takes returns how long this clock takes to advance by d. Only a clock that does not keep real time takes another
+	// time than d.
+	Takes(d time.Duration) time.Duration
 }
 
 const (
@@ -117,6 +120,9 @@ func (w *Watch) Confirmed(t time.Time) bool {
 	}
 	return false
 }
+
+// Takes implements Clock.
+func (w *Watch) Takes(d time.Duration) time.Duration { return d }
 
 // look reads the time and notices a step.
 func (w *Watch) look() (now time.Time, report func(), err error) {

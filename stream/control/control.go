@@ -73,13 +73,13 @@ func Load(ctx context.Context, log Log, w Wanted, charged Charged) (*State, erro
 	if err != nil {
 		return nil, err
 	}
-	missing, err := s.complete(ctx, w, charged, time.Now())
+	missing, err := s.complete(ctx, w, charged, w.now())
 	if err != nil || len(missing) == 0 {
 		return s, err
 	}
 	err = inTurn(ctx, log, func() (missing []Record, err error) {
 		if s, err = Read(ctx, log); err == nil {
-			missing, err = s.complete(ctx, w, charged, time.Now())
+			missing, err = s.complete(ctx, w, charged, w.now())
 		}
 		return missing, err
 	})

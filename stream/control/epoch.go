@@ -30,6 +30,16 @@ type Wanted struct {
 	Removed []string
 	// By is the process that has the files. It is recorded with what it proposes.
 	By Proposer
+	// Now is the time by which windows close; nil: time.Now.
+	Now func() time.Time
+}
+
+// now is when these definitions are proposed.
+func (w Wanted) now() time.Time {
+	if w.Now == nil {
+		return time.Now()
+	}
+	return w.Now()
 }
 
 // Proposer is a process as operators know it.

@@ -50,7 +50,7 @@ type Monitor struct {
 	away    time.Time                 // when the last outage that is over began
 	back    time.Time                 // and when it ended
 	lacking map[string]lack           // by problem
-	clock   func() error              // why the clock is not trusted; nil if it is not watched
+	clock   func() (time.Time, error) // by which windows close, and why it is not trusted; nil: time.Now
 }
 
 // New makes the monitor of a process that runs these stages.
@@ -79,11 +79,20 @@ func (m *Monitor) Started(streams map[string][]windows.Schedule) {
 	m.waiting, m.streams = "", streams
 }
 
-// Clock makes reports ask whether the machine's clock can be trusted. An error says why not.
-func (m *Monitor) Clock(ask func() error) {
+// Clock names the clock by which windows close. Its error says why it cannot be trusted.
+func (m *Monitor) Clock(ask func() (time.Time, error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clock = ask
+}
+
+// now is the time by which windows close. The caller holds the mutex.
+func (m *Monitor) now() time.Time {
+	if m.clock == nil {
+		return time.Now()
+	}
+	now, _ := m.clock()
+	return now
 }
 
 // Stop turns readiness off for good.
@@ -206,7 +215,8 @@ func (s *Stage) Next(at Partition, stream string, w windows.Window, schedule win
 	if p == nil || p.next[stream].window == w {
 		return
 	}
-	p.next[stream] = next{window: w, of: schedule, due: time.Unix(0, schedule.Due(w)), since: time.Now()}
+	p.next[stream] = next{window: w, of: schedule, due: time.Unix(0, schedule.Due(w)),
+		since: s.monitor.now()}
 }
 
 // Finished says that a stream has no further window there.

@@ -19,7 +19,7 @@ type Overdue struct {
 func (s *Stage) Overdue() map[string]Overdue {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()
-	return s.overdue(time.Now())
+	return s.overdue(s.monitor.now())
 }
 
 func (s *Stage) overdue(now time.Time) map[string]Overdue {

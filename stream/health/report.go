@@ -45,7 +45,7 @@ func (r *Report) problem(format string, args ...any) {
 func (m *Monitor) Report() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
+	now, at := time.Now(), m.now() // windows may close by a clock of their own
 	var r Report
 	if m.stopped {
 		r.Reasons = append(r.Reasons, "stopping")
@@ -55,7 +55,7 @@ func (m *Monitor) Report() Report {
 	}
 	m.kafka(&r, now)
 	if m.clock != nil {
-		if err := m.clock(); err != nil {
+		if _, err := m.clock(); err != nil {
 			r.problem("clock: %v: no window closes", err)
 		} else {
 			r.fact("clock: ok")
@@ -66,8 +66,8 @@ func (m *Monitor) Report() Report {
 	}
 	overdue, behind, again := map[string]string{}, map[string]int64{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(m.stages)) {
-		m.stages[name].report(&r, now, m.waiting == "", overdue)
-		for stream, o := range m.stages[name].overdue(now) {
+		m.stages[name].report(&r, now, at, m.waiting == "", overdue)
+		for stream, o := range m.stages[name].overdue(at) {
 			behind[stream] = max(behind[stream], o.Windows)
 			if a, n := m.stages[name].again(stream, now); n > 0 {
 				again[stream] = fmt.Sprintf("%v (%s, partitions: %d)", a, name, n)
@@ -115,21 +115,21 @@ func (m *Monitor) kafka(r *Report, now time.Time) {
 	}
 }
 
-// report adds the stage's facts. It adds to overdue, by stream, a line about windows that wait too long.
-func (s *Stage) report(r *Report, now time.Time, started bool, overdue map[string]string) {
+// report adds the stage's facts, now, and at that time of the clock by which windows close. It adds to overdue, by stream, a line about windows that wait too long.
+func (s *Stage) report(r *Report, now, at time.Time, started bool, overdue map[string]string) {
 	if !started {
 		r.fact("%s: not begun", s.name)
 		return
 	}
 	var stuck []string
-	for _, at := range slices.SortedFunc(maps.Keys(s.partitions), Partition.compare) {
-		p := s.partitions[at]
+	for _, of := range slices.SortedFunc(maps.Keys(s.partitions), Partition.compare) {
+		p := s.partitions[of]
 		if waited := now.Sub(p.assigned); !p.opened && waited > Patience {
-			stuck = append(stuck, fmt.Sprintf("%s/%d not opened for %s", at.Topic, at.Number, episode.Round(waited)))
+			stuck = append(stuck, fmt.Sprintf("%s/%d not opened for %s", of.Topic, of.Number, episode.Round(waited)))
 		}
 		for stream, n := range p.next {
-			if why, ok := n.overdue(now, later(s.monitor.back, p.again[stream].Until)); ok && overdue[stream] == "" {
-				overdue[stream] = fmt.Sprintf("%s (%s, %s/%d)", why, s.name, at.Topic, at.Number)
+			if why, ok := n.overdue(at, later(s.monitor.back, p.again[stream].Until)); ok && overdue[stream] == "" {
+				overdue[stream] = fmt.Sprintf("%s (%s, %s/%d)", why, s.name, of.Topic, of.Number)
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func (p *cuts) agree(ctx context.Context, n int) error {
 			return nil
 		}
 	}
-	due := time.Now().Add(lead).UnixNano()
+	due := p.Now().Add(lead).UnixNano()
 	for _, r := range p.routes { // windows that are cut have the old number
 		due = max(due, r.cutThrough()+int64(r.schedule.Grace)+1)
 	}
@@ -201,7 +201,7 @@ func (p *cuts) untilDue() time.Duration {
 	if err != nil {
 		return math.MaxInt64 / 2
 	}
-	return untilDue(p.routes, now.UnixNano())
+	return p.Clock.Takes(untilDue(p.routes, now.UnixNano()))
 }
 
 func untilDue(routes []*route, now int64) time.Duration {

@@ -87,7 +87,7 @@ func (p *partition) round(ctx context.Context) error {
 	if !p.live {
 		p.live = true
 		for _, r := range p.routes {
-			r.came, r.opened = p.reader.LastStable()+p.base, time.Now().UnixNano()
+			r.came, r.opened = p.reader.LastStable()+p.base, p.Now().UnixNano()
 		}
 	}
 	if page.Lost > 0 {

@@ -25,10 +25,10 @@ type Gauges struct {
 	now        func() time.Time
 }
 
-// NewGauges returns gauges without figures.
-func NewGauges() *Gauges {
+// NewGauges returns gauges without figures. now is the time by which they grow stale: that by which windows close.
+func NewGauges(now func() time.Time) *Gauges {
 	return &Gauges{newest: map[string]Record{}, step: map[string]time.Duration{}, found: map[string]*foundGroups{},
-		now: time.Now}
+		now: now}
 }
 
 // Update adds a record. If it is older than the newest of its series, it counts in the sums of objectives and changes

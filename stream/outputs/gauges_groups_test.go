@@ -20,7 +20,7 @@ type pages struct {
 }
 
 func newPages() *pages {
-	p := &pages{Gauges: NewGauges(), at: midnight}
+	p := &pages{Gauges: NewGauges(time.Now), at: midnight}
 	p.now = func() time.Time { return p.at }
 	return p
 }

@@ -29,7 +29,7 @@ var (
 
 func gauges(t *testing.T, now string, values ...string) *Gauges {
 	t.Helper()
-	g := NewGauges()
+	g := NewGauges(time.Now)
 	at, err := time.Parse(time.RFC3339, now)
 	if err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func withheldWindow(r *Record) {
 // sumsAfter are gauges with some records, at the end of the window of the last one.
 func sumsAfter(t *testing.T, of []config.Objective, records ...Record) *Gauges {
 	t.Helper()
-	g := NewGauges()
+	g := NewGauges(time.Now)
 	g.Objectives(of)
 	g.Complete()
 	for _, r := range records {
@@ -189,7 +189,7 @@ func TestSumsThatAreNotShown(t *testing.T) {
 			t.Errorf("%s after the window was due: %v; want %v", after, got, want)
 		}
 	}
-	empty := NewGauges()
+	empty := NewGauges(time.Now)
 	empty.Objectives(objectives(t))
 	empty.Complete()
 	if got := sumOver(t, empty, "1h"); !same(got, none) {

@@ -17,7 +17,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		g := NewGauges()
+		g := NewGauges(time.Now)
 		g.now = func() time.Time { return time.Date(2026, 11, 20, 8, 16, 0, 0, time.UTC) }
 		for _, v := range [][]byte{value, []byte(published)} {
 			r, ours, err := Decode(v)

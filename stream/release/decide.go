@@ -41,7 +41,7 @@ type producer interface {
 
 // newDecisions returns decisions that do not know yet what was charged.
 func newDecisions(w *worker) (*decisions, error) {
-	d := &decisions{worker: w, now: time.Now, charges: newCharges(w),
+	d := &decisions{worker: w, now: w.Now, charges: newCharges(w),
 		parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
 	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}

@@ -14,11 +14,13 @@ type Event struct {
 	User    string    // for example "eu-0042"
 	Region  string    // eu, us or ap
 	Latency int64     // whole milliseconds, at least 1
+	Page    string    // for example "/search"
 	Time    time.Time // UTC
 }
 
 // Events calls f for every request in [from, to), in order of time.
 func (s *Service) Events(from, to time.Time, f func(Event)) {
+	tick := s.spell / ticks
 	for at := from.Truncate(tick); at.Before(to); at = at.Add(tick) {
 		for _, e := range s.tick(at.UTC()) {
 			if !e.Time.Before(from) && e.Time.Before(to) {
@@ -30,7 +32,7 @@ func (s *Service) Events(from, to time.Time, f func(Event)) {
 
 // tick draws the requests of the tick that begins at start, in order of time.
 func (s *Service) tick(start time.Time) (events []Event) {
-	random := rand.New(rand.NewPCG(s.seed, uint64(start.UnixNano())))
+	random, tick := rand.New(rand.NewPCG(s.seed, uint64(start.UnixNano()))), s.spell/ticks
 	var rates [len(regions)]float64
 	total := 0.
 	for i, r := range regions {
@@ -52,7 +54,7 @@ func (s *Service) tick(start time.Time) (events []Event) {
 			i++
 		}
 		events = append(events,
-			request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)), at))
+			s.request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)), at))
 	}
 	if e, ok := s.robinIn(start, slow); ok {
 		at, _ := slices.BinarySearchFunc(events, e, func(a, b Event) int { return a.Time.Compare(b.Time) })
@@ -62,12 +64,13 @@ func (s *Service) tick(start time.Time) (events []Event) {
 }
 
 // request draws a request's latency.
-func request(random *rand.Rand, slow Incident, region, user string, at time.Time) Event {
+func (s *Service) request(random *rand.Rand, slow Incident, region, user string, at time.Time) Event {
 	latency := median * math.Exp(sigma*random.NormFloat64())
 	if slow.in(region, at) {
 		latency *= incidentSlow
 	}
-	return Event{User: user, Region: region, Latency: max(1, int64(math.Round(latency))), Time: at}
+	return Event{User: user, Region: region, Latency: max(1, int64(math.Round(latency))), Time: at,
+		Page: s.page(at)}
 }
 
 // activity returns a region's rate at a time, as a share of its average.
@@ -77,12 +80,14 @@ func (r region) activity(at time.Time) float64 {
 }
 
 // AppendJSON appends the event as the JSON object that the demo's input topic holds, for example
-// {"user_id":"eu-0042","region":"eu","latency_ms":117,"ts":"2026-11-20T08:00:00.123Z"}.
+// {"user_id":"eu-0042","region":"eu","page":"/search","latency_ms":117,"ts":"2026-11-20T08:00:00.123Z"}.
 func (e Event) AppendJSON(b []byte) []byte {
 	b = append(b, `{"user_id":"`...)
 	b = append(b, e.User...)
 	b = append(b, `","region":"`...)
 	b = append(b, e.Region...)
+	b = append(b, `","page":"`...)
+	b = append(b, e.Page...)
 	b = append(b, `","latency_ms":`...)
 	b = strconv.AppendInt(b, e.Latency, 10)
 	b = append(b, `,"ts":"`...)
@@ -93,17 +98,17 @@ func (e Event) AppendJSON(b []byte) []byte {
 // robinIn returns Robin's request if there is one in the tick that begins at start.
 func (s *Service) robinIn(start time.Time, slow Incident) (Event, bool) {
 	when, calls := s.robin(start)
-	if !calls || when.Before(start) || !when.Before(start.Add(tick)) {
+	if !calls || when.Before(start) || !when.Before(start.Add(s.spell/ticks)) {
 		return Event{}, false
 	}
 	random := rand.New(rand.NewPCG(s.seed^robins, uint64(when.UnixNano())))
-	return request(random, slow, robinRegion, Robin, when), true
+	return s.request(random, slow, robinRegion, Robin, when), true
 }
 
 const (
-	tick   = 100 * time.Millisecond // events of a tick are drawn together
-	median = 120.                   // median latency, in ms
-	sigma  = 0.6                    // standard deviation of their logarithm
-	swing  = 0.4                    // how far the rate moves from its average
-	rush   = 15.                    // the hour of the greatest rate
+	ticks  = 100  // in a spell; events of a tick are drawn together
+	median = 120. // median latency, in ms
+	sigma  = 0.6  // standard deviation of their logarithm
+	swing  = 0.4  // how far the rate moves from its average
+	rush   = 15.  // the hour of the greatest rate
 )

@@ -12,14 +12,12 @@ const (
 	robinRegion = "eu"
 )
 
-// Spell is how long one toss of the coin holds. Spells begin at multiples of ten seconds since 1970. In each, Robin
-// calls once or not at all.
-const Spell = 10 * time.Second
-
 // robins separates Robin's draws from the others.
 const robins = 0x726f62696e
 
-// RobinCalls reports whether Robin calls in the spell that contains at.
+// RobinCalls reports whether Robin calls in the spell that contains at. A spell is how long one toss of the coin holds:
+// ten seconds, unless the [Config] says otherwise. Spells begin at multiples of it. In each, Robin calls once or not at
+// all.
 func (s *Service) RobinCalls(at time.Time) bool {
 	_, calls := s.robin(at)
 	return calls
@@ -27,7 +25,7 @@ func (s *Service) RobinCalls(at time.Time) bool {
 
 // robin tosses the coin of the spell that contains at and says when Robin calls.
 func (s *Service) robin(at time.Time) (when time.Time, calls bool) {
-	spell := at.UTC().Truncate(Spell)
+	spell := at.UTC().Truncate(s.spell)
 	random := rand.New(rand.NewPCG(s.seed^robins, uint64(spell.UnixNano())))
-	return spell.Add(time.Duration(random.Int64N(int64(Spell)))), random.IntN(2) == 1
+	return spell.Add(time.Duration(random.Int64N(int64(s.spell)))), random.IntN(2) == 1
 }

@@ -7,10 +7,15 @@
 //   - 1500 requests a second altogether, a Poisson process. Each region has its day: the rate is 40 % above the average
 //     at 15:00 and 40 % below it at 03:00 local time, UTC+1, UTC−5 and UTC+9. So a window of 10 s has some 2600 to 5000
 //     users in each region.
+//   - Each request asks for a page. Every morning a page of offers opens that nobody listed, and in the evening it
+//     closes: see [Page].
 //   - Latencies are lognormal with a median of 120 ms and σ = 0.6, in whole milliseconds: p90 259 ms, p99 485 ms, the
 //     mean 144 ms, the most frequent value 84 ms, and one in 16 above 300 ms.
 //   - Every three minutes there is an incident: one region is three times as slow for 30 to 60 seconds.
 //   - Robin, a user of region eu, calls once in half of all spells of ten seconds: each time a fair coin decides.
+//
+// [Day] is the same service seen from further away: a spell takes a quarter of an hour, and there is an incident every
+// twelve hours.
 //
 // What happens is a function of the seed and the time alone. So a span of time has the same events however it is cut.
 //
@@ -20,6 +25,11 @@
 // mechanisms never comes from here. It comes from crypto/rand and takes no seed.
 package simulate
 
+import (
+	"cmp"
+	"time"
+)
+
 // Config says which service is simulated.
 type Config struct {
 	// Seed chooses the course of events.
@@ -28,18 +38,32 @@ type Config struct {
 	Users int
 	// Rate is the average number of requests a second, of all regions together. Defaults to 1500.
 	Rate float64
+	// Spell is how long one toss of Robin's coin holds: see [Service.RobinCalls]. Defaults to ten seconds.
+	Spell time.Duration
+	// Incidents is how long the time is in which there is one incident, which takes a sixth to a third of it. Defaults
+	// to three minutes.
+	Incidents time.Duration
+}
+
+// Day is the service of [Streams], whose windows take a quarter of an hour: 300,000 users, some 5,000 of each
+// region in a window.
+func Day(seed uint64) Config {
+	return Config{Seed: seed, Users: 100_000, Rate: 17, Spell: 15 * time.Minute, Incidents: 12 * time.Hour}
 }
 
 // Service is a simulated service. It is immutable and safe for concurrent use.
 type Service struct {
-	seed  uint64
-	users int
-	rate  float64
+	seed      uint64
+	users     int
+	rate      float64
+	spell     time.Duration
+	incidents time.Duration
 }
 
 // New returns the service of a Config. Zero and negative figures are replaced by the defaults.
 func New(c Config) *Service {
-	s := &Service{seed: c.Seed, users: c.Users, rate: c.Rate}
+	s := &Service{seed: c.Seed, users: c.Users, rate: c.Rate, spell: cmp.Or(c.Spell, 10*time.Second),
+		incidents: cmp.Or(c.Incidents, 3*time.Minute)}
 	if s.users <= 0 {
 		s.users = 10_000
 	}

@@ -154,8 +154,8 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := f.Streams[0]
-	if s.Window.Size != simulate.Spell {
-		t.Errorf("windows of %s, want Robin's spell of %s", s.Window.Size, simulate.Spell)
+	if day := simulate.Day(1); s.Window.Size != day.Spell {
+		t.Errorf("windows of %s, want Robin's spell of %s", s.Window.Size, day.Spell)
 	}
 	if !slices.Equal(s.Groups, simulate.Regions()) {
 		t.Errorf("groups %v, want %v", s.Groups, simulate.Regions())
@@ -165,7 +165,7 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	var record []byte
-	for _, e := range collect(simulate.Config{}, noon, noon.Add(2*time.Second)) {
+	for _, e := range collect(simulate.Day(1), noon, noon.Add(10*time.Minute)) {
 		var got codec.Event
 		record = e.AppendJSON(record[:0])
 		if r := d.Decode(codec.Record{Value: record, Time: e.Time.UnixNano()}, &got); r != codec.OK {
@@ -178,19 +178,77 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// Pages have their shares. That of the offers is there for twelve hours of each day, and named after the day. All
+// thresholds are five standard deviations of a binomial count: a false alarm, for another seed, of 6e-7 a share.
+func TestPages(t *testing.T) {
+	for hour, offers := range map[int]float64{7: 0, 8: 0.2, 19: 0.2, 20: 0} {
+		at := noon.Truncate(24 * time.Hour).Add(time.Duration(hour) * time.Hour)
+		pages, n := map[string]float64{}, 0.
+		for _, e := range collect(simulate.Config{Seed: 4}, at, at.Add(20*time.Second)) {
+			pages[e.Page]++
+			n++
+		}
+		for page, share := range map[string]float64{"/search": 0.45, "/account": 0.25, "/checkout": 0.2, "/help": 0.1,
+			"/offers/friday": 0} {
+			want := share * (1 - offers)
+			if page == simulate.Page(at) {
+				want = offers
+			}
+			if math.Abs(pages[page]-want*n) > 5*math.Sqrt(want*(1-want)*n) {
+				t.Errorf("%s at %d:00: %v of %v requests, want a share of %v", page, hour, pages[page], n, want)
+			}
+			delete(pages, page)
+		}
+		if len(pages) > 0 {
+			t.Errorf("other pages: %v", pages)
+		}
+	}
+}
+
+// Seen from further away, spells and incidents take longer: in each twelve hours one of two to four hours.
+func TestDay(t *testing.T) {
+	s := simulate.New(simulate.Day(3))
+	for at := noon; at.Before(noon.Add(30 * 24 * time.Hour)); at = at.Add(7 * time.Hour) {
+		i := s.Incident(at)
+		period := at.Truncate(12 * time.Hour)
+		if length := i.End.Sub(i.Start); i.Start.Before(period) || i.End.After(period.Add(12*time.Hour)) ||
+			length < 2*time.Hour || length > 4*time.Hour {
+			t.Fatalf("at %s: incident %+v takes %s", at, i, length)
+		}
+	}
+	robin := 0
+	s.Events(noon, noon.Add(3*time.Hour), func(e simulate.Event) {
+		if e.User == simulate.Robin {
+			robin++
+			if !s.RobinCalls(e.Time) {
+				t.Errorf("Robin calls at %s", e.Time)
+			}
+		}
+	})
+	want := 0
+	for i := range 12 {
+		if s.RobinCalls(noon.Add(time.Duration(i) * 15 * time.Minute)) {
+			want++
+		}
+	}
+	if robin != want {
+		t.Errorf("Robin calls %d times in three hours, want %d", robin, want)
+	}
+}
+
 // Robin calls at most once in a spell, when the coin says so, and the coin is fair.
 func TestRobin(t *testing.T) {
-	const spells = 3600
+	const spells, spell = 3600, 10 * time.Second
 	s := simulate.New(simulate.Config{Seed: 5, Rate: 1})
 	calls := map[time.Time]int{}
-	s.Events(noon, noon.Add(spells*simulate.Spell), func(e simulate.Event) {
+	s.Events(noon, noon.Add(spells*spell), func(e simulate.Event) {
 		if e.User == simulate.Robin {
-			calls[e.Time.Truncate(simulate.Spell)]++
+			calls[e.Time.Truncate(spell)]++
 		}
 	})
 	present := 0
 	for i := range spells {
-		at := noon.Add(time.Duration(i) * simulate.Spell)
+		at := noon.Add(time.Duration(i) * spell)
 		want := 0
 		if s.RobinCalls(at) {
 			want, present = 1, present+1

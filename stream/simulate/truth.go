@@ -11,14 +11,24 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// Truth computes the figures of a stream's windows without noise, including those drawn on change. It may, because no
-// people are behind simulated events. It is not safe for concurrent use.
+// Truth computes the figures of a stream's windows without noise, including those from histograms, those drawn on
+// change, and totals of users since midnight in UTC. It may, because no people are behind simulated events. It is not
+// safe for concurrent use.
 type Truth struct {
 	stream   *config.Stream
 	releases []config.Release
 	hasher   *windows.Hasher
 	groups   map[string]int
 	bags     map[int64]*windows.Bag // by window end
+	totals   []string               // names of the totals
+	today    seen
+}
+
+// seen are the users of a day.
+type seen struct {
+	day   int64                    // its beginning
+	users map[string]bool          // by their names, which have their regions
+	first map[int64]map[string]int // by window end and region, how many came for the first time
 }
 
 // NewTruth returns the truth about a stream of simulated events whose windows do not overlap.
@@ -28,8 +38,14 @@ func NewTruth(s *config.Stream) *Truth {
 	for i, g := range s.Groups {
 		t.groups[g] = i
 	}
+	for _, f := range s.Free {
+		t.releases = append(t.releases, config.Release{Name: f.Name, Query: f.Query})
+	}
 	for _, w := range s.OnChange {
 		t.releases = append(t.releases, *w.Release)
+	}
+	for _, x := range s.Totals {
+		t.totals = append(t.totals, x.Name)
 	}
 	return t
 }
@@ -46,6 +62,41 @@ func (t *Truth) Add(e Event) {
 		t.bags[w.End] = bag
 	}
 	bag.Add(t.hasher.User([]byte(e.User)), t.groups[e.Region], at, e.Latency)
+	if len(t.totals) > 0 {
+		t.today.add(e, w.End)
+	}
+}
+
+// add notes a user of the window that ends at end. Events come in order of time.
+func (s *seen) add(e Event, end int64) {
+	if day := e.Time.Truncate(24 * time.Hour).UnixNano(); day != s.day {
+		if s.first == nil {
+			s.first = map[int64]map[string]int{}
+		}
+		s.day, s.users = day, map[string]bool{}
+	}
+	if s.users[e.User] {
+		return
+	}
+	s.users[e.User] = true
+	if s.first[end] == nil {
+		s.first[end] = map[string]int{}
+	}
+	s.first[end][e.Region]++
+}
+
+// total returns how many users of a region had come by the end of a window since its day began. It forgets earlier days.
+func (s *seen) total(end time.Time, region string) (n int64) {
+	midnight := end.Add(-1).Truncate(24 * time.Hour)
+	for at, of := range s.first {
+		switch then := time.Unix(0, at); {
+		case !then.After(midnight):
+			delete(s.first, at)
+		case !then.After(end):
+			n += int64(of[region])
+		}
+	}
+	return n
 }
 
 // Take returns the figures of the window that ends at end, under "group/release", and the users' values by group. It
@@ -66,6 +117,9 @@ func (t *Truth) Take(end time.Time) (figures map[string]decimal.Decimal, samples
 			for i, right := range truth {
 				figures[name+"/"+names[i]] = right[0]
 			}
+		}
+		for _, total := range t.totals {
+			figures[name+"/"+total] = decimal.NewFromInt(t.today.total(end, name))
 		}
 	}
 	return figures, samples

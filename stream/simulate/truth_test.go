@@ -24,8 +24,18 @@ func TestTruth(t *testing.T) {
 	s := parsed(t, simulate.Streams())
 	truth := simulate.NewTruth(s)
 	last := map[string]map[string]simulate.Event{}
-	for _, e := range collect(simulate.Config{Seed: 9}, noon, noon.Add(2*s.Window.Size)) {
+	today := map[string]map[string]bool{}
+	for _, e := range collect(simulate.Day(9), noon.Add(-s.Window.Size), noon.Add(2*s.Window.Size)) {
 		truth.Add(e)
+		if e.Time.Before(noon.Add(s.Window.Size)) {
+			if today[e.Region] == nil {
+				today[e.Region] = map[string]bool{}
+			}
+			today[e.Region][e.User] = true
+		}
+		if e.Time.Before(noon) {
+			continue
+		}
 		if e.Time.Before(noon.Add(s.Window.Size)) {
 			if last[e.Region] == nil {
 				last[e.Region] = map[string]simulate.Event{}
@@ -49,15 +59,15 @@ func TestTruth(t *testing.T) {
 		slices.Sort(values)
 		n := len(values)
 		for name, want := range map[string]float64{"p50": float64(values[(n+1)/2-1]),
-			"p90":  float64(values[(9*n+9)/10-1]),
-			"calm": float64(values[(n+1)/2-1]), "users": float64(n), "slow": float64(slow)} {
+			"users": float64(n), "latency": float64(n), "slow": float64(slow) / float64(n),
+			"today": float64(len(today[region]))} {
 			if v, _ := got[region+"/"+name].Float64(); v < want-1e-6 || v > want+1e-6 {
 				t.Errorf("%s/%s: %v, want %v", region, name, v, want)
 			}
 		}
 	}
-	if len(got) != len(s.Groups)*(len(s.Releases)+len(s.OnChange)) {
-		t.Errorf("%d figures, want %d", len(got), len(s.Groups)*(len(s.Releases)+len(s.OnChange)))
+	if want := len(s.Groups) * (len(s.Releases) + len(s.Free) + len(s.Totals)); len(got) != want {
+		t.Errorf("%d figures, want %d", len(got), want)
 	}
 	if again, _ := truth.Take(noon.Add(s.Window.Size)); again != nil {
 		t.Error("a window that was taken is still there")

@@ -27,6 +27,16 @@ type Env struct {
 	Monitor *health.Monitor
 	Health  *health.Stage
 	Log     *zap.Logger
+	// Time is the time by which windows close; nil: time.Now. A demo has a clock of its own.
+	Time func() time.Time
+}
+
+// Now is the time by which windows close.
+func (e Env) Now() time.Time {
+	if e.Time == nil {
+		return time.Now()
+	}
+	return e.Time()
 }
 
 // Writing returns the hook for retried writes to a topic.
@@ -47,11 +57,16 @@ func (e Env) Transactions(topic string) func(error) {
 		"Kafka accepts transactions for "+topic+" again")
 }
 
-// Lag records how far a reader is behind its partition's end, in records and in time, until the partition is gone.
+// Lag records how far a reader is behind its partition's end, in records and in time, until the partition is gone. The
+// time of an event's record is that of the clock by which windows close.
 func (e Env) Lag(group string, at Partition, r *fetch.Reader) {
 	records, seconds := max(0, r.HighWatermark()-r.Position()), 0.
 	if newest := r.Newest(); records > 0 && newest >= 0 {
-		seconds = max(0, time.Since(time.UnixMilli(newest)).Seconds())
+		now := time.Now()
+		if group == e.Names.Group(Ingest) {
+			now = e.Now()
+		}
+		seconds = max(0, now.Sub(time.UnixMilli(newest)).Seconds())
 	}
 	labels := []string{group, at.Topic, strconv.Itoa(at.Number)}
 	e.Metrics.Lag.WithLabelValues(labels...).Set(float64(records))

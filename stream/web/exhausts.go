@@ -1,8 +1,6 @@
 package web
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -15,7 +13,7 @@ type Exhausts struct {
 
 // NewExhausts returns the metric of what a configuration shows.
 func NewExhausts(c Config) *Exhausts {
-	return &Exhausts{&reports{source: source{c.Store, c.Streams, time.Now}}, prometheus.NewDesc(
+	return &Exhausts{&reports{source: source{c.Store, c.Streams, c.now()}}, prometheus.NewDesc(
 		"louver_budget_exhausts_timestamp_seconds",
 		"End of the first window that the budget cannot pay if all of its streams go on unchanged, in seconds since "+
 			"1970. Absent if it pays them all, or as long as not all windows of its period are known.",

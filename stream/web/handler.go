@@ -19,6 +19,16 @@ type Config struct {
 	// Demo, if not nil, answers requests below api/v1/demo, and the page has a view of it. Without a Demo neither
 	// exists.
 	Demo Demo
+	// Now is the time by which windows close; nil: time.Now.
+	Now func() time.Time
+}
+
+// now returns the clock.
+func (c Config) now() func() time.Time {
+	if c.Now == nil {
+		return time.Now
+	}
+	return c.Now
 }
 
 // Demo is what only a simulated service knows: the truth, and what its figures would be with another ε. It may tell,
@@ -32,7 +42,7 @@ type Demo interface {
 }
 
 // New makes the handler of the page and of the API, whose paths begin with /api/v1/. It is safe for concurrent use.
-func New(c Config) http.Handler { return newHandler(c, time.Now) }
+func New(c Config) http.Handler { return newHandler(c, c.now()) }
 
 func newHandler(c Config, now func() time.Time) http.Handler {
 	from := source{c.Store, c.Streams, now}
@@ -53,7 +63,18 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	if c.Demo != nil {
 		addFiles(mux, demonstration, "demo")
 	}
+	if c.Now != nil {
+		return protected(dated(mux, c.Now))
+	}
 	return protected(mux)
+}
+
+// dated makes answers bear the time by which windows close: the page counts ages from it.
+func dated(next http.Handler, now func() time.Time) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", now().UTC().Format(http.TimeFormat))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // endpoints returns the endpoints below /api/v1/, apart from the live one.

@@ -63,17 +63,20 @@ func (a *alarm) String() string {
 	cost := fmt.Sprintf("(ε %s so far; by counting: ε %s)", a.cost, a.counting)
 	switch {
 	case a.since != nil:
-		return fmt.Sprintf("Watch %s fires in %s since %s %s.", a.name, a.group, a.since.Format(time.TimeOnly), cost)
+		return fmt.Sprintf("Watch %s fires in %s since %s %s.", a.name, a.group, a.since.Format(minutes), cost)
 	case a.armed:
 		return fmt.Sprintf("Watch %s is armed and silent %s.", a.name, cost)
 	}
 	return fmt.Sprintf("Watch %s is not armed %s.", a.name, cost)
 }
 
+// minutes is how the screen writes a time.
+const minutes = "15:04"
+
 // watchKeys names the records of watches in a stream's window, in the order of the streams file.
 func watchKeys(s *config.Stream) (keys []string) {
 	for _, g := range s.Groups {
-		for _, w := range s.Steps() {
+		for _, w := range s.Steps()[len(s.Totals):] { // totals are figures
 			keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: w.Name}.Key())
 		}
 	}

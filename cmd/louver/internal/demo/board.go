@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -47,13 +48,20 @@ func first(turn []*config.Stream) windows.Window {
 	return w.Schedule(w.Start).First()
 }
 
+// figures describes what is shown of a group: the stream's series without its histograms, and its totals.
+func figures(s *config.Stream) []record.Series {
+	all := slices.DeleteFunc(s.Series(), func(x record.Series) bool { return x.Buckets != nil })
+	for _, t := range s.Totals {
+		all = append(all, t.Series(s.Unit))
+	}
+	return all
+}
+
 // series names the figures of a stream's window, in the order of the streams file.
 func series(s *config.Stream) (keys []string) {
 	for _, g := range s.Groups {
-		for _, r := range s.Releases {
-			for _, name := range r.Names() {
-				keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: name}.Key())
-			}
+		for _, x := range figures(s) {
+			keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: x.Name}.Key())
 		}
 	}
 	return keys
@@ -84,8 +92,10 @@ func (b *board) step() bool {
 	}
 	turn, end := b.turns[0], time.Unix(0, b.next.End).UTC()
 	for _, s := range turn {
-		if len(b.waiting[s.Name][end]) < len(series(s))+len(watchKeys(s)) {
-			return false
+		for _, key := range slices.Concat(series(s), watchKeys(s)) {
+			if _, out := b.waiting[s.Name][end][key]; !out {
+				return false
+			}
 		}
 	}
 	p := b.take(turn[0], end)
@@ -118,6 +128,9 @@ func (b *board) take(s *config.Stream, end time.Time) picture {
 	}
 	if d := record.Read(lost); d != nil {
 		b.spent[s.Name] = *d
+	}
+	if p.records[0].LossFields != nil {
+		p.inPeriod = record.Read(p.records[0].BudgetLost)
 	}
 	return p
 }

@@ -4,6 +4,7 @@ package demo
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/outputs"
 )
 
 // Command runs everything in one process: broker, events, service, table.
@@ -24,13 +26,15 @@ type Command struct {
 	cli.HTTPSettings
 	cli.MetricsSettings
 	cli.ServiceSettings
+	Day time.Duration `default:"2m" placeholder:"DURATION" help:"How long a day of the simulated service takes. With 24h its clock keeps real time."`
 	fileFlags
 }
 
 // Help is the long help.
 func (Command) Help() string {
 	return `Without --csv it shows a simulated service. Its users are not real, so it can show the truth next to each
-private figure.
+private figure. The service has a clock of its own, by which a day takes two minutes: figures, ages, metrics and /readyz
+are by that clock. The day before is there from the start.
 
 With --csv it shows the figures of a file of your own, with the file's own times. The rows may be in any order. All of
 them are sent before the first window closes, so none is late. Times in which nothing happens are skipped.
@@ -54,7 +58,7 @@ func (c *Command) Run(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	d, log, flush := newDisplay(app, s)
+	d, log, flush := newDisplay(app, s, c.HTTPAddr != "")
 	defer flush()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -68,20 +72,23 @@ func (c *Command) Run(app *cli.App) error {
 // scene returns the scene of the simulated service or of a file.
 func (c *Command) scene() (scene, error) {
 	if c.CSV == "" {
-		return newSimulation(), c.check()
+		if c.Day <= 0 || c.Day > 24*time.Hour {
+			return nil, cli.UsageError(fmt.Errorf("--day %s; want more than 0 and at most 24h, such as 2m", c.Day))
+		}
+		return newSimulation(c.Day), c.check()
 	}
 	return newFileScene(c.fileFlags)
 }
 
 // newDisplay makes a screen on a terminal, and lines elsewhere. With a screen, log lines wait for flush.
-func newDisplay(app *cli.App, s scene) (d display, log *zap.Logger, flush func()) {
+func newDisplay(app *cli.App, s scene, served bool) (d display, log *zap.Logger, flush func()) {
 	log = app.Log.WithOptions(zap.IncreaseLevel(zap.ErrorLevel))
 	out, ok := app.Out.(*os.File)
 	if !ok || !cli.IsScreen(out) {
 		return newLines(app.Out, app.Err, s), log, func() {}
 	}
 	held := &held{to: app.Err}
-	return newScreen(out, s), held.logger(), held.flush
+	return newScreen(out, s, served), held.logger(), held.flush
 }
 
 // play runs broker, events and service until ctx ends.
@@ -109,20 +116,28 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		return err
 	}
 	d.say("starting the stages; the first figures are on their way")
-	shown := newBoard(streams, func(p picture) {
+	shown := newBoard(listed(streams), func(p picture) {
 		s.tell(&p)
 		d.show(p)
 	}, d.over)
 	serving := &service.Service{AppID: demoApp, TopicSettings: cli.TopicSettings{TopicsCreate: true,
 		TopicsReplication: 1}, HTTPSettings: c.HTTPSettings, MetricsSettings: c.MetricsSettings,
 		ServiceSettings: c.ServiceSettings, Stages: stream.Stages, Streams: streams, Conn: conn, Log: log,
-		Version: version, AnyPort: true, Since: start(streams), Released: shown.add, Listening: d.listening,
-		Demo: s.demo()}
+		Version: version, AnyPort: true, Since: start(streams), Listening: d.listening, Demo: s.demo(), Clock: s.time(),
+		Released: func(r outputs.Record) {
+			s.published(r)
+			shown.add(r)
+		}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return serving.Run(ctx) })
-	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx)) })
-	group.Go(func() error { forget(ctx, conn, inputs); return nil })
+	group.Go(func() error { return unlessCancelled(ctx, s.feed(ctx, d.say)) })
+	group.Go(func() error { forget(ctx, conn, inputs, s.needed); return nil })
 	return group.Wait()
+}
+
+// listed returns the streams whose groups are known beforehand.
+func listed(streams []*config.Stream) []*config.Stream {
+	return slices.DeleteFunc(slices.Clone(streams), func(s *config.Stream) bool { return s.Found != nil })
 }
 
 // start returns when the first window of the streams starts.

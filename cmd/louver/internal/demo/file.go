@@ -19,6 +19,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -188,7 +189,13 @@ func within(s replay.Stretch, records iter.Seq2[replay.Record, error]) iter.Seq2
 	}
 }
 
-func (s *fileScene) feed(context.Context) error { return nil }
+func (s *fileScene) feed(context.Context, func(string)) error { return nil }
+
+func (s *fileScene) time() clock.Clock { return nil }
+
+func (s *fileScene) published(outputs.Record) {}
+
+func (s *fileScene) needed() time.Time { return time.Time{} }
 
 func (s *fileScene) tell(*picture) {}
 

@@ -11,19 +11,23 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 )
 
-// inputRetention is how long events of an endless input are at least kept, in memory. Their windows close long before.
-const inputRetention = 10 * time.Minute
+const (
+	// inputRetention is how long events of an endless input are at least kept, in memory, after they were needed.
+	inputRetention = 2 * time.Hour
+	// forgetEvery is the real time from one look at what can be deleted to the next.
+	forgetEvery = 10 * time.Second
+)
 
 // inPieces makes the broker drop deleted records in pieces of a megabyte.
 func inPieces() kfake.Opt {
 	return kfake.BrokerConfigs(map[string]string{"log.segment.bytes": "1048576"})
 }
 
-// forget deletes events that are older than inputRetention every minute, until ctx ends. The broker must not do so
-// itself: it would compact other topics, too; see [embedded].
-func forget(ctx context.Context, conn *kafkaconn.Conn, inputs []topics.Topic) {
+// forget deletes events that have not been needed for inputRetention, again and again until ctx ends. The broker must
+// not do so itself: it would compact other topics, too; see [embedded].
+func forget(ctx context.Context, conn *kafkaconn.Conn, inputs []topics.Topic, needed func() time.Time) {
 	client := fetch.New(conn.Transport, conn.Addr, fetch.Options{})
-	ticker := time.NewTicker(time.Minute)
+	ticker := time.NewTicker(forgetEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -36,13 +40,13 @@ func forget(ctx context.Context, conn *kafkaconn.Conn, inputs []topics.Topic) {
 				continue
 			}
 			for n := range t.Partitions {
-				forgetBefore(ctx, conn, client, t.Name, n, time.Now().Add(-t.MinRetention))
+				forgetBefore(ctx, conn, client, t.Name, n, needed().Add(-t.MinRetention))
 			}
 		}
 	}
 }
 
-// forgetBefore deletes the events of a partition from before a time. What fails is done a minute later.
+// forgetBefore deletes the events of a partition from before a time. What fails is done the next time.
 func forgetBefore(ctx context.Context, conn *kafkaconn.Conn, client *fetch.Client, topic string, partition int,
 	before time.Time) {
 	if offset, err := client.OffsetAt(ctx, topic, partition, before.UnixMilli()); err == nil {

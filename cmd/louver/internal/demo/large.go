@@ -74,10 +74,10 @@ func large(windows []picture, lines, width int) []string {
 	return all
 }
 
-// mainRelease is the place of the release that stands for a stream: the first that is no count.
+// mainRelease is the place of the figure that stands for a stream: the first that is no count.
 func mainRelease(s *config.Stream) int {
-	return max(0, slices.IndexFunc(s.Releases, func(r config.Release) bool {
-		return r.Query.Statistic.Family() != mechanisms.OfUsers
+	return max(0, slices.IndexFunc(figures(s), func(x record.Series) bool {
+		return mechanisms.Statistic(x.Statistic).Family() != mechanisms.OfUsers
 	}))
 }
 

@@ -66,12 +66,7 @@ func line(b *strings.Builder, sim bool, texts ...string) {
 func (l *lines) show(p picture) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	end, sim := p.end.Format(time.RFC3339), p.sim != nil
-	if sim && p.sim.torn {
-		_, _ = fmt.Fprintf(l.err, "louver: the window that ended at %s is left out: this process was too slow to "+
-			"send all of its events\n", end)
-		return
-	}
+	sim := p.sim != nil
 	var b strings.Builder
 	if !l.headed {
 		l.headed = true

@@ -33,7 +33,7 @@ func TestPictures(t *testing.T) {
 		MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
 		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
 			CheckpointEvery: 1000}}
-	demo.Go(func() error { return c.play(ctx, "", newSimulation(), display, zap.NewNop()) })
+	demo.Go(func() error { return c.play(ctx, "", newSimulation(2*time.Minute), display, zap.NewNop()) })
 	page := "http://" + kafkatest.Receive(t, "the demo serves its page", display.addresses)[0]
 
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)

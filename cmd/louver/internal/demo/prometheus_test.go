@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	_ "embed" // the streams file
 	"encoding/json"
 	"fmt"
 	"math"
@@ -25,31 +26,23 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream"
-	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/rules"
 	"github.com/louver/louver/stream/simulate"
 )
 
-// rehearsed is a simulation whose next incident is known: after a calm time, and long enough for two whole windows.
-type rehearsed struct {
-	*simulation
-	incident chan simulate.Incident
-}
-
-func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Stream, error) {
-	streams, err := r.simulation.streams(ctx, say)
-	if err != nil {
-		return nil, err
-	}
-	// There is one incident in each three minutes, of half a minute or more. The last one was over before the demo's
-	// past begins, so that the watch has not fired. The next one begins soon after the first half minute and is short,
-	// with two quiet minutes after it, in which a busy machine may be late. It begins within the next three seconds,
-	// unless the three minutes end then: at any moment of them there are seeds for which it begins within 75 s.
+// rehearsed returns a simulation in real time whose next incident is known: after a calm time, and long enough for two
+// whole windows.
+//
+// There is one incident in each three minutes, of half a minute or more. The last one was over before the demo's past
+// begins, so that the watch has not fired. The next one begins soon after the first half minute and is short, with two
+// quiet minutes after it, in which a busy machine may be late. It begins within the next three seconds, unless the three
+// minutes end then: at any moment of them there are seeds for which it begins within 75 s.
+func rehearsed() (s *simulation, incident simulate.Incident) {
 	now := time.Now()
+	s = &simulation{file: live, before: time.Minute, begins: now, clock: newOwnClock(now, 24*time.Hour, 10*time.Second)}
 	soonest := 75 * time.Second
-	var incident simulate.Incident
 	for seed := uint64(1); soonest > 33*time.Second && (seed < 100_000 || incident.Region == ""); seed++ {
 		tried := simulate.New(simulate.Config{Seed: seed})
 		last, next := tried.Incident(now), tried.Incident(now.Add(3*time.Minute))
@@ -58,31 +51,23 @@ func (r rehearsed) streams(ctx context.Context, say func(string)) ([]*config.Str
 		}
 		calm, after := next.Start.Sub(now), tried.Incident(next.Start.Add(3*time.Minute))
 		quiet := after.Start.Sub(next.End) > 2*time.Minute
-		if quiet && last.End.Before(now.Add(-past-10*time.Second)) && calm > 30*time.Second && calm < soonest &&
+		if quiet && last.End.Before(now.Add(-s.before-10*time.Second)) && calm > 30*time.Second && calm < soonest &&
 			next.End.Sub(next.Start) < mostIncident {
-			r.service, incident, soonest = tried, next, calm
+			s.service, incident, soonest = tried, next, calm
 		}
 	}
-	r.incident <- incident
-	return streams, nil
+	return s, incident
 }
 
 // mostIncident is longer than the incident. The watch holds for longer from the end of its first slow window on, so that
 // it fires once.
 const mostIncident = 34 * time.Second
 
-// brisk is the demo's streams file with windows of half the length, so that less time passes until there is something
-// to see. In these the watch needs more ε to see an incident for certain, and all of them cost more. It holds for no longer
-// than an incident takes. The file has a histogram with an objective and a running total beside, for the boards.
-func brisk() []byte {
-	const users = "      - {name: users, statistic: count, epsilon: 0.05}\n      - {name: slow"
-	return []byte(strings.NewReplacer("size: 10s", "size: 5s", "epsilon: 26, per: 10m", "epsilon: 66, per: 10m",
-		"epsilon: 0.1, false_alarms", "epsilon: 0.4, false_alarms", "hold: 1m", "hold: 35s", users,
-		"      - {name: shape, statistic: histogram, buckets: {scale: 2}, epsilon: 0.02}\n"+
-			"      - {name: late, statistic: share, above: 300, from: shape, objective: 0.9}\n"+
-			"      - {name: today, statistic: count, since: midnight, epsilon: 0.5}\n"+users).
-		Replace(string(simulate.Streams())))
-}
+// live is the streams file of a service that is watched in real time. It has a histogram with an objective and a running
+// total, for the boards.
+//
+//go:embed testdata/live.yaml
+var live []byte
 
 // unseen is a display that nobody looks at.
 type unseen struct{ addresses chan []string }
@@ -191,7 +176,7 @@ func monitor(t *testing.T, public, operators string) monitoring {
 	m := monitoring{t, kafkatest.Address(t), kafkatest.Address(t)}
 	prometheus, alertmanager := clitest.Debian(t, "prometheus", "prometheus"),
 		clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
-	file, err := parse.File("the demo's streams", brisk(), os.LookupEnv)
+	file, err := parse.File("live.yaml", live, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +221,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	clitest.Debian(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	scene, display := rehearsed{newSimulation(), make(chan simulate.Incident, 1)}, unseen{make(chan []string, 1)}
-	scene.file = brisk()
+	display := unseen{make(chan []string, 1)}
 	public, operators := kafkatest.Address(t), kafkatest.Address(t)
 	m := monitor(t, public, operators) // first, so that it is ready before the incident
 	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: public},
@@ -245,6 +229,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
 			CheckpointEvery: 1000}}
 	until(t, "Prometheus answers", func() bool { return len(m.query("vector(1)")) > 0 })
+	scene, incident := rehearsed()
 	demo, ctx := errgroup.WithContext(ctx)
 	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
 	t.Cleanup(func() {
@@ -253,16 +238,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	var incident simulate.Incident
-	var addresses []string
-	for addresses == nil {
-		select {
-		case incident = <-scene.incident:
-		case addresses = <-display.addresses:
-		case <-ctx.Done():
-			t.Fatal("the demo has ended")
-		}
-	}
+	addresses := kafkatest.Receive(t, "the demo serves its page", display.addresses)
 	if !slices.Equal(addresses, []string{public, operators}) {
 		t.Fatalf("the demo listens on %q, and %s and %s are watched", addresses, public, operators)
 	}

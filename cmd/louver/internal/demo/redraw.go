@@ -85,20 +85,20 @@ func (r *redraws) add(start, end time.Time, groups []*mechanisms.Sample, truth m
 
 // answer returns the figures of a release for an ε.
 func (r *redraws) answer(release, epsilon string) (any, error) {
-	at := slices.IndexFunc(r.stream.Releases, func(x config.Release) bool { return x.Name == release })
+	at := slices.Index(r.releases(), release)
 	if at < 0 {
 		return nil, fmt.Errorf("release=%q; want one of %s", release, strings.Join(r.releases(), ", "))
 	}
 	if !slices.Contains(epsilons, json.Number(epsilon)) {
 		return nil, fmt.Errorf("epsilon=%q; want one of %v", epsilon, epsilons)
 	}
-	query := r.stream.Releases[at].Query
+	query := r.all()[at].Query
 	query.Epsilon = decimal.RequireFromString(epsilon)
 	mechanism, err := mechanisms.New(query)
 	if err != nil {
 		return nil, err
 	}
-	loss := cost.Of(r.stream.Budget.Limit, []budget.Item{{Promise: mechanism.Promise(), Times: 1}})
+	loss := cost.Alone(budget.Item{Promise: mechanism.Promise(), Times: 1})
 	a := redrawnAnswer{Stream: r.stream.Name, Release: release, Unit: query.Statistic.Unit(r.stream.Unit),
 		Epsilon: json.Number(epsilon), Right: json.Number(hundredths(loss.Guess())), Figures: []redrawnFigure{}}
 	r.mu.Lock()
@@ -115,9 +115,20 @@ func (r *redraws) answer(release, epsilon string) (any, error) {
 	return a, nil
 }
 
+// all are the figures that can be drawn again: those of a single number, with the mechanism that needs no δ.
+func (r *redraws) all() (all []config.Release) {
+	for _, x := range r.stream.Releases {
+		if x.Query.Statistic != mechanisms.Histogram {
+			x.Query.Mechanism, x.Query.ZCDP = "", false
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
 // releases names what can be drawn again.
 func (r *redraws) releases() (names []string) {
-	for _, x := range r.stream.Releases {
+	for _, x := range r.all() {
 		names = append(names, x.Name)
 	}
 	return names

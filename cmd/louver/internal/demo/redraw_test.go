@@ -17,7 +17,7 @@ func drawnAgain(t *testing.T, windows int) *redraws {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	r := &redraws{stream: s}
 	truth := simulate.NewTruth(s)
-	simulate.New(simulate.Config{Seed: 7}).Events(start, start.Add(s.Window.Size), truth.Add)
+	simulate.New(simulate.Day(7)).Events(start, start.Add(s.Window.Size), truth.Add)
 	figures, samples := truth.Take(start.Add(s.Window.Size))
 	for i := range windows { // of the same users
 		at := start.Add(time.Duration(i) * s.Window.Size)
@@ -100,7 +100,7 @@ func TestRedrawnStaysTheSame(t *testing.T) {
 			t.Errorf("ε %s: %s of 100, want %s", epsilon, got, right)
 		}
 	}
-	for _, c := range []struct{ release, epsilon string }{{"p51", "0.1"}, {"p50", "3"}, {"p50", ""}, {"calm", "0.1"}} {
+	for _, c := range []struct{ release, epsilon string }{{"p51", "0.1"}, {"p50", "3"}, {"p50", ""}, {"latency", "0.1"}} {
 		if _, err := r.answer(c.release, c.epsilon); err == nil {
 			t.Errorf("release %q with ε %q: no error", c.release, c.epsilon)
 		}

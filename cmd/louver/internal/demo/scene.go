@@ -6,7 +6,9 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/web"
@@ -19,8 +21,14 @@ type scene interface {
 	// begin sends the events that must be in the topics before the stages start, because these close every due window
 	// at once.
 	begin(ctx context.Context, conn *kafkaconn.Conn, say func(status string)) error
-	// feed sends the later events. It returns when ctx ends or there are no more.
-	feed(ctx context.Context) error
+	// feed sends the other events. It returns when ctx ends or there are no more.
+	feed(ctx context.Context, say func(status string)) error
+	// time returns the clock by which windows close; nil: the machine's.
+	time() clock.Clock
+	// published is told of each figure that is out. It is safe for concurrent use.
+	published(r outputs.Record)
+	// needed returns the time before which no event of an endless input is needed any more.
+	needed() time.Time
 	// tell adds what the scene knows to a window's figures.
 	tell(p *picture)
 	// demo returns what the API tells beyond the figures, or nil for nothing.
@@ -60,18 +68,23 @@ type picture struct {
 	beside []picture
 	// lost is the most ε that one person can have lost, in all windows so far.
 	lost decimal.Decimal
+	// inPeriod is the most ε that one person can have lost in the period of the budget that ends with the window; nil if
+	// that is not known.
+	inPeriod *decimal.Decimal
 	// count is the number of windows so far.
 	count int
 	// sim knows the simulated events; nil if they are real.
 	sim *simulated
 }
 
+// loss is what the window's figures cost one user. What is charged once a period comes on top.
+func (p picture) loss() cost.Loss { return cost.Of(p.stream.Budget.Limit, p.stream.Price()) }
+
 // simulated holds what is known about a window of simulated events.
 type simulated struct {
 	figures  map[string]decimal.Decimal // by "group/release"
 	incident string                     // the region that is slow in a part of it; "" if none
 	robin    bool                       // Robin called
-	torn     bool                       // the process was delayed and did not send all events
 }
 
 // truth returns the figure without noise, suitably rounded.
@@ -80,7 +93,7 @@ func (s *simulated) truth(r outputs.Record) string {
 	if !ok {
 		return ""
 	}
-	return d.Round(1).String()
+	return short(d)
 }
 
 // sceneText holds what the screen says besides the figures.
@@ -91,12 +104,25 @@ type sceneText struct {
 	news func(p picture, now time.Time) (line string, alarm bool)
 	// guess asks whether Robin called.
 	guess bool
+	// day is how long a day of the scene's own clock takes; 0: its clock is the machine's.
+	day time.Duration
+	// beside returns lines about what else is published, for a large screen.
+	beside func() []string
 	// pace is how long a window stays; 0 means until the next is out.
 	pace time.Duration
 	// windows is how many there will be; 0 means no end.
 	windows int
 	// layout is how window times are written.
 	layout string
+}
+
+// now is the time of a scene.
+func now(s scene) time.Time {
+	if s == nil || s.time() == nil {
+		return time.Now()
+	}
+	at, _ := s.time().Now()
+	return at
 }
 
 // demoApp names the internal topics of a demo, which live as long as it does.

@@ -21,14 +21,14 @@ type screen struct {
 	out     io.Writer
 }
 
-// newScreen draws on a terminal. Colours are left out if NO_COLOR is set.
-func newScreen(out *os.File, s scene) *screen {
+// newScreen draws on a terminal. served says that there is a page. Colours are left out if NO_COLOR is set.
+func newScreen(out *os.File, s scene, served bool) *screen {
 	options := []tea.ProgramOption{tea.WithOutput(out), tea.WithoutSignalHandler()}
 	keyboard := term.IsTerminal(int(os.Stdin.Fd()))
 	if !keyboard {
 		options = append(options, tea.WithInput(nil))
 	}
-	model := &screenModel{view: view{status: "starting"}, scene: s, keyboard: keyboard}
+	model := &screenModel{view: view{status: "starting", served: served}, scene: s, keyboard: keyboard}
 	return &screen{out: out, program: tea.NewProgram(model, options...)}
 }
 
@@ -79,7 +79,7 @@ func (m *screenModel) tick() tea.Cmd {
 }
 
 func (m *screenModel) View() tea.View {
-	m.now = time.Now()
+	m.now = now(m.scene)
 	v := tea.NewView(m.String())
 	v.AltScreen = true
 	return v

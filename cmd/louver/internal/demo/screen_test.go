@@ -22,7 +22,7 @@ func (paced) text() sceneText { return sceneText{pace: 2 * time.Second, guess: t
 func TestScreenPace(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	synctest.Test(t, func(t *testing.T) {
-		m := &screenModel{scene: paced{newSimulation()}, keyboard: true}
+		m := &screenModel{scene: paced{newSimulation(2 * time.Minute)}, keyboard: true}
 		for i := range 3 {
 			m.Update(pictureMsg(painted(s, i)))
 		}
@@ -42,7 +42,7 @@ func TestScreenKeys(t *testing.T) {
 		_, cmd := m.Update(tea.KeyPressMsg{Code: code, Text: string(code)})
 		return cmd
 	}
-	m := &screenModel{scene: paced{newSimulation()}, keyboard: true}
+	m := &screenModel{scene: paced{newSimulation(2 * time.Minute)}, keyboard: true}
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 18})
 	m.Update(pictureMsg(painted(s, 0)))
 	press(m, 'y')
@@ -62,7 +62,7 @@ func TestScreenKeys(t *testing.T) {
 			t.Errorf("%s does not end the screen", end)
 		}
 	}
-	silent := &screenModel{scene: paced{newSimulation()}}
+	silent := &screenModel{scene: paced{newSimulation(2 * time.Minute)}}
 	silent.Update(pictureMsg(painted(s, 0)))
 	if silent.text.guess {
 		t.Error("who has no keyboard is asked to guess")

@@ -6,16 +6,22 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/simulate"
 	"github.com/louver/louver/stream/web"
 	"github.com/louver/louver/windows"
@@ -25,16 +31,21 @@ import (
 type simulation struct {
 	file    []byte        // the streams file
 	before  time.Duration // how much of the past is sent first: usually past
-	conn    *kafkaconn.Conn
-	stream  *config.Stream
+	begins  time.Time     // what the clock says at first
+	clock   *ownClock
 	service *simulate.Service
+
+	conn   *kafkaconn.Conn
+	stream *config.Stream // the one that is shown beside the truth
 
 	mu    sync.Mutex
 	truth *simulate.Truth
-	sent  time.Time      // all events before this are sent; only the feeding goroutine changes it
-	torn  map[int64]bool // ends of windows that were due before all of their events were sent
-	told  []toldWindow   // the newest windows
-	price cost.Loss      // of the newest window
+	sent  time.Time                   // all events before this are sent
+	due   map[string]windows.Window   // by stream, the window that is not published yet
+	of    map[string]windows.Schedule // by stream
+	told  []toldWindow                // the newest windows
+	pages map[string]outputs.Record   // the newest figure of each group that was found
+	price cost.Loss                   // of the newest window
 
 	again redraws
 }
@@ -47,7 +58,7 @@ type toldWindow struct {
 	Truth map[string]json.Number `json:"truth"`
 	// Incident is the group that was slow in a part of the window; null if none was.
 	Incident *string `json:"incident"`
-	// Torn says that the process was delayed and did not send all simulated events, so the figures lack them.
+	// Torn said that events were not sent. It is false since the demo's clock waits for them.
 	Torn bool `json:"torn"`
 	// Robin says whether Robin called.
 	Robin bool `json:"robin"`
@@ -57,24 +68,23 @@ type toldWindow struct {
 const mostTold = 1000
 
 const (
-	// past is how much of the past the demo sends first, so that there are figures at once.
-	past = time.Minute
-	// ahead is how long before its time an event is sent. Only a simulated service can do that. So events are in their
-	// topic long before the window closes, even on a busy machine.
-	ahead = 30 * time.Second
-	// early is as much of that as the stages find when they start. The rest follows, at most burst pieces at a time:
-	// the first figures need the processor more.
-	early = 15 * time.Second
-	burst = 2
-	// spare is how long before a window closes its events must be sent. If the window closes sooner, for example after
-	// a laptop was asleep, they would be late and are not sent.
-	spare = 5 * time.Second
-	// piece is the time whose events are sent together.
-	piece = time.Second
+	// past is how much of the past the demo sends first, so that there is something to see.
+	past = 24 * time.Hour
+	// ahead is how many windows before its time an event is sent. Only a simulated service can do that. So events are in
+	// their topic before the window closes, even on a busy machine.
+	ahead = 3
+	// pieces are what a window's events are sent in.
+	pieces = 10
 )
 
-func newSimulation() *simulation {
-	return &simulation{file: simulate.Streams(), before: past, torn: map[int64]bool{}}
+// newSimulation returns a service whose days take so long. It begins with the day that began last.
+func newSimulation(day time.Duration) *simulation {
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // it never fails
+	world := simulate.Day(binary.NativeEndian.Uint64(seed[:]))
+	begins := time.Now().UTC().Truncate(24 * time.Hour)
+	return &simulation{file: simulate.Streams(), before: past, begins: begins,
+		clock: newOwnClock(begins, day, world.Spell), service: simulate.New(world)}
 }
 
 func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, error) {
@@ -83,50 +93,53 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 		return nil, err
 	}
 	s.stream = file.Streams[0]
-	from := windows.NextBoundary(time.Now().Add(-s.before).UnixNano(), s.stream.Window.Every)
-	for _, st := range file.Streams { // all have the same windows of the same events
+	from := windows.NextBoundary(s.begins.Add(-s.before).UnixNano(), s.stream.Window.Every)
+	s.pages = map[string]outputs.Record{}
+	s.of, s.due = map[string]windows.Schedule{}, map[string]windows.Window{}
+	for _, st := range file.Streams {
 		st.Window.StartNow, st.Window.Start = false, from
+		s.of[st.Name] = st.Window.Schedule(from)
+		s.due[st.Name] = s.of[st.Name].First()
 	}
 	s.sent = time.Unix(0, from).UTC()
-	var seed [8]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return nil, err
-	}
-	s.service = simulate.New(simulate.Config{Seed: binary.NativeEndian.Uint64(seed[:])})
 	s.truth = simulate.NewTruth(s.stream)
 	s.again.stream = s.stream
 	return file.Streams, nil
 }
 
-func (s *simulation) begin(ctx context.Context, conn *kafkaconn.Conn, say func(string)) error {
+func (s *simulation) time() clock.Clock { return s.clock }
+
+func (s *simulation) begin(_ context.Context, conn *kafkaconn.Conn, _ func(string)) error {
 	s.conn = conn
-	say("sending the requests of the last minute")
-	for s.sent.Before(time.Now().Add(early)) {
-		if err := s.send(ctx, s.sent.Add(5*piece)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-func (s *simulation) feed(ctx context.Context) error {
-	tick := time.NewTicker(piece / 4)
+// feed sends the past, while the stages begin to read it. Then the clock begins to run, and it sends what comes.
+func (s *simulation) feed(ctx context.Context, say func(string)) error {
+	begin := s.sent
+	for s.sent.Before(s.begins) {
+		say(fmt.Sprintf("sending the requests of the day before, %d %%", 100*s.sent.Sub(begin)/s.begins.Sub(begin)))
+		if err := s.send(ctx, s.sent.Add(s.stream.Window.Every)); err != nil {
+			return err
+		}
+	}
+	piece := s.stream.Window.Every / pieces
+	tick := time.NewTicker(max(s.clock.Takes(piece)/2, time.Millisecond))
 	defer tick.Stop()
-	for {
+	for first := true; ; first = false {
+		for s.sent.Before(s.clock.time().Add(ahead * s.stream.Window.Every)) {
+			if err := s.send(ctx, s.sent.Add(piece)); err != nil {
+				return err
+			}
+		}
+		if first {
+			say("drawing the figures of the day before")
+			s.clock.begin()
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		}
-		for range burst {
-			if !s.sent.Before(time.Now().Add(ahead)) {
-				break
-			}
-			s.skip()
-			if err := s.send(ctx, s.sent.Add(piece)); err != nil {
-				return err
-			}
-			s.check()
 		}
 	}
 }
@@ -145,56 +158,81 @@ func (s *simulation) send(ctx context.Context, until time.Time) error {
 	if err := txn.Send(ctx, s.conn.Client, records); err != nil {
 		return err
 	}
-	s.reach(until)
-	return nil
-}
-
-// reach records that no more events before a time will be sent.
-func (s *simulation) reach(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = until
+	s.allow()
+	return nil
 }
 
-// schedule returns the schedule of the windows.
-func (s *simulation) schedule() windows.Schedule {
-	return s.stream.Window.Schedule(s.stream.Window.Start)
-}
-
-// skip leaves out the windows that close too soon for their unsent events.
-func (s *simulation) skip() {
-	for w, ok := s.schedule().After(s.sent.UnixNano()); ok && s.schedule().Due(w) < time.Now().Add(spare).UnixNano(); w,
-		ok = s.schedule().Next(w) {
-		s.tear(w)
-		s.reach(time.Unix(0, w.End).UTC())
-	}
-}
-
-// check records a window that was due before the broker had the last events.
-func (s *simulation) check() {
-	for w := range s.schedule().Containing(s.sent.UnixNano() - 1) {
-		if s.schedule().Due(w) <= time.Now().UnixNano() {
-			s.tear(w)
-		}
-	}
-}
-
-func (s *simulation) tear(w windows.Window) {
+// published notes that a figure is out.
+func (s *simulation) published(r outputs.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.torn[w.End] = true
+	if r.Stream != s.stream.Name && r.Statistic == string(mechanisms.Count) {
+		s.pages[r.Group] = r
+	}
+	if due, ok := s.due[r.Stream]; ok && r.WindowEnd.UnixNano() >= due.End {
+		s.due[r.Stream], _ = s.of[r.Stream].After(r.WindowEnd.UnixNano())
+		s.allow()
+	}
+}
+
+// found tells of the newest figures of the groups that were found.
+func (s *simulation) found() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var newest time.Time
+	for _, r := range s.pages {
+		if r.WindowEnd.After(newest) {
+			newest = r.WindowEnd
+		}
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.pages)) {
+		if r := s.pages[name]; r.WindowEnd.Equal(newest) && r.Value != nil {
+			all = append(all, name+" "+cli.Value(r))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{"Pages that were found, in the hour to " + newest.UTC().Format(minutes) + ": " +
+		strings.Join(all, ", ") + "."}
+}
+
+// needed returns when the oldest window begins that is not published.
+func (s *simulation) needed() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := s.sent
+	for _, w := range s.due {
+		if start := time.Unix(0, w.Start).UTC(); start.Before(oldest) {
+			oldest = start
+		}
+	}
+	return oldest
+}
+
+// allow lets the clock run until a window is due that is not published, and not beyond what is sent. The mutex is held.
+func (s *simulation) allow() {
+	limit := s.sent
+	for name, w := range s.due {
+		if due := time.Unix(0, s.of[name].Due(w)).UTC(); due.Before(limit) {
+			limit = due
+		}
+	}
+	s.clock.until(limit)
 }
 
 func (s *simulation) tell(p *picture) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	figures, samples := s.truth.Take(p.end)
-	p.sim = &simulated{figures: figures, robin: s.service.RobinCalls(p.start),
-		torn: s.torn[p.end.UnixNano()] || s.sent.Before(p.end)}
-	if samples != nil && !p.sim.torn {
+	p.sim = &simulated{figures: figures, robin: s.service.RobinCalls(p.start)}
+	if samples != nil {
 		s.again.add(p.start, p.end, samples, figures)
 	}
-	delete(s.torn, p.end.UnixNano())
 	for _, i := range []simulate.Incident{s.service.Incident(p.start), s.service.Incident(p.end)} {
 		if i.Start.Before(p.end) && p.start.Before(i.End) {
 			p.sim.incident = i.Region
@@ -204,8 +242,7 @@ func (s *simulation) tell(p *picture) {
 }
 
 func (s *simulation) tellAPI(p *picture) {
-	w := toldWindow{Stream: p.stream.Name, WindowEnd: p.end, Truth: map[string]json.Number{}, Torn: p.sim.torn,
-		Robin: p.sim.robin}
+	w := toldWindow{Stream: p.stream.Name, WindowEnd: p.end, Truth: map[string]json.Number{}, Robin: p.sim.robin}
 	for _, r := range slices.Concat(p.records, p.watches) {
 		if text := p.sim.truth(r); text != "" {
 			w.Truth[r.Group+"/"+r.Release] = json.Number(text)
@@ -224,9 +261,14 @@ func (s *simulation) demo() web.Demo { return s }
 func (s *simulation) Known() any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return map[string]any{"windows": slices.Clone(s.told), "stream": s.stream.Name, "releases": s.again.releases(),
+	return map[string]any{"speed": s.clock.speed, "budget_right_of_100": s.whole(), "windows": slices.Clone(s.told), "stream": s.stream.Name, "releases": s.again.releases(),
 		"epsilons": epsilons, "window_epsilon": json.Number(s.price.Epsilon.String()),
 		"window_right_of_100": json.Number(hundredths(s.price.Guess()))}
+}
+
+// whole is how many of 100 guesses are right at most about somebody in all that the budget pays in a period.
+func (s *simulation) whole() json.Number {
+	return json.Number(hundredths(cost.Whole(s.stream.Budget.Limit).Guess()))
 }
 
 // Redraw implements [web.Demo].
@@ -240,6 +282,8 @@ func (s *simulation) text() sceneText {
 		remark: "These users are simulated, so the truth is shown next to the private figures.",
 		guess:  true,
 		news:   s.news,
+		day:    s.clock.day(),
+		beside: s.found,
 	}
 }
 
@@ -263,10 +307,10 @@ func (s *simulation) news(p picture, now time.Time) (text string, alarm bool) {
 		return a.String(), true
 	case now.Before(i.End):
 		return fmt.Sprintf("Incident since %s: %s is three times as slow. Do the figures show it?",
-			i.Start.Format(time.TimeOnly), i.Region), true
+			i.Start.Format(minutes), i.Region), true
 	case a != nil:
 		return a.String(), false
 	}
-	return fmt.Sprintf("No incident now. The last one, in %s, ended at %s after %.0f s.", i.Region,
-		i.End.Format(time.TimeOnly), i.End.Sub(i.Start).Seconds()), false
+	return fmt.Sprintf("No incident now. The last one, in %s, lasted from %s to %s.", i.Region,
+		i.Start.Format(minutes), i.End.Format(minutes)), false
 }

@@ -22,7 +22,7 @@ func TestSummary(t *testing.T) {
 	}
 	v.add(painted(s, 4))
 	v.guess(true)
-	want := "4 windows of 10s, 1 missing. One person has lost at most ε 2.5.\n" +
+	want := "4 windows of 15m, 1 missing. One person has lost at most ε 2.5.\n" +
 		"You guessed 3 times whether Robin called, 1 of them right.\n"
 	if got := v.summary(); !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -112,16 +112,20 @@ func history(lines []string, windows []picture, first, width int) {
 	}
 }
 
-// chart draws a series in rows, from 0 up. Usual values are below half the height, so that small changes look small.
-// Noise is a dot, whatever its value.
+// chart draws a series in rows, from 0 up. Usual values are below half the height, so that small changes look small. As
+// long as a value lies in the band of the later ones nothing has changed that they show, so the line is flat. Noise is a
+// dot, whatever its value.
 func chart(pictures []picture, series, rows int) []string {
 	blocks := []rune(" ▁▂▃▄▅▆▇█")
-	values := make([]float64, len(pictures))
+	values, drawn := make([]float64, len(pictures)), math.NaN()
 	for i, p := range pictures {
 		values[i] = math.NaN()
 		if r := p.records[series]; r.Value != nil && r.Quality != record.Quality(mechanisms.Noise) {
 			if x, err := r.Value.Float64(); err == nil {
-				values[i] = x
+				if b, ok := r.Band(); !ok || !(b.Low <= drawn && drawn <= b.High) {
+					drawn = x
+				}
+				values[i] = drawn
 			}
 		}
 	}
@@ -152,21 +156,26 @@ func chart(pictures []picture, series, rows int) []string {
 	return all
 }
 
-// label names a figure, and says what a count counts.
+// label names a figure, and says what a count or share counts.
 func label(s *config.Stream, r outputs.Record) string {
-	for _, release := range s.Releases {
-		q := release.Query
-		if release.Name != r.Release || q.Statistic != mechanisms.Count {
-			continue
-		}
-		if q.Above != nil {
-			return r.Release + " >" + q.Above.String()
-		}
-		if q.Below != nil {
-			return r.Release + " <" + q.Below.String()
+	for _, x := range figures(s) {
+		switch {
+		case x.Name != r.Release:
+		case x.Above != nil:
+			return r.Release + " >" + x.Above.String()
+		case x.Below != nil:
+			return r.Release + " <" + x.Below.String()
 		}
 	}
 	return r.Release
+}
+
+// short writes a number with one place behind the point, and a share with three.
+func short(d decimal.Decimal) string {
+	if d.Abs().LessThan(decimal.NewFromInt(1)) {
+		return d.Round(3).String()
+	}
+	return d.Round(1).String()
 }
 
 // measured writes a private value with its unit.
@@ -176,7 +185,7 @@ func measured(r outputs.Record) string {
 	}
 	value := r.Value.String()
 	if d, err := decimal.NewFromString(value); err == nil {
-		value = d.Round(1).String()
+		value = short(d)
 	}
 	if r.Unit == "" || r.Unit == "users" {
 		return value
@@ -203,9 +212,9 @@ func (s *simulated) off(r outputs.Record) string {
 	if err != nil {
 		return ""
 	}
-	d = d.Sub(truth).Round(1)
-	if d.IsPositive() {
-		return "+" + d.String()
+	text := short(d.Sub(truth))
+	if d.GreaterThan(truth) {
+		return "+" + text
 	}
-	return strings.Replace(d.String(), "-", "−", 1)
+	return strings.Replace(text, "-", "−", 1)
 }

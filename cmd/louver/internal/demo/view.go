@@ -19,6 +19,7 @@ type view struct {
 	now           time.Time
 	status        string // what goes on before the first figures
 	addresses     []string
+	served        bool // the first address is that of the page
 	text          sceneText
 	pictures      []picture // the newest last
 	page          int
@@ -28,10 +29,10 @@ type view struct {
 	seen        int
 }
 
-// guesses are the viewer's guesses about Robin.
+// guesses are the viewer's guesses about Robin. A question stays until it is answered: windows may last a second.
 type guesses struct {
-	made         bool // for the window shown
-	said         bool
+	asked        picture // the window in question
+	answer       string  // to the last guess; "" before the first
 	right, total int
 }
 
@@ -40,36 +41,38 @@ const (
 	mostHistory             = 60
 )
 
-// add shows the next window. It does not show a torn one, because the missing events would look like data.
+// add shows the next window.
 func (v *view) add(p picture) {
 	if v.seen++; v.seen == 1 {
 		v.first = p
 	}
 	v.last = p
-	if p.sim != nil && p.sim.torn {
-		v.status = fmt.Sprintf("The window that ended at %s is left out: this process was too slow.",
-			p.end.Format(time.TimeOnly))
-		return
-	}
 	v.status = ""
-	v.guesses.made = false
+	if v.guesses.asked.sim == nil {
+		v.guesses.asked = p
+	}
 	v.pictures = append(v.pictures, p)
 	if n := len(v.pictures); n > mostHistory {
 		v.pictures = v.pictures[n-mostHistory:]
 	}
 }
 
-// guess takes the viewer's guess for the window shown.
+// guess takes the viewer's guess, and asks about the window shown.
 func (v *view) guess(yes bool) {
-	if !v.text.guess || v.guesses.made || len(v.pictures) == 0 {
+	if !v.text.guess || len(v.pictures) == 0 {
 		return
 	}
 	g := &v.guesses
-	g.made, g.said = true, yes
-	g.total++
-	if v.newest().sim.robin == yes {
+	called := g.asked.sim.robin
+	g.answer = "Wrong"
+	if g.total++; called == yes {
 		g.right++
+		g.answer = "Right"
 	}
+	if g.answer += ": Robin did not call."; called {
+		g.answer = strings.Replace(g.answer, "did not call", "called", 1)
+	}
+	g.asked = v.newest()
 }
 
 func (v *view) newest() picture { return v.pictures[len(v.pictures)-1] }
@@ -89,20 +92,7 @@ func (v *view) String() string {
 	}
 	head, foot := v.head(), v.foot()
 	room := v.height - len(head) - len(foot) - 2
-	tables, body := pagesOf(v.newest().stream, room), large(v.pictures, room-1, v.width)
-	pages, first := len(tables), 0
-	if body != nil {
-		pages, first = pages+1, 1
-	}
-	v.page = (v.page%pages + pages) % pages
-	if v.page >= first {
-		body = strings.Split(tableOf(v.pictures, tables[v.page-first], v.width), "\n")
-	} else {
-		body = append([]string{""}, body...)
-		if more := v.newest().cheaper(); v.fits(more, len(head)+len(body)+len(foot)+2) {
-			body = append(body, append(more, "")...)
-		}
-	}
+	body, pages := v.body(room)
 	lines := slices.Concat(head, body)
 	foot = append(foot, v.keys(pages))
 	for space := v.height - len(lines) - len(foot); space > 0 && pages > 1; space-- {
@@ -111,14 +101,32 @@ func (v *view) String() string {
 	return v.fitted(append(lines, foot...))
 }
 
-// fits says whether there is room for more lines besides that many others.
-func (v *view) fits(more []string, others int) bool {
-	for _, l := range more {
-		if text.StringWidthWithoutEscSequences(l) > v.width {
-			return false
+// body shows the figures in so many lines: on one page if there is room for everything, else on one of several.
+func (v *view) body(room int) (body []string, pages int) {
+	s := v.newest().stream
+	rows := len(series(s)) + 1
+	if most := room - rows - 2; most > 2*len(s.Groups) {
+		body = slices.Concat([]string{""}, large(v.pictures, most, v.width), []string{""},
+			strings.Split(tableOf(v.pictures, span{0, len(s.Groups)}, v.width), "\n"), []string{""})
+		if v.text.beside != nil {
+			for _, l := range v.text.beside() {
+				body = append(body, v.wrapped(l)...)
+			}
 		}
+		return body, 1
 	}
-	return others+len(more) <= v.height
+	tables := pagesOf(s, room)
+	body = large(v.pictures, room-1, v.width)
+	first := 0
+	if body != nil {
+		first = 1
+	}
+	pages = len(tables) + first
+	v.page = (v.page%pages + pages) % pages
+	if v.page >= first {
+		return strings.Split(tableOf(v.pictures, tables[v.page-first], v.width), "\n"), pages
+	}
+	return append([]string{""}, body...), pages
 }
 
 // fitted cuts lines that do not fit.
@@ -134,6 +142,9 @@ func (v *view) wrapped(s string) []string { return strings.Split(text.WrapSoft(s
 
 func (v *view) head() (lines []string) {
 	clock := v.now.UTC().Format(time.TimeOnly) + " UTC"
+	if v.text.day > 0 {
+		clock = "demo's clock: " + v.now.UTC().Format("Mon "+minutes)
+	}
 	title := text.Snip(v.text.title, v.width-len(clock)-1, "…")
 	lines = append(lines, text.Bold.Sprint(text.Pad(title, v.width-len(clock), ' '))+text.Faint.Sprint(clock))
 	lines = append(lines, v.wrapped(v.text.remark)...)
@@ -150,12 +161,8 @@ func (v *view) windowLine() string {
 		return fmt.Sprintf("Window %d of %d: %s – %s UTC%s", p.count, v.text.windows, p.start.Format(v.text.layout),
 			p.end.Format(v.text.layout), end)
 	}
-	line := fmt.Sprintf("Window %s–%s. The next one closes at %s.", p.start.Format(time.TimeOnly),
-		p.end.Format(time.TimeOnly), p.end.Add(p.stream.Window.Every).Format(time.TimeOnly))
-	if v.status != "" {
-		line = v.status
-	}
-	return line
+	return fmt.Sprintf("Window %s–%s. A new one every %s; a day takes %s.", p.start.Format(minutes),
+		p.end.Format(minutes), config.Duration(p.stream.Window.Every), config.Duration(v.text.day))
 }
 
 func (v *view) foot() (lines []string) {
@@ -170,12 +177,18 @@ func (v *view) foot() (lines []string) {
 		}
 	}
 	one := p.loss()
-	odds := "A guess whether somebody took part is right at most %s times in 100 (%s)."
+	odds := fmt.Sprintf("A guess whether somebody took part is right at most %s times in 100 (%s).",
+		hundredths(one.Guess()), one)
 	if v.text.guess {
 		lines = append(lines, v.wrapped(v.question())...)
-		odds = "Even if you know everyone else, at most %s of 100 guesses are right (%s)."
+		odds = fmt.Sprintf("Even if you know everyone else, at most %s of 100 guesses are right.",
+			hundredths(one.Guess()))
 	}
-	lines = append(lines, v.wrapped(fmt.Sprintf(odds, hundredths(one.Guess()), one))...)
+	lines = append(lines, v.wrapped(odds)...)
+	if p.inPeriod != nil && p.stream.Budget.Per > 0 {
+		return append(lines, v.wrapped(fmt.Sprintf("In the last %s a user has lost at most ε %s; the limit is ε %s.",
+			config.Duration(p.stream.Budget.Per), p.inPeriod.RoundUp(2), p.stream.Budget.Epsilon))...)
+	}
 	windows := fmt.Sprintf("all %d windows", p.count)
 	if p.count == 1 {
 		windows = "this window"
@@ -201,24 +214,16 @@ func period(s *config.Stream) string {
 	return " per " + config.Duration(s.Budget.Per)
 }
 
-// question asks what Robin did, or tells it.
+// question tells the answer to the last guess, and asks what Robin did.
 func (v *view) question() string {
 	g := v.guesses
-	score := ""
-	if g.total > 0 {
-		score = fmt.Sprintf(" Right so far: %d of %d.", g.right, g.total)
+	asks := fmt.Sprintf("Did Robin from eu call from %s to %s? A coin decided. Guess: y or n.",
+		g.asked.start.Format(minutes), g.asked.end.Format(minutes))
+	if g.total == 0 {
+		return asks
 	}
-	if !g.made {
-		return "Did Robin from eu call now? A coin decided. Guess: y or n." + score
-	}
-	answer := "Robin did not call"
-	if v.newest().sim.robin {
-		answer = "Robin called"
-	}
-	if g.said == v.newest().sim.robin {
-		return "Right: " + answer + "." + score
-	}
-	return "Wrong: " + answer + "." + score
+	return fmt.Sprintf("%s %d of %d right. And from %s to %s? y or n.", g.answer, g.right, g.total,
+		g.asked.start.Format(minutes), g.asked.end.Format(minutes))
 }
 
 // keys is the last line.
@@ -228,7 +233,7 @@ func (v *view) keys(pages int) string {
 		parts = append(parts, fmt.Sprintf("←→ page %d of %d", v.page+1, pages))
 	}
 	parts = append(parts, "Ctrl-C quits")
-	if len(v.addresses) > 0 {
+	if len(v.addresses) > 0 && v.served {
 		address := "http://" + v.addresses[0]
 		if v.text.guess {
 			address = "other ε: " + address + "/#/demo"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/simulate"
 )
 
@@ -30,15 +32,16 @@ func demoStream(t *testing.T, yaml string) *config.Stream {
 func painted(s *config.Stream, number int) picture {
 	start := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC).Add(time.Duration(number) * s.Window.Size)
 	p := picture{stream: s, start: start, end: start.Add(s.Window.Size), count: number + 1,
-		lost: decimal.New(int64(5*(number+1)), -1),
-		sim:  &simulated{figures: map[string]decimal.Decimal{}, robin: number%2 == 0}}
+		lost:     decimal.New(int64(5*(number+1)), -1),
+		inPeriod: new(decimal.New(875, -3)),
+		sim:      &simulated{figures: map[string]decimal.Decimal{}, robin: number%2 == 0}}
 	value := int64(0)
 	for _, g := range s.Groups {
-		for _, r := range s.Releases {
+		for _, r := range figures(s) {
 			value += 100
 			v, low, high := json.Number(fmt.Sprint(value)), json.Number("0.4521"), json.Number("0.5479")
 			p.records = append(p.records, outputs.Record{Stream: s.Name, Group: g, Release: r.Name,
-				Statistic: string(r.Query.Statistic), Unit: "ms", Value: &v, PLow: &low, PHigh: &high,
+				Statistic: r.Statistic, Unit: "ms", Value: &v, PLow: &low, PHigh: &high,
 				Quality: "useful", WindowEnd: p.end})
 			p.sim.figures[g+"/"+r.Name] = decimal.NewFromInt(value - 7)
 		}
@@ -49,11 +52,11 @@ func painted(s *config.Stream, number int) picture {
 func viewOf(t *testing.T, s *config.Stream, width, height, windows int) *view {
 	t.Helper()
 	v := &view{width: width, height: height, now: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC), status: "starting",
-		addresses: []string{"127.0.0.1:8080"},
+		addresses: []string{"127.0.0.1:8080"}, served: true,
 		text: sceneText{title: "Louver demo: how fast does a simulated service answer?",
-			remark: newSimulation().text().remark, guess: true,
+			remark: newSimulation(2 * time.Minute).text().remark, guess: true, day: 2 * time.Minute,
 			news: func(picture, time.Time) (string, bool) {
-				return "Incident since 08:00:50: us is three times as slow.", true
+				return "Incident since 08:00: us is three times as slow.", true
 			}}}
 	for i := range windows {
 		v.add(painted(s, i))
@@ -96,19 +99,19 @@ func someNames(n int) string {
 	return strings.Join(all, ", ")
 }
 
-// The simulated service fits 80 × 24, with all groups large, also after a guess. Its table is one page.
-func TestView80x24(t *testing.T) {
-	v := viewOf(t, demoStream(t, string(simulate.Streams())), 80, 24, 7)
-	v.add(paintedDemo(t, 7, 5, "100"))
+// The simulated service fits 80 × 24, with all groups large, also after a guess. Its table is one page. On 120 × 40
+// everything is on one page. There is a link only where there is a page.
+func TestViewSizes(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
 	for name, c := range map[string]struct {
-		page    int
-		guessed bool
-		want    []string
+		width, height, page int
+		guessed, off        bool
+		want                []string
 	}{
-		"figures": {0, false, []string{
-			"Louver demo: how fast does a simulated service answer?              08:01:02 UTC",
+		"figures": {80, 24, 0, false, false, []string{
+			"Louver demo: how fast does a simulated service answer?   demo's clock: Fri 08:01",
 			"These users are simulated, so the truth is shown next to the private figures.",
-			"Window 08:01:10–08:01:20. The next one closes at 08:01:30.",
+			"Window 09:45–10:00. A new one every 15m; a day takes 2m.",
 			"",
 			"group   p50                           truth   last 8",
 			"",
@@ -120,28 +123,37 @@ func TestView80x24(t *testing.T) {
 			"",
 			"ap      900 ms 45th–55th percentile   893     ████████",
 			"",
-			"Less ε: calm is drawn when it moves: ε 0.85 so far; in every window: ε 0.8.",
-			"        limited counts a user 8 times in any 10m: at most ε 2; without it: ε 15.",
 			"",
-			"",
-			"Incident since 08:00:50: us is three times as slow.",
-			"Did Robin from eu call now? A coin decided. Guess: y or n.",
-			"Even if you know everyone else, at most 71 of 100 guesses are right (ε 0.85).",
-			"A user in all 8 windows has lost at most ε 4; the limit is ε 26 per 10m.",
+			"Incident since 08:00: us is three times as slow.",
+			"Did Robin from eu call from 08:00 to 08:15? A coin decided. Guess: y or n.",
+			"Even if you know everyone else, at most 52 of 100 guesses are right.",
+			"In the last 24h a user has lost at most ε 0.88; the limit is ε 1.",
 			"←→ page 1 of 2 · Ctrl-C quits · other ε: http://127.0.0.1:8080/#/demo",
 		}},
-		"figures after a guess": {0, true, []string{
-			"Less ε: calm is drawn when it moves: ε 0.85 so far; in every window: ε 0.8.",
-			"Wrong: Robin did not call. Right so far: 0 of 1.",
+		"figures after a guess": {80, 24, 0, true, false, []string{
+			"Right: Robin called. 1 of 1 right. And from 09:45 to 10:00? y or n.",
 		}},
-		"table": {1, true, []string{
+		"table": {80, 24, 1, true, true, []string{
 			"group  figure     private        error  truth  off  last 8",
 			"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
-			"Wrong: Robin did not call. Right so far: 0 of 1.",
-			"←→ page 2 of 2 · Ctrl-C quits · other ε: http://127.0.0.1:8080/#/demo",
+			"Right: Robin called. 1 of 1 right. And from 09:45 to 10:00? y or n.",
+			"←→ page 2 of 2 · Ctrl-C quits",
+		}},
+		"everything": {120, 40, 0, false, false, []string{
+			"group   p50                           truth   last 8",
+			"ap      900 ms 45th–55th percentile   893     ████████",
+			"group  figure     private        error  truth  off  last 8",
+			"eu     p50         100 ms  p45.2–p54.8     93   +7  ▄▄▄▄▄▄▄▄",
+			"       today       400 ms  p45.2–p54.8    393   +7  ▄▄▄▄▄▄▄▄",
+			"ap     p50         900 ms  p45.2–p54.8    893   +7  ▄▄▄▄▄▄▄▄",
+			"Pages that were found: /search 5,000.",
+			"Incident since 08:00: us is three times as slow.",
+			"Ctrl-C quits · other ε: http://127.0.0.1:8080/#/demo",
 		}},
 	} {
-		v.guesses = guesses{}
+		v := viewOf(t, s, c.width, c.height, 8)
+		v.served = !c.off
+		v.text.beside = func() []string { return []string{"Pages that were found: /search 5,000."} }
 		if v.page = c.page; c.guessed {
 			v.guess(true)
 		}
@@ -152,10 +164,30 @@ func TestView80x24(t *testing.T) {
 				at++
 			}
 		}
-		if len(lines) != 24 || at < len(c.want) {
-			t.Errorf("%s: %d lines:\n%s\nwant 24, with\n%s", name, len(lines), strings.Join(lines, "\n"),
+		if c.height == 24 && len(lines) != 24 || len(lines) > c.height || at < len(c.want) {
+			t.Errorf("%s: %d lines:\n%s\nwant %d, with\n%s", name, len(lines), strings.Join(lines, "\n"), c.height,
 				strings.Join(c.want[at:], "\n"))
 		}
+	}
+}
+
+// As long as a value lies in the bands of the later ones its line is flat. When it leaves a band the line follows.
+func TestChartOfAFlatSeriesIsFlat(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	var all []picture
+	for i, value := range []string{"100", "96", "104", "101", "99", "360", "350", "101"} {
+		p := painted(s, i)
+		r := &p.records[0]
+		x, err := strconv.Atoi(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high, level := json.Number(fmt.Sprint(x-10)), json.Number(fmt.Sprint(x+10)), json.Number("0.95")
+		r.Value, r.BandFields = new(json.Number(value)), &record.BandFields{Low: &low, High: &high, Level: &level}
+		all = append(all, p)
+	}
+	if got := chart(all, 0, 1)[0]; got != "▃▃▃▃▃██▃" {
+		t.Errorf("%s, want a flat line but for the two windows of an incident", got)
 	}
 }
 
@@ -205,42 +237,22 @@ func TestViewNoise(t *testing.T) {
 	}
 }
 
+// A question stays until it is answered, whatever windows come. Then the next is about the newest window.
 func TestViewGuesses(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
-	v := viewOf(t, s, 80, 24, 1) // Robin called
-	v.guess(false)
-	v.guess(true) // too late
-	if got, want := v.question(), "Wrong: Robin called. Right so far: 0 of 1."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	v.add(painted(s, 1)) // Robin did not
-	if got, want := v.question(),
-		"Did Robin from eu call now? A coin decided. Guess: y or n. Right so far: 0 of 1."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	v.guess(false)
-	if got, want := v.question(), "Right: Robin did not call. Right so far: 1 of 2."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// A window whose events were not all sent is not shown; a line says why.
-func TestViewTorn(t *testing.T) {
-	s := demoStream(t, string(simulate.Streams()))
-	v := viewOf(t, s, 80, 24, 2)
-	p := painted(s, 2)
-	p.sim.torn = true
-	v.add(p)
-	plain := text.StripEscape(v.String())
-	if len(v.pictures) != 2 ||
-		!strings.Contains(plain, "The window that ended at 08:00:30 is left out: this process was too slow.") {
-		t.Errorf("got\n%s", plain)
-	}
-	var out, errOut bytes.Buffer
-	l := newLines(&out, &errOut, nil)
-	l.show(p)
-	if out.Len() > 0 || strings.Count(errOut.String(), "\n") != 1 {
-		t.Errorf("standard output %q, standard error %q", out.String(), errOut.String())
+	v := viewOf(t, s, 80, 24, 2) // Robin called in the first
+	for _, c := range []struct {
+		guess bool
+		want  string
+	}{
+		{false, "Wrong: Robin called. 0 of 1 right. And from 08:15 to 08:30? y or n."},
+		{false, "Right: Robin did not call. 1 of 2 right. And from 08:30 to 08:45? y or n."},
+	} {
+		v.guess(c.guess)
+		v.add(painted(s, len(v.pictures)))
+		if got := v.question(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 
@@ -264,7 +276,7 @@ func TestLines(t *testing.T) {
 			t.Fatalf("got\n%s%s", out.String(), errOut.String())
 		}
 		for i, line := range lines[1:] {
-			if want := []string{"2026-11-20T08:00:10Z ", "2026-11-20T08:00:20Z "}[i/12]; !strings.HasPrefix(line, want) {
+			if want := []string{"2026-11-20T08:15:00Z ", "2026-11-20T08:30:00Z "}[i/12]; !strings.HasPrefix(line, want) {
 				t.Errorf("line %q does not begin with %s", line, want)
 			}
 			if n := len(strings.Fields(strings.ReplaceAll(line, "two words", "one"))); n != len(strings.Fields(lines[0])) {

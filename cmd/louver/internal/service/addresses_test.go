@@ -29,7 +29,7 @@ func ready() health.Report { return health.Report{Ready: true} }
 func public(t *testing.T, s cli.HTTPSettings) http.Handler {
 	t.Helper()
 	s.HTTPAddr = "127.0.0.1:0"
-	servers, err := publicServer(s, newPublished(nil, nil), ready)
+	servers, err := publicServer(s, newPublished(nil, nil, time.Now), ready)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func webConfig(t *testing.T) (path string, roots *x509.CertPool) {
 
 func TestTLSAndPasswords(t *testing.T) {
 	path, roots := webConfig(t)
-	shown := newPublished(nil, nil)
+	shown := newPublished(nil, nil, time.Now)
 	servers, err := publicServer(cli.HTTPSettings{HTTPAddr: "127.0.0.1:0", HTTPWebConfigFile: path}, shown, ready)
 	if err != nil {
 		t.Fatal(err)

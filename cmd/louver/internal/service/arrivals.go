@@ -18,7 +18,7 @@ import (
 // figures of a later one. It is safe for concurrent use.
 type arrivals struct {
 	log   *zap.Logger
-	begun time.Time
+	begun time.Time                  // by the clock by which windows close
 	topic func(stream string) string // of a stream's figures
 
 	mu     sync.Mutex
@@ -41,9 +41,8 @@ const (
 	tellPast = 30 * time.Second
 )
 
-func newArrivals(log *zap.Logger, topic func(string) string) *arrivals {
-	now := time.Now()
-	return &arrivals{log: log, begun: now, told: now, topic: topic, past: map[pastWindow]bool{}}
+func newArrivals(log *zap.Logger, begun time.Time, topic func(string) string) *arrivals {
+	return &arrivals{log: log, begun: begun, told: time.Now(), topic: topic, past: map[pastWindow]bool{}}
 }
 
 // add notes a figure that was just published.

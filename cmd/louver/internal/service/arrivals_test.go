@@ -62,7 +62,7 @@ func TestArrivals(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			core, logs := observer.New(zap.InfoLevel)
 			begun := time.Now()
-			a := newArrivals(zap.New(core), func(string) string { return "web.private" })
+			a := newArrivals(zap.New(core), time.Now(), func(string) string { return "web.private" })
 			defer a.end()
 			c.come(a, begun)
 			synctest.Wait()

@@ -71,7 +71,7 @@ func (c *DashboardCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
-	shown, monitor := newPublished(topics, streams), health.New(app.Log)
+	shown, monitor := newPublished(topics, streams, time.Now), health.New(app.Log)
 	public, err := publicServer(c.HTTPSettings, shown, monitor.Report)
 	if err != nil {
 		return err

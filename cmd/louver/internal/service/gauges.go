@@ -52,7 +52,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 // without an entry show zeros only after that, and objectives their sums: before, zero could also mean that nothing was
 // read yet.
 func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream,
-	gauges *outputs.Gauges) error {
+	gauges *outputs.Gauges, now func() time.Time) error {
 	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is or was in
 	for _, s := range streams {
 		for _, b := range []string{s.Budget.Name, s.Continues} {
@@ -117,7 +117,7 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 	if err := run.Wait(); err != nil {
 		return err
 	}
-	gauges.Expect(expected(streams, time.Now()))
+	gauges.Expect(expected(streams, now()))
 	gauges.Complete()
 	return nil
 }

@@ -53,10 +53,10 @@ func twoStreamsFile(t *testing.T) []*config.Stream {
 }
 
 func TestGaugesExistFromTheStart(t *testing.T) {
-	b, gauges := kafkatest.Fake(t), outputs.NewGauges()
+	b, gauges := kafkatest.Fake(t), outputs.NewGauges(time.Now)
 	b.CreateTopic(t, "louver.ledger", topics.Partitions, nil)
 	reader := &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}
-	if err := restore(kafkatest.Context(t), reader, "louver", twoStreamsFile(t), gauges); err != nil {
+	if err := restore(kafkatest.Context(t), reader, "louver", twoStreamsFile(t), gauges, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	const want = `louver_budget_epsilon_limit{budget="both"} 24
@@ -93,7 +93,7 @@ func TestGaugesAreRestored(t *testing.T) {
 	b, streams := kafkatest.Fake(t), twoStreamsFile(t)
 	at := topics.Place("both", topics.Partitions)
 	b.CreateTopic(t, "louver.ledger", topics.Partitions, nil)
-	lasting := outputs.NewGauges()
+	lasting := outputs.NewGauges(time.Now)
 	begin := time.Now().UTC().Truncate(24 * time.Hour)
 	spent := decimal.Zero
 	write := func(s *config.Stream, end time.Time, value int64, more int) {
@@ -122,9 +122,9 @@ func TestGaugesAreRestored(t *testing.T) {
 	}
 	write(streams[1], begin, 700, 1)
 	write(streams[0], begin.Add(-3000*time.Hour), 100, 3000+time.Now().UTC().Hour())
-	started := outputs.NewGauges()
+	started := outputs.NewGauges(time.Now)
 	reader := &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}
-	if err := restore(kafkatest.Context(t), reader, "louver", streams, started); err != nil {
+	if err := restore(kafkatest.Context(t), reader, "louver", streams, started, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := scraped(t, started), scraped(t, lasting); got != want {
@@ -163,7 +163,7 @@ streams:
 	at := topics.Place("web", topics.Partitions)
 	b.CreateTopic(t, "louver.ledger", topics.Partitions, nil)
 	published := func() *outputs.Gauges {
-		p := newPublished(nil, []*config.Stream{s})
+		p := newPublished(nil, []*config.Stream{s}, time.Now)
 		p.addUp()
 		return p.gauges
 	}
@@ -212,7 +212,7 @@ streams:
 		t.Errorf("before the ledger is read: %v", got)
 	}
 	reader := &outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}
-	if err := restore(kafkatest.Context(t), reader, "louver", []*config.Stream{s}, started); err != nil {
+	if err := restore(kafkatest.Context(t), reader, "louver", []*config.Stream{s}, started, time.Now); err != nil {
 		t.Fatal(err)
 	}
 	got, want := sumsShown(scraped(t, started)), sumsShown(scraped(t, lasting))
@@ -250,11 +250,11 @@ func TestBudgetsThatPay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := scraped(t, newPublished(nil, file.Streams).gauges); !strings.Contains(got, want) {
+		if got := scraped(t, newPublished(nil, file.Streams, time.Now).gauges); !strings.Contains(got, want) {
 			t.Errorf("want %s in\n%s", want, got)
 		}
 	}
-	if got := scraped(t, newPublished(nil, nil).gauges); got != "" {
+	if got := scraped(t, newPublished(nil, nil, time.Now).gauges); got != "" {
 		t.Errorf("without streams: %s", got)
 	}
 }

@@ -29,6 +29,9 @@ type published struct {
 	released func(r outputs.Record, fresh bool)
 	// demo, if not nil, tells what only a demo knows.
 	demo web.Demo
+	// now is the time by which windows close, and own says that it is not the machine's.
+	now func() time.Time
+	own bool
 }
 
 const (
@@ -38,11 +41,11 @@ const (
 	unknownPast = 30 * 24 * time.Hour
 )
 
-func newPublished(topics []string, streams []*config.Stream) *published {
-	gauges := outputs.NewGauges()
-	gauges.Pays(paying(streams, time.Now()))
+func newPublished(topics []string, streams []*config.Stream, now func() time.Time) *published {
+	gauges := outputs.NewGauges(now)
+	gauges.Pays(paying(streams, now()))
 	gauges.Finds(finding(streams))
-	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: gauges}
+	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: gauges, now: now}
 }
 
 // finding returns the streams whose groups are found.
@@ -66,7 +69,11 @@ func (p *published) addUp() {
 
 // config returns the configuration of the page and the API.
 func (p *published) config() web.Config {
-	return web.Config{Store: p.store, Streams: p.streams, Demo: p.demo}
+	c := web.Config{Store: p.store, Streams: p.streams, Demo: p.demo}
+	if p.own {
+		c.Now = p.now
+	}
+	return c
 }
 
 // follow reads until ctx ends. It reads from the window end since on or, if that is zero, as far back as the store has
@@ -133,7 +140,7 @@ func (p *published) begin(topic string, since time.Time) time.Time {
 		series += s.MostGroups() * (len(s.Releases) + len(s.Free) + len(s.OnChange))
 	}
 	windows := time.Duration(web.Windows(historyBytes, series))
-	now := time.Now()
+	now := p.now()
 	begin := now.Add(-unknownPast)
 	var backs []time.Duration
 	for _, s := range p.streams {

@@ -19,7 +19,7 @@ func TestAFailureElsewhereEndsTheReading(t *testing.T) {
 	cancel(&fetch.TruncatedError{Topic: "app.ledger"})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- newPublished([]string{"private"}, nil).follow(ctx,
+		ended <- newPublished([]string{"private"}, nil, time.Now).follow(ctx,
 			&outputs.Reader{Conn: b.Conn, Fetch: b.Fetch(fetch.Options{})}, time.Time{})
 	}()
 	if err := kafkatest.Receive(t, "the reading ends", ended); err != nil {

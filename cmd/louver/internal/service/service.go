@@ -16,6 +16,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
@@ -60,6 +61,17 @@ type Service struct {
 	Listening func(addresses []string)
 	// Demo, if not nil, tells what only a demo knows.
 	Demo web.Demo
+	// Clock, if not nil, is the time by which windows close; see [stream.Service].
+	Clock clock.Clock
+}
+
+// Now is the time by which windows close.
+func (s *Service) Now() time.Time {
+	if s.Clock == nil {
+		return time.Now()
+	}
+	now, _ := s.Clock.Now()
+	return now
 }
 
 // Run works until ctx ends and then for at most the shutdown timeout. It listens before it connects and until all work
@@ -75,9 +87,10 @@ func (s *Service) Run(ctx context.Context) error {
 		return fmt.Errorf("LOUVER_CHECKPOINT_EVERY=%d; want at least 1", s.CheckpointEvery)
 	}
 	operators := prometheus.NewRegistry()
-	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams)
+	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams, s.Now)
+	shown.own = s.Clock != nil
 	shown.addUp()
-	arrived := newArrivals(s.Log, s.output)
+	arrived := newArrivals(s.Log, s.Now(), s.output)
 	defer arrived.end()
 	shown.released, shown.demo = func(r outputs.Record, fresh bool) {
 		if fresh {
@@ -142,7 +155,8 @@ func (s *Service) engine(m *metrics.Operator) *stream.Service {
 		Version: s.Version, Stages: s.Stages, BeginAgain: s.BeginAgain, Conn: s.Conn, Schemas: s.Schemas,
 		Registrar: s.Registrar, ReadUncommitted: s.Uncommitted, CreateTopics: s.TopicsCreate,
 		Replication: s.TopicsReplication, BagBytes: s.BagBytes, Remembers: s.Remembers,
-		CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Health: health.New(s.Log, s.Stages...)}
+		CheckpointEvery: s.CheckpointEvery, Metrics: m, Log: s.Log, Clock: s.Clock,
+		Health: health.New(s.Log, s.Stages...)}
 }
 
 // work serves, connects, and runs the stages until ctx ends.
@@ -167,7 +181,7 @@ func (s *Service) work(ctx context.Context, engine *stream.Service, shown *publi
 			return shown.follow(ctx, reader, s.Since)
 		})
 		working.Go(func() error {
-			err := restore(ctx, cluster.Follower(s.Conn, nil, engine.Health.Retrying), s.AppID, s.Streams, shown.gauges)
+			err := restore(ctx, cluster.Follower(s.Conn, nil, engine.Health.Retrying), s.AppID, s.Streams, shown.gauges, s.Now)
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on, "+
 					"and no sums of objectives", zap.Error(err))
