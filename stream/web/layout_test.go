@@ -1,11 +1,15 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/ledger"
 )
 
 // A few streams fill the window and leave nothing to scroll, whatever its size.
@@ -38,9 +42,9 @@ func TestAlarmMovesNothing(t *testing.T) {
 	says(28, -1)
 	says(29, -1)
 	b := open(t, a, "#/")
-	for _, width := range []int64{1280, 1920} {
+	for _, width := range []int64{360, 600, 1280, 1920} {
 		b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, false), twoFrames)
-		const places = `JSON.stringify([...document.querySelectorAll(".card, .card .plot")].map((e) => { const { x, y, width, height } =
+		const places = `JSON.stringify([...document.querySelectorAll(".card, .card .plot, .stream h2, .choice")].map((e) => { const { x, y, width, height } =
 			e.getBoundingClientRect(); return [x, y, width, height].map(Math.round); }))`
 		var before, after string
 		b.run(chromedp.Evaluate(places, &before))
@@ -49,6 +53,11 @@ func TestAlarmMovesNothing(t *testing.T) {
 		b.run(twoFrames, chromedp.Evaluate(places, &after))
 		if before != after {
 			t.Errorf("%d px: %s before, %s with an alarm", width, before, after)
+		}
+		var cut int
+		b.run(chromedp.Evaluate(`[...document.querySelectorAll(".card .alarm")].filter((e) => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight + 1).length`, &cut))
+		if cut > 0 {
+			t.Errorf("%d px: %d alarms are cut", width, cut)
 		}
 		says(29, -1)
 		b.until(`![...document.querySelectorAll(".card .alarm")].some((e) => e.textContent)`)
@@ -72,5 +81,52 @@ func TestTableIsEmptyBetweenRollUps(t *testing.T) {
 	b.run(chromedp.Evaluate(`[...document.querySelectorAll(".windows td:not(:first-child)")].map((e) => e.textContent ? "value" : "")
 		.sort()`, &cells))
 	want(t, "cells", cells, []string{"", "", "", "", "value", "value", "value", "value", "value", "value"})
+	b.clean()
+}
+
+// Groups of a stream share a scale, unless one of them would press most others flat. The ends of a scale have no more
+// digits than its plot can show.
+func TestOneGroupFlattensNoOthers(t *testing.T) {
+	for factor, want := range map[int64]int{1: 1, 300: 3} {
+		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+		a.change = func(_ int, e *ledger.Entry) {
+			v := e.Groups[2].Values[0]
+			for _, d := range []*decimal.Decimal{v.Value, v.Band.Low, v.Band.High} {
+				*d = d.Mul(decimal.NewFromInt(factor))
+			}
+		}
+		a.play(0, 30)
+		b := open(t, a, "#/")
+		var scales []string
+		b.run(chromedp.Evaluate(`[...new Set([...document.querySelectorAll(".card .most")].map((e) => e.textContent))]`, &scales))
+		if len(scales) != want || strings.Contains(strings.Join(scales, ""), ".") {
+			t.Errorf("one group is %d times the others: scales up to %q; want %d", factor, scales, want)
+		}
+	}
+}
+
+// Axes of users have no halves.
+func TestAxesOfUsersAreWhole(t *testing.T) {
+	w := newWorld(t, 1<<22)
+	for i := range 20 {
+		w.publish(0, strings.NewReplacer(`"error_95":30,"low":118,"high":178`, `"error_95":1,"low":148,"high":150`).
+			Replace(text("s", "", "users", i, fmt.Sprint(148+i%3))))
+	}
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/#/s/s"))
+	b.complete()
+	b.until(`document.querySelector(".plot.counts canvas")`)
+	var labels []string
+	b.run(chromedp.Evaluate(`(() => {
+		const said = [], { fillText } = CanvasRenderingContext2D.prototype;
+		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { said.push(text); return fillText.call(this, text, ...at); };
+		document.querySelector(".plot.counts").plot.redraw();
+		return said;
+	})()`, &labels))
+	if len(labels) < 4 || strings.Contains(strings.Join(labels, " "), ".") {
+		t.Errorf("labels: %q", labels)
+	}
 	b.clean()
 }

@@ -89,7 +89,7 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
 		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows "+
 			"that end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who "+
-			"were counted anew, cost more.", day)
+			"were counted anew, cost more.", day.ForReaders())
 		all.Losses = append(all.Losses,
 			newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}},
 				text, anyOf))
@@ -182,7 +182,7 @@ func ofWatches(s *config.Stream) (all []loss) {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
 			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a "+
 				"period of the budget. The first time it costs %s more: at most %%s.",
-				w.Name, cost.Of(limit, w.Price()), times(w.AtMost), cost.Of(limit, w.First())),
+				w.Name, cost.Of(limit, w.Price()).ForReaders(), times(w.AtMost), cost.Of(limit, w.First()).ForReaders()),
 			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms {
@@ -227,7 +227,8 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// newLoss puts a loss into words. sentence has a place for the ε. guess says what may be guessed.
+// newLoss puts a loss into words, with the digits that a reader needs; the fields have all of them. sentence has a place
+// for the ε. guess says what may be guessed.
 func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, guess string) loss {
 	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: lost.Right()}
 	if windows > 0 {
@@ -242,10 +243,11 @@ func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, 
 	case lost.Sum != nil && !lost.Sum.Equal(lost.Epsilon):
 		l.Sum = exactly(*lost.Sum)
 	}
-	l.Sentence = fmt.Sprintf(sentence, lost) + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess,
+	said := fmt.Sprintf(sentence, lost.ForReaders())
+	l.Sentence = said + fmt.Sprintf(" Of 100 guesses whether %s, at most %d are right.", guess,
 		l.Right)
 	if !lost.Hides() {
-		l.Sentence = fmt.Sprintf(sentence, lost) +
+		l.Sentence = said +
 			fmt.Sprintf(" That is too much to hide whether %s: somebody who knows all the others can nearly "+
 				"always tell.", guess)
 	}

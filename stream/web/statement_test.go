@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -230,6 +231,26 @@ func TestStatementForPeople(t *testing.T) {
 		"One window costs one person at most ε 0.15."} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is not in\n%s", want, body)
+		}
+	}
+}
+
+// In sentences a loss has four digits, rounded up because it is a bound. The fields have all of them.
+func TestStatementSaysFourDigits(t *testing.T) {
+	h := New(Config{Store: newWorld(t, 1<<20).store, Streams: parsed(t, strings.Replace(
+		services(1, "{epsilon: 400, per: 24h}"), "epsilon: 0.05", "epsilon: 0.0512345", 1))})
+	exact := ask(t, h, "/api/v1/statement")
+	if !strings.Contains(exact, `"epsilon":0.1512345`) {
+		t.Error("the fields have lost digits: ", exact)
+	}
+	page := httptest.NewRequest(http.MethodGet, "/api/v1/statement", nil)
+	page.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, page)
+	for _, text := range []string{exact, w.Body.String()} {
+		if long := regexp.MustCompile(`ε \d+\.\d{4,}`).FindAllString(strings.ReplaceAll(text, "ε 0.1513", ""), -1); long != nil ||
+			!strings.Contains(text, "one person at most ε 0.1513.") {
+			t.Errorf("%q in %s", long, text)
 		}
 	}
 }

@@ -63,6 +63,21 @@ func (l Loss) plus(m Loss) Loss {
 	return both
 }
 
+// ForReaders returns the loss in four digits, as people read it: rounded up, because it is a bound.
+func (l Loss) ForReaders() Loss {
+	l.Epsilon = upInFourDigits(l.Epsilon)
+	if l.Sum != nil {
+		l.Sum = new(upInFourDigits(*l.Sum))
+	}
+	return l
+}
+
+// upInFourDigits rounds a number that is not negative up. Digits before the point stay.
+func upInFourDigits(x decimal.Decimal) decimal.Decimal {
+	before := int32(x.NumDigits()) + x.Exponent() //nolint:gosec // an ε has few digits
+	return x.RoundCeil(max(0, 4-before))
+}
+
 // String writes the loss as in "ε 0.2", "ε 3.93, δ 0.000000001 (ε 21.12 without δ)" or "no amount that can be stated".
 func (l Loss) String() string {
 	switch {

@@ -150,9 +150,6 @@ function strip({ delta_limit: delta, epsilon_spent: spent, returns, exhausted_at
       ...(from < end ? [" · ", h("span", { class: "key empty-cell" }), " withheld"] : [])), h("span", {}, clock(Math.round(end)))));
 }
 
-/** A sentence of the API on losses, with the digits that a reader needs. */
-const lossSentence = (sentence) => sentence.replace(/(?<=ε )\d+(\.\d+)?/g, (epsilon) => lossText(epsilon));
-
 /** What one person can lose by a stream, and the public choices behind it. */
 function losses({ stream, losses: all }, known, shared) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
@@ -165,9 +162,9 @@ function losses({ stream, losses: all }, known, shared) {
     window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), within, h("strong", {}, amount(day)),
       ` in any 24 h${watch ? ` with its ${instancesOf(known)}` : ""}${shared > 1 ? `, in all ${shared} streams of budget ${known.budget} together` : ""}.`,
       cap ? ` One person counts in at most ${several(cap.count, "window")} of any ${cap.per}.` : "") : null,
-    h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, lossSentence(loss.sentence)))),
+    h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
     h("details", {}, h("summary", {}, "All limits and the public choices behind them"),
-      h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, lossSentence(loss.sentence)))), ...(known?.declared ? choices(known) : [])));
+      h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))), ...(known?.declared ? choices(known) : [])));
 }
 
 /** What of a stream costs ε an instance, and not a window. */

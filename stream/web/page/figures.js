@@ -1,39 +1,18 @@
 // The figures that the page has in memory.
 
 /**
- * A record as api/v1/releases has it, with its window in seconds since 1970.
+ * A record as api/v1/releases has it and its description explains: with the fields that the page asks for, its window in seconds since 1970, and a share in percent.
  * @typedef {Object} Figure
- * @property {string} id
- * @property {string} stream
- * @property {string} group
- * @property {string} release
  * @property {number} start
  * @property {number} end
- * @property {boolean} [incomplete]
- * @property {string} statistic
- * @property {number|null} p
- * @property {string} unit
  * @property {number|null} value
  * @property {"ok"|"withheld"} status
- * @property {string|null} reason
- * @property {number} epsilon
- * @property {number|null} error_95
  * @property {number|null} [low] the band: the figure of the window lies between low and high
  * @property {number|null} [high]
- * @property {number|null} [level] how sure that is
- * @property {"interval"|"histogram"|"noise"|"clipped"|"scatter"|"shape"|"ranks"|null} [basis] what it follows from
  * @property {"useful"|"rough"|"noise"|null} quality
- * @property {number|null} p_low
- * @property {number|null} p_high
- * @property {{value: number}|null} smoothed
- * @property {number|null} users the released count of the window
  * @property {string|null} since of a watch that fires; of a figure on change: the end of the window that it was drawn in
  * @property {boolean} [changed] only of a figure on change: whether it was drawn in this window
  * @property {boolean} [final] only of a running total: whether it is the last one of its period
- * @property {[number, number]|null} [clip] what the mechanism cut values to
- * @property {number|null} [outside_95] how many users were outside that at most
- * @property {number|null} [cut_95] how far these may have moved the value at most
- * @property {number|null} excess_95 only of a watch
  */
 
 const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
@@ -66,7 +45,7 @@ export class Figures {
     const changed = [];
     const grown = new Set();
     for (const record of records) {
-      const figure = { ...record, start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000 };
+      const figure = { ...inPercent(record), start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000 };
       for (const name of unused) delete figure[name];
       const key = keyOf(figure.stream, figure.group, figure.release);
       if (!this.#series.has(key)) this.#series.set(key, []);
@@ -116,6 +95,14 @@ export class Figures {
     const stay = series.filter((figure, i) => i >= old || figure.end > from && figure.start < to);
     if (stay.length < series.length) series.splice(0, series.length, ...stay);
   }
+}
+
+/** A share is read as 17 %. The API has 0.17. */
+function inPercent(record) {
+  if (record.statistic !== "share") return record;
+  const times = (x) => typeof x === "number" ? Number((100 * x).toPrecision(12)) : x, changed = { ...record, unit: "%" };
+  for (const name of ["value", "low", "high", "error_95"]) changed[name] = times(record[name]);
+  return record.smoothed ? { ...changed, smoothed: { ...record.smoothed, value: times(record.smoothed.value) } } : changed;
 }
 
 const keyOf = (stream, group, release) => `${stream}/${group}/${release}`;

@@ -8,7 +8,7 @@ import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { everyOf, lastText, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf, watchText } from "./streams.js";
+import { alarmText, everyOf, lastText, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf } from "./streams.js";
 import { detailAddress, groupsAddress } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
@@ -232,7 +232,7 @@ class Row {
     for (const button of this.#choice.children) button.setAttribute("aria-pressed", String(button.textContent === this.#release));
   }
 
-  /** All plots of a stream have the same axes. */
+  /** All plots of a stream have the same axes, as far as that shows something. */
   #plots(every) {
     const { figures } = this.#app;
     const { stream, groups } = this.stream;
@@ -243,7 +243,9 @@ class Row {
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? end));
     const pasts = groups.map((group) => pastOf(this.stream, group, end)).filter((past) => past !== null);
     const start = Math.min(beginning(kept, oldest, end, every), Math.max(oldest, Math.min(...pasts)));
-    const axis = axisOf(lines, start, end);
+    const shared = axisOf(lines, start, end), own = lines.map((line) => axisOf([line], start, end));
+    // If one group would press most others flat, each has a scale of its own.
+    const apart = 2 * own.filter(([low, high]) => high - low < (shared[1] - shared[0]) / 5).length > lines.length;
     for (const [group, card] of this.#cards) { // found groups come and go
       if (groups.includes(group)) continue;
       card.plot.remove();
@@ -256,7 +258,7 @@ class Row {
         this.#cards.set(group, card);
         this.#grid.append(card.element);
       }
-      this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, axis, this.#app);
+      this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, apart ? own[i] : shared, this.#app);
     });
     this.marked = lines.some((line) => line.figures.some((figure) => figures.signals.has(figure.id)));
     this.#foldNoise(lines);
@@ -311,13 +313,13 @@ class Card {
     say(this.#group, groupText(group));
     say(this.#release, release);
     const alarms = stream.releases.filter((r) => isWatch(r.statistic)).map((r) => app.figures.newest(stream.stream, group, r.release)).filter((f) => f && alarmed(f));
-    const told = alarms.map((f) => `alarm: ${f.release} ${watchText(stream, f)}`).join("; ");
+    const told = alarms.length > 0 ? `alarm: ${alarmText(stream, alarms)}` : "";
     say(this.#alarm, told, told);
     this.alarmed = alarms.length > 0;
     this.#alarm.hidden = !stream.releases.some((r) => isWatch(r.statistic)); // else its line is there, so that an alarm moves nothing
     const drawn = line.figures.some((f) => f.status === "ok" && f.quality !== "noise");
-    const room = (axis[1] - axis[0]) / 20;
-    const [least, most] = drawn ? axis.map((value) => rounded(value, room)) : ["", ""];
+    const room = 3 * 10 ** Math.floor(Math.log10((axis[1] - axis[0]) / 20)); // one digit of it
+    const [least, most] = drawn ? axis.map((value) => rounded(value, room).replace(/\.0+$/, "")) : ["", ""];
     say(this.#most, most);
     say(this.#least, least);
     this.plot.gutter = least ? 7 * Math.max(least.length, most.length) + 5 : 0;

@@ -1,6 +1,7 @@
 // A plot of series on one axis: uPlot draws the lines, the axes and the cursor; paint.js what is below and above them.
 
 import { h, say } from "./dom.js";
+import { counts } from "./figures.js";
 import { mark, rounded } from "./format.js";
 import { beginnings, columns } from "./lines.js";
 import { above, below, color, places } from "./paint.js";
@@ -247,12 +248,18 @@ export class Plot {
     return this.host.clientWidth < 500;
   }
 
+  /** There is no half of a user. */
+  #steps() {
+    const least = counts(this.lines[0]?.statistic) ? 0 : -9;
+    return Array.from({ length: 3 * (16 - least) }, (_, i) => [1, 2, 5][i % 3] * 10 ** (least + Math.floor(i / 3)));
+  }
+
   #axes() {
     const common = { stroke: () => color("quiet"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
     if (this.rows) return [{ show: false }, { ...common, grid: { show: false }, values: (u, splits) => splits.map(() => ""), size: () => this.#narrow ? 42 : 58 }];
     return [
       { ...common, values: (u, splits, axis, space, step) => splits.map((at) => mark(at, step)), space: 80, size: 28 },
-      { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), size: () => this.#narrow ? 42 : 58, space: 36 },
+      { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), incrs: () => this.#steps(), size: () => this.#narrow ? 42 : 58, space: 36 },
     ];
   }
 }

@@ -36,6 +36,10 @@ export function watchText(stream, figure) {
   return [figureText(figure).error, again === null ? "" : `armed again at ${clock(again)}`].filter(Boolean).join(", ");
 }
 
+/** What watches say that fire; those that fired at once are told together. */
+export const alarmText = (stream, alarms, name = (f) => f.release) =>
+  [...Map.groupBy(alarms, (f) => watchText(stream, f))].map(([text, those]) => `${those.map(name).join(", ")} ${text}`).join("; ");
+
 /** @returns {{since: string, users_at_most: number}|null} what is said of a group, or of the stream if it is not given */
 export const silenceOf = (stream, group) => group === undefined ? stream.silent : stream.silent_groups.find((g) => g.group === group) ?? null;
 
@@ -60,7 +64,7 @@ function changeOf(stream, list, signals) {
     const signal = signals.get(figure.id);
     if (!signal || signal.direction === change?.direction) continue;
     const back = change && !beyond(figure, change);
-    change = back ? null : { ...signal, half: (figure.value + signal.median) / 2, since: Math.max(figure.start, figure.end - everyOf(stream)) };
+    change = back ? null : { ...signal, half: (figure.value + signal.median * (figure.statistic === "share" ? 100 : 1)) / 2, since: Math.max(figure.start, figure.end - everyOf(stream)) };
   }
   return change && list.slice(-steady).some((figure) => beyond(figure, change)) ? change : null;
 }
@@ -103,7 +107,7 @@ export function needs(stream, figures, group) {
   const alarms = current.filter(alarmed), own = alarms.filter((f) => group === undefined || f.group === group);
   if (alarms.length > 0) {
     const kind = own.length > 0 ? "bad" : "warn"; // it lasts until the watch is armed again
-    const text = (own.length > 0 ? own : alarms).map((f) => `${f.release}${f.group && f.group !== group ? ` in ${f.group}` : ""} ${watchText(stream, f)}`).join("; ");
+    const text = alarmText(stream, own.length > 0 ? own : alarms, (f) => `${f.release}${f.group && f.group !== group ? ` in ${f.group}` : ""}`);
     return { rank: 0, kind, what: "alarm", text: `${own.length > 0 ? "alarm" : "alarm of another group"}: ${text}` };
   }
   if (current.some((f) => f.incomplete)) return { rank: 1, kind: "warn", what: "incomplete", text: "the newest window is incomplete: part of its input was lost" };
