@@ -10,7 +10,7 @@ import (
 type watchFlags struct {
 	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
 	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
-	Clock       string        `name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
+	Clock       string        `rare:"" name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
 	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
 	To          string        `rare:"" group:"watch" placeholder:"TIME" help:"End of the last window."`
 	Window      time.Duration `rare:"" default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
