@@ -190,6 +190,11 @@ func TestOrderOfTheMinutes(t *testing.T) {
 		!strings.Contains(text, "\n  with delta: 0.000000001 and "+said) {
 		t.Errorf("%+v, %s\nwant a δ and the order 30.22", f, text)
 	}
+	// It suits all of this, which a smaller budget does not pay for.
+	f, _ = check("{epsilon: 3, delta: 0.000000001, per: 24h}\n    on_exhausted: withhold")
+	if f.Wanted != 4.150003 || f.WithOrder != nil || f.Pays {
+		t.Errorf("%+v, want no order", f)
+	}
 	path := clitest.File(t, "s.yaml", strings.Replace(minutes, "order: 30.22, ", "", 1))
 	const want = "want an epsilon of at least 4.150003, an order of 30.22, with which the schedule needs ε 3.697343"
 	if got := commandLine(t, "", "check", path); got.code != cli.ExitInvalid || !strings.Contains(got.err, want) {

@@ -114,7 +114,7 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 	x.Wanted, x.WantedSum = inspect.EpsilonOf(x.needs), inspect.SumOf(x.needs)
 	with := file.PayerWithDelta(b, now)
 	suited, worth := with.Suited()
-	if worth {
+	if worth = worth && (b.Epsilon.IsZero() || suited.Needs().Epsilon.LessThanOrEqual(b.Epsilon)); worth {
 		with = suited
 	}
 	if less, ok := pays.Saved(with); ok {
