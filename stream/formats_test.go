@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -122,6 +123,13 @@ func TestFormats(t *testing.T) {
 						"parameters": map[string]string{"scale": "3"}}}},
 					"payload": map[string]any{"user": e.User, "value": big4(1000 * e.Value.(int)), "time": e.Time,
 						"group": e.Group}})}
+			}},
+		"date and time": {"format: csv, columns: [user, value, date, clock, group], user: user, value: value, time: date, " +
+			"time_of_day: clock, zone: Asia/Kolkata, group: group",
+			func(e event) txn.Record {
+				local := e.Time.In(time.FixedZone("", 5*60*60+30*60))
+				return txn.Record{Value: fmt.Appendf(nil, "%s,%d,%s,%s,%s", e.User, e.Value, local.Format(time.DateOnly),
+					local.Format("15:04:05.999999"), e.Group)}
 			}},
 		"json schema": {"user: user, value: value, time: time, group: group",
 			func(e event) txn.Record {

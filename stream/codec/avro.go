@@ -147,11 +147,15 @@ var avroWants = [numRoles]string{
 	roleValue: "int, long, float, double or decimal, or a string that holds a number",
 	roleUser:  "string, enum, int or long",
 	roleGroup: "string, enum, int, long or boolean",
+	roleClock: "string",
 	roleTime:  "timestamp-millis, timestamp-micros or timestamp-nanos, or a long, double or string",
 }
 
 // avroTakes reports whether a type can be that part of an event. It ignores logical types that Avro does not have.
 func avroTakes(r role, n *avro.SchemaNode) bool {
+	if r == roleClock {
+		return n.Type == "string"
+	}
 	switch n.LogicalType {
 	case "date", "time-millis", "time-micros", "duration", "local-timestamp-millis", "local-timestamp-micros",
 		"local-timestamp-nanos":

@@ -11,7 +11,8 @@ import (
 //
 //   - RFC 3339, and what programs write in its place: a space for the T, a zone such as +0000 or +00 or UTC, also behind
 //     a space, and no seconds;
-//   - the time of an access log, with its brackets or without: 17/May/2015:10:05:03 +0000;
+//   - the time of an access log, with its brackets or without, and with a space for the first colon:
+//     17/May/2015:10:05:03 +0000;
 //   - an epoch number in seconds, milliseconds, microseconds or nanoseconds.
 //
 // Digits finer than a nanosecond are cut off. A leap second, 23:59:60 UTC, is the first second of the next day, as in
@@ -20,7 +21,7 @@ func ParseTime(text []byte) (ns int64, ok bool) {
 	if !calendrical(text) {
 		return epoch(text)
 	}
-	c, ok := parseCalendar(text)
+	c, ok := parseCalendar(text, nil)
 	return c.ns, ok
 }
 
@@ -35,7 +36,8 @@ type calendarTime struct {
 	second, end int // end is 0 if there are no seconds
 }
 
-func parseCalendar(text []byte) (c calendarTime, ok bool) {
+// parseCalendar reads a time of the calendar. A time without a zone is taken in this one; nil: it is not ok.
+func parseCalendar(text []byte, zone *time.Location) (c calendarTime, ok bool) {
 	s := scanner{text: text}
 	bracket := s.take("[") != 0
 	var year, day int
@@ -47,7 +49,7 @@ func parseCalendar(text []byte) (c calendarTime, ok bool) {
 	} else {
 		day, _ = s.number(2), s.want("/")
 		month, _ = s.month(), s.want("/")
-		year, _ = s.number(4), s.want(":")
+		year, _ = s.number(4), s.want(": ")
 	}
 	hour, _ := s.number(2), s.want(":")
 	minute := s.number(2)
@@ -57,7 +59,12 @@ func parseCalendar(text []byte) (c calendarTime, ok bool) {
 		second, fraction = s.number(2), s.fraction()
 		c.end = s.at
 	}
-	offset := s.zone()
+	offset, in := time.Duration(0), time.UTC
+	if zone != nil && (s.at == len(text) || bracket && text[s.at] == ']') {
+		in = zone
+	} else {
+		offset = s.zone()
+	}
 	if bracket {
 		s.want("]")
 	}
@@ -68,7 +75,7 @@ func parseCalendar(text []byte) (c calendarTime, ok bool) {
 	if date.Month() != month || date.Day() != day { // such as 30 February
 		return c, false
 	}
-	at := time.Date(year, month, day, hour, minute, second, int(fraction), time.UTC).Add(-offset)
+	at := time.Date(year, month, day, hour, minute, second, int(fraction), in).Add(-offset).UTC()
 	if second == 60 && (at.Hour() != 0 || at.Minute() != 0) { // only the last minute of a day may have 61 seconds
 		return c, false
 	}
@@ -193,7 +200,7 @@ func (m *minute) parse(text []byte) (ns int64, ok bool) {
 	}
 	ns = m.start + int64(10*tens+ones)*int64(time.Second)
 	at += 2
-	if text[at] == '.' {
+	if at < len(text) && text[at] == '.' { // a time of the zone that is given ends here
 		fraction, digits := nanoseconds(text[at+1:])
 		if digits == 0 {
 			return 0, false

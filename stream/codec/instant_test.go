@@ -19,6 +19,44 @@ func readAlike(t rapid.TB, r *rules, s string) {
 	}
 }
 
+// Times that name no zone are those of a zone that is given, if one is.
+func TestTimesOfAZone(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rules{zone: berlin}
+	for s, want := range map[string]string{
+		"2026-11-20 08:00:03":          "2026-11-20T07:00:03Z",
+		"2026-07-20T08:00:03.25":       "2026-07-20T06:00:03.25Z",
+		"2026-07-20 08:00":             "2026-07-20T06:00:00Z",
+		"2026-07-20 08:00:03Z":         "2026-07-20T08:00:03Z",
+		"2026-07-20 08:00:03 +0530":    "2026-07-20T02:30:03Z",
+		"17/May/2015:10:05:03":         "2015-05-17T08:05:03Z",
+		"[17/May/2015 10:05:03]":       "2015-05-17T08:05:03Z",
+		"[17/May/2015:10:05:03 -0700]": "2015-05-17T17:05:03Z",
+		"2017-01-01 00:59:60":          "2017-01-01T00:00:00Z",
+		"2026-11-20 08:00:60":          "",
+		"2026-11-20 08:00:03 ":         "",
+		"[17/May/2015:10:05:03":        "",
+		"2026-11-20":                   "",
+		"1970-01-01 00:30:00":          "",
+	} {
+		for range 2 { // the second time its minute may be known
+			ns, ok := r.instant(&field{text, []byte(s)})
+			if got := time.Unix(0, ns).UTC().Format(time.RFC3339Nano); ok != (want != "") || ok && got != want {
+				t.Errorf("%q: got %s, %v; want %q", s, got, ok, want)
+			}
+		}
+	}
+	// Of an hour that comes twice, a time is one of the two.
+	if ns, ok := r.instant(&field{text, []byte("2026-10-25 02:30:00")}); !ok ||
+		ns/1e9 != time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC).Unix() &&
+			ns/1e9 != time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC).Unix() {
+		t.Errorf("%d, %v", ns, ok)
+	}
+}
+
 // Times are read in the ways in which programs write them, and only if they name a zone.
 func TestParseTime(t *testing.T) {
 	for text, want := range map[string]string{

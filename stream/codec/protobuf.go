@@ -167,10 +167,14 @@ var protobufWants = [numRoles]string{
 	roleValue: "a number, " + duration + ", " + confluent + " or a string that holds a number",
 	roleUser:  "a string, an integer or an enum",
 	roleGroup: "a string, an integer, an enum or a bool",
+	roleClock: "a string",
 	roleTime:  timestamp + ", an integer, a double or a string",
 }
 
 func protobufTakes(r role, fd protoreflect.FieldDescriptor) bool {
+	if r == roleClock {
+		return fd.Kind() == protoreflect.StringKind
+	}
 	switch fd.Kind() {
 	case protoreflect.BytesKind, protoreflect.GroupKind:
 		return false

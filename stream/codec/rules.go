@@ -1,6 +1,11 @@
 package codec
 
-import "github.com/louver/louver/stream/groupname"
+import (
+	"bytes"
+	"time"
+
+	"github.com/louver/louver/stream/groupname"
+)
 
 // kind is a field's type, as far as the format knows it.
 type kind uint8
@@ -32,7 +37,10 @@ type rules struct {
 	open                    bool // any name is a group
 	// missing says that the last record was rejected because a field is missing.
 	missing bool
-	bad     field // the value, if the last record was rejected because of it
+	clocked bool // the time is in two fields
+	zone    *time.Location
+	both    []byte // the text of these two
+	bad     field  // the value, if the last record was rejected because of it
 	last    minute
 }
 
@@ -51,7 +59,7 @@ func newRules(s Spec) rules {
 	r := rules{
 		grid: s.Grid, groups: newGroupNames(s.Groups), maxFuture: s.MaxFuture.Nanoseconds(),
 		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
-		open: s.Open,
+		open: s.Open, clocked: s.Clock != "", zone: s.Zone,
 	}
 	return r
 }
@@ -129,8 +137,12 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	}
 	e.Time = rec.Time
 	if !r.stamped {
-		if e.Time, ok = r.instant(&f[roleTime]); !ok {
-			r.missing = f[roleTime].kind == none
+		at := f[roleTime]
+		if r.clocked {
+			at = r.withClock(&at, &f[roleClock])
+		}
+		if e.Time, ok = r.instant(&at); !ok {
+			r.missing = at.kind == none
 			return BadTime
 		}
 	}
@@ -165,6 +177,18 @@ func (r *rules) value(f *field) (int64, bool) {
 	return i, err == nil
 }
 
+// withClock is a date and a time of day, both of which are texts.
+func (r *rules) withClock(date, clock *field) field {
+	for _, f := range []*field{date, clock} {
+		if f.kind != text && f.kind != cell {
+			return field{kind: min(f.kind, other)}
+		}
+	}
+	r.both = append(append(r.both[:0], bytes.TrimSpace(date.text)...), ' ')
+	r.both = append(r.both, bytes.TrimSpace(clock.text)...)
+	return field{text, r.both}
+}
+
 // instant reads a field as a time, as [ParseTime] does.
 func (r *rules) instant(f *field) (int64, bool) {
 	if f.kind == none || f.kind == other || f.kind == truth {
@@ -176,7 +200,7 @@ func (r *rules) instant(f *field) (int64, bool) {
 	if ns, ok := r.last.parse(f.text); ok {
 		return ns, true
 	}
-	c, ok := parseCalendar(f.text)
+	c, ok := parseCalendar(f.text, r.zone)
 	if ok {
 		r.last.remember(f.text, c)
 	}

@@ -31,6 +31,11 @@ type Spec struct {
 	Value string
 	// Time is a field, or TimestampField. Defaults to TimestampField.
 	Time string
+	// Clock is the field of the time of day, if Time has only the date. It is a text, and so is Time then. A space comes
+	// between them. Defaults to none.
+	Clock string
+	// Zone is the zone of times that name none. Defaults to nil: they are rejected.
+	Zone *time.Location
 	// Group is a field. Defaults to none: every event is in the first group.
 	Group string
 	// Columns names the columns of CSV, in order. Required for CSV.
@@ -66,6 +71,10 @@ func (s Spec) check() error {
 		return fmt.Errorf("groups are found, and yet %d are listed; want none", len(s.Groups))
 	case s.Group != "" && !s.Open && len(s.Groups) == 0:
 		return fmt.Errorf("groups are missing; want the public list for group %q", s.Group)
+	case s.Clock != "" && s.Time == TimestampField:
+		return fmt.Errorf("time_of_day is %q, and there is no time; want the field of the date as time", s.Clock)
+	case s.Zone != nil && s.Time == TimestampField:
+		return errors.New("zone is given, and there is no time; Kafka's timestamps have no zone")
 	case s.MaxFuture < 0:
 		return fmt.Errorf("max_future %s is negative; want a duration of at least 0", s.MaxFuture)
 	}
@@ -88,10 +97,11 @@ const (
 	roleUser
 	roleTime
 	roleGroup
+	roleClock
 	numRoles
 )
 
-// part is one of the four parts of an event and where it is found.
+// part is one of the parts of an event and where it is found.
 type part struct {
 	role                 role
 	name, field, special string
@@ -103,6 +113,7 @@ func (s Spec) parts() [numRoles]part {
 		{roleUser, "user", s.User, KeyField},
 		{roleTime, "time", s.Time, TimestampField},
 		{roleGroup, "group", s.Group, ""},
+		{roleClock, "time_of_day", s.Clock, ""},
 	}
 }
 

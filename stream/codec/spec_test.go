@@ -24,6 +24,8 @@ func TestNewRefuses(t *testing.T) {
 		`max_future -1s is negative`:                        func(s *codec.Spec) { s.MaxFuture = -time.Second },
 		`user "$value" is not known; want a field, or $key`: func(s *codec.Spec) { s.User = "$value" },
 		`value "$key" is not known`:                         func(s *codec.Spec) { s.Value = "$key" },
+		`time_of_day is "at", and there is no time`:         func(s *codec.Spec) { s.Time, s.Clock = "$timestamp", "at" },
+		`zone is given, and there is no time`:               func(s *codec.Spec) { s.Time, s.Zone = "", time.UTC },
 		`time "$time" is not known`:                         func(s *codec.Spec) { s.Time = "$time" },
 		`group "$key" is not known; want a field`:           func(s *codec.Spec) { s.Group = "$key" },
 		`user "user..id" has an empty part`:                 func(s *codec.Spec) { s.User = "user..id" },

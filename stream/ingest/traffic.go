@@ -321,20 +321,24 @@ func (t *traffic) reasons(m tally) string {
 		case r == codec.BadGroup:
 			wrong = "not in groups"
 		}
+		also := ""
+		if r == codec.BadTime && in.Clock != "" {
+			also = fmt.Sprintf(" with time of day %q", in.Clock)
+		}
 		switch field, named := fields[r]; {
 		case r == codec.Malformed, r == codec.Future:
 			part += causes(m, r)
 		case r == codec.BadTime && m.causes[cause{r, unstamped}] == n:
 			part += ": the records have no timestamp"
 		case r == codec.BadTime && m.causes[cause{r, unstamped}] > 0:
-			part += printed(": %d records have no timestamp; field %q is missing or unusable in the others",
-				m.causes[cause{r, unstamped}], field)
+			part += printed(": %d records have no timestamp; field %q%s is missing or unusable in the others",
+				m.causes[cause{r, unstamped}], field, also)
 		case named && m.missing[r] == n:
-			part += fmt.Sprintf(": no field %q%s", field, dotted(in, field))
+			part += fmt.Sprintf(": no field %q%s%s", field, also, dotted(in, field))
 		case named && m.missing[r] > 0:
-			part += fmt.Sprintf(": field %q is missing or %s", field, wrong)
+			part += fmt.Sprintf(": field %q%s is missing or %s", field, also, wrong)
 		case named:
-			part += fmt.Sprintf(": field %q is %s", field, wrong)
+			part += fmt.Sprintf(": field %q%s is %s", field, also, wrong)
 		}
 		if r == codec.BadValue {
 			part += causes(m, r)

@@ -10,6 +10,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/windows/period"
 )
 
 // columnar limits a key to formats with columns, schematic to those with a schema.
@@ -49,9 +50,8 @@ var inputForm = form.Form{
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +
 			"is written: ids that differ in a space, in case or in their Unicode form are different users. " +
-			"`$key`: the record's key, byte for byte: keys of JSON that differ in white space, or in the order of their members, " +
-			"are different users, and the log warns of them. A key " +
-			"that begins with the number of its schema makes one person a user for each schema. With `schema: " +
+			"`$key`: the record's key, byte for byte: keys of JSON that differ in white space, or in the order of their " +
+			"members, are different users, and the log warns of them. A key that begins with the number of its schema makes one person a user for each schema. With `schema: " +
 			"registry` the number is left out, and a key that is a text or an integer of Avro counts as that",
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
@@ -66,12 +66,20 @@ var inputForm = form.Form{
 		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
 			func(in *config.Input, v string) { in.Value = v })},
 	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
-		Meaning: "the field that says when it happened, with its zone: RFC 3339, also with a space for " +
-			"the T, with a zone such as `+0000` or `UTC`, or without seconds; as access logs write it, " +
+		Meaning: "the field that says when it happened, with its zone unless `zone` is given: RFC 3339, also with a " +
+			"space for the T, with a zone such as `+0000` or `UTC`, or without seconds; as access logs write it, " +
 			"`17/May/2015:10:05:03 +0000`; or seconds, milli-, micro- or nanoseconds since 1970. " +
 			"`$timestamp`: the record's timestamp",
 		Value: form.Into(field(codec.TimestampField, "a field, or $timestamp for the record's timestamp"),
 			func(in *config.Input, v string) { in.Time = v })},
+	{Name: "time_of_day", Absent: "`time` is whole", Example: "at",
+		Meaning: "the field of the time of day, if `time` has only the date, or of the rest of the time. Both are texts, " +
+			"and are read as one with a space between them",
+		Value: form.Into(field("", "a field"), func(in *config.Input, v string) { in.Clock = v })},
+	{Name: "zone", Absent: "times name their zone", Example: "Europe/Berlin",
+		Meaning: "the time zone of times that name none, by its name in the IANA database. An hour that clocks go back " +
+			"over comes twice, and its times count as one of the two. Without this key, times without a zone are rejected",
+		Value: form.Into(zone(), func(in *config.Input, v *time.Location) { in.Zone = v })},
 	{Name: "group", Absent: "one group, without a name", Example: "region",
 		Meaning: "the field that says which of the `groups` the event belongs to. Its content is a string, an " +
 			"integer, or true or false. Names are compared in Unicode's form NFC and without spaces at their ends, " +
@@ -120,6 +128,19 @@ func field(special, want string) form.Kind[string] {
 	})
 }
 
+// zone is a time zone.
+func zone() form.Kind[*time.Location] {
+	s := form.Spec{Name: "text", Want: "the name of a time zone of the IANA database, for example Europe/Berlin",
+		Schema: form.Schema{"type": "string"}}
+	return form.Scalar(s, func(text string) (*time.Location, error) {
+		c, err := period.NewCalendar(period.Midnight, text)
+		if err != nil {
+			return nil, form.ErrUnwanted
+		}
+		return c.Zone, nil
+	})
+}
+
 // delimiter is a character that may separate two columns.
 func delimiter() form.Kind[rune] {
 	s := form.Spec{Name: "character", Want: `one character other than a quote or a line break, for example ";"`,
@@ -136,6 +157,19 @@ func delimiter() form.Kind[rune] {
 	})
 }
 
+// checkTime refuses keys about a time that is no field.
+func checkTime(m form.Mapping, in *config.Input) {
+	if in.Time != codec.TimestampField {
+		return
+	}
+	if v, given := m.Values["time_of_day"]; given {
+		v.Refuse("%q, but time is %s; want the field of the date as time", in.Clock, in.Time)
+	}
+	if v, given := m.Values["zone"]; given {
+		v.Refuse("%q, but time is %s, which has no zone; remove it, or name the field of the time", in.Zone, in.Time)
+	}
+}
+
 // checkFields checks that a record can hold the fields.
 func checkFields(m form.Mapping, in *config.Input) {
 	if mistakes := in.Mistakes(); len(mistakes) > 0 {
@@ -149,6 +183,7 @@ func checkFields(m form.Mapping, in *config.Input) {
 		{"value", in.Value, codec.ValueField},
 		{"time", in.Time, codec.TimestampField},
 		{"group", in.Group, ""},
+		{"time_of_day", in.Clock, ""},
 	} {
 		v, given := m.Values[f.key]
 		if !given || f.field == f.special && f.key != "value" {
@@ -172,6 +207,7 @@ func checkFields(m form.Mapping, in *config.Input) {
 func input() form.Kind[config.Input] {
 	return form.MappingOf(inputForm, func(m form.Mapping, in *config.Input, ok bool) {
 		if ok {
+			checkTime(m, in)
 			checkFields(m, in)
 		}
 	})

@@ -22,8 +22,8 @@ const rest = `version: 1
 budgets: [{name: spare, epsilon: 1, delta: 0.000001, order: 24, per: 1d}]
 streams:
   - name: rest
-    input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much], user: who, value: how_much, time: at,
-            user_partitioned: true}
+    input: {topic: in, format: csv, delimiter: ";", columns: [at, who, how_much, clock], user: who, value: how_much,
+            time: at, time_of_day: clock, zone: Europe/Berlin, user_partitioned: true}
     bounds: {lower: -1.5, upper: 1.5, step: 0.1}
     window: {size: 1d, grace: 0s}
     releases:

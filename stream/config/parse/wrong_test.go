@@ -133,6 +133,14 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      delimiter: \"ab\"",
 		`11: streams[checkout].input.delimiter: "ab"; want one character other than a quote or a line break, for example ` +
 			`";"`},
+	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      time_of_day: clock",
+		`11: streams[checkout].input.time_of_day: "clock" is not one of the columns; want ts, user_id, latency_ms or region`},
+	{`format: json`, `zone: Berlin`, `9: streams[checkout].input.zone: "Berlin"; want the name of a time zone of the IANA ` +
+		`database, for example Europe/Berlin`},
+	{"      time: ts\n", "      time_of_day: clock\n      zone: Europe/Berlin\n",
+		"12: streams[checkout].input.time_of_day: \"clock\", but time is $timestamp; want the field of the date as time\n" +
+			"13: streams[checkout].input.zone: \"Europe/Berlin\", but time is $timestamp, which has no zone; remove it, or " +
+			"name the field of the time"},
 	{"      user: user_id\n", ``,
 		`8: streams[checkout].input.user: missing; add it, for example user: user_id (the field that says whose value it ` +
 			`is)`},
