@@ -102,7 +102,7 @@ func (s *Service) robinIn(start time.Time, slow Incident) (Event, bool) {
 		return Event{}, false
 	}
 	random := rand.New(rand.NewPCG(s.seed^robins, uint64(when.UnixNano())))
-	return s.request(random, slow, robinRegion, Robin, when), true
+	return s.request(random, slow, RobinRegion, Robin, when), true
 }
 
 const (

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Robin is the user whose presence in a window the viewer of the demo may guess. A fair coin decides it, so only the
-// releases can help to guess.
+// Robin is the user whose presence in a window the viewer of the demo may guess, in the region RobinRegion. A fair coin
+// decides it, so only the releases can help to guess.
 const (
 	Robin       = "eu-robin"
-	robinRegion = "eu"
+	RobinRegion = "eu"
 )
 
 // robins separates Robin's draws from the others.

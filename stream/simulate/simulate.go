@@ -73,6 +73,9 @@ func New(c Config) *Service {
 	return s
 }
 
+// Users returns how many users there are, of all regions.
+func (s *Service) Users() int { return len(regions) * s.users }
+
 // region is a part of the world.
 type region struct {
 	name string

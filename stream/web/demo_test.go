@@ -18,7 +18,8 @@ type rehearsal struct{ windows []map[string]any }
 
 func (r rehearsal) Known() any {
 	return map[string]any{"windows": r.windows, "stream": "checkout-latency", "releases": []string{"p50", "users"},
-		"epsilons": []float64{0.01, 0.1, 1, 10}, "window_epsilon": 0.15, "window_right_of_100": 54}
+		"epsilons": []float64{0.01, 0.1, 1, 10}, "window_epsilon": 0.15, "window_right_of_100": 54,
+		"budget_right_of_100": 74, "users": 300_000, "speed": 720}
 }
 
 // Redraw returns figures of ten windows around 100, the closer the larger ε is.
@@ -42,7 +43,9 @@ func (r rehearsal) Redraw(release, epsilon string) (any, error) {
 		}
 	}
 	return map[string]any{"stream": "checkout-latency", "release": release, "unit": "ms", "epsilon": e,
-		"right_of_100": math.Ceil(100 / (1 + math.Exp(-e))), "figures": figures}, nil
+		"right_of_100": math.Ceil(100 / (1 + math.Exp(-e))), "figures": figures,
+		"guesses": []map[string]any{{"window_start": recent(10), "window_end": recent(9), "others": 5000, "count": 5001,
+			"called": true}}}, nil
 }
 
 // status returns the status of an answer.
@@ -105,8 +108,13 @@ func TestEpsilonSlider(t *testing.T) {
 	b.until(`document.querySelector(".tried .plot").plot.lines[0].name === "users"`)
 
 	b.run(chromedp.Click(`//button[text()="No"]`, chromedp.BySearch))
-	b.shows(".guess", "Wrong: Robin called. 0 of 1 guesses are right.")
-	b.until(`[...document.querySelectorAll(".guess button")].every((e) => e.disabled)`)
+	b.shows(".guess", "5,000 of them called. The count with this ε says 5,001.")
+	b.shows(".guess", "Wrong: Robin called.")
+	b.shows(".scores", "Whoever guesses best1 of 1 rightYou0 of 1 right")
+	slide(kb.ArrowRight) // another ε, another score
+	b.shows(".scores", "You"+"no guess yet")
+	slide(kb.ArrowLeft)
+	b.shows(".odds", "at most 51 are right")
 
 	b.setAway(true) // a slide while the server is away changes nothing, and is no error
 	s.stop()
@@ -119,5 +127,39 @@ func TestEpsilonSlider(t *testing.T) {
 	slide(kb.End)
 	b.shows(".odds", "at most 100 are right")
 	b.setAway(false)
+	b.clean()
+}
+
+// A demo begins with one picture and the truth in it. Who switches the truth off does not see it again, also after the
+// page is loaded anew. Other views do not have the picture.
+func TestFirstScreenOfADemo(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 30)
+	told := []map[string]any{}
+	for i := range 30 {
+		told = append(told, map[string]any{"stream": "checkout-latency", "window_end": a.end(i),
+			"truth": map[string]any{"us/p50": 100}, "incident": "us", "torn": false, "robin": false})
+	}
+	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{told}})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/"))
+	b.complete()
+	b.shows(".first", "Of 100 guesses whether you were there, at most 54 are right.")
+	b.shows(".first", "300,000 simulated users")
+	const dots = `(({ extras, lines }) => extras.truth ? lines[0].figures.filter((f) => extras.truth(f) === 100).length : -1)` +
+		`(document.querySelector(".first .plot").plot)`
+	b.until(`document.querySelector(".first .plot").plot.lines[0]?.figures.length === 30 && ` + dots + ` === 30`)
+	b.run(chromedp.Click("#truth"))
+	b.until(dots + " === -1")
+	b.run(chromedp.Reload())
+	b.complete()
+	b.until(`document.querySelector(".first .plot").plot.lines[0]?.figures.length === 30 && ` + dots + ` === -1`)
+	b.run(chromedp.Click("#truth"))
+	b.until(dots + " === 30")
+	b.run(chromedp.Click("#to-budget"))
+	b.until(`document.querySelector(".first").hidden`)
+	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.until(`!document.querySelector(".first").hidden`)
 	b.clean()
 }

@@ -2,16 +2,17 @@
 
 import { ask } from "./api.js";
 import { h, say } from "./dom.js";
-import { errorText, figureText, groupText, lossText, plain, windowText } from "./format.js";
+import { errorText, figureText, groupText, plain, windowText } from "./format.js";
 import { Plot } from "./plot.js";
-import { detailAddress } from "./router.js";
 
 export class Demo {
   #app;
   #known = null;
   #release = "";
   #asked = 0;
-  #guessed = { right: 0, all: 0, window: "" };
+  #answers = null; // of the ε that is chosen
+  #question = null; // what was counted in the window in question
+  #said = { right: 0, all: 0 }; // the reader's guesses with the ε that is chosen
   #choice = h("div", { class: "choice", role: "group", "aria-label": "Release" });
   #slider = h("input", { type: "range", id: "epsilon", min: 0, step: 1, oninput: () => this.#draw() });
   #epsilon = h("output", { for: "epsilon" });
@@ -23,15 +24,18 @@ export class Demo {
   #yes = h("button", { type: "button", disabled: true, onclick: () => this.#guess(true) }, "Yes");
   #no = h("button", { type: "button", disabled: true, onclick: () => this.#guess(false) }, "No");
   #answer = h("p", { "aria-live": "polite" });
+  #best = new Score("Whoever guesses best");
+  #own = new Score("You");
+  #bound = h("p", { class: "about" });
 
   constructor(app, main) {
     this.#app = app;
-    main.replaceChildren(h("link", { rel: "stylesheet", href: "demo.css" }),
-      h("h1", {}, "What ε does"),
+    main.replaceChildren(h("h1", {}, "What ε does"),
       h("p", { class: "about" }, "These users are simulated. So this page may know the truth (the dots), and draw the same windows again with another ε. With real people that would give them away, and Louver never does it. A band holds 95 of 100 such draws. That of a median or quantile in a record is about twice as wide: it follows from the published values alone."),
       h("section", { class: "panel tries" }, h("div", {}, h("div", { class: "head" }, h("label", { for: "epsilon" }, "ε"), this.#epsilon, this.#choice), this.#slider, this.#odds), this.#people),
       this.#tried,
-      h("section", { class: "panel guess" }, h("h2", {}, "Was Robin there?"), this.#asking, h("p", {}, this.#yes, " ", this.#no), this.#answer));
+      h("section", { class: "panel guess" }, h("h2", {}, "Was Robin there?"), this.#asking, h("p", {}, this.#yes, " ", this.#no), this.#answer,
+        h("div", { class: "scores" }, ...this.#best.parts, ...this.#own.parts), this.#bound));
     if (app.loaded) this.load().catch(() => { }); // the header says that the server is away
   }
 
@@ -50,7 +54,6 @@ export class Demo {
         this.#draw();
       } }, name)));
     }
-    this.#ask();
     return this.#draw();
   }
 
@@ -77,6 +80,7 @@ export class Demo {
     for (const button of this.#choice.children) button.setAttribute("aria-pressed", String(button.textContent === this.#release));
     const answer = await ask("demo/redraw", { release: this.#release, epsilon });
     if (asked !== this.#asked) return;
+    this.#guesses(answer);
     say(this.#odds, `Of 100 guesses whether one person is in a window, at most ${answer.right_of_100} are right. A coin gets 50.`);
     [...this.#people.children].forEach((one, i) => one.classList.toggle("right", i < Math.ceil(answer.right_of_100)));
     const figures = answer.figures.map((f) => ({ ...f, start: Date.parse(f.window_start) / 1000, end: Date.parse(f.window_end) / 1000, status: "ok",
@@ -91,24 +95,55 @@ export class Demo {
     }
   }
 
-  /** Asks about the newest window. */
-  #ask() {
-    const window = this.#known.windows.filter((w) => !w.torn).at(-1), guessed = this.#guessed;
-    if (!window || guessed.window === window.window_end) return;
-    guessed.window = window.window_end;
-    const end = Date.parse(window.window_end) / 1000, figure = this.#app.figures.newest(window.stream, "eu", this.#known.releases[0]);
-    const start = figure ? end - figure.end + figure.start : end;
-    this.#asking.replaceChildren(`A coin decided whether Robin, one of thousands in eu, called in the window ${windowText({ start, end })}. Look at `, h("a", { href: detailAddress(window.stream, "eu") }, "its figures"), ". Did Robin call?");
+  /** Shows how often guesses are right with this ε. A question stays until it is answered. */
+  #guesses(answer) {
+    const { epsilon, guesses, right_of_100: most } = answer;
+    if (this.#answers?.epsilon !== epsilon) {
+      this.#said = { right: 0, all: 0 };
+      this.#question = null;
+      say(this.#answer, "");
+    }
+    this.#answers = answer;
+    this.#best.show(guesses.filter((g) => (g.count > g.others) === g.called).length, guesses.length, most);
+    this.#own.show(this.#said.right, this.#said.all, most);
+    say(this.#bound, `The line is the bound: with ε ${epsilon} at most ${most} of 100 guesses are right, in the long run, even of somebody who knows everyone else. Whoever guesses best says yes if the count is above the number of all others.`);
+    if (!this.#question) this.#ask(guesses.at(-1));
+  }
+
+  #ask(guess) {
+    if (!guess) return;
+    this.#question = guess;
+    this.#asking.replaceChildren(`A coin decided whether Robin, one of thousands in eu, called in the window ${windowText({ start: Date.parse(guess.window_start) / 1000, end: Date.parse(guess.window_end) / 1000 })}. You know all others: `,
+      h("strong", {}, plain(guess.others)), " of them called. The count with this ε says ", h("strong", {}, plain(guess.count)), ". Did Robin call?");
     this.#yes.disabled = this.#no.disabled = false;
   }
 
   #guess(yes) {
-    const { windows, window_epsilon: epsilon, window_right_of_100: most } = this.#known, guessed = this.#guessed;
-    const { robin } = windows.find((w) => w.window_end === guessed.window), right = robin === yes;
-    guessed.all++;
-    if (right) guessed.right++;
-    this.#yes.disabled = this.#no.disabled = true;
-    say(this.#answer, `${right ? "Right" : "Wrong"}: Robin ${robin ? "called" : "did not call"}. ${guessed.right} of ${guessed.all} guesses are right. All figures of a window together cost ε ${lossText(epsilon)}: at most ${most} of 100 guesses are right, even of somebody who knows everyone else.`);
+    const { called } = this.#question, right = called === yes, said = this.#said;
+    said.all++;
+    if (right) said.right++;
+    say(this.#answer, `${right ? "Right" : "Wrong"}: Robin ${called ? "called" : "did not call"}.`);
+    this.#own.show(said.right, said.all, this.#answers.right_of_100);
+    const { guesses } = this.#answers, next = guesses.at(-1);
+    this.#ask(next.window_end === this.#question.window_end ? guesses[Math.floor(Math.random() * guesses.length)] : next);
+  }
+}
+
+/** How many guesses are right, beside the bound. */
+class Score {
+  #bar = h("i", {});
+  #bound = h("b", {});
+  #text = h("span", {});
+  parts;
+
+  constructor(who) {
+    this.parts = [h("span", {}, who), h("span", { class: "score", "aria-hidden": "true" }, this.#bar, this.#bound), this.#text];
+  }
+
+  show(right, all, most) {
+    this.#bar.style.width = `${all > 0 ? 100 * right / all : 0}%`;
+    this.#bound.style.left = `${most}%`;
+    say(this.#text, all > 0 ? `${right} of ${all} right` : "no guess yet");
   }
 }
 

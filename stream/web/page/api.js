@@ -1,9 +1,12 @@
 // The HTTP API. Addresses are relative: there may be a base path.
 
-let ahead = 0; // milliseconds by which the server's clock is ahead of ours
+let told = Date.now(), heard = told, speed = 1; // what time the server said it was, and when
 
 /** The server's time, in seconds since 1970: ages do not depend on the reader's clock. */
-export const now = () => (Date.now() + ahead) / 1000;
+export const now = () => (told + (Date.now() - heard) * speed) / 1000;
+
+/** How fast it goes on from there. A demo's stands, since nobody knows how long it waits. */
+export const pace = (times) => { speed = times; };
 
 /** The fields of a record that the page uses. */
 const fields = "id,stream,group,release,window_start,window_end,incomplete,statistic,p,unit,value,status,reason,epsilon,error_95,low,high,level,basis,quality,users,p_low,p_high,smoothed,since,changed,excess_95,clip,outside_95,cut_95,final";
@@ -30,7 +33,7 @@ export async function ask(path, query = {}) {
     throw new Refusal(0, "The server cannot be reached.");
   }
   const date = Date.parse(answer.headers.get("Date") ?? "");
-  if (Number.isFinite(date)) ahead = date + 500 - Date.now(); // the header has whole seconds
+  if (Number.isFinite(date)) [told, heard] = [date + 500, Date.now()]; // the header has whole seconds
   const type = answer.headers.get("Content-Type") ?? "";
   if (!type.includes("json")) {
     throw new Refusal(answer.status, `${new URL(address, location.href)} is not Louver's API (status ${answer.status}). Behind a proxy, open the page under LOUVER_HTTP_BASE_PATH, with a / at the end.`);

@@ -1,5 +1,6 @@
 // Numbers, times and words as people read them.
 
+import { now } from "./api.js";
 import { h } from "./dom.js";
 import { alarmed, band, fires, isAtMost, isEven, isHeld, isWatch, sinceOf } from "./figures.js";
 
@@ -179,7 +180,7 @@ const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const minutes = date({ hour: "2-digit", minute: "2-digit" });
 const daysOfYear = date({ day: "numeric", month: "short" }), daysOfAll = date({ day: "numeric", month: "short", year: "numeric" });
 /** A day, with the year if it is not this one. */
-const days = { format: (when) => (when.getFullYear() === new Date().getFullYear() ? daysOfYear : daysOfAll).format(when) };
+const days = { format: (when) => (when.getFullYear() === new Date(1000 * now()).getFullYear() ? daysOfYear : daysOfAll).format(when) };
 const zones = date({ timeZoneName: "short" });
 
 /** Whether all times have seconds: some stream has windows of less than whole minutes. */
@@ -190,7 +191,7 @@ export function clock(at, exact = times.exact) {
   const when = new Date(1000 * at);
   const day = days.format(when);
   const time = (exact ? seconds : minutes).format(when);
-  return day === days.format(new Date()) ? time : `${day} ${time}`;
+  return day === days.format(new Date(1000 * now())) ? time : `${day} ${time}`;
 }
 
 /** Marks of a time axis whose steps are so many seconds wide. */

@@ -68,6 +68,7 @@ function update() {
   requestAnimationFrame(() => {
     asked = false;
     if (app.loaded) view.update();
+    app.first?.update();
     state();
   });
 }
@@ -141,6 +142,8 @@ async function account() {
 async function demonstrate() {
   views.demo = (await import("./demo.js")).Demo;
   if (route().view === "demo") go();
+  app.first = new (await import("./first.js")).First(app);
+  await app.first.load();
 }
 
 let soon = null;
@@ -209,7 +212,10 @@ control({
     if (text && route().view !== "overview") location.hash = "#/";
     update();
   },
-  theme: () => view.redraw?.(),
+  theme: () => {
+    view.redraw?.();
+    app.first?.redraw();
+  },
 });
 
 element("truth").addEventListener("change", async (event) => {

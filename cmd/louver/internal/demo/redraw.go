@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/simulate"
 )
 
 // redraws draws the newest windows again, with another ε. It may, because the users are simulated: fresh noise on the
@@ -26,6 +27,7 @@ type redraws struct {
 
 	mu      sync.Mutex
 	windows []redrawn // oldest first
+	counted []countedWindow // oldest first
 }
 
 // redrawn is a window with its simulated users.
@@ -59,6 +61,8 @@ type redrawnAnswer struct {
 	// Right is how many of 100 guesses whether one person is in the window are right, at most.
 	Right   json.Number     `json:"right_of_100"`
 	Figures []redrawnFigure `json:"figures"`
+	// Guesses are about Robin, with a count of the same ε.
+	Guesses []countedGuess `json:"guesses"`
 }
 
 // mostRedrawn is how many windows are drawn again.
@@ -75,10 +79,12 @@ const (
 	cut   = 10
 )
 
-// add adds a window, whose samples are in the order of the stream's groups.
-func (r *redraws) add(start, end time.Time, groups []*mechanisms.Sample, truth map[string]decimal.Decimal) {
+// add adds a window, whose samples are in the order of the stream's groups. robin says whether Robin called in it.
+func (r *redraws) add(start, end time.Time, groups []*mechanisms.Sample, truth map[string]decimal.Decimal, robin bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counted = append(r.counted[max(0, len(r.counted)-mostCounted+1):], countedWindow{start, end,
+		groups[slices.Index(r.stream.Groups, simulate.RobinRegion)], robin, map[string]int64{}})
 	r.windows = append(r.windows[max(0, len(r.windows)-mostRedrawn+1):],
 		redrawn{start, end, groups, truth, map[string][]redrawnFigure{}})
 }
@@ -112,7 +118,8 @@ func (r *redraws) answer(release, epsilon string) (any, error) {
 		}
 		a.Figures = append(a.Figures, w.drawn[key]...)
 	}
-	return a, nil
+	a.Guesses, err = r.guesses(epsilon, query)
+	return a, err
 }
 
 // all are the figures that can be drawn again: those of a single number, with the mechanism that needs no δ.

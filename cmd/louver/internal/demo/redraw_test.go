@@ -21,7 +21,7 @@ func drawnAgain(t *testing.T, windows int) *redraws {
 	figures, samples := truth.Take(start.Add(s.Window.Size))
 	for i := range windows { // of the same users
 		at := start.Add(time.Duration(i) * s.Window.Size)
-		r.add(at, at.Add(s.Window.Size), samples, figures)
+		r.add(at, at.Add(s.Window.Size), samples, figures, i%2 == 0)
 	}
 	return r
 }
@@ -81,6 +81,35 @@ func TestRedrawnValuesLieInTheirBands(t *testing.T) {
 		if len(answer.Figures) != 3*mostRedrawn || outside > 20 {
 			t.Errorf("%s: %d of %d values are outside of their bands", release, outside, len(answer.Figures))
 		}
+	}
+}
+
+// Whoever knows how many others called, and guesses by the count, is right as often as ε allows and no more often. With
+// ε 10 that is nearly always: each of 200 guesses is wrong with a probability of 4.5e-5, so three or more are once in
+// 10⁶ runs. With ε 0.1 they are right with 0.525, which is 105 of 200; less than 70 or more than 140 are beyond 4.9
+// standard deviations of 7.1, once in 10⁶ runs.
+func TestRobinIsFoundAsOftenAsEpsilonAllows(t *testing.T) {
+	r := drawnAgain(t, mostCounted+3)
+	right := func(epsilon string) (n int) {
+		guesses := figuresOf(t, r, "users", epsilon).Guesses
+		if len(guesses) != mostCounted {
+			t.Fatalf("%d guesses, want %d", len(guesses), mostCounted)
+		}
+		for _, g := range guesses {
+			if (g.Count > g.Others) == g.Called {
+				n++
+			}
+		}
+		return n
+	}
+	if got := right("10"); got < mostCounted-2 {
+		t.Errorf("with ε 10 %d of %d guesses are right, want all", got, mostCounted)
+	}
+	if got := right("0.1"); got < 70 || got > 140 {
+		t.Errorf("with ε 0.1 %d of %d guesses are right, want about half", got, mostCounted)
+	}
+	if once, again := right("1"), right("1"); once != again {
+		t.Errorf("the same ε again: %d and then %d are right", once, again)
 	}
 }
 

@@ -65,7 +65,7 @@ type toldWindow struct {
 }
 
 // mostTold is how many windows the API tells about.
-const mostTold = 1000
+const mostTold = 200
 
 const (
 	// past is how much of the past the demo sends first, so that there is something to see.
@@ -231,7 +231,7 @@ func (s *simulation) tell(p *picture) {
 	figures, samples := s.truth.Take(p.end)
 	p.sim = &simulated{figures: figures, robin: s.service.RobinCalls(p.start)}
 	if samples != nil {
-		s.again.add(p.start, p.end, samples, figures)
+		s.again.add(p.start, p.end, samples, figures, p.sim.robin)
 	}
 	for _, i := range []simulate.Incident{s.service.Incident(p.start), s.service.Incident(p.end)} {
 		if i.Start.Before(p.end) && p.start.Before(i.End) {
@@ -261,7 +261,8 @@ func (s *simulation) demo() web.Demo { return s }
 func (s *simulation) Known() any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return map[string]any{"speed": s.clock.speed, "budget_right_of_100": s.whole(), "windows": slices.Clone(s.told), "stream": s.stream.Name, "releases": s.again.releases(),
+	return map[string]any{"speed": s.clock.speed, "budget_right_of_100": s.whole(),
+		"users": s.service.Users(), "windows": slices.Clone(s.told), "stream": s.stream.Name, "releases": s.again.releases(),
 		"epsilons": epsilons, "window_epsilon": json.Number(s.price.Epsilon.String()),
 		"window_right_of_100": json.Number(hundredths(s.price.Guess()))}
 }
