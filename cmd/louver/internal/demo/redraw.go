@@ -26,7 +26,7 @@ type redraws struct {
 	stream *config.Stream
 
 	mu      sync.Mutex
-	windows []redrawn // oldest first
+	windows []redrawn       // oldest first
 	counted []countedWindow // oldest first
 }
 
