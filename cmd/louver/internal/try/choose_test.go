@@ -1,13 +1,18 @@
 package try
 
 import (
+	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/replay"
 )
@@ -62,6 +67,69 @@ func TestSizes(t *testing.T) {
 			if n := (end - start) / int64(size); n > mostWindows || i > 0 && (n < fewestWindows || size <= sizes[i-1]) {
 				t.Errorf("%s: %d windows of %s", span, n, size)
 			}
+		}
+	}
+}
+
+// The first and the last window count only if the file covers them, and are kept if there would be too few.
+func TestRaggedWindows(t *testing.T) {
+	const hour = int64(time.Hour)
+	for name, c := range map[string]struct {
+		first, last   int64 // minutes of the file
+		begin, number int64 // hours
+	}{
+		"both are whole":   {2, 10*60 - 3, 0, 10},
+		"the first is not": {30, 10*60 - 3, 1, 9},
+		"the last is not":  {2, 9*60 + 10, 0, 9},
+		"neither is":       {30, 9*60 + 10, 1, 8},
+		"too few":          {30, 3*60 + 10, 0, 4},
+		"one too many":     {30, 4*60 + 10, 1, 4},
+	} {
+		start := begin.UnixNano()
+		e := events{first: start + c.first*hour/60, last: start + c.last*hour/60}
+		w := config.Window{Size: time.Hour, Every: time.Hour, Start: start, End: start + (c.last/60+1)*hour}
+		if from, number := e.whole(w); from != start+c.begin*hour || number != c.number {
+			t.Errorf("%s: %d windows from hour %d on, want %d from %d on", name, number, (from-start)/hour, c.number, c.begin)
+		}
+	}
+}
+
+// A figure about the values counts as useful if its values are, and are not the bound.
+func TestShareOf(t *testing.T) {
+	figure := func(release, value string, quality record.Quality) record.Figure {
+		return record.Figure{Release: release, Value: new(json.Number(value)), Quality: quality}
+	}
+	c := &cell{figures: []record.Figure{figure("p90", "5", "useful"), figure("p90", "4.9", "useful"),
+		figure("p90", "3", "rough"), figure("p90", "0", "useful"), figure("users", "3", "useful")}}
+	if got := c.shareOf("p90", number(t, "0"), number(t, "5.0")); got != 0.25 {
+		t.Errorf("%g of the values count, want a quarter", got)
+	}
+	if got := c.shareOf("mean", number(t, "0"), number(t, "5")); got != 0 {
+		t.Errorf("%g of no values", got)
+	}
+}
+
+// What is not chosen is in the file as a comment, with the same ε, and takes its place as it is.
+func TestOtherFigures(t *testing.T) {
+	d := draft{File: "a", Name: "a", Lower: number(t, "0"), Upper: number(t, "10"), Step: number(t, "1"),
+		High: number(t, "5"), Columns: replayColumns, Groups: []string{"eu"}, Last: int64(48 * time.Hour)}
+	for _, a := range abouts {
+		p := plan{window: time.Hour, epsilon: number(t, "1"), about: a}
+		s, _, err := d.stream(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Releases[2]; got.Name != a.String() || got.Query.Epsilon.String() != "0.5" {
+			t.Errorf("%s: the release %+v", a, got)
+		}
+		text, err := d.write(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others := strings.ReplaceAll(text, "# - {name:", "- {name:")
+		f, err := parse.File("a", []byte(others), os.LookupEnv)
+		if err == nil || !strings.Contains(err.Error(), "budget") { // three cost more than the budget has for one
+			t.Errorf("%s: %v, %v\n%s", a, f, err, others)
 		}
 	}
 }

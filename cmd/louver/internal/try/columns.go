@@ -3,6 +3,7 @@ package try
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,6 +48,41 @@ func complete(c replay.Columns, look *replay.Look) (replay.Columns, error) {
 		g.taken = append(g.taken, *part.to)
 	}
 	return c, nil
+}
+
+const (
+	// mostGuessed is how many different values a guessed column of groups has at most at the beginning of the file, and
+	// rowsOfGroup how many rows there are for each of them at least.
+	mostGuessed, rowsOfGroup = 12, 50
+)
+
+// groupName are usual names of columns that say of what kind something is.
+var groupName = regexp.MustCompile(`(?i)(^|[._-])(region|country|continent|group|section|category|segment|type|kind|` +
+	`method|status|platform|device|os|browser|city|state|carrier|airline|origin|genre|plan|tier|store|shop|department|` +
+	`channel|language|gender|sex|class)([._-]|$)`)
+
+// group guesses the column of the groups: one of a few different texts, with something in every row. Of several, it is
+// the first whose name says so, or else the one with the fewest.
+func group(c replay.Columns, look *replay.Look) string {
+	g := guesser{look: look, taken: []string{c.User, c.Value, c.Time, c.Clock}}
+	rows := 0
+	for _, column := range look.Columns {
+		rows = max(rows, column.Filled)
+	}
+	best, fewest := "", mostGuessed+1
+	for _, column := range g.free() {
+		if column.Type != shape.String || column.Filled < rows || column.Distinct < 2 || column.Distinct > mostGuessed ||
+			rows < rowsOfGroup*column.Distinct || column.Times > 0 || generate.Identifies(column.Path) {
+			continue
+		}
+		if groupName.MatchString(column.Path) {
+			return column.Path
+		}
+		if column.Distinct < fewest {
+			best, fewest = column.Path, column.Distinct
+		}
+	}
+	return best
 }
 
 // guesser guesses columns.

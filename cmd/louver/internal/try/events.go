@@ -34,8 +34,10 @@ type event struct {
 	user  windows.UserHash
 	time  int64 // Unix nanoseconds
 	value int64 // in units of events.unit; after encode, the index of a point of the grid
-	group int32
+	group int32 // ungrouped: the row has no group that could be used
 }
+
+const ungrouped = -1
 
 // events are those of a file.
 type events struct {
@@ -45,6 +47,7 @@ type events struct {
 	users       map[windows.UserHash]struct{}
 	groups      []string
 	first, last int64
+	unnamed     int // of all, those that are ungrouped
 	left        int // rows that a stream would reject
 	why         string
 	cut         bool // the file is longer
@@ -52,9 +55,10 @@ type events struct {
 	hasher      *windows.Hasher
 }
 
-// read reads the events of a file once, as a stream would.
+// read reads the events of a file once, as a stream would. If the groups are a guess, rows without one are kept, and a
+// column of too many is given up.
 func read(ctx context.Context, name string, in io.Reader, columns replay.Columns, options replay.Options,
-	places int) (*events, error) {
+	places int, guessed bool) (*events, error) {
 	// The bounds are not known yet. This grid holds every number with its digits, up to 10^15 of the last.
 	e := &events{unit: -int32(min(places, mostPlaces)), users: map[windows.UserHash]struct{}{}, first: math.MaxInt64}
 	e.offset = decimal.New(1, 15+e.unit)
@@ -62,8 +66,14 @@ func read(ctx context.Context, name string, in io.Reader, columns replay.Columns
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := codec.New(codec.Spec{Format: "json", User: columns.User, Value: columns.Value, Time: columns.Time,
-		Group: columns.Group, Open: columns.Group != "", MaxFuture: config.DefaultMaxFuture, Grid: grid})
+	spec := codec.Spec{Format: "json", User: columns.User, Value: columns.Value, Time: columns.Time,
+		MaxFuture: config.DefaultMaxFuture, Grid: grid}
+	plain, err := codec.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	spec.Group, spec.Open = columns.Group, columns.Group != ""
+	decoder, err := codec.New(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +95,28 @@ func read(ctx context.Context, name string, in io.Reader, columns replay.Columns
 			break
 		}
 		var x codec.Event
-		if reason := decoder.Decode(codec.Record{Value: r.Value, Time: now}, &x); reason != codec.OK {
+		record, bare := codec.Record{Value: r.Value, Time: now}, false
+		reason := decoder.Decode(record, &x)
+		if bare = reason == codec.BadGroup && guessed; bare {
+			reason = plain.Decode(record, &x)
+		}
+		if reason != codec.OK {
 			e.reject(1, r.Line, feed.Meaning(reason, columns))
 			continue
 		}
 		group, known := index[string(x.Name)]
-		if !known {
-			if group = int32(len(index)); group == mostGroups {
-				return nil, feed.FileError(fmt.Errorf("%s:%d: group %q has more than %d different values; want a column "+
-					"with fewer", name, r.Line, columns.Group, mostGroups))
-			}
+		switch {
+		case bare:
+			group = ungrouped
+			e.unnamed++
+		case !known && len(index) == mostGroups && guessed:
+			decoder, index, e.groups = plain, map[string]int32{"": 0}, nil
+			group = 0
+		case !known && len(index) == mostGroups:
+			return nil, feed.FileError(fmt.Errorf("%s:%d: group %q has more than %d different values; want a column "+
+				"with fewer", name, r.Line, columns.Group, mostGroups))
+		case !known:
+			group = int32(len(index))
 			index[string(x.Name)] = group
 			e.groups = append(e.groups, string(x.Name))
 		}
@@ -110,7 +132,7 @@ func read(ctx context.Context, name string, in io.Reader, columns replay.Columns
 	if len(e.all) == 0 {
 		return nil, feed.FileError(fmt.Errorf("%s: no row can be used: %s; want other columns", name, e.why))
 	}
-	if columns.Group == "" {
+	if spec.Group == "" {
 		e.groups = nil
 	}
 	return e, nil

@@ -27,8 +27,12 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format("2006-01-02 15:04") }
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is for those who may see %s: to choose, its values were looked at.\n\n", d.File)
+	group := ""
+	if d.Columns.Group != "" {
+		group = ", group " + guessed(c.Group, d.Columns.Group)
+	}
 	fmt.Fprintf(&b, "  user %s, value %s, time %s%s\n", guessed(c.User, d.Columns.User), guessed(c.Value, d.Columns.Value),
-		guessed(c.Time, d.Columns.Time), map[bool]string{true: ", group " + d.Columns.Group}[d.Columns.Group != ""])
+		guessed(c.Time, d.Columns.Time), group)
 	fmt.Fprintf(&b, "  %s of %s, %s to %s\n", many(len(e.all), "row"), many(len(e.users), "user"),
 		stamp(e.first), stamp(e.last))
 	fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
@@ -52,7 +56,8 @@ func many(n int, noun string) string {
 }
 
 // show prints the table of plans and some figures of the best one.
-func (d draft) show(app *cli.App, rows [][]*cell, best *cell) error {
+func (d draft) show(app *cli.App, found *trial) error {
+	rows, best := found.rows, found.best
 	head := []string{"window"}
 	for _, c := range rows[0] {
 		head = append(head, "ε "+c.epsilon.String())
@@ -74,7 +79,7 @@ func (d draft) show(app *cli.App, rows [][]*cell, best *cell) error {
 	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s\n", best.verdict())
+	fmt.Fprintf(out, "\n%s%s%s", best.verdict(), worth(found.worth, best.about), found.groups)
 	fmt.Fprintf(out, "\nThe last figures, each within its band with a probability of 95 %%:\n")
 	head, cells = d.last(best)
 	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
@@ -84,16 +89,26 @@ func (d draft) show(app *cli.App, rows [][]*cell, best *cell) error {
 	return err
 }
 
-// verdict says what was chosen, and what it costs.
+// verdict says what was chosen, and what it costs: a line for each.
 func (c *cell) verdict() string {
-	text := fmt.Sprintf("Chosen: windows of %s with ε %s each. %.0f %% of the figures were useful. One person can lose %s "+
-		"in any 24 h: %s.", config.Duration(c.window), c.epsilon, 100*c.share(), c.day,
-		c.day.Odds("somebody was there"))
+	text := fmt.Sprintf("Chosen: windows of %s with ε %s each.\n  %.0f %% of the figures were useful.\n",
+		config.Duration(c.window), c.epsilon, 100*c.share())
+	text += fmt.Sprintf("  One person can lose %s in any 24 h.\n  That is: %s.\n", c.day, c.day.Odds("somebody was there"))
 	if !c.most() {
-		text += " That is the best of those tried. Few users in a window are the usual cause: longer windows or fewer " +
-			"groups help. So does a larger ε, which protects people less."
+		text += "  It is the best of those tried. Few users in a window are the usual cause.\n" +
+			"  Longer windows or fewer groups help. So does a larger ε, which protects people less.\n"
 	}
 	return text
+}
+
+// worth says which part of each figure about the values was useful, each drawn with the same ε, and which was taken.
+func worth(shares []float64, chosen about) string {
+	var parts []string
+	for _, a := range abouts {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", a, 100*shares[a]))
+	}
+	return fmt.Sprintf("  Useful of the figures that say how large values are: %s. Chosen: %s.\n",
+		strings.Join(parts, ", "), chosen)
 }
 
 // last are the last figures, a line for each window and group.
@@ -103,7 +118,7 @@ func (d draft) last(c *cell) (head []string, lines [][]string) {
 	if len(d.Groups) > 0 {
 		head = append(head, d.Columns.Group)
 	}
-	head = append(head, "users", "above "+d.High.String(), "median of "+d.Columns.Value)
+	head = append(head, "users", "above "+d.High.String(), fmt.Sprintf("%s of %s", c.about, d.Columns.Value))
 	for line := range slices.Chunk(c.figures, figuresOfALine) {
 		cells := []string{line[0].WindowStart.Format("2006-01-02 15:04")}
 		if len(d.Groups) > 0 {

@@ -19,6 +19,38 @@ import (
 type plan struct {
 	window  time.Duration
 	epsilon decimal.Decimal // of a window
+	about   about           // the values; the zero value is the median
+}
+
+// about is a figure that says how large the values are.
+type about int
+
+const (
+	median about = iota
+	p90
+	mean
+)
+
+// abouts are the figures about the values. Each costs half of a window's ε.
+var abouts = []about{median, p90, mean}
+
+// String is the name of the release.
+func (a about) String() string { return [...]string{"median", "p90", "mean"}[a] }
+
+// keys say in a streams file what is released.
+func (a about) keys() []string {
+	return [...][]string{{"statistic: median"}, {"statistic: quantile", "p: 0.9"}, {"statistic: mean"}}[a]
+}
+
+// others are those in whose place a figure stands, as lines of a streams file.
+func (a about) others(epsilon decimal.Decimal) (lines []string) {
+	for _, other := range abouts {
+		if other != a {
+			lines = append(lines, fmt.Sprintf("- {name: %s, %s, epsilon: %s}", other, strings.Join(other.keys(), ", "),
+				epsilon))
+		}
+	}
+	return lines
 }
 
 // draft is a streams file without its plan.
@@ -50,7 +82,7 @@ var streamsTemplate = template.Must(template.New("try").Funcs(template.FuncMap{
 	},
 }).Parse(streamsText))
 
-// shareOfUsers is the part of a window's ε that each number of users gets. The median needs the most.
+// shareOfUsers is the part of a window's ε that each number of users gets. What is said of the values needs the most.
 var shareOfUsers = decimal.New(25, -2)
 
 // topic is the input topic.
@@ -68,15 +100,18 @@ func (d draft) write(p plan) (string, error) {
 	start, end := d.span(p.window)
 	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
 	users := p.epsilon.Mul(shareOfUsers)
-	per := max(day, p.window)
+	values, per := p.epsilon.Sub(users).Sub(users), max(day, p.window)
 	var b strings.Builder
 	err := streamsTemplate.Execute(&b, struct {
 		draft
 		Comment, Input, Size, Start, End, Per string
-		Users, Median, Limit                  decimal.Decimal
+		Users, Values, Limit                  decimal.Decimal
+		About                                 about
+		Keys, Others                          []string
 	}{draft: d, Comment: config.FromDataComment, Input: d.Columns.Input(d.topic()), Size: config.Duration(p.window),
 		Start: stamp(start), End: stamp(end), Per: config.Duration(per), Users: users,
-		Median: p.epsilon.Sub(users).Sub(users), Limit: p.epsilon.Mul(decimal.NewFromInt(int64((per-1)/p.window) + 1))})
+		Values: values, About: p.about, Keys: p.about.keys(), Others: p.about.others(values),
+		Limit: p.epsilon.Mul(decimal.NewFromInt(int64((per-1)/p.window) + 1))})
 	if err != nil {
 		return "", fmt.Errorf("streams file: %w", err)
 	}

@@ -22,6 +22,9 @@ const (
 	mostSizes, fewestWindows, mostWindows = 6, 4, 500
 	// blocks of blockOf windows in a row are drawn, spread over the file. There are fewer windows with many groups.
 	blocks, blockOf = 4, 15
+	// learning is how many windows do not count if there are enough others: the first ones of a stream are rougher,
+	// because their bands know no earlier figures.
+	learning = 3
 	// mostFigures is about how many figures are drawn for a plan.
 	mostFigures = 600
 )
@@ -38,6 +41,24 @@ type cell struct {
 }
 
 func (c *cell) share() float64 { return float64(c.useful) / float64(len(c.figures)) }
+
+// shareOf is the part of one figure's values that was useful. At a bound a value says only that it is no less, or more.
+func (c *cell) shareOf(release string, lower, upper decimal.Decimal) float64 {
+	all, useful := 0, 0
+	for _, f := range c.figures {
+		if f.Release != release {
+			continue
+		}
+		all++
+		if f.Quality == "useful" && f.Value != nil {
+			value, err := decimal.NewFromString(f.Value.String())
+			if err == nil && value.GreaterThan(lower) && value.LessThan(upper) {
+				useful++
+			}
+		}
+	}
+	return float64(useful) / float64(max(all, 1))
+}
 
 // sizes are the lengths of windows to try.
 func (d draft) sizes() (all []time.Duration) {
@@ -64,13 +85,13 @@ func (d draft) try(ctx context.Context, e *events, sizes []time.Duration,
 	group.SetLimit(2)
 	for i, size := range sizes {
 		group.Go(func() error {
-			s, _, err := d.stream(plan{size, epsilons[0]})
+			s, _, err := d.stream(plan{window: size, epsilon: epsilons[0]})
 			if err != nil {
 				return err
 			}
 			some, bags := e.windows(s)
 			for _, epsilon := range epsilons {
-				c := &cell{plan: plan{size, epsilon}}
+				c := &cell{plan: plan{window: size, epsilon: epsilon}}
 				if err := c.draw(ctx, d, some, bags); err != nil {
 					return err
 				}
@@ -82,10 +103,24 @@ func (d draft) try(ctx context.Context, e *events, sizes []time.Duration,
 	return rows, group.Wait()
 }
 
+// whole returns the start of the first window that counts, and how many do. The first and the last one of the file do
+// not if the file covers less than nine tenths of them: figures of what is still to come have no such windows.
+func (e *events) whole(w config.Window) (begin, number int64) {
+	size := int64(w.Size)
+	begin, number = w.Start, (w.End-w.Start)/size
+	if number > fewestWindows && e.first-begin > size/10 {
+		begin, number = begin+size, number-1
+	}
+	if number > fewestWindows && w.End-e.last > size/10 {
+		number--
+	}
+	return begin, number
+}
+
 // windows fills some windows of a stream.
 func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windows.Bag) {
 	size := int64(s.Window.Size)
-	number := (s.Window.End - s.Window.Start) / size
+	begin, number := e.whole(s.Window)
 	most := max(2*blocks, min(int64(blocks*blockOf), mostFigures/int64(len(s.Groups)*len(s.Releases))))
 	index := map[int64]int{}
 	for i := range number {
@@ -96,7 +131,7 @@ func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windo
 				continue
 			}
 		}
-		w := windows.Window{Start: s.Window.Start + i*size, End: s.Window.Start + (i+1)*size}
+		w := windows.Window{Start: begin + i*size, End: begin + (i+1)*size}
 		index[i] = len(some)
 		some = append(some, w)
 		bags = append(bags, windows.NewBag(windows.BagSpec{Groups: s.Groups, MaxGroups: s.MaxGroups,
@@ -104,8 +139,12 @@ func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windo
 	}
 	for i := range e.all {
 		x := &e.all[i]
-		if at, drawn := index[(x.time-s.Window.Start)/size]; drawn {
-			bags[at].Add(x.user, int(x.group), x.time, x.value)
+		group := int(x.group)
+		if s.Input.Group == "" {
+			group = 0
+		}
+		if at, drawn := index[(x.time-begin)/size]; drawn && x.time >= begin && group != ungrouped {
+			bags[at].Add(x.user, group, x.time, x.value)
 		}
 	}
 	return some, bags
@@ -127,7 +166,9 @@ func (c *cell) draw(ctx context.Context, d draft, some []windows.Window, bags []
 		if err != nil {
 			return err
 		}
-		c.figures = append(c.figures, figures...)
+		if i >= learning || len(some) <= 2*learning {
+			c.figures = append(c.figures, figures...)
+		}
 	}
 	for _, f := range c.figures {
 		if f.Quality == "useful" {

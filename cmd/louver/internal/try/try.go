@@ -25,6 +25,7 @@ type Command struct {
 	File string `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 
 	feed.FileColumns
+	NoGroup   bool   `help:"Guess no column of groups."`
 	Delimiter string `placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab. Absent: found from the first line."`
 	feed.ZoneFlag
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window, such as 1h. Absent: several are tried."`
@@ -71,10 +72,11 @@ func (c *Command) Run(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	if err := c.describe(app, d, e); err != nil {
-		return err
-	}
 	if n := len(e.users); n < fewestUsers {
+		d.Groups, d.Columns.Group = nil, c.Group
+		if err := c.describe(app, d, e); err != nil {
+			return err
+		}
 		return feed.FileError(fmt.Errorf("%s: only %s in column %s: noise that hides one of so few hides everything; "+
 			"want --user with a column of at least %d, better hundreds", name, cli.Plural(n, "user"), d.Columns.User,
 			fewestUsers))
@@ -86,15 +88,18 @@ func (c *Command) Run(app *cli.App) error {
 	if c.Epsilon != nil {
 		eps = []decimal.Decimal{c.Epsilon.Decimal}
 	}
-	rows, err := d.try(app.Context, e, sizes, eps)
+	found, err := c.weigh(app.Context, d, e, sizes, eps)
 	if err != nil {
 		return feed.FileError(err)
 	}
-	best := choose(rows)
-	if err := d.show(app, rows, best); err != nil {
+	d = found.draft
+	if err := c.describe(app, d, e); err != nil {
 		return err
 	}
-	return c.finish(app, d, best)
+	if err := d.show(app, found); err != nil {
+		return err
+	}
+	return c.finish(app, d, found.best)
 }
 
 // free refuses flags that cannot be before the file is read, and an output that exists.
@@ -154,16 +159,22 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 	if d.Columns, err = complete(d.Columns, look); err != nil {
 		return d, nil, err
 	}
+	guessed := c.Group == "" && !c.NoGroup
+	if guessed {
+		d.Columns.Group = group(d.Columns, look)
+	}
 	places := 0
 	for _, column := range look.Columns {
 		if column.Path == d.Columns.Value {
 			places = column.Places
 		}
 	}
-	if e, err = read(app.Context, name, text, d.Columns, options, places); err != nil {
+	if e, err = read(app.Context, name, text, d.Columns, options, places, guessed); err != nil {
 		return d, nil, err
 	}
-	d.First, d.Last, d.Groups = e.first, e.last, e.groups
+	if d.First, d.Last, d.Groups = e.first, e.last, e.groups; guessed && len(e.groups) < 2 {
+		d = d.whole()
+	}
 	d.Lower, d.Upper, d.Step, d.High = e.bounds(decimalOf(c.Lower), decimalOf(c.Upper))
 	grid, err := mechanisms.NewGrid(d.Lower, d.Upper, d.Step)
 	if err != nil {

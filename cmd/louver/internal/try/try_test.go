@@ -115,6 +115,60 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// Groups are guessed and taken if most of their figures are useful, and else named.
+//
+// Two groups of 760 users in two days are as in [TestKinds]. Twelve have 60 users each with a high value, whose number
+// is off by 12.
+func TestGroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		groups  int
+		noGroup bool
+		want    []string
+		without string
+	}{
+		"few": {2, false, []string{"group region (guessed)", "│ region │", "--no-group takes no groups"},
+			"--group region takes"},
+		"many": {12, false, []string{"With the 12 groups of column region, ", "--group region takes them"},
+			"region (guessed)"},
+		"not wanted":  {2, true, []string{"time ts (guessed)\n"}, "region"},
+		"one is none": {1, false, []string{"time ts (guessed)\n"}, "region"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, random := t.TempDir(), rand.New(rand.NewPCG(3, 4))
+			file, out := filepath.Join(dir, "a.csv"), filepath.Join(dir, "streams.yaml")
+			var text bytes.Buffer
+			_, _ = fmt.Fprintln(&text, "ts,user_id,region,ms")
+			for i := range 12_000 {
+				user := random.IntN(2000)
+				_, _ = fmt.Fprintf(&text, "%s,u%d,r%02d,%d\n", at(i, time.Minute).Format(time.RFC3339), user, user%c.groups,
+					random.IntN(300))
+			}
+			if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			said, err := run(t, Command{File: file, Out: out, NoGroup: c.noGroup})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+			if strings.Contains(said, c.without) {
+				t.Errorf("it says %q:\n%s", c.without, said)
+			}
+			streams, err := parse.Load(out, os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := streams.Streams[0].Input.Group; (got == "region") != (name == "few") {
+				t.Errorf("the stream has the groups of %q", got)
+			}
+		})
+	}
+}
+
 // What a flag says is not from the data.
 func TestFlagsAreNoGuesses(t *testing.T) {
 	dir := t.TempDir()
@@ -229,7 +283,7 @@ func TestRound(t *testing.T) {
 func TestMarks(t *testing.T) {
 	d := draft{File: "a", Name: "a", Lower: number(t, "0"), Upper: number(t, "10"), Step: number(t, "1"),
 		High: number(t, "5"), Groups: []string{"eu", "on"}, Columns: replayColumns, Last: int64(48 * time.Hour)}
-	s, f, err := d.stream(plan{time.Hour, number(t, "1")})
+	s, f, err := d.stream(plan{window: time.Hour, epsilon: number(t, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
