@@ -2,8 +2,8 @@ package codec
 
 import "math"
 
-// units tell epoch times apart: a time has the first of these units whose limit it is below.
-var units = [...]struct {
+// epochs tell epoch times apart: a time is of the first of these whose limit it is below.
+var epochs = [...]struct {
 	below  uint64
 	digits int // of a unit's fraction down to a nanosecond
 }{
@@ -16,6 +16,14 @@ var units = [...]struct {
 // epoch reads a number in JSON's notation as seconds, milliseconds, microseconds or nanoseconds since 1970. It uses no
 // floating point, so it is exact for any number of digits.
 func epoch(number []byte) (int64, bool) {
+	if whole, ok := digitsOnly(number); ok && number[0] != '0' { // as most are
+		for _, u := range epochs {
+			if whole < u.below {
+				unit := uint64(units[len(units)-1-u.digits])
+				return int64(whole * unit), whole <= math.MaxInt64/unit
+			}
+		}
+	}
 	d, ok := scanDecimal(number)
 	if !ok {
 		return 0, false
@@ -24,13 +32,27 @@ func epoch(number []byte) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	for _, u := range units {
+	for _, u := range epochs {
 		if whole < u.below {
 			ns, ok := d.upTo(whole, d.point, d.point+u.digits)
 			return int64(ns), ok
 		}
 	}
 	return 0, false
+}
+
+// digitsOnly reads a text of 1 to 18 digits.
+func digitsOnly(text []byte) (n uint64, ok bool) {
+	if len(text) > 18 {
+		return 0, false
+	}
+	for _, c := range text {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = 10*n + uint64(c)
+	}
+	return n, len(text) > 0
 }
 
 // decimal is an unsigned number: its digits, with the decimal point before the digit at index point.

@@ -118,9 +118,13 @@ func (o *opener) open(value []byte, h frame) (datum []byte, ok bool) {
 
 // text returns the text of JSON in a value: without its header, if there is one that can be taken off.
 func (o *opener) text(value []byte) []byte {
-	if len(value) == 0 || value[0] != 0 && value[0] != glueByte {
-		return value
+	if len(value) == 0 || value[0] > glueByte {
+		return value // without a call
 	}
+	return o.unframed(value)
+}
+
+func (o *opener) unframed(value []byte) []byte {
 	if h, ok := frameOf(value); ok {
 		if datum, ok := o.open(value, h); ok {
 			return datum

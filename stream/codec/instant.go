@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"strings"
 	"time"
@@ -165,59 +166,73 @@ func (s *scanner) zone() time.Duration {
 
 // nanoseconds reads the digits of a fraction at the beginning of a text, and says how many there are.
 func nanoseconds(text []byte) (ns int64, digits int) {
-	unit := int64(time.Second) / 10
 	for digits < len(text) {
 		c := text[digits] - '0'
 		if c > 9 {
 			break
 		}
-		ns += int64(c) * unit
-		unit /= 10 // 0 below a nanosecond: the rest is cut off
-		digits++
+		if digits++; digits < len(units) { // the rest is below a nanosecond and is cut off
+			ns += int64(c) * units[digits]
+		}
 	}
 	return ns, digits
 }
 
+// units are the nanoseconds in the last of so many digits behind the point of a second.
+var units = [...]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 100, 10, 1}
+
 // minute is a minute in a way to write it: what stands before the seconds, and the zone behind them. Most times are in
 // the same minute as the time before them, so only their seconds are parsed.
 type minute struct {
-	text  [len("[17/May/2015:10:05:")]byte
-	zone  [len(" +00:00]")]byte
-	upTo  int   // how long text is
-	after int   // how long zone is
-	start int64 // in Unix nanoseconds; 0: no minute is remembered
+	// These are the first eight characters before the seconds, the next and the last. All ways to write a time have 17
+	// to 19 there, so the last overlap the next.
+	first, next, last uint64
+	upTo              int // how many characters there are; 0: no minute is remembered
+	zone              [len(" +00:00]")]byte
+	after             int   // how long zone is
+	start             int64 // in Unix nanoseconds
 }
 
-// parse reads a time of that minute, written in the same way. All others are not ok.
+// shortest and longest are how many characters stand before the seconds.
+const (
+	shortest = len("2015-05-17T10:05:")
+	longest  = len("[17/May/2015:10:05:")
+)
+
+// parse reads a time of that minute, written in the same way. All others are not ok, nor is one with more than nine
+// digits behind the seconds.
 func (m *minute) parse(text []byte) (ns int64, ok bool) {
-	at := m.upTo
-	if m.start == 0 || len(text) < at+2+m.after || string(text[:at]) != string(m.text[:at]) {
+	at, end := m.upTo, len(text)-m.after
+	if at == 0 || end < at+2 || eight(text) != m.first || eight(text[8:]) != m.next || eight(text[at-8:]) != m.last ||
+		m.after > 0 && text[end] != m.zone[0] || m.after > 1 && string(text[end:]) != string(m.zone[:m.after]) {
 		return 0, false
 	}
-	tens, ones := text[at]-'0', text[at+1]-'0'
+	tens, ones, fraction := text[at]-'0', text[at+1]-'0', text[at+2:end]
 	if tens > 5 || ones > 9 {
 		return 0, false
 	}
 	ns = m.start + int64(10*tens+ones)*int64(time.Second)
-	at += 2
-	if at < len(text) && text[at] == '.' { // a time of the zone that is given ends here
-		fraction, digits := nanoseconds(text[at+1:])
-		if digits == 0 {
-			return 0, false
-		}
-		ns += fraction
-		at += 1 + digits
+	if len(fraction) == 0 {
+		return ns, true
 	}
-	return ns, string(text[at:]) == string(m.zone[:m.after])
+	if fraction[0] != '.' || len(fraction) > len(units) {
+		return 0, false
+	}
+	rest, ok := digitsOnly(fraction[1:])
+	return ns + int64(rest)*units[len(fraction)-1], ok
 }
+
+// eight are the first eight characters of a text, in a number.
+func eight(text []byte) uint64 { return binary.LittleEndian.Uint64(text) }
 
 // remember keeps the minute of a time of the calendar. It leaves out the minutes from which a time could be after 2262,
 // and that of a leap second, which counts in the next one.
 func (m *minute) remember(text []byte, c calendarTime) {
-	if c.end == 0 || c.second > len(m.text) || len(text)-c.end > len(m.zone) || text[c.second] == '6' ||
-		c.ns > math.MaxInt64-2*int64(time.Minute) {
+	if c.end == 0 || c.second < shortest || c.second > longest || len(text)-c.end > len(m.zone) ||
+		text[c.second] == '6' || c.ns > math.MaxInt64-2*int64(time.Minute) {
 		return
 	}
-	m.upTo, m.after = copy(m.text[:], text[:c.second]), copy(m.zone[:], text[c.end:])
+	m.first, m.next, m.last = eight(text), eight(text[8:]), eight(text[c.second-8:])
+	m.upTo, m.after = c.second, copy(m.zone[:], text[c.end:])
 	m.start = c.ns - c.ns%int64(time.Minute)
 }

@@ -12,7 +12,7 @@ type kind uint8
 
 const (
 	none   kind = iota // missing
-	other              // of a type that no part of an event has
+	other              // of a type that no part of an event has; those that follow have a text
 	text               // a string
 	number             // a number, written as in JSON
 	truth              // true or false: the name of a group, and nothing else
@@ -93,16 +93,19 @@ func newGroupNames(names []string) groupNames {
 	return n
 }
 
-// index returns the index of a name. An empty one counts as missing.
-func (n *groupNames) index(name []byte) (int, bool) {
-	if len(name) == 0 {
-		return 0, false
-	}
+// quickly returns the index of a name that is one of the few as it is written, and otherwise a negative number. It is
+// small enough to need no call.
+func (n *groupNames) quickly(name []byte) int {
 	for i, few := range n.few {
 		if few == string(name) {
-			return i, true
+			return i
 		}
 	}
+	return -1
+}
+
+// find returns the index of any other name.
+func (n *groupNames) find(name []byte) (int, bool) {
 	if i, ok := n.many[string(name)]; ok {
 		return i, true
 	}
@@ -156,7 +159,15 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 			return BadGroup
 		}
 	case r.grouped:
-		if e.Group, ok = r.groups.index(groupOf(&f[roleGroup])); !ok {
+		group := f[roleGroup].text // also true and false
+		if f[roleGroup].kind != truth {
+			group = name(&f[roleGroup])
+		}
+		e.Group, ok = r.groups.quickly(group), len(group) > 0 // an empty name counts as missing
+		if ok && e.Group < 0 {
+			e.Group, ok = r.groups.find(group)
+		}
+		if !ok {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
@@ -170,7 +181,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 // value places a field on the grid. Its text is a number, also in a string: so write it JSON's mapping of Protocol
 // Buffers, for 64 bits, and Debezium, for decimals.
 func (r *rules) value(f *field) (int64, bool) {
-	if f.kind != number && f.kind != cell && f.kind != text {
+	if f.kind < text || f.kind == truth {
 		return 0, false
 	}
 	i, err := r.grid.Parse(f.text)
@@ -191,28 +202,20 @@ func (r *rules) withClock(date, clock *field) field {
 
 // instant reads a field as a time, as [ParseTime] does.
 func (r *rules) instant(f *field) (int64, bool) {
-	if f.kind == none || f.kind == other || f.kind == truth {
+	if f.kind < text || f.kind == truth {
 		return 0, false
-	}
-	if !calendrical(f.text) {
-		return epoch(f.text)
 	}
 	if ns, ok := r.last.parse(f.text); ok {
 		return ns, true
+	}
+	if !calendrical(f.text) {
+		return epoch(f.text)
 	}
 	c, ok := parseCalendar(f.text, r.zone)
 	if ok {
 		r.last.remember(f.text, c)
 	}
 	return c.ns, ok
-}
-
-// groupOf returns the name of a group: that of [name], or true or false.
-func groupOf(f *field) []byte {
-	if f.kind == truth {
-		return f.text
-	}
-	return name(f)
 }
 
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.

@@ -36,7 +36,7 @@ type node struct {
 func (n *node) tell(b []byte, f *field) {
 	f.kind = n.kind
 	switch {
-	case n.kind != text && n.kind != number && n.kind != truth:
+	case n.kind < text:
 		f.text = nil
 	case n.escaped:
 		f.text = n.buffer

@@ -35,9 +35,14 @@ type decoding struct {
 	event   codec.Event
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
-	verdict verdict        // rejected or not
-	schema  codec.SchemaID // its id, if the record is rejected because its schema is not known; else zero
-	cause   string         // more about why it is rejected, in words that go on from "the record"; "" if no more is known
+	verdict verdict // rejected or not
+	fault   fault   // if it is rejected
+}
+
+// fault says more about why a record is rejected than its reason.
+type fault struct {
+	schema codec.SchemaID // the id of its schema, if that is not known; else zero
+	cause  string         // in words that go on from "the record"; "" if no more is known
 }
 
 // unstamped is the cause of a record that Kafka has no time of. Whatever its fields say, it is rejected.
@@ -68,35 +73,41 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	if offset == d.offset {
 		return d.verdict
 	}
-	d.offset, d.verdict, d.cause, d.schema = offset, verdict{}, "", codec.SchemaID{}
+	d.offset, d.verdict = offset, verdict{}
 	if rec.TooLarge > 0 {
-		d.verdict.rejected, d.cause = codec.Malformed, "is larger than 4 MiB"
+		d.verdict.rejected, d.fault = codec.Malformed, fault{cause: "is larger than 4 MiB"}
 		return d.verdict
 	}
 	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
 	if reason := d.decoder.Decode(record, &d.event); reason != codec.OK {
 		d.verdict = verdict{rejected: reason,
 			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
-		switch {
-		case reason == codec.Malformed:
-			d.cause = d.decoder.Cause(record)
-			if d.preparer != nil {
-				if w, known := d.preparer.Prepare(record); !known && !w.Key {
-					d.schema = w.ID
-				}
-			}
-		case reason == codec.BadValue:
-			d.cause = d.decoder.Doubt()
-		case reason == codec.BadTime && record.Time < 0:
-			d.cause = unstamped
-		case reason == codec.Future:
-			d.cause = fmt.Sprintf("has a timestamp of %s, and its own time is more than %s later", date(record.Time),
-				config.Duration(d.spec.MaxFuture))
-		}
+		d.fault = d.faultOf(record, reason)
 		return d.verdict
 	}
 	d.user = d.hasher.User(d.event.User)
 	d.name = append(d.name[:0], d.event.Name...)
 	d.event.User, d.event.Name = nil, nil // they point into the page
 	return d.verdict
+}
+
+// faultOf says more about a record that the decoder has just rejected.
+func (d *decoding) faultOf(record codec.Record, reason codec.Reason) (f fault) {
+	switch {
+	case reason == codec.Malformed:
+		f.cause = d.decoder.Cause(record)
+		if d.preparer != nil {
+			if w, known := d.preparer.Prepare(record); !known && !w.Key {
+				f.schema = w.ID
+			}
+		}
+	case reason == codec.BadValue:
+		f.cause = d.decoder.Doubt()
+	case reason == codec.BadTime && record.Time < 0:
+		f.cause = unstamped
+	case reason == codec.Future:
+		f.cause = fmt.Sprintf("has a timestamp of %s, and its own time is more than %s later", date(record.Time),
+			config.Duration(d.spec.MaxFuture))
+	}
+	return f
 }

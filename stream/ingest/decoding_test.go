@@ -223,8 +223,9 @@ func TestTimestampsInWords(t *testing.T) {
 	} {
 		record := &fetch.Record{Time: c.written, Value: jsonEvent(1, 1764320000)}
 		r.decoding.offset = -1
-		if v := r.decoding.decode(1, record); v.rejected != c.reason || r.decoding.cause != c.want {
-			t.Errorf("%d: %v, the record %s; want %v, %s", c.written, v.rejected, r.decoding.cause, c.reason, c.want)
+		v := r.decoding.decode(1, record)
+		if v.rejected != c.reason || v.rejected != codec.OK && r.decoding.fault.cause != c.want {
+			t.Errorf("%d: %v, the record %s; want %v, %s", c.written, v.rejected, r.decoding.fault.cause, c.reason, c.want)
 		}
 	}
 }

@@ -313,7 +313,7 @@ func (p *partition) copy(leader *route, rec *fetch.Record, v verdict) {
 	for _, r := range leader.all() {
 		switch {
 		case v.rejected != 0 && r.stream.Rejects != "":
-			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String(), leader.decoding.cause)
+			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String(), leader.decoding.fault.cause)
 		case v.late() && r.stream.Late != "":
 			p.copies.add(r.stream.Late, rec, r.stream.Name, "late", "")
 		}

@@ -119,10 +119,10 @@ func (t *tally) caused(reason codec.Reason, words string, n int) {
 // why notes why a record was rejected, as far as more is known.
 func (t *tally) why(reason codec.Reason, d *decoding) {
 	switch {
-	case d.schema != codec.SchemaID{}:
-		t.unknown.add(waiting{records: 1, id: d.schema})
-	case d.cause != "":
-		t.caused(reason, d.cause, 1)
+	case d.fault.schema != codec.SchemaID{}:
+		t.unknown.add(waiting{records: 1, id: d.fault.schema})
+	case d.fault.cause != "":
+		t.caused(reason, d.fault.cause, 1)
 	}
 }
 
