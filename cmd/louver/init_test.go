@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -197,10 +198,15 @@ func TestInitTopics(t *testing.T) {
 // With expected users, init proposes windows that make their number useful at ε 1 a day, and says how far off it is. With
 // too few it says that.
 func TestInitForExpectedUsers(t *testing.T) {
-	for users, want := range map[string]struct{ size, errorOf, rough string }{
-		"3000": {"1h", "300", ""}, "1000": {"3h", "97", ""}, "120": {"24h", "12", ""},
-		"119": {"24h", "12", "the number is useful from 120 users on"},
+	for users, want := range map[string]struct{ size, errorOf, median, count, rough string }{
+		"3000": {"1h", "300", "0.031", "0.01", ""}, "1000": {"3h", "97", "0.094", "0.031", ""},
+		"120": {"24h", "12", "0.75", "0.25", ""},
+		"119": {"24h", "12", "0.75", "0.25", "the number is useful from 120 users on"},
 	} {
+		planned := planJSON(t, "plan", "--statistic", "median", "--users", users, "--epsilon", want.median,
+			"--count-epsilon", want.count, "--lower", "0", "--upper", "100000", "--step",
+			"1").Streams[0].Releases[0].Values[0]
+		percentiles := fmt.Sprintf("%.0f and %.0f", math.Floor(100**planned.Low), math.Ceil(100**planned.High))
 		file := filepath.Join(t.TempDir(), "streams.yaml")
 		if got := commandLine(t, "", "init", file, "--users", users); got.code != cli.ExitDone {
 			t.Fatalf("%+v", got)
@@ -212,6 +218,7 @@ func TestInitForExpectedUsers(t *testing.T) {
 		text := string(draft)
 		if !strings.Contains(text, "\n      size: "+want.size+"\n") || !strings.Contains(text, want.rough) ||
 			!strings.Contains(text, "users is off by "+want.errorOf+" at most") ||
+			!strings.Contains(text, "between the percentiles "+percentiles+" of their values") ||
 			want.rough == "" && strings.Contains(text, "too much for so few") {
 			t.Errorf("%s users, want %+v:\n%s", users, want, text)
 		}
