@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Change is a key that differs between two definitions of a stream.
-type Change struct {
+// Difference is a key that differs between two definitions of a stream.
+type Difference struct {
 	// Key is a path in the stream, such as window.size, or in its shared budget, such as budgets[shoppers].epsilon.
 	Key string `json:"key"`
 	// Before and After are YAML in one line; "" where the key is absent.
@@ -23,7 +23,7 @@ type Change struct {
 const longest = 120
 
 // String is the change in one line, such as "window.size: 15m → 1h".
-func (c Change) String() string {
+func (c Difference) String() string {
 	text := func(value string) string {
 		switch n := utf8.RuneCountInString(value); {
 		case n == 0:
@@ -37,7 +37,7 @@ func (c Change) String() string {
 }
 
 // Changes lists what differs between two definitions of one stream, sorted by key.
-func Changes(before, after Definition) ([]Change, error) {
+func Changes(before, after Definition) ([]Difference, error) {
 	var old, now yaml.Node
 	for _, d := range []struct {
 		of   Definition
@@ -53,17 +53,17 @@ func Changes(before, after Definition) ([]Change, error) {
 			_, all[i].Key, _ = strings.Cut(key, "].")
 		}
 	}
-	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b Difference) int { return strings.Compare(a.Key, b.Key) })
 	return all, nil
 }
 
 // compare adds the differences between two nodes at a path. An absent node is nil.
-func compare(all []Change, path string, before, after *yaml.Node) []Change {
+func compare(all []Difference, path string, before, after *yaml.Node) []Difference {
 	old, ok := children(before)
 	now, both := children(after)
 	if !ok || !both {
 		if b, a := flat(before), flat(after); b != a {
-			all = append(all, Change{path, b, a})
+			all = append(all, Difference{path, b, a})
 		}
 		return all
 	}

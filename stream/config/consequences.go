@@ -23,10 +23,10 @@ func Consequences(before, after *Stream) (all []string) {
 		if i < 0 || d.MaxWindows == nil || before.Discoveries()[i].MaxWindows == nil {
 			continue
 		}
-		of := turns{d.MaxWindows, d.Price(), "period"}
+		of := turns{d.MaxWindows, d.Cost().Items, "period"}
 		old := before.Discoveries()[i]
 		all = append(all, "discovery "+d.Name+": "+
-			of.countAnew(turns{old.MaxWindows, old.Price(), "period"}, after.Budget, same))
+			of.countAnew(turns{old.MaxWindows, old.Cost().Items, "period"}, after.Budget, same))
 	}
 	old := before.Steps()
 	for _, x := range after.Steps() {

@@ -4,10 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"time"
-
-	"github.com/louver/louver/budget"
-	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/record"
 )
 
 // Found says how the groups of a stream are found if nobody lists them. Discoveries publish the names that many users
@@ -54,57 +50,6 @@ func (s *Stream) MostGroups() int {
 		return s.Found.Most()
 	}
 	return len(s.Groups)
-}
-
-// Discovery is a draw at the end of each period that counts the users of each name, and publishes the names whose
-// noisy count reaches a public threshold.
-type Discovery struct {
-	Name string
-	// Every is the length of a period. Periods end at multiples of it since 1970, and the first one begins with the
-	// stream.
-	Every time.Duration
-	// Mechanism makes the draw for a name.
-	Mechanism *mechanisms.TruncatedGeometric
-	// MaxGroups is the most names of a period for which one user counts, at least 1.
-	MaxGroups int64
-	// MaxWindows limits in how many periods one user counts, of those that end in a longer one. It is nil if everybody
-	// counts in every period.
-	MaxWindows *MaxWindows
-	// AtMost is the most periods for which a user is charged, of those that end in any period of the budget.
-	AtMost int64
-	// Where says where the discovery is defined, as "file:line".
-	Where string
-}
-
-// Price returns what a discovery costs one user.
-//
-// Privacy: given what was published before, adding or removing a user changes the counts of at most MaxGroups names,
-// each by one, and each name's outcome is (ε, δ)-DP. So these charges are those of MaxGroups draws.
-func (d *Discovery) Price() []budget.Item {
-	return []budget.Item{{Promise: d.Mechanism.Promise(), Times: d.MaxGroups}}
-}
-
-// Cap returns how the costs of the discovery's periods add up, in an era. It is the zero value if everybody counts in
-// every period.
-//
-// Privacy: everybody with any record in a period that has a good name takes a turn in it, whether or not the name is
-// listed or can be found. So whether a user counts depends only on the user's own records, the schedule and the key,
-// and on no list and nobody else. By [windows.CapRule] nobody counts in more than Count periods of any length Per. A
-// user who does not count in a period changes nothing in it: the user's names are left out of all counts. Given what
-// was published before, each of the others costs what Price says. So a user loses at most the Count largest prices.
-func (d *Discovery) Cap(era int64) budget.Cap {
-	c := d.MaxWindows.cap(era)
-	if d.MaxWindows != nil {
-		c.Row = d.Name
-	}
-	return c
-}
-
-// Series describes the records of a discovery, with the ε and δ of one name.
-func (d *Discovery) Series() record.Series {
-	p := d.Mechanism.Promise()
-	return record.Series{Name: d.Name, Statistic: record.StatisticGroups, Mechanism: d.Mechanism.Name(), Unit: "users",
-		Epsilon: p.Epsilon, Delta: p.Delta}
 }
 
 // Discoveries returns the stream's own discoveries: none if its groups are listed, or found by another stream.

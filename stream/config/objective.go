@@ -21,7 +21,7 @@ import (
 type Objective struct {
 	Stream *Stream
 	// Share is the figure that has the objective, with its histogram.
-	Share Free
+	Share Computed
 }
 
 // Objectives are those of a stream's shares.
@@ -161,7 +161,7 @@ func (o Objective) Seen(b Burn, falsePages float64, users int64) float64 {
 // Definition is a short name for everything that the alerts of the objective depend on, except how likely a false one
 // may be.
 func (o Objective) Definition() string {
-	drawn := o.Share.From.Series("")[0]
+	drawn := o.Share.From.Series()[0]
 	// These are numbers and names, so it never fails.
 	text, _ := json.Marshal([]any{o.Share.Objective, drawn.Mechanism, drawn.Epsilon, drawn.Buckets,
 		o.Share.Figure.Bucket(), len(o.Stream.Groups), o.Stream.Window.Every})

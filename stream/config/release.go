@@ -8,13 +8,14 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 	"github.com/louver/louver/windows/period"
 )
 
 // Release is one statistic of every window and group.
 type Release struct {
-	Name  string
+	Head
 	Query mechanisms.Query
 	// Mechanism answers the query.
 	Mechanism mechanisms.Mechanism
@@ -23,9 +24,51 @@ type Release struct {
 	// Days has the periods that consist of local days, by their lengths. All others begin at multiples of their length
 	// since 1970.
 	Days map[time.Duration]period.Calendar
-	// Where says where the release is defined, as "file:line".
-	Where string
 }
+
+// Kind is Drawn.
+func (r *Release) Kind() Kind { return Drawn }
+
+// Series describes one value, or one for each p of a joint draw.
+func (r *Release) Series() (all []record.Series) {
+	promise := r.Mechanism.Promise()
+	one := record.Series{Statistic: string(r.Query.Statistic.Each()), Mechanism: r.Mechanism.Name(),
+		Unit: r.Query.Statistic.Unit(r.Unit), Epsilon: promise.Epsilon, Delta: promise.Delta}
+	if b := mechanisms.Buckets(r.Mechanism); b != nil {
+		one.Buckets = record.NewBuckets(r.Query.Grid, b)
+		for _, d := range r.Rollups {
+			one.Rollups = append(one.Rollups, period.Name(d))
+		}
+	}
+	p := r.Query.Probabilities()
+	for i, name := range r.Names() {
+		one.Name = name
+		if i < len(p) {
+			one.P = &p[i]
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Cost is a draw for every group that a user may be in, once a window.
+func (r *Release) Cost() Cost {
+	items := r.once(r.Mechanism)
+	return Cost{Per: PerWindow, Items: items, Partly: twice(items), Counts: r.Query.Statistic == mechanisms.Count}
+}
+
+// WithDelta has the mechanism of the statistic that is usual under such a budget.
+func (r *Release) WithDelta(has bool) Figure {
+	with := *r
+	with.Query.ZCDP = has
+	if m, err := mechanisms.New(with.Query); err == nil {
+		with.Mechanism = m
+	}
+	return &with
+}
+
+// About says which values count.
+func (r *Release) About() About { return About{Above: r.Query.Above, Below: r.Query.Below} }
 
 // Counting returns the release that counts all users of a window and group, whose count serves the other figures. Of
 // several it is the one with the least error_95, and of equal ones the first. So the order of the file decides nothing

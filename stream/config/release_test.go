@@ -17,7 +17,7 @@ func TestNames(t *testing.T) {
 		}
 		return ps
 	}
-	r := config.Release{Name: "tail", Query: mechanisms.Query{Statistic: mechanisms.Quantiles,
+	r := config.Release{Head: config.Head{Name: "tail"}, Query: mechanisms.Query{Statistic: mechanisms.Quantiles,
 		P: p("0.001", "0.05", "0.10", "0.5", "0.9", "0.99", "0.999")}}
 	want := []string{"tail.p001", "tail.p05", "tail.p10", "tail.p50", "tail.p90", "tail.p99", "tail.p999"}
 	if got := r.Names(); !slices.Equal(got, want) {
@@ -43,7 +43,7 @@ func TestCounting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return config.Release{Name: name, Query: q, Mechanism: m}
+		return config.Release{Head: config.Head{Name: name}, Query: q, Mechanism: m}
 	}
 	rough, fine := release("rough", "geometric", "0.01", nil), release("fine", "geometric", "0.1", nil)
 	gaussian, part := release("gaussian", "gaussian", "0.1", nil), release("part", "geometric", "3", new(decimal.Zero))

@@ -37,12 +37,14 @@ type Stream struct {
 	// totals.
 	Releases []Release
 	// Free are figures that are computed from the histograms among the releases.
-	Free []Free
+	Free []Computed
 	// Alarms are the stream's watches, OnChange the releases that are published on change, and Totals the running
 	// totals. Names are unique among all releases and alarms.
-	Alarms   []Alarm
-	OnChange []OnChange
+	Alarms   []Watch
+	OnChange []Change
 	Totals   []Total
+	// Figures are everything that the stream publishes, in the order of their kinds and of the file.
+	Figures []Figure
 	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers
 	// Rejects, Late and Output are topics. The first two hold personal data and are optional: "" if absent.
@@ -100,17 +102,14 @@ const (
 // Besides names what streams pay for in addition to their windows; "" for nothing.
 func Besides(streams ...*Stream) string {
 	var all []string
-	for _, of := range []struct {
-		what string
-		have func(s *Stream) bool
-	}{
-		{"watches", func(s *Stream) bool { return len(s.Alarms) > 0 }},
-		{"releases on change", func(s *Stream) bool { return len(s.OnChange) > 0 }},
-		{"running totals", func(s *Stream) bool { return len(s.Totals) > 0 }},
-		{"discoveries", func(s *Stream) bool { return len(s.Discoveries()) > 0 }},
-	} {
-		if slices.ContainsFunc(streams, of.have) {
-			all = append(all, of.what)
+	for kind, k := range Kinds {
+		if slices.ContainsFunc(streams, func(s *Stream) bool {
+			return slices.ContainsFunc(s.Figures, func(f Figure) bool {
+				per := f.Cost().Per
+				return f.Kind() == Kind(kind) && (per == PerInstance || per == PerPeriod)
+			})
+		}) {
+			all = append(all, k.Plural)
 		}
 	}
 	return english.WordSeries(all, "and")
@@ -118,14 +117,31 @@ func Besides(streams ...*Stream) string {
 
 // Steps lists the totals, then the alarms, and then the releases on change. They are charged in this order.
 func (s *Stream) Steps() (all []Step) {
-	for i := range s.Totals {
-		all = append(all, s.Totals[i].Step())
-	}
-	for i := range s.Alarms {
-		all = append(all, s.Alarms[i].Step())
-	}
-	for i := range s.OnChange {
-		all = append(all, s.OnChange[i].Step())
+	for _, f := range s.Lasting() {
+		all = append(all, StepOf(f))
 	}
 	return all
+}
+
+// Gather makes the figures of the stream's lists.
+func (s *Stream) Gather() {
+	s.Figures = nil
+	for i := range s.Releases {
+		s.Add(&s.Releases[i])
+	}
+	for i := range s.Free {
+		s.Add(&s.Free[i])
+	}
+	for i := range s.Totals {
+		s.Add(&s.Totals[i])
+	}
+	for i := range s.Alarms {
+		s.Add(&s.Alarms[i])
+	}
+	for i := range s.OnChange {
+		s.Add(&s.OnChange[i])
+	}
+	for i := range s.Discoveries() {
+		s.Add(&s.Found.Rows[i])
+	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
@@ -12,7 +11,7 @@ import (
 
 // Total is a running total, such as the users so far today. It is published again and again and costs ε once a period.
 type Total struct {
-	Name  string
+	Head
 	Query mechanisms.TotalQuery
 	// Mechanism says what a value adds and how sums are drawn.
 	Mechanism *mechanisms.Total
@@ -21,39 +20,53 @@ type Total struct {
 	Zone     string
 	// Update is the time between two records, a multiple of a window.
 	Update time.Duration
-	// MaxGroups is in how many groups of a period one user counts.
-	MaxGroups int64
 	// AtMost is the most periods that any period of the budget touches.
 	AtMost int64
-	// Definition is a fingerprint of everything that an instance depends on.
-	Definition string
-	// Where says where it is defined, as "file:line".
-	Where string
 }
 
-// Price returns what a period costs one user, once for each group in which the user may count.
-func (t *Total) Price() []budget.Item {
-	return []budget.Item{{Promise: t.Mechanism.Promise(), Times: t.MaxGroups}}
+// Kind is Running.
+func (t *Total) Kind() Kind { return Running }
+
+// Cost is a draw for each group in which a user may count, once a period.
+func (t *Total) Cost() Cost {
+	items := t.once(t.Mechanism)
+	return Cost{Per: PerPeriod, Items: items, Partly: twice(items), AtMost: t.AtMost}
 }
 
-// Step returns the total with its costs.
-func (t *Total) Step() Step {
-	return Step{Name: t.Name, What: "total", Definition: t.Definition, AtMost: t.AtMost, Price: t.Price()}
+// Series describes the figure, with the ε of a period in all groups of a user.
+func (t *Total) Series() []record.Series {
+	return []record.Series{t.charged(t.Drawn(), t.Cost().Items)}
 }
 
-// Series describes the figure, with the ε of a period in one group. The unit is that of the stream's values.
-func (t *Total) Series(unit string) record.Series {
+// Drawn describes the figure, with the ε of a period in one group. The unit is that of the stream's values.
+func (t *Total) Drawn() record.Series {
 	p := t.Mechanism.Promise()
 	return record.Series{Name: t.Name, Statistic: string(t.Query.Statistic), Mechanism: t.Mechanism.Name(),
-		Unit: t.Query.Unit(unit), Epsilon: p.Epsilon, Delta: p.Delta}
+		Unit: t.Query.Unit(t.Unit), Epsilon: p.Epsilon, Delta: p.Delta}
+}
+
+// WithDelta has the mechanism that is usual under such a budget.
+func (t *Total) WithDelta(has bool) Figure {
+	with := *t
+	with.Query.ZCDP = has
+	if m, err := mechanisms.NewTotal(with.Query); err == nil {
+		with.Mechanism = m
+	}
+	return &with
+}
+
+// About says when the total begins anew, and what counts.
+func (t *Total) About() About {
+	return About{Above: t.Query.Above, Below: t.Query.Below, Since: t.Calendar.Unit, Zone: t.Zone, Update: t.Update,
+		MaxTotal: t.Query.MaxTotal}
 }
 
 // Allowance returns the rule by which users count in a period.
 //
-// Privacy: the total's strategy promises ε for persons who add Most to a group in all, and the price counts MaxGroups
-// groups. This rule lets nobody add more, and in no more groups.
+// Privacy: the total's strategy promises ε for persons who add Most to a group in all, and the price counts Groups
+// of them. This rule lets nobody add more, and in no more groups.
 func (t *Total) Allowance() windows.AllowanceRule {
-	return windows.AllowanceRule{MaxGroups: int(t.MaxGroups), Most: t.Mechanism.Most, Adds: t.Mechanism.Adds}
+	return windows.AllowanceRule{MaxGroups: int(t.Groups), Most: t.Mechanism.Most, Adds: t.Mechanism.Adds}
 }
 
 // Period returns the period of the calendar that holds a window: the start of its first window and the end of its last

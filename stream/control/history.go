@@ -38,7 +38,7 @@ type Dated struct {
 	Every  string `json:"every"`
 	Budget string `json:"budget"`
 	// Changes are the differences from the previous definition.
-	Changes []config.Change `json:"changes"`
+	Changes []config.Difference `json:"changes"`
 }
 
 // History returns the definitions of the newest epoch, by stream and number.
@@ -71,7 +71,7 @@ func (e *edition) dated(stream *config.Stream) Dated {
 	s := e.schedule(stream)
 	d := Dated{Stream: stream.Name, Number: e.Number, From: time.Unix(0, s.Start).UTC(), Removed: e.Removed,
 		Fingerprint: e.Definition.Fingerprint(), Size: config.Duration(s.Size), Every: config.Duration(s.Every),
-		Budget: stream.Budget.Name, Changes: []config.Change{}}
+		Budget: stream.Budget.Name, Changes: []config.Difference{}}
 	if s.End != 0 {
 		d.Until = new(time.Unix(0, s.End).UTC())
 	}

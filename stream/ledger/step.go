@@ -63,7 +63,7 @@ type Alarm struct {
 }
 
 // OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
-// group, until its instance fires in one group, whose value is drawn anew. See config.OnChange.Price for what this
+// group, until its instance fires in one group, whose value is drawn anew. See config.Change.Price for what this
 // costs.
 type OnChange struct {
 	// Release describes the figure. First is what the first instance costs beside the step's Cost.

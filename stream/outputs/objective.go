@@ -48,7 +48,7 @@ type window struct{ end, bad, users int64 }
 
 func newSums(o config.Objective) *sums {
 	buckets, bucket, _ := o.Buckets()
-	return &sums{of: o, buckets: buckets, bucket: bucket, law: o.Share.From.Series("")[0],
+	return &sums{of: o, buckets: buckets, bucket: bucket, law: o.Share.From.Series()[0],
 		windows: map[string][]window{}}
 }
 

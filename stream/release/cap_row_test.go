@@ -133,7 +133,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 					n++
 				}
 			}
-			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(row.Price(), n)).Epsilon; n > 0 &&
+			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(row.Cost().Items, n)).Epsilon; n > 0 &&
 				lost.GreaterThan(*e.Standing.BudgetSpent) {
 				t.Fatalf("%s: user %d has lost ε %s in the period, and ε %s is charged", e.Name(), u, lost,
 					e.Standing.BudgetSpent)
@@ -256,7 +256,7 @@ func TestEditsOfTurns(t *testing.T) {
 				others.Add(charge)
 			}
 		}
-		row := budget.Times(first.stream.Found.Rows[0].Price(), 2+c.most)
+		row := budget.Times(first.stream.Found.Rows[0].Cost().Items, 2+c.most)
 		others.Add(budget.Charge{Stream: "s", End: last.WindowEnd.UnixNano(), Items: row})
 		if want := others.Spent(last.WindowEnd.UnixNano()).Epsilon; !want.Equal(*last.Standing.BudgetSpent) {
 			t.Errorf("%s: ε %s is spent, want %s: two periods of the old definition, and %d of the new one", name,

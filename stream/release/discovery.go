@@ -36,8 +36,8 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	p := d.programs[t.program]
 	of := &p.stream.Found.Rows[t.row]
 	e := p.blank(d.Names.App, t.window)
-	e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Price(), []record.Series{of.Series()}
-	e.Discovery = &ledger.Discovery{MaxGroups: of.MaxGroups, Threshold: of.Mechanism.Threshold(),
+	e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
+	e.Discovery = &ledger.Discovery{MaxGroups: of.Groups, Threshold: of.Mechanism.Threshold(),
 		Error95: of.Mechanism.Error95(), Rules: p.rules}
 	d.settled(&e, before)
 	counts := d.walks.caughtRow(t.program, t.row)

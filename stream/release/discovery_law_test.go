@@ -148,7 +148,7 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 		if turn.row >= 0 {
 			e = p.blank("app", turn.window)
 			of := &p.stream.Found.Rows[turn.row]
-			e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Price(), []record.Series{of.Series()}
+			e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 			e.Discovery = &ledger.Discovery{MaxGroups: 1, Threshold: 1, Rules: p.rules}
 			ends = append(ends, fmt.Sprintf("%d: %s", e.Epoch, e.WindowEnd.Sub(newYear)))
 		}

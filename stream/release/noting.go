@@ -108,7 +108,7 @@ func (ns *notes) now(p *program, row int) *tallying {
 func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
 	of := &p.stream.Found.Rows[row]
 	random, last := buffered(p.random), ns.last(p, of, period)
-	spec := windows.TallySpec{MaxGroups: int(of.MaxGroups), Hasher: ns.Hasher,
+	spec := windows.TallySpec{MaxGroups: int(of.Groups), Hasher: ns.Hasher,
 		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
 		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
 		Most: int(p.rules.Max)}

@@ -18,17 +18,17 @@ import (
 // learnt from them would take each repeat for a new observation.
 type onChange struct {
 	draw
-	of   *config.OnChange
+	of   *config.Change
 	grid *mechanisms.Grid
 	unit string
 }
 
-func newOnChange(s *config.Stream, of *config.OnChange) *onChange {
+func newOnChange(s *config.Stream, of *config.Change) *onChange {
 	return &onChange{newDraw(*of.Release, 0), of, s.Grid, s.Unit}
 }
 
 func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
-	s.OnChange = &ledger.OnChange{Release: c.of.Release.Series(c.unit)[0], First: c.of.First()}
+	s.OnChange = &ledger.OnChange{Release: c.of.Drawn(), First: c.of.Cost().First}
 }
 
 // look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
@@ -36,7 +36,7 @@ func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
 // them.
 //
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
-// whatever they sent: see config.OnChange.Price. In the window in which the values begin, all groups are drawn and none
+// whatever they sent: see config.Change.Price. In the window in which the values begin, all groups are drawn and none
 // is tested.
 func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
 	m *metrics.Operator) error {

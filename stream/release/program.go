@@ -53,10 +53,10 @@ func newProgram(e control.Edition) *program {
 		d := newDraw(r, len(p.releases))
 		d.serves = &s.Releases[i] == counting
 		p.draws = append(p.draws, d)
-		p.releases = append(p.releases, r.Series(s.Unit)...)
+		p.releases = append(p.releases, r.Series()...)
 	}
 	for _, f := range s.Free {
-		p.releases = append(p.releases, f.Series(s.Unit))
+		p.releases = append(p.releases, f.Series()...)
 	}
 	return p
 }

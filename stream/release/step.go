@@ -37,19 +37,19 @@ type looker interface {
 // newSteps makes the steps of a stream, in the order of [config.Stream.Steps].
 func newSteps(s *config.Stream) (all []step) {
 	for i := range s.Totals {
-		all = append(all, step{s.Totals[i].Step(), nil, total{s, &s.Totals[i]}})
+		all = append(all, step{config.StepOf(&s.Totals[i]), nil, total{s, &s.Totals[i]}})
 	}
 	for i := range s.Alarms {
-		all = append(all, step{s.Alarms[i].Step(), testerOf{s.Alarms[i].Mechanism}, alarm{&s.Alarms[i]}})
+		all = append(all, step{config.StepOf(&s.Alarms[i]), testerOf{s.Alarms[i].Mechanism}, alarm{&s.Alarms[i]}})
 	}
 	for i := range s.OnChange {
-		all = append(all, step{s.OnChange[i].Step(), testerOf{s.OnChange[i].Mechanism}, newOnChange(s, &s.OnChange[i])})
+		all = append(all, step{config.StepOf(&s.OnChange[i]), testerOf{s.OnChange[i].Mechanism}, newOnChange(s, &s.OnChange[i])})
 	}
 	return all
 }
 
 // alarm records the group in which the instance fires.
-type alarm struct{ of *config.Alarm }
+type alarm struct{ of *config.Watch }
 
 func (a alarm) describe(s *ledger.Step, _ windows.Window) {
 	s.Alarm = &ledger.Alarm{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds()),
@@ -82,7 +82,7 @@ func (t total) describe(s *ledger.Step, w windows.Window) {
 	p, m := t.of.Query.Period, t.of.Mechanism
 	since, until := t.of.Period(w)
 	s.AtMost = 0 // the calendar limits the instances
-	s.Total = &ledger.Total{Release: t.of.Series(t.stream.Unit), Leaves: p.Leaves, Longest: m.Longest(),
+	s.Total = &ledger.Total{Release: t.of.Drawn(), Leaves: p.Leaves, Longest: m.Longest(),
 		Update: int64(t.of.Update.Seconds()), Most: m.Most, Unit: m.Scale.Length(1), MaxTotal: t.of.Query.MaxTotal,
 		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
 }

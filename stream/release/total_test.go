@@ -292,7 +292,7 @@ streams:
 // leaves out, and costs two groups. With above, a group counts once a value is high enough.
 func TestTotalsOfTwoGroups(t *testing.T) {
 	p := programOf(t, totalsOfTwoGroups)
-	if price := p.stream.Totals[0].Price(); price[0].Times != 2 {
+	if price := p.stream.Totals[0].Cost().Items; price[0].Times != 2 {
 		t.Fatalf("a period costs %+v", price)
 	}
 	d := newDecider(t, p, zap.NewNop())

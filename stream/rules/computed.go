@@ -15,7 +15,7 @@ import (
 type computed struct {
 	name   string
 	from   *config.Release
-	free   *config.Free  // nil: the number of all users
+	free   *config.Computed  // nil: the number of all users
 	rollup time.Duration // 0: each window has one
 }
 

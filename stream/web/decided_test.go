@@ -154,7 +154,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	for i := range s.Totals {
 		t := &s.Totals[i]
 		since, until := t.PeriodAt(start.UnixNano(), s.Window.Every)
-		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Series(s.Unit), Leaves: t.Query.Leaves, Longest: t.Query.Longest,
+		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Drawn(), Leaves: t.Query.Leaves, Longest: t.Query.Longest,
 			Update: int64(t.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
 			Since: record.Whole(time.Unix(0, since)),
 			Until: record.Whole(time.Unix(0, until))}
@@ -163,7 +163,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		e.Steps[i].Alarm = &ledger.Alarm{Hold: int64(x.Hold.Seconds())}
 	}
 	for i, x := range s.OnChange {
-		e.Steps[len(s.Alarms)+i].OnChange = &ledger.OnChange{First: x.First(), Release: x.Release.Series(s.Unit)[0]}
+		e.Steps[len(s.Alarms)+i].OnChange = &ledger.OnChange{First: x.Cost().First, Release: x.Release.Series()[0]}
 	}
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)

@@ -45,7 +45,9 @@ func newVisits(t testing.TB, most int64, first time.Time) *visits {
 	s := v.streams[0]
 	s.Name, s.Groups, s.Window.Size, s.Window.Every = "pages", nil, 15*time.Minute, 15*time.Minute
 	s.Found = &config.Found{Keep: 3 * time.Hour, Max: most, Other: "(other)", Always: []string{"/"},
-		Rows: []config.Discovery{{Name: "hourly", Every: time.Hour, Mechanism: drawing, MaxGroups: 2, AtMost: 25}}}
+		Rows: []config.Discovery{{Head: config.Head{Name: "hourly", Groups: 2}, Every: time.Hour, Mechanism: drawing,
+			AtMost: 25}}}
+	s.Gather()
 	return v
 }
 
@@ -337,7 +339,7 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 		}
 		end := epoch.Add(time.Duration(hour) * time.Hour)
 		v.discover(hour, found)
-		add("hourly", s.Found.Rows[0].Price(), end, time.Hour, reason)
+		add("hourly", s.Found.Rows[0].Cost().Items, end, time.Hour, reason)
 		v.window(4 * hour)
 		add("", s.Price(), end, s.Window.Size, "")
 	}

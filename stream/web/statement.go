@@ -173,20 +173,21 @@ func ofWatches(s *config.Stream) (all []loss) {
 	limit := s.Budget.Limit
 	for i := range s.Totals {
 		t := &s.Totals[i]
-		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Price()),
+		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Cost().Items),
 			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period of "+
 				"the budget touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
 			"that person is in any of the windows of that "+t.Calendar.Unit.Noun()))
 	}
 	for _, w := range s.OnChange {
-		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Price(), w.First()...)),
+		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Cost().Items, w.Cost().First...)),
 			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a "+
 				"period of the budget. The first time it costs %s more: at most %%s.",
-				w.Name, cost.Of(limit, w.Price()).ForReaders(), times(w.AtMost), cost.Of(limit, w.First()).ForReaders()),
+				w.Name, cost.Of(limit, w.Cost().Items).ForReaders(), times(w.AtMost),
+				cost.Of(limit, w.Cost().First).ForReaders()),
 			"that person is in any of the windows until it changes"))
 	}
 	for _, w := range s.Alarms {
-		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Price()),
+		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Cost().Items),
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s "+
 				"in a period of the budget.", w.Name, times(w.AtMost)),
 			"that person is in any of the windows from arming to firing"))
@@ -199,8 +200,8 @@ func ofWatches(s *config.Stream) (all []loss) {
 func ofDiscoveries(s *config.Stream) (all []loss) {
 	for _, d := range s.Discoveries() {
 		names, period, changed := "one name", config.Duration(d.Every), int64(1)
-		if d.MaxGroups > 1 {
-			names = fmt.Sprintf("up to %d names", d.MaxGroups)
+		if d.Groups > 1 {
+			names = fmt.Sprintf("up to %d names", d.Groups)
 		}
 		sentence := fmt.Sprintf("Discovery %s counts one person for %s in each period of %s, and publishes the names "+
 			"that many share. This costs that person at most %%s.", d.Name, names, period)
@@ -213,7 +214,7 @@ func ofDiscoveries(s *config.Stream) (all []loss) {
 				"they cost that person at most %%s.", d.Name, names, period, changed)
 		}
 		// with its own δ, and not with all of the budget's
-		lost := cost.Of(budget.Limit{}, budget.Times(d.Price(), changed))
+		lost := cost.Of(budget.Limit{}, budget.Times(d.Cost().Items, changed))
 		all = append(all, newLoss("discovery", 0, period, lost, sentence, "that person is in the data of a period"))
 	}
 	return all

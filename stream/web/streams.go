@@ -261,41 +261,27 @@ func declared(s *config.Stream) streamInfo {
 // releasesOf returns the series of each group: one for each release, or one for each of several quantiles, and one for
 // each figure from a histogram, total, watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
-	series := s.Series()
-	for _, r := range s.Releases {
-		for range r.Names() {
-			x := series[len(all)]
-			all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
-				Above: optional(r.Query.Above), Below: optional(r.Query.Below),
-				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
+	for _, f := range s.Figures {
+		if f.Kind() == config.Searched { // it is published for no group
+			continue
 		}
-	}
-	for _, f := range s.Free {
-		x := f.Series(s.Unit)
-		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
-			Above: optional(x.Above), Below: optional(x.Below), Mechanism: x.Mechanism, Unit: x.Unit,
-			Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta), From: x.From})
-		if f.Objective.IsPositive() {
-			all[len(all)-1].Objective = new(exactly(f.Objective))
+		about := f.About()
+		for _, x := range f.Series() {
+			one := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(about.Above),
+				Below: optional(about.Below), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
+				Delta: exactly(x.Delta), OnChange: about.OnChange, From: x.From}
+			if about.Objective.IsPositive() {
+				one.Objective = new(exactly(about.Objective))
+			}
+			if about.Since != "" {
+				one.Total = &totalInfo{string(about.Since), about.Zone, int64(about.Update / time.Second),
+					optional(about.MaxTotal)}
+			}
+			if about.Hold != nil {
+				one.Hold = new(int64(*about.Hold / time.Second))
+			}
+			all = append(all, one)
 		}
-	}
-	for _, x := range s.StepSeries() {
-		all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Mechanism: x.Mechanism,
-			Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta)})
-	}
-	named := func(name string) *releaseInfo {
-		return &all[slices.IndexFunc(all, func(x releaseInfo) bool { return x.Release == name })]
-	}
-	for _, t := range s.Totals {
-		x := named(t.Name)
-		x.Above, x.Below = optional(t.Query.Above), optional(t.Query.Below)
-		x.Total = &totalInfo{string(t.Calendar.Unit), t.Zone, int64(t.Update / time.Second), optional(t.Query.MaxTotal)}
-	}
-	for _, w := range s.Alarms {
-		named(w.Name).Hold = new(int64(w.Hold / time.Second))
-	}
-	for _, c := range s.OnChange {
-		named(c.Name).OnChange = true
 	}
 	return all
 }

@@ -163,6 +163,7 @@ func TestGroupsOfAnotherStreamWrong(t *testing.T) {
 func TestNamesOfSeries(t *testing.T) {
 	s := parse(t, withHistogram(shape, ofShape...)).Streams[0]
 	s.Found = parse(t, withFound(found)).Streams[0].Found
+	s.Gather()
 	want := "shape shape.1h shape.1d p90 users slow tail tail.1h tail.1d slower slower.1h slower.1d peak peak.1h " +
 		"peak.1d quick quick.1h quick.1d mid mid.1h mid.1d daily hourly"
 	if got := strings.Join(s.SeriesNames(), " "); got != want {
@@ -194,8 +195,8 @@ func TestFiguresOfAFollower(t *testing.T) {
 	if d := cmp.Diff(itself.Price(), follows.Price()); d != "" || follows.Price()[0].Times != 2 {
 		t.Errorf("a window costs something else: %s", d)
 	}
-	steps := itself.StepPrice()
-	if d := cmp.Diff(steps[:len(steps)-2], follows.StepPrice()); d != "" {
+	steps := itself.BesidePrice()
+	if d := cmp.Diff(steps[:len(steps)-2], follows.BesidePrice()); d != "" {
 		t.Errorf("a period costs something else beside discoveries: %s", d)
 	}
 }

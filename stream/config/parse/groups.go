@@ -106,7 +106,7 @@ var discoveryForm = form.Form{
 	{Name: "max_groups", Fallback: "1", Example: "2",
 		Meaning: "for how many names of a period one user counts. Names that were found lately come last, so that " +
 			"users speak for the others. 1 is nearly always best",
-		Value: form.Into(form.Whole("of names "), func(d *discoveryNode, v int64) { d.MaxGroups = v })},
+		Value: form.Into(form.Whole("of names "), func(d *discoveryNode, v int64) { d.Groups = v })},
 	{Name: "at_least", Fallback: "1", Example: "10",
 		Meaning: "a name with fewer users is never published. The threshold rises by as much",
 		Value: form.Into(form.WholeUpTo("of users ", mechanisms.MaxUsers),
@@ -120,7 +120,7 @@ var discoveryForm = form.Form{
 
 func discovery() form.Kind[discoveryNode] {
 	return form.MappingOf(discoveryForm, func(m form.Mapping, d *discoveryNode, ok bool) {
-		d.Mapping, d.Where, d.sound = m, m.Where(), ok
+		d.Mapping, d.Head.Where, d.sound = m, m.Where(), ok
 		if !ok {
 			return
 		}
@@ -318,7 +318,7 @@ func discovered(streams []*streamNode) {
 		for _, s := range streams {
 			for _, d := range s.Discoveries() {
 				if s.Budget == first.Budget {
-					times := decimal.NewFromInt(d.MaxGroups).Mul(decimal.NewFromInt(d.AtMost))
+					times := decimal.NewFromInt(d.Groups).Mul(decimal.NewFromInt(d.AtMost))
 					delta = delta.Add(d.Mechanism.Promise().Delta.Mul(times))
 				}
 			}

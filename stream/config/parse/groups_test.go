@@ -48,7 +48,7 @@ func TestFoundGroups(t *testing.T) {
 	}
 	day, hour := of.Rows[0], of.Rows[1]
 	// 36 + 9 for at_least: the table of the design.
-	if day.MaxGroups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.MaxGroups != 1 ||
+	if day.Groups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.Groups != 1 ||
 		hour.AtMost != 2 {
 		t.Errorf("%+v and %+v", day, hour)
 	}
@@ -60,10 +60,10 @@ func TestFoundGroups(t *testing.T) {
 		t.Errorf("max_windows %+v and %+v", day.MaxWindows, hour.MaxWindows)
 	}
 	// ε 0.25 in 2 of 24 hours: 0.5, and 1 for the two names of a day.
-	if lost := f.Budgets[0].Compose(s.StepPrice()); lost.Epsilon.String() != "1.5" {
+	if lost := f.Budgets[0].Compose(s.BesidePrice()); lost.Epsilon.String() != "1.5" {
 		t.Errorf("a day's discoveries cost %s, want 1 + 2 · 0.25", lost.Epsilon)
 	}
-	if lost := f.Budgets[0].Compose(day.Price()); lost.Epsilon.String() != "1" {
+	if lost := f.Budgets[0].Compose(day.Cost().Items); lost.Epsilon.String() != "1" {
 		t.Errorf("a daily discovery costs %s, want 2 · 0.5", lost.Epsilon)
 	}
 	before := parse(t,

@@ -117,8 +117,8 @@ func (h histograms) compute() {
 			refuse(r.Mapping, err)
 			continue
 		}
-		h.of.Free = append(h.of.Free, config.Free{Name: r.Name, From: of, Query: r.Query, Figure: figure,
-			Objective: r.objective, Where: r.Where})
+		h.of.Free = append(h.of.Free, config.Computed{Head: r.Head, From: of, Query: r.Query, Figure: figure,
+			Objective: r.objective})
 	}
 }
 

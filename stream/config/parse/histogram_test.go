@@ -69,8 +69,8 @@ func TestHistogram(t *testing.T) {
 func TestHistogramWithDelta(t *testing.T) {
 	text := strings.Replace(withHistogram(shape, ofShape...), "epsilon: 24,", "epsilon: 24, delta: 0.000001,", 1)
 	s := parse(t, text).Streams[0]
-	if got := s.Releases[0].Mechanism.Name(); got != "gaussian_histogram" || s.Free[0].Series("ms").Mechanism != got {
-		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got, s.Free[0].Series("ms").Mechanism)
+	if got := s.Releases[0].Mechanism.Name(); got != "gaussian_histogram" || s.Free[0].Series()[0].Mechanism != got {
+		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got, s.Free[0].Series()[0].Mechanism)
 	}
 }
 

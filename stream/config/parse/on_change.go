@@ -68,12 +68,12 @@ func (r *releaseNode) checkChange() {
 }
 
 // change makes the watch of a sound release on change.
-func (r *releaseNode) change(s *config.Stream) config.OnChange {
+func (r *releaseNode) change(s *config.Stream) config.Change {
 	const day = 24 * time.Hour
 	q := watch.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
 		Windows: int64((day-1)/s.Window.Every) + 1, Groups: int64(len(s.Groups))}
-	w := config.OnChange{Release: &r.Release, Tolerance: r.tolerance, MaxGroups: int64(s.MaxGroups),
-		Lasting: config.Lasting{Name: r.Name, AtMost: r.atMost, FalseAlarmsPer: day, Where: r.Where,
+	w := config.Change{Head: r.Head, Release: &r.Release, Tolerance: r.tolerance,
+		Test: config.Test{AtMost: r.atMost, FalseAlarmsPer: day,
 			Query: watch.Query{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Groups: q.Groups,
 				Windows: q.Windows, Grid: s.Grid}}}
 	if r.Mechanism == nil { // it was refused before

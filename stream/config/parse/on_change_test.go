@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"github.com/louver/louver/stream/config"
 	"os"
 	"strings"
 	"testing"
@@ -34,8 +35,8 @@ func TestOnChange(t *testing.T) {
 	}
 	w := s.OnChange[0]
 	// Each instance costs 0.15. The first one also draws all groups, of which a user may be in two.
-	cost, first, most := f.Budgets[0].Compose(w.Price()), f.Budgets[0].Compose(w.First()),
-		f.Budgets[0].Compose(w.Step().Most())
+	cost, first, most := f.Budgets[0].Compose(w.Cost().Items), f.Budgets[0].Compose(w.Cost().First),
+		f.Budgets[0].Compose(config.StepOf(&w).Most())
 	if cost.Epsilon.String() != "0.15" || first.Epsilon.String() != "0.1" || most.Epsilon.String() != "0.7" {
 		t.Errorf("an instance costs ε %s, the first one %s more, and all %s; want 0.15, 0.1 and 0.7", cost.Epsilon,
 			first.Epsilon, most.Epsilon)

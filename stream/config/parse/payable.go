@@ -22,7 +22,7 @@ func affordable(streams []*streamNode, f *config.File, now time.Time) {
 			items = append(append(items, x.Price...), x.First...)
 		}
 		for _, d := range s.Discoveries() {
-			items = append(items, d.Price()...)
+			items = append(items, d.Cost().Items...)
 		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue

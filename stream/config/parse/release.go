@@ -120,7 +120,7 @@ func single(p mechanisms.Parameter) form.Kind[decimal.Decimal] {
 
 func release() form.Kind[releaseNode] {
 	return form.MappingOf(releaseForm, func(m form.Mapping, r *releaseNode, ok bool) {
-		r.Where, r.Mapping, r.sound = m.Where(), m, ok
+		r.Head.Where, r.Mapping, r.sound = m.Where(), m, ok
 		for i := 1; i < len(r.Query.P); i++ {
 			if last, p := r.Query.P[i-1], r.Query.P[i]; ok && p.Cmp(last) <= 0 {
 				m.Values["p"].Item(i).Refuse("%s follows %s; want ascending numbers, each once", p, last)

@@ -109,7 +109,7 @@ func TestEverything(t *testing.T) {
 			by)
 	}
 	got.MaxWindows.By = windows.CapRule{}
-	got.Grid, got.Releases, got.Definition = nil, nil, ""
+	got.Grid, got.Releases, got.Figures, got.Definition = nil, nil, nil, ""
 	want := config.Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
 		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id",
@@ -146,7 +146,7 @@ streams:
 
 func TestDefaults(t *testing.T) {
 	got := *parse(t, least).Streams[0]
-	got.Grid, got.Releases, got.Definition = nil, nil, ""
+	got.Grid, got.Releases, got.Figures, got.Definition = nil, nil, nil, ""
 	want := config.Stream{
 		Name: "s",
 		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField,

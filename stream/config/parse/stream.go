@@ -147,6 +147,7 @@ func (s *streamNode) complete() {
 	checkSize(&s.Stream, s.Values["releases"])
 	checkObjectives(&s.Stream, s.releases)
 	s.makeWatches()
+	s.Gather()
 	if s.minUsers != nil {
 		s.minUsers.check(&s.Stream)
 	}
@@ -265,7 +266,7 @@ func (s *streamNode) makeWatches() {
 		if w.sound {
 			w.watch(&s.Stream)
 		}
-		s.Alarms = append(s.Alarms, w.Alarm)
+		s.Alarms = append(s.Alarms, w.Watch)
 	}
 	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
 		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or "+

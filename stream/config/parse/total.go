@@ -74,7 +74,7 @@ func (r *releaseNode) checkTotal() {
 // total makes the mechanism of a sound running total.
 func (r *releaseNode) total(s *config.Stream) config.Total {
 	unit, every := period.Unit(r.since), s.Window.Every
-	t := config.Total{Name: r.Name, Zone: r.zone, Update: r.update, MaxGroups: int64(s.MaxGroups), Where: r.Where,
+	t := config.Total{Head: r.Head, Zone: r.zone, Update: r.update,
 		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
 			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP,
 			Grid: s.Grid, Groups: int64(len(s.Groups))}}

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"github.com/louver/louver/stream/config"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestTotals(t *testing.T) {
 		t.Errorf("%+v and %+v", day.Query.Period, week.Query.Period)
 	}
 	// A day around one of 23 hours touches three, and a user counts in two groups. A week is two at most.
-	if a, b := day.Step(), week.Step(); a.AtMost != 3 || b.AtMost != 2 ||
+	if a, b := config.StepOf(&day), config.StepOf(&week); a.AtMost != 3 || b.AtMost != 2 ||
 		f.Budgets[0].Compose(a.Price).Epsilon.String() != "2" || f.Budgets[0].Compose(b.Price).Epsilon.String() != "1" {
 		t.Errorf("at most %d and %d, for %v and %v each", a.AtMost, b.AtMost, a.Price, b.Price)
 	}
@@ -70,7 +71,7 @@ func TestUnitsOfTotals(t *testing.T) {
 	for text, want := range map[string]string{today: "users", revenue: "ms",
 		strings.Replace(today, "zone", "max_total: 1, zone", 1): "users",
 		strings.Replace(today, "zone", "max_total: 5, zone", 1): "visits"} {
-		if got := parse(t, withTotals(text)).Streams[0].Totals[0].Series("ms").Unit; got != want {
+		if got := parse(t, withTotals(text)).Streams[0].Totals[0].Series()[0].Unit; got != want {
 			t.Errorf("%s is in %s, want %s", text, got, want)
 		}
 	}

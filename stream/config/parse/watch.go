@@ -16,7 +16,7 @@ import (
 
 // watchNode is a watch and its place. Its mechanism is made later.
 type watchNode struct {
-	config.Alarm
+	config.Watch
 	condition watch.Condition
 	form.Mapping
 	sound bool // it has no faults of its own
@@ -93,7 +93,7 @@ var falseAlarmsForm = form.Form{
 
 func alarm() form.Kind[watchNode] {
 	return form.MappingOf(watchForm, func(m form.Mapping, w *watchNode, ok bool) {
-		w.Lasting.Where, w.Mapping, w.sound = m.Where(), m, ok
+		w.Head.Where, w.Mapping, w.sound = m.Where(), m, ok
 		if v, given := m.Values["hold"]; given && w.Hold > farthestHold {
 			v.Refuse("%s; want at most %s", config.Duration(w.Hold), config.Duration(farthestHold))
 			w.sound = false

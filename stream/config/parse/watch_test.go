@@ -45,7 +45,7 @@ func TestWatches(t *testing.T) {
 		len(w.Definition) != 16 {
 		t.Errorf("%+v", w)
 	}
-	if price := s.StepPrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 ||
+	if price := s.BesidePrice(); len(price) != 2 || price[0].Times != 3 || price[1].Times != 2 ||
 		price[1].Epsilon.String() != "0.5" {
 		t.Errorf("a period costs %+v, want 3 × 1 and 2 × 0.5", price)
 	}
@@ -86,7 +86,7 @@ func TestDefinitionsOfWatches(t *testing.T) {
 // Where groups are found, a watch looks at each list, whose longest length its margin is for, and one for few users at
 // the groups that are always listed. Its instances go on if the list may be of other names.
 func TestWatchesOfFoundGroups(t *testing.T) {
-	with := func(groups string) []config.Alarm {
+	with := func(groups string) []config.Watch {
 		return parse(t, strings.Replace(withFound(groups), "    min_users:",
 			"    watches: ["+strings.Join([]string{fire, gone, calm, many}, ", ")+"]\n    min_users:",
 			1)).Streams[0].Alarms

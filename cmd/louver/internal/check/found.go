@@ -36,7 +36,7 @@ func (s *streamReport) describeFound(of *config.Stream) {
 	if of.Found == nil {
 		return
 	}
-	figures := len(of.Free) + len(of.StepSeries())
+	figures := len(of.Free) + len(of.LastingSeries())
 	for _, r := range of.Releases {
 		figures += len(r.Names())
 		figures += len(r.Rollups)
@@ -52,7 +52,7 @@ func (s *streamReport) describeFound(of *config.Stream) {
 		m := d.Mechanism
 		p := m.Promise()
 		x := foundReport{Release: d.Name, Every: config.Duration(d.Every), Epsilon: cli.NewFigure(p.Epsilon),
-			Delta: cli.NewFigure(p.Delta), MaxGroups: d.MaxGroups, AtLeast: m.AtLeast(), Users50: m.UsersFor(0.5),
+			Delta: cli.NewFigure(p.Delta), MaxGroups: d.Groups, AtLeast: m.AtLeast(), Users50: m.UsersFor(0.5),
 			Users95: m.UsersFor(0.95), Certain: m.Certain(), PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95(),
 			period: config.Period(d.Every)}
 		if d.MaxWindows != nil {

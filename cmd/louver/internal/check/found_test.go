@@ -54,8 +54,8 @@ func row(t *testing.T, name string, every time.Duration, epsilon, delta string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.Discovery{Name: name, Every: every, Mechanism: m, MaxGroups: most,
-		AtMost: int64(24 * time.Hour / every), Where: "s.yaml:6"}
+	return config.Discovery{Head: config.Head{Name: name, Where: "s.yaml:6", Groups: most}, Every: every, Mechanism: m,
+		AtMost: int64(24 * time.Hour / every)}
 }
 
 func described(t *testing.T, file *config.File) (findings, string) {

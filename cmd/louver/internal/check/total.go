@@ -55,8 +55,8 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 	limit, m := s.Budget.Limit, t.Mechanism
 	x := totalReport{Release: t.Name, Statistic: string(t.Query.Statistic), Mechanism: m.Name(),
 		Since: string(t.Calendar.Unit), Zone: t.Zone, Update: config.Duration(t.Update), Leaves: t.Query.Leaves,
-		AtMost: t.AtMost, Errors: errorsOf(t.Query.Leaves, m), each: cost.Of(limit, t.Price()),
-		worst: cost.Of(limit, t.Step().Most()), per: config.Period(limit.Per), what: totalText(t, s.Unit),
+		AtMost: t.AtMost, Errors: errorsOf(t.Query.Leaves, m), each: cost.Of(limit, t.Cost().Items),
+		worst: cost.Of(limit, t.Cost().Most()), per: config.Period(limit.Per), what: totalText(t, s.Unit),
 		unit: t.Query.Unit(s.Unit)}
 	if t.Query.MaxTotal != nil {
 		x.MaxTotal = new(cli.NewFigure(*t.Query.MaxTotal))

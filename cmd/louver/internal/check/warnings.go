@@ -141,7 +141,7 @@ func (w *warner) uncounted(s *config.Stream) {
 }
 
 // free warns of a figure from a histogram that is likely to be all noise.
-func (w *warner) free(s *config.Stream, f config.Free, x freeReport) {
+func (w *warner) free(s *config.Stream, f config.Computed, x freeReport) {
 	if x.Quality != mechanisms.Noise {
 		return
 	}
@@ -155,7 +155,7 @@ func (w *warner) free(s *config.Stream, f config.Free, x freeReport) {
 }
 
 // change warns of a release on change that protects hardly anyone, or hardly ever changes.
-func (w *warner) change(s *config.Stream, of config.OnChange) {
+func (w *warner) change(s *config.Stream, of config.Change) {
 	key := keyOf(s, "releases[%s]", of.Name)
 	w.hardlyAnyone(of.Where, key+".epsilon", of.Release.Query.Epsilon)
 	w.hardlyAnyone(of.Where, key+".watch_epsilon", of.Query.Epsilon)
@@ -187,7 +187,7 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 }
 
 // watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
+func (w *warner) watch(s *config.Stream, of config.Watch, x watchReport) {
 	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
 	if s.MaxWindows != nil {
 		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is " +
@@ -220,7 +220,7 @@ func (w *warner) watch(s *config.Stream, of config.Alarm, x watchReport) {
 }
 
 // objective warns of an objective that is probably the share of bad users instead, or that no alert can see.
-func (w *warner) objective(of config.Free, s *config.Stream, x *objectiveReport) {
+func (w *warner) objective(of config.Computed, s *config.Stream, x *objectiveReport) {
 	key := keyOf(s, "releases[%s].objective", of.Name)
 	if good := of.Objective; good.LessThan(decimal.New(5, -1)) {
 		w.at(of.Where, key, "with %s, up to %s of the users may be %s; did you mean %s?", good,
@@ -235,7 +235,7 @@ func (w *warner) objective(of config.Free, s *config.Stream, x *objectiveReport)
 }
 
 // mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
-func mostAlarms(of config.Alarm, every time.Duration) float64 {
+func mostAlarms(of config.Watch, every time.Duration) float64 {
 	return of.Query.FalseAlarms.InexactFloat64() * float64(30*day) / float64(max(of.FalseAlarmsPer, every))
 }
 

@@ -34,7 +34,7 @@ func (w *warner) found(s *config.Stream, x *streamReport) {
 				"smaller count, or a longer per", m.Block)
 		case m == nil && d.Every < time.Hour:
 			warn("every", "with %s, one user who is always there loses %d times ε %s a day; want 1h or more, or "+
-				"max_windows", described.Every, int64(day/d.Every)*d.MaxGroups, p.Epsilon)
+				"max_windows", described.Every, int64(day/d.Every)*d.Groups, p.Epsilon)
 		}
 	}
 	if s.Found != nil && x.Series > mostSeries {

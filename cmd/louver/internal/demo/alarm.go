@@ -53,7 +53,7 @@ func alarmOf(p picture) *alarm {
 // A count with ε has noise beyond x with probability ½·e^{−ε·x} (about: the exact distribution is on whole numbers). An
 // alarm at c users too many has at most η false alarms in N windows of G groups if N·G·½·e^{−ε·c} = η. It sees x users
 // too many with a probability of 95 % if ½·e^{−ε·(x−c)} = 0.05. Together: ε·x = ln(N·G/2η) + ln(1/0.1).
-func countingCost(s *config.Stream, w config.Alarm) float64 {
+func countingCost(s *config.Stream, w config.Watch) float64 {
 	comparisons := float64(w.Query.Windows) * float64(len(s.Groups))
 	return (math.Log(comparisons/(2*w.Query.FalseAlarms.InexactFloat64())) + math.Log(10)) / w.Mechanism.Excess95()
 }

@@ -27,7 +27,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 		if s.Found != nil {
 			groups, series = []string{""}, nil // nobody knows which names there will be
 			for _, d := range s.Discoveries() {
-				series = append(series, d.Series())
+				series = append(series, d.Series()...)
 			}
 		}
 		for _, g := range groups {

@@ -1,0 +1,215 @@
+package config
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows/period"
+)
+
+// Figure is what a stream publishes under one name: a [*Release], [*Computed], [*Total], [*Watch], [*Change] or
+// [*Discovery]. Whoever goes through the figures of a stream asks these, and so need not know the kinds.
+type Figure interface {
+	Kind() Kind
+	// Heading has what all kinds have.
+	Heading() *Head
+	// Series describes the values that it publishes for a group, in order, each with the ε and δ of one charge.
+	Series() []record.Series
+	// Cost says what it costs one user.
+	Cost() Cost
+	// WithDelta is the figure as it would be if the budget had a δ, or had none: some statistics then have another
+	// mechanism by default.
+	WithDelta(has bool) Figure
+	// About says what people read beside the series.
+	About() About
+}
+
+// Head is what all kinds of figures have.
+type Head struct {
+	// Name is unique in the stream.
+	Name string
+	// Where says where the figure is defined, as "file:line".
+	Where string
+	// Definition is a fingerprint of everything that an instance depends on; "" if a charge is for one window or period.
+	Definition string
+	// Unit is that of the stream's values.
+	Unit string
+	// Groups is in how many groups one user counts, at least 1: of a window, of a period, or of those that are found.
+	Groups int64
+	// Budget pays for it.
+	Budget *Budget
+}
+
+// Heading returns the head itself.
+func (h *Head) Heading() *Head { return h }
+
+// Kind is a kind of figure. The order of the kinds is that of charges, draws and records. Discoveries come first where
+// they are due with a window.
+type Kind int
+
+// The kinds of figures, in their order.
+const (
+	Drawn    Kind = iota // a [Release], drawn in every window
+	Derived              // a [Computed] figure, from a histogram
+	Running              // a [Total]
+	Tested               // a [Watch]
+	Redrawn              // a [Change]
+	Searched             // a [Discovery]
+)
+
+// Kinds say how the kinds are called, in their order.
+var Kinds = [...]struct {
+	// Noun is what users call one, and Plural some of them beside a stream's windows.
+	Noun, Plural string
+	// Lasts says that it has instances. Each is charged once and looks at windows one after another.
+	Lasts bool
+}{
+	Drawn:    {"release", "releases", false},
+	Derived:  {"computed figure", "computed figures", false},
+	Running:  {"total", "running totals", true},
+	Tested:   {"watch", "watches", true},
+	Redrawn:  {"release", "releases on change", true},
+	Searched: {"discovery", "discoveries", false},
+}
+
+// Per is what one charge pays for.
+type Per int
+
+// What one charge pays for.
+const (
+	PerNothing  Per = iota // it costs nothing
+	PerWindow              // one window of the stream
+	PerInstance            // an instance, over many windows
+	PerPeriod              // one period of many windows. Periods follow one another
+)
+
+// Endless stands for the number of charges if a budget for ever has to pay for periods without end, which it cannot.
+const Endless = 1 << 20
+
+// Cost is what a figure costs one user.
+type Cost struct {
+	Per Per
+	// Items are one charge. First is what the first charge of an instance costs beside it.
+	Items, First []budget.Item
+	// Partly is what one charge costs a user who takes back only a part of what it is for, so that something else
+	// remains: see [privacy.Promise.Twice].
+	Partly []budget.Item
+	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows.
+	AtMost int64
+	// Counts says that it shows nothing of a group but how many users there are. In a stream with a single group that is
+	// the same whatever remains of a user, so Partly does not apply.
+	Counts bool
+	// Cap says how many charges count for one user, of those for periods; nil: all.
+	Cap *MaxWindows
+}
+
+// Most returns the most that counts in a period of the budget, of a figure that is not charged for windows.
+func (c Cost) Most() []budget.Item { return append(budget.Times(c.Items, c.AtMost), c.First...) }
+
+// Paid returns how many of AtMost charges a limit pays for in a period of the budget if nothing else is charged.
+func (c Cost) Paid(limit budget.Limit) int64 {
+	account := budget.NewAccount(limit)
+	return int64(sort.Search(int(c.AtMost), func(n int) bool {
+		return !account.Fits(budget.Charge{Items: append(budget.Times(c.Items, int64(n+1)), c.First...)})
+	}))
+}
+
+// About is what people read about a figure beside its series. The zero value of a field says that it has no such
+// property.
+type About struct {
+	// Above and Below bound the values that count, or the share of the users that is published.
+	Above, Below *decimal.Decimal
+	// Objective is the share of the users that should not be above the limit.
+	Objective decimal.Decimal
+	// Since is the unit of the calendar at whose periods a total begins anew, in the time zone Zone. Update is the time
+	// between two of its records, and MaxTotal what one user adds at most; nil is 1.
+	Since    period.Unit
+	Zone     string
+	Update   time.Duration
+	MaxTotal *decimal.Decimal
+	// Hold is how long a watch waits after it has fired; nil if it is no watch.
+	Hold *time.Duration
+	// OnChange says that it is drawn when its last value no longer holds.
+	OnChange bool
+}
+
+// Add adds figures to a stream, each behind those of its kind, and gives them what they have from the stream.
+func (s *Stream) Add(figures ...Figure) {
+	for _, f := range figures {
+		h := f.Heading()
+		h.Unit, h.Budget = s.Unit, s.Budget
+		if h.Groups == 0 {
+			h.Groups = int64(max(1, s.MaxGroups))
+		}
+		at := slices.IndexFunc(s.Figures, func(x Figure) bool { return x.Kind() > f.Kind() })
+		if at < 0 {
+			at = len(s.Figures)
+		}
+		s.Figures = slices.Insert(s.Figures, at, f)
+	}
+}
+
+// All lists the figures of one kind, in the order of the file.
+func All[F Figure](s *Stream) (all []F) {
+	for _, f := range s.Figures {
+		if of, ok := f.(F); ok {
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+// Of returns the figure of one kind and name. ok is false if the stream has none.
+func Of[F Figure](s *Stream, name string) (of F, ok bool) {
+	for _, f := range All[F](s) {
+		if f.Heading().Name == name {
+			return f, true
+		}
+	}
+	return of, false
+}
+
+// Lasting lists the figures that have instances. Instances are charged in this order.
+func (s *Stream) Lasting() (all []Figure) {
+	for _, f := range s.Figures {
+		if Kinds[f.Kind()].Lasts {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// twice returns what items cost a user who is removed from what they pay for and added as what remains.
+//
+// Privacy: the first changes the samples of at most as many groups as the items say, and the second those of as many.
+// So these are pairs of steps, each of them twice a draw.
+func twice(items []budget.Item) []budget.Item {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Promise = items[i].Twice()
+	}
+	return items
+}
+
+// charged is a series with the ε and δ that items cost under the budget.
+func (h *Head) charged(one record.Series, items []budget.Item) record.Series {
+	var limit budget.Limit
+	if h.Budget != nil {
+		limit = h.Budget.Limit
+	}
+	lost := cost.Of(limit, items)
+	one.Epsilon, one.Delta = lost.Epsilon, lost.Delta
+	return one
+}
+
+// once is one draw for each group in which one user counts.
+func (h *Head) once(m interface{ Promise() privacy.Promise }) []budget.Item {
+	return []budget.Item{{Promise: m.Promise(), Times: h.Groups}}
+}
