@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/generate"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 )
 
@@ -145,7 +146,7 @@ func TestExamplesAreSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := file.Streams[0]; s.MaxWindows == nil || len(s.Alarms) != 1 || len(s.OnChange) != 1 {
+	if s := file.Streams[0]; s.MaxWindows == nil || len(config.All[*config.Watch](s)) != 1 || len(config.All[*config.Change](s)) != 1 {
 		t.Errorf("%+v, want a stream with max_windows, a watch and a figure on change", s)
 	}
 }

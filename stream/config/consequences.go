@@ -18,21 +18,20 @@ func Consequences(before, after *Stream) (all []string) {
 		of := turns{after.MaxWindows, after.Price(), "window"}
 		all = append(all, of.countAnew(turns{before.MaxWindows, before.Price(), "window"}, after.Budget, same))
 	}
-	for _, d := range after.Discoveries() {
-		i := slices.IndexFunc(before.Discoveries(), func(old Discovery) bool { return old.Name == d.Name })
-		if i < 0 || d.MaxWindows == nil || before.Discoveries()[i].MaxWindows == nil {
+	for _, d := range All[*Discovery](after) {
+		old, ok := Of[*Discovery](before, d.Name)
+		if !ok || d.MaxWindows == nil || old.MaxWindows == nil {
 			continue
 		}
 		of := turns{d.MaxWindows, d.Cost().Items, "period"}
-		old := before.Discoveries()[i]
 		all = append(all, "discovery "+d.Name+": "+
 			of.countAnew(turns{old.MaxWindows, old.Cost().Items, "period"}, after.Budget, same))
 	}
-	old := before.Steps()
-	for _, x := range after.Steps() {
-		i := slices.IndexFunc(old, func(old Step) bool { return old.Name == x.Name })
-		if i >= 0 && (!same || old[i].Definition != x.Definition) {
-			all = append(all, x.beginsAnew(after.Budget, same))
+	for _, f := range after.Lasting() {
+		name, definition := f.Heading().Name, f.Heading().Definition
+		i := slices.IndexFunc(before.Lasting(), func(old Figure) bool { return old.Heading().Name == name })
+		if i >= 0 && (!same || before.Lasting()[i].Heading().Definition != definition) {
+			all = append(all, beginsAnew(f, after.Budget, same))
 		}
 	}
 	return all
@@ -63,20 +62,21 @@ func (t turns) countAnew(before turns, b *Budget, same bool) string {
 	return text
 }
 
-// beginsAnew says what it costs that a step differs from the former definition's.
-func (s Step) beginsAnew(b *Budget, same bool) string {
+// beginsAnew says what it costs that a figure with instances differs from the former definition's.
+func beginsAnew(f Figure, b *Budget, same bool) string {
+	c := f.Cost()
 	text := fmt.Sprintf("%s %s begins anew: the old instance ends, and the next one costs %s",
-		s.What, s.Name, cost.Of(b.Limit, slices.Concat(s.Price, s.First)))
+		Kinds[f.Kind()].Noun, f.Heading().Name, cost.Of(b.Limit, slices.Concat(c.Items, c.First)))
 	switch {
 	case !same:
 		return text + " of budget " + b.Name
-	case s.What == "total":
+	case c.Per == PerPeriod:
 		return text + ". It begins with the first window of the new definition"
-	case s.AtMost > 1 && b.Per == 0:
-		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, s.AtMost)
-	case s.AtMost > 1:
+	case c.AtMost > 1 && b.Per == 0:
+		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too", text, c.AtMost)
+	case c.AtMost > 1:
 		return fmt.Sprintf("%s. Its at_most of %d counts the old ones too, for %s after they have looked for the "+
-			"last time", text, s.AtMost, Period(b.Per))
+			"last time", text, c.AtMost, Period(b.Per))
 	case b.Per == 0:
 		return text + ". Its at_most of 1 counts the old one too: if there was one, there is no next one"
 	}

@@ -3,9 +3,10 @@
 // parse.Load from the disk, and parse.File from text. Everything in it is checked, resolved and typed, so it can be
 // run.
 //
-// A [Stream] reads one topic and publishes to another. Its parts are the [Window], the releases that are drawn in each
-// window ([Release]), the alarms and the releases that are published on change ([Watch]), the number of windows in
-// which one user counts ([MaxWindows]), and the [Budget] that pays for it. What all of it costs is in price.go.
+// A [Stream] reads one topic and publishes to another. Its parts are the [Window], the number of windows in which one
+// user counts ([MaxWindows]), the [Budget] that pays for it, and what it publishes: an ordered list of figures. A
+// [Figure] is of one of the [Kinds], and says itself what it costs and which series it has. So whoever goes through the
+// figures need not know the kinds. What all of them cost together is in price.go.
 //
 // A [Definition] is a stream in a normal form. All processes agree on it. [Changes] says what differs between two of
 // them, and [Consequences] what it costs that one follows the other.

@@ -11,12 +11,10 @@ import (
 // ledger.List.
 type Found struct {
 	// From is the stream whose list this one follows, of the same topic, field and budget; "" if the list is its own.
-	// The fields below are those of that stream, except that there are no Rows.
+	// The fields below are those of that stream, whose discoveries they are.
 	From string
-	// Rows are the discoveries, in the order of the file: one to four, whose names are unique in the stream.
-	Rows []Discovery
 	// Keep is how long a name stays on the list after it was last found, at least the longest time between two
-	// discoveries of a row.
+	// discoveries.
 	Keep time.Duration
 	// Max is the most names on the list. Those of Always and Other do not count.
 	Max int64
@@ -50,14 +48,6 @@ func (s *Stream) MostGroups() int {
 		return s.Found.Most()
 	}
 	return len(s.Groups)
-}
-
-// Discoveries returns the stream's own discoveries: none if its groups are listed, or found by another stream.
-func (s *Stream) Discoveries() []Discovery {
-	if s.Found == nil {
-		return nil
-	}
-	return s.Found.Rows
 }
 
 // Source says where the names come from. Names from another source are not on the list.

@@ -21,12 +21,12 @@ import (
 type Objective struct {
 	Stream *Stream
 	// Share is the figure that has the objective, with its histogram.
-	Share Computed
+	Share *Computed
 }
 
 // Objectives are those of a stream's shares.
 func (s *Stream) Objectives() (all []Objective) {
-	for _, f := range s.Free {
+	for _, f := range All[*Computed](s) {
 		if f.Objective.IsPositive() {
 			all = append(all, Objective{s, f})
 		}

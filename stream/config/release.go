@@ -75,8 +75,7 @@ func (r *Release) About() About { return About{Above: r.Query.Above, Below: r.Qu
 // else. It is nil if there is none.
 func (s *Stream) Counting() (best *Release) {
 	least := math.Inf(1)
-	for i := range s.Releases {
-		r := &s.Releases[i]
+	for _, r := range All[*Release](s) {
 		if !r.Query.CountsUsers() {
 			continue
 		}

@@ -36,34 +36,39 @@ func TestCounting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := func(name, mechanism, epsilon string, above *decimal.Decimal) config.Release {
+	release := func(name, mechanism, epsilon string, above *decimal.Decimal) *config.Release {
 		q := mechanisms.Query{Statistic: mechanisms.Count, Mechanism: mechanism, Above: above,
 			Epsilon: decimal.RequireFromString(epsilon), Grid: grid}
 		m, err := mechanisms.New(q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return config.Release{Head: config.Head{Name: name}, Query: q, Mechanism: m}
+		return &config.Release{Head: config.Head{Name: name}, Query: q, Mechanism: m}
 	}
 	rough, fine := release("rough", "geometric", "0.01", nil), release("fine", "geometric", "0.1", nil)
 	gaussian, part := release("gaussian", "gaussian", "0.1", nil), release("part", "geometric", "3", new(decimal.Zero))
 	for _, c := range []struct {
 		want string
-		all  []config.Release
+		all  []*config.Release
 	}{
-		{"rough", []config.Release{part, rough}},
-		{"fine", []config.Release{rough, fine}},
-		{"fine", []config.Release{fine, part, rough}},
-		{"gaussian", []config.Release{fine, gaussian, rough}},
-		{"gaussian", []config.Release{gaussian, fine}},
-		{"first", []config.Release{release("first", "geometric", "0.1", nil), fine}},
+		{"rough", []*config.Release{part, rough}},
+		{"fine", []*config.Release{rough, fine}},
+		{"fine", []*config.Release{fine, part, rough}},
+		{"gaussian", []*config.Release{fine, gaussian, rough}},
+		{"gaussian", []*config.Release{gaussian, fine}},
+		{"first", []*config.Release{release("first", "geometric", "0.1", nil), fine}},
 	} {
-		s := config.Stream{Releases: c.all}
+		s := config.Stream{}
+		for _, r := range c.all {
+			s.Add(r)
+		}
 		if got := s.Counting(); got == nil || got.Name != c.want {
 			t.Errorf("got %+v, want %s", got, c.want)
 		}
 	}
-	if got := (&config.Stream{Releases: []config.Release{part}}).Counting(); got != nil {
+	of := config.Stream{}
+	of.Add(part)
+	if got := of.Counting(); got != nil {
 		t.Errorf("a count of some users serves all figures: %+v", got)
 	}
 }

@@ -33,17 +33,8 @@ type Stream struct {
 	Window        Window
 	// Contribution says which of a user's values counts.
 	Contribution windows.Policy
-	// Releases are drawn in every window; names are unique. There may be none if there are releases on change or
-	// totals.
-	Releases []Release
-	// Free are figures that are computed from the histograms among the releases.
-	Free []Computed
-	// Alarms are the stream's watches, OnChange the releases that are published on change, and Totals the running
-	// totals. Names are unique among all releases and alarms.
-	Alarms   []Watch
-	OnChange []Change
-	Totals   []Total
-	// Figures are everything that the stream publishes, in the order of their kinds and of the file.
+	// Figures are everything that the stream publishes, in the order of their kinds and of the file. Names are
+	// unique. [Stream.Add] keeps the order.
 	Figures []Figure
 	// MinUsers withholds the other releases of a window with few users. If nil, nothing is withheld.
 	MinUsers *MinUsers
@@ -113,35 +104,4 @@ func Besides(streams ...*Stream) string {
 		}
 	}
 	return english.WordSeries(all, "and")
-}
-
-// Steps lists the totals, then the alarms, and then the releases on change. They are charged in this order.
-func (s *Stream) Steps() (all []Step) {
-	for _, f := range s.Lasting() {
-		all = append(all, StepOf(f))
-	}
-	return all
-}
-
-// Gather makes the figures of the stream's lists.
-func (s *Stream) Gather() {
-	s.Figures = nil
-	for i := range s.Releases {
-		s.Add(&s.Releases[i])
-	}
-	for i := range s.Free {
-		s.Add(&s.Free[i])
-	}
-	for i := range s.Totals {
-		s.Add(&s.Totals[i])
-	}
-	for i := range s.Alarms {
-		s.Add(&s.Alarms[i])
-	}
-	for i := range s.OnChange {
-		s.Add(&s.OnChange[i])
-	}
-	for i := range s.Discoveries() {
-		s.Add(&s.Found.Rows[i])
-	}
 }

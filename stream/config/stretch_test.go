@@ -200,7 +200,7 @@ streams:
 			for _, item := range s.Cost(time.Now()).Touched {
 				said += int(item.Times)
 			}
-			every, d := hoursOf(t, c.every), s.Found.Rows[0]
+			every, d := hoursOf(t, c.every), config.All[*config.Discovery](s)[0]
 			neverMore(t, said, c.lack, "abcd", func(random *rand.Rand, life hours, from, to int) (n int) {
 				u := windows.UserHash{1, random.Uint64N(99)}
 				was := counted(t, d.MaxWindows, u, life, every)
@@ -278,7 +278,7 @@ streams:
 `)
 	s.Budget.Epsilon = decimal.RequireFromString("0.5")
 	lost := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now()).InAnyStretch().Lost
-	block := time.Duration(s.Found.Rows[0].MaxWindows.By.Block+1) * 4 * time.Hour
+	block := time.Duration(config.All[*config.Discovery](s)[0].MaxWindows.By.Block+1) * 4 * time.Hour
 	periods := s.Budget.Periods(16*time.Hour) + s.Budget.Periods(block)
 	again := 2 * s.Budget.Periods(4*time.Hour)
 	if want := s.Budget.Epsilon.Mul(decimal.NewFromInt(periods + again)); !lost.Epsilon.Equal(want) {

@@ -99,7 +99,9 @@ func (w Wanted) definitions() map[string]config.Definition {
 // watches reports whether any stream has a watch or a release on change, whose instances have secrets.
 func (w Wanted) watches() bool {
 	return slices.ContainsFunc(w.Streams,
-		func(s *config.Stream) bool { return len(s.Alarms) > 0 || len(s.OnChange) > 0 })
+		func(s *config.Stream) bool {
+			return len(config.All[*config.Watch](s))+len(config.All[*config.Change](s)) > 0
+		})
 }
 
 // older reports whether the files belong to an earlier epoch or revision. A process with such files follows the newest

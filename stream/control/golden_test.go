@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 )
 
@@ -45,10 +46,10 @@ func TestEveryReleaseReadsDefinitions(t *testing.T) {
 		t.Fatalf("%d definitions; want one", len(editions))
 	}
 	of := editions[0].Stream
-	if editions[0].Number != 0 || of.Name != "pages" || len(of.Releases) != 1 || len(of.Free) != 2 ||
-		len(of.Totals) != 1 {
+	if editions[0].Number != 0 || of.Name != "pages" || len(config.All[*config.Release](of)) != 1 || len(config.All[*config.Computed](of)) != 2 ||
+		len(config.All[*config.Total](of)) != 1 {
 		t.Errorf("definition %d of %s has %d releases, %d figures from them and %d totals; want 0, pages, 1, 2 and 1",
-			editions[0].Number, of.Name, len(of.Releases), len(of.Free), len(of.Totals))
+			editions[0].Number, of.Name, len(config.All[*config.Release](of)), len(config.All[*config.Computed](of)), len(config.All[*config.Total](of)))
 	}
 }
 

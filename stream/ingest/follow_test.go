@@ -18,7 +18,7 @@ func TestWhoFollows(t *testing.T) {
 		meet   func(*route)
 		want   bool
 	}{
-		{"name, output, releases", func(s *config.Stream) { s.Name, s.Output, s.Releases = "other", "elsewhere", nil },
+		{"name, output, releases", func(s *config.Stream) { s.Name, s.Output, s.Figures = "other", "elsewhere", nil },
 			nil, true},
 		{"topics for copies", func(s *config.Stream) { s.Rejects, s.Late = "bad", "late" }, nil, true},
 		{"contribution", func(s *config.Stream) { s.Contribution = "max" }, nil, false},

@@ -40,7 +40,7 @@ func (ws *walks) newCapState(program, row int) *capState {
 	t := &capState{ws: ws, program: program, row: row, size: p.schedule.Size}
 	of, under, name := p.stream.MaxWindows, p.stream.Cap, ""
 	if row >= 0 {
-		d := &p.stream.Found.Rows[row]
+		d := p.discoveries[row]
 		of, under, name, t.size = d.MaxWindows, d.Cap, d.Name, d.Every
 	}
 	if of == nil {
@@ -131,7 +131,7 @@ func (ws *walks) place(program, row int) **capState {
 func snapshotKey(p *program, row int) string {
 	key := progress.StreamKey(p.stream.Name, p.epoch)
 	if row >= 0 {
-		key = "row/" + p.stream.Found.Rows[row].Name + "/" + key
+		key = "row/" + p.discoveries[row].Name + "/" + key
 	}
 	return key
 }

@@ -78,7 +78,7 @@ func (ws *walks) rebuildRows(ctx context.Context, program int) error {
 // keep keeps the parts of a program's undecided periods, and of periods that have not been through their cap.
 func (ws *walks) keep(program int) {
 	p := ws.programs[program]
-	if len(p.stream.Discoveries()) == 0 {
+	if len(p.discoveries) == 0 {
 		return
 	}
 	from := int64(math.MaxInt64)

@@ -81,7 +81,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
 	counted := [capUsers][]time.Time{} // the ends of the periods in which each user has counted
-	row := &c.p.stream.Found.Rows[0]
+	row := c.p.discoveries[0]
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
 		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
@@ -256,7 +256,7 @@ func TestEditsOfTurns(t *testing.T) {
 				others.Add(charge)
 			}
 		}
-		row := budget.Times(first.stream.Found.Rows[0].Cost().Items, 2+c.most)
+		row := budget.Times(first.discoveries[0].Cost().Items, 2+c.most)
 		others.Add(budget.Charge{Stream: "s", End: last.WindowEnd.UnixNano(), Items: row})
 		if want := others.Spent(last.WindowEnd.UnixNano()).Epsilon; !want.Equal(*last.Standing.BudgetSpent) {
 			t.Errorf("%s: ε %s is spent, want %s: two periods of the old definition, and %d of the new one", name,

@@ -153,7 +153,7 @@ func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
 // turns returns what is next of each stream and discovery of a budget. Discoveries come first.
 func (d *decisions) turns(budget string) (all []turn) {
 	for i, p := range d.programs {
-		for row := range p.stream.Discoveries() {
+		for row := range p.discoveries {
 			if p.stream.Budget.Name == budget {
 				all = append(all, d.turn(i, row))
 			}

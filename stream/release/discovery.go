@@ -34,7 +34,7 @@ type turn struct {
 func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
 	p := d.programs[t.program]
-	of := &p.stream.Found.Rows[t.row]
+	of := p.discoveries[t.row]
 	e := p.blank(d.Names.App, t.window)
 	e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 	e.Discovery = &ledger.Discovery{MaxGroups: of.Groups, Threshold: of.Mechanism.Threshold(),

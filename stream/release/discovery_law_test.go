@@ -147,7 +147,7 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 		e := p.entry("app", turn.window)
 		if turn.row >= 0 {
 			e = p.blank("app", turn.window)
-			of := &p.stream.Found.Rows[turn.row]
+			of := p.discoveries[turn.row]
 			e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 			e.Discovery = &ledger.Discovery{MaxGroups: 1, Threshold: 1, Rules: p.rules}
 			ends = append(ends, fmt.Sprintf("%d: %s", e.Epoch, e.WindowEnd.Sub(newYear)))

@@ -134,7 +134,7 @@ func TestAWithheldDiscoveryFindsNothing(t *testing.T) {
 				got = append(got, toldNames(e))
 			}
 		}
-		for row := range p.stream.Found.Rows { // the notes of a withheld period are no use in the next one
+		for row := range p.discoveries { // the notes of a withheld period are no use in the next one
 			if period, _ := d.charges.period(p, row); d.notes.now(p, row).period != period {
 				t.Errorf("after quarter %d the notes of row %d are of another period than the next one", n, row)
 			}

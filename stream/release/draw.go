@@ -20,7 +20,7 @@ type draw struct {
 	serves    bool // these use its number
 }
 
-func newDraw(r config.Release, first int) draw {
+func newDraw(r *config.Release, first int) draw {
 	d := draw{mechanism: r.Mechanism, query: r.Query, scale: r.Query.Scale(r.Mechanism),
 		clips: r.Query.ClipScale(r.Mechanism), first: first, counts: r.Query.CountsUsers()}
 	d.limits.Least, d.limits.Most = r.Query.Limits()

@@ -15,6 +15,7 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -349,7 +350,7 @@ func TestWhatAFollowerLearns(t *testing.T) {
 		}
 		return records
 	})
-	query := newDraw(r.editions[0].Stream.Releases[0], 0).query
+	query := newDraw(config.All[*config.Release](r.editions[0].Stream)[0], 0).query
 	since := map[string][]int64{} // what each group has published since it came to the list
 	joined, returned := 0, map[string]bool{}
 	for _, e := range r.of("f") {

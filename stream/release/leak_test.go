@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 )
@@ -370,8 +371,8 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
-		for i := range p.stream.Totals {
-			m := p.stream.Totals[i].Mechanism
+		for i := range config.All[*config.Total](p.stream) {
+			m := config.All[*config.Total](p.stream)[i].Mechanism
 			m.Strategy = scriptedTotal{m.Strategy, random, leaks}
 		}
 		for i := range p.steps {

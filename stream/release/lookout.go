@@ -61,7 +61,7 @@ func newLookout(w *worker, c *charges, ws *walks) (*lookout, error) {
 func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
 	_, more := p.schedule.After(w.End)
 	for _, of := range p.steps {
-		s := ledger.Step{Name: of.Name, Definition: of.Definition, Cost: of.Price, AtMost: of.AtMost}
+		s := ledger.Step{Name: of.Name, Definition: of.Definition, Cost: of.cost.Items, AtMost: of.cost.AtMost}
 		s.Last = !more && !slices.ContainsFunc(l.editions[p.stream.Name], func(o *program) bool {
 			return o != p && l.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 		})
@@ -135,7 +135,7 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 	for i := range e.Steps {
 		if s := &e.Steps[i]; s.Total == nil && s.Looks() {
 			if err := l.lookOnce(p.steps[i], e, s, open[i], samples, random); err != nil {
-				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].What, s.Name, e.Stream, err)
+				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].noun, s.Name, e.Stream, err)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -63,7 +64,7 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 	if alarms >= most || alarms <= mean/3 {
 		t.Errorf("%v months of %d have a false alarm, want less than %.0f and more than %.0f", alarms, n, most, mean/3)
 	}
-	p.steps[0].tester = testerOf{programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream.Alarms[0].Mechanism}
+	p.steps[0].tester = testerOf{config.All[*config.Watch](programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream)[0].Mechanism}
 	const control = 200
 	if alarms := float64(falseAlarms(t, p, control)); alarms < eta*control+l/3+math.Sqrt(l*l/9+2*eta*control*l) {
 		t.Errorf("with a smaller margin %v of %d months have a false alarm, which is not noticed", alarms, control)

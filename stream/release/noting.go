@@ -106,7 +106,7 @@ func (ns *notes) now(p *program, row int) *tallying {
 
 // begin returns notes in which nothing is noted yet.
 func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
-	of := &p.stream.Found.Rows[row]
+	of := p.discoveries[row]
 	random, last := buffered(p.random), ns.last(p, of, period)
 	spec := windows.TallySpec{MaxGroups: int(of.Groups), Hasher: ns.Hasher,
 		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
@@ -131,7 +131,7 @@ func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) m
 func (ns *notes) share() int64 {
 	rows := 0
 	for _, all := range ns.editions {
-		rows += len(all[len(all)-1].stream.Discoveries())
+		rows += len(all[len(all)-1].discoveries)
 	}
 	return ns.NoteBytes / int64(max(rows, 1))
 }
@@ -144,7 +144,7 @@ func (ns *notes) take(p *program, row int, period windows.Window, parts []*windo
 	for _, h := range parts {
 		delete(stray, h)
 	}
-	if last := ns.last(p, &p.stream.Found.Rows[row], period); len(stray) > 0 || !maps.Equal(last, n.last) {
+	if last := ns.last(p, p.discoveries[row], period); len(stray) > 0 || !maps.Equal(last, n.last) {
 		n = ns.begin(p, row, period)
 	}
 	return n
@@ -152,7 +152,7 @@ func (ns *notes) take(p *program, row int, period windows.Window, parts []*windo
 
 // note notes a part that was read for a window.
 func (ns *notes) note(p *program, h *windows.Held, payload []byte) {
-	for row := range p.stream.Discoveries() {
+	for row := range p.discoveries {
 		if n := ns.now(p, row); n != nil {
 			n.note(h, payload)
 		}
@@ -161,7 +161,7 @@ func (ns *notes) note(p *program, h *windows.Held, payload []byte) {
 
 // hold notes the parts of a window that are still held: nothing else may have read them.
 func (ns *notes) hold(p *program, w windows.Window) {
-	if len(p.stream.Discoveries()) == 0 {
+	if len(p.discoveries) == 0 {
 		return
 	}
 	for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
@@ -178,7 +178,7 @@ const catchUpFor = 200 * time.Millisecond
 func (ns *notes) catchUp(ctx context.Context) error {
 	until := time.Now().Add(catchUpFor)
 	for _, p := range ns.programs {
-		for row := range p.stream.Discoveries() {
+		for row := range p.discoveries {
 			if n := ns.now(p, row); n != nil {
 				if err := ns.read(ctx, p, n, until); err != nil {
 					return err

@@ -24,7 +24,7 @@ type onChange struct {
 }
 
 func newOnChange(s *config.Stream, of *config.Change) *onChange {
-	return &onChange{newDraw(*of.Release, 0), of, s.Grid, s.Unit}
+	return &onChange{newDraw(of.Release, 0), of, s.Grid, s.Unit}
 }
 
 func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
@@ -36,7 +36,7 @@ func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
 // them.
 //
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
-// whatever they sent: see config.Change.Price. In the window in which the values begin, all groups are drawn and none
+// whatever they sent: see config.Change.Cost. In the window in which the values begin, all groups are drawn and none
 // is tested.
 func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
 	m *metrics.Operator) error {

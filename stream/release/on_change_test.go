@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 )
@@ -116,7 +117,7 @@ func TestAFigureOnChange(t *testing.T) {
 func TestAFigureThatTheBudgetCannotPay(t *testing.T) {
 	d := newDecider(t, changingProgram(t, "6000", "2"), zap.NewNop()).sealing(1)
 	d.programs[0].stream.Budget.Epsilon = d.programs[0].stream.Budget.Epsilon.Sub(
-		d.programs[0].stream.OnChange[0].Query.Epsilon)
+		config.All[*config.Change](d.programs[0].stream)[0].Query.Epsilon)
 	if got, want := shownOnChange(t, d.next(at(1, 2, 3))), "- - -, instance 0 for 0, spent 0 "+
 		"budget_exhausted"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -9,7 +9,7 @@ import (
 
 // discovered returns the end of the last period of a discovery in the ledger.
 func (cs *charges) discovered(p *program, row int) int64 {
-	if last, ok := cs.own.fold.Books.LastOf(p.stream.Name, p.epoch, p.stream.Found.Rows[row].Name); ok {
+	if last, ok := cs.own.fold.Books.LastOf(p.stream.Name, p.epoch, p.discoveries[row].Name); ok {
 		return last.UnixNano()
 	}
 	return p.schedule.Start
@@ -18,7 +18,7 @@ func (cs *charges) discovered(p *program, row int) int64 {
 // period returns the first period of a discovery that ends after a moment. Periods end at multiples of their length
 // since 1970, and the first one begins with the definition of the stream.
 func (p *program) period(row int, after int64) (w windows.Window) {
-	every := p.stream.Found.Rows[row].Every
+	every := p.discoveries[row].Every
 	w.End = windows.NextBoundary(max(after+1, p.schedule.First().End), every)
 	w.Start = max(w.End-int64(every), p.schedule.Start)
 	return w

@@ -32,7 +32,9 @@ type program struct {
 	steps    []step          // the stream's alarms and figures on change
 	releases []record.Series // what the draws release, in the order of the configuration, and what is computed from it
 	price    []budget.Item
-	rules    ledger.Rules // of the list, if groups are found
+	// discoveries are the stream's own.
+	discoveries []*config.Discovery
+	rules       ledger.Rules // of the list, if groups are found
 	// ending are the series of a group that end when it leaves the list; nil if none do.
 	ending []string
 	random io.Reader // the source of all noise: crypto/rand, except in tests
@@ -41,22 +43,19 @@ type program struct {
 func newProgram(e control.Edition) *program {
 	s := e.Stream
 	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(),
-		random: rand.Reader}
+		random: rand.Reader, releases: s.Series(), discoveries: config.All[*config.Discovery](s)}
 	if s.Found != nil {
 		p.rules = newRules(s)
 	}
 	if s.Tombstones {
 		p.ending = s.SeriesNames()
 	}
-	counting := s.Counting()
-	for i, r := range s.Releases {
-		d := newDraw(r, len(p.releases))
-		d.serves = &s.Releases[i] == counting
+	counting, values := s.Counting(), 0
+	for _, r := range config.All[*config.Release](s) {
+		d := newDraw(r, values)
+		d.serves = r == counting
 		p.draws = append(p.draws, d)
-		p.releases = append(p.releases, r.Series()...)
-	}
-	for _, f := range s.Free {
-		p.releases = append(p.releases, f.Series()...)
+		values += d.values()
 	}
 	return p
 }
@@ -102,8 +101,7 @@ func (p *program) blank(app string, w windows.Window) ledger.Entry {
 
 // periods returns the local days of roll-ups that hold a window.
 func (p *program) periods(w windows.Window) (all []ledger.Period) {
-	for i := range p.stream.Releases {
-		r := &p.stream.Releases[i]
+	for _, r := range config.All[*config.Release](p.stream) {
 		for _, d := range r.Rollups {
 			if since, until, local := r.LocalPeriod(d, w); local {
 				all = append(all, ledger.Period{Release: r.Name, Period: period.Name(d),

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/progress"
@@ -71,13 +72,13 @@ func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error
 		if p.stream.MaxWindows != nil {
 			keys[snapshotKey(p, -1)] = true
 		}
-		for row, of := range p.stream.Discoveries() {
+		for row, of := range p.discoveries {
 			if of.MaxWindows != nil {
 				keys[snapshotKey(p, row)] = true
 			}
 		}
-		for i := range p.stream.Totals {
-			keys[totalKey(p.stream, &p.stream.Totals[i])] = true
+		for _, t := range config.All[*config.Total](p.stream) {
+			keys[totalKey(p.stream, t)] = true
 		}
 	}
 	if len(keys) == 0 {
@@ -102,7 +103,7 @@ func (ws *walks) snapshots(ctx context.Context) (map[string]progress.Text, error
 func (ws *walks) begin(snapshots map[string]progress.Text, saved ...map[string]int64) {
 	for i := range ws.programs {
 		ws.caps = append(ws.caps, ws.newCapState(i, -1))
-		rows := make([]*capState, len(ws.programs[i].stream.Discoveries()))
+		rows := make([]*capState, len(ws.programs[i].discoveries))
 		for row := range rows {
 			rows[row] = ws.newCapState(i, row)
 		}

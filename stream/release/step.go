@@ -15,7 +15,9 @@ import (
 // step is one of a stream's alarms, figures on change and totals. tester arms its instances, and kind is what differs
 // between the three.
 type step struct {
-	config.Step
+	*config.Head
+	cost   config.Cost
+	noun   string
 	tester // nil for a total
 	kind   kind
 }
@@ -34,16 +36,19 @@ type looker interface {
 		m *metrics.Operator) error
 }
 
-// newSteps makes the steps of a stream, in the order of [config.Stream.Steps].
+// newSteps makes the steps of a stream, in the order of [config.Stream.Lasting].
 func newSteps(s *config.Stream) (all []step) {
-	for i := range s.Totals {
-		all = append(all, step{config.StepOf(&s.Totals[i]), nil, total{s, &s.Totals[i]}})
-	}
-	for i := range s.Alarms {
-		all = append(all, step{config.StepOf(&s.Alarms[i]), testerOf{s.Alarms[i].Mechanism}, alarm{&s.Alarms[i]}})
-	}
-	for i := range s.OnChange {
-		all = append(all, step{config.StepOf(&s.OnChange[i]), testerOf{s.OnChange[i].Mechanism}, newOnChange(s, &s.OnChange[i])})
+	for _, f := range s.Lasting() {
+		x := step{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
+		switch of := f.(type) {
+		case *config.Total:
+			x.kind = total{s, of}
+		case *config.Watch:
+			x.tester, x.kind = testerOf{of.Mechanism}, alarm{of}
+		case *config.Change:
+			x.tester, x.kind = testerOf{of.Mechanism}, newOnChange(s, of)
+		}
+		all = append(all, x)
 	}
 	return all
 }

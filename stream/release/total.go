@@ -28,8 +28,8 @@ import (
 
 // total returns a total of the program's stream.
 func (p *program) total(name string) *config.Total {
-	i := slices.IndexFunc(p.stream.Totals, func(t config.Total) bool { return t.Name == name })
-	return &p.stream.Totals[i]
+	t, _ := config.Of[*config.Total](p.stream, name)
+	return t
 }
 
 // totalState is the walk of a total through the windows of its stream.
@@ -59,8 +59,7 @@ func totalKey(s *config.Stream, of *config.Total) string {
 // addTotals adds the totals of a program. Where an earlier program has the same total, it adds the program to that.
 func (ws *walks) addTotals(program int) {
 	p := ws.programs[program]
-	for i := range p.stream.Totals {
-		of := &p.stream.Totals[i]
+	for _, of := range config.All[*config.Total](p.stream) {
 		key := totalKey(p.stream, of)
 		at := slices.IndexFunc(ws.totals, func(t *totalState) bool { return t.key == key })
 		if at >= 0 {

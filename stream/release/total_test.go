@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/record"
@@ -292,7 +293,7 @@ streams:
 // leaves out, and costs two groups. With above, a group counts once a value is high enough.
 func TestTotalsOfTwoGroups(t *testing.T) {
 	p := programOf(t, totalsOfTwoGroups)
-	if price := p.stream.Totals[0].Cost().Items; price[0].Times != 2 {
+	if price := config.All[*config.Total](p.stream)[0].Cost().Items; price[0].Times != 2 {
 		t.Fatalf("a period costs %+v", price)
 	}
 	d := newDecider(t, p, zap.NewNop())

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -283,7 +284,7 @@ func (ws *walks) gauge() {
 func (ws *walks) forget() {
 	ws.totals = nil
 	for _, p := range ws.programs {
-		for _, t := range p.stream.Totals {
+		for _, t := range config.All[*config.Total](p.stream) {
 			ws.Metrics.TotalUsers.DeleteLabelValues(p.stream.Name, t.Name)
 		}
 	}

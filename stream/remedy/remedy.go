@@ -41,15 +41,15 @@ func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 		return Remedy{}, false
 	}
 	c := figure{count: s.Counting()}
-	found, release := false, 0
-	for k, r := range s.Releases {
+	var release *config.Release
+	for _, r := range config.All[*config.Release](s) {
 		for i, name := range r.Names() {
 			if name == f.Release {
-				c.query, c.i, found, release = r.Query, i, true, k
+				c.query, c.i, release = r.Query, i, r
 			}
 		}
 	}
-	if !found {
+	if release == nil {
 		return Remedy{}, false
 	}
 	c.value, _ = f.Value.Float64() // decoding has checked that it is a number
@@ -62,8 +62,10 @@ func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 	}
 	c.pays = func(m mechanisms.Mechanism) bool {
 		dearer := *s
-		dearer.Releases = slices.Clone(s.Releases)
-		dearer.Releases[release].Mechanism = m
+		dearer.Figures = slices.Clone(s.Figures)
+		drawn := *release
+		drawn.Mechanism = m
+		dearer.Figures[slices.Index(s.Figures, config.Figure(release))] = &drawn
 		file := config.File{Streams: slices.Clone(all)}
 		file.Streams[at] = &dearer
 		return file.Payer(s.Budget, f.WindowEnd).Runway().Pays

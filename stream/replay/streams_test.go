@@ -55,7 +55,7 @@ func TestStreamsFor(t *testing.T) {
 		t.Errorf("stream %+v", s)
 	}
 	charge := decimal.Zero
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		charge = charge.Add(r.Query.Epsilon)
 	}
 	if !charge.Equal(decimal.NewFromInt(1)) {
@@ -107,7 +107,7 @@ func TestStreamsForOptions(t *testing.T) {
 		Lower: decimal.NewFromInt(-5), Upper: decimal.RequireFromString("0.3"), Step: decimal.RequireFromString("0.1"),
 		Epsilon: decimal.RequireFromString("0.25")})
 	if s.Grid.Last() != 53 || s.Grid.Value(0).String() != "-5" || s.Unit != "µs: #" ||
-		s.Releases[0].Query.Epsilon.String() != "0.075" {
+		config.All[*config.Release](s)[0].Query.Epsilon.String() != "0.075" {
 		t.Errorf("stream %+v", s)
 	}
 	if !slices.Equal(s.Groups, groups) {

@@ -92,7 +92,7 @@ func TestFalseAlarmsSimulated(t *testing.T) {
 
 func countBand(t *testing.T, epsilon string) band {
 	t.Helper()
-	b, ok := bandOf(nil, config.Release{Query: countQuery(t, epsilon), Mechanism: counting(t, epsilon)})
+	b, ok := bandOf(nil, &config.Release{Query: countQuery(t, epsilon), Mechanism: counting(t, epsilon)})
 	if !ok || b.known != exactly {
 		t.Fatalf("%+v, %v", b, ok)
 	}

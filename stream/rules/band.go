@@ -48,7 +48,7 @@ type band struct {
 // The band of a median or quantile follows from how far the last values of the series lie apart. It is designed to miss
 // 2.5 % on each side. But the law of the noise alone does not imply this, and bands of different windows are computed
 // from the same releases.
-func bandOf(s *config.Stream, r config.Release) (b band, ok bool) {
+func bandOf(s *config.Stream, r *config.Release) (b band, ok bool) {
 	q := r.Query
 	epsilon := q.Epsilon.String()
 	if r.Mechanism.Counts() {

@@ -40,8 +40,8 @@ const week = 7 * 24 * time.Hour
 // less than once in 30 days, in all groups.
 func TestMarginsOfTotals(t *testing.T) {
 	s := growing(t)[0]
-	for i := range s.Totals {
-		of := &s.Totals[i]
+	for i := range config.All[*config.Total](s) {
+		of := config.All[*config.Total](s)[i]
 		if of.Name == "month" {
 			continue
 		}
@@ -70,8 +70,8 @@ func TestAgos(t *testing.T) {
 	for name, want := range map[string][]time.Duration{"today": {week},
 		"heute": {week - time.Hour, week, week + time.Hour},
 		"shift": {week - 30*time.Minute, week, week + 30*time.Minute}, "week": {week}, "hour": {week}} {
-		for i := range s.Totals {
-			if of := &s.Totals[i]; of.Name == name {
+		for i := range config.All[*config.Total](s) {
+			if of := config.All[*config.Total](s)[i]; of.Name == name {
 				got := agos(s, of, week)
 				if len(got) != len(want) || got[0] != want[0] || got[len(got)-1] != want[len(want)-1] {
 					t.Errorf("%s: %v, want %v", name, got, want)

@@ -15,21 +15,20 @@ import (
 type computed struct {
 	name   string
 	from   *config.Release
-	free   *config.Computed  // nil: the number of all users
-	rollup time.Duration // 0: each window has one
+	free   *config.Computed // nil: the number of all users
+	rollup time.Duration    // 0: each window has one
 }
 
 // computedOf lists the computed figures of a stream.
 func computedOf(s *config.Stream) (all []computed) {
-	for i := range s.Releases {
-		from := &s.Releases[i]
+	for _, from := range config.All[*config.Release](s) {
 		if mechanisms.Buckets(from.Mechanism) == nil {
 			continue
 		}
 		of := []computed{{name: from.Name, from: from}}
-		for j := range s.Free {
-			if s.Free[j].From.Name == from.Name {
-				of = append(of, computed{name: s.Free[j].Name, from: from, free: &s.Free[j]})
+		for _, f := range config.All[*config.Computed](s) {
+			if f.From == from {
+				of = append(of, computed{name: f.Name, from: from, free: f})
 			}
 		}
 		all = append(all, of...)

@@ -34,7 +34,7 @@ func (o Objective) objective(s *config.Stream) (config.Objective, error) {
 			return of, nil
 		}
 	}
-	isShare := slices.ContainsFunc(s.Free, func(f config.Computed) bool {
+	isShare := slices.ContainsFunc(config.All[*config.Computed](s), func(f *config.Computed) bool {
 		return f.Name == o.Release && f.Query.Statistic == "share"
 	})
 	var names []string

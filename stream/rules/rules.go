@@ -59,7 +59,7 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 			return nil, err
 		}
 		g.Rules, omitted = append(g.Rules, burns...), append(omitted, without...)
-		for _, w := range s.Alarms {
+		for _, w := range config.All[*config.Watch](s) {
 			g.Rules = append(g.Rules, watchAlert(s, w), blindAlert(s, w))
 			alerts = true
 		}
@@ -152,12 +152,12 @@ func newest(streams []string, metric string) rule {
 
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.
 func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
-	if i := slices.IndexFunc(s.Totals, func(of config.Total) bool { return of.Name == t.Release }); i >= 0 {
+	if of, ok := config.Of[*config.Total](s, t.Release); ok {
 		if t.Ago != 0 {
-			r, err := behindAlert(s, &s.Totals[i], t)
+			r, err := behindAlert(s, of, t)
 			return r, "", err
 		}
-		return totalAlert(s, &s.Totals[i], t)
+		return totalAlert(s, of, t)
 	}
 	figures := computedOf(s)
 	if i := slices.IndexFunc(figures, func(c computed) bool { return c.name == t.Release }); i >= 0 {
@@ -184,9 +184,9 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 }
 
 // release finds the release of a threshold.
-func release(s *config.Stream, t Threshold) (config.Release, error) {
+func release(s *config.Stream, t Threshold) (*config.Release, error) {
 	var names []string
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		for _, name := range r.Names() {
 			if name == t.Release {
 				return r, nil
@@ -194,7 +194,7 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			names = append(names, name)
 		}
 	}
-	for _, of := range s.Totals {
+	for _, of := range config.All[*config.Total](s) {
 		names = append(names, of.Name)
 	}
 	for _, c := range computedOf(s) {
@@ -202,19 +202,19 @@ func release(s *config.Stream, t Threshold) (config.Release, error) {
 			names = append(names, c.name)
 		}
 	}
-	for _, w := range s.OnChange {
+	for _, w := range config.All[*config.Change](s) {
 		if w.Name == t.Release {
-			return config.Release{},
+			return nil,
 				fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or "+
 					"a watch in the streams file", t, t.Release)
 		}
 	}
-	return config.Release{},
+	return nil,
 		fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))
 }
 
 // reachable refuses thresholds that no band can be beyond.
-func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
+func reachable(s *config.Stream, r *config.Release, t Threshold, b band) error {
 	if r.Mechanism.Counts() {
 		return reachableCount(t, b)
 	}
@@ -224,7 +224,7 @@ func reachable(s *config.Stream, r config.Release, t Threshold, b band) error {
 	return withinBounds(s, t)
 }
 
-func withUnit(v decimal.Decimal, s *config.Stream, r config.Release) string {
+func withUnit(v decimal.Decimal, s *config.Stream, r *config.Release) string {
 	unit := s.Unit
 	if r.Mechanism.Counts() {
 		unit = "users"

@@ -9,7 +9,7 @@ import (
 )
 
 // watchAlert makes the alert of a watch. The watch has its own margin against noise, so its alert waits for nothing.
-func watchAlert(s *config.Stream, w config.Watch) rule {
+func watchAlert(s *config.Stream, w *config.Watch) rule {
 	alarms := w.Query.FalseAlarms.InexactFloat64() * month / float64(w.FalseAlarmsPer)
 	return rule{
 		Alert: "LouverWatchFiring",
@@ -31,7 +31,7 @@ func watchAlert(s *config.Stream, w config.Watch) rule {
 
 // blindAlert makes the alert that the watch looks at nothing. Without it, an alarm whose cause lasts would seem to be
 // over once the watch may not be armed again.
-func blindAlert(s *config.Stream, w config.Watch) rule {
+func blindAlert(s *config.Stream, w *config.Watch) rule {
 	const by = "job, stream, watch"
 	of := fmt.Sprintf("{stream=%s, watch=%s}", strconv.Quote(s.Name), strconv.Quote(w.Name))
 	in := ""

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -16,7 +15,7 @@ import (
 // safe for concurrent use.
 type Truth struct {
 	stream   *config.Stream
-	releases []config.Release
+	releases []*config.Release
 	hasher   *windows.Hasher
 	groups   map[string]int
 	bags     map[int64]*windows.Bag // by window end
@@ -33,18 +32,18 @@ type seen struct {
 
 // NewTruth returns the truth about a stream of simulated events whose windows do not overlap.
 func NewTruth(s *config.Stream) *Truth {
-	t := &Truth{stream: s, releases: slices.Clone(s.Releases), hasher: windows.NewHasher([16]byte{}),
+	t := &Truth{stream: s, releases: config.All[*config.Release](s), hasher: windows.NewHasher([16]byte{}),
 		groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
 	for i, g := range s.Groups {
 		t.groups[g] = i
 	}
-	for _, f := range s.Free {
-		t.releases = append(t.releases, config.Release{Name: f.Name, Query: f.Query})
+	for _, f := range config.All[*config.Computed](s) {
+		t.releases = append(t.releases, &config.Release{Head: f.Head, Query: f.Query})
 	}
-	for _, w := range s.OnChange {
-		t.releases = append(t.releases, *w.Release)
+	for _, w := range config.All[*config.Change](s) {
+		t.releases = append(t.releases, w.Release)
 	}
-	for _, x := range s.Totals {
+	for _, x := range config.All[*config.Total](s) {
 		t.totals = append(t.totals, x.Name)
 	}
 	return t

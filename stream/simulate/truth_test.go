@@ -66,7 +66,7 @@ func TestTruth(t *testing.T) {
 			}
 		}
 	}
-	if want := len(s.Groups) * (len(s.Releases) + len(s.Free) + len(s.Totals)); len(got) != want {
+	if want := len(s.Groups) * (len(s.Figures) - len(config.All[*config.Watch](s))); len(got) != want {
 		t.Errorf("%d figures, want %d", len(got), want)
 	}
 	if again, _ := truth.Take(noon.Add(s.Window.Size)); again != nil {

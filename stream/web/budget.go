@@ -179,12 +179,12 @@ func (s source) books() (*ledger.Books, error) {
 		if of.Window.End != 0 {
 			e.Until = time.Unix(0, of.Window.End).UTC()
 		}
-		for _, w := range s.store.windows(of.Name, len(of.Releases) > 0) {
+		for _, w := range s.store.windows(of.Name, len(of.Price()) > 0) {
 			if err := books.Add(w.entry(e, of.Price())); err != nil {
 				return nil, err
 			}
 		}
-		for _, d := range of.Discoveries() {
+		for _, d := range config.All[*config.Discovery](of) {
 			e.Row, e.Every, e.Cap = d.Name, d.Every, d.Cap(0)
 			for _, f := range s.store.all(of.Name, "", d.Name) { // each has a record about all names
 				if err := books.Add(f.entry(e, d.Cost().Items)); err != nil {

@@ -37,7 +37,7 @@ func TestBudgetWithAWatch(t *testing.T) {
 	streams := parsed(t, strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
 		"    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n    watches: [{name: slow, above: 5, users: "+
 			"3, epsilon: 0.5, false_alarms: {at_most: 0.1, per: 1d}, hold: 2m, at_most: 2}]\n", 1))
-	s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })]
+	s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Lasting()) > 0 })]
 	for _, minutes := range []int{5, 12, 30} {
 		w := newWorld(t, 1<<20)
 		books := ledger.NewBooks()
@@ -69,7 +69,7 @@ func TestBudgetOnChange(t *testing.T) {
 		streams := parsed(t,
 			strings.Replace(streamsFile, "    releases: [{name: p50, statistic: median, epsilon: 0.01}]\n",
 				"    releases: ["+releases+"]\n", 1))
-		s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Steps()) > 0 })]
+		s := streams[slices.IndexFunc(streams, func(s *config.Stream) bool { return len(s.Lasting()) > 0 })]
 		for _, minutes := range []int{5, 12, 30} {
 			w := newWorld(t, 1<<20)
 			books := ledger.NewBooks()

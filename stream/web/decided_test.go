@@ -148,22 +148,21 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
-	for _, x := range s.Steps() {
-		e.Steps = append(e.Steps, ledger.Step{Name: x.Name, Definition: x.Definition, Cost: x.Price, AtMost: x.AtMost})
-	}
-	for i := range s.Totals {
-		t := &s.Totals[i]
-		since, until := t.PeriodAt(start.UnixNano(), s.Window.Every)
-		e.Steps[i].AtMost, e.Steps[i].Total = 0, &ledger.Total{Release: t.Drawn(), Leaves: t.Query.Leaves, Longest: t.Query.Longest,
-			Update: int64(t.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
-			Since: record.Whole(time.Unix(0, since)),
-			Until: record.Whole(time.Unix(0, until))}
-	}
-	for i, x := range s.Alarms {
-		e.Steps[i].Alarm = &ledger.Alarm{Hold: int64(x.Hold.Seconds())}
-	}
-	for i, x := range s.OnChange {
-		e.Steps[len(s.Alarms)+i].OnChange = &ledger.OnChange{First: x.Cost().First, Release: x.Release.Series()[0]}
+	for _, f := range s.Lasting() {
+		h, c := f.Heading(), f.Cost()
+		x := ledger.Step{Name: h.Name, Definition: h.Definition, Cost: c.Items, AtMost: c.AtMost}
+		switch of := f.(type) {
+		case *config.Total:
+			since, until := of.PeriodAt(start.UnixNano(), s.Window.Every)
+			x.AtMost, x.Total = 0, &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Query.Longest,
+				Update: int64(of.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
+				Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
+		case *config.Watch:
+			x.Alarm = &ledger.Alarm{Hold: int64(of.Hold.Seconds())}
+		case *config.Change:
+			x.OnChange = &ledger.OnChange{First: c.First, Release: of.Drawn()}
+		}
+		e.Steps = append(e.Steps, x)
 	}
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)

@@ -44,10 +44,9 @@ func newVisits(t testing.TB, most int64, first time.Time) *visits {
 	}
 	s := v.streams[0]
 	s.Name, s.Groups, s.Window.Size, s.Window.Every = "pages", nil, 15*time.Minute, 15*time.Minute
-	s.Found = &config.Found{Keep: 3 * time.Hour, Max: most, Other: "(other)", Always: []string{"/"},
-		Rows: []config.Discovery{{Head: config.Head{Name: "hourly", Groups: 2}, Every: time.Hour, Mechanism: drawing,
-			AtMost: 25}}}
-	s.Gather()
+	s.Found = &config.Found{Keep: 3 * time.Hour, Max: most, Other: "(other)", Always: []string{"/"}}
+	s.Add(&config.Discovery{Head: config.Head{Name: "hourly", Groups: 2}, Every: time.Hour, Mechanism: drawing,
+		AtMost: 25})
 	return v
 }
 
@@ -74,10 +73,12 @@ func (v *visits) window(quarter int) { v.windowOf(v.streams[0], quarter) }
 func (v *visits) follower() *config.Stream {
 	carts := *v.streams[0]
 	found := *carts.Found
-	found.From, found.Rows = "pages", nil
-	carts.Name, carts.Found, carts.Releases = "carts", &found, slices.Clone(carts.Releases)
-	for i := range carts.Releases {
-		carts.Releases[i].Name = "carts-" + carts.Releases[i].Name
+	found.From = "pages"
+	carts.Name, carts.Found, carts.Figures = "carts", &found, nil
+	for _, r := range config.All[*config.Release](v.streams[0]) {
+		of := *r
+		of.Name = "carts-" + of.Name
+		carts.Add(&of)
 	}
 	v.streams = append(v.streams, &carts)
 	return &carts
@@ -339,7 +340,7 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 		}
 		end := epoch.Add(time.Duration(hour) * time.Hour)
 		v.discover(hour, found)
-		add("hourly", s.Found.Rows[0].Cost().Items, end, time.Hour, reason)
+		add("hourly", config.All[*config.Discovery](s)[0].Cost().Items, end, time.Hour, reason)
 		v.window(4 * hour)
 		add("", s.Price(), end, s.Window.Size, "")
 	}
@@ -361,9 +362,12 @@ func TestBudgetOfGroupsThatComeAndGo(t *testing.T) {
 	v := newVisits(t, 10, epoch)
 	v.books = ledger.NewBooks()
 	v.rules = ledger.Rules{Source: "in path", Keep: 3600, Max: 10}
-	*v.streams[0].Found = config.Found{Keep: time.Hour, Max: 10, Rows: v.streams[0].Found.Rows}
+	*v.streams[0].Found = config.Found{Keep: time.Hour, Max: 10}
 	carts := v.follower()
 	carts.MaxGroups = 2
+	for _, f := range carts.Figures {
+		f.Heading().Groups = 2
+	}
 	for hour := 1; hour <= 9; hour++ {
 		name := "/a"
 		if hour > 3 && hour <= 6 {

@@ -114,7 +114,7 @@ func TestChargesOfRecords(t *testing.T) {
 		"alone": of[:strings.Index(of, "      - {name: p50")] + of[strings.Index(of, "      - {name: today"):]} {
 		streams := parsed(t, text)
 		s := streams[0]
-		if got := s.Totals[0].Mechanism.Name(); got != "square_root" {
+		if got := config.All[*config.Total](s)[0].Mechanism.Name(); got != "square_root" {
 			t.Fatalf("the total is drawn by %s", got)
 		}
 		w, books := newWorld(t, 1<<20), ledger.NewBooks()

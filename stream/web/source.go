@@ -54,16 +54,10 @@ func (s source) known(want selection) error {
 			}
 		}
 		for _, g := range of.Groups {
-			for _, r := range of.Releases {
-				for _, name := range r.Names() {
-					add(of.Name, g, name)
+			for _, f := range of.Figures { // none is a discovery, because the groups are listed
+				for _, x := range f.Series() {
+					add(of.Name, g, x.Name)
 				}
-			}
-			for _, f := range of.Free {
-				add(of.Name, g, f.Name)
-			}
-			for _, w := range of.Steps() {
-				add(of.Name, g, w.Name)
 			}
 		}
 	}

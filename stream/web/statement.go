@@ -140,7 +140,7 @@ func (a statements) payers(now time.Time) []cost.Payer {
 
 // ofWindows says what the figures of one window cost, and what those of all windows cost that one event falls into.
 func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
-	if len(s.Releases) == 0 {
+	if len(s.Price()) == 0 {
 		return nil
 	}
 	one, several, alone := "One window costs", "they", ""
@@ -171,14 +171,13 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 // ofWatches says what an instance of each total, watch and release on change costs.
 func ofWatches(s *config.Stream) (all []loss) {
 	limit := s.Budget.Limit
-	for i := range s.Totals {
-		t := &s.Totals[i]
+	for _, t := range config.All[*config.Total](s) {
 		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Cost().Items),
 			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period of "+
 				"the budget touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
 			"that person is in any of the windows of that "+t.Calendar.Unit.Noun()))
 	}
-	for _, w := range s.OnChange {
+	for _, w := range config.All[*config.Change](s) {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Cost().Items, w.Cost().First...)),
 			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a "+
 				"period of the budget. The first time it costs %s more: at most %%s.",
@@ -186,7 +185,7 @@ func ofWatches(s *config.Stream) (all []loss) {
 				cost.Of(limit, w.Cost().First).ForReaders()),
 			"that person is in any of the windows until it changes"))
 	}
-	for _, w := range s.Alarms {
+	for _, w := range config.All[*config.Watch](s) {
 		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Cost().Items),
 			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s "+
 				"in a period of the budget.", w.Name, times(w.AtMost)),
@@ -198,7 +197,7 @@ func ofWatches(s *config.Stream) (all []loss) {
 // ofDiscoveries says what each discovery of groups costs. Under max_windows, a person who does not count in a period
 // may count in a later one.
 func ofDiscoveries(s *config.Stream) (all []loss) {
-	for _, d := range s.Discoveries() {
+	for _, d := range config.All[*config.Discovery](s) {
 		names, period, changed := "one name", config.Duration(d.Every), int64(1)
 		if d.Groups > 1 {
 			names = fmt.Sprintf("up to %d names", d.Groups)

@@ -16,7 +16,7 @@ import (
 func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	gone := !slices.ContainsFunc(of.Steps(), func(x config.Step) bool { return x.Name == watch })
+	gone := !slices.ContainsFunc(of.Lasting(), func(f config.Figure) bool { return f.Heading().Name == watch })
 	found, newest, withheld := map[int64]*ledger.Seen{}, int64(0), false
 	for _, e := range s.series {
 		if !e.watch || e.stream != of.Name || e.release != watch {
@@ -64,11 +64,11 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 
 // until is when the period of a total that began at since ends; 0 if the stream no longer has such a total.
 func until(of *config.Stream, name string, since int64) int64 {
-	i := slices.IndexFunc(of.Totals, func(t config.Total) bool { return t.Name == name })
-	if i < 0 {
+	t, ok := config.Of[*config.Total](of, name)
+	if !ok {
 		return 0
 	}
-	_, end := of.Totals[i].PeriodAt(since, of.Window.Every)
+	_, end := t.PeriodAt(since, of.Window.Every)
 	return end
 }
 
@@ -99,12 +99,13 @@ func costOf(of *config.Stream, name string, f *figure) ([]budget.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range of.Steps() {
-		if x.Name != name {
+	for _, x := range of.Lasting() {
+		if x.Heading().Name != name {
 			continue
 		}
-		if c, err := budget.NewCharge(of.Name, 0, 1, x.Price); err == nil && c.Epsilon.Equal(epsilon) {
-			return x.Price, nil
+		price := x.Cost().Items
+		if c, err := budget.NewCharge(of.Name, 0, 1, price); err == nil && c.Epsilon.Equal(epsilon) {
+			return price, nil
 		}
 	}
 	return []budget.Item{{Promise: privacy.NewPure(epsilon), Times: 1}}, nil

@@ -57,8 +57,8 @@ func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 	if *one.MaxWindows != *s.MaxWindows || one.MaxWindows.By.Block == 0 || one.Window != s.Window ||
 		one.Input.User != s.Input.User || one.Grid.Value(1).String() != s.Grid.Value(1).String() ||
 		one.Budget.Name != "shoppers" ||
-		!one.Budget.Equal(s.Budget.Limit) || len(one.Releases) != 2 ||
-		one.Releases[1].Query.Epsilon.String() != s.Releases[1].Query.Epsilon.String() || one.Withhold != s.Withhold ||
+		!one.Budget.Equal(s.Budget.Limit) || len(config.All[*config.Release](&one)) != 2 ||
+		config.All[*config.Release](&one)[1].Query.Epsilon.String() != config.All[*config.Release](s)[1].Query.Epsilon.String() || one.Withhold != s.Withhold ||
 		one.Unit != "1" {
 		t.Errorf("read back as %+v, want %+v", one, *s)
 	}

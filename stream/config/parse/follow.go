@@ -97,7 +97,7 @@ func (s *streamNode) follow(source *streamNode) {
 	}
 	from := f.From
 	f.Found = *of
-	f.From, f.Rows = from, nil
+	f.From = from
 	s.Found = &f.Found
 	for _, key := range ofList {
 		if v, given := source.found.Values[key]; given {

@@ -37,12 +37,12 @@ func TestGroupsOfAnotherStream(t *testing.T) {
 	if of == nil || of.From != "checkout" || s.Groups != nil || s.MaxGroups != 2 || s.Prior != "tapered" ||
 		!s.Tombstones ||
 		source.Tombstones ||
-		len(s.Discoveries()) > 0 || len(source.Discoveries()) != 2 {
+		len(config.All[*config.Discovery](s)) > 0 || len(config.All[*config.Discovery](source)) != 2 {
 		t.Fatalf("%+v", of)
 	}
 	expressions := cmp.Comparer(func(x, y *regexp.Regexp) bool { return x.String() == y.String() })
 	want := *source.Found
-	want.From, want.Rows = "checkout", nil
+	want.From = "checkout"
 	if d := cmp.Diff(want, *of, expressions); d != "" {
 		t.Errorf("the list differs from that of its stream:\n%s", d)
 	}
@@ -162,8 +162,11 @@ func TestGroupsOfAnotherStreamWrong(t *testing.T) {
 // What is published for a group, with roll-ups and discoveries: these series end when it leaves a list.
 func TestNamesOfSeries(t *testing.T) {
 	s := parse(t, withHistogram(shape, ofShape...)).Streams[0]
-	s.Found = parse(t, withFound(found)).Streams[0].Found
-	s.Gather()
+	finds := parse(t, withFound(found)).Streams[0]
+	s.Found = finds.Found
+	for _, d := range config.All[*config.Discovery](finds) {
+		s.Add(d)
+	}
 	want := "shape shape.1h shape.1d p90 users slow tail tail.1h tail.1d slower slower.1h slower.1d peak peak.1h " +
 		"peak.1d quick quick.1h quick.1d mid mid.1h mid.1d daily hourly"
 	if got := strings.Join(s.SeriesNames(), " "); got != want {
@@ -181,12 +184,12 @@ func TestFiguresOfAFollower(t *testing.T) {
 		"[100], epsilon: 0.05, rollup: [1h, 1d]}]").Replace(withFollower(list))
 	follows := parse(t, text).Streams[0]
 	itself := parse(t, strings.Replace(text, "groups: {from: checkout}", list, 1)).Streams[0]
-	if follows.Found.From != "checkout" || itself.Found.From != "" || len(follows.Alarms) != 4 || follows.Prior != "adaptive" ||
-		len(follows.Releases) != 2 || len(follows.Releases[1].Rollups) != 2 {
+	if follows.Found.From != "checkout" || itself.Found.From != "" || len(config.All[*config.Watch](follows)) != 4 || follows.Prior != "adaptive" ||
+		len(config.All[*config.Release](follows)) != 2 || len(config.All[*config.Release](follows)[1].Rollups) != 2 {
 		t.Fatalf("%+v\n%+v", follows, itself)
 	}
-	for i, w := range follows.Alarms {
-		of := itself.Alarms[i]
+	for i, w := range config.All[*config.Watch](follows) {
+		of := config.All[*config.Watch](itself)[i]
 		if w.Definition != of.Definition || w.Always != of.Always || w.Query.Groups != of.Query.Groups ||
 			w.Mechanism.Excess95() != of.Mechanism.Excess95() {
 			t.Errorf("watch %s is %+v, want %+v", w.Name, w, of)

@@ -210,7 +210,7 @@ func (s *streamNode) find() {
 		if longest == nil || d.Every > longest.Every {
 			longest = d
 		}
-		f.Rows = append(f.Rows, d.Discovery)
+		s.Add(&d.Discovery)
 	}
 	switch keep, given := f.Values["keep"]; {
 	case !given:
@@ -316,7 +316,7 @@ func discovered(streams []*streamNode) {
 	for _, first := range streams {
 		var delta decimal.Decimal
 		for _, s := range streams {
-			for _, d := range s.Discoveries() {
+			for _, d := range config.All[*config.Discovery](&s.Stream) {
 				if s.Budget == first.Budget {
 					times := decimal.NewFromInt(d.Groups).Mul(decimal.NewFromInt(d.AtMost))
 					delta = delta.Add(d.Mechanism.Promise().Delta.Mul(times))
@@ -325,7 +325,7 @@ func discovered(streams []*streamNode) {
 		}
 		need, most := delta.Mul(decimal.NewFromInt(10)), decimal.RequireFromString(aDelta.Under)
 		switch {
-		case len(first.Discoveries()) == 0 || !need.GreaterThan(first.Budget.Delta):
+		case len(config.All[*config.Discovery](&first.Stream)) == 0 || !need.GreaterThan(first.Budget.Delta):
 		case !need.LessThan(most):
 			first.Values["budget"].Refuse("the discoveries of a period of budget %q have delta %s together; want "+
 				"less than %s: give each a smaller delta or a larger every", first.Budget.Name, delta, most.Shift(-1))

@@ -35,7 +35,7 @@ func TestFoundGroups(t *testing.T) {
 	f := parse(t, withFound(found))
 	s := f.Streams[0]
 	of := s.Found
-	if s.Groups != nil || of == nil || len(of.Rows) != 2 || of.Keep != 7*24*time.Hour || of.Max != 900 ||
+	if s.Groups != nil || of == nil || len(config.All[*config.Discovery](s)) != 2 || of.Keep != 7*24*time.Hour || of.Max != 900 ||
 		of.Most() != 903 ||
 		!slices.Equal(of.Always, []string{"/", "/login"}) || s.Prior != "tapered" {
 		t.Fatalf("%+v", of)
@@ -46,7 +46,8 @@ func TestFoundGroups(t *testing.T) {
 			t.Errorf("%q may be found: %v, want %v", name, !want, want)
 		}
 	}
-	day, hour := of.Rows[0], of.Rows[1]
+	discoveries := config.All[*config.Discovery](s)
+	day, hour := discoveries[0], discoveries[1]
 	// 36 + 9 for at_least: the table of the design.
 	if day.Groups != 2 || day.AtMost != 1 || day.Mechanism.Threshold() != 45 || hour.Groups != 1 ||
 		hour.AtMost != 2 {
@@ -77,7 +78,7 @@ func TestFoundGroups(t *testing.T) {
 	// As many multiples of every as 24 hours may hold, wherever they begin.
 	for every, want := range map[string]int64{"1h": 24, "7h": 4, "48h": 1} {
 		f := parse(t, withFound("groups: {discover: [{name: often, every: "+every+", epsilon: 0.1, delta: 0.000000001}]}"))
-		if d := f.Streams[0].Found.Rows[0]; d.AtMost != want {
+		if d := config.All[*config.Discovery](f.Streams[0])[0]; d.AtMost != want {
 			t.Errorf("every %s there are up to %d discoveries in a period of the budget, want %d", every, d.AtMost, want)
 		}
 	}
@@ -91,7 +92,7 @@ func TestFoundGroups(t *testing.T) {
 	}
 	again, err := Definition(s.Definition)
 	if err != nil || again.Found == nil || again.Found.Match.String() != of.Match.String() ||
-		len(again.Found.Rows) != 2 {
+		len(config.All[*config.Discovery](again)) != 2 {
 		t.Errorf("the definition gives %+v (%v)", again, err)
 	}
 	if d := parse(t,
@@ -188,7 +189,7 @@ func TestHistogramsOfFoundGroups(t *testing.T) {
 		return File("s.yaml", []byte(text), noVariables)
 	}
 	f, err := with("300")
-	if err != nil || len(f.Streams[0].Releases[0].Rollups) != 2 {
+	if err != nil || len(config.All[*config.Release](f.Streams[0])[0].Rollups) != 2 {
 		t.Fatalf("%v, want two roll-ups", err)
 	}
 	_, err = with("900")

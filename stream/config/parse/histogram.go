@@ -117,7 +117,7 @@ func (h histograms) compute() {
 			refuse(r.Mapping, err)
 			continue
 		}
-		h.of.Free = append(h.of.Free, config.Computed{Head: r.Head, From: of, Query: r.Query, Figure: figure,
+		h.of.Add(&config.Computed{Head: r.Head, From: of, Query: r.Query, Figure: figure,
 			Objective: r.objective})
 	}
 }
@@ -139,10 +139,8 @@ func (h histograms) source(r *releaseNode) *config.Release {
 			return nil
 		}
 	}
-	for i := range h.of.Releases {
-		if h.of.Releases[i].Name == r.from {
-			return &h.of.Releases[i]
-		}
+	if of, ok := config.Of[*config.Release](h.of, r.from); ok {
+		return of
 	}
 	switch near := form.Nearest(r.from, names); {
 	case near != "":
@@ -167,8 +165,8 @@ const (
 func checkSize(s *config.Stream, at form.Node) {
 	numbers := 0
 	var largest *config.Release
-	for i := range s.Releases {
-		r := &s.Releases[i]
+	releases, computed := config.All[*config.Release](s), config.All[*config.Computed](s)
+	for _, r := range releases {
 		b := mechanisms.Buckets(r.Mechanism)
 		if b == nil {
 			continue
@@ -181,9 +179,9 @@ func checkSize(s *config.Stream, at form.Node) {
 	if largest == nil {
 		return
 	}
-	figures := len(s.Releases) + len(s.Free)
-	for i := range s.Releases {
-		figures += len(s.Releases[i].Rollups) * (1 + len(s.Free))
+	figures := len(releases) + len(computed)
+	for _, r := range releases {
+		figures += len(r.Rollups) * (1 + len(computed))
 	}
 	groups, each := s.MostGroups(), numbers*numberBytes+figures*figureBytes
 	if size := groups * each; size > mostEntry {

@@ -29,10 +29,10 @@ func withHistogram(histogram string, figures ...string) string {
 func TestHistogram(t *testing.T) {
 	f := parse(t, withHistogram(shape, ofShape...))
 	s := f.Streams[0]
-	if len(s.Releases) != 4 || len(s.Free) != 5 {
-		t.Fatalf("%d releases and %d figures from a histogram; want 4 and 5", len(s.Releases), len(s.Free))
+	if len(config.All[*config.Release](s)) != 4 || len(config.All[*config.Computed](s)) != 5 {
+		t.Fatalf("%d releases and %d figures from a histogram; want 4 and 5", len(config.All[*config.Release](s)), len(config.All[*config.Computed](s)))
 	}
-	b := mechanisms.Buckets(s.Releases[0].Mechanism)
+	b := mechanisms.Buckets(config.All[*config.Release](s)[0].Mechanism)
 	if b.Len() != 114 || b.Groups() != 11 { // 112, and those that end at 800 and 89
 		t.Errorf("%d buckets in %d groups; want 114 in 11", b.Len(), b.Groups())
 	}
@@ -61,7 +61,7 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("the figures are %s", got)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.Free) != 5 || mechanisms.Buckets(again.Releases[0].Mechanism).Len() != 114 {
+	if err != nil || len(config.All[*config.Computed](again)) != 5 || mechanisms.Buckets(config.All[*config.Release](again)[0].Mechanism).Len() != 114 {
 		t.Errorf("%+v, %v; want the same from the stream's definition", again, err)
 	}
 }
@@ -69,8 +69,8 @@ func TestHistogram(t *testing.T) {
 func TestHistogramWithDelta(t *testing.T) {
 	text := strings.Replace(withHistogram(shape, ofShape...), "epsilon: 24,", "epsilon: 24, delta: 0.000001,", 1)
 	s := parse(t, text).Streams[0]
-	if got := s.Releases[0].Mechanism.Name(); got != "gaussian_histogram" || s.Free[0].Series()[0].Mechanism != got {
-		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got, s.Free[0].Series()[0].Mechanism)
+	if got := config.All[*config.Release](s)[0].Mechanism.Name(); got != "gaussian_histogram" || config.All[*config.Computed](s)[0].Series()[0].Mechanism != got {
+		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got, config.All[*config.Computed](s)[0].Series()[0].Mechanism)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestWrongHistograms(t *testing.T) {
 func TestRollupsOfLocalDays(t *testing.T) {
 	of := func(rollup string) *config.Release {
 		text := strings.Replace(withHistogram(shape), "rollup: [1h, 1d]", rollup, 1)
-		return &parse(t, text).Streams[0].Releases[0]
+		return config.All[*config.Release](parse(t, text).Streams[0])[0]
 	}
 	if got := of("rollup: [1h, 1d], zone: UTC").Days; got != nil {
 		t.Errorf("UTC has days of its own: %v", got)

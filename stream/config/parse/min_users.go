@@ -28,7 +28,7 @@ var minUsersForm = form.Form{
 func (m *minUsersNode) check(s *config.Stream) {
 	const want = "want the name of a count release without above and below"
 	v := m.Values["release"]
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		if r.Name != m.Release {
 			continue
 		}
@@ -37,21 +37,19 @@ func (m *minUsersNode) check(s *config.Stream) {
 		}
 		return
 	}
-	for _, f := range s.Free {
+	for _, f := range config.All[*config.Computed](s) {
 		if f.Name == m.Release {
 			v.Refuse("%q is computed from a histogram, and its noise is that of many buckets; %s that has an epsilon "+
 				"of its own", f.Name, want)
 			return
 		}
 	}
-	for _, of := range s.Steps() {
-		if of.Name == m.Release && of.What == "total" {
-			v.Refuse("%q is a running total, and counts the users of a whole period; %s", of.Name, want)
-			return
-		}
+	if of, ok := config.Of[*config.Total](s, m.Release); ok {
+		v.Refuse("%q is a running total, and counts the users of a whole period; %s", of.Name, want)
+		return
 	}
 	var names []string
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		names = append(names, r.Name)
 	}
 	if near := form.Nearest(m.Release, names); near != "" {

@@ -68,11 +68,11 @@ func (r *releaseNode) checkChange() {
 }
 
 // change makes the watch of a sound release on change.
-func (r *releaseNode) change(s *config.Stream) config.Change {
+func (r *releaseNode) change(s *config.Stream) *config.Change {
 	const day = 24 * time.Hour
 	q := watch.ChangeQuery{Tolerance: r.tolerance, Epsilon: r.watchEpsilon, FalseAlarms: falseChanges,
 		Windows: int64((day-1)/s.Window.Every) + 1, Groups: int64(len(s.Groups))}
-	w := config.Change{Head: r.Head, Release: &r.Release, Tolerance: r.tolerance,
+	w := &config.Change{Head: r.Head, Release: &r.Release, Tolerance: r.tolerance,
 		Test: config.Test{AtMost: r.atMost, FalseAlarmsPer: day,
 			Query: watch.Query{Epsilon: q.Epsilon, FalseAlarms: q.FalseAlarms, Groups: q.Groups,
 				Windows: q.Windows, Grid: s.Grid}}}

@@ -25,18 +25,18 @@ func withOnChange(releases ...string) string {
 func TestOnChange(t *testing.T) {
 	f := parse(t, strings.Replace(withOnChange(steady, tail), "epsilon: 24,", "epsilon: 30,", 1))
 	s := f.Streams[0]
-	if len(s.Releases) != 3 || len(s.Alarms) != 0 || len(s.OnChange) != 2 {
-		t.Fatalf("%d releases, %d alarms and %d releases on change, want 3, 0 and 2", len(s.Releases), len(s.Alarms),
-			len(s.OnChange))
+	if len(config.All[*config.Release](s)) != 3 || len(config.All[*config.Watch](s)) != 0 || len(config.All[*config.Change](s)) != 2 {
+		t.Fatalf("%d releases, %d alarms and %d releases on change, want 3, 0 and 2", len(config.All[*config.Release](s)), len(config.All[*config.Watch](s)),
+			len(config.All[*config.Change](s)))
 	}
 	// 0.05 + 0.02 + 0.01, in two groups
 	if lost := f.Payer(f.Budgets[0], time.Now()).Lost(s.Cost(time.Now()), 1); lost.Epsilon.String() != "0.16" {
 		t.Errorf("a window costs ε %s, want 0.16", lost.Epsilon)
 	}
-	w := s.OnChange[0]
+	w := config.All[*config.Change](s)[0]
 	// Each instance costs 0.15. The first one also draws all groups, of which a user may be in two.
 	cost, first, most := f.Budgets[0].Compose(w.Cost().Items), f.Budgets[0].Compose(w.Cost().First),
-		f.Budgets[0].Compose(config.StepOf(&w).Most())
+		f.Budgets[0].Compose(w.Cost().Most())
 	if cost.Epsilon.String() != "0.15" || first.Epsilon.String() != "0.1" || most.Epsilon.String() != "0.7" {
 		t.Errorf("an instance costs ε %s, the first one %s more, and all %s; want 0.15, 0.1 and 0.7", cost.Epsilon,
 			first.Epsilon, most.Epsilon)
@@ -46,7 +46,7 @@ func TestOnChange(t *testing.T) {
 		t.Errorf("ε %s in any day, want 16.66", day.Epsilon)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.OnChange) != 2 || again.OnChange[0].Definition != w.Definition {
+	if err != nil || len(config.All[*config.Change](again)) != 2 || config.All[*config.Change](again)[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same from the stream's definition", again, err)
 	}
 }
@@ -59,7 +59,7 @@ func TestOnlyOnChange(t *testing.T) {
 		"epsilon: 0.7,").Replace(withOnChange(steady))
 	f := parse(t, text)
 	s := f.Streams[0]
-	if len(s.Releases) != 0 || len(s.Price()) != 0 || len(s.OnChange) != 1 {
+	if len(config.All[*config.Release](s)) != 0 || len(s.Price()) != 0 || len(config.All[*config.Change](s)) != 1 {
 		t.Fatalf("%+v", s)
 	}
 	if runway := f.Payer(f.Budgets[0], time.Now()).Runway(); !runway.Pays {
@@ -75,7 +75,7 @@ func TestOnlyOnChange(t *testing.T) {
 func TestOnChangeUnderRho(t *testing.T) {
 	f := parse(t, strings.Replace(withOnChange(steady), "epsilon: 24, per: 24h",
 		"epsilon: 24, per: 24h, delta: 0.000001", 1))
-	for _, w := range f.Streams[0].OnChange {
+	for _, w := range config.All[*config.Change](f.Streams[0]) {
 		if !w.Release.Query.ZCDP {
 			t.Error("the release is drawn as under a budget that sums up ε")
 		}
@@ -84,7 +84,7 @@ func TestOnChangeUnderRho(t *testing.T) {
 
 // Values go on while what they and the test depend on is the same.
 func TestDefinitionsOnChange(t *testing.T) {
-	before := parse(t, withOnChange(steady)).Streams[0].OnChange[0].Definition
+	before := config.All[*config.Change](parse(t, withOnChange(steady)).Streams[0])[0].Definition
 	for _, edit := range []struct {
 		old, new string
 		same     bool
@@ -99,8 +99,8 @@ func TestDefinitionsOnChange(t *testing.T) {
 		{"at_most: 4", "at_most: 2", true},
 		{"description: time", "description: the time", true},
 	} {
-		if after := parse(t, strings.Replace(withOnChange(steady), edit.old, edit.new,
-			1)).Streams[0].OnChange[0].Definition; (after == before) != edit.same {
+		s := parse(t, strings.Replace(withOnChange(steady), edit.old, edit.new, 1)).Streams[0]
+		if after := config.All[*config.Change](s)[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
 		}
 	}

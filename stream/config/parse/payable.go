@@ -18,11 +18,10 @@ func affordable(streams []*streamNode, f *config.File, now time.Time) {
 		if besides := config.Besides(&s.Stream); besides != "" {
 			what = "one window with its " + besides
 		}
-		for _, x := range s.Steps() {
-			items = append(append(items, x.Price...), x.First...)
-		}
-		for _, d := range s.Discoveries() {
-			items = append(items, d.Cost().Items...)
+		for _, f := range s.Figures {
+			if c := f.Cost(); c.Per != config.PerWindow {
+				items = append(append(items, c.Items...), c.First...)
+			}
 		}
 		if budget.NewAccount(b.Limit).Fits(budget.Charge{Stream: s.Name, Items: items}) {
 			continue
@@ -98,10 +97,12 @@ func unpaid(f *config.File, b *config.Budget, now time.Time, runway budget.Runwa
 		}
 	}
 	if besides := config.Besides(streams...); besides != "" {
-		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms) > 0 }) {
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(config.All[*config.Watch](s)) > 0 }) {
 			cheaper += " or watches"
 		}
-		if slices.ContainsFunc(streams, func(s *config.Stream) bool { return len(s.Alarms)+len(s.OnChange) > 0 }) {
+		if slices.ContainsFunc(streams, func(s *config.Stream) bool {
+			return len(config.All[*config.Watch](s))+len(config.All[*config.Change](s)) > 0
+		}) {
 			cheaper += ", a smaller at_most"
 		}
 		watches := pays.Watching()

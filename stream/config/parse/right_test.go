@@ -81,7 +81,7 @@ func TestEverything(t *testing.T) {
 		t.Errorf("grid from %s to %s with %d steps", g.Value(0), g.Value(g.Last()), g.Last())
 	}
 	var releases []string
-	for _, r := range got.Releases {
+	for _, r := range config.All[*config.Release](&got) {
 		q := r.Query
 		if q.Grid != got.Grid || q.Prior != "adaptive" || q.ExpectedUsers != 5000 || r.Mechanism == nil {
 			t.Errorf("release %s lacks what the stream says: %+v", r.Name, q)
@@ -101,7 +101,7 @@ func TestEverything(t *testing.T) {
 	if d := cmp.Diff(wantReleases, releases); d != "" {
 		t.Error(d)
 	}
-	if trim := got.Releases[2].Query.Trim.String(); trim != "0.05" {
+	if trim := config.All[*config.Release](&got)[2].Query.Trim.String(); trim != "0.05" {
 		t.Errorf("trim %s", trim)
 	}
 	if by := got.MaxWindows.By; by.Most != 6 || by.Windows != 288 || by.Block <= 288 {
@@ -109,7 +109,7 @@ func TestEverything(t *testing.T) {
 			by)
 	}
 	got.MaxWindows.By = windows.CapRule{}
-	got.Grid, got.Releases, got.Figures, got.Definition = nil, nil, nil, ""
+	got.Grid, got.Figures, got.Definition = nil, nil, ""
 	want := config.Stream{
 		Name: "checkout-latency", Description: "time to confirm an order",
 		Input: config.Input{Topic: "checkout.events", Spec: codec.Spec{Format: "json", User: "user_id",
@@ -146,7 +146,7 @@ streams:
 
 func TestDefaults(t *testing.T) {
 	got := *parse(t, least).Streams[0]
-	got.Grid, got.Releases, got.Figures, got.Definition = nil, nil, nil, ""
+	got.Grid, got.Figures, got.Definition = nil, nil, ""
 	want := config.Stream{
 		Name: "s",
 		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField,
@@ -259,7 +259,7 @@ streams:
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := f.Streams[0].Releases
+		r := config.All[*config.Release](f.Streams[0])
 		if got := r[0].Mechanism.Name() + " " + r[1].Mechanism.Name(); got != want {
 			t.Errorf("budget%s: %s, want %s", delta, got, want)
 		}
@@ -292,7 +292,7 @@ func TestBudgetsWithDeltaTakeGaussianCounts(t *testing.T) {
 			}
 			for _, s := range []*config.Stream{s, again} {
 				var got []string
-				for _, r := range s.Releases {
+				for _, r := range config.All[*config.Release](s) {
 					got = append(got, r.Mechanism.Name())
 				}
 				if got := strings.Join(got, " "); got != want {

@@ -15,8 +15,8 @@ type streamNode struct {
 	form.Mapping
 	sound    bool // it has no faults of its own
 	releases []releaseNode
-	changes  []releaseNode // the releases that are published on change
-	totals   []releaseNode // the releases that are running totals
+	changes  []*releaseNode // the releases that are published on change
+	totals   []*releaseNode // the releases that are running totals
 	watches  []watchNode
 	payer    payer
 	// found is nil if groups are listed. priorGiven says that the file sets the prior.
@@ -147,7 +147,6 @@ func (s *streamNode) complete() {
 	checkSize(&s.Stream, s.Values["releases"])
 	checkObjectives(&s.Stream, s.releases)
 	s.makeWatches()
-	s.Gather()
 	if s.minUsers != nil {
 		s.minUsers.check(&s.Stream)
 	}
@@ -167,7 +166,8 @@ func streamName() form.Kind[string] {
 // adds up ρ, some statistics have another mechanism by default.
 func (s *streamNode) drawReleases() {
 	seen, from := map[string]bool{}, histograms{&s.Stream, s.releases}
-	for _, r := range s.releases {
+	for i := range s.releases {
+		r := &s.releases[i]
 		if seen[r.Name] && r.Name != "" {
 			r.Refuse("the name %q is taken by another release; choose another name", r.Name)
 		}
@@ -188,7 +188,7 @@ func (s *streamNode) drawReleases() {
 		if r.publish == onChange {
 			s.changes = append(s.changes, r)
 		} else {
-			s.Releases = append(s.Releases, r.Release)
+			s.Add(&r.Release)
 		}
 	}
 	from.compute()
@@ -239,7 +239,7 @@ func (s *streamNode) checkGroups() {
 // a published value.
 func (s *streamNode) makeWatches() {
 	taken := map[string]string{}
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](&s.Stream) {
 		for _, name := range r.Names() {
 			taken[name] = "a release"
 		}
@@ -247,7 +247,7 @@ func (s *streamNode) makeWatches() {
 	for _, r := range slices.Concat(s.changes, s.totals) {
 		taken[r.Name] = "a release"
 	}
-	for _, f := range s.Free {
+	for _, f := range config.All[*config.Computed](&s.Stream) {
 		taken[f.Name] = "a release"
 	}
 	if s.found != nil {
@@ -258,7 +258,8 @@ func (s *streamNode) makeWatches() {
 			taken[d.Name] = "another discovery"
 		}
 	}
-	for _, w := range s.watches {
+	for i := range s.watches {
+		w := &s.watches[i]
 		if by := taken[w.Name]; by != "" && w.Name != "" {
 			w.Refuse("the name %q is taken by %s; choose another name", w.Name, by)
 		}
@@ -266,20 +267,20 @@ func (s *streamNode) makeWatches() {
 		if w.sound {
 			w.watch(&s.Stream)
 		}
-		s.Alarms = append(s.Alarms, w.Watch)
+		s.Add(&w.Watch)
 	}
 	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
 		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or "+
 			"publish: %s", s.changes[0].Name, onChange, onChange)
 	}
-	for i := range s.changes {
-		if r := &s.changes[i]; r.sound {
-			s.OnChange = append(s.OnChange, r.change(&s.Stream))
+	for _, r := range s.changes {
+		if r.sound {
+			s.Add(r.change(&s.Stream))
 		}
 	}
-	for i := range s.totals {
-		if r := &s.totals[i]; r.sound {
-			s.Totals = append(s.Totals, r.total(&s.Stream))
+	for _, r := range s.totals {
+		if r.sound {
+			s.Add(r.total(&s.Stream))
 		}
 	}
 }

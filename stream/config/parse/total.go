@@ -72,16 +72,16 @@ func (r *releaseNode) checkTotal() {
 }
 
 // total makes the mechanism of a sound running total.
-func (r *releaseNode) total(s *config.Stream) config.Total {
+func (r *releaseNode) total(s *config.Stream) *config.Total {
 	unit, every := period.Unit(r.since), s.Window.Every
-	t := config.Total{Head: r.Head, Zone: r.zone, Update: r.update,
+	t := &config.Total{Head: r.Head, Zone: r.zone, Update: r.update,
 		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
 			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP,
 			Grid: s.Grid, Groups: int64(len(s.Groups))}}
 	if t.Update == 0 {
 		t.Update = every
 	}
-	refused := func(key, problem string, args ...any) config.Total {
+	refused := func(key, problem string, args ...any) *config.Total {
 		v, given := r.Values[key]
 		if !given {
 			v = r.Values["since"]
@@ -139,7 +139,7 @@ const endless = 1 << 20
 
 // mostPeriods returns how many periods of a total any period of the budget touches, by the calendar of two years from
 // now. Days of 23 hours count: 24 hours around one of them touch three days.
-func mostPeriods(t config.Total, s *config.Stream, now time.Time) int64 {
+func mostPeriods(t *config.Total, s *config.Stream, now time.Time) int64 {
 	per, every := int64(0), int64(s.Window.Every)
 	first, until := t.Period(windows.Window{Start: now.UnixNano(), End: now.UnixNano() + every})
 	end := now.AddDate(2, 0, 0).UnixNano()

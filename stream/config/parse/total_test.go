@@ -24,18 +24,18 @@ func withTotals(totals ...string) string {
 func TestTotals(t *testing.T) {
 	f := parse(t, withTotals(today, revenue))
 	s := f.Streams[0]
-	if len(s.Releases) != 3 || len(s.Totals) != 2 || len(s.Steps()) != 2 {
-		t.Fatalf("%d releases, %d totals and %d steps", len(s.Releases), len(s.Totals), len(s.Steps()))
+	if len(config.All[*config.Release](s)) != 3 || len(config.All[*config.Total](s)) != 2 || len(s.Lasting()) != 2 {
+		t.Fatalf("%d releases, %d totals and %d steps", len(config.All[*config.Release](s)), len(config.All[*config.Total](s)), len(s.Lasting()))
 	}
-	day, week := s.Totals[0], s.Totals[1]
+	day, week := config.All[*config.Total](s)[0], config.All[*config.Total](s)[1]
 	if day.Query.Leaves != 96 || day.Query.Longest != 100 || day.Update != 15*time.Minute || week.Query.Leaves != 168 ||
 		week.Query.Longest != 169 || week.Mechanism.Most != 500 || day.Mechanism.Name() != "tree" {
 		t.Errorf("%+v and %+v", day.Query.Period, week.Query.Period)
 	}
 	// A day around one of 23 hours touches three, and a user counts in two groups. A week is two at most.
-	if a, b := config.StepOf(&day), config.StepOf(&week); a.AtMost != 3 || b.AtMost != 2 ||
-		f.Budgets[0].Compose(a.Price).Epsilon.String() != "2" || f.Budgets[0].Compose(b.Price).Epsilon.String() != "1" {
-		t.Errorf("at most %d and %d, for %v and %v each", a.AtMost, b.AtMost, a.Price, b.Price)
+	if a, b := day.Cost(), week.Cost(); a.AtMost != 3 || b.AtMost != 2 ||
+		f.Budgets[0].Compose(a.Items).Epsilon.String() != "2" || f.Budgets[0].Compose(b.Items).Epsilon.String() != "1" {
+		t.Errorf("at most %d and %d, for %v and %v each", a.AtMost, b.AtMost, a.Items, b.Items)
 	}
 	// 96 windows of 2 · 0.08, three days of 2 and two weeks of 1
 	if lost := f.Payer(f.Budgets[0], time.Now()).InAnyDay(); lost.Epsilon.String() != "23.36" {
@@ -57,11 +57,11 @@ func TestTotals(t *testing.T) {
 		}
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.Totals) != 2 || again.Totals[0].Definition != day.Definition {
+	if err != nil || len(config.All[*config.Total](again)) != 2 || config.All[*config.Total](again)[0].Definition != day.Definition {
 		t.Errorf("%v, %v, want the same from the stream's definition", again, err)
 	}
 	budgeted := parse(t, strings.Replace(withTotals(today), "per: 24h", "per: 24h, delta: 0.000001", 1))
-	if name := budgeted.Streams[0].Totals[0].Mechanism.Name(); name != "square_root" {
+	if name := config.All[*config.Total](budgeted.Streams[0])[0].Mechanism.Name(); name != "square_root" {
 		t.Errorf("with a δ it is drawn by %s", name)
 	}
 }
@@ -71,7 +71,7 @@ func TestUnitsOfTotals(t *testing.T) {
 	for text, want := range map[string]string{today: "users", revenue: "ms",
 		strings.Replace(today, "zone", "max_total: 1, zone", 1): "users",
 		strings.Replace(today, "zone", "max_total: 5, zone", 1): "visits"} {
-		if got := parse(t, withTotals(text)).Streams[0].Totals[0].Series()[0].Unit; got != want {
+		if got := config.All[*config.Total](parse(t, withTotals(text)).Streams[0])[0].Series()[0].Unit; got != want {
 			t.Errorf("%s is in %s, want %s", text, got, want)
 		}
 	}
@@ -85,9 +85,9 @@ func TestOnlyTotals(t *testing.T) {
 		"    min_users: {count: 50, release: users}\n", "", "epsilon: 60,", "epsilon: 4,",
 		"zone: Europe/Berlin, ", "").Replace(withTotals(today))
 	f := parse(t, text)
-	if s := f.Streams[0]; len(s.Price()) != 0 || s.Totals[0].AtMost != 2 ||
+	if s := f.Streams[0]; len(s.Price()) != 0 || config.All[*config.Total](s)[0].AtMost != 2 ||
 		!f.Payer(f.Budgets[0], time.Now()).Runway().Pays {
-		t.Errorf("%+v", s.Totals)
+		t.Errorf("%+v", config.All[*config.Total](s))
 	}
 	_, err := File("s.yaml", []byte(strings.Replace(text, "epsilon: 4,", "epsilon: 3.99,", 1)), noVariables)
 	if err == nil || !strings.Contains(err.Error(), "at least 4") {
@@ -97,7 +97,7 @@ func TestOnlyTotals(t *testing.T) {
 
 // A period goes on while what the total depends on is the same.
 func TestDefinitionsOfTotals(t *testing.T) {
-	before := parse(t, withTotals(today)).Streams[0].Totals[0].Definition
+	before := config.All[*config.Total](parse(t, withTotals(today)).Streams[0])[0].Definition
 	for _, edit := range []struct {
 		old, new string
 		same     bool
@@ -128,7 +128,7 @@ func TestDefinitionsOfTotals(t *testing.T) {
 			edit.new) {
 			t.Fatalf("%s is not there", edit.old)
 		}
-		if after := parse(t, text).Streams[0].Totals[0].Definition; (after == before) != edit.same {
+		if after := config.All[*config.Total](parse(t, text).Streams[0])[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
 		}
 	}

@@ -34,10 +34,10 @@ func withWatches(watches ...string) string {
 
 func TestWatches(t *testing.T) {
 	s := parse(t, withWatches(fire, gone)).Streams[0]
-	if len(s.Alarms) != 2 {
-		t.Fatalf("%d watches, want 2", len(s.Alarms))
+	if len(config.All[*config.Watch](s)) != 2 {
+		t.Fatalf("%d watches, want 2", len(config.All[*config.Watch](s)))
 	}
-	w := s.Alarms[0]
+	w := config.All[*config.Watch](s)[0]
 	if w.Name != "fire" || w.Query.Conditions[0].String() != "above: 2000, more_than: 0.01" ||
 		w.Hold != 15*time.Minute ||
 		w.AtMost != 3 ||
@@ -50,14 +50,14 @@ func TestWatches(t *testing.T) {
 		t.Errorf("a period costs %+v, want 3 × 1 and 2 × 0.5", price)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(again.Alarms) != 2 || again.Alarms[0].Definition != w.Definition {
+	if err != nil || len(config.All[*config.Watch](again)) != 2 || config.All[*config.Watch](again)[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same watches from the stream's definition", again, err)
 	}
 }
 
 // An instance goes on while its definition is the same. Anything that it depends on changes the definition.
 func TestDefinitionsOfWatches(t *testing.T) {
-	before := parse(t, withWatches(fire)).Streams[0].Alarms[0].Definition
+	before := config.All[*config.Watch](parse(t, withWatches(fire)).Streams[0])[0].Definition
 	for _, edit := range []struct {
 		old, new string
 		same     bool
@@ -76,8 +76,8 @@ func TestDefinitionsOfWatches(t *testing.T) {
 		{"epsilon: 0.05}", "epsilon: 0.04}", true},
 		{"contribution: last", "contribution: max", true},
 	} {
-		if after := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new,
-			1)).Streams[0].Alarms[0].Definition; (after == before) != edit.same {
+		s := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new, 1)).Streams[0]
+		if after := config.All[*config.Watch](s)[0].Definition; (after == before) != edit.same {
 			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
 		}
 	}
@@ -86,10 +86,9 @@ func TestDefinitionsOfWatches(t *testing.T) {
 // Where groups are found, a watch looks at each list, whose longest length its margin is for, and one for few users at
 // the groups that are always listed. Its instances go on if the list may be of other names.
 func TestWatchesOfFoundGroups(t *testing.T) {
-	with := func(groups string) []config.Watch {
-		return parse(t, strings.Replace(withFound(groups), "    min_users:",
-			"    watches: ["+strings.Join([]string{fire, gone, calm, many}, ", ")+"]\n    min_users:",
-			1)).Streams[0].Alarms
+	with := func(groups string) []*config.Watch {
+		return config.All[*config.Watch](parse(t, strings.Replace(withFound(groups), "    min_users:",
+			"    watches: ["+strings.Join([]string{fire, gone, calm, many}, ", ")+"]\n    min_users:", 1)).Streams[0])
 	}
 	before := with(found)
 	for i, want := range []struct {

@@ -102,7 +102,7 @@ func Plan(app string, streams []*config.Stream) []Topic {
 func stateRetention(streams []*config.Stream) time.Duration {
 	keep := 30 * 24 * time.Hour
 	for _, s := range streams {
-		for _, t := range s.Totals {
+		for _, t := range config.All[*config.Total](s) {
 			keep = max(keep, 2*t.Calendar.Unit.Nominal())
 		}
 	}
@@ -119,7 +119,7 @@ func partialsRetention(streams []*config.Stream) time.Duration {
 		if s.MaxWindows != nil {
 			need += time.Duration(s.MaxWindows.By.Reach()) * s.Window.Every
 		}
-		for _, d := range s.Discoveries() {
+		for _, d := range config.All[*config.Discovery](s) {
 			before := time.Duration(0)
 			if d.MaxWindows != nil {
 				before = time.Duration(d.MaxWindows.By.Reach()) * d.Every

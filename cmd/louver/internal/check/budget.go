@@ -141,8 +141,10 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 // unpaid says how far a budget pays for what its streams have beside their windows, where it cannot pay for all of it.
 func unpaid(b *config.Budget, streams []*config.Stream) (all []stepReport) {
 	for _, s := range streams {
-		for _, x := range s.Steps() {
-			all = append(all, stepReport{s.Name, x.Name, x.Paid(b.Limit), x.AtMost, x.What})
+		for _, f := range s.Lasting() {
+			c := f.Cost()
+			all = append(all, stepReport{s.Name, f.Heading().Name, c.Paid(b.Limit), c.AtMost,
+				config.Kinds[f.Kind()].Noun})
 		}
 	}
 	return all

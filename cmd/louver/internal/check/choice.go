@@ -51,14 +51,14 @@ func describeChoices(s *config.Stream, all []releaseReport, public forecast.Publ
 		return nil, nil
 	}
 	histograms := false
-	for i := range s.Releases {
-		if mechanisms.Buckets(s.Releases[i].Mechanism) == nil {
+	for _, r := range config.All[*config.Release](s) {
+		if mechanisms.Buckets(r.Mechanism) == nil {
 			continue
 		}
 		histograms = true
-		x, err := choiceOfHistogram(s, &s.Releases[i], public)
+		x, err := choiceOfHistogram(s, r, public)
 		if err != nil {
-			return nil, fmt.Errorf("release %s: %w", s.Releases[i].Name, err)
+			return nil, fmt.Errorf("release %s: %w", r.Name, err)
 		}
 		choices = append(choices, x)
 	}
@@ -78,7 +78,7 @@ func choiceOfHistogram(s *config.Stream, h *config.Release, public forecast.Publ
 	x = choiceReport{Epsilon: cli.NewFigure(h.Query.Epsilon), Buckets: h.Query.Buckets.String()}
 	var names []string
 	var figures []mechanisms.Query
-	for _, f := range s.Free {
+	for _, f := range config.All[*config.Computed](s) {
 		if f.From.Name == h.Name && f.Query.Statistic.Family() == mechanisms.OfRanks {
 			names, figures = append(names, f.Name), append(figures, f.Query)
 		}
@@ -124,7 +124,7 @@ func choiceOfDrawn(s *config.Stream, all []releaseReport, public forecast.Public
 	q := mechanisms.Query{Statistic: mechanisms.Histogram, Grid: s.Grid}
 	var figures []mechanisms.Query
 	var rho float64
-	for i, r := range s.Releases {
+	for i, r := range config.All[*config.Release](s) {
 		if r.Query.Statistic.Family() != mechanisms.OfRanks {
 			continue
 		}

@@ -36,19 +36,11 @@ func (s *streamReport) describeFound(of *config.Stream) {
 	if of.Found == nil {
 		return
 	}
-	figures := len(of.Free) + len(of.LastingSeries())
-	for _, r := range of.Releases {
-		figures += len(r.Names())
-		figures += len(r.Rollups)
-		for _, f := range of.Free {
-			if f.From.Name == r.Name {
-				figures += len(r.Rollups)
-			}
-		}
-	}
+	discoveries := config.All[*config.Discovery](of)
+	figures := len(of.SeriesNames()) - len(discoveries)
 	s.Groups = of.Found.Most()
 	s.Series, s.ListOf = s.Groups*figures, of.Found.From
-	for _, d := range of.Discoveries() {
+	for _, d := range discoveries {
 		m := d.Mechanism
 		p := m.Promise()
 		x := foundReport{Release: d.Name, Every: config.Duration(d.Every), Epsilon: cli.NewFigure(p.Epsilon),

@@ -35,7 +35,7 @@ streams:
 `
 
 // discovering is a file with a stream whose groups are found.
-func discovering(t *testing.T, most int64, rows ...config.Discovery) *config.File {
+func discovering(t *testing.T, most int64, rows ...*config.Discovery) *config.File {
 	t.Helper()
 	file, err := parse.File("s.yaml", []byte(foundFile), os.LookupEnv)
 	if err != nil {
@@ -43,18 +43,21 @@ func discovering(t *testing.T, most int64, rows ...config.Discovery) *config.Fil
 	}
 	file.Streams[0].Groups = nil
 	file.Streams[0].Found = &config.Found{Keep: 7 * 24 * time.Hour, Max: most, Other: "(other)",
-		Always: []string{"/", "/login"}, Rows: rows}
+		Always: []string{"/", "/login"}}
+	for _, d := range rows {
+		file.Streams[0].Add(d)
+	}
 	return file
 }
 
-func row(t *testing.T, name string, every time.Duration, epsilon, delta string, most, atLeast int64) config.Discovery {
+func row(t *testing.T, name string, every time.Duration, epsilon, delta string, most, atLeast int64) *config.Discovery {
 	t.Helper()
 	m, err := mechanisms.NewTruncatedGeometric(decimal.RequireFromString(epsilon), decimal.RequireFromString(delta),
 		atLeast)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.Discovery{Head: config.Head{Name: name, Where: "s.yaml:6", Groups: most}, Every: every, Mechanism: m,
+	return &config.Discovery{Head: config.Head{Name: name, Where: "s.yaml:6", Groups: most}, Every: every, Mechanism: m,
 		AtMost: int64(24 * time.Hour / every)}
 }
 
@@ -95,7 +98,7 @@ func TestCheckOfDiscoveries(t *testing.T) {
 }
 
 // turns has a user count in some of a discovery's periods.
-func turns(t *testing.T, d config.Discovery, c windows.CapSpec) config.Discovery {
+func turns(t *testing.T, d *config.Discovery, c windows.CapSpec) *config.Discovery {
 	t.Helper()
 	rule, err := c.Rule(windows.Schedule{Size: d.Every, Every: d.Every})
 	if err != nil {
@@ -197,8 +200,11 @@ func TestCheckOfFollowers(t *testing.T) {
 	file := discovering(t, 5000, row(t, "daily", 24*time.Hour, "0.5", "0.00000001", 1, 10))
 	follower := *file.Streams[0]
 	list := *follower.Found
-	list.From, list.Rows = "page-load", nil
+	list.From = "page-load"
 	follower.Name, follower.Found = "carts", &list
+	follower.Figures = slices.DeleteFunc(slices.Clone(follower.Figures), func(f config.Figure) bool {
+		return f.Kind() == config.Searched
+	})
 	file.Streams = append(file.Streams, &follower)
 	said := func() string {
 		found, err := find(file, &forecastFlags{}, time.Now())

@@ -30,14 +30,14 @@ type freeReport struct {
 // from the histogram's noise.
 func describeFree(s *config.Stream, public forecast.Public) (all []freeReport, err error) {
 	figures := map[string][]mechanisms.Query{} // by histogram, in their order
-	for _, f := range s.Free {
+	for _, f := range config.All[*config.Computed](s) {
 		figures[f.From.Name] = append(figures[f.From.Name], f.Query)
 	}
 	if public.Users > forecast.MostUsers {
 		public.Shape = nil // so many are not drawn for a shape
 	}
 	computed := map[string][]forecast.Figure{}
-	for _, f := range s.Free {
+	for _, f := range config.All[*config.Computed](s) {
 		if h := f.From; computed[h.Name] == nil {
 			computed[h.Name], err = forecast.Computed(h.Query, h.Mechanism, figures[h.Name], public)
 			if err != nil {

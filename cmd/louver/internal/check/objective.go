@@ -66,7 +66,7 @@ func alone(o config.Objective) float64 {
 
 // onlyReader reports whether nothing but objectives is computed from the histogram.
 func onlyReader(o config.Objective) bool {
-	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(o.Stream.Free, func(f config.Computed) bool {
+	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(config.All[*config.Computed](o.Stream), func(f *config.Computed) bool {
 		return f.From == o.Share.From && !f.Objective.IsPositive()
 	})
 }

@@ -179,8 +179,7 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Releases = []config.Release{{Head: config.Head{Name: string(q.Statistic)}, Query: q, Mechanism: m}}
-	s.Gather()
+	s.Add(&config.Release{Head: config.Head{Name: string(q.Statistic)}, Query: q, Mechanism: m})
 	if cost.Of(s.Budget.Limit, s.Price()).Unbounded {
 		s.Budget.Delta = cost.Suggested // it will need one
 	}

@@ -36,7 +36,7 @@ type valueReport struct {
 	forecast.Figure
 }
 
-func describeRelease(s *config.Stream, r config.Release, public forecast.Public) (x releaseReport, err error) {
+func describeRelease(s *config.Stream, r *config.Release, public forecast.Public) (x releaseReport, err error) {
 	promise, groups := r.Mechanism.Promise(), decimal.NewFromInt(int64(s.MaxGroups))
 	x = releaseReport{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(),
 		Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta),
@@ -51,7 +51,7 @@ func describeRelease(s *config.Stream, r config.Release, public forecast.Public)
 }
 
 // describeValues forecasts each value of a draw.
-func describeValues(r config.Release, public forecast.Public) (all []valueReport, err error) {
+func describeValues(r *config.Release, public forecast.Public) (all []valueReport, err error) {
 	figures, err := forecast.Of(r.Query, r.Mechanism, public)
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", r.Name, err)
@@ -147,7 +147,7 @@ func valueText(x *float64, unit string) string {
 }
 
 // needs adds to releases what the wanted error needs.
-func (c *forecastFlags) needs(described []releaseReport, releases []config.Release,
+func (c *forecastFlags) needs(described []releaseReport, releases []*config.Release,
 	public forecast.Public) (err error) {
 	for i, r := range releases {
 		if described[i].Needs = c.found; c.Error == "" || c.found != nil {

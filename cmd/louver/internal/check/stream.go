@@ -104,7 +104,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	if public.Shape != nil {
 		x.Shape = public.Shape.String()
 	}
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		described, err := describeRelease(s, r, public)
 		if err != nil {
 			return nil, err
@@ -118,10 +118,10 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	if x.Choices, err = describeChoices(s, x.Releases, public); err != nil {
 		return nil, err
 	}
-	for _, w := range s.Alarms {
+	for _, w := range config.All[*config.Watch](s) {
 		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
 	}
-	for _, w := range s.OnChange {
+	for _, w := range config.All[*config.Change](s) {
 		described, err := describeChange(s, w, public)
 		if err != nil {
 			return nil, err
@@ -129,8 +129,8 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		x.OnChange = append(x.OnChange, described)
 	}
 	x.describeFound(s)
-	for i := range s.Totals {
-		x.Totals = append(x.Totals, describeTotal(s, &s.Totals[i], public.Users))
+	for _, t := range config.All[*config.Total](s) {
+		x.Totals = append(x.Totals, describeTotal(s, t, public.Users))
 	}
 	if len(of.Watches) > 0 {
 		x.watches = cost.Payer{Limit: pays.Limit, Streams: []cost.Stream{of}}.Watching()

@@ -26,26 +26,26 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 	w := warner{}
 	for i, s := range file.Streams {
 		x := found.Streams[i]
-		for j, r := range s.Releases {
+		for j, r := range config.All[*config.Release](s) {
 			w.privacy(s, r)
 			for _, v := range x.Releases[j].Values {
 				w.noise(s, r, v)
 			}
 		}
-		for j, described := range x.Free {
-			w.free(s, s.Free[j], described)
-			if described.SLO != nil {
-				w.objective(s.Free[j], s, described.SLO)
+		for j, of := range config.All[*config.Computed](s) {
+			w.free(s, of, x.Free[j])
+			if x.Free[j].SLO != nil {
+				w.objective(of, s, x.Free[j].SLO)
 			}
 		}
-		for j, described := range x.Watches {
-			w.watch(s, s.Alarms[j], described)
+		for j, of := range config.All[*config.Watch](s) {
+			w.watch(s, of, x.Watches[j])
 		}
-		for _, of := range s.OnChange {
+		for _, of := range config.All[*config.Change](s) {
 			w.change(s, of)
 		}
-		for j := range s.Totals {
-			w.total(s, &s.Totals[j], now)
+		for _, of := range config.All[*config.Total](s) {
+			w.total(s, of, now)
 		}
 		w.found(s, x)
 		w.follows(file, s)
@@ -71,7 +71,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 }
 
 // privacy warns of a release that protects hardly anyone.
-func (w *warner) privacy(s *config.Stream, r config.Release) {
+func (w *warner) privacy(s *config.Stream, r *config.Release) {
 	w.hardlyAnyone(r.Where, keyOf(s, "releases[%s].epsilon", r.Name), r.Query.Epsilon)
 	n := s.ExpectedUsers
 	if n > 0 && r.Query.Delta.Mul(decimal.NewFromInt(n)).Cmp(decimal.NewFromInt(1)) >= 0 {
@@ -81,7 +81,7 @@ func (w *warner) privacy(s *config.Stream, r config.Release) {
 }
 
 // noise warns of a value that may be all noise.
-func (w *warner) noise(s *config.Stream, r config.Release, v valueReport) {
+func (w *warner) noise(s *config.Stream, r *config.Release, v valueReport) {
 	warn := func(format string, args ...any) {
 		w.at(r.Where, keyOf(s, "releases[%s]", v.Release), format, args...)
 	}
@@ -128,7 +128,7 @@ func (w *warner) uncounted(s *config.Stream) {
 		return
 	}
 	var names []string
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		if of := r.Query.Statistic; of.Family() == mechanisms.OfRanks ||
 			mechanisms.Clips(r.Mechanism) && (of == mechanisms.Mean || of == mechanisms.Sum) {
 			names = append(names, r.Name)
@@ -141,7 +141,7 @@ func (w *warner) uncounted(s *config.Stream) {
 }
 
 // free warns of a figure from a histogram that is likely to be all noise.
-func (w *warner) free(s *config.Stream, f config.Computed, x freeReport) {
+func (w *warner) free(s *config.Stream, f *config.Computed, x freeReport) {
 	if x.Quality != mechanisms.Noise {
 		return
 	}
@@ -155,7 +155,7 @@ func (w *warner) free(s *config.Stream, f config.Computed, x freeReport) {
 }
 
 // change warns of a release on change that protects hardly anyone, or hardly ever changes.
-func (w *warner) change(s *config.Stream, of config.Change) {
+func (w *warner) change(s *config.Stream, of *config.Change) {
 	key := keyOf(s, "releases[%s]", of.Name)
 	w.hardlyAnyone(of.Where, key+".epsilon", of.Release.Query.Epsilon)
 	w.hardlyAnyone(of.Where, key+".watch_epsilon", of.Query.Epsilon)
@@ -187,7 +187,7 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 }
 
 // watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of config.Watch, x watchReport) {
+func (w *warner) watch(s *config.Stream, of *config.Watch, x watchReport) {
 	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
 	if s.MaxWindows != nil {
 		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is " +
@@ -220,7 +220,7 @@ func (w *warner) watch(s *config.Stream, of config.Watch, x watchReport) {
 }
 
 // objective warns of an objective that is probably the share of bad users instead, or that no alert can see.
-func (w *warner) objective(of config.Computed, s *config.Stream, x *objectiveReport) {
+func (w *warner) objective(of *config.Computed, s *config.Stream, x *objectiveReport) {
 	key := keyOf(s, "releases[%s].objective", of.Name)
 	if good := of.Objective; good.LessThan(decimal.New(5, -1)) {
 		w.at(of.Where, key, "with %s, up to %s of the users may be %s; did you mean %s?", good,
@@ -235,13 +235,13 @@ func (w *warner) objective(of config.Computed, s *config.Stream, x *objectiveRep
 }
 
 // mostAlarms is how many false alarms in 30 days a watch allows. Its promise is for whole windows.
-func mostAlarms(of config.Watch, every time.Duration) float64 {
+func mostAlarms(of *config.Watch, every time.Duration) float64 {
 	return of.Query.FalseAlarms.InexactFloat64() * float64(30*day) / float64(max(of.FalseAlarmsPer, every))
 }
 
 // window warns of releases that are harmless alone but not together.
 func (w *warner) window(s *config.Stream, x *streamReport) {
-	alone := slices.ContainsFunc(s.Releases, func(r config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 })
+	alone := slices.ContainsFunc(config.All[*config.Release](s), func(r *config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 })
 	if alone || x.Epsilon.Cmp(tooMuch) <= 0 {
 		return
 	}
@@ -263,7 +263,7 @@ func (w *warner) weeks(s *config.Stream) {
 		w.at(s.Where, keyOf(s, "window"), "windows of whole weeks begin on Thursdays at 00:00 UTC, as 1 January 1970 "+
 			"did; %s", instead)
 	}
-	for _, r := range s.Releases {
+	for _, r := range config.All[*config.Release](s) {
 		for _, d := range r.Rollups {
 			if d%week != 0 || d == s.Window.Every {
 				continue
@@ -297,7 +297,7 @@ func (w *warner) minUsers(s *config.Stream, x *streamReport) {
 func (w *warner) maxWindows(s *config.Stream, x *streamReport) {
 	switch key := keyOf(s, "max_windows"); {
 	case s.MaxWindows == nil:
-	case len(s.Releases) == 0:
+	case len(s.Price()) == 0:
 		w.at(s.Where, key, "has no effect, because watches and releases on change count everybody, and no release is "+
 			"drawn in every window; leave it out")
 	case x.MaxWindows.Share >= 1:
@@ -358,7 +358,7 @@ func (w *warner) day(file *config.File, b *config.Budget, x budgetReport, key st
 func blind(file *config.File) error {
 	var all []error
 	for _, s := range file.Streams {
-		for _, of := range s.Alarms {
+		for _, of := range config.All[*config.Watch](s) {
 			m := of.Query.Conditions[0].UsersBelow
 			if m == nil {
 				continue

@@ -11,7 +11,7 @@ const mostSeries = 10_000
 
 // found warns of how groups are found.
 func (w *warner) found(s *config.Stream, x *streamReport) {
-	for i, d := range s.Discoveries() {
+	for i, d := range config.All[*config.Discovery](s) {
 		warn := func(key, format string, args ...any) {
 			w.at(d.Where, keyOf(s, "groups.discover[%s].%s", d.Name, key), format, args...)
 		}

@@ -46,7 +46,7 @@ func sees(w *watch.Watch, users int64) sight {
 	return s
 }
 
-func describeWatch(s *config.Stream, w config.Watch, expected int64) watchReport {
+func describeWatch(s *config.Stream, w *config.Watch, expected int64) watchReport {
 	condition := w.Query.Conditions[0]
 	looks := ""
 	switch {
@@ -113,7 +113,7 @@ type changeReport struct {
 	each, draw, worst cost.Loss // of a test with its draw, of one draw, and of a period
 }
 
-func describeChange(s *config.Stream, w config.Change, public forecast.Public) (changeReport, error) {
+func describeChange(s *config.Stream, w *config.Change, public forecast.Public) (changeReport, error) {
 	limit, q := s.Budget.Limit, w.Release.Query
 	p := q.Probabilities()[0]
 	x := changeReport{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(),
@@ -122,7 +122,7 @@ func describeChange(s *config.Stream, w config.Change, public forecast.Public) (
 		each: cost.Of(limit, w.Cost().Items), draw: cost.Of(limit, w.Redraw()), worst: cost.Of(limit, w.Cost().Most())}
 	x.Epsilon, x.Worst = cli.NewFigure(x.draw.Epsilon), cli.NewFigure(x.worst.Epsilon)
 	public.CountEpsilon = 0 // it is drawn without the count
-	values, err := describeValues(*w.Release, public)
+	values, err := describeValues(w.Release, public)
 	if err == nil {
 		x.Draw = values[0]
 	}

@@ -25,7 +25,7 @@ type alarm struct {
 
 // alarmOf returns nil if the stream has no watch.
 func alarmOf(p picture) *alarm {
-	alarms := p.stream.Alarms
+	alarms := config.All[*config.Watch](p.stream)
 	if len(alarms) == 0 || len(p.watches) == 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ func alarmOf(p picture) *alarm {
 // A count with ε has noise beyond x with probability ½·e^{−ε·x} (about: the exact distribution is on whole numbers). An
 // alarm at c users too many has at most η false alarms in N windows of G groups if N·G·½·e^{−ε·c} = η. It sees x users
 // too many with a probability of 95 % if ½·e^{−ε·(x−c)} = 0.05. Together: ε·x = ln(N·G/2η) + ln(1/0.1).
-func countingCost(s *config.Stream, w config.Watch) float64 {
+func countingCost(s *config.Stream, w *config.Watch) float64 {
 	comparisons := float64(w.Query.Windows) * float64(len(s.Groups))
 	return (math.Log(comparisons/(2*w.Query.FalseAlarms.InexactFloat64())) + math.Log(10)) / w.Mechanism.Excess95()
 }
@@ -76,8 +76,8 @@ const minutes = "15:04"
 // watchKeys names the records of watches in a stream's window, in the order of the streams file.
 func watchKeys(s *config.Stream) (keys []string) {
 	for _, g := range s.Groups {
-		for _, w := range s.Steps()[len(s.Totals):] { // totals are figures
-			keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: w.Name}.Key())
+		for _, f := range s.Lasting()[len(config.All[*config.Total](s)):] { // totals are figures
+			keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: f.Heading().Name}.Key())
 		}
 	}
 	return keys

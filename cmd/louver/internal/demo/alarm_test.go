@@ -9,6 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/simulate"
@@ -18,7 +19,7 @@ import (
 func TestAlarmOfTheDemo(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	record := func(group, value string, fired bool) outputs.Record {
-		r := outputs.Record{Stream: s.Name, Group: group, Release: s.Alarms[0].Name, Statistic: record.StatisticWatch,
+		r := outputs.Record{Stream: s.Name, Group: group, Release: config.All[*config.Watch](s)[0].Name, Statistic: record.StatisticWatch,
 			Instance: 2}
 		if value != "" {
 			r.Value = new(json.Number(value))
@@ -50,7 +51,7 @@ func TestAlarmOfTheDemo(t *testing.T) {
 // TestCountingCost asks the exact law of a count what an alarm by counting misses and how often it fires without cause.
 func TestCountingCost(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
-	w := s.Alarms[0]
+	w := config.All[*config.Watch](s)[0]
 	epsilon, x := countingCost(s, w), w.Mechanism.Excess95()
 	comparisons := 3 * 30 * 96.
 	// P(noise ≥ c)

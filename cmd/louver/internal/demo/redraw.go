@@ -124,7 +124,8 @@ func (r *redraws) answer(release, epsilon string) (any, error) {
 
 // all are the figures that can be drawn again: those of a single number, with the mechanism that needs no δ.
 func (r *redraws) all() (all []config.Release) {
-	for _, x := range r.stream.Releases {
+	for _, of := range config.All[*config.Release](r.stream) {
+		x := *of
 		if x.Query.Statistic != mechanisms.Histogram {
 			x.Query.Mechanism, x.Query.ZCDP = "", false
 			all = append(all, x)

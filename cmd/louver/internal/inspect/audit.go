@@ -209,19 +209,19 @@ func (c calendar) Period(e ledger.Entry, release, rollup string) (since, until i
 	}
 	start := e.WindowStart.UnixNano()
 	if rollup == "" {
-		i := slices.IndexFunc(s.Totals, func(t config.Total) bool { return t.Name == release })
-		if i < 0 {
+		t, ok := config.Of[*config.Total](s, release)
+		if !ok {
 			return 0, 0, false
 		}
-		since, until = s.Totals[i].PeriodAt(start, s.Window.Every)
+		since, until = t.PeriodAt(start, s.Window.Every)
 		return since, until, true
 	}
-	i := slices.IndexFunc(s.Releases, func(r config.Release) bool { return r.Name == release })
+	r, ok := config.Of[*config.Release](s, release)
 	length, err := period.Parse(rollup)
-	if i < 0 || err != nil {
+	if !ok || err != nil {
 		return 0, 0, false
 	}
-	return s.Releases[i].LocalPeriod(length, windows.Window{Start: start, End: e.WindowEnd.UnixNano()})
+	return r.LocalPeriod(length, windows.Window{Start: start, End: e.WindowEnd.UnixNano()})
 }
 
 func printFindings(w io.Writer, found audit.Findings) {

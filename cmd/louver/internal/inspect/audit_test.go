@@ -19,8 +19,9 @@ func TestPeriodsOfAnAudit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &config.Stream{Name: "s", Totals: []config.Total{{Head: config.Head{Name: "today"}, Calendar: days}},
-			Releases: []config.Release{{Head: config.Head{Name: "shape"}, Days: map[time.Duration]period.Calendar{24 * time.Hour: days}}}}
+		s := &config.Stream{Name: "s"}
+		s.Add(&config.Total{Head: config.Head{Name: "today"}, Calendar: days}, &config.Release{
+			Head: config.Head{Name: "shape"}, Days: map[time.Duration]period.Calendar{24 * time.Hour: days}})
 		s.Window.Every = time.Hour
 		return control.Edition{Stream: s, Number: number}
 	}

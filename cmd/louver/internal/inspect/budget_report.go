@@ -51,7 +51,7 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 	all := budgetReport{Streams: []streamReport{}, Budgets: []limitReport{}, Watches: r.Watches}
 	for _, of := range r.Streams {
 		x := streamReport{StreamFigures: of}
-		if s := file.Stream(of.Stream); s != nil && len(s.Releases) > 0 {
+		if s := file.Stream(of.Stream); s != nil && len(s.Price()) > 0 {
 			x.window, x.besides = file.Payer(s.Budget, now).Lost(s.Cost(now), 1), config.Besides(s)
 			x.Epsilon, x.Delta = new(cli.NewFigure(x.window.Epsilon)), new(cli.NewFigure(x.window.Delta))
 		}

@@ -77,13 +77,7 @@ func newInOrder(streams []*config.Stream, print func(shownFigure) error) *inOrde
 
 // namesOf returns the names of what a stream publishes for a group.
 func namesOf(s *config.Stream) (names []string) {
-	for _, r := range s.Releases {
-		names = append(names, r.Names()...)
-	}
-	for _, f := range s.Free {
-		names = append(names, f.Name)
-	}
-	for _, x := range s.Steps() {
+	for _, x := range slices.Concat(s.Series(), s.LastingSeries()) {
 		names = append(names, x.Name)
 	}
 	return names

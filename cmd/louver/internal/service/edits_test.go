@@ -144,7 +144,7 @@ streams:
 				again, done := make(chan os.Signal), make(chan error, 1)
 				go func() {
 					done <- reload(ctx, again, at, read, zap.New(core), func(ctx context.Context, f *config.File) error {
-						epsilon := f.Streams[0].Releases[0].Query.Epsilon.String()
+						epsilon := config.All[*config.Release](f.Streams[0])[0].Query.Epsilon.String()
 						if served = append(served, epsilon); epsilon == "3" {
 							return fmt.Errorf("%w: there is a reason", control.ErrRefused)
 						}

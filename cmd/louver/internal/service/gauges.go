@@ -26,7 +26,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 		groups, series := s.Groups, s.Series()
 		if s.Found != nil {
 			groups, series = []string{""}, nil // nobody knows which names there will be
-			for _, d := range s.Discoveries() {
+			for _, d := range config.All[*config.Discovery](s) {
 				series = append(series, d.Series()...)
 			}
 		}

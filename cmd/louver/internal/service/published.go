@@ -137,7 +137,7 @@ func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic str
 func (p *published) begin(topic string, since time.Time) time.Time {
 	series := 0
 	for _, s := range p.streams {
-		series += s.MostGroups() * (len(s.Releases) + len(s.Free) + len(s.OnChange))
+		series += s.MostGroups() * (len(s.Series()) + len(s.LastingSeries()))
 	}
 	windows := time.Duration(web.Windows(historyBytes, series))
 	now := p.now()

@@ -217,10 +217,10 @@ func described(streams []*config.Stream) []metrics.Stream {
 	var all []metrics.Stream
 	for _, s := range streams {
 		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic, Output: s.Output}
-		for _, r := range s.Releases {
+		for _, r := range config.All[*config.Release](s) {
 			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
 		}
-		for _, w := range s.OnChange {
+		for _, w := range config.All[*config.Change](s) {
 			m.Statistics = append(m.Statistics, string(w.Release.Query.Statistic))
 		}
 		all = append(all, m)

@@ -119,7 +119,7 @@ func TestOtherFigures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Releases[2]; got.Name != a.String() || got.Query.Epsilon.String() != "0.5" {
+		if got := config.All[*config.Release](s)[2]; got.Name != a.String() || got.Query.Epsilon.String() != "0.5" {
 			t.Errorf("%s: the release %+v", a, got)
 		}
 		text, err := d.write(p)

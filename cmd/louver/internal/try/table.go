@@ -121,7 +121,8 @@ func (e *events) whole(w config.Window) (begin, number int64) {
 func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windows.Bag) {
 	size := int64(s.Window.Size)
 	begin, number := e.whole(s.Window)
-	most := max(2*blocks, min(int64(blocks*blockOf), mostFigures/int64(len(s.Groups)*len(s.Releases))))
+	figures := len(s.Groups) * len(config.All[*config.Release](s))
+	most := max(2*blocks, min(int64(blocks*blockOf), mostFigures/int64(figures)))
 	index := map[int64]int{}
 	for i := range number {
 		if number > most {
