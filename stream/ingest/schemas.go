@@ -25,9 +25,9 @@ type schemas struct {
 
 	mu      sync.Mutex
 	all     map[codec.SchemaID]*asked
-	denied  []time.Time   // when the registry first denied the numbers of the last minute
-	changed chan struct{} // closed at the next answer
-	wake    chan struct{} // has a message when somebody wants a number
+	denied  [2][]time.Time // when the registry first denied the numbers of the last minute, by [asked.often]
+	changed chan struct{}  // closed at the next answer
+	wake    chan struct{}  // has a message when somebody wants a number
 }
 
 // asked is what the registry said about a number.
@@ -38,6 +38,7 @@ type asked struct {
 	denied time.Time // when it first said that it has no such schema; zero: it has not
 	tries  int       // answers, failures included
 	wanted int       // how often somebody wanted the schema since the last answer
+	named  int       // how many records name it that are kept aside, or were
 	next   time.Time // when to ask again
 }
 
@@ -57,6 +58,9 @@ const (
 const (
 	// mostDenied is how many numbers the registry may deny in a minute. Then no new ones are asked for.
 	mostDenied = 10
+	// mostDeniedOften is that limit for numbers that mostRecords records name, or more. Numbers that are no schemas differ
+	// mostly from record to record, and must not keep a new schema from being found.
+	mostDeniedOften, mostRecords = 20, 3
 	// denialPause is the least time between a request that found nothing and the next one.
 	denialPause = 50 * time.Millisecond
 	// behind is how long a registry may plausibly be behind its producers.
@@ -78,6 +82,21 @@ func (s *schemas) Known(id codec.SchemaID) (codec.Registered, bool) {
 	defer s.mu.Unlock()
 	a := s.want(id)
 	return a.schema, a.known
+}
+
+// named notes that one more record names a schema.
+func (s *schemas) named(id codec.SchemaID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.want(id).named++
+}
+
+// often tells numbers that several records name from others, as an index of denied.
+func (a *asked) often() int {
+	if a.named >= mostRecords {
+		return 1
+	}
+	return 0
 }
 
 // Unusable implements [codec.Schemas]: it says so once. Several partitions and streams may find it out.
@@ -110,7 +129,7 @@ func (s *schemas) want(id codec.SchemaID) *asked {
 // makeRoom forgets numbers if there are too many: first those that nobody has asked for yet.
 func (s *schemas) makeRoom() {
 	for _, spare := range []func(*asked) bool{
-		func(a *asked) bool { return a.tries == 0 },
+		func(a *asked) bool { return a.tries == 0 && a.often() == 0 },
 		func(a *asked) bool { return !a.known },
 		func(*asked) bool { return true },
 	} {
@@ -135,7 +154,7 @@ func (s *schemas) find(id codec.SchemaID) finding {
 		return isKnown
 	case !a.denied.IsZero() && now.Sub(a.denied) < behind:
 		return isDenied
-	case !a.denied.IsZero(), a.tries == 0 && s.asksAt(now).After(now):
+	case !a.denied.IsZero(), a.tries == 0 && s.asksAt(a.often(), now).After(now):
 		return isUnknown
 	}
 	return isAsked
@@ -148,13 +167,14 @@ func (s *schemas) answers() <-chan struct{} {
 	return s.changed
 }
 
-// asksAt returns when a new number may be asked for.
-func (s *schemas) asksAt(now time.Time) time.Time {
-	s.denied = slices.DeleteFunc(s.denied, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
-	if len(s.denied) < mostDenied {
+// asksAt returns when a new number may be asked for that few records name, or that several do.
+func (s *schemas) asksAt(often int, now time.Time) time.Time {
+	denied, most := &s.denied[often], [2]int{mostDenied, mostDeniedOften}[often]
+	*denied = slices.DeleteFunc(*denied, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	if len(*denied) < most {
 		return now
 	}
-	return s.denied[len(s.denied)-mostDenied].Add(time.Minute)
+	return (*denied)[len(*denied)-most].Add(time.Minute)
 }
 
 // next returns the number to ask for, or how long there is none unless somebody wants one.
@@ -162,7 +182,7 @@ func (s *schemas) next() (id codec.SchemaID, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	fresh := s.asksAt(now)
+	fresh := [2]time.Time{s.asksAt(0, now), s.asksAt(1, now)}
 	var best *asked
 	wait = time.Hour
 	for n, a := range s.all {
@@ -171,7 +191,7 @@ func (s *schemas) next() (id codec.SchemaID, wait time.Duration) {
 		}
 		at := a.next
 		if a.tries == 0 {
-			at = fresh
+			at = fresh[a.often()]
 		}
 		if at.After(now) {
 			wait = min(wait, at.Sub(now))
@@ -245,7 +265,7 @@ func (s *schemas) answered(id codec.SchemaID, schema codec.Registered, err error
 	case errors.Is(err, codec.ErrNoSchema):
 		if a.denied.IsZero() {
 			a.denied = now
-			s.denied = append(s.denied, now)
+			s.denied[a.often()] = append(s.denied[a.often()], now)
 		}
 		// After half as long again as it has been denied.
 		a.next = now.Add(min(max(now.Sub(a.denied)/2, firstAgain), lastAgain))

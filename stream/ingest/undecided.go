@@ -72,6 +72,7 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 		own := rec.Clone()
 		p.records = append(p.records, aside{Wanted: w, offset: offset, rec: own, read: now})
 		p.bytes += asideOverhead + int64(own.Bytes())
+		p.schemas.named(w.ID)
 		n++
 	}
 	p.records[n-1].lanes = append(p.records[n-1].lanes, l)

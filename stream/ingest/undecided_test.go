@@ -225,3 +225,55 @@ func TestFewRequests(t *testing.T) {
 		<-done
 	})
 }
+
+// A new schema is found while records come whose numbers are no schemas, and its windows wait for a registry that does
+// not answer just then.
+func TestNewSchemaAmongUnframedRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken []int64
+		r := &registry{}
+		p, l := keeping(t, r, &taken)
+		offset := int64(0)
+		keep := func(id uint32) {
+			if offset++; !p.keep(l, offset, naming(id, 1)) {
+				t.Fatalf("record %d is not kept aside", offset)
+			}
+		}
+		for id := range uint32(100) {
+			keep(1000 + id)
+		}
+		<-time.After(5 * time.Second)
+		if got := r.times(); got < mostDenied || got > 10*mostDenied || p.schemas.find(codec.Numbered(1099)) != isUnknown &&
+			p.schemas.find(codec.Numbered(1098)) != isUnknown {
+			t.Fatalf("%d requests; want that the registry is asked for no more numbers", got)
+		}
+		r.mu.Lock()
+		r.away = errors.New("no route")
+		r.mu.Unlock()
+		for range mostRecords {
+			keep(9)
+		}
+		<-time.After(5 * time.Second)
+		if got := p.schemas.find(codec.Numbered(9)); got != isAsked {
+			t.Errorf("schema 9 is in state %v; want that its windows wait for the registry", got)
+		}
+		r.mu.Lock()
+		r.away, r.schemas = nil, map[uint32]codec.Registered{9: {Format: "avro", Text: `"long"`}}
+		r.mu.Unlock()
+		<-time.After(5 * time.Second)
+		if got := p.schemas.find(codec.Numbered(9)); got != isKnown {
+			t.Errorf("schema 9 is in state %v; want that it is known", got)
+		}
+		// Numbers that several records name are bounded too.
+		before := r.times()
+		for id := range uint32(300) {
+			for range mostRecords {
+				keep(5000 + id)
+			}
+		}
+		<-time.After(5 * time.Second)
+		if got := r.times() - before; got > 2*(mostDenied+mostDeniedOften)*5 {
+			t.Errorf("%d more requests", got)
+		}
+	})
+}
