@@ -28,11 +28,11 @@ type keySchema struct {
 	placed bool         // the place of a message follows the number
 }
 
-// Framed reports whether a key begins like the header of a schema registry. A number in eight bytes may do so too, and
-// does not count.
+// Framed reports whether a key begins like the header of a schema registry, Confluent's or AWS Glue's. A number in eight
+// bytes may do so too, and does not count.
 func Framed(key []byte) bool {
-	id, ok := framedBy(key)
-	return ok && possible(id) && len(key) != 8
+	f, ok := frameOf(key)
+	return ok && (f.glue || possible(f.id)) && len(key) != 8
 }
 
 // possible reports whether a registry may count so far.

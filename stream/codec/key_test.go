@@ -61,3 +61,14 @@ func TestKeysThatNameTheirSchemas(t *testing.T) {
 		t.Errorf("%+v, %v; want that schema 99 of the key is wanted", w, ok)
 	}
 }
+
+// Keys with headers of a registry are told from others.
+func TestFramedKeys(t *testing.T) {
+	for key, want := range map[string]bool{numbered(7, "u1"): true, numbered(0, "u1"): false, "u1": false, "": false,
+		string(binary.BigEndian.AppendUint64(nil, 17<<24)): false, glued("u1"): true, glued("u1")[:17]: false,
+		"\x03\x01" + glued("u1")[2:]: false} {
+		if got := codec.Framed([]byte(key)); got != want {
+			t.Errorf("%q: %v, want %v", key, got, want)
+		}
+	}
+}

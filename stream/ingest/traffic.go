@@ -170,9 +170,9 @@ func (t *traffic) look(partitions int) {
 	t.judge("rejected", rejected, minute.events, manyRejected,
 		printed("%d of %d events rejected in the last minute (%s)", rejected, minute.events, t.reasons(minute)))
 	t.judge("with keys that begin like the header of a schema registry", minute.framed, minute.events, manyFramed,
-		printed("%d of %d keys in the last minute begin like the header of a schema registry, with a zero byte and four "+
-			"others: a person counts once for each schema; want schema: registry, or keys without headers",
-			minute.framed, minute.events))
+		printed("%d of %d keys in the last minute begin like the header of a schema registry, Confluent's (a zero byte and "+
+			"four others) or AWS Glue's (3 and seventeen others): a person counts once for each schema; want %s",
+			minute.framed, minute.events, t.bareKeys()))
 	t.judge("with keys of JSON that are written in another way than others", minute.respelled, minute.spelled, 0,
 		printed("%d of %d keys that were looked at in the last minute are JSON that others write in another way, with "+
 			"other white space or another order of members: a person counts once for each way; let all producers write "+
@@ -182,6 +182,16 @@ func (t *traffic) look(partitions int) {
 	t.judge("outside all windows", minute.outside, minute.events, manyLate, t.astray(minute))
 	t.judge("beyond the bounds", minute.clamped, counted, manyClamped,
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
+}
+
+// bareKeys says what would let a person with keys of several schemas count once.
+func (t *traffic) bareKeys() string {
+	for _, f := range codec.Formats() {
+		if f.Name == t.stream.Input.Format && f.Schematic() {
+			return "schema: registry for Confluent's, or keys without headers"
+		}
+	}
+	return "keys without headers, or a field of the value as user"
 }
 
 // astray says of a minute that events are in no window. If none ever was, it says that.

@@ -320,7 +320,10 @@ func TestFramedKeysAreTold(t *testing.T) {
 	w.add(m)
 	w.look(1)
 	if all := logs.All(); len(all) != 1 || !strings.Contains(all[0].Message, "667 of 1,000 keys in the last minute begin "+
-		"like the header of a schema registry") {
+		"like the header of a schema registry") || !strings.HasSuffix(all[0].Message, "a field of the value as user") {
 		t.Errorf("%v", all)
+	}
+	if s.Input.Format = "avro"; !strings.HasPrefix(w.bareKeys(), "schema: registry") {
+		t.Errorf("%s; want what reads keys with headers", w.bareKeys())
 	}
 }
