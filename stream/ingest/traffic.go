@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"go.uber.org/zap"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -333,7 +334,7 @@ func (t *traffic) reasons(m tally) string {
 		}
 		also := ""
 		if r == codec.BadTime && in.Clock != "" {
-			also = fmt.Sprintf(" with time of day %q", in.Clock)
+			also = fmt.Sprintf(" with time of day \"%s\"", in.Clock)
 		}
 		switch field, named := fields[r]; {
 		case r == codec.Malformed, r == codec.Future:
@@ -341,14 +342,15 @@ func (t *traffic) reasons(m tally) string {
 		case r == codec.BadTime && m.causes[cause{r, unstamped}] == n:
 			part += ": the records have no timestamp"
 		case r == codec.BadTime && m.causes[cause{r, unstamped}] > 0:
-			part += printed(": %d records have no timestamp; field %q%s is missing or unusable in the others",
-				m.causes[cause{r, unstamped}], field, also)
+			without := m.causes[cause{r, unstamped}]
+			part += printed(": %d %s no timestamp; field \"%s\"%s is missing or unusable in the others", without,
+				english.PluralWord(without, "record has", "records have"), field, also)
 		case named && m.missing[r] == n:
-			part += fmt.Sprintf(": no field %q%s%s", field, also, dotted(in, field))
+			part += fmt.Sprintf(": no field \"%s\"%s%s", field, also, dotted(in, field))
 		case named && m.missing[r] > 0:
-			part += fmt.Sprintf(": field %q%s is missing or %s", field, also, wrong)
+			part += fmt.Sprintf(": field \"%s\"%s is missing or %s", field, also, wrong)
 		case named:
-			part += fmt.Sprintf(": field %q%s is %s", field, also, wrong)
+			part += fmt.Sprintf(": field \"%s\"%s is %s", field, also, wrong)
 		}
 		if r == codec.BadValue {
 			part += causes(m, r)

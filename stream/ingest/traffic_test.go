@@ -146,6 +146,8 @@ func TestReasonsInWords(t *testing.T) {
 	of2 := &config.Stream{}
 	of2.Input.Format, of2.Input.User = "cloudevents", "data.user.id"
 	events := &traffic{stream: of2}
+	dotted := &config.Stream{}
+	dotted.Input.Format, dotted.Input.Value = "json", `latency\.ms`
 	caused := func(m tally, r codec.Reason, causes ...string) tally {
 		for i, words := range causes {
 			m.caused(r, words, i+1)
@@ -180,10 +182,12 @@ func TestReasonsInWords(t *testing.T) {
 			"malformed: the record is not JSON (3), or has no value (2), or is empty (1)"},
 		{web, caused(many(1, verdict{rejected: codec.BadTime}), codec.BadTime, unstamped), "bad_time: the records have no timestamp"},
 		{web, caused(both, codec.BadTime, unstamped),
-			`bad_time: 1 records have no timestamp; field "ts" is missing or unusable in the others`},
+			`bad_time: 1 record has no timestamp; field "ts" is missing or unusable in the others`},
 		{web, caused(many(3, verdict{rejected: codec.BadValue}), codec.BadValue, "may be a decimal", "is odd"),
 			`bad_value: field "ms" is unusable: the record is odd (2), or may be a decimal (1)`},
 		{web, many(2, verdict{rejected: codec.BadValue}), `bad_value: field "ms" is unusable`},
+		{&traffic{stream: dotted}, many(2, verdict{rejected: codec.BadValue}),
+			`bad_value: field "latency\.ms" is unusable`}, // as the streams file has it
 		{web, many(2, verdict{rejected: codec.BadUser, missing: true}),
 			`bad_user: no field "user.id"; a name that itself has a dot is written 'user\.id'`},
 		{events, many(2, verdict{rejected: codec.BadUser, missing: true}),

@@ -20,7 +20,7 @@ type Type string
 // The types of fields.
 const (
 	String  Type = "string"
-	Digits  Type = "number in a string" // in every record that has the field
+	Digits  Type = "number in a string" // or, in some records, a number
 	Number  Type = "number"
 	Boolean Type = "boolean"
 	Array   Type = "array"
@@ -89,6 +89,8 @@ func both(a, b Type) Type {
 		return b
 	case a == String && b == Digits, a == Digits && b == String:
 		return String
+	case a == Number && b == Digits, a == Digits && b == Number:
+		return Digits
 	}
 	return Mixed
 }
