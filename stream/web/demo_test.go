@@ -150,11 +150,13 @@ func TestFirstScreenOfADemo(t *testing.T) {
 	const dots = `(({ extras, lines }) => extras.truth ? lines[0].figures.filter((f) => extras.truth(f) === 100).length : -1)` +
 		`(document.querySelector(".first .plot").plot)`
 	b.until(`document.querySelector(".first .plot").plot.lines[0]?.figures.length === 30 && ` + dots + ` === 30`)
+	a.play(30, 31) // the picture goes on
+	b.until(`document.querySelector(".first .plot").plot.lines[0].figures.length === 31`)
 	b.run(chromedp.Click("#truth"))
 	b.until(dots + " === -1")
 	b.run(chromedp.Reload())
 	b.complete()
-	b.until(`document.querySelector(".first .plot").plot.lines[0]?.figures.length === 30 && ` + dots + ` === -1`)
+	b.until(`document.querySelector(".first .plot").plot.lines[0]?.figures.length === 31 && ` + dots + ` === -1`)
 	b.run(chromedp.Click("#truth"))
 	b.until(dots + " === 30")
 	b.run(chromedp.Click("#to-budget"))

@@ -17,7 +17,7 @@ const kept = "louver-demo-truth";
 
 export class First {
   #app;
-  #figures = new Figures();
+  #windows = new Map(); // those of a day, by their ends
   #group = null;
   #of = null; // the stream
   #what = h("p", { class: "about" });
@@ -34,7 +34,6 @@ export class First {
 
   constructor(app) {
     this.#app = app;
-    this.#figures.holds = () => true;
     document.getElementById("main").before(h("link", { rel: "stylesheet", href: "demo.css" }), this.#element);
     const truth = document.getElementById("truth");
     if (localStorage.getItem(kept) !== "off") truth.click();
@@ -50,22 +49,37 @@ export class First {
     say(this.#window, plain(right));
     say(this.#day, plain(day));
     this.#of = this.#app.streams.find((s) => s.stream === stream);
-    this.#group = windows.findLast((w) => w.incident)?.incident ?? this.#of.groups[0];
-    say(this.#what, `${this.#of.description}, in ${groupText(this.#group)}: the median of each ${length(everyOf(this.#of))}, for 24 h`);
     say(this.#time, `${plain(users)} simulated users. By the demo's clock a day takes ${Math.round(86400 / speed)} s.`);
-    await releases({ stream, group: this.#group, release: mainRelease(this.#of), last: Math.ceil(shown / everyOf(this.#of)) }, (records) => this.#figures.merge(records));
+    await this.#look(windows.findLast((w) => w.incident)?.incident ?? this.#of.groups[0]);
+  }
+
+  /** Shows the figures of a group. */
+  async #look(group) {
+    this.#group = group;
+    say(this.#what, `${this.#of.description}, in ${groupText(this.#group)}: the median of each ${length(everyOf(this.#of))}, for 24 h`);
+    this.#windows.clear();
+    await releases({ stream: this.#of.stream, group, release: mainRelease(this.#of), last: Math.ceil(shown / everyOf(this.#of)) }, (records) => {
+      if (group === this.#group) this.#take(new Figures().merge(records));
+    });
   }
 
   /** Shows the windows as they are known now. */
   update() {
     if (!this.#of || this.#element.hidden) return;
-    const release = mainRelease(this.#of), key = [this.#of.stream, this.#group, release], every = everyOf(this.#of);
-    this.#figures.merge(this.#app.figures.of(...key).slice(-3));
-    const end = this.#figures.newest(...key)?.end;
-    if (!end) return;
-    const start = end - shown, figures = this.#figures.of(...key).filter((f) => f.start >= start);
-    const lines = [{ name: "published", statistic: "", color: 0, figures, every }];
+    const slow = this.#app.truth?.incident();
+    if (slow && slow !== this.#group) this.#look(slow).catch(() => { }); // the header says that the server is away
+    this.#take(this.#app.figures.of(this.#of.stream, this.#group, mainRelease(this.#of)));
+    const figures = [...this.#windows.values()].sort((a, b) => a.end - b.end);
+    if (figures.length === 0) return;
+    const { end } = figures.at(-1), start = end - shown;
+    const lines = [{ name: "published", statistic: "", color: 0, figures, every: everyOf(this.#of) }];
     this.#plot.show(lines, start, end, axisOf(lines, start, end), this.#app.truth?.extras() ?? {});
+  }
+
+  #take(figures) {
+    for (const figure of figures) this.#windows.set(figure.end, figure);
+    const newest = Math.max(...this.#windows.keys());
+    for (const end of this.#windows.keys()) if (end <= newest - shown) this.#windows.delete(end);
   }
 
   redraw() {

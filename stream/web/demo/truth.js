@@ -25,6 +25,11 @@ export class Truth {
     return this.shown && window && !window.torn ? window.truth[`${figure.group}/${figure.release}`] : undefined;
   }
 
+  /** The group of the newest incident; undefined if none is known. */
+  incident() {
+    return [...this.#windows.values()].findLast((window) => window.incident)?.incident;
+  }
+
   #window(figure) {
     return this.#windows.get(`${figure.stream}/${figure.end}`);
   }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,4 +48,20 @@ func TestOwnClock(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		wants("five seconds later", 26*time.Hour+15*time.Minute)
 	})
+}
+
+// A day takes more than no time and at most a day, and a file has no such day.
+func TestLengthOfADay(t *testing.T) {
+	for _, c := range []struct {
+		day  time.Duration
+		csv  string
+		want string
+	}{{usualDay, "", ""}, {24 * time.Hour, "", ""}, {0, "", "--day 0s; want more than 0"},
+		{25 * time.Hour, "", "--day 25h0m0s; want more than 0"}, {time.Minute, "events.csv", "--day 1m0s with --csv"},
+		{usualDay, "events.csv", "--csv events.csv: no such file"}} {
+		_, err := (&Command{Day: c.day, fileFlags: fileFlags{CSV: c.csv}}).scene()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("--day %s --csv %q: %v; want %q", c.day, c.csv, err, c.want)
+		}
+	}
 }

@@ -69,6 +69,9 @@ func (c *Command) Run(app *cli.App) error {
 	return group.Wait()
 }
 
+// usualDay is how long a day of the simulated service takes if nobody says otherwise.
+const usualDay = 2 * time.Minute
+
 // scene returns the scene of the simulated service or of a file.
 func (c *Command) scene() (scene, error) {
 	if c.CSV == "" {
@@ -76,6 +79,10 @@ func (c *Command) scene() (scene, error) {
 			return nil, cli.UsageError(fmt.Errorf("--day %s; want more than 0 and at most 24h, such as 2m", c.Day))
 		}
 		return newSimulation(c.Day), c.check()
+	}
+	if c.Day != usualDay {
+		return nil, cli.UsageError(fmt.Errorf("--day %s with --csv; want one of them: windows of a file stay for two "+
+			"seconds each", c.Day))
 	}
 	return newFileScene(c.fileFlags)
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/simulate"
 )
 
-// TestPictures takes the README's pictures of the page from a running demo, once an incident has been seen: make
-// pictures.
+// TestPictures takes the README's pictures of the page from a running demo: make pictures. One moves: it begins before an
+// incident and ends after it. The others are taken while an alarm fires.
 func TestPictures(t *testing.T) {
 	directory := os.Getenv("LOUVER_PICTURES")
 	if directory == "" {
@@ -33,7 +34,8 @@ func TestPictures(t *testing.T) {
 		MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
 		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
 			CheckpointEvery: 1000}}
-	demo.Go(func() error { return c.play(ctx, "", newSimulation(2*time.Minute), display, zap.NewNop()) })
+	scene := eventful()
+	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
 	page := "http://" + kafkatest.Receive(t, "the demo serves its page", display.addresses)[0]
 
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)
@@ -43,9 +45,10 @@ func TestPictures(t *testing.T) {
 	defer cancel()
 	painted := chromedp.Evaluate("new Promise((done) => setTimeout(done, 500))", nil,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })
-	take := func(name, view string, height int64, actions ...chromedp.Action) {
+	both := []string{"light", "dark"}
+	take := func(themes []string, name, view string, height int64, actions ...chromedp.Action) {
 		t.Helper()
-		for _, theme := range []string{"light", "dark"} {
+		for _, theme := range themes {
 			var png []byte
 			media := emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
 				Value: theme}})
@@ -61,24 +64,44 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
-	slow := firing{}
-	// a course to look at, and then an incident in it
-	enough, tick := time.Now().Add(5*time.Minute), time.NewTicker(time.Second)
-	defer tick.Stop()
-	for ended := time.Duration(0); slow.Group == "" || time.Now().Before(enough) ||
-		ended < 20*time.Second; ended = time.Since(slow.Since) {
-		select {
-		case <-tick.C:
-			slow = fired(ctx, page)
-		case <-ctx.Done():
-			t.Fatal("the demo has ended")
-		}
+	incident := scene.service.Incident(scene.begins)
+	until(t, "the incident is near", func() bool { return scene.clock.time().After(incident.Start.Add(-2 * time.Hour)) })
+	moving, err := film(browser, page, incident.End.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
 	}
-	take("overview", "#/", 760, chromedp.WaitVisible(".card .value"))
-	take("compare", "#/s/"+slow.Stream+"/"+slow.Group+"/p50", 900, chromedp.WaitVisible(".windows .pick"),
+	if len(moving) > mostMoving {
+		t.Errorf("the moving picture has %d bytes, want at most %d", len(moving), mostMoving)
+	}
+	//nolint:gosec // not secret
+	if err := os.WriteFile(filepath.Join(directory, "demo.gif"), moving, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	slow := firing{}
+	until(t, "an alarm fires for a while", func() bool {
+		slow = fired(ctx, page)
+		return slow.Group != "" && slow.End.Sub(slow.Since) >= 75*time.Minute
+	})
+	take(both[:1], "overview", "#/", 760, chromedp.WaitVisible(".card .value"))
+	take(both, "compare", "#/s/"+slow.Stream+"/"+slow.Group+"/p50", 900, chromedp.WaitVisible(".windows .pick"),
 		chromedp.Click(".windows tbody tr:nth-child(2) .pick"), chromedp.Click(".windows tbody tr:nth-child(12) .pick"),
 		chromedp.WaitVisible(".comparison li"), chromedp.Evaluate("scrollTo(0, 0)", nil))
-	take("budget", "#/budget", 560, chromedp.WaitVisible(".budget"))
+	take(both, "budget", "#/budget", 560, chromedp.WaitVisible(".budget"))
+}
+
+// eventful is a demo whose day has its first incident early in the morning, in the region of the last one of the day
+// before. So the picture of the first screen stays with that region. It is slow, because a browser takes its time.
+func eventful() *simulation {
+	s := newSimulation(8 * time.Minute)
+	for seed := uint64(1); ; seed++ {
+		tried := simulate.New(simulate.Day(seed))
+		i := tried.Incident(s.begins)
+		if begins := i.Start.Sub(s.begins); tried.Before(i).Region == i.Region && begins > 4*time.Hour &&
+			begins < 5*time.Hour && i.End.Sub(i.Start) < 3*time.Hour {
+			s.service = tried
+			return s
+		}
+	}
 }
 
 // firing is a record of a watch that fires.
