@@ -244,11 +244,9 @@ func (s *streamNode) refuseBeside() {
 			"without groups", what)
 	}
 	for _, r := range s.releases {
-		switch {
-		case r.since != "":
-			refuse(r.Values["since"], string(r.since))
-		case r.publish == onChange:
-			refuse(r.Values["publish"], string(r.publish))
+		if k := r.kind(); k.listed {
+			text, _ := r.Values[k.key].Text()
+			refuse(r.Values[k.key], text)
 		}
 	}
 	if !s.priorGiven {

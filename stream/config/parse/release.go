@@ -37,7 +37,7 @@ var releaseForm = append(form.Form{
 			"exact. But no ε bounds its privacy loss for certain: that of the budget holds except with a " +
 			"probability of δ. A budget without δ refuses it",
 		Value: form.Into(mechanism(), func(r *releaseNode, v string) { r.Query.Mechanism = v })},
-}, slices.Concat(parameters(), histogramForm, changeForm, totalForm)...)
+}, slices.Concat(parameters(), kindForms())...)
 
 // parameters are the keys for the further query parameters in the catalogue of statistics.
 func parameters() (keys form.Form) {
@@ -127,8 +127,11 @@ func release() form.Kind[releaseNode] {
 				r.sound = false
 			}
 		}
-		r.checkChange()
-		r.checkTotal()
+		for _, k := range releaseKinds() {
+			if k.check != nil {
+				k.check(r)
+			}
+		}
 	})
 }
 

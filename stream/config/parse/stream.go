@@ -15,8 +15,6 @@ type streamNode struct {
 	form.Mapping
 	sound    bool // it has no faults of its own
 	releases []releaseNode
-	changes  []*releaseNode // the releases that are published on change
-	totals   []*releaseNode // the releases that are running totals
 	watches  []watchNode
 	payer    payer
 	// found is nil if groups are listed. priorGiven says that the file sets the prior.
@@ -146,7 +144,7 @@ func (s *streamNode) complete() {
 	s.checkGroups()
 	checkSize(&s.Stream, s.Values["releases"])
 	checkObjectives(&s.Stream, s.releases)
-	s.makeWatches()
+	s.makeLasting()
 	if s.minUsers != nil {
 		s.minUsers.check(&s.Stream)
 	}
@@ -162,8 +160,8 @@ func streamName() form.Kind[string] {
 	return form.Name("name", "a name of the characters a–z, 0–9 and -", form.PlainName, 200)
 }
 
-// drawReleases makes the mechanisms of the releases, and sets apart those that are published on change. If the budget
-// adds up ρ, some statistics have another mechanism by default.
+// drawReleases makes the mechanisms of the releases, and the figures of a window. If the budget adds up ρ, some
+// statistics have another mechanism by default.
 func (s *streamNode) drawReleases() {
 	seen, from := map[string]bool{}, histograms{&s.Stream, s.releases}
 	for i := range s.releases {
@@ -176,8 +174,7 @@ func (s *streamNode) drawReleases() {
 			continue
 		}
 		r.Query.ZCDP = s.Budget != nil && s.Budget.Delta.IsPositive()
-		if r.since != "" {
-			s.totals = append(s.totals, r)
+		if !r.kind().draws {
 			continue
 		}
 		if r.sound && s.Grid != nil {
@@ -185,9 +182,7 @@ func (s *streamNode) drawReleases() {
 			r.draw(&s.Stream)
 		}
 		r.checkDays()
-		if r.publish == onChange {
-			s.changes = append(s.changes, r)
-		} else {
+		if r.kind().Kind == config.Drawn {
 			s.Add(&r.Release)
 		}
 	}
@@ -235,20 +230,18 @@ func (s *streamNode) checkGroups() {
 	}
 }
 
-// makeWatches makes the mechanisms of the alarms, the releases on change and the totals. No alarm may have the name of
-// a published value.
-func (s *streamNode) makeWatches() {
+// makeLasting makes the watches, the releases on change and the totals. No watch may have the name of a published value.
+func (s *streamNode) makeLasting() {
 	taken := map[string]string{}
 	for _, r := range config.All[*config.Release](&s.Stream) {
 		for _, name := range r.Names() {
 			taken[name] = "a release"
 		}
 	}
-	for _, r := range slices.Concat(s.changes, s.totals) {
-		taken[r.Name] = "a release"
-	}
-	for _, f := range config.All[*config.Computed](&s.Stream) {
-		taken[f.Name] = "a release"
+	for i := range s.releases {
+		if r := &s.releases[i]; r.kind().Kind != config.Drawn {
+			taken[r.Name] = "a release"
+		}
 	}
 	if s.found != nil {
 		for _, d := range s.found.rows {
@@ -269,18 +262,15 @@ func (s *streamNode) makeWatches() {
 		}
 		s.Add(&w.Watch)
 	}
-	if v, given := s.Values["min_users"]; given && len(s.changes) > 0 {
-		v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or "+
-			"publish: %s", s.changes[0].Name, onChange, onChange)
-	}
-	for _, r := range s.changes {
-		if r.sound {
-			s.Add(r.change(&s.Stream))
+	if v, given := s.Values["min_users"]; given {
+		if at := slices.IndexFunc(s.releases, func(r releaseNode) bool { return r.publish == onChange }); at >= 0 {
+			v.Refuse("release %q is published %s, and would show when its group has few users; want min_users or "+
+				"publish: %s", s.releases[at].Name, onChange, onChange)
 		}
 	}
-	for _, r := range s.totals {
+	for _, r := range s.lasting() {
 		if r.sound {
-			s.Add(r.total(&s.Stream))
+			s.Add(r.kind().make(r, &s.Stream))
 		}
 	}
 }

@@ -1,0 +1,70 @@
+package parse
+
+import (
+	"slices"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/form"
+)
+
+// releaseKind is a kind of figure that is written among the releases of a stream. Its keys are in the form of all
+// releases, and one of them makes a release one of the kind.
+type releaseKind struct {
+	config.Kind
+	// key makes a release one of this kind if is says so of its value.
+	key  string
+	is   func(r *releaseNode) bool
+	form form.Form
+	// check refuses keys that do not go together, of any release.
+	check func(r *releaseNode)
+	// draws says that its values are drawn as those of a window are.
+	draws bool
+	// make makes the figure of a sound release once the window, the groups and the budget of its stream are known. It is
+	// nil if the figure is made with the window's.
+	make func(r *releaseNode, s *config.Stream) config.Figure
+	// listed says that it needs groups that are listed.
+	listed bool
+}
+
+// releaseKinds are the kinds of figures among releases, beside those that are drawn in every window.
+func releaseKinds() []releaseKind {
+	return []releaseKind{
+		{Kind: config.Derived, key: "from", is: (*releaseNode).free, form: histogramForm},
+		{Kind: config.Redrawn, key: "publish", form: changeForm, check: (*releaseNode).checkChange, listed: true,
+			draws: true,
+			is:    func(r *releaseNode) bool { return r.publish == onChange },
+			make:  func(r *releaseNode, s *config.Stream) config.Figure { return r.change(s) }},
+		{Kind: config.Running, key: "since", form: totalForm, check: (*releaseNode).checkTotal, listed: true,
+			is:   func(r *releaseNode) bool { return r.since != "" },
+			make: func(r *releaseNode, s *config.Stream) config.Figure { return r.total(s) }},
+	}
+}
+
+// kind is the kind of a release.
+func (r *releaseNode) kind() releaseKind {
+	for _, k := range releaseKinds() {
+		if k.is(r) {
+			return k
+		}
+	}
+	return releaseKind{Kind: config.Drawn, draws: true}
+}
+
+// kindForms are the keys of all kinds.
+func kindForms() (keys form.Form) {
+	for _, k := range releaseKinds() {
+		keys = append(keys, k.form...)
+	}
+	return keys
+}
+
+// lasting are the releases whose figures are not made with the window's, in the order of the kinds and of the file.
+func (s *streamNode) lasting() (all []*releaseNode) {
+	for i := range s.releases {
+		if r := &s.releases[i]; r.kind().make != nil {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *releaseNode) int { return int(a.kind().Kind - b.kind().Kind) })
+	return all
+}
