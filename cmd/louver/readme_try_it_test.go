@@ -104,3 +104,30 @@ func TestReadmeTryIt(t *testing.T) {
 		t.Errorf("%s\nprints %s", commands[3], got.out)
 	}
 }
+
+// What louver check prints of the README's stream is what stands there, up to the ….
+func TestReadmeShowsWhatCheckPrints(t *testing.T) {
+	text := readme(t)
+	_, streams, _ := strings.Cut(text, "```yaml\n")
+	streams, _, _ = strings.Cut(streams, "```")
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("streams.yaml", []byte(streams), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COLUMNS", "200")
+	got := commandLine(t, "", "check", "streams.yaml").out
+	_, shown, _ := strings.Cut(text, "$ louver check\n")
+	shown, _, found := strings.Cut(shown, "$ louver run")
+	if !found || strings.Count(shown, "\n") < 4 {
+		t.Fatalf("the README shows %q", shown)
+	}
+	for line := range strings.Lines(shown) {
+		if line, _, _ = strings.Cut(strings.TrimSuffix(line, "\n"), "…"); !strings.Contains(got, line) {
+			t.Errorf("louver check does not print %q:\n%s", line, got)
+		}
+	}
+	lost := regexp.MustCompile(`can lose ε (\d\.\d\d)`).FindStringSubmatch(got)
+	if lost == nil || !strings.Contains(text, "One window alone costs "+lost[1]+" then") {
+		t.Errorf("the README says something else of one window than %q", lost)
+	}
+}
