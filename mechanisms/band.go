@@ -3,6 +3,7 @@ package mechanisms
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // Basis says what a band rests on.
@@ -39,14 +40,21 @@ type Band struct {
 // logistic law. From it and from the released count follows how far off a draw is.
 //
 // Two things can fool the scatter. Draws that know little follow their base measure, and so each other: rho, from 0 to
-// 1, says how much. And if all users are new in each window, their quantile moves by more than the noise: fresh. A gap
-// in the data right at the quantile is known to hide from it, since all points of the gap have the same rank.
+// 1, says how much. And if all users are new in each window, their quantile moves by more than the noise: fresh.
+//
+// Heaps of equal values, such as zeros, and gaps between them need more. All points of a gap have the same rank, so a
+// draw in one stays where the last one was, and neighbours tell too little. Where a window says little by itself, the
+// band therefore takes in all values of the last 32 to 64 windows. And where values repeat, a leap from one heap to the
+// next is rare but usual: Usual is at least twice the third largest leap so far. One incident leaps twice. A gap that
+// no draw has left stays hidden.
 //
 // Every machine computes the same bits: only sums, products, quotients and roots are taken, each product is rounded by
 // a conversion so that no compiler fuses it with a sum, and all else is in tables.
 //
 // The estimator and its constants are derived here. They were chosen in a simulation of 3,000 streams of 11 shapes, and
-// held in 3,000 others: 98 % of the bands hold the exact figure, apart from quantiles in a gap.
+// held in 3,000 others: 98 % of the bands hold the exact figure. What heaps need was measured later. 95 % of the bands
+// hold the median of 40 % zeros, where 92 % did. Over zeros and prices with an edge anywhere in the middle it is 90 %:
+// streams that say little by themselves, and have an edge right beside the quantile, have less.
 //
 // The zero value is not ready: use newScatter. It is not safe for concurrent use.
 type Scatter struct {
@@ -61,11 +69,22 @@ type Scatter struct {
 	follows float64
 	of      float64 // follows/of is rho
 	last    reading
+	repeats float64    // repeats/of is the share of the last values that equal the one before
+	leaps   [3]float64 // the largest distances between neighbours, in steps, least first
+	shown   int        // windows with a count
+	visited [2]stretch // the values of the last stretchOf windows at most, and those of as many before
 }
+
+// stretchOf is how many windows a stretch has.
+const stretchOf = 32
+
+// stretch holds the least and the largest of some values, in cells.
+type stretch struct{ low, high float64 }
 
 // reading is what a window showed.
 type reading struct {
 	known bool
+	value float64 // in steps
 	at    float64 // the value, in cells
 	users float64
 	share float64 // of the measure that is below the value
@@ -94,9 +113,10 @@ func (s *Scatter) Next(x int64, users *int64, share float64) Band {
 	if users == nil {
 		return Band{Basis: BasisRanks}
 	}
-	now := reading{true, s.cellsTo(x), float64(max(1, *users)), share}
+	now := reading{true, float64(x), s.cellsTo(x), float64(max(1, *users)), share}
 	before := s.last
 	s.learn(before, now)
+	s.visit(now.at)
 	s.last = now
 
 	reach := float64(s.sum * reach95[s.windows]) // of noise, in scales: 95 % of a Lomax law of unknown scale
@@ -118,11 +138,18 @@ func (s *Scatter) Next(x int64, users *int64, share float64) Band {
 	if before.known && math.Abs(before.at-now.at) <= 2*cells { // equal values: the one before is as credible
 		low, high = min(low, before.at), max(high, before.at)
 	}
+	if *users < 3*s.least { // one window says little
+		low = min(low, s.visited[0].low, s.visited[1].low)
+		high = max(high, s.visited[0].high, s.visited[1].high)
+	}
 	b.Low = min(x, int64(math.Floor(s.point(low))))
 	b.High = max(x, min(int64(math.Ceil(s.point(high))), s.bounds[len(s.bounds)-1]-1))
 	if b.Basis == BasisScatter {
 		far := float64(float64(2*reach)*s.ranks) / known
 		b.Usual = max(float64(x)-s.point(now.at-far), s.point(now.at+far)-float64(x))
+		if s.repeats > float64(0.3*s.of) {
+			b.Usual = max(b.Usual, 2*s.leaps[0])
+		}
 	}
 	return b
 }
@@ -140,10 +167,31 @@ func (s *Scatter) learn(before, now reading) {
 	s.sum = float64(s.sum*0.9375) + 0.625 + far
 	s.follows = float64(s.follows*0.9375) + float64(3*math.Abs(now.share-before.share)) // uniform shares: 1 on average
 	s.of = float64(s.of*0.9375) + 1
+	s.repeats = float64(s.repeats * 0.9375)
+	if now.value == before.value {
+		s.repeats++
+	}
+	if leap := math.Abs(now.value - before.value); leap > s.leaps[0] {
+		s.leaps[0] = leap
+		slices.Sort(s.leaps[:])
+	}
 	if s.windows < len(reach95)-1 {
 		s.windows++
 		s.shape = float64(s.shape*0.9375) + 1.0625 // 17 − 15·(15/16)^windows
 	}
+}
+
+// visit notes a value, in cells.
+func (s *Scatter) visit(at float64) {
+	if s.shown%stretchOf == 0 {
+		s.visited = [2]stretch{{at, at}, s.visited[0]}
+		if s.shown == 0 {
+			s.visited[1] = s.visited[0]
+		}
+	}
+	now := &s.visited[0]
+	now.low, now.high = min(now.low, at), max(now.high, at)
+	s.shown++
 }
 
 // Apart is the probability that the values of two windows lie at least that far apart if nothing but the users has

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -124,6 +125,49 @@ func TestBandsCover(t *testing.T) {
 	if middle > 2 || wide > 4.5 || float64(bands) < 0.8*float64(windows) {
 		t.Errorf("half widths are %.2f and %.2f times the real error in %d of %d windows; want at most 2 and 4.5 in "+
 			"80 %%", middle, wide, bands, windows)
+	}
+}
+
+// Beside the edge of a heap of equal values the exact median may be far from a draw that has almost its rank. Nothing
+// public bounds that. Bands of medians hold it in 90 % of the windows all the same, over zeros and prices whose edge is
+// anywhere between 31 and 67 % of the users: those of few users take in the last values of the series.
+//
+// The seeds are fixed, so the test has no false alarm. In three sets of seeds zeros had 0.878 to 0.899 and prices 0.892
+// to 0.901. Bands that do not take in the last values have 0.852 and 0.864 with this one.
+func TestBandsBesideHeaps(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 26))
+	means, streams, poor := map[string]float64{}, map[string]int{}, map[string]int{}
+	for i, shape := range besideHeaps {
+		_, kind, _ := strings.Cut(shape, " ")
+		for j, together := range settings(random, shape, 36) {
+			together = slices.DeleteFunc(together, func(s stream) bool { return s.p != "0.5" })
+			if len(together) == 0 {
+				continue
+			}
+			for _, windows := range follow(t, together, 200, byte(7*i+j)) {
+				var one tally
+				for _, x := range windows {
+					if x.Basis != BasisRanks {
+						one.add(x.covers())
+					}
+				}
+				if one.of > 0 {
+					means[kind] += one.value()
+					streams[kind]++
+				}
+				if one.value() < 0.8 {
+					poor[kind]++
+				}
+			}
+		}
+	}
+	for kind, n := range streams {
+		mean := means[kind] / float64(n)
+		t.Logf("%s: %.3f in the mean of %d streams; %d hold less than 80 %%", kind, mean, n, poor[kind])
+		if mean < 0.88 {
+			t.Errorf("%s: %.3f of the bands hold the median, want 0.88", kind, mean)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -44,6 +45,36 @@ var shapes = map[string]func(u, p float64) float64{
 		return 5 * math.Exp(0.1*normal((u-p)/(1-p)))
 	},
 }
+
+// besideHeaps are laws whose median lies at or near the edge of a heap of equal values: zeros and spread values, and five
+// prices. The number is the percentage of users up to that edge.
+var besideHeaps = func() (names []string) {
+	for _, percent := range []int{31, 35, 39, 43, 47, 51, 55, 59, 63, 67} {
+		edge := float64(percent) / 100
+		zeros, prices := fmt.Sprintf("%d zeros", percent), fmt.Sprintf("%d prices", percent)
+		shapes[zeros] = func(u, _ float64) float64 {
+			if u < edge {
+				return 0
+			}
+			return math.Exp(0.6 * normal((u-edge)/(1-edge)))
+		}
+		shapes[prices] = func(u, _ float64) float64 {
+			switch {
+			case u < 0.1:
+				return 0.25
+			case u < 0.25:
+				return 0.5
+			case u < edge:
+				return 1
+			case u < 0.8:
+				return 2.5
+			}
+			return 5
+		}
+		names = append(names, zeros, prices)
+	}
+	return names
+}()
 
 // normal returns the quantile u of the standard normal law.
 func normal(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*u-1) }

@@ -79,12 +79,13 @@ func TestScatterIsTheSameEverywhere(t *testing.T) {
 	s := newScatter(smallGrid(t, 60001).cells(), 9, 10, big.NewRat(1, 7), big.NewRat(47, 3))
 	hash := uint64(0)
 	for i := range int64(2000) {
-		b := s.Next(150+i*i%97, new(2000+i*37%1001), float64(i*i%89)/89)
+		k := i / 3 // values repeat, and some of the counts are low
+		b := s.Next(150+k*k%97, new(1000+i*37%1001), float64(i*i%89)/89)
 		for _, x := range []float64{float64(b.Low), float64(b.High), b.Usual, s.sum, s.shape, s.follows, s.of} {
 			hash = hash*1000003 + math.Float64bits(x)
 		}
 	}
-	if want := uint64(1833634344855448052); hash != want {
+	if want := uint64(15707779691869358757); hash != want {
 		t.Errorf("the bits have the hash %d, want %d", hash, want)
 	}
 }
@@ -190,6 +191,61 @@ func TestScatterOfQueries(t *testing.T) {
 	f := filter(t, Query{Statistic: Median, Epsilon: dec("0.1"), Grid: g})
 	if b := f.Update(5, nil); b.Basis != BasisRanks {
 		t.Errorf("without a count: basis %s", b.Basis)
+	}
+}
+
+// Where values repeat, a leap that has happened three times is usual. One incident leaps twice, and the next one is still
+// told from that. Values that do not repeat tell their noise themselves.
+func TestLeapsBetweenHeaps(t *testing.T) {
+	for name, c := range map[string]struct {
+		leaps   int
+		repeats bool
+		usual   bool
+	}{
+		"twice":             {2, true, false},
+		"three times":       {3, true, true},
+		"without repeating": {3, false, false},
+	} {
+		s := newScatter(smallGrid(t, 60001).cells(), 1, 2, big.NewRat(1, 10), big.NewRat(10, 1))
+		at, b := int64(3), Band{}
+		for i := range 40 * (c.leaps + 1) {
+			if i > 0 && i%40 == 0 {
+				at = 7 - at // 3 and 4
+			}
+			x := at
+			if !c.repeats {
+				x = 1000*at + int64(i%2)
+			}
+			b = s.Next(x, new(int64(2000)), float64(i%2))
+			s.follows = 0 // the data speak
+		}
+		leap := 1.0
+		if !c.repeats {
+			leap = 1000
+		}
+		if b.Basis != BasisScatter || (b.Usual >= 2*leap) != c.usual {
+			t.Errorf("%s: %+v after leaps of %v; want usual %t", name, b, leap, c.usual)
+		}
+	}
+}
+
+// A band of few users holds the last values of the series, for 32 to 64 windows. With many users it does not.
+func TestFewUsersHoldTheLastValues(t *testing.T) {
+	for users, want := range map[int64]bool{100: true, 299: true, 300: false} {
+		s := newScatter(smallGrid(t, 60001).cells(), 1, 2, big.NewRat(1, 10), big.NewRat(10, 1))
+		last := 0
+		for i := range 100 {
+			x := int64(50000)
+			if i == 0 {
+				x = 10
+			}
+			if b := s.Next(x, &users, float64(i%2)/2); b.Basis != BasisRanks && b.Low <= 10 {
+				last = i
+			}
+		}
+		if (last >= 32) != want || last >= 64 {
+			t.Errorf("%d users: the first value is in the band of window %d", users, last)
+		}
 	}
 }
 
