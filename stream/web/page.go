@@ -11,6 +11,9 @@ import (
 )
 
 var (
+	// page is what every view needs. Its vendor/uplot holds unchanged files of the npm package uplot 1.6.32 (MIT):
+	// package/dist/uPlot.iife.min.js and package/LICENSE of a tgz whose sha256 is
+	// 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d; page.css has what is needed of its style sheet.
 	//go:embed page
 	page embed.FS
 	//go:embed budget

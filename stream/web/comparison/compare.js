@@ -19,11 +19,12 @@ export class Comparison {
   #last = null;
   #asked = 0;
   #changed;
-  element = h("section", { class: "comparison", "aria-live": "polite", hidden: true });
+  element = h("section", { class: "comparison panel", "aria-live": "polite", hidden: true });
 
   /** @param {() => void} changed is called after each pick */
   constructor(changed) {
     this.#changed = changed;
+    document.head.append(h("link", { rel: "stylesheet", href: "compare.css" }));
   }
 
   /** What is picked, as the address has it: from..to. */

@@ -21,7 +21,7 @@ export class Heatmap {
   #note = h("p", { class: "about" });
   #shares = h("canvas", { role: "img", hidden: true });
   #sharesNote = h("p", { class: "about", hidden: true });
-  element = h("section", { class: "heat", hidden: true }, this.#title, this.#map, this.#note, this.#shares, this.#sharesNote);
+  element = h("section", { class: "heat panel", hidden: true }, this.#title, this.#map, this.#note, this.#shares, this.#sharesNote);
   #asked = "";
   #of = null;
   #columns = [];

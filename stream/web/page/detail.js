@@ -9,7 +9,7 @@ import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
 import { Readout } from "./readout.js";
-import { detailAddress, groupsAddress } from "./router.js";
+import { detailAddress, groupsAddress, truthOf } from "./router.js";
 import { everyOf, needs, seconds, silenceOf } from "./streams.js";
 import { stripHeight } from "./strips.js";
 import { Table } from "./table.js";
@@ -108,12 +108,17 @@ export class Detail {
   /** What stands behind the ? of the address. */
   get #range() {
     const { from, to, smoothed, a, b } = this.#route;
-    return { from, to, smoothed: smoothed ? 1 : undefined, a, b };
+    return { from, to, smoothed: smoothed ? 1 : undefined, a, b, truth: truthOf(this.#app, this.#route) };
   }
 
-  /** Puts what is compared into the address: a reload and a link show the same. */
-  #remember() {
+  /** Notes what is compared. */
+  #notePicks() {
     Object.assign(this.#route, { a: undefined, b: undefined }, this.#comparison?.address);
+    this.remember();
+  }
+
+  /** Puts what is shown into the address: a reload and a link show the same. */
+  remember() {
     history.replaceState(null, "", this.#address(this.#range));
   }
 
@@ -121,7 +126,7 @@ export class Detail {
   async #comparable() {
     const part = await import("./compare.js").catch((error) => this.#fail(error));
     if (part && !this.#comparison) {
-      this.#comparison = new part.Comparison(() => this.#remember());
+      this.#comparison = new part.Comparison(() => this.#notePicks());
       this.#panel.before(this.#comparison.element);
     }
     return part;
@@ -286,7 +291,7 @@ export class Detail {
   back() {
     if (!this.#comparison?.picked.length && this.#cursor === null && !this.#dragging) return false;
     this.#comparison?.clear();
-    this.#remember();
+    this.#notePicks();
     this.#comparing(false);
     this.#cursor = null;
     this.#aim();
@@ -406,7 +411,7 @@ export class Detail {
     this.#releases.hidden = names.length < 2;
     links(this.#releases, [["all figures", detailAddress(stream.stream, this.#group, undefined, this.#range), release === undefined],
       ...names.map((name) => [name, this.#address(this.#range, name), name === release])]);
-    links(this.#ranges, choices.map(([name, range]) => [name, this.#address({ ...this.#range, from: range, to: undefined }), this.#route.from === range && !this.#route.to]));
+    links(this.#ranges, choices(everyOf(stream)).map(([name, range]) => [name, this.#address({ ...this.#range, from: range, to: undefined }), this.#route.from === range && !this.#route.to]));
     this.#csv.href = `api/v1/releases${parameters({ ...this.#query(), release, format: "csv" })}`;
   }
 }

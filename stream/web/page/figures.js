@@ -1,5 +1,7 @@
 // The figures that the page has in memory.
 
+import { fields } from "./api.js";
+
 /**
  * A record as api/v1/releases has it and its description explains: with the fields that the page asks for, its window in seconds since 1970, and a share in percent.
  * @typedef {Object} Figure
@@ -15,9 +17,8 @@
  * @property {boolean} [final] only of a running total: whether it is the last one of its period
  */
 
-const unused = ["schema", "window_start", "window_end", "due_at", "delta", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left",
-  "stream_epsilon_spent", "stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge", "mechanism", "rank_error_95", "interval", "outside",
-  "usual_95", "raw"];
+/** The fields of a record that the page keeps. */
+const names = fields.split(",").filter((name) => !name.startsWith("window_"));
 
 /** How many windows of a series are kept, unless a view holds more. */
 export const kept = 60;
@@ -45,8 +46,9 @@ export class Figures {
     const changed = [];
     const grown = new Set();
     for (const record of records) {
-      const figure = { ...inPercent(record), start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000 };
-      for (const name of unused) delete figure[name];
+      const figure = { start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000 };
+      for (const name of names) if (record[name] !== undefined) figure[name] = record[name];
+      inPercent(figure);
       const key = keyOf(figure.stream, figure.group, figure.release);
       if (!this.#series.has(key)) this.#series.set(key, []);
       const series = this.#series.get(key);
@@ -98,11 +100,12 @@ export class Figures {
 }
 
 /** A share is read as 17 %. The API has 0.17. */
-function inPercent(record) {
-  if (record.statistic !== "share") return record;
-  const times = (x) => typeof x === "number" ? Number((100 * x).toPrecision(12)) : x, changed = { ...record, unit: "%" };
-  for (const name of ["value", "low", "high", "error_95"]) changed[name] = times(record[name]);
-  return record.smoothed ? { ...changed, smoothed: { ...record.smoothed, value: times(record.smoothed.value) } } : changed;
+function inPercent(figure) {
+  if (figure.statistic !== "share" || figure.unit === "%") return;
+  for (const [of, name] of [[figure, "value"], [figure, "low"], [figure, "high"], [figure.smoothed, "value"]]) {
+    if (typeof of?.[name] === "number") of[name] = Number((100 * of[name]).toPrecision(12));
+  }
+  figure.unit = "%";
 }
 
 const keyOf = (stream, group, release) => `${stream}/${group}/${release}`;

@@ -124,14 +124,6 @@ export const sinceText = (figure) => `since ${clock(sinceOf(figure))}`;
 
 const place = (p) => +(100 * p).toFixed(p < 0.1 || p > 0.9 ? 1 : 0);
 
-/** What is known of a figure's error: in its unit where anything public gives that, else as a sentence. */
-export function boundText(figure) {
-  if (!band(figure) && typeof figure.outside_95 === "number") return outsideText(figure);
-  if (!band(figure) || isHeld(figure)) return errorText(figure);
-  const { error } = figureText(figure);
-  return figure.basis === "clipped" && !unknown(figure) ? `${error}; ${outsideText(figure)}` : error;
-}
-
 /** What a band follows from. */
 const bases = { interval: "the interval that was paid for", histogram: "from the histogram", noise: "noise", clipped: "noise", scatter: "from how far the last windows lie apart",
   shape: "earlier windows tell too little, so heavy-tailed values are assumed" };

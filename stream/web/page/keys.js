@@ -1,6 +1,7 @@
 // The keyboard, and the buttons of the header.
 
 import { h, say } from "./dom.js";
+import { route } from "./router.js";
 
 const keys = [
   ["← →", "overview: from plot to plot; detail: from window to window"],
@@ -34,7 +35,7 @@ export function control(on) {
     if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
     const typing = event.target === find;
     if (event.key === "Escape") {
-      if (find.value !== "") {
+      if (find.value !== "" && (typing || route().view === "overview")) {
         find.value = "";
         on.find("");
       } else if (!typing) on.back(event);

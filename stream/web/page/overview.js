@@ -1,6 +1,6 @@
 // The overview: one row a stream, one small plot a group.
 
-import { now } from "./api.js";
+import { now, parameters } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, legend, length, noiseText, rounded, several, span, tooFew, utc } from "./format.js";
 import { alarmed, isWatch, kept } from "./figures.js";
@@ -9,7 +9,7 @@ import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
 import { alarmText, everyOf, lastText, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf } from "./streams.js";
-import { detailAddress, groupsAddress } from "./router.js";
+import { detailAddress, groupsAddress, route, truthOf } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
 const many = 24, few = 6;
@@ -36,6 +36,18 @@ export class Overview {
     this.#main = main;
     main.replaceChildren(h("h1", { class: "unseen" }, "Overview"), this.#empty, this.#list, this.#legend);
     window.addEventListener("resize", this.#resized);
+  }
+
+  /** Takes the filter and the figures that the address asks for; one without them changes nothing. */
+  go({ find, show = [] }) {
+    if (find !== undefined) document.getElementById("find").value = this.#app.find = find.toLowerCase();
+    for (const one of show) this.#app.show.set(...one.split("/"));
+  }
+
+  /** Puts what is shown into the address: a reload and a link show the same. */
+  remember() {
+    const { find, show } = this.#app;
+    history.replaceState(null, "", `#/${parameters({ find: find || undefined, show: [...show].map((one) => one.join("/")), truth: truthOf(this.#app, route()) })}`);
   }
 
   /** Shows the streams as they are known now. */
@@ -190,7 +202,8 @@ class Row {
       this.#all.href = groupsAddress(stream.stream);
       say(this.#all, stream.discovery.listed === 0 ? "no group found yet" : `all ${several(stream.discovery.listed, "group")}`);
     }
-    if (!stream.releases.some((r) => r.release === this.#release)) this.#release = mainRelease(stream);
+    const chosen = this.#app.show.get(stream.stream);
+    this.#release = stream.releases.some((r) => r.release === chosen) ? chosen : mainRelease(stream);
     this.#choose();
     this.#plots(every);
     this.tick();
@@ -222,7 +235,7 @@ class Row {
       this.#choice.replaceChildren(...names.map((name) => h("button", {
         type: "button",
         onclick: () => {
-          this.#release = name;
+          this.#app.choose(this.stream.stream, name);
           this.update();
           this.#shown();
         },

@@ -27,6 +27,13 @@ const app = {
   reading: { ok: true, since: null },
   truth: null, // what only a demo knows
   find: "",
+  show: new Map(), // which figure of a stream the overview shows, if not the main one
+  /** Shows another figure of a stream, and asks what is said of it. */
+  choose(stream, release) {
+    app.show.set(stream, release);
+    remember();
+    learn({ last: kept, release: [release] }).then(update, () => { }); // the live connection says that the server is away
+  },
   loaded: false,
 };
 
@@ -57,7 +64,14 @@ function go() {
     shown = to.view;
   }
   view.go?.(to);
+  remember();
   if (app.loaded) view.update();
+}
+
+/** Puts what is shown into the address, unless it asks for a view that is still to come. */
+function remember() {
+  const Kind = views[route().view];
+  if (Kind && view instanceof Kind) view.remember?.();
 }
 
 let asked = false;
@@ -82,6 +96,7 @@ let lost = false;
  */
 async function load() {
   element("main").ariaBusy = "true";
+  const { truth } = route(), box = element("truth");
   const take = (records) => {
     app.figures.merge(records);
     update();
@@ -92,11 +107,11 @@ async function load() {
       app.loaded = true;
       if (route().view === "groups") go();
       if (!element("to-demo").hidden) await demonstrate();
+      if (truth && box.checked !== (truth === "1")) box.click();
       update();
-      const main = [...new Set(app.streams.map(mainRelease))];
-      await Promise.all([view.load?.(), main.length > 0 ? each({ last: kept, release: main }, (query) => releases(query, take)) : null]);
+      await Promise.all([view.load?.(), each({ last: kept, release: main() }, (query) => releases(query, take))]);
       await Promise.all([each({ last: kept }, (query) => releases(query, take)), loadPasts(app.streams, take)]);
-      await each({ last: kept, release: main }, (query) => signals(query, app.figures));
+      await learn({ last: kept, release: main() });
     } else {
       await loadStreams();
       await Promise.all([each({ last: kept }, (query) => releases(query, take)), view.load?.()]);
@@ -112,7 +127,13 @@ async function load() {
 
 let found = null; // what found groups need, once there are some
 /** Asks for groups that have a card. */
-const each = (query, f) => found ? found.each(app.streams, query, f) : f(query);
+const each = (query, f) => query.release?.length === 0 ? null : found ? found.each(app.streams, query, f) : f(query);
+
+/** Asks what is said of figures. */
+const learn = (query) => each(query, (query) => signals(query, app.figures));
+
+/** The releases that the overview shows. */
+const main = () => [...new Set([...app.streams.map(mainRelease), ...app.show.values()])];
 
 async function loadStreams() {
   const { streams, reading, demo } = await ask("streams");
@@ -152,8 +173,7 @@ function refresh() {
   soon ??= setTimeout(async () => {
     soon = null;
     try {
-      const main = [...new Set(app.streams.map(mainRelease))];
-      await Promise.all([loadStreams(), main.length > 0 ? each({ last: 2, release: main }, (query) => signals(query, app.figures)) : null, app.truth?.shown ? app.truth.load() : null, view.refresh?.()]);
+      await Promise.all([loadStreams(), learn({ last: 2, release: main() }), app.truth?.shown ? app.truth.load() : null, view.refresh?.()]);
       update();
     } catch { /* the live connection says that the server is away */ }
   }, 1000);
@@ -210,6 +230,7 @@ control({
   find: (text) => {
     app.find = text;
     if (text && route().view !== "overview") location.hash = "#/";
+    else remember();
     update();
   },
   theme: () => {
@@ -221,6 +242,7 @@ control({
 element("truth").addEventListener("change", async (event) => {
   app.truth ??= new (await import("./truth.js")).Truth();
   app.truth.shown = event.target.checked;
+  remember();
   if (app.truth.shown) await app.truth.load();
   update();
 });

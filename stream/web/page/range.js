@@ -6,8 +6,9 @@ import { utc } from "./format.js";
 /** How many windows are shown if nobody asks for a range. */
 const usual = 120;
 
-/** Ranges to choose from: the name of the button, and what stands in the address. */
-export const choices = [[`${usual} windows`, undefined], ["1 h", "-1h"], ["1 d", "-1d"], ["7 d", "-7d"], ["all", "all"]];
+/** Ranges to choose from that hold some windows: the name of the button, and what stands in the address. */
+export const choices = (every) => [[`${usual} windows`, undefined], ...["1h", "1d", "7d", "30d", "90d", "365d"].filter((range) => back(`-${range}`) >= 10 * every).slice(0, 3)
+  .map((range) => [range.replace(/(\d+)/, "$1 "), `-${range}`]), ["all", "all"]];
 
 const units = { m: 60, h: 3600, d: 86400 };
 

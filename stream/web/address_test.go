@@ -1,0 +1,71 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The filter and the figure that is chosen are in the address, and a reload shows the same. What is said of that figure
+// is asked for, too.
+func TestOverviewIsInTheAddress(t *testing.T) {
+	a := newAct(t, 3, "{epsilon: 400, per: 24h}", recent(30))
+	a.play(0, 30)
+	b := open(t, a, "#/")
+	b.run(chromedp.SendKeys("#find", "checkout", chromedp.ByQuery))
+	b.until(`document.querySelectorAll(".stream").length === 1`)
+	b.run(chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
+	b.shows(".card .unit", "users")
+	b.shows(".card.normal .said", "normal")
+	var address string
+	b.run(chromedp.Evaluate(`location.hash`, &address))
+	want(t, "the address", address, "#/?find=checkout&show=checkout-latency%2Fusers")
+	b.run(chromedp.Reload())
+	b.complete()
+	b.until(`document.querySelectorAll(".stream").length === 1 && document.getElementById("find").value === "checkout"`)
+	b.shows(".card .unit", "users")
+	b.shows(".card.normal .said", "normal")
+	// Who opens a detail and comes back sees the same.
+	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu/p90"`, nil))
+	b.shows(".headline .name", "p90")
+	b.key("Escape", false)
+	b.until(`document.querySelectorAll(".stream").length === 1 && location.hash.includes("find=checkout")`)
+}
+
+// Whether the simulated truth is shown is in the address.
+func TestTruthIsInTheAddress(t *testing.T) {
+	b, _ := picture{serve: troubles, view: "#/s/checkout-latency/eu/p50?truth=1", ready: table}.open(t)
+	b.until(`document.getElementById("truth").checked && location.hash.endsWith("?truth=1")`)
+	b.run(chromedp.Click("#truth"))
+	b.until(`location.hash.endsWith("?truth=0")`)
+	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.until(`location.hash.endsWith("#/?truth=0")`)
+	b.clean()
+}
+
+// The ranges to choose from hold some windows: an hour is no range for windows of a day.
+func TestRangesFitTheWindows(t *testing.T) {
+	for size, wanted := range map[string]string{"10s": "120 windows, 1 h, 1 d, 7 d, all", "1m": "120 windows, 1 h, 1 d, 7 d, all",
+		"15m": "120 windows, 1 d, 7 d, 30 d, all", "24h": "120 windows, 30 d, 90 d, 365 d, all", "336h": "120 windows, 365 d, all"} {
+		w := newWorld(t, 1<<22)
+		w.publish(0, text("checkout-latency", "eu", "users", 1, "100"))
+		length, err := time.ParseDuration(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams := parsed(t, services(1, "{epsilon: 400, per: 24h}"))
+		streams[0].Window.Size, streams[0].Window.Every = length, length
+		s := &restartable{T: t, handler: New(Config{Store: w.store, Streams: streams})}
+		s.start()
+		b := browse(t, s.address)
+		b.run(chromedp.Navigate("http://" + s.address + "/#/s/checkout-latency/eu"))
+		b.complete()
+		b.until(`document.querySelector("[aria-label=Range] a")`)
+		var names []string
+		b.run(chromedp.Evaluate(`[...document.querySelectorAll("[aria-label=Range] a")].map((e) => e.textContent)`, &names))
+		want(t, "ranges of windows of "+size, strings.Join(names, ", "), wanted)
+		b.clean()
+	}
+}
