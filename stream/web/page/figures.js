@@ -39,14 +39,14 @@ export class Figures {
   #compared = new Map(); // whether the newest figure of a series is compared with those before it
 
   /**
-   * Takes records in. One with the same id replaces the one before.
+   * Takes records in, or figures. One with the same id replaces the one before.
    * @returns {Figure[]} those that are new or changed
    */
   merge(records) {
     const changed = [];
     const grown = new Set();
     for (const record of records) {
-      const figure = { start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000 };
+      const figure = { start: record.start ?? Date.parse(record.window_start) / 1000, end: record.end ?? Date.parse(record.window_end) / 1000 };
       for (const name of names) if (record[name] !== undefined) figure[name] = record[name];
       inPercent(figure);
       const key = keyOf(figure.stream, figure.group, figure.release);
