@@ -57,6 +57,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	addFiles(mux, accounts, "budget")
 	addFiles(mux, pairs, "comparison")
 	addFiles(mux, histograms, "histogram")
+	addFiles(mux, distributionShares, "shares")
 	addFiles(mux, totals, "total")
 	addFiles(mux, foundGroups, "groups")
 	mux.Handle("GET /statement.css", file("statement.css", statementCSS))

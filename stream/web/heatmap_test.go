@@ -3,6 +3,7 @@ package web
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,21 @@ func TestHeatmap(t *testing.T) {
 	})()`)
 	b.until(`(() => { const c = document.querySelector(".heat canvas"), d = c.getContext("2d").getImageData(c.width / 2, c.height - 60, 1, 1).data; return d[3] > 0; })()`)
 	b.run(chromedp.Click(".heat h2 + canvas", chromedp.ByQuery))
-	b.until(`document.querySelectorAll(".heat canvas:not([hidden])").length === 2`)
+	b.until(`document.querySelectorAll(".heat canvas").length === 2`)
+	// The buckets have names, and the colours a key.
+	var said []string
+	b.run(chromedp.Evaluate(`(() => {
+		const said = [], { fillText } = CanvasRenderingContext2D.prototype;
+		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { said.push(text); return fillText.call(this, text, ...at); };
+		document.getElementById("theme").click(); // draws anew
+		CanvasRenderingContext2D.prototype.fillText = fillText;
+		return said;
+	})()`, &said))
+	for _, text := range []string{"≤ 100", "100–800", "> 800", "0 %", "60 %", "noise"} {
+		if !slices.Contains(said, text) {
+			t.Errorf("the heat map does not say %q: %q", text, said)
+		}
+	}
 	b.shows(".heat .about:last-child", "There is no window of a day before")
 	b.picture("heatmap.png")
 }
@@ -93,7 +108,7 @@ func TestHeatmapOfTheDayBefore(t *testing.T) {
 	b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
 	b.shows(".heat h2", "Distribution of latency")
 	b.run(chromedp.SendKeys(".heat h2 + canvas", kb.Enter, chromedp.ByQuery)) // the newest window
-	b.until(`document.querySelectorAll(".heat canvas:not([hidden])").length === 2`)
+	b.until(`document.querySelectorAll(".heat canvas").length === 2`)
 	b.shows(".heat .about:last-child", "Dashed: a day before")
 	b.picture("heatmap-day-before.png")
 }

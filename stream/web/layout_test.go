@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -129,4 +130,31 @@ func TestAxesOfUsersAreWhole(t *testing.T) {
 		t.Errorf("labels: %q", labels)
 	}
 	b.clean()
+}
+
+// The first label of the times does not run into the lowest one of the values: at the left edge there is none.
+func TestAxisLabelsKeepApart(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", time.Now().UTC().Truncate(time.Hour).Add(-3*time.Hour))
+	a.play(0, 120) // from a full hour, where there is a mark
+	b := open(t, a, "#/s/checkout-latency/eu/p50")
+	b.until(`document.querySelector(".plot.large canvas")`)
+	var left []float64
+	b.run(chromedp.Evaluate(`(() => {
+		const found = [], { fillText } = CanvasRenderingContext2D.prototype, { plot } = document.querySelector(".plot.large");
+		CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+			if (/^\d\d:\d\d$/.test(text)) found.push(this.getTransform().transformPoint({ x, y }).x);
+			return fillText.call(this, text, x, y);
+		};
+		plot.redraw();
+		const edge = document.querySelector(".plot.large .u-over").offsetLeft;
+		return found.map((x) => x - edge);
+	})()`, &left))
+	if len(left) < 3 {
+		t.Fatalf("only %d times", len(left))
+	}
+	for _, x := range left {
+		if x < 20 {
+			t.Errorf("a time stands %.0f px from the left edge, below the values", x)
+		}
+	}
 }

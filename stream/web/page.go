@@ -24,6 +24,8 @@ var (
 	demonstration embed.FS // what only a demo has
 	//go:embed histogram
 	histograms embed.FS // what a page loads with its first histogram
+	//go:embed shares
+	distributionShares embed.FS // what a page loads when somebody clicks on a window of a histogram
 	//go:embed total
 	totals embed.FS // what a page loads with its first running total
 	//go:embed groups

@@ -1,5 +1,4 @@
-// The distribution of a histogram over time: windows from left to right, buckets from below. A click on a window opens the
-// shares of the users up to each end, with their bands, beside those of the same time a day before.
+// The distribution of a histogram over time: windows from left to right, buckets from below. A click on a window opens its shares.
 
 import { ask } from "./api.js";
 import { h, say } from "./dom.js";
@@ -9,25 +8,23 @@ import { everyOf } from "./streams.js";
 
 /** How many windows are asked for at most: more columns would be narrower than a line. */
 const most = 400;
-const heights = { map: 320, shares: 220 };
-const below = 22, day = 86400;
+const tall = 320;
+export const below = 22;
 
 /** How much room is beside a map of this width: as beside the plots above it, so that their times are aligned. */
-const sides = (width) => width < 500 ? { left: 42, right: 52 } : { left: 58, right: 76 };
+export const sides = (width) => width < 500 ? { left: 42, right: 52 } : { left: 58, right: 76 };
 
 export class Heatmap {
   #title = h("h2", {});
   #map = h("canvas", { role: "img", tabindex: 0 });
   #note = h("p", { class: "about" });
-  #shares = h("canvas", { role: "img", hidden: true });
-  #sharesNote = h("p", { class: "about", hidden: true });
-  element = h("section", { class: "heat panel", hidden: true }, this.#title, this.#map, this.#note, this.#shares, this.#sharesNote);
+  #shares = null; // those of the window that was clicked: loaded with the first click
+  element = h("section", { class: "heat panel", hidden: true }, this.#title, this.#map, this.#note);
   #asked = "";
   #of = null;
   #columns = [];
   #shown = [0, 1]; // from when to when
   #lines = [];
-  #picked = null; // what is known of the window that was clicked, and of the one a day before
 
   constructor() {
     this.#map.addEventListener("click", (event) => this.#open(this.#at(event)));
@@ -58,7 +55,7 @@ export class Heatmap {
     if (asked !== this.#asked) {
       const other = !this.#asked.startsWith(JSON.stringify([query.stream, group, of.release]).slice(0, -1));
       this.#asked = asked;
-      if (other) this.#close();
+      if (other) this.#shares?.close();
       try {
         const found = (await ask("releases", query)).releases;
         if (asked !== this.#asked) return;
@@ -73,10 +70,10 @@ export class Heatmap {
 
   redraw() {
     if (this.element.hidden) return;
-    say(this.#title, `Distribution of ${this.#of.release}`);
+    say(this.#title, `Distribution of ${this.#of.release}${this.#of.unit && ` in ${this.#of.unit}`}`);
     this.#map.setAttribute("aria-label", `The distribution of ${this.#of.release} over ${this.#columns.length} windows. The API has it as numbers: api/v1/distribution.`);
     this.#paint();
-    if (this.#picked) this.#paintShares();
+    this.#shares?.redraw();
     this.#tell(null);
   }
 
@@ -85,7 +82,7 @@ export class Heatmap {
   }
 
   #paint() {
-    const [ctx, width, height] = sheet(this.#map, heights.map);
+    const [ctx, width, height] = sheet(this.#map, tall);
     const ends = this.#ends, n = ends.length, columns = this.#columns;
     if (n === 0) return;
     const { left, right } = sides(width), [start, end] = this.#shown;
@@ -98,7 +95,7 @@ export class Heatmap {
       for (let j = 0; j < n; j++) {
         if (column.shares[j] <= 0) continue;
         const box = [x(column.from), y(j + 1), Math.max(1, x(column.end) - x(column.from)), y(j) - y(j + 1) + 0.5];
-        ctx.globalAlpha = 0.08 + 0.92 * Math.sqrt(column.shares[j] / strongest);
+        ctx.globalAlpha = alpha(column.shares[j] / strongest);
         ctx.fillStyle = color("line-0");
         ctx.fillRect(...box);
         ctx.globalAlpha = 1;
@@ -123,18 +120,38 @@ export class Heatmap {
       });
       ctx.stroke();
     });
-    labels(ctx, ends, this.#of.unit, y, plot.height, left, width - right);
+    labels(ctx, ends, y, plot.height, left, width - right);
+    ctx.textBaseline = "alphabetic";
     ctx.textAlign = "left";
     ctx.fillText(clock(start), left, height - 4);
     ctx.textAlign = "right";
     ctx.fillText(clock(end), width - right, height - 4);
+    this.#key(ctx, left + plot.width / 2, height - 15, strongest, hatched);
+  }
+
+  /** What the colours mean: from no user to the largest share, and what is only noise. */
+  #key(ctx, middle, top, strongest, hatched) {
+    const size = 12, left = middle - 4.5 * size;
+    ctx.fillText("0 %", left - 5, top + 11);
+    ctx.textAlign = "left";
+    ctx.fillText(`${Math.round(100 * strongest)} %`, left + 5 * size + 5, top + 11);
+    ctx.fillText("noise", left + 10 * size, top + 11);
+    ctx.fillStyle = color("line-0");
+    for (let i = 0; i < 5; i++) {
+      ctx.globalAlpha = alpha((i + 0.5) / 5);
+      ctx.fillRect(left + i * size, top, size, size);
+    }
+    ctx.fillRect(left + 9 * size - 5, top, size, size);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = hatched;
+    ctx.fillRect(left + 9 * size - 5, top, size, size);
   }
 
   /** What is below the pointer. */
   #at(event) {
     const box = this.#map.getBoundingClientRect(), n = this.#ends.length;
     const { left, right } = sides(box.width), [start, end] = this.#shown, at = start + (event.clientX - box.left - left) / (box.width - left - right) * (end - start);
-    const j = Math.floor((1 - (event.clientY - box.top) / (heights.map - below)) * n);
+    const j = Math.floor((1 - (event.clientY - box.top) / (tall - below)) * n);
     const column = this.#columns.find((c) => at >= c.from && at < c.end);
     return column ? { column, bucket: j >= 0 && j < n ? j : undefined } : null;
   }
@@ -142,13 +159,13 @@ export class Heatmap {
   #tell(at) {
     if (!at) {
       const names = this.#lines.map((line) => line.name).join(", ");
-      say(this.#note, `Colour: the share of the window's users in a bucket. Hatched: less than the bucket's own noise.${names ? ` Lines: ${names}.` : ""} Click on a window for its shares.`);
+      say(this.#note, `Colour: the share of the window's users. Hatched: less than the bucket's noise.${names ? ` Lines: ${names}.` : ""} Click on a window for its shares.`);
       return;
     }
     const { column, bucket } = at;
     if (!column.shares) return say(this.#note, `${windowText(column)}: withheld`);
-    const ends = column.buckets.le, unit = this.#of.unit;
-    const which = bucket === undefined ? "" : `, ${bucket > 0 ? `above ${ends[bucket - 1]} ` : ""}${ends[bucket] === null ? "" : `up to ${ends[bucket]} `}${unit}: ${column.buckets.count[bucket]} users, of which ± ${Math.ceil(column.noise)} are noise`;
+    const { unit } = this.#of;
+    const which = bucket === undefined ? "" : `, ${nameOf(column.buckets.le, bucket)} ${unit}: ${column.buckets.count[bucket]} users, of which ± ${Math.ceil(column.noise)} are noise`;
     const quantiles = this.#lines.map((line) => [line.name, line.figures.find((f) => f.end === column.end)]).filter(([, figure]) => figure?.value != null && figure.quality !== "noise")
       .map(([name, { value, interval }]) => `${name} ${value}${interval ? ` (${interval.low} to ${interval.high})` : ""} ${unit}`);
     say(this.#note, [`${windowText(column)}${which}`, ...quantiles].join(" · "));
@@ -156,53 +173,9 @@ export class Heatmap {
 
   async #open(at) {
     if (!at?.column?.shares) return;
-    const { stream, group, release } = this.#of;
-    const get = (end) => ask("distribution", { stream, group, release, window_end: utc(end) }).catch(() => null);
-    const [now, before] = await Promise.all([get(at.column.end), get(at.column.end - day)]);
-    this.#picked = now && { column: at.column, now, before };
-    this.#shares.hidden = this.#sharesNote.hidden = !now;
-    if (now) this.#paintShares();
-  }
-
-  #close() {
-    this.#picked = null;
-    this.#shares.hidden = this.#sharesNote.hidden = true;
-  }
-
-  #paintShares() {
-    const { column, now, before } = this.#picked;
-    const [ctx, width, height] = sheet(this.#shares, heights.shares);
-    const n = now.le.length, { left, right } = sides(width), plot = { width: width - left - right, height: height - below };
-    const x = (j) => left + plot.width * j / (n - 1), y = (share) => 6 + (plot.height - 6) * (1 - share);
-    ctx.fillStyle = color("line-0");
-    ctx.globalAlpha = 0.2;
-    ctx.beginPath();
-    now.low.forEach((low, j) => ctx[j ? "lineTo" : "moveTo"](x(j), y(low)));
-    for (let j = n - 1; j >= 0; j--) ctx.lineTo(x(j), y(now.high[j]));
-    ctx.fill();
-    ctx.globalAlpha = 1;
-    const line = (shares, stroke, dash) => {
-      ctx.strokeStyle = color(stroke);
-      ctx.lineWidth = 2;
-      ctx.setLineDash(dash);
-      ctx.beginPath();
-      shares.forEach((share, j) => ctx[j ? "lineTo" : "moveTo"](x(j), y(share)));
-      ctx.stroke();
-      ctx.setLineDash([]);
-    };
-    const alike = before && JSON.stringify(before.le) === JSON.stringify(now.le);
-    if (alike) line(before.share, "line-4", [5, 4]);
-    line(now.share, "line-0", []);
-    ctx.fillStyle = color("quiet");
-    ctx.font = "12px system-ui, sans-serif";
-    ctx.textAlign = "right";
-    for (const share of [0, 0.5, 1]) ctx.fillText(`${100 * share} %`, left - 8, y(share) + 4);
-    ctx.textAlign = "center";
-    const step = Math.ceil(n / 8);
-    for (let j = 0; j < n - 1; j += step) ctx.fillText(String(now.le[j]), Math.max(left + 4, x(j)), height - 4);
-    const text = `Users up to a value, ${windowText(column)}: the share and its band of 95 %, for each value alone.${alike ? " Dashed: a day before." : " There is no window of a day before."}`;
-    say(this.#sharesNote, text);
-    this.#shares.setAttribute("aria-label", text);
+    const { Shares } = await import("./shares.js");
+    if (!this.#shares) this.element.append((this.#shares = new Shares()).element);
+    await this.#shares.show(this.#of, at.column);
   }
 }
 
@@ -229,7 +202,7 @@ function place(ends, value) {
 }
 
 /** A canvas as wide as its place, ready to draw on. */
-function sheet(canvas, height) {
+export function sheet(canvas, height) {
   canvas.style.width = "100%";
   const width = canvas.clientWidth, scale = window.devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
@@ -240,21 +213,28 @@ function sheet(canvas, height) {
   return [ctx, width, height];
 }
 
-function labels(ctx, ends, unit, y, height, left, right) {
-  ctx.font = "12px system-ui, sans-serif";
+/** How strong the colour of a share is, as a part of the largest one. */
+const alpha = (part) => 0.08 + 0.92 * Math.sqrt(part);
+
+/** The values of a bucket. */
+const nameOf = (ends, j) => j === 0 ? `≤ ${ends[0]}` : ends[j] === null ? `> ${ends[j - 1]}` : `${ends[j - 1]}–${ends[j]}`;
+
+/** Names stand in the middle of their buckets, and lines between these. */
+function labels(ctx, ends, y, height, left, right) {
+  ctx.font = "11px system-ui, sans-serif";
   ctx.fillStyle = color("quiet");
   ctx.strokeStyle = color("grid");
   ctx.lineWidth = 1;
   ctx.textAlign = "right";
-  const step = Math.max(1, Math.ceil(ends.length * 18 / height));
-  for (let j = 0; j < ends.length - 1; j += step) {
-    ctx.beginPath();
-    ctx.moveTo(left, y(j + 1));
-    ctx.lineTo(right, y(j + 1));
+  ctx.textBaseline = "middle";
+  const step = Math.max(1, Math.ceil(ends.length * 15 / height));
+  for (let j = 0; j < ends.length; j++) {
     ctx.globalAlpha = 0.5;
-    ctx.stroke();
+    ctx.strokeRect(left, y(j + 1), right - left, 0);
     ctx.globalAlpha = 1;
-    ctx.fillText(`${ends[j]}${unit && j === 0 ? ` ${unit}` : ""}`, left - 8, y(j + 1) + 4, left - 8);
+    if (j % step) continue;
+    const name = nameOf(ends, j);
+    ctx.fillText(ends[j] === null || ctx.measureText(name).width < left - 6 ? name : `≤ ${ends[j]}`, left - 6, y(j + 0.5), left - 6);
   }
 }
 

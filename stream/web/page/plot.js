@@ -258,7 +258,7 @@ export class Plot {
     const common = { stroke: () => color("quiet"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
     if (this.rows) return [{ show: false }, { ...common, grid: { show: false }, values: (u, splits) => splits.map(() => ""), size: () => this.#narrow ? 42 : 58 }];
     return [
-      { ...common, values: (u, splits, axis, space, step) => splits.map((at) => mark(at, step)), space: 80, size: 28 },
+      { ...common, values: (u, splits, axis, space, step) => splits.map((at) => u.valToPos(at, "x") < 20 ? "" : mark(at, step)), space: 80, size: 28 },
       { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), incrs: () => this.#steps(), size: () => this.#narrow ? 42 : 58, space: 36 },
     ];
   }
