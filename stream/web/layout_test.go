@@ -139,16 +139,17 @@ func TestAxisLabelsKeepApart(t *testing.T) {
 	b := open(t, a, "#/s/checkout-latency/eu/p50")
 	b.until(`document.querySelector(".plot.large canvas")`)
 	var left []float64
-	b.run(chromedp.Evaluate(`(() => {
+	b.run(chromedp.Evaluate(`(async () => {
 		const found = [], { fillText } = CanvasRenderingContext2D.prototype, { plot } = document.querySelector(".plot.large");
 		CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 			if (/^\d\d:\d\d$/.test(text)) found.push(this.getTransform().transformPoint({ x, y }).x);
 			return fillText.call(this, text, x, y);
 		};
 		plot.redraw();
+		await new Promise(requestAnimationFrame);
 		const edge = document.querySelector(".plot.large .u-over").offsetLeft;
-		return found.map((x) => x - edge);
-	})()`, &left))
+		return found.map((x) => x / devicePixelRatio - edge);
+	})()`, &left, awaited))
 	if len(left) < 3 {
 		t.Fatalf("only %d times", len(left))
 	}
