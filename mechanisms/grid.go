@@ -2,9 +2,7 @@ package mechanisms
 
 import (
 	"errors"
-	"math"
 	"math/big"
-	"strconv"
 
 	"github.com/shopspring/decimal"
 
@@ -23,6 +21,7 @@ type Grid struct {
 	lo, hi, width int64
 	digits        int
 	last, anchor  int64
+	floating      placing
 }
 
 // NewGrid returns the grid from lower to upper. It refuses bounds with lower ≥ upper, a step that is not positive or
@@ -82,6 +81,7 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	}
 	g.last = (g.hi - g.lo) / g.width
 	g.anchor = min(max(g.nearest(0), 0), g.last)
+	g.floating = newPlacing(g)
 	return g, nil
 }
 
@@ -249,16 +249,6 @@ func appendDigit(units int64, c byte) int64 {
 		return 1 << 61
 	}
 	return units*10 + int64(c-'0')
-}
-
-// Index returns the index of the grid point nearest to v, as [Grid.Parse] does for the shortest decimal text that
-// stands for v. NaN and infinities are refused.
-func (g *Grid) Index(v float64) (int64, error) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, errNotNumber
-	}
-	var buf [32]byte
-	return g.Parse(strconv.AppendFloat(buf[:0], v, 'e', -1, 64))
 }
 
 // Value returns the exact value of point i.

@@ -3,13 +3,8 @@ package codec
 import (
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/twmb/avro"
 )
@@ -19,15 +14,9 @@ type avroSchema struct{ *avro.Schema }
 
 // avroLayout reads records whose value is one datum of Avro, in binary and without a header.
 type avroLayout struct {
-	schema *avro.Schema
-	wanted []avroField
-	begin  fields // before the wanted fields are looked for
-	texts  [numRoles][]byte
-}
-
-type avroField struct {
-	role role
-	path []string
+	program *avroProgram
+	walk    avroWalk
+	wanted  []role
 }
 
 var avroFormat = schematic{
@@ -46,11 +35,14 @@ var avroFormat = schematic{
 }
 
 func (s avroSchema) layout(wanted []part, begin fields) layout {
-	l := &avroLayout{schema: s.Schema, begin: begin}
+	l := &avroLayout{walk: avroWalk{fields: begin}}
+	want := &avroWant{}
 	for _, p := range wanted {
 		path, _, _ := s.path(p) // no mistake
-		l.wanted = append(l.wanted, avroField{p.role, path})
+		want.add(path, int(p.role))
+		l.wanted = append(l.wanted, p.role)
 	}
+	l.program = compileAvro(s.Root(), want)
 	return l
 }
 
@@ -173,7 +165,7 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 	case "enum":
 		return r == roleUser || r == roleGroup
 	case "record":
-		return r == roleValue && n.Namespace+"."+n.Name == variableDecimal
+		return r == roleValue && avroFull(n) == variableDecimal
 	case "double":
 		return r == roleValue || r == roleTime
 	case "float":
@@ -184,75 +176,9 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 	return false
 }
 
-func (l *avroLayout) find(value []byte, f *fields) bool {
-	var datum any
-	if rest, err := l.schema.Decode(value, &datum, avro.AliasInput()); err != nil || len(rest) > 0 {
-		return false
+func (l *avroLayout) find(value []byte) (*fields, bool) {
+	for _, r := range l.wanted {
+		l.walk.fields[r] = field{} // a null, or what another branch of a union lacks, stays missing
 	}
-	*f = l.begin
-	for _, w := range l.wanted {
-		at := datum
-		for _, name := range w.path {
-			within, _ := at.(map[string]any) // nil if it is no record
-			at = within[name]
-		}
-		f[w.role] = l.field(w.role, at)
-	}
-	return true
-}
-
-// field turns a decoded value into a field. A null counts as missing.
-func (l *avroLayout) field(r role, v any) field {
-	b := l.texts[r][:0]
-	k := number
-	switch v := v.(type) {
-	case nil:
-		return field{}
-	case string:
-		if !utf8.ValidString(v) {
-			return field{kind: other}
-		}
-		k, b = text, append(b, v...)
-	case bool:
-		k, b = truth, strconv.AppendBool(b, v)
-	case int32:
-		b = strconv.AppendInt(b, int64(v), 10)
-	case int64:
-		b = strconv.AppendInt(b, v, 10)
-	case float32:
-		k, b = floating(r, b, float64(v), 32)
-	case float64:
-		k, b = floating(r, b, v, 64)
-	case *big.Rat:
-		digits, exact := v.FloatPrec()
-		if r != roleValue || !exact {
-			return field{kind: other}
-		}
-		b = append(b, v.FloatString(digits)...)
-	case map[string]any: // a VariableScaleDecimal
-		scale, scaled := v["scale"].(int32)
-		twos, valued := v["value"].([]byte)
-		var ok bool
-		if b, ok = appendDecimal(b, twos, int64(scale)); r != roleValue || !scaled || !valued || !ok {
-			return field{kind: other}
-		}
-	case time.Time:
-		if r != roleTime {
-			return field{kind: other}
-		}
-		k, b = text, v.UTC().AppendFormat(b, time.RFC3339Nano)
-	default:
-		return field{kind: other}
-	}
-	l.texts[r] = b
-	return field{k, b}
-}
-
-// floating writes a binary fraction in the fewest digits that tell it from its neighbours. Users and groups cannot be
-// binary fractions.
-func floating(r role, b []byte, v float64, bits int) (kind, []byte) {
-	if math.IsNaN(v) || math.IsInf(v, 0) || r != roleValue && r != roleTime {
-		return other, b
-	}
-	return number, strconv.AppendFloat(b, v, 'g', -1, bits)
+	return &l.walk.fields, l.walk.run(l.program, value, 0, 0) == len(value)
 }

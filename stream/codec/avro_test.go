@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -173,6 +174,26 @@ func TestAvroAliases(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, d, nil, string(b), event{"u1", 0, recordTime, 123})
+}
+
+// What is wrong with a value that nobody wants is not looked at, only how long it is. Values may be nested 1,000 deep.
+func TestAvroUnwantedFields(t *testing.T) {
+	const schema = `{"type":"record","name":"R","fields":[{"name":"u","type":"string"},{"name":"v","type":"int"},
+		{"name":"price","type":{"type":"bytes","logicalType":"big-decimal"}},
+		{"name":"day","type":{"type":"long","logicalType":"time-micros"}},{"name":"next","type":["null","R"]}]}`
+	d := decoder(t, codec.Spec{Format: "avro", Schema: codec.Schema{Text: schema}, User: "u", Value: "v"})
+	record := func(price, day, next string) string { return "\x02u\x02" + price + day + next }
+	lasting := string(binary.AppendVarint(nil, math.MaxInt64))
+	good := record("\x06\x02\x01\x00", "\x02", "\x00")
+	for _, r := range []string{good, record("\x00", lasting, "\x00"), record("\x02\xff", "\x02", "\x02"+good),
+		strings.Repeat(record("\x00", "\x02", "\x02"), 499) + good} {
+		check(t, d, nil, r, event{"u", 0, recordTime, 10})
+	}
+	for _, r := range []string{record("\x04\xff", "\x02", ""), record("\x01", "\x02", "\x00"), record(lasting, "\x02", "\x00"),
+		record("\x00", "\x02", "\x04"), record("\x00", "\x02", "\x01"),
+		strings.Repeat(record("\x00", "\x02", "\x02"), 500) + good} {
+		checkRejected(t, d, nil, r, codec.Malformed)
+	}
 }
 
 // FuzzAvro: no panic, and a record is malformed exactly if the library leaves anything of it unread.

@@ -1,6 +1,8 @@
 package codec_test
 
 import (
+	"math"
+	"math/big"
 	"testing"
 	"time"
 
@@ -85,5 +87,24 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A walk over a record allocates nothing.
+func TestWalksDoNotAllocate(t *testing.T) {
+	for _, c := range []struct {
+		spec  codec.Spec
+		value string
+	}{
+		{avroSpec(), encoded(t, request(nil))},
+		{avroSpec(), encoded(t, request(map[string]any{"latency_ms": big.NewRat(123, 10)}))},
+		{avroSpec(), encoded(t, request(map[string]any{"user": map[string]any{"id": int64(7)}}))},
+		{protobufSpec(t), aUser + aRegion + aLatency + aTime + lengthed(7, aUser) + varint(6, math.MaxUint64)},
+	} {
+		d, value := decoder(t, c.spec), []byte(c.value)
+		var e codec.Event
+		if n := testing.AllocsPerRun(100, func() { d.Decode(codec.Record{Value: value, Time: recordTime}, &e) }); n != 0 {
+			t.Errorf("%s %q: %v allocations, want none", c.spec.Format, c.value, n)
+		}
 	}
 }

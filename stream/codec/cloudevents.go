@@ -139,7 +139,7 @@ func (d *cloudEventsDecoder) findBinary(r Record, quotes bool, f *fields) bool {
 			if !utf8.Valid(text) {
 				return false
 			}
-			f[role] = field{cell, text} // a header has no type
+			f[role] = field{kind: cell, text: text} // a header has no type
 		}
 	}
 	return true

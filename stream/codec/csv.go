@@ -122,7 +122,7 @@ func (d *csvDecoder) find(value []byte, f *fields) bool {
 	}
 	for _, c := range d.wanted {
 		d.texts[c.role] = append(d.texts[c.role][:0], line[c.index]...)
-		f[c.role] = field{cell, d.texts[c.role]}
+		f[c.role] = field{kind: cell, text: d.texts[c.role]}
 	}
 	return true
 }

@@ -81,7 +81,7 @@ func (d *decimals) read(b []byte, f *field) {
 		*f = field{kind: other}
 		return
 	}
-	*f = field{number, d.text}
+	*f = field{kind: number, text: d.text}
 }
 
 // learn finds out what a schema says of the value.
@@ -119,7 +119,7 @@ func (d *decimals) variable(b []byte, f *field) {
 	}
 	var ok bool
 	if d.text, ok = appendDecimal(d.text[:0], v.Value, int64(*v.Scale)); ok {
-		*f = field{number, d.text}
+		*f = field{kind: number, text: d.text}
 	}
 }
 

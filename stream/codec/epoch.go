@@ -17,12 +17,7 @@ var epochs = [...]struct {
 // floating point, so it is exact for any number of digits.
 func epoch(number []byte) (int64, bool) {
 	if whole, ok := digitsOnly(number); ok && number[0] != '0' { // as most are
-		for _, u := range epochs {
-			if whole < u.below {
-				unit := uint64(units[len(units)-1-u.digits])
-				return int64(whole * unit), whole <= math.MaxInt64/unit
-			}
-		}
+		return epochOf(int64(whole))
 	}
 	d, ok := scanDecimal(number)
 	if !ok {
@@ -53,6 +48,17 @@ func digitsOnly(text []byte) (n uint64, ok bool) {
 		n = 10*n + uint64(c)
 	}
 	return n, len(text) > 0
+}
+
+// epochOf is epoch of a whole number.
+func epochOf(number int64) (int64, bool) {
+	for _, u := range epochs {
+		if number >= 0 && uint64(number) < u.below {
+			unit := units[len(units)-1-u.digits]
+			return number * unit, number <= math.MaxInt64/unit
+		}
+	}
+	return 0, false
 }
 
 // decimal is an unsigned number: its digits, with the decimal point before the digit at index point.

@@ -13,7 +13,7 @@ import (
 func readAlike(t rapid.TB, r *rules, s string) {
 	want, wantOK := ParseTime([]byte(s))
 	for range 2 { // the second time its minute may be known
-		if ns, ok := r.instant(&field{text, []byte(s)}); ok != wantOK || ok && ns != want {
+		if ns, ok := r.instant(&field{kind: text, text: []byte(s)}); ok != wantOK || ok && ns != want {
 			t.Fatalf("%q: got %d, %v; ParseTime says %d, %v", s, ns, ok, want, wantOK)
 		}
 	}
@@ -43,14 +43,14 @@ func TestTimesOfAZone(t *testing.T) {
 		"1970-01-01 00:30:00":          "",
 	} {
 		for range 2 { // the second time its minute may be known
-			ns, ok := r.instant(&field{text, []byte(s)})
+			ns, ok := r.instant(&field{kind: text, text: []byte(s)})
 			if got := time.Unix(0, ns).UTC().Format(time.RFC3339Nano); ok != (want != "") || ok && got != want {
 				t.Errorf("%q: got %s, %v; want %q", s, got, ok, want)
 			}
 		}
 	}
 	// Of an hour that comes twice, a time is one of the two.
-	if ns, ok := r.instant(&field{text, []byte("2026-10-25 02:30:00")}); !ok ||
+	if ns, ok := r.instant(&field{kind: text, text: []byte("2026-10-25 02:30:00")}); !ok ||
 		ns/1e9 != time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC).Unix() &&
 			ns/1e9 != time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC).Unix() {
 		t.Errorf("%d, %v", ns, ok)

@@ -137,13 +137,9 @@ func TestProtobufBad(t *testing.T) {
 	s := protobufSpec(t)
 	d := decoder(t, s)
 	all := aUser + aRegion + aLatency + aTime
-	deep := ""
-	for range 200 {
-		deep = lengthed(7, deep)
-	}
 	for want, records := range map[codec.Reason][]string{
 		codec.Malformed: {"\x00", all[:len(all)-1], all + "\x0a", value("12.3"), "\x00\x00\x00\x00\x07\x00" + all,
-			lengthed(1, lengthed(1, "\xff")) + aRegion + aLatency + aTime, deep},
+			lengthed(1, lengthed(1, "\xff")) + aRegion + aLatency + aTime},
 		codec.BadValue: {aUser + aRegion + latency(math.NaN()) + aTime,
 			aUser + aRegion + latency(math.Inf(-1)) + aTime},
 		codec.BadUser: {aRegion + aLatency + aTime, lengthed(1, "") + aRegion + aLatency + aTime,
@@ -186,6 +182,23 @@ func TestProtobufFiles(t *testing.T) {
 			!strings.Contains(err.Error(), "other.proto") {
 			t.Errorf("%s: %v, want an error that says where", name, err)
 		}
+	}
+}
+
+// What is wrong within a field that nobody wants is not looked at, however deep that is. Its length must be right.
+func TestProtobufUnwantedFields(t *testing.T) {
+	d := decoder(t, protobufSpec(t))
+	all := aUser + aRegion + aLatency + aTime
+	deep := ""
+	for range 200 {
+		deep = lengthed(7, deep)
+	}
+	for _, more := range []string{deep, lengthed(7, "\xff"), lengthed(11, "\xff"), lengthed(8, "\x09"), lengthed(5, "")} {
+		check(t, d, nil, all+more, event{"u1", 0, at, 123})
+	}
+	for _, more := range []string{"\x3a\x02\x00", "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x7b", "\x7c", "\x00\x00",
+		"\x7b\x84\x01", "\x7e"} {
+		checkRejected(t, d, nil, all+more, codec.Malformed)
 	}
 }
 

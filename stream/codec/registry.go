@@ -160,14 +160,18 @@ func (d *registryDecoder) Decode(r Record, e *Event) Reason {
 	if !ok {
 		return Malformed
 	}
-	var f fields
-	if l := d.layouts[string(h.bytes)].layout; l == nil || !l.find(h.datum, &f) {
+	l := d.layouts[string(h.bytes)].layout
+	if l == nil {
+		return Malformed
+	}
+	f, ok := l.find(h.datum)
+	if !ok {
 		return Malformed
 	}
 	if d.keyed {
 		r.Key = d.keys.user(&r)
 	}
-	return d.event(&r, &f, e)
+	return d.event(&r, f, e)
 }
 
 // Cause implements [Decoder].

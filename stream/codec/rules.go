@@ -2,6 +2,8 @@ package codec
 
 import (
 	"bytes"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/louver/louver/stream/groupname"
@@ -11,19 +13,27 @@ import (
 type kind uint8
 
 const (
-	none   kind = iota // missing
-	other              // of a type that no part of an event has; those that follow have a text
-	text               // a string
-	number             // a number, written as in JSON
-	truth              // true or false: the name of a group, and nothing else
-	cell               // a text or a number, in a format without types
+	none     kind = iota // missing
+	other                // of a type that no part of an event has; those that follow have a text
+	text                 // a string
+	number               // a number, written as in JSON
+	truth                // true or false: the name of a group, and nothing else
+	cell                 // a text or a number, in a format without types
+	exact                // the number n·10^exp; this kind and those that follow have no text
+	binary64             // a number: the float64 whose bits are n; finite
+	instant              // a time, n Unix nanoseconds
 )
 
 // field is a field of a record as its format found it.
 type field struct {
 	kind kind
+	exp  int8
+	n    int64
 	text []byte
 }
+
+// whole is the field of a whole number.
+func whole(n int64) field { return field{kind: exact, n: n} }
 
 type fields [numRoles]field
 
@@ -39,8 +49,9 @@ type rules struct {
 	missing bool
 	clocked bool // the time is in two fields
 	zone    *time.Location
-	both    []byte // the text of these two
-	bad     field  // the value, if the last record was rejected because of it
+	both    []byte    // the text of these two
+	digits  [2][]byte // of the last user and group that were whole numbers
+	bad     field     // the value, if the last record was rejected because of it
 	last    minute
 }
 
@@ -128,7 +139,7 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	if r.keyed {
 		e.User = rec.Key
 	} else {
-		e.User = name(&f[roleUser])
+		e.User = name(&f[roleUser], &r.digits[0])
 	}
 	if len(e.User) == 0 {
 		r.missing = !r.keyed && f[roleUser].kind == none
@@ -154,14 +165,14 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	case r.open:
 		// The rule looks at this name only. Nothing says how a name is wrong: nobody may learn that it was sent.
 		var err error
-		if e.Name, err = groupname.Canonical(name(&f[roleGroup])); err != nil {
+		if e.Name, err = groupname.Canonical(name(&f[roleGroup], &r.digits[1])); err != nil {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
 	case r.grouped:
 		group := f[roleGroup].text // also true and false
 		if f[roleGroup].kind != truth {
-			group = name(&f[roleGroup])
+			group = name(&f[roleGroup], &r.digits[1])
 		}
 		e.Group, ok = r.groups.quickly(group), len(group) > 0 // an empty name counts as missing
 		if ok && e.Group < 0 {
@@ -181,8 +192,14 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 // value places a field on the grid. Its text is a number, also in a string: so write it JSON's mapping of Protocol
 // Buffers, for 64 bits, and Debezium, for decimals.
 func (r *rules) value(f *field) (int64, bool) {
-	if f.kind < text || f.kind == truth {
+	switch f.kind {
+	case none, other, truth, instant:
 		return 0, false
+	case exact:
+		return r.grid.Decimal(f.n, int(f.exp)), true
+	case binary64:
+		i, err := r.grid.Index(math.Float64frombits(uint64(f.n)))
+		return i, err == nil
 	}
 	i, err := r.grid.Parse(f.text)
 	return i, err == nil
@@ -197,13 +214,21 @@ func (r *rules) withClock(date, clock *field) field {
 	}
 	r.both = append(append(r.both[:0], bytes.TrimSpace(date.text)...), ' ')
 	r.both = append(r.both, bytes.TrimSpace(clock.text)...)
-	return field{text, r.both}
+	return field{kind: text, text: r.both}
 }
 
 // instant reads a field as a time, as [ParseTime] does.
 func (r *rules) instant(f *field) (int64, bool) {
-	if f.kind < text || f.kind == truth {
+	switch f.kind {
+	case none, other, truth:
 		return 0, false
+	case exact:
+		return epochOf(f.n)
+	case binary64:
+		r.both = strconv.AppendFloat(r.both[:0], math.Float64frombits(uint64(f.n)), 'g', -1, 64)
+		return epoch(r.both)
+	case instant:
+		return f.n, true
 	}
 	if ns, ok := r.last.parse(f.text); ok {
 		return ns, true
@@ -218,13 +243,19 @@ func (r *rules) instant(f *field) (int64, bool) {
 	return c.ns, ok
 }
 
-// name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither.
-func name(f *field) []byte {
+// name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither. An integer
+// without a text is written into a buffer.
+func name(f *field, digits *[]byte) []byte {
 	switch f.kind {
 	case text, cell:
 		return f.text
 	case number:
 		return integer(f.text)
+	case exact:
+		if f.exp == 0 {
+			*digits = strconv.AppendInt((*digits)[:0], f.n, 10)
+			return *digits
+		}
 	}
 	return nil
 }

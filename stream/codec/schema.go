@@ -73,8 +73,9 @@ type Reference struct{ Name, Text string }
 
 // layout finds the wanted fields of records of one schema.
 type layout interface {
-	// find returns false if the record is not of the schema.
-	find(value []byte, f *fields) bool
+	// find returns the fields, which are valid until the next call, as long as the value is not changed. ok is false if
+	// the record is not of the schema.
+	find(value []byte) (f *fields, ok bool)
 }
 
 // schematic is a format with schemas.
@@ -151,19 +152,25 @@ type schemaDecoder struct {
 }
 
 func (d *schemaDecoder) Decode(r Record, e *Event) Reason {
-	var f fields
-	if r.Value == nil || !d.findFramed(r.Value, &f) && !d.layout.find(r.Value, &f) {
+	if r.Value == nil {
 		return Malformed
 	}
-	return d.event(&r, &f, e)
+	f, ok := d.findFramed(r.Value)
+	if !ok {
+		f, ok = d.layout.find(r.Value)
+	}
+	if !ok {
+		return Malformed
+	}
+	return d.event(&r, f, e)
 }
 
 // findFramed finds the fields behind a header of Glue's. A datum without a header may begin with the same two bytes. It
 // is hardly ever taken for one with a header, because what follows the 18th byte would have to be a whole datum too.
-func (d *schemaDecoder) findFramed(value []byte, f *fields) bool {
+func (d *schemaDecoder) findFramed(value []byte) (f *fields, ok bool) {
 	h, framed := frameOf(value)
 	if !framed || !h.glue {
-		return false
+		return nil, false
 	}
 	datum, ok := d.opener.open(value, h)
 	if ok && d.placed { // the number of the message in its file comes first
@@ -172,7 +179,10 @@ func (d *schemaDecoder) findFramed(value []byte, f *fields) bool {
 			datum = datum[n:]
 		}
 	}
-	return ok && d.layout.find(datum, f)
+	if !ok {
+		return nil, false
+	}
+	return d.layout.find(datum)
 }
 
 // Cause implements [Decoder].

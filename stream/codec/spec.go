@@ -9,9 +9,14 @@ import (
 )
 
 // Grid places a number on the stream's grid. The text must be a number in JSON's notation. The indices −1 and N+1 stand
-// for numbers below and above the bounds. [github.com/louver/louver/mechanisms.Grid] is one.
+// for numbers below and above the bounds. A number is where its text is. [github.com/louver/louver/mechanisms.Grid] is
+// one.
 type Grid interface {
 	Parse(number []byte) (int64, error)
+	// Index places a float64 where the shortest text is that stands for it. It refuses NaN and infinities.
+	Index(v float64) (int64, error)
+	// Decimal places n·10^exponent.
+	Decimal(n int64, exponent int) int64
 }
 
 // Names for parts of the record, used in place of a field.
