@@ -35,7 +35,8 @@ var avroFormat = schematic{
 }
 
 func (s avroSchema) layout(wanted []part, begin fields) layout {
-	l := &avroLayout{walk: avroWalk{fields: begin}}
+	l := &avroLayout{}
+	copy(l.walk.slots[:], begin[:])
 	want := &avroWant{}
 	for _, p := range wanted {
 		path, _, _ := s.path(p) // no mistake
@@ -178,7 +179,7 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 
 func (l *avroLayout) find(value []byte) (*fields, bool) {
 	for _, r := range l.wanted {
-		l.walk.fields[r] = field{} // a null, or what another branch of a union lacks, stays missing
+		l.walk.slots[r].kind = none // a null, or what another branch of a union lacks, stays missing
 	}
-	return &l.walk.fields, l.walk.run(l.program, value, 0, 0) == len(value)
+	return (*fields)(l.walk.slots[:numRoles]), l.walk.run(l.program, value, 0, 0) == len(value)
 }

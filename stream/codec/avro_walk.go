@@ -13,9 +13,8 @@ import (
 // sizes of blocks are not believed, which that library does not do either. Memory does not depend on lengths and counts
 // that a record claims.
 type avroWalk struct {
-	fields fields
-	parts  [avroSlots - int(numRoles)]field // of a VariableScaleDecimal
-	texts  [avroSlots][]byte
+	slots [avroSlots]field
+	texts [avroSlots][]byte
 }
 
 const (
@@ -26,13 +25,6 @@ const (
 	// largestScale is the largest scale of a big-decimal, which is in the datum.
 	largestScale = 1 << 16
 )
-
-func (w *avroWalk) slot(i int) *field {
-	if i < int(numRoles) {
-		return &w.fields[i]
-	}
-	return &w.parts[i-int(numRoles)]
-}
 
 // run reads a value that begins at i and returns where it ends; −1 if it is no such value.
 func (w *avroWalk) run(p *avroProgram, b []byte, i, depth int) int {
@@ -79,9 +71,9 @@ func (w *avroWalk) enter(o *avroOperation, b []byte, i, depth int) int {
 		}
 		return w.run(o.parts[branch], b, i, depth)
 	case avroTakeVariable:
-		w.parts = [len(w.parts)]field{}
+		w.slots[avroScale], w.slots[avroUnscaled] = field{}, field{}
 		if i = w.run(o.parts[0], b, i, depth); i >= 0 {
-			w.fields[roleValue] = w.variable()
+			w.slots[roleValue] = w.variable()
 		}
 		return i
 	case avroMap:
@@ -125,7 +117,7 @@ func (w *avroWalk) entries(o *avroOperation, b []byte, i, depth int) int {
 				if key := &o.keys[k]; string(b[start:end]) == key.name {
 					value = key.value
 					for _, slot := range key.slots {
-						*w.slot(slot) = field{}
+						w.slots[slot] = field{}
 					}
 				}
 			}
@@ -211,7 +203,7 @@ func (w *avroWalk) take(o *avroOperation, b []byte, i int) int {
 	}
 	if i >= 0 {
 		for _, slot := range o.slots {
-			*w.slot(slot) = f
+			w.slots[slot] = f
 		}
 	}
 	return i
@@ -231,7 +223,7 @@ func (w *avroWalk) decimal(slot int, twos []byte, scale int64) field {
 
 // variable is the decimal of the scale and the value that were last read.
 func (w *avroWalk) variable() field {
-	scale, twos := &w.parts[avroScale-int(numRoles)], &w.parts[avroUnscaled-int(numRoles)]
+	scale, twos := &w.slots[avroScale], &w.slots[avroUnscaled]
 	if scale.kind == exact && twos.kind == other {
 		if f, ok := decimalOf(&w.texts[roleValue], twos.text, scale.n); ok {
 			return f

@@ -38,5 +38,7 @@
 // is in it. With a registry, each record begins with the number of its schema or names it in a header, as Confluent's
 // serializers write it; a [Preparer] gets the schema first. A field that is null, or a message that is not set, is
 // missing. Where a message cannot tell a zero from nothing, the zero is a value, but no user, group or time. Binary
-// fractions are read as the shortest decimal that stands for them.
+// fractions are read as the shortest decimal that stands for them. One walk over the bytes finds the wanted fields and
+// skips the others by their length, without allocating. So a record that is wrong only within a field that nobody wants
+// counts. Of anything else, the walks read what the usual libraries read.
 package codec

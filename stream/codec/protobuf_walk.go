@@ -167,50 +167,60 @@ func (l *protobufLayout) field(a *protobufAction, b []byte) int {
 	if a.valid && !utf8.Valid(content) {
 		return -1
 	}
-	f, zero := a.convert(v, content)
+	first := &l.slots[a.targets[0].slot]
+	if a.kind == protoreflect.StringKind {
+		first.kind, first.text = text, content
+	} else {
+		*first = a.convert(v, content)
+	}
+	zero := a.implicit && a.zero(v, content)
 	for i := range a.targets {
-		if zero && a.implicit {
-			l.slots[a.targets[i].slot] = a.targets[i].absent
-		} else {
-			l.slots[a.targets[i].slot] = f
+		if t := &a.targets[i]; zero {
+			l.slots[t.slot] = t.absent
+		} else if i > 0 {
+			l.slots[t.slot] = *first
 		}
 	}
 	return n
 }
 
-// convert turns a value on the wire into a field.
-func (a *protobufAction) convert(v uint64, content []byte) (f field, zero bool) {
+// zero reports whether a value on the wire is one.
+func (a *protobufAction) zero(v uint64, content []byte) bool {
 	switch a.kind {
-	case protoreflect.StringKind:
-		return field{kind: text, text: content}, len(content) == 0
+	case protoreflect.Int32Kind, protoreflect.Uint32Kind, protoreflect.Sint32Kind, protoreflect.EnumKind:
+		return uint32(v) == 0
+	}
+	return v == 0 && len(content) == 0
+}
+
+// convert turns a value on the wire into a field. Texts are fields already.
+func (a *protobufAction) convert(v uint64, content []byte) field {
+	switch a.kind {
 	case protoreflect.BytesKind:
-		return field{kind: other, text: content}, len(content) == 0
+		return field{kind: other, text: content}
 	case protoreflect.BoolKind:
-		return truthOf(v != 0), v == 0
+		return truthOf(v != 0)
 	case protoreflect.EnumKind:
-		n := int32(v)
-		if name, ok := a.names[n]; ok {
-			return field{kind: text, text: name}, n == 0
+		if name, ok := a.names[int32(v)]; ok {
+			return field{kind: text, text: name}
 		}
-		return whole(int64(n)), n == 0
+		return whole(int64(int32(v)))
 	case protoreflect.FloatKind:
-		return single(&a.buffer, math.Float32frombits(uint32(v))), v == 0
+		return single(&a.buffer, math.Float32frombits(uint32(v)))
 	case protoreflect.DoubleKind:
-		return double(v), v == 0
+		return double(v)
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return unsigned(&a.buffer, v), v == 0
+		return unsigned(&a.buffer, v)
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		return whole(int64(uint32(v))), uint32(v) == 0
+		return whole(int64(uint32(v)))
 	case protoreflect.Sint32Kind:
-		n := int32(protowire.DecodeZigZag(v & math.MaxUint32))
-		return whole(int64(n)), n == 0
+		return whole(int64(int32(protowire.DecodeZigZag(v & math.MaxUint32))))
 	case protoreflect.Sint64Kind:
-		n := protowire.DecodeZigZag(v)
-		return whole(n), n == 0
+		return whole(protowire.DecodeZigZag(v))
 	case protoreflect.Int32Kind, protoreflect.Sfixed32Kind:
-		return whole(int64(int32(v))), int32(v) == 0
+		return whole(int64(int32(v)))
 	default:
-		return whole(int64(v)), v == 0
+		return whole(int64(v))
 	}
 }
 
