@@ -151,11 +151,12 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	}
 	e.Time = rec.Time
 	if !r.stamped {
-		at := f[roleTime]
+		at := &f[roleTime]
 		if r.clocked {
-			at = r.withClock(&at, &f[roleClock])
+			both := r.withClock(at, &f[roleClock])
+			at = &both
 		}
-		if e.Time, ok = r.instant(&at); !ok {
+		if e.Time, ok = r.instant(at); !ok {
 			r.missing = at.kind == none
 			return BadTime
 		}
@@ -192,16 +193,18 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 // value places a field on the grid. Its text is a number, also in a string: so write it JSON's mapping of Protocol
 // Buffers, for 64 bits, and Debezium, for decimals.
 func (r *rules) value(f *field) (int64, bool) {
-	switch f.kind {
-	case none, other, truth, instant:
+	var i int64
+	var err error
+	switch {
+	case f.kind < text || f.kind == truth || f.kind == instant:
 		return 0, false
-	case exact:
-		return r.grid.Decimal(f.n, int(f.exp)), true
-	case binary64:
-		i, err := r.grid.Index(math.Float64frombits(uint64(f.n)))
-		return i, err == nil
+	case f.kind < exact:
+		i, err = r.grid.Parse(f.text)
+	case f.kind == exact:
+		i = r.grid.Decimal(f.n, int(f.exp))
+	default:
+		i, err = r.grid.Index(math.Float64frombits(uint64(f.n)))
 	}
-	i, err := r.grid.Parse(f.text)
 	return i, err == nil
 }
 
@@ -219,16 +222,11 @@ func (r *rules) withClock(date, clock *field) field {
 
 // instant reads a field as a time, as [ParseTime] does.
 func (r *rules) instant(f *field) (int64, bool) {
-	switch f.kind {
-	case none, other, truth:
+	if f.kind < text || f.kind == truth {
 		return 0, false
-	case exact:
-		return epochOf(f.n)
-	case binary64:
-		r.both = strconv.AppendFloat(r.both[:0], math.Float64frombits(uint64(f.n)), 'g', -1, 64)
-		return epoch(r.both)
-	case instant:
-		return f.n, true
+	}
+	if f.kind >= exact {
+		return r.textless(f)
 	}
 	if ns, ok := r.last.parse(f.text); ok {
 		return ns, true
@@ -241,6 +239,18 @@ func (r *rules) instant(f *field) (int64, bool) {
 		r.last.remember(f.text, c)
 	}
 	return c.ns, ok
+}
+
+// textless reads a field without a text as a time.
+func (r *rules) textless(f *field) (int64, bool) {
+	switch f.kind {
+	case instant:
+		return f.n, true
+	case exact:
+		return epochOf(f.n)
+	}
+	r.both = strconv.AppendFloat(r.both[:0], math.Float64frombits(uint64(f.n)), 'g', -1, 64)
+	return epoch(r.both)
 }
 
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither. An integer
