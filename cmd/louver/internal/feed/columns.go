@@ -20,7 +20,7 @@ type FileColumns struct {
 	Value string `placeholder:"COLUMN" help:"Column of the value."`
 	Time  string `placeholder:"COLUMN" help:"Column of the time."`
 	Clock string `name:"time-of-day" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
-	Group string `placeholder:"COLUMN" help:"Column of the group. Absent: no groups."`
+	Group string `placeholder:"COLUMN" help:"Column of the group, if there are groups."`
 }
 
 // Columns returns the columns that the flags name.

@@ -25,7 +25,7 @@ type Command struct {
 	File string `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 
 	feed.FileColumns
-	NoGroup   bool   `help:"Guess no column of groups."`
+	NoGroup   bool   `help:"Guess no column of groups, even if there may be one."`
 	Delimiter string `placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab. Absent: found from the first line."`
 	feed.ZoneFlag
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window, such as 1h. Absent: several are tried."`
@@ -38,9 +38,11 @@ type Command struct {
 // Help is the long help.
 func (Command) Help() string {
 	return `Needs no other flags. It guesses the columns, reads the file once, and draws figures for several windows and
-several ε, with noise as a stream would draw it. A table says which part of the figures was useful. It chooses the
-shortest windows of which most were useful, and the least ε that does, so that nobody loses more than ε 1 in any 24
-hours if that is possible. Then it shows some of their figures and writes a streams file for them:
+several ε, with noise as a stream would draw it. A table says which part of the figures was useful. Windows that the
+file covers only in part do not count. It chooses the shortest windows of which most were useful, and the least ε that
+does, so that nobody loses more than ε 1 in any 24 hours if that is possible. A guessed column of groups is taken if
+most of its figures are useful too. If medians are not, it may take the p90 or the mean. Then it shows some of the
+figures and writes a streams file for them:
 
   louver try requests.csv
   louver try orders.csv --user customer --value amount --window 24h
