@@ -62,11 +62,12 @@ type draft struct {
 	High               decimal.Decimal // about a quarter of the values are above
 	First, Last        int64           // times of the first and the last event, Unix nanoseconds
 	Delimiter          rune            // of a CSV file
+	Figure             string          // what is said of the values; "": chosen by what is useful
 	Chosen             chosen
 }
 
 // chosen says which values are from flags, and not from the data.
-type chosen struct{ Lower, Upper, Window, Epsilon bool }
+type chosen struct{ Lower, Upper, Above, Window, Epsilon bool }
 
 //go:embed streams.yaml.tmpl
 var streamsText string

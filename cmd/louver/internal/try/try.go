@@ -32,6 +32,8 @@ type Command struct {
 	Epsilon *cli.Number   `placeholder:"E" help:"The most ε that one user can lose in one window. Absent: several are tried."`
 	Lower   *cli.Number   `placeholder:"X" help:"Lower bound of the values. Absent: chosen by the values."`
 	Upper   *cli.Number   `placeholder:"X" help:"Upper bound of the values. Absent: chosen by the values."`
+	Above   *cli.Number   `placeholder:"X" help:"Above which a value is high. Absent: chosen by the values."`
+	Figure  string        `default:"" enum:"median,p90,mean," placeholder:"NAME" help:"What is said of the values: median, p90 or mean. Absent: the median, or what is useful."`
 	Out     string        `default:"streams.yaml" placeholder:"FILE" help:"Streams file to write. An existing one is not replaced. -: none."`
 }
 
@@ -156,7 +158,8 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 	}
 	options.Delimiter = look.Delimiter
 	d = draft{File: filepath.Base(name), Name: streamName(name), Delimiter: look.Delimiter, Chosen: chosen{
-		Lower: c.Lower != nil, Upper: c.Upper != nil, Window: c.Window != 0, Epsilon: c.Epsilon != nil}}
+		Lower: c.Lower != nil, Upper: c.Upper != nil, Above: c.Above != nil, Window: c.Window != 0,
+		Epsilon: c.Epsilon != nil}}
 	d.Columns = replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}
 	if d.Columns, err = complete(d.Columns, look); err != nil {
 		return d, nil, err
@@ -181,6 +184,13 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 	grid, err := mechanisms.NewGrid(d.Lower, d.Upper, d.Step)
 	if err != nil {
 		return d, nil, cli.UsageError(err)
+	}
+	if d.Figure = c.Figure; c.Above != nil {
+		d.High = c.Above.Decimal
+		if d.High.LessThan(d.Lower) || d.High.GreaterThanOrEqual(d.Upper) {
+			return d, nil, cli.UsageError(fmt.Errorf("--above %s; want a value from %s to less than %s", d.High, d.Lower,
+				d.Upper))
+		}
 	}
 	return d, e, e.encode(grid)
 }

@@ -187,7 +187,7 @@ func TestFlagsAreNoGuesses(t *testing.T) {
 	}
 	c := Command{File: file, Out: out, Window: 24 * time.Hour, Epsilon: flag("0.8"), Lower: flag("0"),
 		Upper: flag("10")}
-	c.Value = "movieId"
+	c.Value, c.Above, c.Figure = "movieId", flag("5"), "mean"
 	said, err := run(t, c)
 	if err != nil || !strings.Contains(said, "value movieId, time timestamp (guessed)") ||
 		!strings.Contains(said, "│ 24h    │") || strings.Contains(said, "ε 0.3") {
@@ -201,8 +201,12 @@ func TestFlagsAreNoGuesses(t *testing.T) {
 		s.Input.Value != "movieId" || s.Budget.Epsilon.String() != "0.8" {
 		t.Errorf("%+v", s)
 	}
+	if file, err := os.ReadFile(out); err != nil || !strings.Contains(string(file), "        above: 5\n") ||
+		!strings.Contains(string(file), "      - name: mean\n") {
+		t.Errorf("%v, the file is\n%s", err, file)
+	}
 	for _, v := range streams.FromData {
-		for _, key := range []string{"lower", "upper", "size", "epsilon"} {
+		for _, key := range []string{"lower", "upper", "size", "epsilon", "above"} {
 			if strings.HasSuffix(v.Key, key) {
 				t.Errorf("%s is marked, and a flag gave it", v.Key)
 			}

@@ -57,8 +57,8 @@ func (c *Command) weigh(ctx context.Context, d draft, e *events, sizes []time.Du
 	return found, nil
 }
 
-// best tries plans and chooses one. Then it tries what this one can say of the values. It keeps the median unless
-// most medians are not useful, and most values of another figure are.
+// best tries plans and chooses one. Then it tries what this one can say of the values. Where no flag names
+// a figure, it keeps the median unless most medians are not useful, and most values of another figure are.
 func (d draft) best(ctx context.Context, e *events, sizes []time.Duration, epsilons []decimal.Decimal) (*trial, error) {
 	rows, err := d.try(ctx, e, sizes, epsilons)
 	if err != nil {
@@ -79,7 +79,8 @@ func (d draft) best(ctx context.Context, e *events, sizes []time.Duration, epsil
 		}
 		share := other.shareOf(a.String(), d.Lower, d.Upper)
 		found.worth = append(found.worth, share)
-		if before := found.worth[found.best.about]; before < enough && share >= enough && share > before {
+		before := found.worth[found.best.about]
+		if d.Figure == a.String() || d.Figure == "" && before < enough && share >= enough && share > before {
 			found.best = other
 		}
 	}
