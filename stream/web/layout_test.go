@@ -65,6 +65,34 @@ func TestAlarmMovesNothing(t *testing.T) {
 	}
 }
 
+// Nor does an alarm move anything in a detail: what stands above its plots has the same room with and without one.
+func TestAlarmMovesNothingInADetail(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.streams = parsed(t,
+		strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a.play(0, 30)
+	says := func(since int) {
+		a.watch("checkout-latency", "eu", "fire", 29, "", since)
+		a.watch("checkout-latency", "eu", "gone", 29, "", since)
+	}
+	says(-1)
+	b := open(t, a, "#/s/checkout-latency/eu")
+	b.shows(".values", "silent")
+	const tops = `JSON.stringify([...document.querySelectorAll(".detail nav, .panel, .plot.large")].map((e) => Math.round(e.getBoundingClientRect().top)))`
+	for _, width := range []int64{360, 600, 1280} {
+		var before, after string
+		b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, false), twoFrames, chromedp.Evaluate(tops, &before))
+		says(29)
+		b.shows(".head .pill.bad", "armed again at")
+		b.run(twoFrames, chromedp.Evaluate(tops, &after))
+		if before != after {
+			t.Errorf("%d px: %s before, %s with an alarm", width, before, after)
+		}
+		says(-1)
+		b.until(`!document.querySelector(".head .pill.bad")`)
+	}
+}
+
 // Where a figure has no window, its cell is empty: between two roll-ups the table has no column of dashes.
 func TestTableIsEmptyBetweenRollUps(t *testing.T) {
 	w := newWorld(t, 1<<22)

@@ -382,6 +382,7 @@ export class Detail {
   #head(stream, group) {
     this.#title.replaceChildren(this.#route.stream, ...(group === "" ? [] : [h("span", { class: "quiet" }, " / "), groupText(group)]));
     this.#need.hidden = !stream;
+    this.#view.classList.toggle("watched", stream?.releases.some((r) => isWatch(r.statistic)) ?? false); // an alarm has its room
     if (!stream) {
       say(this.#about, `There is no stream “${this.#route.stream}”. Press Esc to see all streams.`);
       this.#groups.replaceChildren();
