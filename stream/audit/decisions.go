@@ -113,7 +113,7 @@ func (d *decisions) compareSteps(b booking, want []ledger.Step) {
 	for i, s := range b.entry.Steps {
 		if unlike := s.Unlike(want[i], b.entry); unlike != "" {
 			what := "watch"
-			if s.Alarm == nil {
+			if s.HasValues() {
 				what = "release"
 			}
 			d.found.fault(WatchDiffers, b.at, "%s: %s %q %s", b.entry.Name(), what, s.Name, unlike)

@@ -23,6 +23,9 @@ func (a *Alarm) LooksAt(e Entry, group string) bool {
 	return always
 }
 
+func (a *Alarm) about(e Entry, group string) bool { return a.LooksAt(e, group) }
+func (a *Alarm) publishes(Step, Entry) bool       { return true }
+
 func (a *Alarm) check(s Step, e Entry) error {
 	switch {
 	case a.Always && (e.List == nil || len(e.List.Rules.Always) == 0):

@@ -195,5 +195,5 @@ func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
 // Publishes reports whether the entry has a step that publishes a figure of its own, and not only an alarm. A stream of
 // such figures needs no other ones.
 func (e Entry) Publishes() bool {
-	return slices.ContainsFunc(e.Steps, func(s Step) bool { return s.OnChange != nil || s.Total != nil })
+	return slices.ContainsFunc(e.Steps, Step.HasValues)
 }

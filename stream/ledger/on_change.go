@@ -25,6 +25,9 @@ func (c *OnChange) Redraw(e Entry, group int, v Value) {
 
 func (c *OnChange) fresh() kind { return &OnChange{Release: c.Release, First: c.First} }
 
+func (c *OnChange) about(Entry, string) bool   { return true }
+func (c *OnChange) publishes(Step, Entry) bool { return true }
+
 func (c *OnChange) check(s Step, e Entry) error {
 	want := 0
 	if s.Looks() {

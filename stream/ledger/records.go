@@ -14,12 +14,13 @@ func (e Entry) Size() int {
 	}
 	series, some := len(e.Releases), 0
 	for _, s := range e.Steps {
-		switch {
-		case !s.Publishes(e):
-		case s.Alarm != nil && s.Alarm.Always:
-			some += len(e.List.Rules.Always)
-		default:
-			series++
+		if !s.Publishes(e) {
+			continue
+		}
+		for _, g := range e.Groups {
+			if s.about(e, g.Name) {
+				some++
+			}
 		}
 	}
 	for _, up := range e.Rollups {

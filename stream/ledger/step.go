@@ -153,6 +153,9 @@ type kind interface {
 	unlike(want kind, s Step, e Entry) string
 	// fresh returns what the definition says, and nothing about a window.
 	fresh() kind
+	// about reports whether the records of the window are also about a group, and publishes whether it has any.
+	about(e Entry, group string) bool
+	publishes(s Step, e Entry) bool
 }
 
 // test is a kind whose instances have a secret, and end when they fire.
@@ -164,23 +167,70 @@ type test interface {
 	fire(e Entry, group string)
 }
 
-// kind returns the kind of the step, or nil if it has none or several.
-func (s Step) kind() kind {
-	var all []kind
-	if s.Alarm != nil {
-		all = append(all, s.Alarm)
-	}
-	if s.OnChange != nil {
-		all = append(all, s.OnChange)
-	}
-	if s.Total != nil {
-		all = append(all, s.Total)
-	}
-	if len(all) != 1 {
-		return nil
-	}
-	return all[0]
+// kindRow is where a step keeps what it says of one kind.
+type kindRow struct {
+	// of is nil if the step is not of the kind. take reports whether what it takes is.
+	of   func(s Step) kind
+	take func(s *Step, k kind) bool
+	// values says that records of the kind have values of a figure, and not only whether something is so.
+	values bool
 }
+
+// rowOf makes the row of a kind that is kept in a field. A step goes by value, so that asking for its kind allocates
+// nothing.
+func rowOf[K interface {
+	comparable
+	kind
+}](values bool, get func(Step) K, set func(*Step, K)) kindRow {
+	return kindRow{values: values, of: func(s Step) kind {
+		var none K
+		if k := get(s); k != none {
+			return k
+		}
+		return nil
+	}, take: func(s *Step, of kind) bool {
+		k, ok := of.(K)
+		if ok {
+			set(s, k)
+		}
+		return ok
+	}}
+}
+
+// kinds are all kinds of steps.
+var kinds = []kindRow{
+	rowOf(false, func(s Step) *Alarm { return s.Alarm }, func(s *Step, k *Alarm) { s.Alarm = k }),
+	rowOf(true, func(s Step) *OnChange { return s.OnChange }, func(s *Step, k *OnChange) { s.OnChange = k }),
+	rowOf(true, func(s Step) *Total { return s.Total }, func(s *Step, k *Total) { s.Total = k }),
+}
+
+// kind returns the kind of the step, or nil if it has none or several.
+func (s Step) kind() (found kind) {
+	for _, r := range kinds {
+		k := r.of(s)
+		if k != nil && found != nil {
+			return nil
+		}
+		if k != nil {
+			found = k
+		}
+	}
+	return found
+}
+
+// Tests reports whether the step has instances with a secret, which end when they fire.
+func (s Step) Tests() bool {
+	_, tests := s.kind().(test)
+	return tests
+}
+
+// HasValues reports whether the step publishes values of a figure, and not only whether something is so.
+func (s Step) HasValues() bool {
+	return slices.ContainsFunc(kinds, func(r kindRow) bool { return r.values && r.of(s) != nil })
+}
+
+// Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
+func (s Step) Publishes(e Entry) bool { return s.kind().publishes(s, e) }
 
 // forget drops what the step says about a window, and keeps what the definition says. Copies of the step stay as they
 // are.
@@ -191,13 +241,10 @@ func (s *Step) forget() {
 
 // take replaces what the step says of its kind.
 func (s *Step) take(of kind) {
-	switch k := of.(type) {
-	case *Alarm:
-		s.Alarm = k
-	case *OnChange:
-		s.OnChange = k
-	case *Total:
-		s.Total = k
+	for _, r := range kinds {
+		if r.take(s, of) {
+			return
+		}
 	}
 }
 
@@ -223,7 +270,7 @@ func (s Step) Fires() *string {
 func (s Step) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
 
 // about reports whether the records of the step are also about a group: an alarm may look only at some groups.
-func (s Step) about(e Entry, group string) bool { return s.Alarm == nil || s.Alarm.LooksAt(e, group) }
+func (s Step) about(e Entry, group string) bool { return s.kind().about(e, group) }
 
 // begins reports whether the instance costs more than Cost.
 func (s Step) begins() bool { return len(s.kind().more()) > 0 }
@@ -305,6 +352,6 @@ func (e Entry) arms() ([]budget.Charge, error) {
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
 func (e Entry) costs(s Step) (budget.Charge, error) {
 	c, err := budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), s.price())
-	c.Drawn = s.Total == nil
+	c.Drawn = s.Tests()
 	return c, err
 }

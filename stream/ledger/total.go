@@ -21,8 +21,10 @@ func (c *Total) Strategy() (running.Strategy, error) {
 		c.Release.Epsilon, c.Most)
 }
 
-// Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
-func (s Step) Publishes(e Entry) bool { return s.Total == nil || s.Total.Finishes(s, e) }
+func (c *Total) about(Entry, string) bool { return true }
+
+// publishes says that a total has records at the end of a leaf only.
+func (c *Total) publishes(s Step, e Entry) bool { return c.Finishes(s, e) }
 
 // Finishes says that the leaf ends with the window of the step, so that there is a record.
 func (c *Total) Finishes(s Step, e Entry) bool {

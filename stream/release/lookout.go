@@ -124,7 +124,7 @@ func (l *lookout) watching(p *program, budget, name, definition string) bool {
 
 // look has the tests of a settled entry look at everybody in its window, in the order of the groups.
 func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
-	if !slices.ContainsFunc(e.Steps, func(s ledger.Step) bool { return s.Total == nil && s.Looks() }) {
+	if !slices.ContainsFunc(e.Steps, func(s ledger.Step) bool { return s.Tests() && s.Looks() }) {
 		return nil
 	}
 	random := buffered(p.random)
@@ -133,7 +133,7 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.Everybody(g))
 	}
 	for i := range e.Steps {
-		if s := &e.Steps[i]; s.Total == nil && s.Looks() {
+		if s := &e.Steps[i]; s.Tests() && s.Looks() {
 			if err := l.lookOnce(p.steps[i], e, s, open[i], samples, random); err != nil {
 				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].noun, s.Name, e.Stream, err)
 			}

@@ -104,7 +104,7 @@ func (w *worker) observe(e ledger.Entry) {
 	for _, of := range e.Steps {
 		switch {
 		case !of.Publishes(e):
-		case of.OnChange != nil && of.Looks(), of.Total != nil && of.Looks():
+		case of.HasValues() && of.Looks():
 			w.Metrics.Releases.WithLabelValues(e.Stream).Add(float64(len(e.Groups)))
 		case of.Reason == record.BudgetExhausted:
 			w.Metrics.Withheld.WithLabelValues(e.Stream, of.Reason).Add(float64(len(e.Groups)))
