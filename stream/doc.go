@@ -172,7 +172,8 @@
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
 // before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace
 // of the moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for
-// half a minute leaves the reading of inputs to others, if there are any. See package [clock].
+// half a minute leaves the reading of inputs to others, if there are any. See package [clock]. A demo has a clock of its
+// own, by which days take minutes. Nobody else has it, so it is trusted.
 //
 // The service can be observed. [health.Monitor] says whether the process does its work, and what it waits for. Package
 // [metrics] counts for operators. Only operators see counts that depend on persons, such as those of rejected and late

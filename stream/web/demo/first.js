@@ -49,7 +49,7 @@ export class First {
     say(this.#window, plain(right));
     say(this.#day, plain(day));
     this.#of = this.#app.streams.find((s) => s.stream === stream);
-    say(this.#time, `${plain(users)} simulated users. By the demo's clock a day takes ${Math.round(86400 / speed)} s.`);
+    say(this.#time, `${plain(users)} simulated users. By the demo's clock a day takes ${length(86400 / speed)}.`);
     await this.#look(windows.findLast((w) => w.incident)?.incident ?? this.#of.groups[0]);
   }
 

@@ -20,7 +20,7 @@ const (
 	// mostMoving is how many bytes the moving picture may have.
 	mostMoving = 1500 << 10
 	// wide and high are its size in pixels.
-	wide, high = 1000, 620
+	wide, high = 1120, 640
 	// frame is how long a window is shown, in hundredths of a second, and last the last one.
 	frame, last = 25, 300
 )
