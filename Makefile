@@ -77,7 +77,7 @@ EXPERIMENTS ?=
 experiments: ## repeats the papers' experiments, in about ten minutes on one core
 	cd mechanisms/experiments && $(GO) run . $(EXPERIMENTS)
 
-pictures: ## takes the README's pictures from a running demo, in about eight minutes; needs Chromium
+pictures: ## takes the README's pictures, one of which moves, from a running demo, in about ten minutes; needs Chromium
 	LOUVER_PICTURES=$(abspath deploy/pictures) $(GO) test -run '^TestPictures$$' -v -timeout 30m ./cmd/louver/internal/demo
 
 lint: ## golangci-lint, built from source at a fixed version
