@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Start starts a cluster of kfake, in which one fault of kfake is mended. The caller closes it.
+// Start starts a cluster of kfake, and works around one fault of it. The caller closes it.
 func Start(options ...kfake.Opt) (*kfake.Cluster, error) {
 	cluster, err := kfake.NewCluster(options...)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestAnswersThatAskForPatience(t *testing.T) {
 	}
 }
 
-// What no other try can mend is returned with its meaning, and nothing is
+// What no other try can change is returned with its meaning, and nothing is
 // committed.
 func TestAnswersThatAreFinal(t *testing.T) {
 	b := kafkatest.Fake(t)

@@ -187,7 +187,7 @@ func TestChartOfAFlatSeriesIsFlat(t *testing.T) {
 		all = append(all, p)
 	}
 	if got := chart(all, 0, 1)[0]; got != "▃▃▃▃▃██▃" {
-		t.Errorf("%s, want a flat line but for the two windows of an incident", got)
+		t.Errorf("%s, want a flat line except in the two windows of an incident", got)
 	}
 }
 

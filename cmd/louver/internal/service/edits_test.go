@@ -21,6 +21,47 @@ import (
 	"github.com/louver/louver/stream/control"
 )
 
+// edited is a streams file that a test edits, and what is logged meanwhile.
+type edited struct {
+	path string
+	read *config.File // as it was at first
+	log  *zap.Logger
+	logs *observer.ObservedLogs
+}
+
+func newEdited(t *testing.T, text string) *edited {
+	t.Helper()
+	e := &edited{path: filepath.Join(t.TempDir(), "streams.yaml")}
+	e.write(t, text)
+	var err error
+	if e.read, err = cli.LoadStreams(e.path); err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.InfoLevel)
+	e.log, e.logs = zap.New(core), logs
+	return e
+}
+
+// write replaces the file. Without a text it is gone.
+func (e *edited) write(t *testing.T, text string) {
+	t.Helper()
+	_ = os.Remove(e.path) // it may be gone already
+	if text == "" {
+		return
+	}
+	if err := os.WriteFile(e.path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines are what was logged, with the level.
+func (e *edited) lines() (all []string) {
+	for _, line := range e.logs.All() {
+		all = append(all, line.Level.CapitalString()+" "+line.Message)
+	}
+	return all
+}
+
 // TestEditsAreTold edits the streams file under a process, as editors and Kubernetes do.
 func TestEditsAreTold(t *testing.T) {
 	const text = `version: 1
@@ -61,34 +102,15 @@ streams:
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "streams.yaml")
-				write := func(text string) {
-					_ = os.Remove(file) // it may be gone already
-					if text == "" {
-						return
-					}
-					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				write(text)
-				read, err := cli.LoadStreams(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				core, logs := observer.New(zap.InfoLevel)
-				go tellEdits(t.Context(), file, read, zap.New(core))
+				e := newEdited(t, text)
+				go tellEdits(t.Context(), e.path, e.read, e.log)
 				synctest.Wait()
 				for _, text := range c.looks {
-					write(text)
+					e.write(t, text)
 					time.Sleep(lookAtFiles)
 					synctest.Wait()
 				}
-				var got []string
-				for _, e := range logs.All() {
-					got = append(got, fmt.Sprintf("%s %s", e.Level.CapitalString(), e.Message))
-				}
-				if diff := cmp.Diff(c.want, got); diff != "" {
+				if diff := cmp.Diff(c.want, e.lines()); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -127,23 +149,12 @@ streams:
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				at := filepath.Join(t.TempDir(), "streams.yaml")
-				write := func(text string) {
-					if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				write(text)
-				read, err := cli.LoadStreams(at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				core, logs := observer.New(zap.InfoLevel)
+				e := newEdited(t, text)
 				var served []string
 				ctx, stop := context.WithCancel(t.Context())
 				again, done := make(chan os.Signal), make(chan error, 1)
 				go func() {
-					done <- reload(ctx, again, at, read, zap.New(core), func(ctx context.Context, f *config.File) error {
+					done <- reload(ctx, again, e.path, e.read, e.log, func(ctx context.Context, f *config.File) error {
 						epsilon := config.All[*config.Release](f.Streams[0])[0].Query.Epsilon.String()
 						if served = append(served, epsilon); epsilon == "3" {
 							return fmt.Errorf("%w: there is a reason", control.ErrRefused)
@@ -153,7 +164,7 @@ streams:
 					})
 				}()
 				for _, edit := range c.edits {
-					write(edit)
+					e.write(t, edit)
 					again <- syscall.SIGHUP
 					synctest.Wait()
 				}
@@ -161,14 +172,10 @@ streams:
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
-				var got []string
-				for _, e := range logs.All() {
-					got = append(got, e.Level.CapitalString()+" "+e.Message)
-				}
 				if diff := cmp.Diff(c.serve, served); diff != "" {
 					t.Error(diff)
 				}
-				if diff := cmp.Diff(c.logs, got); diff != "" {
+				if diff := cmp.Diff(c.logs, e.lines()); diff != "" {
 					t.Error(diff)
 				}
 			})
