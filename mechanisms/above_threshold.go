@@ -16,9 +16,9 @@ import (
 //
 // It begins at the end of the grid that is further from the quantile (for α < ½ everything is mirrored). In a tail with
 // few users, below about 20/ε, the exponential mechanism gets lost in the wide empty range beyond them. This mechanism
-// stops where the users end. The cell that it has passed last holds the quantile, as far as it knows, and its value is a
-// uniform point of that cell: with so few users in the tail no choice within a cell would be better founded. If it does
-// not stop, its value is the last point of the grid.
+// stops where the users end. The cell that it has passed last holds the quantile, as far as it knows, and its value is
+// a uniform point of that cell: with so few users in the tail no choice within a cell would be better founded. If it
+// does not stop, its value is the last point of the grid.
 //
 // Privacy: ε-DP. Let f_x = #(y < x) − αn, α ≥ ½. A stop at x needs f + ν < ρ at all points before and f_x + ν_x ≥ ρ. On
 // a neighbouring sample, raising ρ and ν_x gives the same stop. The raised values are less likely by at most the factor

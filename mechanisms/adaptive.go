@@ -243,8 +243,8 @@ func (f *Filter) learn(likelihood, deviation []uint64, certainty uint64) {
 }
 
 // Smoothed is an estimate from all releases up to the release x of the last Update: the value itself if it is credible,
-// else a better guess. It is post-processing and costs nothing. ok is false if it would not be reliable: in a tail about
-// which the released value says little. users is the noisy count given to Update.
+// else a better guess. It is post-processing and costs nothing. ok is false if it would not be reliable: in a tail
+// about which the released value says little. users is the noisy count given to Update.
 func (f *Filter) Smoothed(x int64, users *int64) (value int64, ok bool) {
 	if 4*min(f.p, f.q-f.p) < f.q && !f.informative(users) {
 		return 0, false

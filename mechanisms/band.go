@@ -94,8 +94,8 @@ type reading struct {
 // of σ = 2.4 is about as wide as a logistic one of 24 cells.
 const heavyTail = 24 * 2.995732273553991
 
-// newScatter returns the state of a series of p/q-quantiles before its first window. One e-folding of a draw's weight is
-// worth so many ranks. With less than ε·n·min(α, 1−α) = 5, or 8 in a tail, no band could be tested.
+// newScatter returns the state of a series of p/q-quantiles before its first window. One e-folding of a draw's weight
+// is worth so many ranks. With less than ε·n·min(α, 1−α) = 5, or 8 in a tail, no band could be tested.
 func newScatter(bounds []int64, p, q int64, epsilon, ranks *big.Rat) *Scatter {
 	spread, _ := new(big.Rat).Mul(big.NewRat(p, q), big.NewRat(q-p, q)).Float64()
 	worth, _ := ranks.Float64()
@@ -195,8 +195,9 @@ func (s *Scatter) visit(at float64) {
 }
 
 // Apart is the probability that the values of two windows lie at least that far apart if nothing but the users has
-// changed. usual is the larger Usual of their bands, in the same unit as distance. The law is that of which usual is the
-// 95 % point: (1 + c·distance/usual)^{−17}, c = 20^{1/17} − 1, errors of a scale that is known from the last windows.
+// changed. usual is the larger Usual of their bands, in the same unit as distance. The law is that of which usual is
+// the 95 % point: (1 + c·distance/usual)^{−17}, c = 20^{1/17} − 1, errors of a scale that is known from the last
+// windows.
 func Apart(distance, usual float64) float64 {
 	return math.Pow(1+0.1926998818042584*distance/usual, -17)
 }

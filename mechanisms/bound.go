@@ -56,8 +56,8 @@ func numbered(numbers []int64, bounds []Bound) []Value {
 }
 
 // cutOff returns the value of a draw that has only one, which is cut off where it is impossible: below least and above
-// most. Sums of values that were cut would be too large, because noise of one sign would be gone. So Raw keeps the noise
-// of both.
+// most. Sums of values that were cut would be too large, because noise of one sign would be gone. So Raw keeps the
+// noise of both.
 func cutOff(drawn *big.Int, least, most int64, b Bound) []Value {
 	raw := cut(drawn, -mostNumber, mostNumber)
 	return []Value{{Number: min(max(raw, least), most), Raw: &raw, Bound: b}}

@@ -17,10 +17,10 @@ type placing struct {
 // near is how near to a tie or to a bound, in steps, a number is placed by its text.
 //
 // The error of a position is smaller. The position is (x·units − lo)·steps. With u = 2⁻⁵³ and M the larger of |lo| and
-// |hi|, the relative error is u for x, which stands for a decimal, u for each operation, u for lo and 2u for steps, while
-// units and N are exact. So a position between −1 and N+1, with the half that is added to it, is wrong by at most about
-// (2 + 1 + 2 + 6 + 2)u·M/width, and surelySmall keeps that below 0.8·10⁻⁶. Further away it is wrong by a few u of itself,
-// which moves no number across a bound.
+// |hi|, the relative error is u for x, which stands for a decimal, u for each operation, u for lo and 2u for steps,
+// while units and N are exact. So a position between −1 and N+1, with the half that is added to it, is wrong by at most
+// about (2 + 1 + 2 + 6 + 2)u·M/width, and surelySmall keeps that below 0.8·10⁻⁶. Further away it is wrong by a few u of
+// itself, which moves no number across a bound.
 const (
 	near        = 1e-6
 	surelySmall = 5e8

@@ -14,8 +14,9 @@ const (
 
 // Judge returns the quality of the i-th value of a draw. b is the bound of that value. value is a number of users for
 // counts, and in the unit of the grid otherwise. users is the count released for the same window and group, or nil. The
-// number of users expected does not take its place: it is a forecast, and bounds nothing. A count of all users is judged
-// by itself alone, even beside another one. Only public figures enter, so the quality may be published and costs nothing.
+// number of users expected does not take its place: it is a forecast, and bounds nothing. A count of all users is
+// judged by itself alone, even beside another one. Only public figures enter, so the quality may be published and costs
+// nothing.
 //
 //   - If the released count is within its own noise, ± Error95, the window may be empty: every value is Noise. So is a
 //     sum whose noise went beyond the largest number there is.
@@ -49,8 +50,8 @@ func (q Query) Judge(b Bound, i int, value float64, users *NoisyCount) Quality {
 }
 
 // Foresee is [Query.Judge] for a draw that is still to come. It differs for medians and quantiles, whose bands in their
-// own unit nobody knows yet: these are Useful if the odds of both percentiles are within a factor of 3 of those of p, as
-// from 25 to 75 % for a median. Then their bands are likely to be narrow enough, if they have any.
+// own unit nobody knows yet: these are Useful if the odds of both percentiles are within a factor of 3 of those of p,
+// as from 25 to 75 % for a median. Then their bands are likely to be narrow enough, if they have any.
 func (q Query) Foresee(b Bound, i int, value float64, users *NoisyCount) Quality {
 	n := 0.
 	if users != nil && !q.CountsUsers() {

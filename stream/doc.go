@@ -108,8 +108,8 @@
 //
 // A registry that is behind makes no record bad. A record whose schema the registry does not have yet is kept aside,
 // and the partition reads on. It counts if its schema comes before the windows of its timestamp are cut. The registry
-// is asked apart from the reading, and seldom for numbers that it does not know. A registry that does not answer decides
-// nothing, and windows wait for it. See ingest/undecided.go.
+// is asked apart from the reading, and seldom for numbers that it does not know. A registry that does not answer
+// decides nothing, and windows wait for it. See ingest/undecided.go.
 //
 // Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That
 // is why parts need no transactions. See package [windows].

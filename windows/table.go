@@ -132,8 +132,8 @@ func (t *table) insertAt(slot uint32, r *row) {
 	t.add(r)
 }
 
-// reserve makes room for n rows in all, except for the rows themselves. Users who come in the order of their hashes need
-// it: in a smaller table all of them would meet in the first slots, and each would have to pass those before.
+// reserve makes room for n rows in all, except for the rows themselves. Users who come in the order of their hashes
+// need it: in a smaller table all of them would meet in the first slots, and each would have to pass those before.
 func (t *table) reserve(n int) {
 	bits := t.bits
 	for n > 1<<bits/4*3 {
@@ -242,9 +242,9 @@ func compareUsers(x, y UserHash) int {
 // together is how many rows [table.users] takes in order before it goes elsewhere.
 const together = 16
 
-// users calls f for each user, with the numbers of their rows, which are valid during the call. f may put the users into
-// another table that grows as they come (see reserve): they come in short stretches of ascending hashes, and the stretches
-// are spread evenly from the first on, as the places of numbers whose bits are read backwards.
+// users calls f for each user, with the numbers of their rows, which are valid during the call. f may put the users
+// into another table that grows as they come (see reserve): they come in short stretches of ascending hashes, and the
+// stretches are spread evenly from the first on, as the places of numbers whose bits are read backwards.
 func (t *table) users(f func(rows []uint32)) {
 	rows := t.ascending()
 	same := func(i int) bool { return i < len(rows) && t.row(rows[i]).user == t.row(rows[i-1]).user }

@@ -19,8 +19,8 @@ type TallySpec struct {
 	May func(name string) bool
 	// Last says whether a name comes last among a user's names. nil: none does. It may depend on what was published.
 	Last func(name string) bool
-	// Counts leaves out users for whom it is false, such as those whom a [Cap] has no period left for. It is asked, perhaps
-	// several times, for each user who has any record in the period. nil leaves nobody out.
+	// Counts leaves out users for whom it is false, such as those whom a [Cap] has no period left for. It is asked,
+	// perhaps several times, for each user who has any record in the period. nil leaves nobody out.
 	Counts func(u UserHash) bool
 
 	// Draw says what to publish of a name for which so many users count, if anything. It is asked once for each name for
@@ -58,11 +58,11 @@ type Found struct {
 // # Memory
 //
 // Two limits bound it, for any number of users and names. One is for who counts for what: about 50 bytes for each user
-// and name that counts. If that is too little, there is a pass for each of several ranges of users. The other is for the
-// counts: about 50 bytes a name, however long it is. If that is too little, all of this is done for each of several
+// and name that counts. If that is too little, there is a pass for each of several ranges of users. The other is for
+// the counts: about 50 bytes a name, however long it is. If that is too little, all of this is done for each of several
 // ranges of names. In the end one more pass looks up the texts of what was found: only in slices in which somebody was
-// first seen with such a name. So u times too many users and n times too many names take between u·n+1 and about 2u·2n+1
-// readings. Found names are in memory, beside the limits.
+// first seen with such a name. So u times too many users and n times too many names take between u·n+1 and about
+// 2u·2n+1 readings. Found names are in memory, beside the limits.
 //
 // A Tally is not safe for concurrent use.
 type Tally struct {

@@ -31,12 +31,12 @@ func (o Outlook) Of(users int64) mechanisms.Quality {
 }
 
 // information is the ε·n·min(p, 1−p) below which a quantile of a histogram is mostly noise. Gaussian histograms need
-// half of it. It comes from simulations: of lognormal values of σ 0.3 to 1.5 in buckets of scale 2 to 5, it lies between
-// 12 and 40. From where on quantiles are useful depends on how far the values lie apart: from 40 to 440.
+// half of it. It comes from simulations: of lognormal values of σ 0.3 to 1.5 in buckets of scale 2 to 5, it lies
+// between 12 and 40. From where on quantiles are useful depends on how far the values lie apart: from 40 to 440.
 const information = 25
 
-// OutlookOf returns the outlook of a figure that is computed from a histogram, from the histogram's noise alone. A share,
-// or a count of some of the users, is taken to be of half of them or fewer. ok is false for a mode, which has no
+// OutlookOf returns the outlook of a figure that is computed from a histogram, from the histogram's noise alone. A
+// share, or a count of some of the users, is taken to be of half of them or fewer. ok is false for a mode, which has no
 // quality. The error is that of [mechanisms.NewFree].
 func OutlookOf(q mechanisms.Query, m mechanisms.Mechanism, of mechanisms.Query) (o Outlook, ok bool, err error) {
 	buckets, epsilon := mechanisms.Buckets(m), q.Epsilon.InexactFloat64()

@@ -38,8 +38,8 @@ func NewValues(values, upTo []int64) *Values {
 	return x
 }
 
-// addUp returns the sum of some values, which fits into 64 bits. before users hold an earlier one. Eight values that one
-// user each holds need no product.
+// addUp returns the sum of some values, which fits into 64 bits. before users hold an earlier one. Eight values that
+// one user each holds need no product.
 func addUp(values, upTo []int64, before int64) (sum uint64) {
 	for len(values) >= 8 && len(upTo) >= 8 {
 		v, to := (*[8]int64)(values), (*[8]int64)(upTo)

@@ -28,7 +28,8 @@ import (
 	_ "google.golang.org/genproto/googleapis/type/timeofday"
 )
 
-// Files that Confluent's registry has built in. A schema may import them without a reference, so they come with none. The numbers are those of the registry's own files.
+// Files that Confluent's registry has built in. A schema may import them without a reference, so they come with none.
+// The numbers are those of the registry's own files.
 const (
 	confluentMeta = `syntax = "proto3";
 package confluent;

@@ -14,10 +14,10 @@
 // A record's value must be one JSON object (with $value: one JSON text) that every parser reads alike, an I-JSON
 // message of RFC 7493: valid UTF-8, no byte order mark, no lone surrogate escapes, nested less than 300 deep. A name on
 // the path to a wanted field must be unique in its object; other names may repeat. Anything else is malformed. Paths
-// lead into objects, not into arrays; path.go says how a name with a dot in it is written. One pass over the text checks
-// it and finds the fields (scan.go), in time that is linear in its length. Why a record is malformed is worked out
-// afterwards (cause.go). The header of a schema registry before the text is left out (framing.go). A value may be a decimal of Kafka Connect in
-// base64 where the record says so (decimal.go).
+// lead into objects, not into arrays; spec.go says how a name with a dot in it is written. One pass over the text
+// checks it and finds the fields (scan.go), in time that is linear in its length. Why a record is malformed is worked
+// out afterwards (cause.go). The header of a schema registry before the text is left out (framing.go). A value may be a
+// decimal of Kafka Connect in base64 where the record says so (decimal.go).
 //
 // # CSV
 //

@@ -14,8 +14,8 @@ import (
 //   - AWS Glue's: the byte 3, a byte that says whether the datum is compressed, and the UUID of the schema's version.
 //
 // Newer serializers of Confluent's leave the datum as it is. They write the GUID of the schema into a header of Kafka's
-// record, behind a byte 1, or its number behind a zero byte; behind that, in both places, comes the place of a message of
-// Protocol Buffers in its file.
+// record, behind a byte 1, or its number behind a zero byte; behind that, in both places, comes the place of a message
+// of Protocol Buffers in its file.
 //
 // JSON needs no schema, so the header is left out there, whatever it names. No text of JSON begins like one. Where a
 // file has the schema, Glue's header is left out too. A header of Confluent's is not: the numbers of a topic's schemas

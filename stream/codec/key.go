@@ -28,8 +28,8 @@ type keySchema struct {
 	placed bool         // the place of a message follows the number
 }
 
-// Framed reports whether a key begins like the header of a schema registry, Confluent's or AWS Glue's. A number in eight
-// bytes may do so too, and does not count.
+// Framed reports whether a key begins like the header of a schema registry, Confluent's or AWS Glue's. A number in
+// eight bytes may do so too, and does not count.
 func Framed(key []byte) bool {
 	f, ok := frameOf(key)
 	return ok && (f.glue || possible(f.id)) && len(key) != 8

@@ -95,9 +95,9 @@ func protobufParts(m protoreflect.MessageDescriptor) []protoreflect.FieldDescrip
 	return []protoreflect.FieldDescriptor{first, second}
 }
 
-// absent is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero is a value,
-// but neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value, also if
-// that is a zero.
+// absent is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero is a
+// value, but neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value,
+// also if that is a zero.
 func (l *protobufLayout) absent(r role, fd protoreflect.FieldDescriptor) field {
 	if !wraps(fd.ContainingMessage()) && (fd.HasPresence() || r != roleValue && fd.Kind() != protoreflect.BoolKind) {
 		return field{}

@@ -132,9 +132,9 @@ func (p part) alternative() string {
 	return ", or " + p.special
 }
 
-// A field of a streams file is a path: names with dots between them. A dot that is part of a name has a backslash before
-// it, and so has a $ at the beginning, where it would mean a part of the record such as $key. All other backslashes are
-// themselves.
+// A field of a streams file is a path: names with dots between them. A dot that is part of a name has a backslash
+// before it, and so has a $ at the beginning, where it would mean a part of the record such as $key. All other
+// backslashes are themselves.
 
 // Path returns the names on the way to a field.
 func Path(field string) (names []string) {
@@ -157,8 +157,8 @@ func Path(field string) (names []string) {
 	}
 }
 
-// Join returns the path to a field of that name below another one; below "" it is the first name. ok is false if no path
-// leads there.
+// Join returns the path to a field of that name below another one; below "" it is the first name. ok is false if no
+// path leads there.
 func Join(path, name string) (field string, ok bool) {
 	field = strings.ReplaceAll(name, ".", `\.`)
 	if path != "" {

@@ -1,8 +1,8 @@
 package codec
 
-// A key of JSON is a user as it is written. {"id":1,"at":2} and { "at": 2, "id": 1 } say the same and are two users. Only
-// a producer can make them one: if Louver changed keys before they count, whoever is in an open window when that begins
-// would count twice there, and lose ε twice.
+// A key of JSON is a user as it is written. {"id":1,"at":2} and { "at": 2, "id": 1 } say the same and are two users.
+// Only a producer can make them one: if Louver changed keys before they count, whoever is in an open window when that
+// begins would count twice there, and lose ε twice.
 
 // Spelled says how a key is written that is an object or an array of JSON.
 type Spelled struct {
@@ -13,8 +13,8 @@ type Spelled struct {
 	Way uint64
 }
 
-// SpellingOf returns how a key is written. ok is false if it is neither an object nor an array of JSON. Keys with the same
-// Shape and another Way may be of one person. Different keys may seem alike, with a chance of about 2⁻⁶⁴.
+// SpellingOf returns how a key is written. ok is false if it is neither an object nor an array of JSON. Keys with the
+// same Shape and another Way may be of one person. Different keys may seem alike, with a chance of about 2⁻⁶⁴.
 func SpellingOf(key []byte) (s Spelled, ok bool) {
 	if i := skipSpace(key, 0); i == len(key) || key[i] != '{' && key[i] != '[' {
 		return s, false

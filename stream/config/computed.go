@@ -7,7 +7,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Computed is a figure of every window and group that is computed from a histogram of the same stream. It costs nothing.
+// Computed is a figure of every window and group that is computed from a histogram of the same stream. It costs
+// nothing.
 type Computed struct {
 	Head
 	// From is the histogram.

@@ -32,8 +32,8 @@ const (
 	reachedBefore = 15 * time.Second
 )
 
-// Watch checks the brokers until ctx ends. It logs when Kafka is lost and when it is back, and which broker alone cannot
-// be reached. brokers may be [kafkaconn.Conn.Known].
+// Watch checks the brokers until ctx ends. It logs when Kafka is lost and when it is back, and which broker alone
+// cannot be reached. brokers may be [kafkaconn.Conn.Known].
 func (m *Monitor) Watch(ctx context.Context, brokers func() []kafkaconn.Broker) {
 	m.mu.Lock()
 	m.brokers = brokers

@@ -37,8 +37,8 @@ func (m *Monitor) lacked(now time.Time) (rights []string) {
 	return slices.Compact(rights)
 }
 
-// Tells reports whether the cause of an error has a line of its own: Kafka is lost, or a broker cannot be reached at the
-// address that it names.
+// Tells reports whether the cause of an error has a line of its own: Kafka is lost, or a broker cannot be reached at
+// the address that it names.
 func (m *Monitor) Tells(err error) bool {
 	var away *kafkaconn.AwayError
 	return m.Lost() || errors.As(err, &away)

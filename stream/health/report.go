@@ -115,7 +115,8 @@ func (m *Monitor) kafka(r *Report, now time.Time) {
 	}
 }
 
-// report adds the stage's facts, now, and at that time of the clock by which windows close. It adds to overdue, by stream, a line about windows that wait too long.
+// report adds the stage's facts, now, and at that time of the clock by which windows close. It adds to overdue, by
+// stream, a line about windows that wait too long.
 func (s *Stage) report(r *Report, now, at time.Time, started bool, overdue map[string]string) {
 	if !started {
 		r.fact("%s: not begun", s.name)

@@ -34,8 +34,8 @@ type copies struct {
 }
 
 // add queues a copy of the record for another (personal) topic of the stream, which may have other partitions. For
-// a record that is too large, only the size is copied. The record's own headers come first: they may say how to read it,
-// and a copy of a copy says last where it comes from.
+// a record that is too large, only the size is copied. The record's own headers come first: they may say how to read
+// it, and a copy of a copy says last where it comes from.
 func (c *copies) add(topic string, rec *fetch.Record, stream, reason, detail string) {
 	var headers []kafka.Header
 	size := 0

@@ -61,7 +61,8 @@ func (p *input) keepProgress() {
 	p.kept.Put(p.last)
 }
 
-// keepAsks writes the last progress once more, and with it what all windows of the partition wait for; nil: for nothing.
+// keepAsks writes the last progress once more, and with it what all windows of the partition wait for; nil: for
+// nothing.
 func (p *input) keepAsks(a *progress.Asks) {
 	next := p.last
 	next.Streams = maps.Clone(next.Streams)

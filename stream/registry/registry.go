@@ -121,8 +121,8 @@ func schemaAt(ctx context.Context, node *sr.Client, id codec.SchemaID) (r codec.
 	return r, err
 }
 
-// named reads a schema by its number or its GUID. A registry that knows no GUIDs has none of that id: its windows must not
-// wait for a request that it never answers in another way.
+// named reads a schema by its number or its GUID. A registry that knows no GUIDs has none of that id: its windows must
+// not wait for a request that it never answers in another way.
 func named(ctx context.Context, node *sr.Client, id codec.SchemaID) (sr.Schema, error) {
 	if id == codec.Numbered(id.Number) {
 		return node.SchemaByID(ctx, int(id.Number))

@@ -181,8 +181,8 @@ func (d *decisions) turn(program, row int) turn {
 	return t
 }
 
-// firstDue returns the turn that is due first, or false if there is none. The budget waits for it even if a later one of
-// another stream is complete. So the order of charges depends on the public schedule only. If several are due at the
+// firstDue returns the turn that is due first, or false if there is none. The budget waits for it even if a later one
+// of another stream is complete. So the order of charges depends on the public schedule only. If several are due at the
 // same time, the first counts.
 func firstDue(turns []turn) (next turn, ok bool) {
 	next.due = math.MaxInt64

@@ -19,8 +19,8 @@ type Header struct {
 	delimiter rune
 }
 
-// NewCSV returns a reader of a CSV file with a header. Fields are what stands between the delimiters, spaces included: a
-// user's id counts as it is written. But in a file whose header has a space behind the first delimiter, spaces behind
+// NewCSV returns a reader of a CSV file with a header. Fields are what stands between the delimiters, spaces included:
+// a user's id counts as it is written. But in a file whose header has a space behind the first delimiter, spaces behind
 // delimiters are its style, and no part of a field.
 func NewCSV(text *bufio.Reader, delimiter rune) *csv.Reader {
 	rows := csv.NewReader(text)

@@ -10,10 +10,10 @@
 // So the name of a column is always the path that reads it; [Columns.Input] writes the input of a stream that does.
 //
 // Numbers keep their text. Values that are not numbers are not changed, and missing fields stay missing. The stream
-// that reads a record decides whether to reject it; [Trial] predicts which records it will reject. Events without a time
-// that can be read are left out and noted in [Times], because pace and order depend on times. An unreadable line is an
-// error and stops the replay. So is a file in which no event has a time. Errors are one line, with file:line and what is
-// wanted. They do not repeat personal data.
+// that reads a record decides whether to reject it; [Trial] predicts which records it will reject. Events without a
+// time that can be read are left out and noted in [Times], because pace and order depend on times. An unreadable line
+// is an error and stops the replay. So is a file in which no event has a time. Errors are one line, with file:line and
+// what is wanted. They do not repeat personal data.
 //
 // Times are those of a stream's input, or a date with or without a time of day. Those that name no zone are taken as
 // UTC, or in [Options.Zone]. In the record they are RFC 3339 in UTC.

@@ -28,11 +28,11 @@ type Wanted struct {
 	Runbook string
 }
 
-// Write writes one rule file for all the streams. The first group has the recording rules, which merge the series of all
-// replicas into one, once for all streams. Then comes a group for each stream that has alerts: one for each threshold,
-// objective and watch. An error says which threshold or
-// objective cannot be watched, and why; one reason is that noise alone raises the alarm more than once a day. The
-// warnings name alerts that noise may raise more than three times in 30 days.
+// Write writes one rule file for all the streams. The first group has the recording rules, which merge the series of
+// all replicas into one, once for all streams. Then comes a group for each stream that has alerts: one for each
+// threshold, objective and watch. An error says which threshold or objective cannot be watched, and why; one reason is
+// that noise alone raises the alarm more than once a day. The warnings name alerts that noise may raise more than three
+// times in 30 days.
 func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []string, err error) {
 	var f file
 	var omitted []string
@@ -137,8 +137,8 @@ func merged(streams []*config.Stream, thresholds []Threshold) (all []rule) {
 	return all
 }
 
-// newest records one series from those of all replicas, for each series of some streams. A replica may be behind, so the
-// one with the newest window counts. Replicas that show the same window show the same figure.
+// newest records one series from those of all replicas, for each series of some streams. A replica may be behind, so
+// the one with the newest window counts. Replicas that show the same window show the same figure.
 func newest(streams []string, metric string) rule {
 	const series = "job, stream, group, release"
 	of, end := selector("louver_"+metric, streams...), selector("louver_release_window_end_timestamp_seconds", streams...)

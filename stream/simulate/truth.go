@@ -84,7 +84,8 @@ func (s *seen) add(e Event, end int64) {
 	s.first[end][e.Region]++
 }
 
-// total returns how many users of a region had come by the end of a window since its day began. It forgets earlier days.
+// total returns how many users of a region had come by the end of a window since its day began. It forgets earlier
+// days.
 func (s *seen) total(end time.Time, region string) (n int64) {
 	midnight := end.Add(-1).Truncate(24 * time.Hour)
 	for at, of := range s.first {

@@ -227,8 +227,8 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// newLoss puts a loss into words, with the digits that a reader needs; the fields have all of them. sentence has a place
-// for the ε. guess says what may be guessed.
+// newLoss puts a loss into words, with the digits that a reader needs; the fields have all of them. sentence has a
+// place for the ε. guess says what may be guessed.
 func newLoss(scope string, windows int64, per string, lost cost.Loss, sentence, guess string) loss {
 	l := loss{Scope: scope, Epsilon: exactly(lost.Epsilon), Delta: exactly(lost.Delta), Right: lost.Right()}
 	if windows > 0 {

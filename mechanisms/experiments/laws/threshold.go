@@ -10,8 +10,8 @@ import (
 //
 //	#(y < x) − αn + Exp(rate noise) ≥ Exp(rate rho) + offset,
 //
-// and takes a uniform point between the candidate before it and x, or takes the last index if it does not stop. It costs
-// ε = rho·max(α, 1−α) + noise. P is an integral over the threshold's noise.
+// and takes a uniform point between the candidate before it and x, or takes the last index if it does not stop. It
+// costs ε = rho·max(α, 1−α) + noise. P is an integral over the threshold's noise.
 func Threshold(s *Sample, alpha, rho, noise, offset float64, candidates []int64) Law {
 	law := make(Law, len(s.counts))
 	goal := alpha*float64(s.Users()) + offset

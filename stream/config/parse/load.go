@@ -27,8 +27,8 @@ func LoadAll(patterns []string, getenv func(string) (string, bool)) (*config.Fil
 	return all.file()
 }
 
-// LoadUnpaid is [Load] for a file whose budgets may be too small for its streams: unpaid is the error that Load gives for
-// that alone, or nil.
+// LoadUnpaid is [Load] for a file whose budgets may be too small for its streams: unpaid is the error that Load gives
+// for that alone, or nil.
 func LoadUnpaid(pattern string, getenv func(string) (string, bool)) (f *config.File, unpaid, err error) {
 	all, err := readAll([]string{pattern}, getenv)
 	if err != nil {

@@ -230,7 +230,8 @@ func (s *streamNode) checkGroups() {
 	}
 }
 
-// makeLasting makes the watches, the releases on change and the totals. No watch may have the name of a published value.
+// makeLasting makes the watches, the releases on change and the totals. No watch may have the name of a published
+// value.
 func (s *streamNode) makeLasting() {
 	taken := map[string]string{}
 	for _, r := range config.All[*config.Release](&s.Stream) {

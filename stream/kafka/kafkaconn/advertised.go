@@ -106,8 +106,8 @@ func (c *Conn) reachAdvertised(ctx context.Context, brokers []kafka.Broker) erro
 	return &AdvertisedError{Asked: c.Brokers, Named: named, Err: errors.Join(ctx.Err(), errors.Join(failures...))}
 }
 
-// Away tries the address of each broker that the cluster names, and returns an error for each that cannot be reached. It
-// takes some seconds for one that stays silent.
+// Away tries the address of each broker that the cluster names, and returns an error for each that cannot be reached.
+// It takes some seconds for one that stays silent.
 func (c *Conn) Away(ctx context.Context) (away []*AwayError, err error) {
 	answer, err := Retry(ctx, nil, c.named)
 	if err != nil {

@@ -15,10 +15,9 @@ import (
 // as a refusal. Once can be chance.
 const silentRefusals = 3
 
-// Check asks the cluster for its metadata until it answers or ctx ends, and tries the addresses that its brokers name: if
-// none can be reached, the error is an [AdvertisedError]. It returns permanent errors at once (refused
-// credentials, a wrong certificate, TLS on one side only): see [Refused]. notify, if not nil, is called for all other
-// failures.
+// Check asks the cluster for its metadata until it answers or ctx ends, and tries the addresses that its brokers name:
+// if none can be reached, the error is an [AdvertisedError]. It returns permanent errors at once (refused credentials,
+// a wrong certificate, TLS on one side only): see [Refused]. notify, if not nil, is called for all other failures.
 func (c *Conn) Check(ctx context.Context, notify func(error)) error {
 	silent := 0
 	_, err := Retry(ctx, notify, func(ctx context.Context) (struct{}, error) {

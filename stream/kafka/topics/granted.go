@@ -29,8 +29,8 @@ func lacking(needed []string, granted int32) []string {
 	return slices.DeleteFunc(slices.Clone(needed), func(o string) bool { return granted>>int(operations[o])&1 == 1 })
 }
 
-// AskRights asks the brokers which of the rights of a plan, and on consumer groups, are granted. Brokers cannot be asked
-// about transactional ids, nor before Kafka 2.8 about anything. It tries once and changes nothing.
+// AskRights asks the brokers which of the rights of a plan, and on consumer groups, are granted. Brokers cannot be
+// asked about transactional ids, nor before Kafka 2.8 about anything. It tries once and changes nothing.
 func AskRights(ctx context.Context, client *kafka.Client, plan []Topic, groups []string) (Granted, error) {
 	var g Granted
 	names := make([]string, len(plan))

@@ -30,8 +30,8 @@ func ID(ctx context.Context, client *kafka.Client, topic string) (string, error)
 	return hex.EncodeToString(all[0].TopicID[:]), nil
 }
 
-// metadata asks for the metadata of topics in a version that kafka-go does not know, and returns an answer for each; nil
-// if the broker is older than Kafka 2.8. It can include the rights of who asks.
+// metadata asks for the metadata of topics in a version that kafka-go does not know, and returns an answer for each;
+// nil if the broker is older than Kafka 2.8. It can include the rights of who asks.
 func metadata(ctx context.Context, client *kafka.Client, rights bool, names ...string) (
 	[]kmsg.MetadataResponseTopic, error) {
 	m, err := client.Transport.RoundTrip(ctx, client.Addr, describe{names, rights})

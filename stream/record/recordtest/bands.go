@@ -17,8 +17,8 @@ type Banded struct {
 	Value, Bound string
 }
 
-// AllBanded lists figures of every statistic with bands of every basis: as they are published, and as surfaces show them.
-// All are of one window of the stream "shown", and each of a release of its own.
+// AllBanded lists figures of every statistic with bands of every basis: as they are published, and as surfaces show
+// them. All are of one window of the stream "shown", and each of a release of its own.
 func AllBanded(t testing.TB) (all []Banded) {
 	t.Helper()
 	add := func(name, fields, value, bound string) {

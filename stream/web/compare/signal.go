@@ -152,8 +152,8 @@ func (p *Point) explained(hour []*Point, d float64) (chance float64, basis strin
 }
 
 // usualAfter returns the usual difference of a figure and the one before it, as it was known before. It grows with the
-// value, since cells of the grid are logarithmic, and with fewer users. A figure's own usual_95 already holds how far it
-// is from the one before. So it only bounds the result, and serves where no ratio to that one is known.
+// value, since cells of the grid are logarithmic, and with fewer users. A figure's own usual_95 already holds how far
+// it is from the one before. So it only bounds the result, and serves where no ratio to that one is known.
 func (p *Point) usualAfter(before *Point) float64 {
 	most := max(p.usual, before.usual)
 	if p.users <= 0 || before.users <= 0 || before.value == 0 {

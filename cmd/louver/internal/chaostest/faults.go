@@ -155,8 +155,8 @@ var kinds = []fault{
 	{"all own topics are gone", 1, (*chaos).loseAll},
 }
 
-// abort aborts transactions, as a process does that believes itself alone: it takes the transactional id while a draw is
-// in the log and not committed. That lasts a few milliseconds, so it waits at the end of the log.
+// abort aborts transactions, as a process does that believes itself alone: it takes the transactional id while a draw
+// is in the log and not committed. That lasts a few milliseconds, so it waits at the end of the log.
 func (c *chaos) abort() bool {
 	length := 2 * c.streams[0].definitions[0].every
 	ctx, cancel := context.WithTimeout(kafkatest.Context(c.t), length)

@@ -18,8 +18,8 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
-// Clipped means and sums can be useful from about usefulInformation of ε·n on. Below leastInformation, the count of users
-// outside is too noisy to tell them from a third of the users, and they are noise.
+// Clipped means and sums can be useful from about usefulInformation of ε·n on. Below leastInformation, the count of
+// users outside is too noisy to tell them from a third of the users, and they are noise.
 var leastInformation, usefulInformation = decimal.NewFromInt(70), decimal.NewFromInt(340)
 
 func warnings(file *config.File, found findings, now time.Time) []*form.Mistake {

@@ -88,8 +88,8 @@ func cells(row []string) (r table.Row) {
 	return r
 }
 
-// folded gives each column a width, and reports whether all of them fit. Columns that can wrap shrink, the widest first:
-// at first those whose head alone is wide. The first row is the head.
+// folded gives each column a width, and reports whether all of them fit. Columns that can wrap shrink, the widest
+// first: at first those whose head alone is wide. The first row is the head.
 func folded(width int, rows [][]string) (configs []table.ColumnConfig, fits bool) {
 	wide, least, cells := make([]int, len(rows[0])), make([]int, len(rows[0])), make([]int, len(rows[0]))
 	for k, r := range rows {

@@ -80,8 +80,8 @@ func Reach(ctx context.Context, s cli.KafkaSettings, conn *kafkaconn.Conn, log *
 	return cli.BrokerError(connectError(s, err))
 }
 
-// Waiting makes a hook for the failures of a request that is tried for as long as [Patience] says: it says once what the
-// command waits for, if that takes a while. The hook may be called concurrently.
+// Waiting makes a hook for the failures of a request that is tried for as long as [Patience] says: it says once what
+// the command waits for, if that takes a while. The hook may be called concurrently.
 func Waiting(log *zap.Logger, what string, fields ...zap.Field) func(error) {
 	began, told := time.Now(), sync.Once{}
 	return func(err error) {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ownClock is the time of a simulated service: its days may take two minutes. It waits for the figures. So it never says
-// more than the moment at which the next window closes, until that window is published. However slow the machine is,
-// no window is late then, and after a laptop was asleep the demo goes on where it was. It is safe for concurrent use
-// and implements [clock.Clock].
+// ownClock is the time of a simulated service: its days may take two minutes. It waits for the figures. So it never
+// says more than the moment at which the next window closes, until that window is published. However slow the machine
+// is, no window is late then, and after a laptop was asleep the demo goes on where it was. It is safe for concurrent
+// use and implements [clock.Clock].
 type ownClock struct {
 	speed float64       // how many times as fast as real time it runs
 	most  time.Duration // of its own time: a delay beyond that is not made up for

@@ -7,11 +7,12 @@ import (
 	"github.com/louver/louver/mechanisms"
 )
 
-// guesses of whether Robin called have what the viewer needs who knows everybody else: how many of the others called, and
-// a count of all with the noise of the chosen ε.
+// guesses of whether Robin called have what the viewer needs who knows everybody else: how many of the others called,
+// and a count of all with the noise of the chosen ε.
 //
 // Nobody can guess better than by whether the count is greater than that number. A count with ε is the number of users
-// plus two-sided geometric noise, so that guess is right with probability e^ε / (1 + e^ε), which is the most that ε allows.
+// plus two-sided geometric noise, so that guess is right with probability e^ε / (1 + e^ε), which is the most that ε
+// allows.
 
 // mostCounted is how many windows can be guessed about.
 const mostCounted = 200

@@ -113,8 +113,8 @@ func history(lines []string, windows []picture, first, width int) {
 }
 
 // chart draws a series in rows, from 0 up. Usual values are below half the height, so that small changes look small. As
-// long as a value lies in the band of the later ones nothing has changed that they show, so the line is flat. Noise is a
-// dot, whatever its value.
+// long as a value lies in the band of the later ones nothing has changed that they show, so the line is flat. Noise is
+// a dot, whatever its value.
 func chart(pictures []picture, series, rows int) []string {
 	blocks := []rune(" ▁▂▃▄▅▆▇█")
 	values, drawn := make([]float64, len(pictures)), math.NaN()

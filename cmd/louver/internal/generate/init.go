@@ -101,8 +101,8 @@ type proposal struct {
 	Low, High     string          // the percentiles between which the released median lies, with the same probability
 }
 
-// steps is for how many steps between the bounds the median's error is forecast: the bounds are not chosen yet. With ten
-// times as many it grows by about a fifth.
+// steps is for how many steps between the bounds the median's error is forecast: the bounds are not chosen yet. With
+// ten times as many it grows by about a fifth.
 const steps = 100_000
 
 // Steps is that number for a comment.

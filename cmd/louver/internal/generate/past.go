@@ -37,9 +37,9 @@ func (e edge) at(path string) (time.Time, bool) {
 	return time.Unix(0, ns).UTC(), ok
 }
 
-// past says of which days the oldest and newest records are, if a stream that starts now would not count them, and which
-// start and end would. It names whole days only. It is for the person who writes the file, and not a part of the file:
-// what is public must not come from the data by itself.
+// past says of which days the oldest and newest records are, if a stream that starts now would not count them, and
+// which start and end would. It names whole days only. It is for the person who writes the file, and not a part of the
+// file: what is public must not come from the data by itself.
 func (s sampled) past(path string, now time.Time) string {
 	var oldest, newest time.Time
 	for _, e := range s.edges {

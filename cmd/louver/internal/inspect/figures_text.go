@@ -177,8 +177,8 @@ func figureColumns(r outputs.Record) string {
 	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 23, ' '), text.Pad(quality, 6, ' '))
 }
 
-// spending writes the ε that one person can have lost, and the budget's limit. Records of earlier releases say only what
-// counts against it.
+// spending writes the ε that one person can have lost, and the budget's limit. Records of earlier releases say only
+// what counts against it.
 func spending(r outputs.Record) string {
 	lost := r.BudgetSpent
 	if r.LossFields != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/stream/outputs"
 )
 
-// arrivals tells what is published after a service has begun: how many windows that were over before, and then the first
-// figures of a later one. It is safe for concurrent use.
+// arrivals tells what is published after a service has begun: how many windows that were over before, and then the
+// first figures of a later one. It is safe for concurrent use.
 type arrivals struct {
 	log   *zap.Logger
 	begun time.Time                  // by the clock by which windows close

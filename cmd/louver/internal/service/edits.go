@@ -16,9 +16,9 @@ import (
 	"github.com/louver/louver/stream/control"
 )
 
-// A process reads its streams files when it starts, and again on SIGHUP. Somebody who edits them under a running process
-// and does neither would wait in vain, and learn only at the next start that they are broken. So the process looks at
-// them now and then, and says what it sees. It changes nothing by itself.
+// A process reads its streams files when it starts, and again on SIGHUP. Somebody who edits them under a running
+// process and does neither would wait in vain, and learn only at the next start that they are broken. So the process
+// looks at them now and then, and says what it sees. It changes nothing by itself.
 
 // lookAtFiles is how often. A file that is being written may be broken for a moment, so that is told at the second
 // look.

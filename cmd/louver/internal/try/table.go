@@ -197,10 +197,10 @@ func (c *cell) care() int {
 	return 0
 }
 
-// choose returns the plan with the shortest windows, and of these the least ε, of which most figures are useful with the
-// best care. If no plan with care has that, it is the one with care and the most useful figures, at least a third. If
-// there is none either, people lose as little as most useful figures allow. And if nothing makes most figures useful, it
-// is the plan with the most of them.
+// choose returns the plan with the shortest windows, and of these the least ε, of which most figures are useful with
+// the best care. If no plan with care has that, it is the one with care and the most useful figures, at least a third.
+// If there is none either, people lose as little as most useful figures allow. And if nothing makes most figures
+// useful, it is the plan with the most of them.
 func choose(rows [][]*cell) *cell {
 	all := slices.Concat(rows...)
 	for care := 2; care > 0; care-- {
