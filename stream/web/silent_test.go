@@ -66,6 +66,8 @@ func TestSilentStreamKeepsItsPast(t *testing.T) {
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
 	b.shows(".pill.warn", said)
 	b.until(past + `(document.querySelector(".plot.large").plot)`)
+	b.until(`[...document.querySelectorAll(".values li")].length === 4 && [...document.querySelectorAll(".values li")].every((e) => e.scrollWidth <= e.clientWidth)`)
+	b.shows(".headline .error", " at "+begin.Format("15:04")) // the last value stays
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
 	b.shows(".pill.warn", "hardly anybody since "+a.end(windows-21).Format("15:04"))
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))

@@ -56,14 +56,15 @@ export class Readout {
     if (!figure) return { kind: "", parts: [name, h("span", { class: "error" }, "none in this window")] };
     const text = figureText(figure), noise = figure.quality === "noise", before = line.figures.slice(0, line.figures.indexOf(figure) + 1);
     const state = stateOf(stream, before, figures), real = truth?.of(figure);
-    // Only the newest figure is known to be compared. Beside the large one it stands that it is normal; of the others this goes without saying.
-    const said = state.kind === "changed" || state.kind === "silent" || state.kind === "normal" && main && !pointed ? state.text : "";
-    const error = alarmed(figure) ? watchText(stream, figure) : noise ? (!pointed && (main && lastText(before) || remedyText(remedyOf(stream, figure)))) || (isAtMost(figure) ? "" : text.error) : text.error;
+    // Only the newest figure is known to be compared. That small ones are normal goes without saying.
+    const said = state.kind === "changed" || main && (state.kind === "silent" || state.kind === "normal" && !pointed) ? state.text : "";
+    const helps = pointed ? "" : main && lastText(before) || (state.kind === "silent" ? "" : remedyText(remedyOf(stream, figure)));
+    const error = alarmed(figure) ? watchText(stream, figure) : ["few", "silent"].includes(state.kind) ? helps || (isAtMost(figure) ? "" : text.error) : text.error;
     const total = figure.status === "ok" && isTotal(figure) ? [sinceText(figure), totals ? totals.text(stream, line, figure) : ""] : [];
     return { kind: (alarmed(figure) ? "fires" : noise ? "noise" : figure.status === "ok" ? state.kind : "withheld") + (total.length ? " total" : ""), parts: [name, h("span", { class: "what" },
       h("span", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : text.value, !noise && text.unit ? h("span", { class: "unit" }, ` ${text.unit}`) : null),
       h("span", { class: "error", title: errorText(figure) }, error),
       h("span", { class: "said", title: state.title }, [said, ...total, figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ")),
-      truth?.shown ? h("span", { class: "error" }, `truth ${real === undefined ? "unknown" : rounded(real)}`) : null)] };
+      real === undefined ? null : h("span", { class: "error" }, `truth ${rounded(real)}`))] };
   }
 }

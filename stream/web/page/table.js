@@ -2,7 +2,7 @@
 
 import { h, say } from "./dom.js";
 import { alarmed } from "./figures.js";
-import { errorText, figureText, tooFew, utc, windowText } from "./format.js";
+import { errorText, figureText, noiseText, utc, windowText } from "./format.js";
 
 const rowsAtFirst = 50, rowsMore = 500;
 
@@ -79,9 +79,9 @@ function cell(window, name, signals) {
   const figure = window.figures.find((f) => f.release === name);
   if (!figure) return h("td", {}); // as of roll-ups, which have windows of their own
   const text = figureText(figure), signal = signals.get(figure.id);
-  const state = [figure.quality === "noise" ? tooFew : "", figure.incomplete ? "incomplete" : ""].filter(Boolean).join(", ");
+  const noise = figure.quality === "noise", state = figure.incomplete ? "incomplete" : "";
   return h("td", { class: alarmed(figure) ? "fires" : figure.status === "ok" ? figure.quality : "withheld",
     title: [text.exact, errorText(figure)].filter(Boolean).join(" · ") },
-    h("span", { class: "number" }, `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, text.error),
+    h("span", { class: "number" }, noise ? noiseText(figure) : `${text.value} ${text.unit}`), " ", h("span", { class: "error" }, noise ? "" : text.error),
     signal ? h("span", { class: "signal", role: "note", tabindex: 0, title: signal.sentence, "aria-label": signal.sentence }, signal.direction === "above" ? " ↑ higher" : " ↓ lower") : null, state ? h("span", { class: "mark" }, ` ${state}`) : null);
 }
