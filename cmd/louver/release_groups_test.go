@@ -95,7 +95,8 @@ func TestReleaseGroupsInJSON(t *testing.T) {
 	for _, line := range lines {
 		if !strings.HasPrefix(line, `{"group":"/`) || !strings.Contains(line,
 			`,"statistic":"groups",`+`"mechanism":"truncated_geometric","value":`) ||
-			!strings.Contains(line, `,"threshold":36,"error_95":6,"epsilon":0.5,`+`"delta":0.00000001}`) {
+			!strings.Contains(line, `,"threshold":36,"error_95":6,"low":`) ||
+			!strings.Contains(line, `"level":0.95,"basis":"noise","usual_95":null,"epsilon":0.5,"delta":0.00000001}`) {
 			t.Errorf("a line is %s", line)
 		}
 	}

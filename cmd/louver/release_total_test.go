@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func TestReleaseTotal(t *testing.T) {
 		for i, line := range lines {
 			quarters := (i + 1) * 96 / c.values
 			if want := max(c.total(quarters), 0); quarters > 1 && !strings.Contains(line,
-				fmt.Sprintf("Z %d ± ", want)) {
+				fmt.Sprintf("Z %d ± ", want)) && !(want == 0 && strings.Contains(line, "Z 0 (at most ")) {
 				t.Errorf("%s: %s, want %d", name, line, want)
 			}
 		}
@@ -75,12 +76,39 @@ func TestReleaseTotalOfAShortDay(t *testing.T) {
 		t.Fatalf("%d, %q, %d values", got.code, got.err, len(lines))
 	}
 	for leaf, want := range map[int]string{
-		24: `"error_95":15,"final":false,"epsilon":1}`, 48: `"error_95":21,"final":false`,
+		24: `"level":0.95,"basis":"noise","usual_95":null,"final":false,"epsilon":1}`, 48: `"error_95":21,"low":`,
 		92: `"final":true,"epsilon":1}`,
 	} {
 		const since = `"statistic":"count","mechanism":"tree","since":"2026-03-28T23:00:00Z","value":`
 		if line := lines[leaf-1]; !strings.Contains(line, want) || !strings.Contains(line, since) {
 			t.Errorf("%s\nwant %s", line, want)
+		}
+	}
+}
+
+// TestReleaseTotalSaysItsBand: a total of few users says how many there are at most, and not a range below 0. In JSON it
+// has the same band.
+func TestReleaseTotalSaysItsBand(t *testing.T) {
+	t.Parallel()
+	const nobody = "ts,who,spent\n2026-11-20T08:00:00Z,u,1\n"
+	got := commandLine(t, nobody, totalToday("--epsilon", "0.1")...)
+	for line := range strings.Lines(got.out) {
+		if !strings.HasSuffix(line, ")\n") && !strings.Contains(line, " ± ") || strings.Contains(line, "-") &&
+			strings.Contains(line[len("2026-11-20T12:00:00Z"):], "-") {
+			t.Errorf("a line is %s", line)
+		}
+	}
+	if got.code != 0 || !strings.Contains(got.out, " (at most ") {
+		t.Errorf("%d: %s", got.code, got.out)
+	}
+	got = commandLine(t, nobody, totalToday("--epsilon", "0.1", "--json")...)
+	for line := range strings.Lines(got.out) {
+		var v struct{ Value, Error_95, Low, High, Level float64 }
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Level != 0.95 || v.High != v.Value+v.Error_95 || v.Low != max(0, v.Value-v.Error_95) {
+			t.Errorf("%s: %+v", line, v)
 		}
 	}
 }

@@ -56,6 +56,9 @@ func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 	if f.Error95 != nil {
 		c.off, _ = f.Error95.Float64()
 	}
+	if band, ok := f.Band(); ok && release.Query.Statistic.Family() == mechanisms.OfRanks {
+		c.half, c.basis = (band.High-band.Low)/2, mechanisms.Basis(band.Of)
+	}
 	c.users = s.ExpectedUsers
 	if f.Users != nil {
 		c.users = max(0, *f.Users)
@@ -78,7 +81,9 @@ type figure struct {
 	query mechanisms.Query
 	i     int
 	value float64
-	off   float64         // the published error of 95 %; 0: there is none
+	off   float64 // the published error of 95 %; 0: there is none
+	half  float64 // of the band of a median or quantile; 0: it has none
+	basis mechanisms.Basis
 	users int64           // in its window and group; 0: unknown
 	count *config.Release // of the users of a window and group; nil: there is none
 	// pays says whether the budget could pay for all windows if this mechanism drew the figure.
@@ -139,6 +144,13 @@ func (f figure) readable(q mechanisms.Query, n int64) bool {
 	if (math.IsNaN(b.Error95) || math.IsInf(b.Error95, 0)) && n > 0 {
 		b.Error95 = f.off * float64(f.users) * f.query.Epsilon.InexactFloat64() /
 			(float64(n) * q.Epsilon.InexactFloat64())
+	}
+	if f.half > 0 && f.users > 0 { // a rank is worth less among more users, and an e-folding is worth fewer ranks
+		half := f.half * float64(f.users) * f.query.Epsilon.InexactFloat64() /
+			(float64(n) * q.Epsilon.InexactFloat64())
+		if q.JudgeBand(half, f.value, f.basis, released) == mechanisms.Noise {
+			return false
+		}
 	}
 	value := f.value
 	switch {

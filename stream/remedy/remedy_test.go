@@ -55,6 +55,19 @@ func noise(release, value string, users int64) record.Figure {
 	return f
 }
 
+// A median may be noise by its band alone, while the odds of its percentiles are those of a rough one. Half the width of a
+// band is proportional to 1/(ε·users): to be below the value of 100, half of 400 has to shrink by four.
+func TestNoiseByItsBandHasARemedy(t *testing.T) {
+	t.Parallel()
+	f := noise("p50", "100", 1000)
+	number := func(text string) *json.Number { return new(json.Number(text)) }
+	f.BandFields = &record.BandFields{Low: number("0"), High: number("800"), Level: number("0.95"), Basis: record.OfScatter}
+	got, ok := remedy.Of([]*config.Stream{stream(t, "0.1")}, f)
+	if !ok || got.Sentence != "about 4100 users or ε 0.41 would do" {
+		t.Errorf("%+v, %t", got, ok)
+	}
+}
+
 // With the users or the ε that a remedy names, the rule of quality says that the figure is no longer noise, and a tenth
 // less is not enough.
 func TestRemediesAreEnoughAndNotTooMuch(t *testing.T) {

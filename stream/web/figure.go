@@ -41,6 +41,7 @@ type figure struct {
 // finding is what a discovery's record says about a name, or about all names together.
 type finding struct {
 	value, error95 *json.Number
+	band           record.BandFields
 	until          int64 // when the name leaves the list unless it is found again, Unix seconds; 0: it is not on it
 }
 
@@ -49,6 +50,9 @@ func findingOf(r outputs.Record) *finding {
 		return nil
 	}
 	f := &finding{value: r.Value, error95: r.Error95}
+	if r.BandFields != nil {
+		f.band = *r.BandFields
+	}
 	if r.ListedUntil != nil {
 		f.until = r.ListedUntil.Unix()
 	}

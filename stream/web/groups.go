@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/louver/louver/stream/record"
 )
 
 // groupLists answers which groups of a stream were found, and which of them have figures now.
@@ -35,11 +37,12 @@ type groupInfo struct {
 	Listed bool   `json:"listed"`
 	// Always says that the group is on every list.
 	Always bool `json:"always"`
-	// Value is the largest number of users that a discovery has found and that still counts, with its error; null if
-	// none is in memory.
+	// Value is the largest number of users that a discovery has found and that still counts, with its error and its
+	// band; null if none is in memory.
 	Value *json.Number `json:"value"`
 	Error *json.Number `json:"error_95"`
-	Rows  []foundRow   `json:"rows"`
+	record.BandFields
+	Rows []foundRow `json:"rows"`
 	// Since is when it came to the list, as far as that is in memory, and Until when it leaves it unless it is found
 	// again.
 	Since *time.Time `json:"since"`
@@ -53,7 +56,8 @@ type foundRow struct {
 	Release string       `json:"release"`
 	Value   *json.Number `json:"value"`
 	Error   *json.Number `json:"error_95"`
-	FoundAt *time.Time   `json:"found_at"`
+	record.BandFields
+	FoundAt *time.Time `json:"found_at"`
 }
 
 // day is how long a group is new.
@@ -237,9 +241,10 @@ func (g *groupInfo) learn(findings []*figure, asOf, now int64) {
 		g.Since, g.New = instant(since), now-since < day
 	}
 	for _, f := range rows {
-		g.Rows = append(g.Rows, foundRow{f.series.release, f.finding.value, f.finding.error95, instant(f.end)})
+		g.Rows = append(g.Rows, foundRow{f.series.release, f.finding.value, f.finding.error95, f.finding.band,
+			instant(f.end)})
 		if (f.finding.until > asOf || until <= asOf) && users(f.finding.value) > users(g.Value) {
-			g.Value, g.Error = f.finding.value, f.finding.error95
+			g.Value, g.Error, g.BandFields = f.finding.value, f.finding.error95, f.finding.band
 		}
 	}
 	slices.SortFunc(g.Rows, func(x, y foundRow) int { return strings.Compare(x.Release, y.Release) })

@@ -50,7 +50,7 @@ func AllBanded(t testing.TB) (all []Banded) {
 		"5 EUR", "± 0")
 	add("mean", `{"statistic":"mean","value":173,"low":163,"high":183,"level":0.95,"basis":"clipped","error_95":10,
 		"clip":[0,1023],"outside":{"value":4,"error_95":14},"outside_95":18,"cut_95":1050,"users":1000}`, "173 ms",
-		"± 10; at most 2 % of the users are outside 0–1023")
+		"± 10; at most 18 of about 1000 users are outside 0–1023")
 	add("variance", `{"statistic":"variance","unit":"ms²","value":173,"low":163,"high":183,"level":0.95,"basis":"clipped",
 		"error_95":10,"clip":[0,1023],"outside":{"value":0,"error_95":1},"outside_95":1}`, "173 ms²",
 		"± 10; at most 1 user is outside 0–1023")
@@ -63,7 +63,7 @@ func AllBanded(t testing.TB) (all []Banded) {
 	add("mode", `{"statistic":"mode","value":120,"low":null,"high":null,"level":null,"basis":null}`, "120 ms", "")
 	add("variation", `{"statistic":"stddev","value":301.5,"low":null,"high":null,"level":null,"basis":null,"clip":[0,1023],
 		"outside":{"value":4,"error_95":14},"outside_95":18,"users":1000}`, "301.5 ms",
-		"at most 2 % of the users are outside 0–1023")
+		"at most 18 of about 1000 users are outside 0–1023")
 	add("trimmed", `{"statistic":"trimmed_mean","value":61.4,"low":null,"high":null,"level":null,"basis":null,
 		"clip":[0,1023]}`, "61.4 ms", "")
 	// A record of an earlier release has no band, whatever else it says.

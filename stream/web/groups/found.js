@@ -3,7 +3,7 @@
 
 import { ask, now } from "./api.js";
 import { h, say } from "./dom.js";
-import { clock, figureText, roundedUp, several, span } from "./format.js";
+import { clock, errorText, figureText, several, span } from "./format.js";
 import { detailAddress } from "./router.js";
 import { mainRelease, seconds } from "./streams.js";
 
@@ -154,7 +154,8 @@ class Row {
     if (this.#mark.className !== kind) this.#mark.className = kind;
     const gone = group.listed ? "" : "gone";
     if (this.element.className !== gone) this.element.className = gone;
-    say(this.#users, group.value === null || group.value === undefined ? "" : `${group.value.toLocaleString("en")} users`, group.error_95 ? `± ${roundedUp(group.error_95)} users, 95 %` : "");
+    const users = group.value === null || group.value === undefined ? null : { ...group, status: "ok", statistic: "groups", unit: "users" };
+    say(this.#users, users ? `${group.value.toLocaleString("en")} users` : "", users ? errorText(users) : "");
     const text = group.listed && figure ? figureText(figure) : { value: "", unit: "", error: "", exact: "" };
     say(this.#figure, text.value ? `${text.value} ${text.unit} ${text.error}` : "", text.exact);
     const found = group.rows.map((r) => seconds(r.found_at)).sort((a, b) => b - a)[0];

@@ -106,9 +106,9 @@ const reach = (low, high) => /^[−-]/.test(low) ? `${low} to ${high}` : `${low}
 /** Whether values were cut and nothing is known about how many. */
 const unknown = ({ basis, outside_95: outside }) => basis === "clipped" && typeof outside !== "number";
 
-/** How many users were outside what values were cut to: a part of the users if their number is known. */
+/** How many users were outside what values were cut to, and of about how many. A share of a noisy number would be no bound. */
 function outsideText({ clip, users, outside_95: outside }) {
-  const who = users > outside ? `${Math.ceil(100 * outside / users)} % of the users are` : outside === 1 ? "1 user is" : `${plain(outside)} users are`;
+  const who = users > outside ? `${plain(outside)} of about ${plain(users)} users are` : outside === 1 ? "1 user is" : `${plain(outside)} users are`;
   return `at most ${who} outside${clip ? ` ${reach(plain(clip[0]), plain(clip[1]))}` : ""}`;
 }
 

@@ -1,8 +1,12 @@
 // What a running total is compared with: itself, in an earlier period at the same local time.
 
 import { releases } from "./api.js";
+import { band } from "./figures.js";
 import { figureText, utc } from "./format.js";
 import { from, visible } from "./lines.js";
+
+/** How far the band of a figure goes from its value. Below it ends at 0, where a number of users does. */
+const reach = (figure) => band(figure) ? Math.max(figure.high - figure.value, figure.value - figure.low) : Infinity;
 
 const hour = 3600, day = 24 * hour;
 
@@ -84,8 +88,8 @@ export class Totals {
   /**
    * Says what the total was in earlier periods, and whether it differs by more than noise explains.
    *
-   * If the truth were the same, the difference would be that of two noises. By their laws a total is off by x times its published
-   * error with the probability e^(−3x) at most, where it is a single Laplace number, and less where it is a sum of several. The
+   * If the truth were the same, the difference would be that of two noises. By their laws a total is off by x times the reach of its
+   * published band with the probability e^(−3x) at most, where it is a single Laplace number, and less where it is a sum of several. The
    * difference of two is beyond 2.5 times the root of the sum of the squared errors in fewer than 1 of 1,000 cases.
    * @param {Object} stream
    * @param {import("./lines.js").Line} line
@@ -95,7 +99,7 @@ export class Totals {
     const total = stream.releases.find((r) => r.release === figure.release)?.total;
     const found = (earlier[total?.since] ?? []).map(([name, step]) => ({ name, then: past(total, line.figures, figure, step) })).filter(({ then }) => then);
     const text = found.map(({ name, then }) => `${name} by then ${figureText(then).value} ${figureText(then).error}`).join(", ");
-    const beyond = found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(figure.error_95, then.error_95)).map(({ name }) => name);
+    const beyond = found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(reach(figure), reach(then))).map(({ name }) => name);
     if (beyond.length === 0) return text;
     const which = found.length === 1 ? "such a difference" : beyond.length > 1 ? "either difference" : `such a difference from ${beyond[0]}`;
     return `${text} (noise alone makes ${which} in fewer than 1 of 1,000 cases)`;

@@ -124,13 +124,13 @@ func NoiseText(r outputs.Record) string {
 	return "too noisy to read"
 }
 
-// outsideText says how many users were outside what values were cut to: the most that is plausible, as a part of the
-// users if their number is known.
+// outsideText says how many users were outside what values were cut to: the most that is plausible, and of about how
+// many. A share of the released number would be no bound, because that number is noisy too.
 func outsideText(r outputs.Record) string {
 	who := strconv.FormatInt(*r.Outside95, 10) + " users are"
 	switch {
 	case r.Users != nil && *r.Users > *r.Outside95:
-		who = fmt.Sprintf("%.0f %% of the users are", math.Ceil(100*float64(*r.Outside95)/float64(*r.Users)))
+		who = fmt.Sprintf("%d of about %d users are", *r.Outside95, *r.Users)
 	case *r.Outside95 == 1:
 		who = "1 user is"
 	}

@@ -8,9 +8,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/groupname"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows"
 )
@@ -142,14 +145,15 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 
 // foundGroup is a name that was found, in JSON, with the names of an output record.
 type foundGroup struct {
-	Group     string      `json:"group"`
-	Statistic string      `json:"statistic"`
-	Mechanism string      `json:"mechanism"`
-	Value     int64       `json:"value"`
-	Threshold int64       `json:"threshold"`
-	Error     int64       `json:"error_95"`
-	Epsilon   json.Number `json:"epsilon"`
-	Delta     json.Number `json:"delta"`
+	Group     string `json:"group"`
+	Statistic string `json:"statistic"`
+	Mechanism string `json:"mechanism"`
+	Value     int64  `json:"value"`
+	Threshold int64  `json:"threshold"`
+	Error     int64  `json:"error_95"`
+	*record.BandFields
+	Epsilon json.Number `json:"epsilon"`
+	Delta   json.Number `json:"delta"`
 }
 
 // find draws for each name, in their order by bytes, and prints what is found.
@@ -165,7 +169,7 @@ func (c *ReleaseCommand) find(out io.Writer, m *mechanisms.TruncatedGeometric,
 			continue
 		case c.JSON:
 			err = json.NewEncoder(out).Encode(foundGroup{name, c.Statistic, m.Name(), value, m.Threshold(), m.Error95(),
-				json.Number(promise.Epsilon.String()), json.Number(promise.Delta.String())})
+				bandOfUsers(decimal.NewFromInt(value), decimal.NewFromInt(m.Error95())).Fields(), json.Number(promise.Epsilon.String()), json.Number(promise.Delta.String())})
 		default:
 			_, err = fmt.Fprintf(out, "%d %s\n", value, name)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -16,6 +17,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 	"github.com/louver/louver/windows/period"
@@ -139,10 +141,15 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 		if smoothed == nil || value.GreaterThan(*smoothed) {
 			smoothed = &value
 		}
+		off := m.Scale.Length(m.Error95(leaf))
+		band := ledger.NewBand(ledger.Value{Value: &value, Error95: &off}, false, ledger.Limits{})
+		if of.Query.Statistic == mechanisms.Count {
+			band = bandOfUsers(value, off)
+		}
 		err = c.sayTotal(out, grown{Start: stamp(begin), End: stamp(end), Statistic: string(of.Query.Statistic),
 			Mechanism: m.Name(), Since: stamp(s.Start), Value: json.Number(value.String()), Raw: raw,
 			Smoothed: record.Smoothed{Value: json.Number(smoothed.String())},
-			Error:    json.Number(m.Scale.Length(m.Error95(leaf)).String()), Final: end == s.End,
+			Error:    json.Number(off.String()), BandFields: band.Fields(), Final: end == s.End,
 			Epsilon: json.Number(of.Query.Epsilon.String())})
 		if err != nil {
 			return err
@@ -163,14 +170,24 @@ type grown struct {
 	Raw       *json.Number    `json:"raw,omitempty"`
 	Smoothed  record.Smoothed `json:"smoothed"`
 	Error     json.Number     `json:"error_95"`
-	Final     bool            `json:"final"`
-	Epsilon   json.Number     `json:"epsilon"`
+	*record.BandFields
+	Final   bool        `json:"final"`
+	Epsilon json.Number `json:"epsilon"`
+}
+
+// bandOfUsers is the band of a number of users, which is never below 0.
+func bandOfUsers(value, off decimal.Decimal) *ledger.Band {
+	return ledger.NewBand(ledger.Value{Value: &value, Error95: &off}, false, ledger.Limits{Least: &decimal.Zero})
 }
 
 func (c *ReleaseCommand) sayTotal(out io.Writer, g grown) error {
 	if c.JSON {
 		return json.NewEncoder(out).Encode(g)
 	}
-	_, err := fmt.Fprintf(out, "%s %s ± %s\n", g.End, g.Value, g.Error)
+	bound := cli.BoundInWords(record.Figure{Statistic: g.Statistic, Value: &g.Value, BandFields: g.BandFields})
+	if strings.HasPrefix(bound, "at most") {
+		bound = "(" + bound + ")"
+	}
+	_, err := fmt.Fprintf(out, "%s %s %s\n", g.End, g.Value, bound)
 	return err
 }
