@@ -30,26 +30,31 @@ var avroCases = []struct {
 		{"name":"who","type":{"type":"map","values":{"type":"map","values":["null","string","int",
 			{"type":"enum","name":"E","symbols":["x","y"]}]}}},
 		{"name":"n","type":{"type":"map","values":{"type":"record","name":"N","fields":[
-			{"name":"v","type":["null",{"type":"fixed","name":"F","size":3,"logicalType":"decimal","precision":5,"scale":1}]},
+			{"name":"v","type":["null",{"type":"fixed","name":"F","size":3,"logicalType":"decimal","precision":5,
+			"scale":1}]},
 			{"name":"t","type":{"type":"long","logicalType":"timestamp-nanos"}},
 			{"name":"deep","type":{"type":"array","items":"N"}}]}}}]}`,
 		Spec{User: "who.a.b", Value: "n.k.v", Time: "n.k.t", Group: "who.a.c", Open: true}},
 	{`[{"type":"record","name":"Paid","fields":[{"name":"who","type":"string"},
-		{"name":"of","type":["null","string",{"type":"record","name":"Sum","fields":[{"name":"amount","type":"double"}]}]}]},
+		{"name":"of","type":["null","string",{"type":"record","name":"Sum","fields":[
+			{"name":"amount","type":"double"}]}]}]},
 		{"type":"record","name":"Shipped","fields":[{"name":"parcel","type":"long"},{"name":"who","type":"int"}]},
 		{"type":"map","values":"string"}, "null"]`,
 		Spec{User: "who", Value: "of.amount"}},
-	{`{"type":"record","name":"Value","namespace":"db","fields":[{"name":"id","type":"long"},{"name":"ok","type":"boolean"},
+	{`{"type":"record","name":"Value","namespace":"db","fields":[
+		{"name":"id","type":"long"},{"name":"ok","type":"boolean"},
 		{"name":"amount","type":["null",{"type":"record","name":"VariableScaleDecimal","namespace":"io.debezium.data",
 		"fields":[{"name":"scale","type":"int"},{"name":"value","type":"bytes"}]}]},
 		{"name":"before","type":["null","io.debezium.data.VariableScaleDecimal"]},
 		{"name":"at","type":{"type":"long","logicalType":"timestamp-millis"}}]}`,
 		Spec{User: "id", Value: "amount", Group: "ok", Groups: []string{"true", "false"}, Time: "at"}},
-	{`{"type":"record","name":"Top","namespace":"x","fields":[{"name":"v","type":{"type":"bytes","logicalType":"big-decimal"}},
+	{`{"type":"record","name":"Top","namespace":"x","fields":[
+		{"name":"v","type":{"type":"bytes","logicalType":"big-decimal"}},
 		{"name":"node","type":{"type":"record","name":"Node","fields":[{"name":"id","type":"string"},
 		{"name":"at","type":["double","long","string","null"]},
 		{"name":"empty","type":{"type":"record","name":"Empty","fields":[{"name":"z","type":"null"}]}},
-		{"name":"hollow","type":{"type":"array","items":"Empty"}},{"name":"fixed","type":{"type":"fixed","name":"G","size":0}},
+		{"name":"hollow","type":{"type":"array","items":"Empty"}},
+		{"name":"fixed","type":{"type":"fixed","name":"G","size":0}},
 		{"name":"next","type":["null","Node"]},{"name":"all","type":{"type":"array","items":"x.Node"}},
 		{"name":"day","type":{"type":"int","logicalType":"date"}},
 		{"name":"id2","type":{"type":"string","logicalType":"uuid"}}]}}]}`,
@@ -252,9 +257,10 @@ func TestAvroWalkOfAnySchema(outer *testing.T) {
 				return `"` + kind + `"`
 			}
 		}
-		schema := fmt.Sprintf(`{"type":"record","name":"Root","fields":[{"name":"a","type":%s},{"name":"u","type":["string","null"]},
-			{"name":"b","type":%s},{"name":"m","type":{"type":"map","values":{"type":"record","name":"In","fields":[
-			{"name":"c","type":%s},{"name":"v","type":["int","float","double"]},{"name":"d","type":%s}]}}},{"name":"e","type":%s}]}`,
+		schema := fmt.Sprintf(`{"type":"record","name":"Root","fields":[{"name":"a","type":%s},
+			{"name":"u","type":["string","null"]},{"name":"b","type":%s},
+			{"name":"m","type":{"type":"map","values":{"type":"record","name":"In","fields":[{"name":"c","type":%s},
+			{"name":"v","type":["int","float","double"]},{"name":"d","type":%s}]}}},{"name":"e","type":%s}]}`,
 			draw(0), draw(0), draw(1), draw(1), draw(0))
 		root := avro.MustParse(schema).Root()
 		both := compareAvro(outer, schema, Spec{User: "u", Value: "m.k.v"})

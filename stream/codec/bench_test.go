@@ -103,7 +103,8 @@ func TestWalksDoNotAllocate(t *testing.T) {
 	} {
 		d, value := decoder(t, c.spec), []byte(c.value)
 		var e codec.Event
-		if n := testing.AllocsPerRun(100, func() { d.Decode(codec.Record{Value: value, Time: recordTime}, &e) }); n != 0 {
+		read := func() { d.Decode(codec.Record{Value: value, Time: recordTime}, &e) }
+		if n := testing.AllocsPerRun(100, read); n != 0 {
 			t.Errorf("%s %q: %v allocations, want none", c.spec.Format, c.value, n)
 		}
 	}

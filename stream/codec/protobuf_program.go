@@ -23,19 +23,13 @@ type protobufAction struct {
 	wire     protowire.Type // with another one it is an unknown field
 	kind     protoreflect.Kind
 	within   *protobufMessageProgram // of a message that leads further
-	targets  []protobufTarget        // of a value that is wanted
+	slots    []int                   // of a value that is wanted
 	clears   []*protobufAction       // other members of its oneof
 	valid    bool                    // a text must be UTF-8
 	implicit bool                    // a zero is the same as nothing
 	required bool
 	names    map[int32][]byte // of an enum
 	buffer   []byte
-}
-
-// protobufTarget is a field that a value is, and what it is if the message has none of it.
-type protobufTarget struct {
-	slot   int
-	absent field
 }
 
 // Slots after those of the roles: what a Timestamp, and a Duration or a Decimal, consist of.
@@ -46,9 +40,16 @@ const (
 )
 
 func newProtobufLayout(begin fields) *protobufLayout {
-	l := &protobufLayout{root: &protobufMessageProgram{}}
+	l := &protobufLayout{}
+	l.root = l.program()
 	copy(l.slots[:], begin[:])
 	return l
+}
+
+func (l *protobufLayout) program() *protobufMessageProgram {
+	m := &protobufMessageProgram{}
+	l.messages = append(l.messages, m)
+	return m
 }
 
 // add adds a wanted field.
@@ -56,26 +57,26 @@ func (l *protobufLayout) add(path []protoreflect.FieldDescriptor, r role) {
 	l.wanted = append(l.wanted, int(r))
 	at, last := l.root, len(path)-1
 	for _, fd := range path[:last] {
-		at = at.lead(fd)
+		at = l.lead(at, fd)
 	}
 	fd := path[last]
 	if fd.Message() == nil {
-		at.take(fd, int(r), l.absent(r, fd))
+		l.take(at, fd, int(r), protobufNothing(r, fd))
 		return
 	}
 	parts, first := protobufParts(fd.Message()), protobufValueParts
 	if r == roleTime {
 		first = protobufTimeParts
 	}
-	leaf := protobufWhole{role: r, name: fd.Message().FullName(), message: at.lead(fd), first: first}
+	leaf := protobufWhole{role: r, name: fd.Message().FullName(), message: l.lead(at, fd), first: first}
 	for i, part := range parts {
-		var absent field
+		nothing := field{kind: other}
 		if part.Kind() == protoreflect.BytesKind {
-			absent = field{kind: other, text: part.Default().Bytes()}
+			nothing.text = part.Default().Bytes()
 		} else {
-			absent = whole(part.Default().Int())
+			nothing = whole(part.Default().Int())
 		}
-		leaf.message.take(part, first+i, absent)
+		l.take(leaf.message, part, first+i, nothing)
 		l.wanted = append(l.wanted, first+i)
 	}
 	leaf.known = len(parts) > 0
@@ -95,10 +96,10 @@ func protobufParts(m protoreflect.MessageDescriptor) []protoreflect.FieldDescrip
 	return []protoreflect.FieldDescriptor{first, second}
 }
 
-// absent is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero is a
-// value, but neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value,
+// protobufNothing is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero is
+// a value, but neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value,
 // also if that is a zero.
-func (l *protobufLayout) absent(r role, fd protoreflect.FieldDescriptor) field {
+func protobufNothing(r role, fd protoreflect.FieldDescriptor) field {
 	if !wraps(fd.ContainingMessage()) && (fd.HasPresence() || r != roleValue && fd.Kind() != protoreflect.BoolKind) {
 		return field{}
 	}
@@ -113,6 +114,8 @@ func (l *protobufLayout) absent(r role, fd protoreflect.FieldDescriptor) field {
 		return double(math.Float64bits(v.Float()))
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
 		return unsigned(new([]byte), v.Uint())
+	case protoreflect.EnumKind:
+		return field{kind: text, text: []byte(fd.DefaultEnumValue().Name())}
 	default:
 		return whole(v.Int())
 	}
@@ -153,18 +156,21 @@ func (m *protobufMessageProgram) find(number protowire.Number) *protobufAction {
 }
 
 // lead adds the way into a message.
-func (m *protobufMessageProgram) lead(fd protoreflect.FieldDescriptor) *protobufMessageProgram {
+func (l *protobufLayout) lead(m *protobufMessageProgram, fd protoreflect.FieldDescriptor) *protobufMessageProgram {
 	a := m.action(fd)
 	if a.within == nil {
-		a.within = &protobufMessageProgram{}
+		a.within = l.program()
 	}
 	return a.within
 }
 
-// take adds a value.
-func (m *protobufMessageProgram) take(fd protoreflect.FieldDescriptor, slot int, absent field) {
+// take adds a value, and what it is if the message has nothing of it.
+func (l *protobufLayout) take(m *protobufMessageProgram, fd protoreflect.FieldDescriptor, slot int, nothing field) {
 	a := m.action(fd)
-	a.targets = append(a.targets, protobufTarget{slot, absent})
+	a.slots = append(a.slots, slot)
+	if nothing.kind != none {
+		l.absents = append(l.absents, protobufAbsent{slot, m, nothing})
+	}
 	if values := fd.Enum(); values != nil && a.names == nil {
 		a.names = map[int32][]byte{}
 		for i := range values.Values().Len() {
@@ -181,7 +187,7 @@ func (l *protobufLayout) finish() { l.required = l.root.requires() }
 
 func (m *protobufMessageProgram) requires() bool {
 	return slices.ContainsFunc(m.actions, func(a *protobufAction) bool {
-		return a.required && (a.within != nil || len(a.targets) > 0) || a.within != nil && a.within.requires()
+		return a.required && (a.within != nil || len(a.slots) > 0) || a.within != nil && a.within.requires()
 	})
 }
 

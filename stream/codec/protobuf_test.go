@@ -193,11 +193,12 @@ func TestProtobufUnwantedFields(t *testing.T) {
 	for range 200 {
 		deep = lengthed(7, deep)
 	}
-	for _, more := range []string{deep, lengthed(7, "\xff"), lengthed(11, "\xff"), lengthed(8, "\x09"), lengthed(5, "")} {
+	for _, more := range []string{deep, lengthed(7, "\xff"), lengthed(11, "\xff"), lengthed(8, "\x09"),
+		lengthed(5, "")} {
 		check(t, d, nil, all+more, event{"u1", 0, at, 123})
 	}
-	for _, more := range []string{"\x3a\x02\x00", "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x7b", "\x7c", "\x00\x00",
-		"\x7b\x84\x01", "\x7e"} {
+	for _, more := range []string{"\x3a\x02\x00", "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x7b", "\x7c",
+		"\x00\x00", "\x7b\x84\x01", "\x7e"} {
 		checkRejected(t, d, nil, all+more, codec.Malformed)
 	}
 }

@@ -19,8 +19,17 @@ type protobufLayout struct {
 	root     *protobufMessageProgram
 	slots    [protobufSlots]field
 	wanted   []int // of the slots
+	messages []*protobufMessageProgram
+	absents  []protobufAbsent
 	wholes   []protobufWhole
 	required bool
+}
+
+// protobufAbsent is what a slot has if a message that is in the record has nothing for it.
+type protobufAbsent struct {
+	slot    int
+	message *protobufMessageProgram
+	field   field
 }
 
 // protobufWhole is a message that is one value. Its parts are in two slots.
@@ -37,9 +46,16 @@ func (l *protobufLayout) find(value []byte) (*fields, bool) {
 	for _, slot := range l.wanted {
 		l.slots[slot].kind = none
 	}
-	l.root.forget()
+	for _, m := range l.messages {
+		m.set = false
+	}
 	if !l.message(l.root, value) || l.required && !l.complete(l.root) {
 		return nil, false
+	}
+	for i := range l.absents {
+		if a := &l.absents[i]; a.message.set && l.slots[a.slot].kind == none {
+			l.slots[a.slot] = a.field
+		}
 	}
 	for i := range l.wholes {
 		if w := &l.wholes[i]; w.message.set {
@@ -49,20 +65,10 @@ func (l *protobufLayout) find(value []byte) (*fields, bool) {
 	return (*fields)(l.slots[:numRoles]), true
 }
 
-// forget says that a message is not in the record.
-func (m *protobufMessageProgram) forget() {
-	m.set = false
-	for _, a := range m.actions {
-		if a.within != nil {
-			a.within.forget()
-		}
-	}
-}
-
 // clear forgets a field's value.
 func (l *protobufLayout) clear(a *protobufAction) {
-	for _, t := range a.targets {
-		l.slots[t.slot].kind = none
+	for _, slot := range a.slots {
+		l.slots[slot].kind = none
 	}
 	if a.within != nil && a.within.set {
 		a.within.set = false
@@ -80,7 +86,7 @@ func (l *protobufLayout) complete(m *protobufMessageProgram) bool {
 			if !l.complete(a.within) {
 				return false
 			}
-		case a.required && (a.within != nil || len(a.targets) > 0 && l.slots[a.targets[0].slot].kind == none):
+		case a.required && (a.within != nil || len(a.slots) > 0 && l.slots[a.slots[0]].kind == none):
 			return false
 		}
 	}
@@ -89,14 +95,7 @@ func (l *protobufLayout) complete(m *protobufMessageProgram) bool {
 
 // message reads a message, or one more piece of it.
 func (l *protobufLayout) message(m *protobufMessageProgram, b []byte) bool {
-	if !m.set {
-		m.set = true
-		for _, a := range m.actions {
-			for i := range a.targets {
-				l.slots[a.targets[i].slot] = a.targets[i].absent
-			}
-		}
-	}
+	m.set = true
 	for len(b) > 0 {
 		tag, n := uvarint(b)
 		if n < 0 || tag>>3 < uint64(protowire.MinValidNumber) || tag>>3 > uint64(protowire.MaxValidNumber) {
@@ -161,25 +160,23 @@ func (l *protobufLayout) field(a *protobufAction, b []byte) int {
 		}
 		return n
 	}
-	if len(a.targets) == 0 {
+	if len(a.slots) == 0 {
 		return n
 	}
 	if a.valid && !utf8.Valid(content) {
 		return -1
 	}
-	first := &l.slots[a.targets[0].slot]
-	if a.kind == protoreflect.StringKind {
-		first.kind, first.text = text, content
-	} else {
-		*first = a.convert(v, content)
+	f := &l.slots[a.slots[0]]
+	switch {
+	case a.implicit && a.zero(v, content):
+		f.kind = none
+	case a.kind == protoreflect.StringKind:
+		f.kind, f.text = text, content
+	default:
+		*f = a.convert(v, content)
 	}
-	zero := a.implicit && a.zero(v, content)
-	for i := range a.targets {
-		if t := &a.targets[i]; zero {
-			l.slots[t.slot] = t.absent
-		} else if i > 0 {
-			l.slots[t.slot] = *first
-		}
+	for _, slot := range a.slots[1:] {
+		l.slots[slot] = *f
 	}
 	return n
 }

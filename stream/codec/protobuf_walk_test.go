@@ -34,13 +34,16 @@ var protobufCases = []struct {
 		google.protobuf.Duration took = 10; google.protobuf.BoolValue member = 2000; }
 		message In { google.protobuf.StringValue who = 1; }`,
 		Spec{User: "in.who", Value: "took", Group: "member", Groups: []string{"true", "false"}}},
-	{`syntax = "proto2"; message M { required string id = 1; optional group G = 2 { optional sint64 v = 1 [default = 7];
-		required fixed32 t = 3; optional string x = 4; } optional In in = 5; repeated int32 packed = 6 [packed = true]; }
+	{`syntax = "proto2"; message M { required string id = 1;
+		optional group G = 2 { optional sint64 v = 1 [default = 7]; required fixed32 t = 3; optional string x = 4; }
+		optional In in = 5; repeated int32 packed = 6 [packed = true]; }
 		message In { required sint32 g = 1; optional bytes y = 2; }`,
-		`syntax = "proto2"; message M { required string id = 1; optional group G = 2 { optional sint64 v = 1 [default = 7];
-		required fixed32 t = 3; } optional In in = 5; } message In { required sint32 g = 1; }`,
+		`syntax = "proto2"; message M { required string id = 1;
+		optional group G = 2 { optional sint64 v = 1 [default = 7]; required fixed32 t = 3; }
+		optional In in = 5; } message In { required sint32 g = 1; }`,
 		Spec{User: "id", Value: "g.v", Time: "g.t", Group: "in.g", Open: true}},
-	{`syntax = "proto3"; package confluent.type; message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+	{`syntax = "proto3"; package confluent.type;
+		message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
 		message M { uint64 id = 1; Decimal d = 2; double at = 3; int32 g = 4; M more = 5; }`,
 		`syntax = "proto3"; package confluent.type; message Decimal { bytes value = 1; int32 scale = 3; }
 		message M { uint64 id = 1; Decimal d = 2; double at = 3; int32 g = 4; }`,

@@ -45,7 +45,8 @@ var inputForm = form.Form{
 		Meaning: "how a record's value is written. `json`: the header of a schema registry before the JSON is left " +
 			"out, Confluent's or AWS Glue's. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
 			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`. `avro`: a union of records " +
-			"has the fields of all of them, and a field may be named by an alias",
+			"has the fields of all of them, and a field may be named by an alias. `avro` and `protobuf`: fields that the " +
+			"stream does not use are skipped, so what is wrong within one of them rejects no record",
 		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +
