@@ -17,8 +17,10 @@ type MaxWindows struct {
 
 // Remembers reports whether anything remembers who has counted in the stream's windows or periods.
 func (s *Stream) Remembers() bool {
-	return s.MaxWindows != nil || len(All[*Total](s)) > 0 ||
-		slices.ContainsFunc(All[*Discovery](s), func(d *Discovery) bool { return d.MaxWindows != nil })
+	return s.MaxWindows != nil || slices.ContainsFunc(s.Figures, func(f Figure) bool {
+		c := f.Cost()
+		return c.Cap != nil || c.Per == PerPeriod && Kinds[f.Kind()].Lasts
+	})
 }
 
 // cap is how costs add up under the limit, in an era; nil is no limit.

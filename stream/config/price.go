@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -123,9 +124,10 @@ func (s *Stream) Cost(now time.Time) cost.Stream {
 	return of
 }
 
-// endless reports whether a budget for ever has to pay for a total without end.
+// endless reports whether a budget for ever has to pay for periods of instances without end.
 func (s *Stream) endless() bool {
-	return len(All[*Total](s)) > 0 && s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0
+	return s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0 &&
+		slices.ContainsFunc(s.Lasting(), func(f Figure) bool { return f.Cost().Per == PerPeriod })
 }
 
 // CostWithDelta is Cost as it would be if the budget had a δ.

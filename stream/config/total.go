@@ -75,6 +75,12 @@ func (t *Total) Period(w windows.Window) (since, until int64) {
 	return t.PeriodAt(w.Start, time.Duration(w.End-w.Start))
 }
 
+// Periodic is a figure whose instances are for periods of a calendar.
+type Periodic interface {
+	Figure
+	PeriodAt(start int64, every time.Duration) (since, until int64)
+}
+
 // PeriodAt is Period for the window that starts at a moment and has this length.
 func (t *Total) PeriodAt(start int64, every time.Duration) (since, until int64) {
 	return periodOf(t.Calendar, start, every)

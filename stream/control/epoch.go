@@ -100,7 +100,7 @@ func (w Wanted) definitions() map[string]config.Definition {
 func (w Wanted) watches() bool {
 	return slices.ContainsFunc(w.Streams,
 		func(s *config.Stream) bool {
-			return len(config.All[*config.Watch](s))+len(config.All[*config.Change](s)) > 0
+			return slices.ContainsFunc(s.Figures, func(f config.Figure) bool { return f.Cost().Per == config.PerInstance })
 		})
 }
 

@@ -82,7 +82,7 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 	pays, of := file.Payer(b, now), s.Cost(now)
 	all := statement{Stream: s.Name, Losses: []loss{}}
 	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
-	all.Losses = append(all.Losses, ofWatches(s)...)
+	all.Losses = append(all.Losses, ofLasting(s)...)
 	all.Losses = append(all.Losses, ofDiscoveries(s)...)
 	const anyOf = "that person is in any of them"
 	day := pays.InAnyDay()
@@ -168,28 +168,29 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	return all
 }
 
-// ofWatches says what an instance of each total, watch and release on change costs.
-func ofWatches(s *config.Stream) (all []loss) {
+// ofLasting says what an instance of each total, watch and release on change costs.
+func ofLasting(s *config.Stream) (all []loss) {
 	limit := s.Budget.Limit
-	for _, t := range config.All[*config.Total](s) {
-		all = append(all, newLoss("total", 0, "", cost.Of(limit, t.Cost().Items),
-			fmt.Sprintf("Running total %s costs one person %%s in each %s, over all windows together. A period of "+
-				"the budget touches up to %d of these.", t.Name, t.Calendar.Unit.Noun(), t.AtMost),
-			"that person is in any of the windows of that "+t.Calendar.Unit.Noun()))
-	}
-	for _, w := range config.All[*config.Change](s) {
-		all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(w.Cost().Items, w.Cost().First...)),
-			fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s in a "+
-				"period of the budget. The first time it costs %s more: at most %%s.",
-				w.Name, cost.Of(limit, w.Cost().Items).ForReaders(), times(w.AtMost),
-				cost.Of(limit, w.Cost().First).ForReaders()),
-			"that person is in any of the windows until it changes"))
-	}
-	for _, w := range config.All[*config.Watch](s) {
-		all = append(all, newLoss("watch", 0, "", cost.Of(limit, w.Cost().Items),
-			fmt.Sprintf("Watch %s costs one person %%s from arming to firing, over all windows together, at most %s "+
-				"in a period of the budget.", w.Name, times(w.AtMost)),
-			"that person is in any of the windows from arming to firing"))
+	for _, f := range s.Lasting() {
+		name, c := f.Heading().Name, f.Cost()
+		each := cost.Of(limit, c.Items)
+		switch of := f.(type) {
+		case *config.Total:
+			all = append(all, newLoss("total", 0, "", each, fmt.Sprintf("Running total %s costs one person %%s in "+
+				"each %s, over all windows together. A period of the budget touches up to %d of these.", name,
+				of.Calendar.Unit.Noun(), c.AtMost), "that person is in any of the windows of that "+
+				of.Calendar.Unit.Noun()))
+		case *config.Change:
+			all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(c.Items, c.First...)),
+				fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s "+
+					"in a period of the budget. The first time it costs %s more: at most %%s.", name,
+					each.ForReaders(), times(c.AtMost), cost.Of(limit, c.First).ForReaders()),
+				"that person is in any of the windows until it changes"))
+		default:
+			all = append(all, newLoss("watch", 0, "", each, fmt.Sprintf("Watch %s costs one person %%s from arming "+
+				"to firing, over all windows together, at most %s in a period of the budget.", name,
+				times(c.AtMost)), "that person is in any of the windows from arming to firing"))
+		}
 	}
 	return all
 }

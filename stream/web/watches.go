@@ -64,7 +64,7 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 
 // until is when the period of a total that began at since ends; 0 if the stream no longer has such a total.
 func until(of *config.Stream, name string, since int64) int64 {
-	t, ok := config.Of[*config.Total](of, name)
+	t, ok := config.Of[config.Periodic](of, name)
 	if !ok {
 		return 0
 	}

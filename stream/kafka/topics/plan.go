@@ -102,8 +102,10 @@ func Plan(app string, streams []*config.Stream) []Topic {
 func stateRetention(streams []*config.Stream) time.Duration {
 	keep := 30 * 24 * time.Hour
 	for _, s := range streams {
-		for _, t := range config.All[*config.Total](s) {
-			keep = max(keep, 2*t.Calendar.Unit.Nominal())
+		for _, f := range s.Figures {
+			if since := f.About().Since; since != "" {
+				keep = max(keep, 2*since.Nominal())
+			}
 		}
 	}
 	return keep

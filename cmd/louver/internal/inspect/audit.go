@@ -209,7 +209,7 @@ func (c calendar) Period(e ledger.Entry, release, rollup string) (since, until i
 	}
 	start := e.WindowStart.UnixNano()
 	if rollup == "" {
-		t, ok := config.Of[*config.Total](s, release)
+		t, ok := config.Of[config.Periodic](s, release)
 		if !ok {
 			return 0, 0, false
 		}
