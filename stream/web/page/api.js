@@ -5,7 +5,7 @@ let told = Date.now(), heard = told, speed = 1; // what time the server said it 
 /** The server's time, in seconds since 1970: ages do not depend on the reader's clock. */
 export const now = () => (told + (Date.now() - heard) * speed) / 1000;
 
-/** How fast it goes on from there. A demo's stands, since nobody knows how long it waits. */
+/** How fast it goes on. A demo's stands until it asks for streams again. */
 export const pace = (times) => { speed = times; };
 
 /** The fields of a record that the page uses. */
@@ -33,7 +33,7 @@ export async function ask(path, query = {}) {
     throw new Refusal(0, "The server cannot be reached.");
   }
   const date = Date.parse(answer.headers.get("Date") ?? "");
-  if (Number.isFinite(date)) [told, heard] = [date + 500, Date.now()]; // the header has whole seconds
+  if (Number.isFinite(date) && (speed || path === "streams")) [told, heard] = [date + 500, Date.now()]; // the header has whole seconds
   const type = answer.headers.get("Content-Type") ?? "";
   if (!type.includes("json")) {
     throw new Refusal(answer.status, `${new URL(address, location.href)} is not Louver's API (status ${answer.status}). Behind a proxy, open the page under LOUVER_HTTP_BASE_PATH, with a / at the end.`);
