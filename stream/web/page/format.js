@@ -106,7 +106,7 @@ const reach = (low, high) => /^[−-]/.test(low) ? `${low} to ${high}` : `${low}
 /** Whether values were cut and nothing is known about how many. */
 const unknown = ({ basis, outside_95: outside }) => basis === "clipped" && typeof outside !== "number";
 
-/** How many users were outside what values were cut to, and of about how many. A share of a noisy number would be no bound. */
+/** How many users were outside what values were cut to, and of about how many. */
 function outsideText({ clip, users, outside_95: outside }) {
   const who = users > outside ? `${plain(outside)} of about ${plain(users)} users are` : outside === 1 ? "1 user is" : `${plain(outside)} users are`;
   return `at most ${who} outside${clip ? ` ${reach(plain(clip[0]), plain(clip[1]))}` : ""}`;
@@ -165,7 +165,7 @@ export const incompleteText = "incomplete: part of the input was lost";
 
 /** What the marks of figures mean that differ from those before: a legend, hidden until there are some. */
 export const legend = () => h("p", { class: "legend", hidden: true }, h("span", { class: "signal", "aria-hidden": "true" }, "◆"),
-  " From here on figures are higher or lower than the median of the hour before, by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles.");
+  " From here on figures are higher or lower than the median of the hour before, by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles. Values that repeat may have one at their first leaps.");
 
 const date = (options) => new Intl.DateTimeFormat("en-GB", options);
 const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
