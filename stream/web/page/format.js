@@ -165,7 +165,7 @@ export const incompleteText = "incomplete: part of the input was lost";
 
 /** What the marks of figures mean that differ from those before: a legend, hidden until there are some. */
 export const legend = () => h("p", { class: "legend", hidden: true }, h("span", { class: "signal", "aria-hidden": "true" }, "◆"),
-  " From here on figures are higher or lower than the median of the hour before, by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles. Values that repeat may have one at their first leaps.");
+  " From here on figures are higher or lower than the median of the hour before, by more than noise and the usual variation explain. Where nothing changes, a series has one on at most 1 day of 100, or 2 if it is of medians or quantiles. Values that repeat may have one at first leaps.");
 
 const date = (options) => new Intl.DateTimeFormat("en-GB", options);
 const seconds = date({ hour: "2-digit", minute: "2-digit", second: "2-digit" });
