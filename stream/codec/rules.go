@@ -256,9 +256,15 @@ func (r *rules) textless(f *field) (int64, bool) {
 // name returns the text of a user or a group: a string, or an integer in decimal; empty if it is neither. An integer
 // without a text is written into a buffer.
 func name(f *field, digits *[]byte) []byte {
-	switch f.kind {
-	case text, cell:
+	if f.kind == text || f.kind == cell {
 		return f.text
+	}
+	return numbered(f, digits)
+}
+
+// numbered is name of a number.
+func numbered(f *field, digits *[]byte) []byte {
+	switch f.kind {
 	case number:
 		return integer(f.text)
 	case exact:
