@@ -257,8 +257,7 @@ func (c *avroCompiler) record(p *avroProgram, n *avro.SchemaNode, want *avroWant
 			c.compile(body, &n.Fields[i].Type, avroSpace(n, ""), within)
 		}
 	}
-	p.operations = append(p.operations, avroOperation{code: code, parts: []*avroProgram{body},
-		slots: []int{int(roleValue)}})
+	p.operations = append(p.operations, avroOperation{code: code, parts: []*avroProgram{body}})
 }
 
 // variable are the wants of a VariableScaleDecimal.

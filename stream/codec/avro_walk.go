@@ -3,15 +3,13 @@ package codec
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
-	"time"
 	"unicode/utf8"
 )
 
 // avroWalk is one walk over a datum. It reads what github.com/twmb/avro reads, apart from values that nobody wants: of
 // these only the frame is looked at, so a decimal or time out of its range is no reason to reject a record there. The
-// sizes of blocks are not believed, which that library does not do either. Memory does not depend on lengths and counts
-// that a record claims.
+// sizes of blocks are not believed, which that library does not do either. A wanted decimal of more than 1,024 bytes is
+// no value. Memory does not depend on lengths and counts that a record claims.
 type avroWalk struct {
 	slots [avroSlots]field
 	texts [avroSlots][]byte
@@ -153,7 +151,7 @@ func (w *avroWalk) take(o *avroOperation, b []byte, i int) int {
 		if i += 4; i > len(b) {
 			return -1
 		}
-		f = w.single(o, math.Float32frombits(binary.LittleEndian.Uint32(b[start:])))
+		f = single(&w.texts[o.slots[0]], math.Float32frombits(binary.LittleEndian.Uint32(b[start:])))
 	case avroTakeDouble:
 		if i += 8; i > len(b) {
 			return -1
@@ -232,8 +230,6 @@ func (w *avroWalk) variable() field {
 	return field{kind: other}
 }
 
-func (w *avroWalk) single(o *avroOperation, v float32) field { return single(&w.texts[o.slots[0]], v) }
-
 // avroInt64 reads a long, in at most ten bytes.
 func avroInt64(b []byte, i int) (n int64, next int) {
 	if i < len(b) && b[i] < 0x80 {
@@ -288,52 +284,4 @@ func avroBlock(b []byte, i int) (count int64, next int) {
 		return 0, -1
 	}
 	return count, next
-}
-
-// instantOf is a time in seconds and nanoseconds since 1970.
-func instantOf(seconds, nanoseconds int64) field {
-	if seconds < 0 || seconds >= math.MaxInt64/int64(time.Second) || nanoseconds < 0 || nanoseconds >= 1e9 {
-		return field{kind: other}
-	}
-	return field{kind: instant, n: seconds*1e9 + nanoseconds}
-}
-
-// double is a number of 64 bits.
-func double(bits uint64) field {
-	if v := math.Float64frombits(bits); math.IsNaN(v) || math.IsInf(v, 0) {
-		return field{kind: other}
-	}
-	return field{kind: binary64, n: int64(bits)}
-}
-
-// single is a number of 32 bits: the shortest decimal that stands for it, written into a buffer.
-func single(buffer *[]byte, v float32) field {
-	if v64 := float64(v); math.IsNaN(v64) || math.IsInf(v64, 0) {
-		return field{kind: other}
-	}
-	*buffer = strconv.AppendFloat((*buffer)[:0], float64(v), 'g', -1, 32)
-	return field{kind: number, text: *buffer}
-}
-
-var trueText, falseText = []byte("true"), []byte("false")
-
-func truthOf(v bool) field {
-	if v {
-		return field{kind: truth, text: trueText}
-	}
-	return field{kind: truth, text: falseText}
-}
-
-// decimalOf is a decimal of Kafka Connect. One that is long is written into a buffer.
-func decimalOf(buffer *[]byte, twos []byte, scale int64) (field, bool) {
-	if len(twos) == 0 || len(twos) > 8 || scale < -math.MaxInt8 || scale > math.MaxInt8 {
-		b, ok := appendDecimal((*buffer)[:0], twos, scale)
-		*buffer = b
-		return field{kind: number, text: b}, ok
-	}
-	n := int64(int8(twos[0]))
-	for _, c := range twos[1:] {
-		n = n<<8 | int64(c)
-	}
-	return field{kind: exact, n: n, exp: int8(-scale)}, true
 }

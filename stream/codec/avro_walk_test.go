@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -291,4 +292,55 @@ func FuzzAvroWalk(f *testing.F) {
 			all[int(which)%len(all)].same(t, value)
 		}
 	})
+}
+
+// Counts, numbers and depths just within and just beyond what the library reads are read as it reads them.
+func TestAvroWalkAtItsLimits(t *testing.T) {
+	const schema = `{"type":"record","name":"R","fields":[{"name":"u","type":"string"},{"name":"v","type":"int"},
+		{"name":"n","type":"long"},{"name":"none","type":{"type":"array","items":"null"}},
+		{"name":"within","type":["null","R",{"type":"array","items":"R"},{"type":"map","values":"R"}]}]}`
+	both := compareAvro(t, schema, Spec{User: "u", Value: "v"})
+	number := func(n int64) string { return string(binary.AppendVarint(nil, n)) }
+	record := func(v, n, none, within string) []byte { return []byte("\x02u" + v + n + none + within) }
+	seen := map[bool]int{}
+	see := func(value []byte) { seen[both.same(t, value).malformed]++ }
+	long := strings.Repeat("\x80", 8)
+	for _, v := range []string{"\x02", "\x82\x00", "\x80\x80\x80\x80\x00", "\xff\xff\xff\xff\x0f", "\xff\xff\xff\xff\x10",
+		"\x80\x80\x80\x80\x80\x00", "\x80\x80\x80\x80\x8f\x00", ""} {
+		see(record(v, "\x02", "\x00", "\x00"))
+		see(record("\x02", "\x02", "\x00", v)) // also as a branch
+	}
+	for _, n := range []string{number(math.MaxInt64), number(math.MinInt64), long + "\x80\x01", long + "\x80\x02",
+		long + "\x80\x81\x00", long + "\x00"} {
+		see(record("\x02", n, "\x00", "\x00"))
+		see(record("\x02", "\x02", n, "\x00")) // also as a count
+		see(record("\x02", "\x02", "\x02"+n+"\x00", "\x00"))
+	}
+	block := func(count int64) string { // with a size that is wrong
+		return number(count) + strings.Repeat(number(7), int(min(1, max(0, -count))))
+	}
+	for _, count := range []int64{1, 4095, 4096, 4097, -4096, -4097} {
+		for _, more := range []int64{0, 1, -1} { // of another block
+			none := strings.TrimSuffix(block(count)+block(more), "\x00")
+			see(record("\x02", "\x02", none+"\x00", "\x00"))
+		}
+	}
+	for _, step := range []struct{ before, after string }{{"\x02", ""}, {"\x04\x02", "\x00"}, {"\x06\x02\x00", "\x00"}} {
+		for _, first := range []string{"", "\x04\x02", "\x06\x02\x00"} { // so that the depth is also odd
+			for levels := range 12 {
+				levels += 1000/(2+len(step.after)) - 8
+				head, tail := record("\x02", "\x02", "\x00", ""), ""
+				if first != "" {
+					head, tail = append(head, first+string(record("\x02", "\x02", "\x00", ""))...), "\x00"
+				}
+				for range levels {
+					head = append(append(head, step.before...), record("\x02", "\x02", "\x00", "")...)
+				}
+				see(append(head, "\x00"+strings.Repeat(step.after, levels)+tail...))
+			}
+		}
+	}
+	if seen[true] < 30 || seen[false] < 30 {
+		t.Errorf("malformed %d, not malformed %d; want some of each", seen[true], seen[false])
+	}
 }

@@ -3,8 +3,6 @@ package codec
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -236,33 +234,6 @@ func (w *protobufWhole) value(slots *[protobufSlots]field) field {
 		return durationOf(&w.buffer, first.n, second.n)
 	}
 	return field{kind: other}
-}
-
-// durationOf is a google.protobuf.Duration as a number of seconds. A long one is written into a buffer.
-func durationOf(buffer *[]byte, seconds, nanoseconds int64) field {
-	const years10000 = 315576000000
-	if nanoseconds <= -1e9 || nanoseconds >= 1e9 || seconds < 0 && nanoseconds > 0 || seconds > 0 && nanoseconds < 0 ||
-		seconds < -years10000 || seconds > years10000 {
-		return field{kind: other}
-	}
-	if most := math.MaxInt64/int64(time.Second) - 1; seconds <= most && seconds >= -most {
-		return field{kind: exact, n: seconds*1e9 + nanoseconds, exp: -9}
-	}
-	b := append(strconv.AppendInt((*buffer)[:0], seconds, 10), '.')
-	for unit, left := int64(1e8), max(nanoseconds, -nanoseconds); unit > 0; unit /= 10 {
-		b = append(b, '0'+byte(left/unit%10))
-	}
-	*buffer = b
-	return field{kind: number, text: b}
-}
-
-// unsigned is a whole number. One above an int64 is written into a buffer.
-func unsigned(buffer *[]byte, v uint64) field {
-	if v <= math.MaxInt64 {
-		return whole(int64(v))
-	}
-	*buffer = strconv.AppendUint((*buffer)[:0], v, 10)
-	return field{kind: number, text: *buffer}
 }
 
 // uvarint reads a number, in at most ten bytes.

@@ -32,9 +32,6 @@ type field struct {
 	text []byte
 }
 
-// whole is the field of a whole number.
-func whole(n int64) field { return field{kind: exact, n: n} }
-
 type fields [numRoles]field
 
 // rules make events from fields. All formats share them.
