@@ -37,7 +37,8 @@ type Head struct {
 	Name string
 	// Where says where the figure is defined, as "file:line".
 	Where string
-	// Definition is a fingerprint of everything that an instance depends on; "" if a charge is for one window or period.
+	// Definition is a fingerprint of everything that an instance depends on; "" if a charge is for one window or
+	// period.
 	Definition string
 	// Unit is that of the stream's values.
 	Unit string
@@ -103,8 +104,8 @@ type Cost struct {
 	Partly []budget.Item
 	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows.
 	AtMost int64
-	// Counts says that it shows nothing of a group but how many users there are. In a stream with a single group that is
-	// the same whatever remains of a user, so Partly does not apply.
+	// Counts says that it shows nothing of a group but how many users there are. In a stream with a single group that
+	// is the same whatever remains of a user, so Partly does not apply.
 	Counts bool
 	// Cap says how many charges count for one user, of those for periods; nil: all.
 	Cap *MaxWindows

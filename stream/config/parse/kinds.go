@@ -19,8 +19,8 @@ type releaseKind struct {
 	check func(r *releaseNode)
 	// draws says that its values are drawn as those of a window are.
 	draws bool
-	// make makes the figure of a sound release once the window, the groups and the budget of its stream are known. It is
-	// nil if the figure is made with the window's.
+	// make makes the figure of a sound release once the window, the groups and the budget of its stream are known. It
+	// is nil if the figure is made with the window's.
 	make func(r *releaseNode, s *config.Stream) config.Figure
 	// listed says that it needs groups that are listed.
 	listed bool

@@ -66,7 +66,8 @@ func alone(o config.Objective) float64 {
 
 // onlyReader reports whether nothing but objectives is computed from the histogram.
 func onlyReader(o config.Objective) bool {
-	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(config.All[*config.Computed](o.Stream), func(f *config.Computed) bool {
+	readers := config.All[*config.Computed](o.Stream)
+	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(readers, func(f *config.Computed) bool {
 		return f.From == o.Share.From && !f.Objective.IsPositive()
 	})
 }

@@ -241,7 +241,9 @@ func mostAlarms(of *config.Watch, every time.Duration) float64 {
 
 // window warns of releases that are harmless alone but not together.
 func (w *warner) window(s *config.Stream, x *streamReport) {
-	alone := slices.ContainsFunc(config.All[*config.Release](s), func(r *config.Release) bool { return r.Query.Epsilon.Cmp(tooMuch) > 0 })
+	alone := slices.ContainsFunc(config.All[*config.Release](s), func(r *config.Release) bool {
+		return r.Query.Epsilon.Cmp(tooMuch) > 0
+	})
 	if alone || x.Epsilon.Cmp(tooMuch) <= 0 {
 		return
 	}
