@@ -38,11 +38,13 @@ func metadata(ctx context.Context, client *kafka.Client, rights bool, names ...s
 	if err != nil {
 		return nil, err
 	}
-	switch all := m.(*describedTopics).all; {
-	case all != nil && len(all) != len(names):
-		return nil, fmt.Errorf("metadata of %d topics; want %d", len(all), len(names))
+	switch answer := m.(*describedTopics); {
+	case answer.old:
+		return nil, nil
+	case len(answer.all) != len(names): // none, if the request has failed: that says nothing of a topic
+		return nil, fmt.Errorf("metadata of %d topics; want %d", len(answer.all), len(names))
 	default:
-		return all, nil
+		return answer.all, nil
 	}
 }
 
@@ -53,7 +55,10 @@ type describe struct {
 }
 
 // describedTopics is the answer.
-type describedTopics struct{ all []kmsg.MetadataResponseTopic }
+type describedTopics struct {
+	all []kmsg.MetadataResponseTopic
+	old bool // the broker is older than Kafka 2.8, and gives no ids
+}
 
 var _ protocol.RawExchanger = describe{}
 
@@ -85,7 +90,7 @@ func (q describe) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		}
 	}
 	if version < withIDs {
-		return &describedTopics{}, nil
+		return &describedTopics{old: true}, nil
 	}
 	request := kmsg.NewPtrMetadataRequest()
 	request.Version = version
@@ -114,5 +119,5 @@ func (q describe) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if err := response.ReadFrom(body[header:]); err != nil {
 		return nil, err
 	}
-	return &describedTopics{response.Topics}, nil
+	return &describedTopics{all: response.Topics}, nil
 }
