@@ -111,6 +111,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/api/v1/releases?limit=0", 400, `limit="0"; want a whole number from 1 to 10000`},
 		{"GET", "/api/v1/releases?cursor=abc", 400, "cursor=\"abc\"; want the `next` of an earlier answer"},
 		{"GET", "/api/v1/releases?format=xml", 400, `format="xml"; want json or csv`},
+		{"GET", "/api/v1/releases/latest?readable=1", 400, `readable="1"; want true or false`},
 		{"GET", "/api/v1/releases/latest?fields=value,user", 400, `fields: "user" is not one; want some of schema,id,`},
 		{"GET", "/api/v1/streams?stream=x", 404, `there is no stream "x"; want one of s`},
 		{"GET", "/api/v1/releases/live?group=x", 404, `there is no group "x"; want one of eu, us`},

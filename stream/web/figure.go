@@ -27,6 +27,7 @@ type figure struct {
 	value      []byte
 	unpaid     bool // the budget could not pay for the window
 	noise      bool // the value is only noise
+	blank      bool // withheld: there is no value
 	// charge is what was charged for the window, the instance or the period, if charged: records of earlier releases do
 	// not say it. Figures of the same price share it.
 	charge  []budget.Item
@@ -63,6 +64,9 @@ func findingOf(r outputs.Record) *finding {
 const overhead = 200
 
 func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
+
+// readable reports whether there is a value that is more than noise.
+func (f *figure) readable() bool { return !f.blank && !f.noise }
 
 // order compares windows by their ends. Windows of two definitions may end at once.
 func (f *figure) order(o *figure) int {

@@ -62,6 +62,15 @@ func (p *parameters) number(name string, absent, most int) int {
 	return n
 }
 
+// flag reads true or false, which is also what its absence means.
+func (p *parameters) flag(name string) bool {
+	text := p.values.Get(name)
+	if text != "" && text != "true" && text != "false" {
+		p.refuse("%s=%q; want true or false", name, text)
+	}
+	return text == "true"
+}
+
 // stretch reads which series and which of their windows are wanted.
 func (p *parameters) stretch() selection {
 	want := p.selection()

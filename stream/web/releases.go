@@ -52,11 +52,13 @@ func (s records) page(w http.ResponseWriter, r *http.Request) error {
 	return form.answer(w, r, found, &next)
 }
 
-// newest answers with the newest record of each series.
+// newest answers with the newest record of each series, or with the newest that is more than noise: it says what was
+// known last, however long ago that is.
 func (s records) newest(w http.ResponseWriter, r *http.Request) error {
 	p := parameters{values: r.URL.Query()}
-	p.allowed("stream", "group", "release", "fields", "format")
+	p.allowed("stream", "group", "release", "readable", "fields", "format")
 	want, form := p.selection(), p.form(r)
+	want.readable = p.flag("readable")
 	if p.err != nil {
 		return invalid(p.err)
 	}

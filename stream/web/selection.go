@@ -17,6 +17,7 @@ type selection struct {
 	streams, groups, releases []string // any of these; empty: all
 	from, to                  int64    // Unix seconds: windows within; to 0 means no end
 	last                      int      // the newest windows of each series; 0 means all
+	readable                  bool     // only figures that are more than noise; needs last: 1
 }
 
 func (s selection) wants(e *series) bool {
@@ -46,6 +47,9 @@ func (s selection) of(e *series) []*figure {
 		for len(figures) > 0 && figures[0].start < s.from {
 			figures = figures[1:]
 		}
+	}
+	for s.readable && len(figures) > 0 && !figures[len(figures)-1].readable() {
+		figures = figures[:len(figures)-1]
 	}
 	if s.last > 0 {
 		figures = figures[max(0, len(figures)-s.last):]

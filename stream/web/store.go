@@ -127,7 +127,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value),
 		at: partition{m.Topic, m.Partition}, offset: m.Offset,
 		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted,
-		noise:  r.Quality == record.Quality(mechanisms.Noise), glance: glanceOf(r),
+		noise:  r.Quality == record.Quality(mechanisms.Noise), blank: r.Value == nil, glance: glanceOf(r),
 		finding: findingOf(r)}
 	if r.List != nil {
 		f.list = r.List.Unix()

@@ -49,13 +49,8 @@ export function parameters(query) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
-/**
- * Asks for the newest record of each series.
- * @param {(records: Object[]) => void} take
- */
-export async function newest(take) {
-  take((await ask("releases/latest", { fields })).releases);
-}
+/** Asks for the newest record of each series, or for the newest that is more than noise. */
+export const newest = async (take, readable) => take((await ask("releases/latest", { fields, readable })).releases);
 
 /**
  * Asks which figures begin to differ from those before by more than noise and the usual variation explain.

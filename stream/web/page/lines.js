@@ -1,6 +1,6 @@
 // Series as a plot shows them.
 
-import { band, isTotal, isWatch } from "./figures.js";
+import { band, isTotal, isWatch, readable } from "./figures.js";
 
 /**
  * A series in a plot.
@@ -87,7 +87,7 @@ export function columns(lines, start, end, smoothed) {
     const [solid, dashed, smooth] = [true, true, smoothed].map((wanted) => wanted ? new Array(xs.length).fill(null) : []);
     let x = 0;
     for (const figure of dotted(line) || isWatch(line.statistic) ? [] : shown[i]) {
-      if (figure.status !== "ok" || figure.quality === "noise") continue;
+      if (!readable(figure)) continue;
       const column = figure.quality === "rough" ? dashed : solid;
       const begin = from(line, figure);
       while (xs[x] < begin) x++;

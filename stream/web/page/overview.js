@@ -3,7 +3,7 @@
 import { now, parameters } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, legend, length, noiseText, rounded, several, span, tooFew, utc } from "./format.js";
-import { alarmed, isWatch, kept } from "./figures.js";
+import { alarmed, isWatch, kept, readable } from "./figures.js";
 import { axisOf } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
@@ -330,7 +330,7 @@ class Card {
     say(this.#alarm, told, told);
     this.alarmed = alarms.length > 0;
     this.#alarm.hidden = !stream.releases.some((r) => isWatch(r.statistic)); // else its line is there, so that an alarm moves nothing
-    const drawn = line.figures.some((f) => f.status === "ok" && f.quality !== "noise");
+    const drawn = line.figures.some(readable);
     const room = 3 * 10 ** Math.floor(Math.log10((axis[1] - axis[0]) / 20)); // one digit of it
     const [least, most] = drawn ? axis.map((value) => rounded(value, room).replace(/\.0+$/, "")) : ["", ""];
     say(this.#most, most);
@@ -357,7 +357,7 @@ class Card {
       const helps = remedyText(remedyOf(stream, figure));
       say(this.#value, figure.status === "ok" ? noiseText(figure) : state.text, text.exact);
       say(this.#unit, "");
-      say(this.#error, lastText(line.figures) || helps, [helps, errorText(figure)].filter(Boolean).join("; "));
+      say(this.#error, lastText(app.figures.of(stream.stream, group, release)) || helps, [helps, errorText(figure)].filter(Boolean).join("; "));
     } else {
       say(this.#value, text.value, text.exact);
       say(this.#unit, text.unit);

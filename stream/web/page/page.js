@@ -103,18 +103,18 @@ async function load() {
   };
   try {
     if (!app.loaded) {
-      await Promise.all([loadStreams(), newest((records) => app.figures.merge(records))]);
+      await Promise.all([loadStreams(), newest(take)]);
       app.loaded = true;
       if (route().view === "groups") go();
       if (!element("to-demo").hidden) await demonstrate();
       if (truth && box.checked !== (truth === "1")) box.click();
       update();
       await Promise.all([view.load?.(), each({ last: kept, release: main() }, (query) => releases(query, take))]);
-      await Promise.all([each({ last: kept }, (query) => releases(query, take)), loadPasts(app.streams, take)]);
+      await Promise.all([each({ last: kept }, (query) => releases(query, take)), newest(take, true), loadPasts(app.streams, take)]);
       await learn({ last: kept, release: main() });
     } else {
       await loadStreams();
-      await Promise.all([each({ last: kept }, (query) => releases(query, take)), view.load?.()]);
+      await Promise.all([each({ last: kept }, (query) => releases(query, take)), newest(take, true), view.load?.()]);
     }
     failed = null;
     lost = false;
