@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/louver/louver/stream/ledger"
@@ -12,7 +13,7 @@ import (
 func TestWritesAreBoundedByRecords(t *testing.T) {
 	entry := func(groups, watches int) ledger.Entry {
 		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1),
-			Steps: make([]ledger.Step, watches)}
+			Steps: slices.Repeat([]ledger.Step{{Alarm: new(ledger.Alarm)}}, watches)}
 	}
 	for _, c := range []struct {
 		groups, watches, want int
