@@ -93,6 +93,31 @@ func TestAlarmMovesNothingInADetail(t *testing.T) {
 	}
 }
 
+// An alarm of several groups fits its two lines on a phone. Its title has all names and times.
+func TestAlarmOfSeveralGroupsFitsAPhone(t *testing.T) {
+	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a.streams = parsed(t,
+		strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a.play(0, 30)
+	for _, name := range []string{"fire", "gone"} {
+		for i, group := range []string{"us", "ap"} {
+			a.watch("checkout-latency", group, name, 29, "", 29-i) // at two times
+		}
+	}
+	b := open(t, a, "#/s/checkout-latency/eu")
+	b.run(emulation.SetDeviceMetricsOverride(360, 800, 1, true), twoFrames)
+	b.shows(".head .pill.warn", "alarm of other groups: fire in 2 groups, gone in 2 groups")
+	var box []int
+	b.run(chromedp.Evaluate(`((e) => [e.scrollHeight, e.clientHeight])(document.querySelector(".head .pill"))`, &box))
+	if box[0] > box[1] {
+		t.Errorf("the alarm is %d px high, in a box of %d px", box[0], box[1])
+	}
+	b.until(`["fire in us", "gone in ap", "armed again at"].every((text) => document.querySelector(".head .pill").title.includes(text))`)
+	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.shows(".stream .pill.bad", "alarm: fire in 2 groups, gone in 2 groups")
+	b.shows(".card .alarm", "armed again at")
+}
+
 // Where a figure has no window, its cell is empty: between two roll-ups the table has no column of dashes.
 func TestTableIsEmptyBetweenRollUps(t *testing.T) {
 	w := newWorld(t, 1<<22)

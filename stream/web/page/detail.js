@@ -374,9 +374,8 @@ export class Detail {
     const plot = this.#plots.get(name), every = everyOf(this.#stream);
     plot.host.setAttribute("aria-label", `${lines.map((line) => line.name).join(", ")} from ${clock(start)} to ${clock(end)}. The table below has the values.`);
     if (plot.rows) plot.host.style.height = `${stripHeight * lines.length + 6}px`;
-    const silence = silenceOf(this.#stream, this.#group);
     const picked = (this.#comparison?.picked ?? []).map(({ windows: [first], end: last }) => [Math.max(first.start, first.end - every), last]);
-    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth?.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals, silent: silence && seconds(silence.since) });
+    plot.show(lines, start, end, axisOf(lines, start, end), { ...this.#app.truth?.extras(), picked, smoothed: this.#route.smoothed, signals: this.#app.figures.signals, silent: seconds(silenceOf(this.#stream, this.#group)?.since) });
   }
 
   #head(stream, group) {

@@ -94,7 +94,7 @@ export class Figures {
     if (series.length < 2 || this.holds(series[0])) return;
     const most = this.few(series[0]) ? 1 : kept;
     const [from, to] = this.past(series[0]) ?? [Infinity, -Infinity], old = series.length - most;
-    const last = series.findLast(readable); // stays, however long the newest windows are noise
+    const last = series.findLast(readable); // stays, however long noise lasts
     const stay = series.filter((figure, i) => i >= old || figure === last || figure.end > from && figure.start < to);
     if (stay.length < series.length) series.splice(0, series.length, ...stay);
   }

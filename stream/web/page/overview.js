@@ -282,7 +282,7 @@ class Row {
     const { stream, groups } = this.stream;
     let folded = groups.filter((group, i) => {
       const { figures } = lines[i];
-      return figures.length > 0 && figures.every((figure) => figure.status === "ok" && figure.quality === "noise") && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group);
+      return figures.length > 0 && figures.every((figure) => figure.quality === "noise") && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group);
     });
     if (folded.length < 2) folded = [];
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
@@ -338,8 +338,7 @@ class Card {
     this.plot.gutter = least ? 7 * Math.max(least.length, most.length) + 5 : 0;
     this.element.style.setProperty("--gutter", `${this.plot.gutter}px`);
     say(this.#begin, figure ? clock(start) : "", figure ? utc(start) : "");
-    const silence = silenceOf(stream, group);
-    this.plot.show([line], start, end, axis, { ...app.truth?.extras(), signals: app.figures.signals, silent: silence && seconds(silence.since) });
+    this.plot.show([line], start, end, axis, { ...app.truth?.extras(), signals: app.figures.signals, silent: seconds(silenceOf(stream, group)?.since) });
     if (!figure) {
       say(this.#value, "–");
       say(this.#error, "nothing released yet");

@@ -189,7 +189,7 @@ function state() {
     parts.push(several(app.streams.length, "stream"));
     if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look: ${kinds.join(", ")}`);
     const groups = app.streams.flatMap((s) => s.groups.map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
-    const noise = groups.filter((f) => f.status === "ok" && f.quality === "noise").length;
+    const noise = groups.filter((f) => f.quality === "noise").length;
     if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")}: ${tooFew}`);
     parts.push(`times in ${zone()}`);
     // The age stands last: it may grow wider without a gap before what follows.

@@ -15,7 +15,7 @@ export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.st
 export const everyOf = (stream) => stream.window.every_seconds ?? stream.window.size_seconds ?? 60;
 
 /** Parses a time of the API into seconds; null stays null. */
-export const seconds = (time) => time === null || time === undefined ? null : Date.parse(time) / 1000;
+export const seconds = (time) => time == null ? null : Date.parse(time) / 1000;
 
 /** What would make a figure of the newest window readable that is only noise, if anything is known. */
 export const remedyOf = (stream, { group, release }) => stream.remedies.find((r) => r.group === group && r.release === release);
@@ -106,9 +106,12 @@ export function needs(stream, figures, group) {
   const due = seconds(stream.next_due_at);
   const alarms = current.filter(alarmed), own = alarms.filter((f) => group === undefined || f.group === group);
   if (alarms.length > 0) {
-    const kind = own.length > 0 ? "bad" : "warn"; // it lasts until the watch is armed again
-    const text = alarmText(stream, own.length > 0 ? own : alarms, (f) => `${f.release}${f.group && f.group !== group ? ` in ${f.group}` : ""}`);
-    return { rank: 0, kind, what: "alarm", text: `${own.length > 0 ? "alarm" : "alarm of another group"}: ${text}` };
+    const bad = own.length > 0, those = bad ? own : alarms, several = new Set(those.map((f) => f.group)).size > 1;
+    const name = (f) => `${f.release}${f.group && f.group !== group ? ` in ${f.group}` : ""}`, of = bad ? "alarm" : `alarm of ${several ? "other groups" : "another group"}`;
+    const title = `${of}: ${alarmText(stream, those, name)}`;
+    const brief = [...Map.groupBy(those, (f) => f.release)].map(([release, all]) => all.length > 1 ? `${release} in ${all.length} groups` : name(all[0]));
+    // It lasts until the watch is armed again. The title has all names and times.
+    return { rank: 0, kind: bad ? "bad" : "warn", what: "alarm", text: several ? `${of}: ${brief.join(", ")}` : title, title };
   }
   if (current.some((f) => f.incomplete)) return { rank: 1, kind: "warn", what: "incomplete", text: "the newest window is incomplete: part of its input was lost" };
   const withheld = current.filter((f) => f.status !== "ok" && f.reason !== "not_armed");

@@ -1,4 +1,4 @@
-// Applies the colours before anything is painted: those that were chosen, else the system's. It runs first and alone; the button is in keys.js.
+// Applies the colours before anything is painted: those that were chosen, else the system's. The button is in keys.js.
 "use strict";
 {
   const { dataset } = document.documentElement;
