@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms"
 )
 
@@ -64,6 +66,33 @@ func (f Figure) Band() (Band, bool) {
 		band.Level, err = f.Level.Float64()
 	}
 	return band, err == nil && err2 == nil
+}
+
+// InPercent returns a share as people read it: 17 % where the record has 0.17, with its band. Other figures stay as they
+// are.
+func (f Figure) InPercent() Figure {
+	const percent = "%"
+	if f.Statistic != string(mechanisms.Share) || f.Unit == percent {
+		return f
+	}
+	f.Unit, f.Value = percent, hundredfold(f.Value)
+	if f.BandFields != nil {
+		band := *f.BandFields
+		band.Low, band.High = hundredfold(band.Low), hundredfold(band.High)
+		f.BandFields = &band
+	}
+	return f
+}
+
+func hundredfold(n *json.Number) *json.Number {
+	if n == nil {
+		return nil
+	}
+	d, err := decimal.NewFromString(n.String())
+	if err != nil {
+		return n // cannot happen: a published record has numbers
+	}
+	return new(json.Number(d.Shift(2).String()))
 }
 
 // Even reports whether the band goes as far below a value as above it, because the noise does.

@@ -35,7 +35,7 @@ func AllBanded(t testing.TB) (all []Banded) {
 	add("computed", `{"statistic":"quantile","p":0.9,"value":300,"low":280,"high":340,"level":0.95,"basis":"histogram",
 		"from":"latency","interval":{"level":0.95,"low":280,"high":340}}`, "300 ms", "(280–340)")
 	add("share", `{"statistic":"share","unit":"","value":0.0312,"low":0.021,"high":0.0421,"level":0.95,
-		"basis":"histogram"}`, "0.031", "(0.021–0.043)")
+		"basis":"histogram"}`, "3.1 %", "(2.1–4.3)")
 	add("latency", `{"statistic":"histogram","unit":"users","value":4000,"low":3850,"high":4150,"level":0.95,
 		"basis":"noise","error_95":150}`, "4000 users", "± 150")
 	add("users", `{"statistic":"count","unit":"users","value":10412,"low":10262,"high":10562,"level":0.95,"basis":"noise",

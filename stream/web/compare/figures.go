@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/louver/louver/stream/outputs"
 )
@@ -25,7 +24,7 @@ func Figures(a, b outputs.Record) Comparison {
 	x, y := numberOf(*a.Value), numberOf(*b.Value)
 	d := y.Sub(x)
 	c.Difference = new(exactly(d))
-	change := strings.TrimSpace(fmt.Sprintf("%s %s", both(x, y, min(off(a), off(b))), a.Unit))
+	change := changed(a, x, y, min(off(a), off(b)))
 	if s, t := a.Since, b.Since; a.Changed != nil && b.Changed != nil && s != nil && t != nil && s.Equal(*t) {
 		c.Probability, c.Verdict = new(1.0), "noise"
 		c.Sentence = fmt.Sprintf("%s: both are the one value that was drawn in the window that ends at %s, and held "+

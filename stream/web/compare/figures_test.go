@@ -238,7 +238,7 @@ func TestCompared(t *testing.T) {
 		{"a share of a histogram",
 			record(`"statistic":"share","from":"h","value":0.100000,"error_95":0.01,"low":0.09,"high":0.11`),
 			record(`"statistic":"share","from":"h","value":0.110000,"error_95":0.01,"low":0.1,"high":0.12`), "noise",
-			"0.100 → 0.110 ms: noise alone does this in 17 of 100 cases."},
+			"10.0 → 11.0 %: noise alone does this in 17 of 100 cases."},
 	} {
 		got := Figures(c.a, c.b)
 		if got.Verdict != c.verdict || got.Sentence != c.sentence {

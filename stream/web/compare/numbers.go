@@ -28,6 +28,21 @@ func float(n json.Number) float64 { return numberOf(n).InexactFloat64() }
 
 func exactly(d decimal.Decimal) json.Number { return json.Number(d.String()) }
 
+// changed writes two values of figures like one, and their unit. A share is in percent, as on the page.
+func changed(like outputs.Record, x, y decimal.Decimal, off float64) string {
+	shift := shiftOf(like)
+	return strings.TrimSpace(both(x.Shift(shift), y.Shift(shift), off*math.Pow10(int(shift))) + " " +
+		like.InPercent().Unit)
+}
+
+// shiftOf is by how many places the point of a figure's values moves in a sentence.
+func shiftOf(r outputs.Record) int32 {
+	if r.InPercent().Unit != r.Unit {
+		return 2
+	}
+	return 0
+}
+
 // both writes two numbers with equally many digits, as many as their error allows, as the page does. One digit of the
 // error counts, or two if it begins with 1 or 2. Numbers that differ also look different. off is 0 if no error is
 // known.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -95,8 +94,7 @@ func Ranges(a, b Average) Comparison {
 	}
 	d := b.middle.Sub(a.middle)
 	c.Difference = new(exactly(d.Round(6)))
-	values := both(numberOf(*a.Value), numberOf(*b.Value), min(a.off(), b.off()))
-	change := strings.TrimSpace(values+" "+y.Unit) +
+	change := changed(y, numberOf(*a.Value), numberOf(*b.Value), min(a.off(), b.off())) +
 		fmt.Sprintf(", %ss of %d and %s", a.Average, a.Windows, several(b.Windows, "window"))
 	left := ""
 	if n := a.Withheld + b.Withheld; n > 0 {

@@ -91,11 +91,12 @@ func (c *Course) Signal(i int, alpha float64) *Signal {
 	p := c.points[i]
 	value := numberOf(*p.record.Value)
 	middle := decimal.NewFromFloat(b.median).Round(1 - min(0, value.Exponent()))
+	said := func(d decimal.Decimal) string { return d.Shift(shiftOf(p.record)).String() }
 	return &Signal{ID: p.record.ID, Probability: b.p, Basis: b.basis, Direction: direction,
 		Median: json.Number(middle.String()),
 		Sentence: fmt.Sprintf("%s is %s %s, the median of the %s before it, by more than noise and the usual "+
-			"variation explain.", strings.TrimSpace(grouped(value.String())+" "+p.record.Unit), direction,
-			grouped(middle.String()), several(b.windows, "window"))}
+			"variation explain.", strings.TrimSpace(grouped(said(value))+" "+p.record.InPercent().Unit), direction,
+			grouped(said(middle)), several(b.windows, "window"))}
 }
 
 // Compared reports whether the figure at i can be marked at all: something public tells what explains its differences,

@@ -14,8 +14,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Value writes a figure's value with the digits that its error allows, as the page does, and its unit.
+// Value writes a figure's value with the digits that its error allows, as the page does, and its unit. A share is in
+// percent.
 func Value(r outputs.Record) string {
+	r = r.InPercent()
 	if r.Value == nil {
 		return ""
 	}
@@ -49,6 +51,7 @@ func placeIn(band record.Band, value float64) int {
 
 // Bound writes the band of a figure, as the page does, or else percentiles. It is empty if nothing is known.
 func Bound(r outputs.Record) string {
+	r = r.InPercent()
 	band, ok := r.Band()
 	switch {
 	case r.Value == nil:

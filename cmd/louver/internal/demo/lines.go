@@ -79,7 +79,7 @@ func (l *lines) show(p picture) {
 	for _, r := range slices.Concat(p.records, p.watches) {
 		truth := ""
 		if sim {
-			truth = p.sim.truth(r)
+			truth = p.sim.truth(r, 0)
 		}
 		p.line(&b, r, truth)
 	}

@@ -87,13 +87,13 @@ type simulated struct {
 	robin    bool                       // Robin called
 }
 
-// truth returns the figure without noise, suitably rounded.
-func (s *simulated) truth(r outputs.Record) string {
+// truth returns the figure without noise, suitably rounded. Its point moves by some places: see [shiftOf].
+func (s *simulated) truth(r outputs.Record, shift int32) string {
 	d, ok := s.figures[r.Group+"/"+r.Release]
 	if !ok {
 		return ""
 	}
-	return short(d)
+	return short(d.Shift(shift))
 }
 
 // sceneText holds what the screen says besides the figures.

@@ -73,7 +73,7 @@ func tableOf(windows []picture, page span, width int) string {
 		}
 		truth, off := "", ""
 		if sim {
-			truth, off = p.sim.truth(r), p.sim.off(r)
+			truth, off = p.sim.truth(r, shiftOf(r)), p.sim.off(r)
 		}
 		var row table.Row
 		for k, cell := range []string{group, label(p.stream, r), value, shortError(r), truth, off} {
@@ -178,11 +178,20 @@ func short(d decimal.Decimal) string {
 	return d.Round(1).String()
 }
 
+// shiftOf is by how many places the point of a figure moves where people read it: a share is in percent.
+func shiftOf(r outputs.Record) int32 {
+	if r.Unit != r.InPercent().Unit {
+		return 2
+	}
+	return 0
+}
+
 // measured writes a private value with its unit.
 func measured(r outputs.Record) string {
 	if r.Value == nil {
 		return "withheld"
 	}
+	r = r.InPercent()
 	value := r.Value.String()
 	if d, err := decimal.NewFromString(value); err == nil {
 		value = short(d)
@@ -212,7 +221,7 @@ func (s *simulated) off(r outputs.Record) string {
 	if err != nil {
 		return ""
 	}
-	text := short(d.Sub(truth))
+	text := short(d.Sub(truth).Shift(shiftOf(r)))
 	if d.GreaterThan(truth) {
 		return "+" + text
 	}
