@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
@@ -136,6 +139,57 @@ func TestDashboardNeedsReadAlone(t *testing.T) {
 	if _, body := clitest.Get(stranger.Address(t), "/api/v1/releases/latest"); body != `{"releases":[]}`+"\n" {
 		t.Errorf("without the right: %s", body)
 	}
+}
+
+// SIGHUP reads the streams file again. One that cannot be used changes nothing.
+func TestDashboardReadsItsFileAgain(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	stream := func(name string) string {
+		return configtest.Stream(name, configtest.Topics(b.Topic(t, 1, nil), b.Topic(t, 1, nil)))
+	}
+	first := stream("first")
+	path := clitest.File(t, "streams.yaml", configtest.File(first))
+	p := clitest.Louver(t, b, "dashboard", "--streams", path, "--metrics-addr=")
+	said := func(line string, times int) {
+		t.Helper()
+		kafkatest.Await(t, line, func() bool { return strings.Count(p.Log.String(), line) >= times })
+	}
+	hangup := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.Signal(t, syscall.SIGHUP)
+	}
+	said("louver shows what is published", 1)
+	hangup("version: 1\nstreams: [")
+	said("the streams files cannot be used: this process goes on with those that it has read", 1)
+	hangup(configtest.File(first, stream("second")))
+	said("louver shows what is published", 2)
+	listening := regexp.MustCompile(`"http": \["([^"]+)"\]`).FindAllStringSubmatch(p.Log.String(), -1)
+	if _, body := clitest.Get(listening[1][1], "/api/v1/streams"); !strings.Contains(body, `"second"`) {
+		t.Errorf("the API has no second stream: %s", body)
+	}
+	p.Signal(t, syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, p.Log.String())
+	}
+}
+
+// Without a streams file there is nothing to read again, and it says so.
+func TestDashboardWithoutAFileIgnoresHangups(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, nil)
+	p := clitest.Louver(t, b, "dashboard", "--topic", topic)
+	address := p.Address(t)
+	p.Signal(t, syscall.SIGHUP)
+	kafkatest.Await(t, "it says so", func() bool {
+		return strings.Contains(p.Log.String(), "SIGHUP changes nothing: this process reads no streams files")
+	})
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"))...)
+	shows(t, address, "812")
 }
 
 // It may run beside a service that has the usual operators' address: it has one only if somebody asks for it.

@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +15,11 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/health"
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // DashboardCommand shows the published figures, without the service.
@@ -34,8 +39,8 @@ func (DashboardCommand) Help() string {
 these topics and no other, so it can run where nobody may see personal data. With --metrics-addr operators see there
 whether it works.
 
-With a streams file the page also shows the schedule, what one person can lose, and until when the budget lasts. Without
-one, name the topics:
+With a streams file the page also shows the schedule, what one person can lose, and until when the budget lasts. SIGHUP
+reads the file again. Without one, name the topics:
 
   louver dashboard --topic checkout.private`
 }
@@ -43,34 +48,66 @@ one, name the topics:
 // Run implements the command.
 func (c *DashboardCommand) Run(app *cli.App) error {
 	c.Streams = c.Or(c.Streams)
-	var streams []*config.Stream
+	file := &config.File{}
 	if c.Streams != "" {
-		file, err := cli.LoadStreams(c.Streams)
-		if err != nil {
+		var err error
+		if file, err = cli.LoadStreams(c.Streams); err != nil {
 			return err
 		}
-		streams = file.Streams
 	}
-	topics := append(cli.OutputTopics(streams), c.Topic...)
-	slices.Sort(topics)
-	if topics = slices.Compact(topics); len(topics) == 0 {
-		return cli.UsageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
+	if _, _, err := c.sources(file.Streams); err != nil {
+		return err
 	}
 	if c.HTTPAddr == "" {
 		return cli.UsageError(errors.New("LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as " +
 			"127.0.0.1:8080"))
 	}
-	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
-	if err != nil {
-		return err
-	}
-	ctx, stop := app.UntilSignal()
+	ctx, again, stop := app.UntilStopped()
 	defer stop()
 	conn, err := cluster.Open(c.KafkaSettings)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	if c.Streams == "" {
+		go ignore(ctx, again, app.Log)
+		return c.serve(ctx, app, conn, nil)
+	}
+	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
+		go tellEdits(ctx, c.Streams, file, app.Log)
+		return c.serve(ctx, app, conn, file.Streams)
+	})
+}
+
+// ignore says of each SIGHUP that there is nothing to read again.
+func ignore(ctx context.Context, again <-chan os.Signal, log *zap.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+			log.Info("SIGHUP changes nothing: this process reads no streams files")
+		}
+	}
+}
+
+// sources returns the output topics of streams and those that were named, and how their records are read.
+func (c *DashboardCommand) sources(streams []*config.Stream) ([]string, codec.Registry, error) {
+	topics := append(cli.OutputTopics(streams), c.Topic...)
+	slices.Sort(topics)
+	if topics = slices.Compact(topics); len(topics) == 0 {
+		return nil, nil, cli.UsageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
+	}
+	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)
+	return topics, schemas, err
+}
+
+// serve shows what is published until ctx ends.
+func (c *DashboardCommand) serve(ctx context.Context, app *cli.App, conn *kafkaconn.Conn, streams []*config.Stream) error {
+	topics, schemas, err := c.sources(streams)
+	if err != nil { // those that were read at the start had sources
+		return fmt.Errorf("%w: %w", control.ErrRefused, err)
+	}
 	shown, monitor := newPublished(topics, streams, time.Now), health.New(app.Log)
 	public, err := publicServer(c.HTTPSettings, shown, monitor.Report)
 	if err != nil {
