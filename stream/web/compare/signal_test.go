@@ -276,6 +276,7 @@ func TestMarks(t *testing.T) {
 		"a rise":               {minutes(t, aCount, then(2500)...), "2,500 users is above 1,000" + before},
 		"nobody":               {minutes(t, aCount, then(0)...), "0 users is below 1,000" + before},
 		"a median":             {minutes(t, aMedian, then(2500)...), "2,500 ms is above 1,000" + before},
+		"a share":              {minutes(t, aShare, then(2500)...), "250,000 % is above 100,000" + before}, // read × 100
 		"beyond its own noise": {minutes(t, aCount, equal(1122)...), ""},
 		"beyond all noise":     {minutes(t, aCount, equal(1170)...), "1,170 users is above 1,000" + before},
 		"what is usual":        {minutes(t, aCount, then(1080)...), ""},
