@@ -28,7 +28,7 @@ func demoStream(t *testing.T, yaml string) *config.Stream {
 	return f.Streams[0]
 }
 
-// painted makes up a window's picture: each value is 100 more than the one before.
+// painted makes up a window's picture: each value is 100 more than the one before, in ten thousandths if it is a share.
 func painted(s *config.Stream, number int) picture {
 	start := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC).Add(time.Duration(number) * s.Window.Size)
 	p := picture{stream: s, start: start, end: start.Add(s.Window.Size), count: number + 1,
@@ -39,11 +39,15 @@ func painted(s *config.Stream, number int) picture {
 	for _, g := range s.Groups {
 		for _, r := range figures(s) {
 			value += 100
-			v, low, high := json.Number(fmt.Sprint(value)), json.Number("0.4521"), json.Number("0.5479")
+			number, truth := decimal.NewFromInt(value), decimal.NewFromInt(value-7)
+			if r.Statistic == "share" {
+				number, truth = number.Shift(-4), number.Shift(-4).Sub(decimal.New(1, -2))
+			}
+			v, low, high := json.Number(number.String()), json.Number("0.4521"), json.Number("0.5479")
 			p.records = append(p.records, outputs.Record{Stream: s.Name, Group: g, Release: r.Name,
 				Statistic: r.Statistic, Unit: "ms", Value: &v, PLow: &low, PHigh: &high,
 				Quality: "useful", WindowEnd: p.end})
-			p.sim.figures[g+"/"+r.Name] = decimal.NewFromInt(value - 7)
+			p.sim.figures[g+"/"+r.Name] = truth
 		}
 	}
 	return p
