@@ -22,14 +22,7 @@ func TestKeysThatNameTheirSchemas(t *testing.T) {
 		16: {Format: "protobuf", Text: `syntax = "proto3"; message Key { int64 id = 1; }`},
 		17: {Format: "json", Text: "{}"},
 	}}
-	s := avroSpec()
-	s.User, s.Schema, s.Registry = codec.KeyField, codec.Schema{Registry: true}, r
-	d := decoder(t, s)
-	value := []byte(numbered(1, encoded(t, request(nil))))
-	text, err := avro.MustParse(`"string"`).Encode("u1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, value, text := decoderOfKeys(t, r)
 	number := string(binary.AppendVarint(nil, 42))
 	long := string(binary.BigEndian.AppendUint64(nil, 11<<24|5)) // as a LongSerializer writes it: no header
 	for _, c := range []struct{ key, want string }{
@@ -71,4 +64,17 @@ func TestFramedKeys(t *testing.T) {
 			t.Errorf("%q: %v, want %v", key, got, want)
 		}
 	}
+}
+
+// decoderOfKeys decodes records whose users are in their keys, by the schemas of a registry. value is the value of such
+// a record, and text is the Avro of the key u1.
+func decoderOfKeys(t *testing.T, r codec.Schemas) (d codec.Decoder, value, text []byte) {
+	t.Helper()
+	s := avroSpec()
+	s.User, s.Schema, s.Registry = codec.KeyField, codec.Schema{Registry: true}, r
+	text, err := avro.MustParse(`"string"`).Encode("u1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoder(t, s), []byte(numbered(1, encoded(t, request(nil)))), text
 }

@@ -63,7 +63,7 @@ var protobufCases = []struct {
 		Spec{User: "ts.nanos", Value: "v", Time: "ts", Group: "ts.seconds", Open: true}},
 }
 
-// protobufMessageOf is the message of the events: the first but for Confluent's Decimal.
+// protobufMessageOf returns the message of the events. It is the first one that is not Confluent's Decimal.
 func protobufMessageOf(t testing.TB, text string) protoreflect.MessageDescriptor {
 	t.Helper()
 	r := Registered{Text: text}

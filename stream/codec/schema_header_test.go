@@ -3,8 +3,6 @@ package codec_test
 import (
 	"testing"
 
-	"github.com/twmb/avro"
-
 	"github.com/louver/louver/stream/codec"
 )
 
@@ -94,14 +92,7 @@ func TestKeySchemaInHeader(t *testing.T) {
 	r := &shelf{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: avroSchema},
 		11: {Format: "avro", Text: `"string"`}, 17: {Format: "json", Text: "{}"}},
 		guids: map[[16]byte]codec.Registered{guid: {Format: "avro", Text: `"string"`}}}
-	s := avroSpec()
-	s.User, s.Schema, s.Registry = codec.KeyField, codec.Schema{Registry: true}, r
-	d := decoder(t, s)
-	value := []byte(numbered(1, encoded(t, request(nil))))
-	text, err := avro.MustParse(`"string"`).Encode("u1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, value, text := decoderOfKeys(t, r)
 	for _, c := range []struct{ key, head, want string }{
 		{numbered(11, string(text)), "", "u1"},
 		{string(text), guidHeader(""), "u1"},

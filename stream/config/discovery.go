@@ -30,8 +30,8 @@ func (d *Discovery) Kind() Kind { return Searched }
 // Cost is a draw for each name of a period for which a user counts.
 //
 // Privacy: given what was published before, adding or removing a user changes the counts of at most Groups names, each
-// by one, and each name's outcome is (ε, δ)-DP. So these charges are those of Groups draws. If a user takes back a part
-// of a period, the counts of at most Groups names lose the user, and those of as many others gain one.
+// by one, and each name's outcome is (ε, δ)-DP. So these charges are those of Groups draws. If only some of a
+// user's events of a period are removed, at most Groups names lose the user, and as many others may gain one.
 func (d *Discovery) Cost() Cost {
 	items := d.once(d.Mechanism)
 	return Cost{Per: PerPeriod, Items: items, Partly: budget.Times(items, 2), AtMost: d.AtMost, Cap: d.MaxWindows}

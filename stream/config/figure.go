@@ -80,10 +80,10 @@ var Kinds = [...]struct {
 	Searched: {"discovery", "discoveries", false},
 }
 
-// Per is what one charge pays for.
+// Per says for how long one charge pays.
 type Per int
 
-// What one charge pays for.
+// How long one charge pays.
 const (
 	PerNothing  Per = iota // it costs nothing
 	PerWindow              // one window of the stream
@@ -99,13 +99,13 @@ type Cost struct {
 	Per Per
 	// Items are one charge. First is what the first charge of an instance costs beside it.
 	Items, First []budget.Item
-	// Partly is what one charge costs a user who takes back only a part of what it is for, so that something else
-	// remains: see [privacy.Promise.Twice].
+	// Partly is the cost of one charge to a user of whom only some events are removed. The others remain and may count
+	// in their place, which costs twice as much: see [privacy.Promise.Twice].
 	Partly []budget.Item
 	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows.
 	AtMost int64
-	// Counts says that it shows nothing of a group but how many users there are. In a stream with a single group that
-	// is the same whatever remains of a user, so Partly does not apply.
+	// Counts says that the figure only counts users. With a single group, somebody with some events left still counts as
+	// one, so Partly does not apply.
 	Counts bool
 	// Cap says how many charges count for one user, of those for periods; nil: all.
 	Cap *MaxWindows

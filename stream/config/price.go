@@ -14,8 +14,8 @@ func (s *Stream) Price() []budget.Item {
 	return s.windowPrice(func(c Cost) []budget.Item { return c.Items })
 }
 
-// EdgePrice returns what a window costs a user who takes back only a part of what they have in it, so that another
-// value or other groups remain.
+// EdgePrice returns what a window costs a user of whom only some events in it are removed. With the others the user may
+// count by another value, or in other groups.
 func (s *Stream) EdgePrice() []budget.Item { return s.windowPrice(s.partly) }
 
 func (s *Stream) windowPrice(of func(Cost) []budget.Item) []budget.Item {
@@ -28,8 +28,8 @@ func (s *Stream) windowPrice(of func(Cost) []budget.Item) []budget.Item {
 	return items
 }
 
-// partly is what one charge costs a user who takes back a part of what it is for. If there is but one group, a count
-// says the same of whoever is still there.
+// partly returns the cost of one charge to a user of whom only some events are removed. In a stream with a single group
+// a count does not change then, because the user still counts as one.
 func (s *Stream) partly(c Cost) []budget.Item {
 	if c.Counts && s.MostGroups() == 1 {
 		return c.Items

@@ -6,12 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/louver/louver/stream/codec"
-	"github.com/louver/louver/stream/episode"
 )
 
 // looks returns how many of the keys are seen to be written in another way than others.
@@ -72,11 +66,7 @@ func TestKeysWrittenInTwoWays(t *testing.T) {
 }
 
 func TestKeysWrittenInTwoWaysAreTold(t *testing.T) {
-	core, logs := observer.New(zap.WarnLevel)
-	log := zap.New(core)
-	s := testStream(t)
-	s.Input.User = codec.KeyField
-	w := newTraffic(s, log, episode.New(log))
+	w, logs := trafficOfKeys(t)
 	m := many(1000, verdict{})
 	m.spelled, m.respelled = 1000, 1
 	w.add(m)

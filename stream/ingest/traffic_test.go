@@ -308,13 +308,18 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 	}
 }
 
-// Keys that name their schema make one person several users.
-func TestFramedKeysAreTold(t *testing.T) {
+// trafficOfKeys is the traffic of a stream whose users are in the records' keys, and what it logs.
+func trafficOfKeys(t *testing.T) (*traffic, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.WarnLevel)
 	log := zap.New(core)
 	s := testStream(t)
 	s.Input.User = codec.KeyField
-	w := newTraffic(s, log, episode.New(log))
+	return newTraffic(s, log, episode.New(log)), logs
+}
+
+// Keys that name their schema make one person several users.
+func TestFramedKeysAreTold(t *testing.T) {
+	w, logs := trafficOfKeys(t)
 	m := many(1000, verdict{})
 	for i := range 1000 {
 		if codec.Framed([]byte{0, 0, 0, 0, byte(i%2 + 1), 4, 'u', '1'}[:6+i%3]) {
@@ -327,7 +332,7 @@ func TestFramedKeysAreTold(t *testing.T) {
 		"like the header of a schema registry") || !strings.HasSuffix(all[0].Message, "a field of the value as user") {
 		t.Errorf("%v", all)
 	}
-	if s.Input.Format = "avro"; !strings.HasPrefix(w.bareKeys(), "schema: registry") {
+	if w.stream.Input.Format = "avro"; !strings.HasPrefix(w.bareKeys(), "schema: registry") {
 		t.Errorf("%s; want what reads keys with headers", w.bareKeys())
 	}
 }

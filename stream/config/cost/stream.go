@@ -17,8 +17,8 @@ type Stream struct {
 	Topic string
 	// MaxWindows says in which windows a person counts; nil: in all.
 	MaxWindows *windows.CapRule
-	// Edge is what a window costs a person who takes back a part of what they have in it: what remains may be another
-	// value, or in other groups.
+	// Edge is what a window costs a person of whom only some events in it are removed. With the others the person may
+	// count by another value, or in other groups.
 	Edge []budget.Item
 	// Watches are the most that counts in a period of the budget for watches, releases on change, running totals and
 	// discoveries. Endless says that there is no such amount: the budget is for ever, and new periods of totals never

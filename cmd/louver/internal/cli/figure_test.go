@@ -53,7 +53,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Users outside are of about as many as were released. No share is told: that number may be too large by its noise.
+// Beside the most users who are outside stands the released number of all users. Noise may have made that too large, so
+// nothing is said in percent.
 func TestUsersOutsideInWords(t *testing.T) {
 	for more, want := range map[string]string{
 		`"outside_95":18,"users":1000`: "at most 18 of about 1000 users are outside 0–1023",
