@@ -57,7 +57,7 @@ func (p *cuts) included(ctx context.Context) error {
 	key := fmt.Sprintf("no agreement on %s/%d", p.at.Topic, p.at.Number)
 	for p.Inputs.Partitions(p.at.Topic, math.MaxInt64) <= p.at.Number {
 		p.Monitor.Episodes.On(key, notIncluded, fmt.Sprintf(
-			"partition %d of topic %s is new and counts in no window yet: the worker that reads partition 0 has not noted it",
+			"partition %d of topic %s is new and counts in no window yet: the worker that reads partition 0 has not seen it",
 			p.at.Number, p.at.Topic))
 		select {
 		case <-ctx.Done():
