@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -146,6 +147,21 @@ func TestSparedOfAPartitionThatReturned(t *testing.T) {
 		p := cuts{input: &input{Ingest: &Ingest{Inputs: inputs}, at: stage.Partition{Topic: "in", Number: number}}}
 		if got := p.spared(r); got != want {
 			t.Errorf("partition %d is spared through %d, want %d", number, got, want)
+		}
+	}
+}
+
+// TestManyStreamsAreCheckedMoreOften: a record may be in a bag of every stream, so the bags of a thousand streams grow
+// a thousand times as fast.
+func TestManyStreamsAreCheckedMoreOften(t *testing.T) {
+	for _, streams := range []int{0, 1, 8, 9, 1000, 1 << 20} {
+		p := output{input: &input{routes: slices.Repeat([]*route{{}}, streams)}}
+		n := p.unchecked()
+		if n < 1 || n > relieveEvery || n > 1 && n*streams > relieveBags {
+			t.Errorf("%d streams: the bags are checked after %d records", streams, n)
+		}
+		if streams <= 8 && n != relieveEvery {
+			t.Errorf("%d streams: the bags are checked after %d records already", streams, n)
 		}
 	}
 }

@@ -1,0 +1,397 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.uber.org/zap"
+
+	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/kafka/txn"
+	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/windows"
+)
+
+// input says what is read of one input partition, and into which routes.
+//
+// Offsets in routes and marks include the base; the reader's offsets do not.
+type input struct {
+	*Ingest
+	at   stage.Partition
+	kept *stage.Latest[progress.Input]
+	last progress.Input // what was put there last, or stood there before
+
+	reader   *fetch.Reader
+	routes   []*route
+	lanes    []lane // the routes that take events
+	leading  []lane // the lanes, without those that follow others
+	base     int64
+	id       string // the topic's id; "" if unknown
+	former   string // the id of the previous topic of this name
+	reported int64  // records below were already seen before a restart
+}
+
+// sort finds the lanes.
+func (p *input) sort() {
+	p.lanes = lanes(p.routes)
+	p.leading = leading(p.lanes)
+}
+
+// position is the reader's position plus the base.
+func (p *input) position() int64 { return p.reader.Position() + p.base }
+
+// lose notes that records just below the position could not be read.
+func (p *input) lose(n int64, why error) {
+	p.missing(n)
+	p.Log.Error("records are lost: windows that they may belong to will be marked incomplete",
+		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Int64("records", n), zap.Error(why))
+}
+
+// missing counts records that could not be read.
+func (p *input) missing(n int64) {
+	p.Metrics.Lost.WithLabelValues(p.at.Topic).Add(float64(n))
+	for _, r := range p.routes {
+		r.lose(n)
+	}
+}
+
+// keepProgress writes the progress. Nothing below it may be waiting to be sent.
+func (p *input) keepProgress() {
+	p.last = p.progress()
+	p.kept.Put(p.last)
+}
+
+// keepAsks writes the last progress once more, and with it what all windows of the partition wait for; nil: for
+// nothing.
+func (p *input) keepAsks(a *progress.Asks) {
+	next := p.last
+	next.Streams = maps.Clone(next.Streams)
+	for key, s := range next.Streams {
+		s.Asks = a
+		next.Streams[key] = s
+	}
+	p.kept.Put(next)
+}
+
+func (p *input) routeAt(r *route) at {
+	return at{p.at, progress.StreamKey(r.stream.Name, r.edition)}
+}
+
+// held reports whether the windows of a route, or of one that follows it, wait because the broker was away.
+func (p *input) held(r *route) bool {
+	return slices.ContainsFunc(r.all(), func(r *route) bool {
+		_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
+		return time.Now().Before(until)
+	})
+}
+
+// again says what a route's windows wait for after an outage; nil if they do not wait.
+func (p *input) again(r *route) *progress.Again {
+	o, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
+	if !time.Now().Before(until) {
+		return nil
+	}
+	return &progress.Again{Away: o.back.Sub(o.since), Grace: r.schedule.Grace, Until: until}
+}
+
+// progress says below which offset everything is written. A route whose windows are all cut needs no more records, so
+// it does not hold the offset back.
+func (p *input) progress() progress.Input {
+	position := p.position()
+	read := position
+	for _, r := range p.routes {
+		read = min(read, max(r.undecided, p.base))
+	}
+	next := progress.Input{Offset: position, Base: p.base, TopicID: p.id, Former: p.former,
+		Read: max(read, p.reported), Streams: map[string]progress.Stream{}}
+	for _, r := range p.routes {
+		if !r.finished() {
+			next.Offset = min(next.Offset, r.from)
+		}
+		written := progress.Stream{From: r.from, Through: r.through}
+		if !r.marked.IsZero() {
+			written.Marked = r.marked.UnixNano()
+		}
+		written.Again = p.again(r)
+		next.Streams[progress.StreamKey(r.stream.Name, r.edition)] = written
+	}
+	next.Offset -= p.base
+	return next
+}
+
+// lane holds the routes of one stream's editions, the newest first. Usually there is one. While a new definition begins
+// there are two, and an event's time decides to which it belongs.
+type lane []*route
+
+// lanes sorts the routes by stream and leaves out editions that take no more events.
+func lanes(routes []*route) []lane {
+	var all []lane
+	at := map[string]int{}
+	sorted := slices.Clone(routes)
+	slices.SortStableFunc(sorted, func(a, b *route) int { return cmp.Compare(b.edition, a.edition) })
+	for _, r := range sorted {
+		i, known := at[r.stream.Name]
+		switch {
+		case !known:
+			at[r.stream.Name] = len(all)
+			all = append(all, lane{r})
+		case !r.finished():
+			all[i] = append(all[i], r)
+		}
+	}
+	return all
+}
+
+// add offers a record to every edition and returns the best verdict: an event is late or rejected only if no edition
+// takes it.
+func (l lane) add(offset int64, rec *fetch.Record) verdict {
+	v := l[0].add(offset, rec)
+	for _, r := range l[1:] {
+		if other := r.add(offset, rec); other.better(v) {
+			v = other
+		}
+	}
+	l[0].counts.count(v)
+	return v
+}
+
+// decoding decodes the records of one partition, once for all routes whose specs are equal.
+//
+// A partition's worker fetches each page once, for all streams of the topic, and offers each record to every route in
+// turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. Such
+// routes share a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the
+// result. Nothing else is shared. Each route has its own position, bags, cuts, horizon, counts and copies. A route that
+// is ahead of others asks for no record below its position, so streams at different positions may share too.
+//
+// Whether a record is rejected follows from the record and the spec alone, so a shared answer is the one that the route
+// would have found itself. Specs that differ in anything share nothing, even if only their groups or bounds differ: a
+// name that comes twice, for example, is an error only for streams that look for it.
+//
+// Only the partition's goroutine uses it.
+type decoding struct {
+	spec     codec.Spec
+	decoder  codec.Decoder
+	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
+	bareKeys bool           // the whole key is the user
+	hasher   *windows.Hasher
+
+	offset  int64 // of the record that the rest is about. It includes the base, so no two records have the same
+	event   codec.Event
+	name    []byte // of the group, if groups are found
+	user    windows.UserHash
+	verdict verdict // rejected or not
+	fault   fault   // if it is rejected
+}
+
+// fault says more about why a record is rejected than its reason.
+type fault struct {
+	schema codec.SchemaID // the id of its schema, if that is not known; else zero
+	cause  string         // in words that go on from "the record"; "" if no more is known
+}
+
+// unstamped is the cause of a record that Kafka has no time of. Whatever its fields say, it is rejected.
+const unstamped = "has no timestamp"
+
+func newDecoding(spec codec.Spec, h *windows.Hasher) (*decoding, error) {
+	decoder, err := codec.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	preparer, _ := decoder.(codec.Preparer)
+	return &decoding{spec: spec, decoder: decoder, preparer: preparer, hasher: h, offset: -1,
+		bareKeys: spec.User == codec.KeyField && preparer == nil}, nil
+}
+
+// share makes a route use the decoding of another one, if there is one with the same spec.
+func (r *route) share(others []*route) {
+	for _, o := range others {
+		if o.decoding.hasher == r.decoding.hasher && reflect.DeepEqual(o.decoding.spec, r.decoding.spec) {
+			r.decoding = o.decoding
+			return
+		}
+	}
+}
+
+// decode reads the record at an offset, unless that is the one that was read last.
+func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
+	if offset == d.offset {
+		return d.verdict
+	}
+	d.offset, d.verdict = offset, verdict{}
+	if rec.TooLarge > 0 {
+		d.verdict.rejected, d.fault = codec.Malformed, fault{cause: "is larger than 4 MiB"}
+		return d.verdict
+	}
+	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
+	if reason := d.decoder.Decode(record, &d.event); reason != codec.OK {
+		d.verdict = verdict{rejected: reason,
+			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
+		d.fault = d.faultOf(record, reason)
+		return d.verdict
+	}
+	d.user = d.hasher.User(d.event.User)
+	d.name = append(d.name[:0], d.event.Name...)
+	d.event.User, d.event.Name = nil, nil // they point into the page
+	return d.verdict
+}
+
+// faultOf says more about a record that the decoder has just rejected.
+func (d *decoding) faultOf(record codec.Record, reason codec.Reason) (f fault) {
+	switch {
+	case reason == codec.Malformed:
+		f.cause = d.decoder.Cause(record)
+		if d.preparer != nil {
+			if w, known := d.preparer.Prepare(record); !known && !w.Key {
+				f.schema = w.ID
+			}
+		}
+	case reason == codec.BadValue:
+		f.cause = d.decoder.Doubt()
+	case reason == codec.BadTime && record.Time < 0:
+		f.cause = unstamped
+	case reason == codec.Future:
+		f.cause = fmt.Sprintf("has a timestamp of %s, and its own time is more than %s later", date(record.Time),
+			config.Duration(d.spec.MaxFuture))
+	}
+	return f
+}
+
+const (
+	// copyOverhead is roughly the memory of a queued copy in addition to its key and value.
+	copyOverhead = 256
+	// copyPatience is how long copies may hold up a partition. It is long enough for a leader to move.
+	copyPatience = 10 * time.Second
+	// copyPause is how long copies are dropped after their topic took none.
+	copyPause = 30 * time.Second
+)
+
+// copies are the copies of bad and late records.
+type copies struct {
+	stage.Env
+	at      stage.Partition      // the one that is read
+	waiting []txn.Record         // not written yet
+	bytes   int                  // roughly what these take
+	retry   map[string]time.Time // when to retry a topic that took none
+}
+
+// add queues a copy of the record for another (personal) topic of the stream, which may have other partitions. For
+// a record that is too large, only the size is copied. The record's own headers come first: they may say how to read
+// it, and a copy of a copy says last where it comes from.
+func (c *copies) add(topic string, rec *fetch.Record, stream, reason, detail string) {
+	var headers []kafka.Header
+	size := 0
+	for key, value := range rec.Headers() {
+		headers = append(headers, kafka.Header{Key: key, Value: bytes.Clone(value)})
+		size += len(key) + len(value)
+	}
+	headers = append(headers,
+		kafka.Header{Key: "louver-stream", Value: []byte(stream)},
+		kafka.Header{Key: "louver-reason", Value: []byte(reason)},
+		kafka.Header{Key: "louver-topic", Value: []byte(c.at.Topic)},
+		kafka.Header{Key: "louver-partition", Value: strconv.AppendInt(nil, int64(c.at.Number), 10)},
+		kafka.Header{Key: "louver-offset", Value: strconv.AppendInt(nil, rec.Offset, 10)})
+	if detail != "" {
+		headers = append(headers, kafka.Header{Key: "louver-detail", Value: []byte("the record " + detail)})
+	}
+	if rec.TooLarge > 0 {
+		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
+	}
+	c.waiting = append(c.waiting,
+		txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
+			Time: rec.Time, Headers: headers})
+	c.bytes += copyOverhead + size + len(rec.Key) + len(rec.Value)
+}
+
+// send writes the queued copies, each at least once. Copies that cannot be written are counted and dropped: neither a
+// bad record nor a missing topic may stop the stream.
+func (c *copies) send(ctx context.Context) error {
+	byTopic := map[string][]txn.Record{}
+	for _, r := range c.waiting {
+		byTopic[r.Topic] = append(byTopic[r.Topic], r)
+	}
+	clear(c.waiting)
+	c.waiting, c.bytes = c.waiting[:0], 0
+	for topic, copies := range byTopic {
+		c.sendTo(ctx, topic, copies)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// sendTo writes copies to their topic.
+func (c *copies) sendTo(ctx context.Context, topic string, copies []txn.Record) {
+	if time.Now().Before(c.retry[topic]) {
+		c.drop(topic, len(copies))
+		return
+	}
+	trying, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	done := 0 // copies written or counted
+	partitions, err := c.Sizes.Of(trying, topic)
+	if err == nil {
+		for i := range copies {
+			copies[i].Partition %= partitions
+		}
+		if err = c.write(trying, topic, copies); err != nil && trying.Err() == nil {
+			done = c.sendOneByOne(trying, topic, copies)
+			err = trying.Err()
+		}
+	}
+	key := "copies to " + topic
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		c.Monitor.Episodes.Over(key, "topic "+topic+" takes copies of records again")
+	default:
+		c.Sizes.Forget(topic)
+		c.retry[topic] = time.Now().Add(copyPause)
+		c.drop(topic, len(copies)-done)
+		c.Monitor.Episodes.On(key, episode.Rule{}, "copies of records are dropped until their topic can be written to",
+			zap.String("topic", topic), zap.Error(err))
+	}
+}
+
+// drop counts copies that are not written.
+func (c *copies) drop(topic string, copies int) {
+	c.Metrics.ForwardFailure.WithLabelValues(topic).Add(float64(copies))
+}
+
+// sendOneByOne drops and counts the copies that their topic refuses, for example because they are too large with their
+// headers. It stops when ctx ends, and returns how many copies it has handled.
+func (c *copies) sendOneByOne(ctx context.Context, topic string, copies []txn.Record) (done int) {
+	refused, why := 0, error(nil)
+	for ; done < len(copies); done++ {
+		err := c.write(ctx, topic, copies[done:done+1])
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			refused, why = refused+1, err
+		}
+	}
+	if refused > 0 {
+		c.drop(topic, refused)
+		c.Log.Warn("Kafka rejects copies of records, which are dropped", zap.String("topic", topic),
+			zap.Int("copies", refused), zap.Error(why))
+	}
+	return done
+}
+
+// write writes copies to a topic. It retries temporary failures.
+func (c *copies) write(ctx context.Context, topic string, copies []txn.Record) error {
+	return txn.Send(ctx, c.Conn.Client, copies, txn.OnRetry(c.Writing(topic)))
+}
