@@ -58,7 +58,7 @@
 // A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
 // itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
 // pages go through figures and know no kinds. A kind is a file in config, a row and a form in parse (kinds.go), a row in
-// the ledger if it has instances (ledger/step.go), and a draw in release (step.go). Whoever has more to say of one kind
+// the ledger if it has instances (ledger/continual.go), and a draw in release (step.go). Whoever has more to say of one kind
 // asks [config.All] or [config.Of].
 //
 // release/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is meant to

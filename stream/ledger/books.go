@@ -291,3 +291,145 @@ func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
 	}
 	return own
 }
+
+// Before is what earlier budgets of a stream had paid for it, by name: budgets whose spending the present one does not
+// count. nil means that no ε bounds it.
+type Before map[string]*decimal.Decimal
+
+// Without returns a copy without some budgets, or nil if none is left.
+func (b Before) Without(names []string) Before {
+	left := maps.Clone(b)
+	maps.DeleteFunc(left, func(name string, _ *decimal.Decimal) bool { return slices.Contains(names, name) })
+	if len(left) == 0 {
+		return nil
+	}
+	return left
+}
+
+// Cap returns the cap of the latest decided window of a stream's epoch, or of the latest period of one of its
+// discoveries, by its name. It is the zero value if there is none.
+func (b *Books) Cap(stream string, epoch uint32, of string) budget.Cap {
+	return b.of(stream, row{epoch, of}).cap
+}
+
+// Era returns the era of a stream's definition, in Unix seconds. begins is when its first window, or the first period
+// of a discovery, begins, in Unix nanoseconds. of makes the cap of an era.
+//
+// The era is that first moment, unless something was charged under its cap before. That is so where a definition was
+// replaced after it had begun, because a clock was wrong. The two definitions choose their users separately, so what
+// they cost must add up. Then the era is the last second before that is free.
+func (b *Books) Era(stream string, begins int64, of func(era int64) budget.Cap) int64 {
+	era := begins / int64(time.Second)
+	for b.charged(stream, of(era)) {
+		era--
+	}
+	return era
+}
+
+// charged reports whether some budget was charged for a stream under a cap.
+func (b *Books) charged(stream string, c budget.Cap) bool {
+	for _, accounts := range []map[string]*budget.Account{b.accounts, b.elsewhere} {
+		for _, a := range accounts {
+			if a.Knows(stream, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Seen is what the records of a step say of one of its instances.
+type Seen struct {
+	Number int64
+	Cost   []budget.Item
+	// From and To are the ends of the first and the last window that it looked at, in Unix nanoseconds.
+	From, To int64
+	// Until is when it ends at the latest; 0 if that is not known.
+	Until int64
+	// Over says that it looks at no more windows, Fired that it has fired. Withheld says that since then none may be
+	// armed.
+	Over, Fired, Withheld bool
+}
+
+// mostSeen bounds the gaps that a record can make.
+const mostSeen = 1 << 20
+
+// AddSeen adds the instances of a step, by number, for readers of output topics who do not see the ledger. Instances
+// that are no longer seen leave gaps, which cost nothing.
+func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
+	name := stepName{budget, stream, step}
+	for _, s := range all {
+		if s.Number < int64(len(b.lasting.of[name]))+1 || s.Number > mostSeen {
+			return fmt.Errorf("instance %s follows number %d", name.instance(s.Number), len(b.lasting.of[name]))
+		}
+		for int64(len(b.lasting.of[name])) < s.Number-1 {
+			b.lasting.of[name] = append(b.lasting.of[name], &instance{Over: true})
+		}
+		b.lasting.withheld[name] = s.Withheld
+		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Until: s.Until, Over: s.Over}
+		if s.Fired {
+			a.Fired = new("")
+		}
+		if err := b.lasting.arm(b.open(budget), name, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Join returns the books of all partitions together, for a report. It takes over the parts: do not use them afterwards.
+// The charges of a budget are all in one partition. A stream that has changed its budget may be in several.
+func Join(parts []*Books) *Books {
+	all := NewBooks()
+	streams := map[string][]*streamBook{}
+	for _, b := range parts {
+		for name, a := range b.accounts {
+			// Elsewhere it is only named as one that another budget continues.
+			if all.accounts[name] == nil || slices.Contains(b.Budgets(), name) {
+				all.accounts[name] = a
+			}
+		}
+		for heir, old := range b.continues {
+			all.continues[heir] = append(all.continues[heir], old...)
+		}
+		for name, s := range b.streams {
+			streams[name] = append(streams[name], s)
+		}
+		maps.Copy(all.lasting.of, b.lasting.of)
+		maps.Copy(all.lasting.going, b.lasting.going)
+		maps.Copy(all.lasting.withheld, b.lasting.withheld)
+	}
+	for heir, old := range all.continues {
+		for _, name := range old {
+			all.accounts[heir].Continue(all.accounts[name])
+		}
+	}
+	for name, books := range streams {
+		slices.SortFunc(books, func(s, t *streamBook) int { return s.latest.WindowEnd.Compare(t.latest.WindowEnd) })
+		all.streams[name] = books[0]
+		for _, later := range books[1:] {
+			all.streams[name].append(later)
+		}
+	}
+	return all
+}
+
+// append adds the later part of a stream's book. Each epoch is in one part only.
+func (s *streamBook) append(later *streamBook) {
+	if s.unpaid.IsZero() || later.unpaid.IsZero() || later.unpaid.UnixNano() > later.first() {
+		s.unpaid = later.unpaid
+	} // else no window was paid since
+	s.latest = later.latest
+	maps.Copy(s.rows, later.rows)
+}
+
+// first is the end of the first window, in Unix nanoseconds.
+func (s *streamBook) first() int64 {
+	first := int64(math.MaxInt64)
+	for at, d := range s.rows {
+		if at.name == "" && len(d.ends) > 0 {
+			first = min(first, d.ends[0])
+		}
+	}
+	return first
+}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -197,3 +198,15 @@ func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
 func (e Entry) Publishes() bool {
 	return slices.ContainsFunc(e.Steps, Step.HasValues)
 }
+
+// row is a row of a stream under one definition.
+type row struct {
+	epoch uint32
+	name  string
+}
+
+func (r row) compare(o row) int {
+	return cmp.Or(cmp.Compare(r.epoch, o.epoch), cmp.Compare(r.name, o.name))
+}
+
+func (e Entry) row() row { return row{e.Epoch, e.Row} }

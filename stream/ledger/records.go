@@ -1,8 +1,16 @@
 package ledger
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -135,4 +143,225 @@ func (e Entry) stepFigure(s Step, g Group) record.Figure {
 	}
 	s.kind().figure(&f, s, e, g)
 	return f
+}
+
+// digits writes a decimal exactly.
+func digits(d decimal.Decimal) json.Number { return json.Number(d.String()) }
+
+func optionalDigits(d *decimal.Decimal) *json.Number {
+	if d == nil {
+		return nil
+	}
+	n := digits(*d)
+	return &n
+}
+
+// blank returns the figure of a release of a group, without its value.
+func (e Entry) blank(g Group, r record.Series) record.Figure {
+	f := record.Figure{
+		Schema: record.Schema,
+		Stream: e.Stream, Group: g.Name, Release: r.Name,
+		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
+		DueAt: record.Whole(e.DueAt).Time, Incomplete: e.Incomplete,
+		From: r.From, Statistic: r.Statistic, P: optionalDigits(r.P), Mechanism: r.Mechanism, Unit: r.Unit,
+		Status: record.OK, Epsilon: digits(r.Epsilon), Delta: digits(r.Delta), MaxWindows: figureCap(e.Cap),
+		Users:       g.Users,
+		StreamSpent: optionalDigits(e.Standing.StreamSpent),
+		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
+		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
+	}
+	if e.Bands {
+		f.BandFields = &record.BandFields{}
+	}
+	if l := e.Standing.Lost; l != nil {
+		charge, _ := e.Charge() // Records has checked the entry
+		f.LossFields = &record.LossFields{StreamLost: optionalDigits(l.Stream), BudgetLost: optionalDigits(l.Budget),
+			WindowsUsed: l.Used, Charge: record.Charged(charge.Items)}
+	}
+	f.Found = e.List != nil || e.Discovery != nil
+	if e.List != nil {
+		if of := e.List.Of; of != nil {
+			f.List = &of.Time
+		}
+		f.Other = g.Name == e.List.Rules.Other && g.Name != ""
+	}
+	f.ID = f.At(record.Whole(e.WindowStart))
+	return f
+}
+
+// fill copies what was drawn into a figure.
+func fill(f *record.Figure, v Value) {
+	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
+	f.Value, f.Raw, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.Raw), optionalDigits(v.RankError95)
+	fillBand(f, v.Band)
+	f.PLow, f.PHigh = optionalDigits(v.PLow), optionalDigits(v.PHigh)
+	f.Error95, f.Quality = optionalDigits(v.Error95), record.Quality(v.Quality)
+	if c := v.Clip; c != nil {
+		f.Clip = &[2]json.Number{digits(c[0]), digits(c[1])}
+	}
+	if o := v.Outside; o != nil {
+		f.Outside = &record.Outside{Value: o.Value, Error95: o.Error95}
+		f.Outside95, f.Cut95 = &o.Most, optionalDigits(o.Cut95)
+	}
+	if n := v.Interval; n != nil {
+		f.Interval = &record.Interval{Level: digits(n.Level), Low: digits(n.Low), High: digits(n.High)}
+	}
+	if s := v.Smoothed; s != nil {
+		f.Smoothed = &record.Smoothed{Value: digits(s.Value), Low: optionalDigits(s.Low), High: optionalDigits(s.High)}
+	}
+}
+
+// fillBand copies a band into a figure. The entry of a band says that its records have one.
+func fillBand(f *record.Figure, b *Band) {
+	if b != nil {
+		f.BandFields = b.Fields()
+	}
+}
+
+// Figures are what the records of the releases say, group by group.
+func (e Entry) Figures() (all []record.Figure) {
+	for _, g := range e.Groups {
+		for i := range e.Releases {
+			all = append(all, e.figure(g, i))
+		}
+	}
+	return all
+}
+
+// charge says what the record was charged, where it is not the window's own charge.
+func charge(f *record.Figure, items []budget.Item) {
+	if f.LossFields != nil {
+		f.Charge = record.Charged(items)
+	}
+}
+
+// withhold says why a figure has no value. It costs nothing if the budget could not pay.
+func withhold(f *record.Figure, reason string) {
+	f.Status, f.Reason = record.Withheld, &reason
+	if reason == record.BudgetExhausted {
+		f.Epsilon, f.Delta = "0", "0"
+	}
+}
+
+func figureCap(c budget.Cap) *record.Cap {
+	if c == (budget.Cap{}) {
+		return nil
+	}
+	return &record.Cap{Count: c.Count, Per: budget.FormatPer(c.Per)}
+}
+
+// discoveryRecords are those of a discovery: one about all names, and then one for each name that it found.
+func (e Entry) discoveryRecords() ([]record.Record, error) {
+	d, of := e.Discovery, e.Releases[0]
+	figure := func(name string) record.Figure {
+		f := e.blank(Group{Name: name}, of)
+		f.Threshold = d.Threshold
+		return f
+	}
+	all := figure("")
+	all.Unit = "groups"
+	all.Joined, all.Left = new(int64(len(d.Joined))), new(int64(len(d.Left)))
+	if e.Reason != "" {
+		withhold(&all, e.Reason)
+	} else {
+		all.Value = new(wholeNumber(d.Listed))
+	}
+	figures := []record.Figure{all}
+	unlisted := map[string]bool{}
+	for _, name := range d.Unlisted {
+		unlisted[name] = true
+	}
+	for _, x := range d.Found {
+		f := figure(x.Name)
+		f.Value, f.Error95 = new(wholeNumber(x.Value)), new(wholeNumber(d.Error95))
+		if e.Bands {
+			v := Value{Value: new(decimal.NewFromInt(x.Value)), Error95: new(decimal.NewFromInt(d.Error95))}
+			fillBand(&f, NewBand(v, false, fromZero))
+		}
+		if !unlisted[x.Name] {
+			f.ListedUntil = new(e.WindowEnd.Add(time.Duration(d.Rules.Keep) * time.Second))
+		}
+		figures = append(figures, f)
+	}
+	out := make([]record.Record, len(figures))
+	for i, f := range figures {
+		var err error
+		if out[i], err = e.record(f); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ending returns the groups whose series end with the entry, and which of their series do.
+func (e Entry) ending() (groups, series []string) {
+	switch {
+	case e.Discovery != nil && len(e.Discovery.Tombstones) > 0:
+		return e.Discovery.Left, e.Discovery.Tombstones
+	case e.List != nil:
+		return e.List.Left, e.List.Tombstones
+	}
+	return nil, nil
+}
+
+// tombstones are the records that end series.
+func (e Entry) tombstones() (all []record.Record) {
+	groups, series := e.ending()
+	for _, group := range groups {
+		for _, name := range series {
+			all = append(all, record.Left{Stream: e.Stream, Group: group, Release: name, Discovery: e.Row,
+				End: e.WindowEnd, Due: e.DueAt}.Tombstone(e.destination()))
+		}
+	}
+	return all
+}
+
+func wholeNumber(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+// rollupFigures returns the figures of a roll-up about the g-th group.
+func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) {
+	h, err := e.histogramAt(slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == up.Release }))
+	if err != nil {
+		return nil, err
+	}
+	windows := up.windows(g)
+	for i, r := range e.rollupSeries(up) {
+		f := e.blank(Group{Name: e.Groups[g].Name}, r)
+		f.Release += "." + up.Period
+		if f.From != "" {
+			f.From += "." + up.Period
+		}
+		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, up.Since, f.Release)
+		f.WindowStart, f.Incomplete = up.Since.Time, windows.Incomplete > 0
+		f.Windows, f.Counts = &windows, record.UserWindows
+		charge(&f, nil)
+		switch {
+		case windows.Released == 0:
+			f.Status, f.Reason = record.Withheld, new(record.BudgetExhausted)
+		case up.Groups[g].Values[i].Value == nil:
+			f.Status, f.Reason = record.Withheld, new(record.TooFewUsers)
+		default:
+			v := up.Groups[g].Values[i]
+			fill(&f, v)
+			if n := v.Numbers; n != nil {
+				counts := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, windows.Released).Counts()
+				f.Buckets = record.NewDistribution(r.Buckets.Ends, n.Raw, n.Coarse, counts)
+			}
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// rollupSeries returns the series of a roll-up: the histogram's and those of the figures from it.
+func (e Entry) rollupSeries(up Rollup) (all []record.Series) {
+	for _, r := range e.Releases {
+		if r.Name == up.Release {
+			r.Epsilon, r.Delta = decimal.Zero, decimal.Zero
+			all = slices.Insert(all, 0, r)
+		} else if r.From == up.Release {
+			all = append(all, r)
+		}
+	}
+	return all
 }

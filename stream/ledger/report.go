@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -163,4 +165,138 @@ func optional(d *decimal.Decimal) *number {
 		return nil
 	}
 	return &number{*d}
+}
+
+// WatchFigures are the figures of one watch. Its JSON names are public.
+type WatchFigures struct {
+	Stream string `json:"stream"`
+	Watch  string `json:"watch"`
+	Budget string `json:"budget"`
+	// Instances is how many have been armed, each of which was charged once.
+	Instances int64 `json:"instances"`
+	// State is what became of the last one: `armed`, `fired`, or `ended` without firing. It is `withheld` if that is
+	// over and no other may be armed yet, because of `at_most` or the budget: then the watch looks at nothing.
+	State string `json:"state"`
+	// From and To are the ends of the first and the last window that it looked at. Epsilon is what it cost.
+	From    record.Second `json:"from"`
+	To      record.Second `json:"to"`
+	Epsilon number        `json:"epsilon"`
+	// EpsilonTotal is what all instances cost together: what one person in all of them can have lost.
+	EpsilonTotal number `json:"epsilon_total"`
+}
+
+// watchFigures reports on all watches in the books.
+func (b *Books) watchFigures() (figures []WatchFigures) {
+	for _, name := range b.lasting.names() {
+		instances := b.lasting.of[name]
+		last := instances[len(instances)-1]
+		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
+		limit := b.accounts[name.budget].Limit()
+		f := WatchFigures{
+			Stream: name.stream, Watch: name.step, Budget: name.budget,
+			Instances: int64(len(instances)), State: "armed",
+			From: moment(last.From), To: moment(last.Looked), Epsilon: number{limit.Least(last.Cost).Epsilon},
+		}
+		switch {
+		case last.Over && b.lasting.withheld[name]:
+			f.State = "withheld"
+		case last.Fired != nil:
+			f.State = "fired"
+		case last.Over:
+			f.State = "ended"
+		}
+		var all []budget.Item
+		together := limit.Least
+		for _, a := range instances {
+			if all = append(all, a.Cost...); a.Until == 0 { // what was drawn decides how many there are
+				together = limit.Compose
+			}
+		}
+		f.EpsilonTotal = number{together(all).Epsilon}
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+// number is a decimal written as a JSON number, exact.
+type number struct{ decimal.Decimal }
+
+// MarshalJSON writes every digit.
+func (n number) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
+
+// Published is [NewReport] for readers of output topics, who do not see the ledger. books holds the windows that they
+// know, and newest the newest figures of each stream, which repeat sums from the ledger. If the books fall short of
+// these sums, because older windows are no longer known, the figures are Partial.
+func Published(books *Books, newest []record.Figure, at time.Time) Report {
+	r := NewReport(books, at)
+	last, left := map[string]record.Figure{}, map[string]record.Figure{} // of each budget
+	for _, f := range newest {
+		if old, ok := last[f.Budget]; !ok || f.Later(old) {
+			last[f.Budget] = f
+		}
+		if old, ok := left[f.Budget]; !ok || f.BetterWindowsLeft(old) {
+			left[f.Budget] = f
+		}
+	}
+	for name, f := range last {
+		i := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == name })
+		if i < 0 {
+			i = len(r.Budgets)
+			r.Budgets = append(r.Budgets, Figures{Budget: name, Returns: []ReturnFigure{}})
+		} else if !record.Less(epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())),
+			record.Read(f.BudgetSpent)) {
+			continue // more is fine: an older window of another stream was decided after this one
+		}
+		r.Budgets[i].fallShort(f)
+		r.Budgets[i].WindowsLeft = left[name].BudgetLeft
+		if of := left[name].LossFields; of != nil {
+			r.Budgets[i].WindowsUsed = of.WindowsUsed
+		}
+	}
+	for _, f := range newest {
+		of := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })
+		b := r.Budgets[of]
+		i := slices.IndexFunc(r.Streams, func(s StreamFigures) bool { return s.Stream == f.Stream })
+		if i < 0 {
+			i = len(r.Streams)
+			r.Streams = append(r.Streams, StreamFigures{f.Stream, b})
+		}
+		if b.Partial {
+			r.Streams[i].fallShort(f)
+			// a stream's own ε in the period is not published
+			r.Streams[i].EpsilonSpent, r.Streams[i].EpsilonLost = nil, nil
+		}
+		// What the budget was charged in all is not known either if older windows of a stream are not.
+		a := books.accounts[f.Budget]
+		if a == nil || record.Less(epsilon(a.StreamTotal(f.Stream)), record.Read(f.StreamSpent)) {
+			r.Budgets[of].EpsilonTotal, r.Budgets[of].EpsilonTotalLost = nil, nil
+		}
+		r.Streams[i].EpsilonTotal = optional(record.Read(f.StreamSpent))
+		r.Streams[i].EpsilonTotalLost = r.Streams[i].EpsilonTotal
+		if f.LossFields != nil {
+			r.Streams[i].EpsilonTotalLost = optional(record.Read(f.StreamLost))
+		}
+	}
+	slices.SortFunc(r.Streams, func(a, b StreamFigures) int { return cmp.Compare(a.Stream, b.Stream) })
+	slices.SortFunc(r.Budgets, func(a, b Figures) int { return cmp.Compare(a.Budget, b.Budget) })
+	return r
+}
+
+// fallShort keeps only what a published figure says.
+func (b *Figures) fallShort(f record.Figure) {
+	b.Partial = true
+	spent, limit := record.Read(f.BudgetSpent), decimal.Decimal{}
+	if d := record.Read(&f.BudgetLimit); d != nil {
+		limit = *d
+	}
+	b.EpsilonSpent, b.EpsilonLimit, b.EpsilonLeft = optional(spent), number{limit}, number{}
+	if spent != nil {
+		b.EpsilonLeft = number{decimal.Max(decimal.Decimal{}, limit.Sub(*spent))}
+	}
+	b.EpsilonLost, b.WindowsUsed = b.EpsilonSpent, 0 // records of earlier releases do not say more
+	if f.LossFields != nil {
+		b.EpsilonLost, b.WindowsUsed = optional(record.Read(f.BudgetLost)), f.WindowsUsed
+	}
+	b.EpsilonTotal, b.EpsilonTotalLost, b.EpsilonDay, b.EpsilonDayLost = nil, nil, nil, nil
+	b.WindowsLeft, b.ExhaustedAt, b.Returns = f.BudgetLeft, nil, []ReturnFigure{}
 }

@@ -236,3 +236,49 @@ func (c *Total) unlike(want kind, s Step, e Entry) string {
 	}
 	return ""
 }
+
+// totalBook is what the next totals of an instance follow from. All of it is public.
+type totalBook struct {
+	Since int64 `json:"since"` // Unix nanoseconds
+	// Leaf is how many leaves are finished.
+	Leaf       int64       `json:"leaf"`
+	Incomplete bool        `json:"incomplete,omitempty"`
+	Groups     []groupBook `json:"groups,omitempty"`
+
+	strategy running.Strategy // once it is needed
+}
+
+// groupBook is what the next totals of a group follow from, and the largest total so far.
+type groupBook struct {
+	Known    running.Known    `json:"known"`
+	Smoothed *decimal.Decimal `json:"smoothed"`
+}
+
+// group returns what is known of a group.
+func (b *totalBook) group(g int) groupBook {
+	if b != nil && g < len(b.Groups) {
+		return b.Groups[g]
+	}
+	return groupBook{}
+}
+
+// OpenTotal is an instance of a total that has not ended. Times are Unix nanoseconds.
+type OpenTotal struct {
+	Number int64
+	// Since and Until bound its period. From and Looked are the ends of the first and the last window that it looked
+	// at.
+	Since, Until, From, Looked int64
+	// Leaf is how many leaves are finished.
+	Leaf int64
+}
+
+// OpenTotal returns the instance of a total that has not ended, or false if there is none.
+func (b *Books) OpenTotal(budget, stream, name, definition string) (OpenTotal, bool) {
+	of := stepName{budget, stream, name}
+	number := b.lasting.last(of, definition, nil)
+	a := b.lasting.get(of, number)
+	if a == nil || a.Over || a.Total == nil {
+		return OpenTotal{}, false
+	}
+	return OpenTotal{number, a.Total.Since, a.Until, a.From, a.Looked, a.Total.Leaf}, true
+}

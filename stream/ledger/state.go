@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ErrCheckpoint marks a checkpoint that cannot be used, or that does not fit the ledger. The ledger is then read from
@@ -169,3 +170,33 @@ func (f *Fold) Unlike(entries *Fold) string {
 
 // digest is a SHA-256, cut to 128 bits.
 type digest [16]byte
+
+// Resume reads the fold of a partition: from its last checkpoint, or from its first entry if checkpoint is nil or does
+// not fit. ignored is told why a checkpoint does not fit. read must add the partition's entries from [Fold.From] on,
+// and end with [Fold.Done].
+func Resume(app string, partition int, checkpoint []byte, read func(*Fold) error, ignored func(error)) error {
+	var left *Fold
+	if checkpoint != nil {
+		f, err := Restore(checkpoint, app, partition)
+		if err == nil {
+			left = f
+			err = read(f)
+		}
+		if !errors.Is(err, ErrCheckpoint) {
+			return err
+		}
+		ignored(err)
+	}
+	f := NewFold(app, partition)
+	if left != nil {
+		f.Instead(left)
+	}
+	return read(f)
+}
+
+// forgetEvery is the number of entries between two searches for streams that have ended.
+const forgetEvery = 1000
+
+// forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made,
+// since windows of streams that catch up may lie far behind those of others.
+const forgetAfter = 30 * 24 * time.Hour
