@@ -96,23 +96,6 @@ func (b *Bag) Put(u UserHash, group int, time, value int64) {
 	}
 }
 
-// PutName puts a record of a group with this name into an open bag, as Put does. It does not keep name.
-//
-// A row's place in the table depends on user and name together, so that the names of one user do not cluster. The hash
-// that stands for the user there is the hash of the user XOR that of the name. Within one name it differs from user to
-// user, so no row is ever taken for another one's.
-func (b *Bag) PutName(u UserHash, name []byte, time, value int64) {
-	hash := b.spec.Hasher.nameBytes(name)
-	b.waiting = append(b.waiting, row{user: u.with(hash), order: b.order(u, time, value), value: value,
-		group: b.names.number(name, hash)})
-	if len(b.waiting) == ahead {
-		b.settle()
-	}
-}
-
-// with makes the hash of a user and a name, or of a user and a name that of the user again.
-func (u UserHash) with(name [2]uint64) UserHash { return UserHash{u[0] ^ name[0], u[1] ^ name[1]} }
-
 // Superseded returns how many contributions no longer count because of records that were put since the last call.
 func (b *Bag) Superseded() (n int) {
 	b.settle()
@@ -350,3 +333,33 @@ func (b *Bag) Bytes() int64 {
 	}
 	return bytes
 }
+
+// Policy says which of a user's records in one group of a window counts.
+type Policy string
+
+// The policies. Each looks only at that user's records, and chooses the same one in any order of reading.
+const (
+	First  Policy = "first"  // the earliest event time; among equals the smallest value
+	Last   Policy = "last"   // the latest event time; among equals the largest value
+	Min    Policy = "min"    // the smallest value
+	Max    Policy = "max"    // the largest value
+	Random Policy = "random" // the least keyed hash of (user, time, value)
+)
+
+// policies in the order of their codes in a payload.
+var policies = [...]Policy{First, Last, Min, Max, Random}
+
+func (p Policy) code() int {
+	for i, q := range policies {
+		if p == q {
+			return i
+		}
+	}
+	return -1
+}
+
+// timed reports whether the policy compares event times.
+func (p Policy) timed() bool { return p == First || p == Last }
+
+// greatest reports whether the greatest (order, value) counts instead of the least.
+func (p Policy) greatest() bool { return p == Last || p == Max }

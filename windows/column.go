@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// payloadVersion is the version of payloads that are written. The release before wrote version 1: see payload_first.go.
+// payloadVersion is the version of payloads that are written. The release before wrote version 1: see payload.go.
 const payloadVersion = 2
 
 // The rows of a group are columns of equal length: hashes (16 bytes each), values, and orders. Rows are sorted by user,

@@ -2,7 +2,6 @@ package windows
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -56,34 +55,6 @@ type slice struct {
 type writing struct {
 	attempt   [16]byte
 	partition int
-}
-
-// source is one partition of the input, as the marks describe it.
-type source struct {
-	known      bool
-	to         int64 // end of the chain of marks
-	toAt       int64 // where in the log that mark is
-	said       int64 // windows with End ≤ said are cut
-	partitions int
-	cuts       []cut
-	gaps       []gap
-}
-
-// cut is a mark's statement about the windows that end in (after, through].
-type cut struct {
-	after, through int64
-	reach          int64 // the greatest through of this one and those before
-	offset         int64
-	partitions     int
-	at             int64
-}
-
-// gap says that records from an offset on are missing, and that none of them is in a window that starts at until or
-// later.
-type gap struct {
-	from, until int64
-	at          int64 // where in the log it shows
-	input       bool  // the records were lost before there was a part of them
 }
 
 // NewGathering returns an empty gathering that holds up to limit bytes of payloads.
@@ -158,24 +129,6 @@ func (g *Gathering) Lose(at int64, before time.Time) {
 	for _, s := range g.streams {
 		s.gaps = append(s.gaps, gap{from: math.MinInt64, until: before.UnixNano() + int64(s.maxAhead), at: at})
 	}
-}
-
-func (s *gathered) source(partition int) *source {
-	o := s.sources[partition]
-	if o == nil {
-		o = &source{said: math.MinInt64}
-		s.sources[partition] = o
-	}
-	return o
-}
-
-// partitions returns how many partitions the marks know of.
-func (s *gathered) partitions() int {
-	n := 0
-	for _, o := range s.sources {
-		n = max(n, o.partitions)
-	}
-	return n
 }
 
 // over reports whether nobody needs the slice that starts at start.
@@ -278,70 +231,6 @@ func (g *Gathering) Hold(h *Held, payload []byte) {
 		g.held += int64(len(payload))
 		h.Payload = payload
 	}
-}
-
-func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
-	o := s.source(m.Partition)
-	until := written.UnixNano() + int64(s.maxAhead)
-	if o.known && m.From > o.to {
-		missing := gap{from: o.to, until: until, at: o.toAt}
-		if m.Since != 0 { // the mark itself may have come much later, while nobody wrote any
-			missing.until = min(until, m.Since+int64(s.maxAhead))
-		}
-		o.gaps = append(o.gaps, missing)
-	}
-	if m.Lost > 0 {
-		o.gaps = append(o.gaps, gap{m.From, until, at, true})
-	}
-	if !o.known || m.To > o.to {
-		o.to, o.toAt = m.To, at
-	}
-	o.known, o.partitions = true, max(o.partitions, m.Partitions)
-	for _, start := range m.Slices {
-		if s.over(start) {
-			continue
-		}
-		if l := s.slice(start); !l.has[writing{m.Attempt, m.Partition}] {
-			l.missing = append(l.missing, m.Partition)
-		}
-	}
-	if m.Through > m.After && m.Through > min(s.decided, s.kept) {
-		c := cut{m.After, m.Through, m.Through, m.To, m.Partitions, at}
-		if n := len(o.cuts); n > 0 {
-			c.reach = max(c.reach, o.cuts[n-1].reach)
-		}
-		o.cuts = append(o.cuts, c)
-	}
-	o.said = max(o.said, m.Through)
-}
-
-// needed returns how many partitions must cut a window. A cut of it says so. If none is left, the latest mark does.
-func (s *gathered) needed(w Window) (n int, known bool) {
-	said := false
-	for _, o := range s.sources {
-		if c := o.cut(w); c != nil {
-			n = max(n, c.partitions)
-		}
-		said = said || o.said >= w.End
-	}
-	if n == 0 && said {
-		n = s.partitions()
-	}
-	return n, n > 0
-}
-
-// cut returns the mark that cuts the window in this partition, or nil.
-func (o *source) cut(w Window) *cut {
-	if o.said < w.End {
-		return nil
-	}
-	first, _ := slices.BinarySearchFunc(o.cuts, w.End, func(c cut, end int64) int { return cmp.Compare(c.reach, end) })
-	for i := first; i < len(o.cuts); i++ {
-		if c := &o.cuts[i]; c.after < w.End && w.End <= c.through {
-			return c
-		}
-	}
-	return nil
 }
 
 // Parts returns the parts of a window that count and are here.

@@ -3,6 +3,7 @@ package period
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -25,4 +26,28 @@ func Hours(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
+}
+
+const day = 24 * time.Hour
+
+// Name writes a length of time as a short name: 15m, 1h, 1d, 7d. [Parse] reads it.
+func Name(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return Hours(d)
+}
+
+// Parse reads what [Name] wrote. It refuses lengths that are not positive, or longer than ten years.
+func Parse(name string) (time.Duration, error) {
+	d, err := time.ParseDuration(name)
+	if days, found := strings.CutSuffix(name, "d"); found {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 12)
+		d = time.Duration(n) * day
+	}
+	if err != nil || d <= 0 || d > 3660*day {
+		return 0, fmt.Errorf("%q is no length of a period; want one such as 1h or 7d", name)
+	}
+	return d, nil
 }

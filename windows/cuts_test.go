@@ -176,3 +176,125 @@ func TestNothingThatIsNeededIsDeleted(t *testing.T) {
 		})
 	})
 }
+
+func TestWindowIsCompleteWhenAllPartitionsCutIt(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.wants(minute, false)
+	s.flush(0, 0, 10, 0, 0, 0)
+	s.flush(0, 10, 20, 0, minute, 0, minute)
+	s.wants(minute, false)
+	s.flush(1, 0, 5, 0, minute, 0)
+	s.wants(minute, true)
+	s.wants(2*minute, false)
+	if got := s.parts(); got != "123" {
+		t.Errorf("parts %s count, want 123", got)
+	}
+}
+
+// If two workers both believe they own a partition, the one whose cut is first in the log decides.
+func TestFirstCutInTheLogCounts(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.flush(1, 0, 0, 0, minute)
+	s.flush(0, 0, 10, 0, minute, 0) // 2
+	s.flush(0, 0, 15, 0, minute, 0) // 3: after the cut
+	s.flush(0, 0, 5, 0, 0, 0)       // 4: the first worker has this too
+	if got := s.parts(); got != "24" {
+		t.Errorf("parts %s count, want 24", got)
+	}
+}
+
+// The records lost in a break in the chain were written before the last lost mark, and the next mark gives its time.
+// Windows that begin after that are complete, however late the next mark comes.
+func TestBreakEndsWithTheLostMark(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		since      int64
+		incomplete []int
+	}{
+		{"before the window begins", minute - int64(time.Second), nil},
+		{"an event may lie ahead of it", minute - int64(time.Second) + 1, []int{0}},
+		{"not known", 0, []int{0}},
+		{"by a clock that is ahead", 9 * minute, []int{0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScribe(t, tumbling)
+			s.flush(1, 0, 5, 0, 2*minute, 0)
+			s.flush(0, 0, 5, 0, minute)
+			s.now = 2 * minute
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 6, To: 9}, Since: c.since,
+				Partitions: 2, After: minute, Through: 2 * minute}.Message())
+			s.wants(minute, true)
+			s.wants(2*minute, true, c.incomplete...)
+		})
+	}
+}
+
+func TestWhatCannotComeIsNotWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		write      func(s *scribe)
+		incomplete []int
+	}{
+		"a later window is cut, this one's cut is gone": {func(s *scribe) { s.flush(0, 10, 20, minute, 2*minute) },
+			[]int{0}},
+		"a worker says that it is cut": {func(s *scribe) { s.flush(0, 10, 10, minute, minute) },
+			[]int{0}},
+		"a break in the chain": {func(s *scribe) {
+			s.flush(0, 0, 5, 0, 0)
+			s.flush(0, 6, 9, 0, minute)
+		}, []int{0}},
+		"records lost before they were read": {func(s *scribe) {
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Lost: 1, Partitions: 2,
+				Through: minute}.Message())
+		}, []int{0}},
+		"a part that its mark names": {func(s *scribe) {
+			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 9}, Slices: []int64{0}, Partitions: 2,
+				Through: minute}.Message())
+		}, []int{0}},
+		"messages deleted from the log": {func(s *scribe) {
+			s.g.Lose(0, time.Unix(0, s.now))
+			s.flush(0, 0, 9, 0, minute)
+		}, []int{0, 1}},
+		"an unreadable message": {func(s *scribe) {
+			if err := s.g.Add([]byte("noise"), s.log, time.Unix(0, s.now)); err == nil {
+				s.t.Error("noise is accepted")
+			}
+			s.flush(0, 0, 9, 0, minute)
+		}, []int{0, 1}},
+		"nothing is lost": {func(s *scribe) {
+			s.flush(0, 0, 5, 0, 0, 0)
+			s.flush(0, 4, 9, 0, minute, 0)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScribe(t, tumbling)
+			s.flush(1, 0, 5, 0, minute, 0)
+			c.write(s)
+			s.wants(minute, true, c.incomplete...)
+			gone := len(c.incomplete) > 0 && name != "records lost before they were read"
+			if st := s.g.State("s", 1, Window{0, minute}); st.Gone != gone {
+				t.Errorf("the window stands at %+v, want gone %v", st, gone)
+			}
+		})
+	}
+}
+
+// A gap that was recorded long before a window began cannot hold anything of that window.
+func TestGapIsForgottenWithTheWindowsItTouches(t *testing.T) {
+	s := newScribe(t, tumbling)
+	s.now = 90 * int64(time.Second) // and at most one second ahead
+	s.flush(1, 0, 5, 0, 3*minute)
+	s.flush(0, 0, 5, 0, 0)
+	s.flush(0, 6, 9, 0, 3*minute)
+	s.wants(minute, true, 0)
+	s.wants(2*minute, true, 0)
+	s.wants(3*minute, true)
+	if got := s.g.Needs(100); got != 0 {
+		t.Errorf("needs the log from %d on, want 0: the first cut of partition 1", got)
+	}
+	for end := minute; end <= 3*minute; end += minute {
+		s.g.Decide("s", 1, Window{end - minute, end})
+	}
+	if got := s.g.Needs(100); got != 100 {
+		t.Errorf("needs the log from %d on, want nothing", got)
+	}
+}
