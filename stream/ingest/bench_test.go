@@ -26,15 +26,15 @@ func benchEvents(n int) [][]byte {
 	return events
 }
 
-func benchRoute(b *testing.B) *route {
+func benchStream(b *testing.B) *streamInput {
 	s := testStream(b)
 	s.Window.Size, s.Window.Every = time.Hour, time.Hour
 	s.Groups, s.Input.Group = []string{"eu", "us"}, "region"
-	r, err := newRoute(editionOf(s, 0), benchHasher, nil)
+	in, err := newStreamInput(editionOf(s, 0), benchHasher, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return r
+	return in
 }
 
 var benchHasher = windows.NewHasher([16]byte{1})
@@ -48,16 +48,16 @@ func BenchmarkDecodeAndBag(b *testing.B) {
 	}
 }
 
-func benchDecodeAndBag(b *testing.B, streams int) {
+func benchDecodeAndBag(b *testing.B, n int) {
 	events := benchEvents(1 << 18)
-	var routes []*route
-	for range streams {
-		routes = append(routes, benchRoute(b))
-		routes[len(routes)-1].share(routes)
+	var streams []*streamInput
+	for range n {
+		streams = append(streams, benchStream(b))
+		streams[len(streams)-1].share(streams)
 	}
 	add := func(i int, rec *fetch.Record) {
-		for _, r := range routes {
-			lane{r}.add(int64(i), rec)
+		for _, in := range streams {
+			lane{in}.add(int64(i), rec)
 		}
 	}
 	for i, e := range events {
@@ -70,9 +70,9 @@ func benchDecodeAndBag(b *testing.B, streams int) {
 		rec.Value = events[i%len(events)]
 		add(i, &rec)
 	}
-	for _, r := range routes {
-		if r.counts.late != 0 || r.counts.rejected != [len(r.counts.rejected)]int{} {
-			b.Fatalf("late %d, rejected %v", r.counts.late, r.counts.rejected)
+	for _, in := range streams {
+		if in.counts.late != 0 || in.counts.rejected != [len(in.counts.rejected)]int{} {
+			b.Fatalf("late %d, rejected %v", in.counts.late, in.counts.rejected)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func BenchmarkEventPath(b *testing.B) {
 		b.Fatal(err)
 	}
 	client := broker.Fetch(fetch.Options{MaxBytes: 4 << 20})
-	l := lane{benchRoute(b)}
+	l := lane{benchStream(b)}
 	read := func() {
 		reader := client.Partition(topic, 0, 0)
 		for reader.Position() < n {

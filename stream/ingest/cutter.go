@@ -28,18 +28,18 @@ const (
 	doubt = 30 * time.Second
 )
 
-// cuts decides where windows end in a partition: by the clock, and for each number of partitions that its topic has
+// cutter decides where windows end in a partition: by the clock, and for each number of partitions that its topic has
 // had.
-type cuts struct {
-	*input
-	away  *away
-	out   *output
-	askAt time.Time // when to ask for the partition count again
-	fewer time.Time // when the topic first seemed to have lost partitions
+type cutter struct {
+	*reader
+	outage *outage
+	writer *writer
+	askAt  time.Time // when to ask for the partition count again
+	fewer  time.Time // when the topic first seemed to have lost partitions
 }
 
 // count makes sure that the app knows how many partitions the topic has, and that this one is among them.
-func (p *cuts) count(ctx context.Context) error {
+func (p *cutter) count(ctx context.Context) error {
 	n, err := topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *cuts) count(ctx context.Context) error {
 
 // included waits until it is agreed from which window on this partition counts. Until then nobody can tell which of its
 // events are late.
-func (p *cuts) included(ctx context.Context) error {
+func (p *cutter) included(ctx context.Context) error {
 	key := fmt.Sprintf("no agreement on %s/%d", p.at.Topic, p.at.Number)
 	for p.Inputs.Partitions(p.at.Topic, math.MaxInt64) <= p.at.Number {
 		p.Monitor.Episodes.On(key, notIncluded, fmt.Sprintf(
@@ -77,7 +77,7 @@ func (p *cuts) included(ctx context.Context) error {
 var notIncluded = episode.Rule{After: 30 * time.Second, Every: time.Hour}
 
 // recount checks whether the topic has grown. It ignores failures, because it is called again soon.
-func (p *cuts) recount(ctx context.Context) {
+func (p *cutter) recount(ctx context.Context) {
 	n, err := p.countNow(ctx)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
@@ -90,7 +90,7 @@ func (p *cuts) recount(ctx context.Context) {
 }
 
 // countNow asks once how many partitions the topic has.
-func (p *cuts) countNow(ctx context.Context) (int, error) {
+func (p *cutter) countNow(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return topics.PartitionsOf(ctx, p.Conn.Client, p.at.Topic, p.at.Number, p.Reading(p.at.Topic))
@@ -100,7 +100,7 @@ func (p *cuts) countNow(ctx context.Context) (int, error) {
 // worker of partition 0 does: every window waits for its mark, and it marks none that the proposal may concern before
 // it knows the outcome. So no window is decided by the old number that a new partition counts itself part of, however
 // long the proposal takes.
-func (p *cuts) agree(ctx context.Context, n int) error {
+func (p *cutter) agree(ctx context.Context, n int) error {
 	have := p.Inputs.Partitions(p.at.Topic, math.MaxInt64)
 	if n >= have {
 		p.fewer = time.Time{}
@@ -117,8 +117,8 @@ func (p *cuts) agree(ctx context.Context, n int) error {
 		}
 	}
 	due := p.Now().Add(lead).UnixNano()
-	for _, r := range p.routes { // windows that are cut have the old number
-		due = max(due, r.cutThrough()+int64(r.schedule.Grace)+1)
+	for _, in := range p.streams { // windows that are cut have the old number
+		due = max(due, in.cutThrough()+int64(in.schedule.Grace)+1)
 	}
 	if err := p.Inputs.Propose(ctx, p.at.Topic, n, due); err != nil {
 		return err
@@ -131,65 +131,65 @@ func (p *cuts) agree(ctx context.Context, n int) error {
 	return nil
 }
 
-// before returns the end of a route's last window that is due before a moment.
-func (r *route) before(due int64) int64 {
+// before returns the end of a stream's last window that is due before a moment.
+func (in *streamInput) before(due int64) int64 {
 	if due == control.Always {
 		return math.MinInt64
 	}
-	return floor(due-int64(r.schedule.Grace)-1, int64(r.schedule.Every))
+	return floor(due-int64(in.schedule.Grace)-1, int64(in.schedule.Every))
 }
 
 // spared returns the end of the last window that does not include this partition, because the partition was added
 // later.
-func (p *cuts) spared(r *route) int64 {
+func (p *cutter) spared(in *streamInput) int64 {
 	through, included := int64(math.MinInt64), false
 	for _, s := range p.Inputs.Steps(p.at.Topic) {
 		before := included
 		if included = s.Partitions > p.at.Number; included && !before {
-			through = r.before(s.Due)
+			through = in.before(s.Due)
 		}
 	}
 	return through
 }
 
-// due is the due of a route, less windows of which partition 0 does not know how many partitions they take; see agree.
-func (p *cuts) due(r *route, now int64) (through int64, ok bool) {
-	through, ok = r.due(now)
+// due is the due of a stream, less windows of which partition 0 does not know how many partitions they take; see agree.
+func (p *cutter) due(in *streamInput, now int64) (through int64, ok bool) {
+	through, ok = in.due(now)
 	if p.at.Number == 0 {
-		through = min(through, r.before(p.Inputs.Certain(p.at.Topic)))
-		ok = through > r.cutThrough()
+		through = min(through, in.before(p.Inputs.Certain(p.at.Topic)))
+		ok = through > in.cutThrough()
 	}
 	return through, ok
 }
 
-// cutAt cuts a route's windows up to through, with one cut for each number of partitions that windows take.
-func (p *cuts) cutAt(r *route, through, offset int64) {
+// cutAt cuts a stream's windows up to through, with one cut for each number of partitions that windows take.
+func (p *cutter) cutAt(in *streamInput, through, offset int64) {
 	steps := p.Inputs.Steps(p.at.Topic)
 	for i, s := range steps[:len(steps)-1] {
-		if last := min(r.before(steps[i+1].Due), through); last > r.cutThrough() {
-			r.cutAt(last, offset, s.Partitions)
+		if last := min(in.before(steps[i+1].Due), through); last > in.cutThrough() {
+			in.cutAt(last, offset, s.Partitions)
 		}
 	}
-	if through > r.cutThrough() {
-		r.cutAt(through, offset, steps[len(steps)-1].Partitions)
+	if through > in.cutThrough() {
+		in.cutAt(through, offset, steps[len(steps)-1].Partitions)
 	}
 }
 
 // vanished marks all windows of partitions that no longer exist as cut. Nothing more will come from them, so the
 // windows must be released without them. The worker of the first partition does this.
-func (p *cuts) vanished() {
+func (p *cutter) vanished() {
 	if p.at.Number != 0 {
 		return
 	}
 	steps := p.Inputs.Steps(p.at.Topic)
 	for i := 1; i < len(steps); i++ {
 		for gone := steps[i].Partitions; gone < steps[i-1].Partitions; gone++ {
-			for _, r := range p.routes {
-				through := r.before(steps[i].Due)
-				mark := windows.Mark{Origin: windows.Origin{Stream: r.stream.Name, Epoch: r.edition, Partition: gone},
+			for _, in := range p.streams {
+				through := in.before(steps[i].Due)
+				mark := windows.Mark{Origin: windows.Origin{Stream: in.stream.Name, Epoch: in.edition, Partition: gone},
 					Partitions: steps[i-1].Partitions,
 					After:      through, Through: through}
-				p.out.put(r, mark.Message(), nil)
+				p.writer.put(in, mark.Message(), nil)
 			}
 		}
 	}
@@ -198,18 +198,18 @@ func (p *cuts) vanished() {
 // untilDue is how long it takes until the next window is due, so that a fetch from an idle partition does not hold up
 // its cut. A window that is due already, and waits for something else, does not count. Without a next window, and while
 // the clock is not trusted, it is very long.
-func (p *cuts) untilDue() time.Duration {
+func (p *cutter) untilDue() time.Duration {
 	now, err := p.Clock.Now()
 	if err != nil {
 		return math.MaxInt64 / 2
 	}
-	return p.Clock.Takes(untilDue(p.routes, now.UnixNano()))
+	return p.Clock.Takes(untilDue(p.streams, now.UnixNano()))
 }
 
-func untilDue(routes []*route, now int64) time.Duration {
+func untilDue(streams []*streamInput, now int64) time.Duration {
 	wait := time.Duration(math.MaxInt64 / 2)
-	for _, r := range routes {
-		if due := r.nextDue(); due > now && due < math.MaxInt64 {
+	for _, in := range streams {
+		if due := in.nextDue(); due > now && due < math.MaxInt64 {
 			wait = min(wait, time.Duration(due-now))
 		}
 	}
@@ -221,32 +221,32 @@ const brokerAhead = time.Hour
 
 // cut takes the partition's end as the cut of every window that has become due. While the clock is not trusted, no
 // window becomes due and no event counts as too far ahead.
-func (p *cuts) cut(ctx context.Context) error {
+func (p *cutter) cut(ctx context.Context) error {
 	now, err := p.Clock.Now()
-	for _, r := range p.routes {
-		r.horizon = math.MaxInt64
+	for _, in := range p.streams {
+		in.horizon = math.MaxInt64
 		if err == nil {
-			r.horizon = now.Add(brokerAhead + r.stream.Input.MaxFuture).UnixNano()
+			in.horizon = now.Add(brokerAhead + in.stream.Input.MaxFuture).UnixNano()
 		}
 	}
 	if err != nil {
 		return nil
 	}
 	end := int64(-1)
-	for _, r := range p.routes {
-		if r.follows != nil {
+	for _, in := range p.streams {
+		if in.follows != nil {
 			continue
 		}
-		through, ok := p.due(r, now.UnixNano())
+		through, ok := p.due(in, now.UnixNano())
 		if !ok {
-			p.Clock.Confirmed(time.Unix(0, r.nextDue())) // asks now, so that the answer comes in time
+			p.Clock.Confirmed(time.Unix(0, in.nextDue())) // asks now, so that the answer comes in time
 			continue
 		}
-		if p.held(r) || !p.Clock.Confirmed(time.Unix(0, through+int64(r.schedule.Grace))) {
+		if p.held(in) || !p.Clock.Confirmed(time.Unix(0, through+int64(in.schedule.Grace))) {
 			continue
 		}
 		if end < 0 {
-			ends, err := kafkaconn.Persist(ctx, p.away.noting(p.Reading(p.at.Topic)),
+			ends, err := kafkaconn.Persist(ctx, p.outage.noting(p.Reading(p.at.Topic)),
 				func(ctx context.Context) (map[int]int64, error) {
 					return p.Fetch.Ends(ctx, p.at.Topic, []int{p.at.Number})
 				})
@@ -254,11 +254,11 @@ func (p *cuts) cut(ctx context.Context) error {
 				return err
 			}
 			end = ends[p.at.Number]
-			if p.away.answered(false); p.held(r) {
+			if p.outage.answered(false); p.held(in) {
 				continue
 			}
 		}
-		p.cutAt(r, through, max(end+p.base, r.from))
+		p.cutAt(in, through, max(end+p.base, in.from))
 	}
 	return nil
 }
@@ -269,10 +269,10 @@ const messageBytes = 512 << 10
 // queueBytes is how much is collected before it is sent.
 const queueBytes = 4 << 20
 
-// output writes the bags of a partition's routes as parts, and marks.
-type output struct {
-	*input
-	away      *away
+// writer writes the bags of a partition's streams as parts, and marks.
+type writer struct {
+	*reader
+	outage    *outage
 	undecided *undecided
 	flushAt   time.Time
 	queue     []txn.Record // parts and marks not sent yet
@@ -283,24 +283,24 @@ type output struct {
 // flushEvery is the time between two writes of parts. A restart rereads about that much.
 const flushEvery = 30 * time.Second
 
-// flush writes the parts and marks of routes that have reached a cut or were flushed long ago, or of all routes if the
-// bags are too large. Records in acknowledged parts need not be read again.
-func (p *output) flush(ctx context.Context) error {
+// flush writes the parts and marks of streams that have reached a cut or were flushed long ago, or of all streams if
+// the bags are too large. Records in acknowledged parts need not be read again.
+func (p *writer) flush(ctx context.Context) error {
 	position, now := p.position(), time.Now()
 	all := now.After(p.flushAt) || p.crowded()
 	flushed := false
-	for _, r := range p.routes {
-		if r.follows != nil {
+	for _, in := range p.streams {
+		if in.follows != nil {
 			continue
 		}
-		for r.reached(position) {
-			if err := p.mark(ctx, r, r.cuts[0].offset); err != nil {
+		for in.reached(position) {
+			if err := p.mark(ctx, in, in.cuts[0].offset); err != nil {
 				return err
 			}
 			flushed = true
 		}
-		if all && !r.quiet(position, now) {
-			if err := p.mark(ctx, r, position); err != nil {
+		if all && !in.quiet(position, now) {
+			if err := p.mark(ctx, in, position); err != nil {
 				return err
 			}
 			flushed = true
@@ -328,10 +328,10 @@ const (
 )
 
 // unchecked is how many records may be added to the bags before their size is checked.
-func (p *output) unchecked() int {
+func (p *writer) unchecked() int {
 	bags := 0
-	for _, r := range p.routes {
-		if r.follows == nil {
+	for _, in := range p.streams {
+		if in.follows == nil {
 			bags++
 		}
 	}
@@ -340,16 +340,16 @@ func (p *output) unchecked() int {
 
 // relieve writes the bags in the middle of a page if those of the process use more memory than allowed. A page may
 // unpack to many times its size. The bags hold the records below to.
-func (p *output) relieve(ctx context.Context, to int64) error {
+func (p *writer) relieve(ctx context.Context, to int64) error {
 	p.holds()
 	if !p.crowded() {
 		return nil
 	}
-	for _, r := range p.routes {
-		if r.follows != nil {
+	for _, in := range p.streams {
+		if in.follows != nil {
 			continue
 		}
-		if err := p.mark(ctx, r, to); err != nil {
+		if err := p.mark(ctx, in, to); err != nil {
 			return err
 		}
 	}
@@ -358,31 +358,31 @@ func (p *output) relieve(ctx context.Context, to int64) error {
 }
 
 // crowded reports whether the bags of this process are too large and this partition's share is not small.
-func (p *output) crowded() bool {
+func (p *writer) crowded() bool {
 	var own int64
-	for _, r := range p.routes {
-		own += r.bytes()
+	for _, in := range p.streams {
+		own += in.bytes()
 	}
 	all, partitions := p.heldBytes()
 	return all > p.BagBytes && own*int64(partitions) >= all
 }
 
-// mark queues what a route and those that follow it have collected below to, followed by their marks. It sends along
+// mark queues what a stream and those that follow it have collected below to, followed by their marks. It sends along
 // the way.
-func (p *output) mark(ctx context.Context, r *route, to int64) error {
-	if r.reached(to) { // windows are cut: first decide what can be decided of their records
-		if err := p.undecided.await(ctx, r); err != nil {
+func (p *writer) mark(ctx context.Context, in *streamInput, to int64) error {
+	if in.reached(to) { // windows are cut: first decide what can be decided of their records
+		if err := p.undecided.await(ctx, in); err != nil {
 			return err
 		}
 	}
 	origin := windows.Origin{Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails
-	mark, err := r.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64), func(part windows.Part) error {
-		for _, r := range r.all() {
-			part.Stream, part.Epoch = r.stream.Name, r.edition
+	mark, err := in.flush(to, origin, p.Inputs.Partitions(p.at.Topic, math.MaxInt64), func(part windows.Part) error {
+		for _, in := range in.all() {
+			part.Stream, part.Epoch = in.stream.Name, in.edition
 			for head, share := range part.Split(messageBytes) {
-				p.put(r, head, share)
-				p.Metrics.PartBytes.WithLabelValues(r.stream.Name).Add(float64(len(head) + len(share)))
+				p.put(in, head, share)
+				p.Metrics.PartBytes.WithLabelValues(in.stream.Name).Add(float64(len(head) + len(share)))
 			}
 			if err := p.sendIfMuch(ctx); err != nil {
 				return err
@@ -393,25 +393,25 @@ func (p *output) mark(ctx context.Context, r *route, to int64) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range r.all() {
-		mark.Stream, mark.Epoch = r.stream.Name, r.edition
-		p.put(r, mark.Message(), nil)
+	for _, in := range in.all() {
+		mark.Stream, mark.Epoch = in.stream.Name, in.edition
+		p.put(in, mark.Message(), nil)
 	}
-	if r.finished() {
+	if in.finished() {
 		p.sort()
 	}
 	return p.sendIfMuch(ctx)
 }
 
-// put queues a message, which may be in two pieces, for the stage that decides the route's windows.
-func (p *output) put(r *route, message, rest []byte) {
-	budget := r.stream.Budget.Name
+// put queues a message, which may be in two pieces, for the stage that decides the stream's windows.
+func (p *writer) put(in *streamInput, message, rest []byte) {
+	budget := in.stream.Budget.Name
 	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget),
 		Value: message, Rest: rest, Time: time.Now().UnixMilli()})
 	p.bytes += len(message) + len(rest)
 }
 
-func (p *output) sendIfMuch(ctx context.Context) error {
+func (p *writer) sendIfMuch(ctx context.Context) error {
 	if p.bytes < queueBytes {
 		return nil
 	}
@@ -419,11 +419,11 @@ func (p *output) sendIfMuch(ctx context.Context) error {
 }
 
 // send writes the queue. It retries after any broker error until it succeeds or ctx ends.
-func (p *output) send(ctx context.Context) error {
+func (p *writer) send(ctx context.Context) error {
 	if len(p.queue) == 0 {
 		return nil
 	}
-	writing := p.away.noting(p.Writing(p.Names.Partials()))
+	writing := p.outage.noting(p.Writing(p.Names.Partials()))
 	_, err := kafkaconn.Persist(ctx, writing, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, txn.Send(ctx, p.Conn.Client, p.queue, txn.OnRetry(writing), txn.Packed())
 	})
@@ -433,11 +433,11 @@ func (p *output) send(ctx context.Context) error {
 }
 
 // holds reports what the bags of this partition hold.
-func (p *output) holds() {
+func (p *writer) holds() {
 	for _, l := range p.lanes {
 		var h held
-		for _, r := range l {
-			of := heldOf(r)
+		for _, in := range l {
+			of := heldOf(in)
 			h.windows += of.windows
 			h.bytes += of.bytes
 		}
@@ -445,8 +445,8 @@ func (p *output) holds() {
 	}
 }
 
-// heldOf returns what the bags of a route hold. Routes that share bags have equal parts of the bytes.
-func heldOf(r *route) held {
-	leader := r.leader()
+// heldOf returns what the bags of a stream hold. Streams that share bags have equal parts of the bytes.
+func heldOf(in *streamInput) held {
+	leader := in.leader()
 	return held{windows: len(leader.bags), bytes: leader.bytes() / int64(1+len(leader.followers))}
 }

@@ -15,35 +15,36 @@ import (
 	"github.com/louver/louver/stream/stage"
 )
 
-// A fetch waits until the first window of any route is due. A window that is due already has to wait for something
+// A fetch waits until the first window of any stream is due. A window that is due already has to wait for something
 // else, and one that never comes is not waited for.
 func TestFetchesWaitUntilAWindowIsDue(t *testing.T) {
 	const long = time.Hour
-	early, late, over := testRoute(t, testStream(t)), testRoute(t, testStream(t)), testRoute(t, testStream(t))
+	open := func() *streamInput { return testStreamInput(t, testStream(t)) }
+	early, late, over := open(), open(), open()
 	late.through += 2 * second
 	over.schedule.End = over.schedule.First().End
 	over.through = over.schedule.End
 	due := early.nextDue()
 	for _, c := range []struct {
-		routes []*route
-		before int64 // due
-		want   time.Duration
+		streams []*streamInput
+		before  int64 // due
+		want    time.Duration
 	}{
-		{[]*route{early}, int64(5 * time.Millisecond), 5 * time.Millisecond},
-		{[]*route{over, late, early}, 1, 1},
-		{[]*route{early, late}, 0, 2 * time.Second},
-		{[]*route{late, early}, -second, time.Second},
-		{[]*route{early}, 0, long},
-		{[]*route{over}, 1, long},
+		{[]*streamInput{early}, int64(5 * time.Millisecond), 5 * time.Millisecond},
+		{[]*streamInput{over, late, early}, 1, 1},
+		{[]*streamInput{early, late}, 0, 2 * time.Second},
+		{[]*streamInput{late, early}, -second, time.Second},
+		{[]*streamInput{early}, 0, long},
+		{[]*streamInput{over}, 1, long},
 		{nil, 1, long},
 	} {
-		got := untilDue(c.routes, due-c.before)
+		got := untilDue(c.streams, due-c.before)
 		if got > long {
 			got = long
 		}
 		if got != c.want {
-			t.Errorf("%s before the first of %d routes is due: it waits %s, want %s", time.Duration(c.before),
-				len(c.routes), got, c.want)
+			t.Errorf("%s before the first of %d streams is due: it waits %s, want %s", time.Duration(c.before),
+				len(c.streams), got, c.want)
 		}
 	}
 }
@@ -68,8 +69,8 @@ func (l *controlLog) Used(context.Context) (string, error) { return "", nil }
 func (l *controlLog) Turn(context.Context) (control.Turn, error) { return l, nil }
 
 func (l *controlLog) Write(_ context.Context, records []control.Record) error {
-	for _, r := range records {
-		l.records[string(r.Key)] = r.Value
+	for _, in := range records {
+		l.records[string(in.Key)] = in.Value
 	}
 	if l.lost {
 		return errors.New("no answer")
@@ -82,16 +83,16 @@ func (l *controlLog) Write(_ context.Context, records []control.Record) error {
 // needs, cuts no such window until it knows. Other workers propose nothing: they would not hold up its cuts.
 func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 	log := &controlLog{records: map[string][]byte{}}
-	worker := func(number int, inputs *control.Inputs) *cuts {
+	worker := func(number int, inputs *control.Inputs) *cutter {
 		p := &partition{}
-		p.input = input{Ingest: &Ingest{Env: stage.Env{Log: zap.NewNop()}, Inputs: inputs},
+		p.reader = reader{Ingest: &Ingest{Env: stage.Env{Log: zap.NewNop()}, Inputs: inputs},
 			at: stage.Partition{Topic: "in", Number: number}}
-		p.input.routes = []*route{testRoute(t, testStream(t))}
-		p.cuts = cuts{input: &p.input, out: &p.out}
-		return &p.cuts
+		p.reader.streams = []*streamInput{testStreamInput(t, testStream(t))}
+		p.cutter = cutter{reader: &p.reader, writer: &p.writer}
+		return &p.cutter
 	}
 	zero, one := worker(0, control.NewInputs(log)), worker(1, control.NewInputs(log))
-	for _, p := range []*cuts{zero, one} {
+	for _, p := range []*cutter{zero, one} {
 		if err := p.agree(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
@@ -100,9 +101,9 @@ func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 	if err := one.agree(t.Context(), 4); err != nil || !maps.EqualFunc(before, log.records, bytes.Equal) {
 		t.Errorf("the worker of partition 1 proposes: %s, %v", log.records, err)
 	}
-	r := zero.routes[0]
+	in := zero.streams[0]
 	now := time.Now().UnixNano()
-	if through, ok := zero.due(r, now); !ok || through <= now-8*second {
+	if through, ok := zero.due(in, now); !ok || through <= now-8*second {
 		t.Fatal("no window is due")
 	}
 	log.lost = true
@@ -110,8 +111,8 @@ func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 		t.Fatal("the answer is not lost")
 	}
 	later := now + int64(time.Minute)
-	through, _ := zero.due(r, later)
-	if through+int64(r.schedule.Grace) > now+int64(lead)+2*second {
+	through, _ := zero.due(in, later)
+	if through+int64(in.schedule.Grace) > now+int64(lead)+2*second {
 		t.Errorf("windows are cut through %s, which the proposal may concern", time.Unix(0, through))
 	}
 	log.lost = false
@@ -122,12 +123,12 @@ func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 	if err := zero.agree(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	if through, ok := zero.due(r, later); !ok || through < later-4*second {
+	if through, ok := zero.due(in, later); !ok || through < later-4*second {
 		t.Errorf("all is known, and windows are cut through %s only", time.Unix(0, through))
 	}
-	zero.cutAt(r, later, 10)
-	for _, c := range r.cuts {
-		if included := c.through > fresh.spared(fresh.routes[0]); included != (c.partitions == 4) {
+	zero.cutAt(in, later, 10)
+	for _, c := range in.cuts {
+		if included := c.through > fresh.spared(fresh.streams[0]); included != (c.partitions == 4) {
 			t.Errorf("windows through %s take %d partitions, and partition 2 counts itself in: %t",
 				time.Unix(0, c.through), c.partitions, included)
 		}
@@ -142,10 +143,10 @@ func TestSparedOfAPartitionThatReturned(t *testing.T) {
 	if err := inputs.Learn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := testRoute(t, testStream(t))
-	for number, want := range map[int]int64{1: r.before(control.Always), 3: r.before(21 * second)} {
-		p := cuts{input: &input{Ingest: &Ingest{Inputs: inputs}, at: stage.Partition{Topic: "in", Number: number}}}
-		if got := p.spared(r); got != want {
+	in := testStreamInput(t, testStream(t))
+	for number, want := range map[int]int64{1: in.before(control.Always), 3: in.before(21 * second)} {
+		p := cutter{reader: &reader{Ingest: &Ingest{Inputs: inputs}, at: stage.Partition{Topic: "in", Number: number}}}
+		if got := p.spared(in); got != want {
 			t.Errorf("partition %d is spared through %d, want %d", number, got, want)
 		}
 	}
@@ -155,7 +156,7 @@ func TestSparedOfAPartitionThatReturned(t *testing.T) {
 // a thousand times as fast.
 func TestManyStreamsAreCheckedMoreOften(t *testing.T) {
 	for _, streams := range []int{0, 1, 8, 9, 1000, 1 << 20} {
-		p := output{input: &input{routes: slices.Repeat([]*route{{}}, streams)}}
+		p := writer{reader: &reader{streams: slices.Repeat([]*streamInput{{}}, streams)}}
 		n := p.unchecked()
 		if n < 1 || n > relieveEvery || n > 1 && n*streams > relieveBags {
 			t.Errorf("%d streams: the bags are checked after %d records", streams, n)

@@ -10,8 +10,8 @@
 // mark, the progress advances, and a new worker would begin there. Reading some records twice is harmless: see
 // [windows.Part].
 //
-// A partition's worker has an input, which says what is read into which routes. Its other parts share that: away
-// (outages), cuts, output (bags and flushes), undecided, copies and report. partition.go says in which order they work.
+// A partition's worker has a reader, which says what is read into which streams. Its other parts share that: outage,
+// cutter, writer (of bags), undecided, copies and report. partition.go says in which order they work.
 package ingest
 
 import (
@@ -49,11 +49,11 @@ type Ingest struct {
 	mu   sync.Mutex
 	held map[string]map[stage.Partition]held // by stream
 
-	traffic map[string]*traffic // by stream
-	schemas *schemas            // nil if there is no registry
-	asides  asides
-	topics  identities
-	outages outages
+	traffic  map[string]*traffic // by stream
+	schemas  *schemas            // nil if there is no registry
+	asides   asides
+	topics   identities
+	absences absences
 	// spellings are those of keys.
 	spellings spellings
 }

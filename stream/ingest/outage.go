@@ -17,21 +17,21 @@ import (
 
 const (
 	// absence is how long a broker must be away for windows to wait. An election of a leader is mostly shorter.
-	absence = 2 * time.Second
+	leastAbsence = 2 * time.Second
 	// mostGraces bounds how long windows wait for a broker that keeps going away: producers have this many graces in
 	// all. Each return counts as at least a tenth of a grace (1/leastShare).
 	mostGraces = 3
 	leastShare = 10
 )
 
-// outage is the last time that a partition's broker was away.
-type outage struct {
+// absence is the last time that a partition's broker was away.
+type absence struct {
 	since, back time.Time     // zero: it never was
 	had         time.Duration // the grace that producers had after earlier returns, before any cut
 }
 
 // again adds an outage. One that was added before, perhaps by another worker, changes nothing.
-func (o *outage) again(since, back time.Time, grace time.Duration) {
+func (o *absence) again(since, back time.Time, grace time.Duration) {
 	if since.Before(o.back) {
 		return
 	}
@@ -44,60 +44,60 @@ func (o *outage) again(since, back time.Time, grace time.Duration) {
 }
 
 // until is when windows may be cut again.
-func (o *outage) until(grace time.Duration) time.Time {
+func (o *absence) until(grace time.Duration) time.Time {
 	return o.back.Add(max(0, min(grace, mostGraces*grace-o.had)))
 }
 
-// at names a route of a partition.
+// at names a stream of a partition.
 type at struct {
 	stage.Partition
 	stream string // of [progress.StreamKey]
 }
 
-// outages are the outages of all partitions of a process. They outlive a worker, so that a broker that keeps going away
-// does not make each new worker wait as long as the first. They are safe for concurrent use.
-type outages struct {
+// absences are those of all partitions of a process. They outlive a worker, so that a broker that keeps going away does
+// not make each new worker wait as long as the first. They are safe for concurrent use.
+type absences struct {
 	mu  sync.Mutex
-	all map[at]outage
+	all map[at]absence
 }
 
-func (s *outages) again(a at, grace time.Duration, since, back time.Time) {
+func (s *absences) again(a at, grace time.Duration, since, back time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == nil {
-		s.all = map[at]outage{}
+		s.all = map[at]absence{}
 	}
 	o := s.all[a]
 	o.again(since, back, grace)
 	s.all[a] = o
 }
 
-func (s *outages) of(a at, grace time.Duration) (o outage, until time.Time) {
+func (s *absences) of(a at, grace time.Duration) (o absence, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o = s.all[a]
 	return o, o.until(grace)
 }
 
-// away notes when the partition's broker does not answer, and makes windows wait after its return.
-type away struct {
-	*input
+// outage notes when the partition's broker does not answer, and makes windows wait after its return.
+type outage struct {
+	*reader
 	heard      time.Time   // when the broker last answered
 	failed     atomic.Bool // a request has failed since
 	waitsAgain bool        // some windows wait because the broker was away
 }
 
 // answered notes that the partition's broker has answered. failed says that it did not at first.
-func (p *away) answered(failed bool) {
+func (p *outage) answered(failed bool) {
 	since, now := p.heard, time.Now()
 	failed = p.failed.Swap(false) || failed
-	if p.heard = now; failed && now.Sub(since) >= absence {
+	if p.heard = now; failed && now.Sub(since) >= leastAbsence {
 		p.returned(since, now)
 	}
 }
 
 // noting returns a hook that calls hook, and also notes when a broker did not answer.
-func (p *away) noting(hook func(error)) func(error) {
+func (p *outage) noting(hook func(error)) func(error) {
 	return func(err error) {
 		if err != nil {
 			p.failed.Store(true)
@@ -107,11 +107,11 @@ func (p *away) noting(hook func(error)) func(error) {
 }
 
 // returned notes that the broker was away from since to back.
-func (p *away) returned(since, back time.Time) {
+func (p *outage) returned(since, back time.Time) {
 	waits := false
-	for _, r := range p.routes {
-		p.outages.again(p.routeAt(r), r.schedule.Grace, since, back)
-		_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
+	for _, in := range p.streams {
+		p.absences.again(p.placeOf(in), in.schedule.Grace, since, back)
+		_, until := p.absences.of(p.placeOf(in), in.schedule.Grace)
 		waits = waits || time.Now().Before(until)
 	}
 	if !waits {
@@ -126,7 +126,7 @@ func (p *away) returned(since, back time.Time) {
 }
 
 // tellAgain reports what the streams' windows wait for.
-func (p *away) tellAgain() {
+func (p *outage) tellAgain() {
 	if !p.waitsAgain {
 		return
 	}

@@ -22,11 +22,11 @@ import (
 // partition reads one input partition for all streams of its topic: it decodes, cuts, and writes parts and marks. Its
 // parts share the input.
 type partition struct {
-	input
+	reader
 	membership *stage.Membership
-	away       away
-	out        output
-	cuts       cuts
+	outage     outage
+	writer     writer
+	cutter     cutter
 	undecided  undecided
 	copies     copies
 	report     report
@@ -35,14 +35,14 @@ type partition struct {
 }
 
 func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition {
-	p := &partition{input: input{Ingest: g, at: at}, membership: m}
-	p.away.input = &p.input
-	p.undecided = undecided{input: &p.input, take: p.take}
-	p.out = output{input: &p.input, away: &p.away, undecided: &p.undecided}
-	p.cuts = cuts{input: &p.input, away: &p.away, out: &p.out}
+	p := &partition{reader: reader{Ingest: g, at: at}, membership: m}
+	p.outage.reader = &p.reader
+	p.undecided = undecided{reader: &p.reader, take: p.take}
+	p.writer = writer{reader: &p.reader, outage: &p.outage, undecided: &p.undecided}
+	p.cutter = cutter{reader: &p.reader, outage: &p.outage, writer: &p.writer}
 	p.copies = copies{Env: g.Env, at: at, retry: map[string]time.Time{}}
 	p.speller = speller{topic: at.Topic, all: &g.spellings}
-	p.report = report{input: &p.input, hanging: -1}
+	p.report = report{reader: &p.reader, hanging: -1}
 	return p
 }
 
@@ -69,10 +69,10 @@ func (p *partition) run(ctx context.Context) error {
 
 // round reads one page and does what is due.
 func (p *partition) round(ctx context.Context) error {
-	p.reader.WaitAtMost(p.cuts.untilDue())
-	page, err := kafkaconn.Persist(ctx, p.away.noting(p.Reading(p.at.Topic)), p.reader.Poll)
+	p.pages.WaitAtMost(p.cutter.untilDue())
+	page, err := kafkaconn.Persist(ctx, p.outage.noting(p.Reading(p.at.Topic)), p.pages.Poll)
 	if ctx.Err() == nil {
-		p.away.answered(p.reader.Retried())
+		p.outage.answered(p.pages.Retried())
 	}
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
 		if renewed, err := p.renewed(ctx, 0); renewed || err != nil {
@@ -89,15 +89,15 @@ func (p *partition) round(ctx context.Context) error {
 	}
 	if !p.live {
 		p.live = true
-		for _, r := range p.routes {
-			r.came, r.opened = p.reader.LastStable()+p.base, p.Now().UnixNano()
+		for _, in := range p.streams {
+			in.came, in.opened = p.pages.LastStable()+p.base, p.Now().UnixNano()
 		}
 	}
 	if page.Lost > 0 {
 		p.lose(page.Lost, errors.New("the topic deleted them before they were read"))
 	}
 	// Take the cut between the fetch and adding its records: everything fetched so far lies below the cut.
-	if err := p.cuts.cut(ctx); err != nil {
+	if err := p.cutter.cut(ctx); err != nil {
 		return err
 	}
 	err = page.Each(func(r *fetch.Record) error { return p.add(ctx, r) })
@@ -108,18 +108,18 @@ func (p *partition) round(ctx context.Context) error {
 	if err := p.copies.send(ctx); err != nil {
 		return err
 	}
-	if err := p.out.flush(ctx); err != nil {
+	if err := p.writer.flush(ctx); err != nil {
 		return err
 	}
-	p.out.holds()
+	p.writer.holds()
 	p.report.page()
-	p.away.tellAgain()
+	p.outage.tellAgain()
 	p.report.hung(ctx)
-	if time.Now().After(p.cuts.askAt) {
-		p.cuts.recount(ctx)
-		p.cuts.askAt = time.Now().Add(askEvery)
+	if time.Now().After(p.cutter.askAt) {
+		p.cutter.recount(ctx)
+		p.cutter.askAt = time.Now().Add(askEvery)
 		if p.Inputs.Certain(p.at.Topic) != math.MaxInt64 { // windows wait
-			p.cuts.askAt = time.Now().Add(askEvery / 5)
+			p.cutter.askAt = time.Now().Add(askEvery / 5)
 		}
 		if _, err := p.renewed(ctx, askEvery); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (p *partition) round(ctx context.Context) error {
 
 // skip moves past a batch that can't be read, if err is about one. Only its records are lost.
 func (p *partition) skip(err error) bool {
-	n, ok := p.reader.Skip(err)
+	n, ok := p.pages.Skip(err)
 	if ok {
 		p.lose(n, err)
 	}
@@ -140,7 +140,7 @@ func (p *partition) skip(err error) bool {
 // open finds where to begin: where the last worker flushed or, for a stream without progress, where the events of its
 // first window may begin.
 func (p *partition) open(ctx context.Context) error {
-	if err := p.cuts.count(ctx); err != nil {
+	if err := p.cutter.count(ctx); err != nil {
 		return err
 	}
 	var before progress.Input
@@ -150,8 +150,8 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	begin := before.Offset
 	p.base, p.reported, p.id, p.former = before.Base, before.Read, before.TopicID, before.Former
-	// routes without progress, and the offset from which on none of their records is missing
-	fresh := map[*route]int64{}
+	// streams without progress, and the offset from which on none of their records is missing
+	fresh := map[*streamInput]int64{}
 	for _, e := range p.Editions {
 		s := e.Stream
 		if s.Input.Topic != p.at.Topic {
@@ -161,73 +161,73 @@ func (p *partition) open(ctx context.Context) error {
 		if p.schemas != nil {
 			registered = p.schemas
 		}
-		r, err := newRoute(e, p.Hasher, registered)
+		in, err := newStreamInput(e, p.Hasher, registered)
 		if err != nil {
 			return err
 		}
-		r.share(p.routes)
-		r.traffic = p.traffic[s.Name]
-		r.traffic.between(r.schedule)
-		p.routes = append(p.routes, r)
-		if sp, ok := before.Streams[progress.StreamKey(r.stream.Name, r.edition)]; ok {
-			r.resume(sp)
-			r.through = max(r.through, p.cuts.spared(r))
+		in.share(p.streams)
+		in.traffic = p.traffic[s.Name]
+		in.traffic.between(in.schedule)
+		p.streams = append(p.streams, in)
+		if sp, ok := before.Streams[progress.StreamKey(in.stream.Name, in.edition)]; ok {
+			in.resume(sp)
+			in.through = max(in.through, p.cutter.spared(in))
 			continue
 		}
-		first, oldest, err := p.first(ctx, r)
+		first, oldest, err := p.first(ctx, in)
 		if err != nil {
 			return err
 		}
-		r.from = first + p.base
-		fresh[r] = oldest + p.base
+		in.from = first + p.base
+		fresh[in] = oldest + p.base
 		if _, before := before.Streams[s.Name]; !before && e.Number == 0 {
-			r.traffic.skip(first - oldest)
+			in.traffic.skip(first - oldest)
 		}
-		r.through = max(r.through, p.cuts.spared(r))
+		in.through = max(in.through, p.cutter.spared(in))
 		if !known || first < begin {
 			begin, known = first, true
 		}
 	}
 	p.sort()
-	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
+	p.pages = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
 	if _, err := p.renewed(ctx, 0); err != nil {
 		return err
 	}
 	now := time.Now()
-	p.out.flushAt, p.cuts.askAt = now.Add(flushEvery), now.Add(askEvery)
-	// The first mark says which windows are cut, and which records hold no event of a fresh route.
-	for _, r := range p.routes {
-		begin := r.from
-		if oldest, ok := fresh[r]; ok {
-			r.from = oldest
+	p.writer.flushAt, p.cutter.askAt = now.Add(flushEvery), now.Add(askEvery)
+	// The first mark says which windows are cut, and which records hold no event of a fresh stream.
+	for _, in := range p.streams {
+		begin := in.from
+		if oldest, ok := fresh[in]; ok {
+			in.from = oldest
 		}
-		if err := p.out.mark(ctx, r, begin); err != nil {
+		if err := p.writer.mark(ctx, in, begin); err != nil {
 			return err
 		}
 	}
 	follow(p.lanes)
 	p.sort()
-	p.cuts.vanished()
+	p.cutter.vanished()
 	p.progressed()
 	p.Health.Opened(p.at)
-	if err := p.out.send(ctx); err != nil {
+	if err := p.writer.send(ctx); err != nil {
 		return err
 	}
 	p.last = p.progress()
-	p.away.heard = time.Now()
+	p.outage.heard = time.Now()
 	if since, back := p.Monitor.Away(); !since.IsZero() {
-		p.away.returned(since, back)
+		p.outage.returned(since, back)
 	}
 	return nil
 }
 
-// first returns the offset of the first record that a route without progress reads, and the offset of the oldest record
-// that exists, if that is lower. The records of the first window have timestamps of at least its start minus
+// first returns the offset of the first record that a stream without progress reads, and the offset of the oldest
+// record that exists, if that is lower. The records of the first window have timestamps of at least its start minus
 // max_future. All records below first have earlier timestamps. While the start lies ahead, first is the partition's
 // end, so another worker may find a later one.
-func (p *partition) first(ctx context.Context, r *route) (first, oldest int64, err error) {
+func (p *partition) first(ctx context.Context, in *streamInput) (first, oldest int64, err error) {
 	first, err = p.Fetch.OffsetAt(ctx, p.at.Topic, p.at.Number,
-		(r.schedule.Start-int64(r.stream.Input.MaxFuture))/int64(time.Millisecond))
+		(in.schedule.Start-int64(in.stream.Input.MaxFuture))/int64(time.Millisecond))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -236,8 +236,8 @@ func (p *partition) first(ctx context.Context, r *route) (first, oldest int64, e
 }
 
 func (p *partition) close() {
-	for _, r := range p.routes {
-		p.hold(r.stream.Name, p.at, held{})
+	for _, in := range p.streams {
+		p.hold(in.stream.Name, p.at, held{})
 	}
 	p.Metrics.CutWait.DeleteLabelValues(p.at.Topic, strconv.Itoa(p.at.Number))
 	p.asides.put(p.at, waiting{})
@@ -248,22 +248,22 @@ func (p *partition) close() {
 // the bags first. A page can unpack to any size, so bags and copies are also written in the middle of it.
 func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	offset := rec.Offset + p.base
-	if p.out.unseen--; p.out.unseen < 0 {
-		p.out.unseen = p.out.unchecked()
-		if err := p.out.relieve(ctx, offset); err != nil {
+	if p.writer.unseen--; p.writer.unseen < 0 {
+		p.writer.unseen = p.writer.unchecked()
+		if err := p.writer.relieve(ctx, offset); err != nil {
 			return err
 		}
 	}
 	kept := false
 	for _, l := range p.leading {
 		named := false // records name their schemas
-		for _, r := range l {
-			for r.reached(offset) {
-				if err := p.out.mark(ctx, r, r.cuts[0].offset); err != nil {
+		for _, in := range l {
+			for in.reached(offset) {
+				if err := p.writer.mark(ctx, in, in.cuts[0].offset); err != nil {
 					return err
 				}
 			}
-			named = named || r.decoding.preparer != nil
+			named = named || in.decoding.preparer != nil
 		}
 		if named && p.undecided.keep(l, offset, rec) {
 			kept = true
@@ -284,41 +284,41 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 
 // take offers a record to a lane and counts what becomes of it.
 func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
-	v, r := l.add(offset, rec), l[0]
+	v, in := l.add(offset, rec), l[0]
 	if offset < p.reported || v.when == seenBefore {
 		return
 	}
-	r.fresh.count(v)
-	if r.decoding.bareKeys && codec.Framed(rec.Key) {
-		r.fresh.framed++
+	in.fresh.count(v)
+	if in.decoding.bareKeys && codec.Framed(rec.Key) {
+		in.fresh.framed++
 	}
-	if r.stream.Input.User == codec.KeyField {
+	if in.stream.Input.User == codec.KeyField {
 		if other, looked := p.speller.look(rec.Key); looked {
-			r.fresh.spelled++
+			in.fresh.spelled++
 			if other {
-				r.fresh.respelled++
+				in.fresh.respelled++
 			}
 		}
 	}
 	if v.rejected != 0 {
-		r.fresh.why(v.rejected, r.decoding)
+		in.fresh.why(v.rejected, in.decoding)
 	}
 	if v.when == outside {
-		r.fresh.strayed(r.decoding.event.Time)
+		in.fresh.strayed(in.decoding.event.Time)
 	}
 	if v.rejected != 0 || v.late() {
-		p.copy(r, rec, v)
+		p.copy(in, rec, v)
 	}
 }
 
 // copy queues copies of a bad or late record for the streams that want one.
-func (p *partition) copy(leader *route, rec *fetch.Record, v verdict) {
-	for _, r := range leader.all() {
+func (p *partition) copy(leader *streamInput, rec *fetch.Record, v verdict) {
+	for _, in := range leader.all() {
 		switch {
-		case v.rejected != 0 && r.stream.Rejects != "":
-			p.copies.add(r.stream.Rejects, rec, r.stream.Name, v.rejected.String(), leader.decoding.fault.cause)
-		case v.late() && r.stream.Late != "":
-			p.copies.add(r.stream.Late, rec, r.stream.Name, "late", "")
+		case v.rejected != 0 && in.stream.Rejects != "":
+			p.copies.add(in.stream.Rejects, rec, in.stream.Name, v.rejected.String(), leader.decoding.fault.cause)
+		case v.late() && in.stream.Late != "":
+			p.copies.add(in.stream.Late, rec, in.stream.Name, "late", "")
 		}
 	}
 }
@@ -345,7 +345,7 @@ const keepTimeout = 5 * time.Second
 // renewed checks whether the topic was deleted and recreated. If so, it continues at the start of the new topic,
 // whatever its length, because none of its records counts as read. Some may have been read already, at offsets of the
 // old topic. They are read again, which is harmless. The base grows, so offsets still increase.
-func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
+func (p *reader) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	id, err := p.topics.of(ctx, p.Env, p.at.Topic, age)
 	if err != nil || id == "" || id == p.id || id == p.former {
 		return false, err
@@ -356,11 +356,11 @@ func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	}
 	p.former, p.id = p.id, id
 	p.base = max(p.position(), p.reported)
-	for _, r := range p.routes {
-		p.base = max(p.base, r.from)
+	for _, in := range p.streams {
+		p.base = max(p.base, in.from)
 	}
 	p.base += atLeast
-	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, 0)
+	p.pages = p.Fetch.Partition(p.at.Topic, p.at.Number, 0)
 	p.capCuts()
 	p.missing(atLeast)
 	p.Monitor.Episodes.On("topic recreated: "+id, episode.Rule{},
@@ -372,9 +372,9 @@ func (p *input) renewed(ctx context.Context, age time.Duration) (bool, error) {
 
 // truncate continues at the end of a log that has lost records which it had served, as after an unclean leader
 // election. Records in the bags stay counted. The base grows, so offsets still increase.
-func (p *input) truncate(end int64) {
-	p.base += p.reader.Position() - end + atLeast
-	p.reader = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
+func (p *reader) truncate(end int64) {
+	p.base += p.pages.Position() - end + atLeast
+	p.pages = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
 	p.capCuts()
 	p.lose(atLeast, errors.New("the partition ends before the position already read: the topic was recreated, or the "+
 		"brokers lost records"))
@@ -384,10 +384,10 @@ func (p *input) truncate(end int64) {
 const atLeast = 1
 
 // capCuts moves cuts back to the end of a log that has become shorter: the records beyond it will never come.
-func (p *input) capCuts() {
-	for _, r := range p.routes {
-		for i := range r.cuts {
-			r.cuts[i].offset = min(r.cuts[i].offset, p.position())
+func (p *reader) capCuts() {
+	for _, in := range p.streams {
+		for i := range in.cuts {
+			in.cuts[i].offset = min(in.cuts[i].offset, p.position())
 		}
 	}
 }

@@ -24,18 +24,18 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// input says what is read of one input partition, and into which routes.
+// reader says what is read of one input partition, and into which streams.
 //
-// Offsets in routes and marks include the base; the reader's offsets do not.
-type input struct {
+// Offsets in streams and marks include the base; those of pages do not.
+type reader struct {
 	*Ingest
 	at   stage.Partition
 	kept *stage.Latest[progress.Input]
 	last progress.Input // what was put there last, or stood there before
 
-	reader   *fetch.Reader
-	routes   []*route
-	lanes    []lane // the routes that take events
+	pages    *fetch.Reader
+	streams  []*streamInput
+	lanes    []lane // the streams that take events
 	leading  []lane // the lanes, without those that follow others
 	base     int64
 	id       string // the topic's id; "" if unknown
@@ -44,38 +44,38 @@ type input struct {
 }
 
 // sort finds the lanes.
-func (p *input) sort() {
-	p.lanes = lanes(p.routes)
+func (p *reader) sort() {
+	p.lanes = lanes(p.streams)
 	p.leading = leading(p.lanes)
 }
 
 // position is the reader's position plus the base.
-func (p *input) position() int64 { return p.reader.Position() + p.base }
+func (p *reader) position() int64 { return p.pages.Position() + p.base }
 
 // lose notes that records just below the position could not be read.
-func (p *input) lose(n int64, why error) {
+func (p *reader) lose(n int64, why error) {
 	p.missing(n)
 	p.Log.Error("records are lost: windows that they may belong to will be marked incomplete",
 		zap.String("topic", p.at.Topic), zap.Int("partition", p.at.Number), zap.Int64("records", n), zap.Error(why))
 }
 
 // missing counts records that could not be read.
-func (p *input) missing(n int64) {
+func (p *reader) missing(n int64) {
 	p.Metrics.Lost.WithLabelValues(p.at.Topic).Add(float64(n))
-	for _, r := range p.routes {
-		r.lose(n)
+	for _, in := range p.streams {
+		in.lose(n)
 	}
 }
 
 // keepProgress writes the progress. Nothing below it may be waiting to be sent.
-func (p *input) keepProgress() {
+func (p *reader) keepProgress() {
 	p.last = p.progress()
 	p.kept.Put(p.last)
 }
 
 // keepAsks writes the last progress once more, and with it what all windows of the partition wait for; nil: for
 // nothing.
-func (p *input) keepAsks(a *progress.Asks) {
+func (p *reader) keepAsks(a *progress.Asks) {
 	next := p.last
 	next.Streams = maps.Clone(next.Streams)
 	for key, s := range next.Streams {
@@ -85,70 +85,70 @@ func (p *input) keepAsks(a *progress.Asks) {
 	p.kept.Put(next)
 }
 
-func (p *input) routeAt(r *route) at {
-	return at{p.at, progress.StreamKey(r.stream.Name, r.edition)}
+func (p *reader) placeOf(in *streamInput) at {
+	return at{p.at, progress.StreamKey(in.stream.Name, in.edition)}
 }
 
-// held reports whether the windows of a route, or of one that follows it, wait because the broker was away.
-func (p *input) held(r *route) bool {
-	return slices.ContainsFunc(r.all(), func(r *route) bool {
-		_, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
+// held reports whether the windows of a stream, or of one that follows it, wait because the broker was away.
+func (p *reader) held(in *streamInput) bool {
+	return slices.ContainsFunc(in.all(), func(in *streamInput) bool {
+		_, until := p.absences.of(p.placeOf(in), in.schedule.Grace)
 		return time.Now().Before(until)
 	})
 }
 
-// again says what a route's windows wait for after an outage; nil if they do not wait.
-func (p *input) again(r *route) *progress.Again {
-	o, until := p.outages.of(p.routeAt(r), r.schedule.Grace)
+// again says what a stream's windows wait for after an outage; nil if they do not wait.
+func (p *reader) again(in *streamInput) *progress.Again {
+	o, until := p.absences.of(p.placeOf(in), in.schedule.Grace)
 	if !time.Now().Before(until) {
 		return nil
 	}
-	return &progress.Again{Away: o.back.Sub(o.since), Grace: r.schedule.Grace, Until: until}
+	return &progress.Again{Away: o.back.Sub(o.since), Grace: in.schedule.Grace, Until: until}
 }
 
-// progress says below which offset everything is written. A route whose windows are all cut needs no more records, so
+// progress says below which offset everything is written. A stream whose windows are all cut needs no more records, so
 // it does not hold the offset back.
-func (p *input) progress() progress.Input {
+func (p *reader) progress() progress.Input {
 	position := p.position()
 	read := position
-	for _, r := range p.routes {
-		read = min(read, max(r.undecided, p.base))
+	for _, in := range p.streams {
+		read = min(read, max(in.undecided, p.base))
 	}
 	next := progress.Input{Offset: position, Base: p.base, TopicID: p.id, Former: p.former,
 		Read: max(read, p.reported), Streams: map[string]progress.Stream{}}
-	for _, r := range p.routes {
-		if !r.finished() {
-			next.Offset = min(next.Offset, r.from)
+	for _, in := range p.streams {
+		if !in.finished() {
+			next.Offset = min(next.Offset, in.from)
 		}
-		written := progress.Stream{From: r.from, Through: r.through}
-		if !r.marked.IsZero() {
-			written.Marked = r.marked.UnixNano()
+		written := progress.Stream{From: in.from, Through: in.through}
+		if !in.marked.IsZero() {
+			written.Marked = in.marked.UnixNano()
 		}
-		written.Again = p.again(r)
-		next.Streams[progress.StreamKey(r.stream.Name, r.edition)] = written
+		written.Again = p.again(in)
+		next.Streams[progress.StreamKey(in.stream.Name, in.edition)] = written
 	}
 	next.Offset -= p.base
 	return next
 }
 
-// lane holds the routes of one stream's editions, the newest first. Usually there is one. While a new definition begins
+// lane holds the inputs of one stream's editions, the newest first. Usually there is one. While a new definition begins
 // there are two, and an event's time decides to which it belongs.
-type lane []*route
+type lane []*streamInput
 
-// lanes sorts the routes by stream and leaves out editions that take no more events.
-func lanes(routes []*route) []lane {
+// lanes sorts inputs by stream and leaves out editions that take no more events.
+func lanes(streams []*streamInput) []lane {
 	var all []lane
 	at := map[string]int{}
-	sorted := slices.Clone(routes)
-	slices.SortStableFunc(sorted, func(a, b *route) int { return cmp.Compare(b.edition, a.edition) })
-	for _, r := range sorted {
-		i, known := at[r.stream.Name]
+	sorted := slices.Clone(streams)
+	slices.SortStableFunc(sorted, func(a, b *streamInput) int { return cmp.Compare(b.edition, a.edition) })
+	for _, in := range sorted {
+		i, known := at[in.stream.Name]
 		switch {
 		case !known:
-			at[r.stream.Name] = len(all)
-			all = append(all, lane{r})
-		case !r.finished():
-			all[i] = append(all[i], r)
+			at[in.stream.Name] = len(all)
+			all = append(all, lane{in})
+		case !in.finished():
+			all[i] = append(all[i], in)
 		}
 	}
 	return all
@@ -158,8 +158,8 @@ func lanes(routes []*route) []lane {
 // takes it.
 func (l lane) add(offset int64, rec *fetch.Record) verdict {
 	v := l[0].add(offset, rec)
-	for _, r := range l[1:] {
-		if other := r.add(offset, rec); other.better(v) {
+	for _, in := range l[1:] {
+		if other := in.add(offset, rec); other.better(v) {
 			v = other
 		}
 	}
@@ -167,17 +167,17 @@ func (l lane) add(offset int64, rec *fetch.Record) verdict {
 	return v
 }
 
-// decoding decodes the records of one partition, once for all routes whose specs are equal.
+// decoding decodes the records of one partition, once for all streams whose specs are equal.
 //
-// A partition's worker fetches each page once, for all streams of the topic, and offers each record to every route in
-// turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. Such
-// routes share a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the
-// result. Nothing else is shared. Each route has its own position, bags, cuts, horizon, counts and copies. A route that
-// is ahead of others asks for no record below its position, so streams at different positions may share too.
+// A partition's worker fetches each page once, for all streams of the topic, and offers each record to every stream in
+// turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. They share
+// a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the result.
+// Nothing else is shared. Each stream has its own position, bags, cuts, horizon, counts and copies. A stream that is
+// ahead of others asks for no record below its position, so streams at different positions may share too.
 //
-// Whether a record is rejected follows from the record and the spec alone, so a shared answer is the one that the route
-// would have found itself. Specs that differ in anything share nothing, even if only their groups or bounds differ: a
-// name that comes twice, for example, is an error only for streams that look for it.
+// Whether a record is rejected follows from the record and the spec alone, so a shared answer is the one that the
+// stream would have found itself. Specs that differ in anything share nothing, even if only their groups or bounds
+// differ: a name that comes twice, for example, is an error only for streams that look for it.
 //
 // Only the partition's goroutine uses it.
 type decoding struct {
@@ -214,11 +214,11 @@ func newDecoding(spec codec.Spec, h *windows.Hasher) (*decoding, error) {
 		bareKeys: spec.User == codec.KeyField && preparer == nil}, nil
 }
 
-// share makes a route use the decoding of another one, if there is one with the same spec.
-func (r *route) share(others []*route) {
+// share makes a stream use the decoding of another one, if there is one with the same spec.
+func (in *streamInput) share(others []*streamInput) {
 	for _, o := range others {
-		if o.decoding.hasher == r.decoding.hasher && reflect.DeepEqual(o.decoding.spec, r.decoding.spec) {
-			r.decoding = o.decoding
+		if o.decoding.hasher == in.decoding.hasher && reflect.DeepEqual(o.decoding.spec, in.decoding.spec) {
+			in.decoding = o.decoding
 			return
 		}
 	}

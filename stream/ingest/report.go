@@ -17,7 +17,7 @@ import (
 
 // report tells operators what a partition's worker does.
 type report struct {
-	*input
+	*reader
 	waiting time.Time // when a cut began to wait for an open transaction
 	hanging int64     // where the transaction logged as hung begins; −1 if none
 }
@@ -25,29 +25,29 @@ type report struct {
 // page updates the metrics after a page.
 func (p *report) page() {
 	m := p.Metrics
-	for _, r := range p.routes {
-		if r.follows == nil {
-			r.page = page{r.counted(), r.fresh}
-			r.fresh = tally{}
+	for _, in := range p.streams {
+		if in.follows == nil {
+			in.page = page{in.counted(), in.fresh}
+			in.fresh = tally{}
 		}
 	}
-	for _, r := range p.routes {
-		name, of := r.stream.Name, &r.leader().page
-		if r.counters == nil {
-			r.counters = newCounters(m, name)
+	for _, in := range p.streams {
+		name, of := in.stream.Name, &in.leader().page
+		if in.counters == nil {
+			in.counters = newCounters(m, name)
 		}
-		r.counters.add(of.counts, name, m.Rejected)
-		r.traffic.add(of.fresh)
+		in.counters.add(of.counts, name, m.Rejected)
+		in.traffic.add(of.fresh)
 	}
-	p.Lag(p.Names.Group(stage.Ingest), p.at, p.reader)
+	p.Lag(p.Names.Group(stage.Ingest), p.at, p.pages)
 	m.CutWait.WithLabelValues(p.at.Topic, strconv.Itoa(p.at.Number)).Set(p.cutWait().Seconds())
 }
 
 // cutWait is how long a cut window has waited for an open transaction.
 func (p *report) cutWait() time.Duration {
-	for _, r := range p.routes {
-		if len(r.cuts) > 0 && r.cuts[0].offset-p.base > p.reader.LastStable() &&
-			p.reader.Position() >= p.reader.LastStable() {
+	for _, in := range p.streams {
+		if len(in.cuts) > 0 && in.cuts[0].offset-p.base > p.pages.LastStable() &&
+			p.pages.Position() >= p.pages.LastStable() {
 			if p.waiting.IsZero() {
 				p.waiting = time.Now()
 			}
@@ -64,7 +64,7 @@ const hungAfter = 10 * time.Second
 // hung logs each open transaction that windows wait for, once. If the readable end does not move for another reason, it
 // says so: it would be wrong to advise ending a transaction where there is none.
 func (p *report) hung(ctx context.Context) {
-	begins := p.reader.LastStable()
+	begins := p.pages.LastStable()
 	if p.hanging >= 0 && (p.waiting.IsZero() || p.hanging != begins) {
 		p.Monitor.Episodes.Over(p.hungKey(),
 			fmt.Sprintf("windows no longer wait for the end of %s/%d", p.at.Topic, p.at.Number))
@@ -99,7 +99,7 @@ func (p *report) hungKey() string {
 }
 
 // progressed reports the oldest window of each stream that is not cut.
-func (p *input) progressed() {
+func (p *reader) progressed() {
 	for _, l := range p.lanes {
 		oldest := l[len(l)-1]
 		if w, ok := oldest.schedule.After(oldest.through); ok {

@@ -38,13 +38,13 @@ func editionOf(s *config.Stream, start int64) control.Edition {
 	return control.Edition{Stream: s, Schedule: s.Window.Schedule(start)}
 }
 
-func testRoute(t testing.TB, s *config.Stream) *route {
+func testStreamInput(t testing.TB, s *config.Stream) *streamInput {
 	t.Helper()
-	r, err := newRoute(editionOf(s, 0), windows.NewHasher([16]byte{1}), nil)
+	in, err := newStreamInput(editionOf(s, 0), windows.NewHasher([16]byte{1}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return in
 }
 
 func jsonEvent(user int, at int64) []byte {
@@ -58,20 +58,20 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 	stream := testStream(t)
 	rapid.Check(t, func(t *rapid.T) {
 		hasher := windows.NewHasher([16]byte{1})
-		open := func() *route {
-			r, err := newRoute(editionOf(stream, 0), hasher, nil)
+		open := func() *streamInput {
+			in, err := newStreamInput(editionOf(stream, 0), hasher, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r
+			return in
 		}
-		r := open()
+		in := open()
 		gather := windows.NewGathering(1 << 20)
-		gather.Follow("s", 0, r.schedule, stream.Input.MaxFuture, 0)
+		gather.Follow("s", 0, in.schedule, stream.Input.MaxFuture, 0)
 		var times []int64 // of the record at each offset
 		cuts := map[int64]int64{}
 		log, position, now := int64(0), int64(0), int64(0)
-		kept := []progress.Stream{{Through: r.through}}
+		kept := []progress.Stream{{Through: in.through}}
 		send := func(message []byte) {
 			if err := gather.Add(message, log, time.Unix(0, now*second)); err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 		}
 		flush := func(to int64) {
 			attempt := windows.Origin{Stream: "s", Attempt: [16]byte{byte(log), byte(log >> 8)}}
-			mark, err := r.flush(to, attempt, 1, func(p windows.Part) error {
+			mark, err := in.flush(to, attempt, 1, func(p windows.Part) error {
 				for _, m := range p.Messages(1 << 20) {
 					send(m)
 				}
@@ -89,23 +89,23 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for w, more := r.schedule.After(mark.After); more &&
-				w.End <= mark.Through; w, more = r.schedule.After(w.End) {
+			for w, more := in.schedule.After(mark.After); more &&
+				w.End <= mark.Through; w, more = in.schedule.After(w.End) {
 				if _, before := cuts[w.End]; !before {
 					cuts[w.End] = mark.To
 				}
 			}
 			send(mark.Message())
-			kept = append(kept, progress.Stream{From: r.from, Through: r.through})
+			kept = append(kept, progress.Stream{From: in.from, Through: in.through})
 		}
 		read := func() {
 			// A fetch never reaches beyond the end that a cut of the same moment would take.
-			for r.reached(position) {
-				flush(r.cuts[0].offset)
+			for in.reached(position) {
+				flush(in.cuts[0].offset)
 			}
 			rec := &fetch.Record{Value: jsonEvent(int(position), times[position]),
 				Time: 1000 * (times[position] + 3600)}
-			if v := r.add(position, rec); v.rejected != 0 {
+			if v := in.add(position, rec); v.rejected != 0 {
 				t.Fatalf("a record was rejected: %v", v.rejected)
 			}
 			position++
@@ -117,8 +117,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			case 1: // the clock goes on
 				now += rapid.Int64Range(0, 5).Draw(t, "seconds")
 			case 2: // the worker looks at the clock, as it does before it sorts a page in
-				if through, ok := r.due(now * second); ok {
-					r.cutAt(through, int64(len(times)), 1)
+				if through, ok := in.due(now * second); ok {
+					in.cutAt(through, int64(len(times)), 1)
 				}
 			case 3: // and reads a few records
 				for range rapid.IntRange(1, 5).Draw(t, "records") {
@@ -126,31 +126,31 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 						read()
 					}
 				}
-				for r.reached(position) {
-					flush(r.cuts[0].offset)
+				for in.reached(position) {
+					flush(in.cuts[0].offset)
 				}
 			case 4: // the half minute is over
-				if !r.reached(position) {
+				if !in.reached(position) {
 					flush(position)
 				}
 			case 5: // another worker takes over
-				r = open()
-				r.resume(rapid.SampledFrom(kept).Draw(t, "progress"))
-				position = rapid.Int64Range(0, r.from).Draw(t, "position") // another stream of the topic may need more
-				flush(r.from)
+				in = open()
+				in.resume(rapid.SampledFrom(kept).Draw(t, "progress"))
+				position = rapid.Int64Range(0, in.from).Draw(t, "position") // another stream of the topic may need more
+				flush(in.from)
 			}
 		}
 		now += 100
-		if through, ok := r.due(now * second); ok {
-			r.cutAt(through, int64(len(times)), 1)
+		if through, ok := in.due(now * second); ok {
+			in.cutAt(through, int64(len(times)), 1)
 		}
 		for position < int64(len(times)) {
 			read()
 		}
-		for r.reached(position) {
-			flush(r.cuts[0].offset)
+		for in.reached(position) {
+			flush(in.cuts[0].offset)
 		}
-		for w, more := r.schedule.First(), true; more && w.End <= 40*second; w, more = r.schedule.Next(w) {
+		for w, more := in.schedule.First(), true; more && w.End <= 40*second; w, more = in.schedule.Next(w) {
 			if st := gather.State("s", 0, w); !st.Ready || len(st.Incomplete) > 0 {
 				t.Fatalf("window ending %d stands at %+v", w.End/second, st)
 			}
@@ -184,38 +184,38 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 // another one. A name that is none is rejected alone.
 func TestNamesReachTheMerge(t *testing.T) {
 	hasher := windows.NewHasher([16]byte{1})
-	var routes []*route
+	var streams []*streamInput
 	for _, name := range []string{"s", "t"} {
 		s := testStream(t)
 		s.Name, s.Groups, s.Found, s.Input.Group = name, nil, &config.Found{}, "page"
-		r, err := newRoute(editionOf(s, 0), hasher, nil)
+		in, err := newStreamInput(editionOf(s, 0), hasher, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.share(routes)
-		routes = append(routes, r)
+		in.share(streams)
+		streams = append(streams, in)
 	}
-	follow([]lane{{routes[0]}, {routes[1]}})
-	if routes[1].follows != routes[0] {
+	follow([]lane{{streams[0]}, {streams[1]}})
+	if streams[1].follows != streams[0] {
 		t.Fatal("the second stream has bags of its own")
 	}
 	for i, page := range []string{"/a", " /a ", "caf\u00e9", "cafe\u0301", "/b", "/c", "", "\\u0000", "/a"} {
-		v := routes[0].add(int64(i), &fetch.Record{Time: 1000, Value: fmt.Appendf(nil,
+		v := streams[0].add(int64(i), &fetch.Record{Time: 1000, Value: fmt.Appendf(nil,
 			`{"user_id":"user-%d","latency_ms":%d,"ts":1,"page":"%s"}`, i, i, page)})
 		if bad := i == 6 || i == 7; bad != (v.rejected == codec.BadGroup) {
 			t.Errorf("page %q: %+v", page, v)
 		}
 	}
-	routes[0].cutAt(4*second, 9, 1)
+	streams[0].cutAt(4*second, 9, 1)
 	var parts []windows.Part
-	if _, err := routes[0].flush(9, windows.Origin{Stream: "s"}, 1, func(p windows.Part) error {
+	if _, err := streams[0].flush(9, windows.Origin{Stream: "s"}, 1, func(p windows.Part) error {
 		parts = append(parts, p)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	merged := windows.NewMerger(windows.BagSpec{Groups: []string{"/a", "café", "(other)"}, MaxGroups: 1,
-		Policy: routes[0].stream.Contribution, Window: windows.Window{Start: 0, End: 4 * second}, Hasher: hasher,
+		Policy: streams[0].stream.Contribution, Window: windows.Window{Start: 0, End: 4 * second}, Hasher: hasher,
 		Open: true, Other: true}, 1<<20)
 	for merged.Pass() {
 		for _, p := range parts {
@@ -234,25 +234,25 @@ func TestNamesReachTheMerge(t *testing.T) {
 
 func TestBeforeTheStartIsLate(t *testing.T) {
 	s := testStream(t)
-	r, err := newRoute(editionOf(s, 100*second), windows.NewHasher([16]byte{1}), nil)
+	in, err := newStreamInput(editionOf(s, 100*second), windows.NewHasher([16]byte{1}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.add(0, &fetch.Record{Value: jsonEvent(1, 99), Time: 3600 * 1000}); !v.late() {
+	if v := in.add(0, &fetch.Record{Value: jsonEvent(1, 99), Time: 3600 * 1000}); !v.late() {
 		t.Error("an event before the start counts")
 	}
-	if v := r.add(1, &fetch.Record{Value: jsonEvent(1, 101), Time: 3600 * 1000}); v.late() {
+	if v := in.add(1, &fetch.Record{Value: jsonEvent(1, 101), Time: 3600 * 1000}); v.late() {
 		t.Error("an event after the start is late")
 	}
 }
 
 // TestProgressWaitsForNoFinishedEdition has one edition whose windows are all cut, and that has not written since.
 func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
-	old, now := testRoute(t, testStream(t)), testRoute(t, testStream(t))
+	old, now := testStreamInput(t, testStream(t)), testStreamInput(t, testStream(t))
 	old.schedule.End, old.through, old.from = 10*second, 10*second, 5
 	now.edition, now.from = 1, 90
-	p := &input{Ingest: &Ingest{}, routes: []*route{old, now},
-		reader: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
+	p := &reader{Ingest: &Ingest{}, streams: []*streamInput{old, now},
+		pages: fetch.New(nil, nil, fetch.Options{}).Partition("in", 0, 100)}
 	if got := p.progress().Offset; got != 90 {
 		t.Errorf("a restart begins at offset %d, want 90", got)
 	}
@@ -264,10 +264,10 @@ func TestProgressWaitsForNoFinishedEdition(t *testing.T) {
 
 // A reader that misses a mark learns from the next one by when the missing one was written.
 func TestMarksDateTheOneBefore(t *testing.T) {
-	r := testRoute(t, testStream(t))
+	in := testStreamInput(t, testStream(t))
 	mark := func(to int64) windows.Mark {
 		t.Helper()
-		m, err := r.flush(to, windows.Origin{}, 1, func(windows.Part) error { return nil })
+		m, err := in.flush(to, windows.Origin{}, 1, func(windows.Part) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,12 +276,12 @@ func TestMarksDateTheOneBefore(t *testing.T) {
 	if since := mark(0).Since; since != 0 {
 		t.Errorf("the first mark says that there was one before, at %d", since)
 	}
-	written := r.marked.UnixNano()
+	written := in.marked.UnixNano()
 	if since := mark(5).Since; since != written {
 		t.Errorf("the second mark dates the first at %d, want %d", since, written)
 	}
-	r = testRoute(t, testStream(t))
-	r.resume(progress.Stream{From: 5, Marked: 7})
+	in = testStreamInput(t, testStream(t))
+	in.resume(progress.Stream{From: 5, Marked: 7})
 	if since := mark(9).Since; since != 7 {
 		t.Errorf("the first mark after a restart dates the one before at %d, want 7", since)
 	}
@@ -292,7 +292,7 @@ func TestWhoFollows(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		change func(*config.Stream)
-		meet   func(*route)
+		meet   func(*streamInput)
 		want   bool
 	}{
 		{"name, output, releases", func(s *config.Stream) { s.Name, s.Output, s.Figures = "other", "elsewhere", nil },
@@ -304,20 +304,20 @@ func TestWhoFollows(t *testing.T) {
 		{"grace", func(s *config.Stream) { s.Window.Grace = 3 * time.Second }, nil, false},
 		{"groups", func(s *config.Stream) { s.Groups = []string{"a"}; s.Input.Group = "g" }, nil, false},
 		{"max_future", func(s *config.Stream) { s.Input.MaxFuture = time.Minute }, nil, false},
-		{"position", same, func(r *route) { r.from = 1 }, false},
-		{"cut windows", same, func(r *route) { r.through = 4 * second }, false},
-		{"lost records", same, func(r *route) { r.lost = 1 }, false},
-		{"open cuts", same, func(r *route) { r.cutAt(4*second, 1, 1) }, false},
-		{"open bags", same, func(r *route) { r.slot(second) }, false},
+		{"position", same, func(in *streamInput) { in.from = 1 }, false},
+		{"cut windows", same, func(in *streamInput) { in.through = 4 * second }, false},
+		{"lost records", same, func(in *streamInput) { in.lost = 1 }, false},
+		{"open cuts", same, func(in *streamInput) { in.cutAt(4*second, 1, 1) }, false},
+		{"open bags", same, func(in *streamInput) { in.slot(second) }, false},
 	} {
-		routes := sharing(t, same, func(s *config.Stream) { s.Name = "second"; c.change(s) })
+		streams := sharing(t, same, func(s *config.Stream) { s.Name = "second"; c.change(s) })
 		if c.meet != nil {
-			c.meet(routes[1])
+			c.meet(streams[1])
 		}
-		all := lanes(routes)
+		all := lanes(streams)
 		follow(all)
-		if got := routes[1].follows == routes[0]; got != c.want ||
-			len(leading(all)) != len(routes)-len(routes[0].followers) {
+		if got := streams[1].follows == streams[0]; got != c.want ||
+			len(leading(all)) != len(streams)-len(streams[0].followers) {
 			t.Errorf("another %s: follows is %v, want %v; %d lanes take events", c.what, got, c.want, len(leading(all)))
 		}
 	}
@@ -325,22 +325,22 @@ func TestWhoFollows(t *testing.T) {
 
 // Two definitions of a stream take events at the same time: neither follows.
 func TestEditionsDoNotFollow(t *testing.T) {
-	routes := sharing(t, same, same, func(s *config.Stream) { s.Name = "second" })
-	routes[1].edition = 1
-	if follow(lanes(routes)); len(routes[0].followers)+len(routes[1].followers)+len(routes[2].followers) > 0 {
+	streams := sharing(t, same, same, func(s *config.Stream) { s.Name = "second" })
+	streams[1].edition = 1
+	if follow(lanes(streams)); len(streams[0].followers)+len(streams[1].followers)+len(streams[2].followers) > 0 {
 		t.Error("a stream with two definitions follows or leads")
 	}
 }
 
 // What the leader writes, its followers have written too.
 func TestFollowersMoveWithTheirLeader(t *testing.T) {
-	routes := sharing(t, same, func(s *config.Stream) { s.Name = "second" },
+	streams := sharing(t, same, func(s *config.Stream) { s.Name = "second" },
 		func(s *config.Stream) { s.Name = "third" })
-	follow(lanes(routes))
-	leader := routes[0]
+	follow(lanes(streams))
+	leader := streams[0]
 	leader.cutAt(4*second, 7, 1)
-	for _, r := range routes {
-		r.lose(3)
+	for _, in := range streams {
+		in.lose(3)
 	}
 	mark, err := leader.flush(7, windows.Origin{}, 1, func(windows.Part) error { return nil })
 	if err != nil || mark.Lost != 3 {
@@ -349,11 +349,11 @@ func TestFollowersMoveWithTheirLeader(t *testing.T) {
 	type state struct {
 		From, Through, Lost, Marked int64
 	}
-	of := func(r *route) state { return state{r.from, r.through, r.lost, r.marked.UnixNano()} }
+	of := func(in *streamInput) state { return state{in.from, in.through, in.lost, in.marked.UnixNano()} }
 	want := state{7, 4 * second, 0, leader.marked.UnixNano()}
-	for _, r := range routes {
-		if d := cmp.Diff(want, of(r)); d != "" {
-			t.Errorf("stream %s (-want +got)\n%s", r.stream.Name, d)
+	for _, in := range streams {
+		if d := cmp.Diff(want, of(in)); d != "" {
+			t.Errorf("stream %s (-want +got)\n%s", in.stream.Name, d)
 		}
 	}
 }

@@ -33,7 +33,7 @@ const sweepEvery = time.Second
 
 // undecided are the records of a partition that are kept aside.
 type undecided struct {
-	*input
+	*reader
 	take    func(l lane, offset int64, rec *fetch.Record) // decides a record
 	records []aside                                       // in the order of their offsets
 	bytes   int64
@@ -60,7 +60,7 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 		return false
 	}
 	w, known := prepare(l, rec)
-	if known || !slices.ContainsFunc(l, func(r *route) bool { return offset >= r.from }) {
+	if known || !slices.ContainsFunc(l, func(in *streamInput) bool { return offset >= in.from }) {
 		return false
 	}
 	now := time.Now()
@@ -76,9 +76,9 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 		n++
 	}
 	p.records[n-1].lanes = append(p.records[n-1].lanes, l)
-	for _, r := range l {
-		for _, r := range r.all() {
-			r.undecided = min(r.undecided, offset)
+	for _, in := range l {
+		for _, in := range in.all() {
+			in.undecided = min(in.undecided, offset)
 		}
 	}
 	return true
@@ -86,8 +86,8 @@ func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 
 // prepare sees whether the schemas that a record names are known.
 func prepare(l lane, rec *fetch.Record) (w codec.Wanted, known bool) {
-	for _, r := range l {
-		if preparer := r.decoding.preparer; preparer != nil {
+	for _, in := range l {
+		if preparer := in.decoding.preparer; preparer != nil {
 			if w, known := preparer.Prepare(codec.Record{Key: rec.Key, Value: rec.Value, Headers: rec}); !known {
 				return w, false
 			}
@@ -109,7 +109,7 @@ func closed(l lane, rec *fetch.Record, read time.Time) bool {
 	if rec.Time >= 0 && rec.Time < t/int64(time.Millisecond) {
 		t = rec.Time * int64(time.Millisecond)
 	}
-	return !slices.ContainsFunc(l, func(r *route) bool { _, open := r.open(t); return open })
+	return !slices.ContainsFunc(l, func(in *streamInput) bool { _, open := in.open(t); return open })
 }
 
 // sweep decides what can be decided. It looks only if there may be something.
@@ -152,8 +152,8 @@ func (p *undecided) settle() {
 
 // decide decides the records for the lanes for which ripe says so.
 func (p *undecided) decide(ripe func(*aside, lane) bool) {
-	for _, r := range p.routes {
-		r.undecided = math.MaxInt64
+	for _, in := range p.streams {
+		in.undecided = math.MaxInt64
 	}
 	kept := p.records[:0]
 	p.bytes = 0
@@ -175,9 +175,9 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 			continue // of a former topic: nobody can read it again
 		}
 		for _, l := range a.lanes {
-			for _, r := range l {
-				for _, r := range r.all() {
-					r.undecided = min(r.undecided, a.offset)
+			for _, in := range l {
+				for _, in := range in.all() {
+					in.undecided = min(in.undecided, a.offset)
 				}
 			}
 		}
@@ -186,13 +186,13 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 	p.records = kept
 }
 
-// await decides what can be decided, and waits until the registry has answered what a route's records need: then its
+// await decides what can be decided, and waits until the registry has answered what a stream's records need: then its
 // windows may be cut. If that takes longer than the registry usually does, louver windows says so.
-func (p *undecided) await(ctx context.Context, r *route) error {
+func (p *undecided) await(ctx context.Context, in *streamInput) error {
 	began, told := time.Now(), false
 	for {
 		p.settle()
-		id, asks := p.asks(r)
+		id, asks := p.asks(in)
 		if !asks || ctx.Err() != nil {
 			if told {
 				p.keepAsks(nil)
@@ -207,11 +207,11 @@ func (p *undecided) await(ctx context.Context, r *route) error {
 	}
 }
 
-// asks reports whether the registry has still to answer what a record of a route needs, and names one such schema.
-func (p *undecided) asks(r *route) (id codec.SchemaID, asks bool) {
+// asks reports whether the registry has still to answer what a record of a stream needs, and names one such schema.
+func (p *undecided) asks(in *streamInput) (id codec.SchemaID, asks bool) {
 	seen := map[codec.SchemaID]bool{}
 	for _, a := range p.records {
-		if !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, r) }) {
+		if !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, in) }) {
 			if seen[a.ID] = true; p.schemas.find(a.ID) == isAsked {
 				return a.ID, true
 			}

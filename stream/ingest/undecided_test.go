@@ -57,12 +57,12 @@ func keeping(t *testing.T, r *registry, taken *[]int64) (*undecided, lane) {
 	s := testStream(t)
 	s.Input.Format, s.Input.Schema.Registry = "avro", true
 	edition := editionOf(s, floor(time.Now().UnixNano(), 2*second))
-	route, err := newRoute(edition, windows.NewHasher([16]byte{1}), g.schemas)
+	in, err := newStreamInput(edition, windows.NewHasher([16]byte{1}), g.schemas)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lane{route}
-	p := &undecided{input: &input{Ingest: g, at: stage.Partition{Topic: "in"}, routes: l}}
+	l := lane{in}
+	p := &undecided{reader: &reader{Ingest: g, at: stage.Partition{Topic: "in"}, streams: l}}
 	p.take = func(l lane, offset int64, rec *fetch.Record) {
 		l.add(offset, rec)
 		*taken = append(*taken, offset)
@@ -101,7 +101,7 @@ func TestWhatIsKeptAsideIsBounded(t *testing.T) {
 				t.Fatalf("a record is given up after %s", time.Since(began))
 			}
 			if l[0].undecided != int64(len(taken)) {
-				t.Fatalf("%d records are decided, and the route says that record %d is not", len(taken), l[0].undecided)
+				t.Fatalf("%d records are decided, and the stream says that record %d is not", len(taken), l[0].undecided)
 			}
 		}
 		if len(taken) < 900 || time.Since(began) > 2*behind {
@@ -125,7 +125,7 @@ func TestWindowsWaitForAnAnswer(t *testing.T) {
 		written := make(chan progress.Input, 10)
 		p.kept = stage.NewLatest(ctx, func(_ context.Context, in progress.Input) error { written <- in; return nil })
 		defer func() { cancel(); p.kept.Wait() }()
-		p.reader = (&fetch.Client{}).Partition("in", 0, 0)
+		p.pages = (&fetch.Client{}).Partition("in", 0, 0)
 		p.last = p.progress()
 		p.keep(l, 3, naming(7, 10))
 		waited, began := make(chan error, 1), time.Now()
@@ -165,11 +165,11 @@ func TestKeysWaitForAnAnswerAlone(t *testing.T) {
 		p, l := keeping(t, &registry{schemas: map[uint32]codec.Registered{1: {Format: "avro", Text: `"long"`}}}, &taken)
 		s := testStream(t)
 		s.Input.Format, s.Input.Schema.Registry, s.Input.User = "avro", true, codec.KeyField
-		route, err := newRoute(editionOf(s, l[0].schedule.Start), l[0].hasher, p.schemas)
+		in, err := newStreamInput(editionOf(s, l[0].schedule.Start), l[0].hasher, p.schemas)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l[0] = route
+		l[0] = in
 		rec := naming(1, 1)
 		rec.Key = binary.BigEndian.AppendUint64(nil, 7<<24)
 		for n, wait := range []time.Duration{0, time.Second, behind} {
@@ -186,7 +186,7 @@ func TestKeysWaitForAnAnswerAlone(t *testing.T) {
 
 // A restart reads what is kept aside again, and the marks still form a chain.
 func TestProgressStaysBelowWhatIsKeptAside(t *testing.T) {
-	r := testRoute(t, testStream(t))
+	r := testStreamInput(t, testStream(t))
 	r.undecided = 5
 	for _, to := range []int64{8, 12} {
 		mark, err := r.flush(to, windows.Origin{}, 1, func(windows.Part) error { return nil })
