@@ -9,14 +9,14 @@ import (
 	"github.com/dustin/go-humanize"
 	"go.uber.org/zap"
 
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
 
 // What a service says of the windows that are ahead.
 
 // schedules returns the schedules of each stream's definitions, in order.
-func schedules(editions []control.Edition) map[string][]windows.Schedule {
+func schedules(editions []config.Edition) map[string][]windows.Schedule {
 	all := map[string][]windows.Schedule{}
 	for _, e := range editions {
 		all[e.Stream.Name] = append(all[e.Stream.Name], e.Schedule)
@@ -26,7 +26,7 @@ func schedules(editions []control.Edition) map[string][]windows.Schedule {
 
 // upcoming says when the next window of any stream closes. Windows that are over may still be published: it does not
 // know which of them were.
-func upcoming(editions []control.Edition, now time.Time) string {
+func upcoming(editions []config.Edition, now time.Time) string {
 	first, over := int64(math.MaxInt64), int64(0)
 	for _, e := range editions {
 		over += e.Schedule.DueSince(e.Schedule.First(), now.UnixNano())
@@ -45,7 +45,7 @@ func upcoming(editions []control.Edition, now time.Time) string {
 // happens to the last windows is told before. The service goes on: it publishes what is not published yet, shows the
 // past, and reads changed files on SIGHUP. Without the line nobody could tell a service that has nothing to do from one
 // that hangs. It returns when it has logged, when ctx ends, or at once if a stream has no end.
-func tellOver(ctx context.Context, editions []control.Edition, log *zap.Logger) {
+func tellOver(ctx context.Context, editions []config.Edition, log *zap.Logger) {
 	last := int64(math.MinInt64)
 	for _, e := range editions {
 		if e.Schedule.End == 0 {

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
 
@@ -29,14 +29,14 @@ func TestNoFiguresToCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now().Truncate(15 * time.Minute) // synctest begins at a full hour
-				var editions []control.Edition
+				var editions []config.Edition
 				for _, end := range c.ends {
 					s := windows.Schedule{Size: 15 * time.Minute, Every: 15 * time.Minute, Grace: time.Minute,
 						Start: now.Add(-24 * time.Hour).UnixNano()}
 					if end != 0 {
 						s.End = now.UnixNano() + end*quarter
 					}
-					editions = append(editions, control.Edition{Schedule: s})
+					editions = append(editions, config.Edition{Schedule: s})
 				}
 				core, logs := observer.New(zap.InfoLevel)
 				ctx, cancel := context.WithCancel(t.Context())

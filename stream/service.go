@@ -117,7 +117,7 @@ type met struct {
 	env      stage.Env
 	log      control.Kafka
 	state    *control.State
-	editions []control.Edition
+	editions []config.Edition
 	own      []topics.Topic
 }
 
@@ -201,7 +201,7 @@ func (s *Service) controlLog(env stage.Env) control.Kafka {
 
 // agree proposes this process's definitions, and returns those that the app follows.
 func (s *Service) agree(ctx context.Context, env stage.Env,
-	log control.Kafka) (*control.State, []control.Edition, error) {
+	log control.Kafka) (*control.State, []config.Edition, error) {
 	wanted := control.Wanted{Streams: s.Streams, Revision: s.Revision, Removed: s.Removed, By: s.proposer(), Now: s.now}
 	state, err := control.Load(ctx, log, wanted, func(ctx context.Context, budget string) (bool, error) {
 		return Charged(ctx, env.Fetch, env.Names, budget)
@@ -264,7 +264,7 @@ func (s *Service) await(ctx context.Context, topic string, epoch int) error {
 }
 
 // watch makes the clock by which windows close. It may be off by less than half the shortest grace.
-func (s *Service) watch(log *progress.Log, editions []control.Edition) *clock.Watch {
+func (s *Service) watch(log *progress.Log, editions []config.Edition) *clock.Watch {
 	limit := time.Duration(math.MaxInt64)
 	for _, e := range editions {
 		limit = min(limit, max(e.Schedule.Grace, time.Second)/2)
@@ -359,7 +359,7 @@ func (s *Service) prepare(ctx context.Context, plan []topics.Topic) error {
 	return err
 }
 
-func streamsOf(editions []control.Edition) []*config.Stream {
+func streamsOf(editions []config.Edition) []*config.Stream {
 	var all []*config.Stream
 	for _, e := range editions {
 		all = append(all, e.Stream)
@@ -367,7 +367,7 @@ func streamsOf(editions []control.Edition) []*config.Stream {
 	return all
 }
 
-func inputs(editions []control.Edition) []string {
+func inputs(editions []config.Edition) []string {
 	var names []string
 	for _, e := range editions {
 		names = append(names, e.Stream.Input.Topic)

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/louver/louver/stream/clock"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ingest"
 	"github.com/louver/louver/stream/kafka/fetch"
@@ -29,7 +30,7 @@ type row struct {
 	worker func(env stage.Env, g group.Config) worker
 }
 
-func (s *Service) rows(state *control.State, editions []control.Edition, keeps clock.Clock, log control.Kafka) []row {
+func (s *Service) rows(state *control.State, editions []config.Edition, keeps clock.Clock, log control.Kafka) []row {
 	names, hasher := topics.Names{App: s.App}, windows.NewHasher(state.HashKey)
 	place := func(budget string) int { return topics.Place(budget, topics.Partitions) }
 	return []row{
@@ -90,7 +91,7 @@ func (s *Service) bagBytes() int64 {
 
 // share returns how many bytes each worker of the release stage gets of a quarter of BagBytes. Only workers that decide
 // budgets need any.
-func (s *Service) share(editions []control.Edition, place func(budget string) int) int64 {
+func (s *Service) share(editions []config.Edition, place func(budget string) int) int64 {
 	places := map[int]bool{}
 	for _, e := range editions {
 		places[place(e.Stream.Budget.Name)] = true

@@ -59,6 +59,15 @@ type Stream struct {
 	Where string
 }
 
+// Edition is one definition of a stream, with the windows that follow it.
+type Edition struct {
+	Stream *Stream
+	// Number counts a stream's definitions, from 0.
+	Number uint32
+	// Schedule has the windows of this definition only.
+	Schedule windows.Schedule
+}
+
 // Input says where a stream's events come from and how to read them.
 type Input struct {
 	Topic string

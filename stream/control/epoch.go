@@ -49,15 +49,6 @@ type Proposer struct {
 	Version  string `json:"version"`
 }
 
-// Edition is one definition of a stream, with the windows that follow it.
-type Edition struct {
-	Stream *config.Stream
-	// Number counts a stream's definitions, from 0.
-	Number uint32
-	// Schedule has the windows of this definition only.
-	Schedule windows.Schedule
-}
-
 // epoch holds everything that the app has agreed on: every definition of every stream, and its windows. Processes act
 // on the newest epoch and not on their own files.
 type epoch struct {
@@ -68,7 +59,7 @@ type epoch struct {
 	Streams  map[string][]edition `json:"streams"`
 }
 
-// edition is an [Edition] as it is written. Times are Unix seconds.
+// edition is a [config.Edition] as it is written. Times are Unix seconds.
 type edition struct {
 	Number     uint32            `json:"number"`
 	Start      int64             `json:"start"`           // of the first window
@@ -302,9 +293,9 @@ func (e *edition) schedule(stream *config.Stream) windows.Schedule {
 }
 
 // Editions returns the editions of all streams, by name and number.
-func (s *State) Editions(w Wanted) ([]Edition, error) {
+func (s *State) Editions(w Wanted) ([]config.Edition, error) {
 	e := s.newest()
-	var all []Edition
+	var all []config.Edition
 	for _, name := range slices.Sorted(maps.Keys(e.Streams)) {
 		for _, ed := range e.Streams[name] {
 			var stream *config.Stream
@@ -319,7 +310,7 @@ func (s *State) Editions(w Wanted) ([]Edition, error) {
 					return nil, err
 				}
 			}
-			all = append(all, Edition{stream, ed.Number, ed.schedule(stream)})
+			all = append(all, config.Edition{Stream: stream, Number: ed.Number, Schedule: ed.schedule(stream)})
 		}
 	}
 	return all, nil

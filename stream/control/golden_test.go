@@ -54,7 +54,7 @@ func TestEveryReleaseReadsDefinitions(t *testing.T) {
 }
 
 // follow loads records of the control topic beside the file that its last epoch follows.
-func follow(t *testing.T, records, streams string) (*State, *memory, []Edition) {
+func follow(t *testing.T, records, streams string) (*State, *memory, []config.Edition) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + records)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/louver/louver/stream/clock"
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/stage"
@@ -30,7 +31,7 @@ import (
 type Ingest struct {
 	stage.Env
 	// Editions are the definitions of all streams, in the order of their numbers.
-	Editions []control.Edition
+	Editions []config.Edition
 	Hasher   *windows.Hasher
 	// Clock says when windows are due.
 	Clock clock.Clock

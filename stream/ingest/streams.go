@@ -7,7 +7,6 @@ import (
 
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
@@ -70,7 +69,7 @@ type cut struct {
 	partitions int // how many partitions of the input these windows take
 }
 
-func newStreamInput(e control.Edition, h *windows.Hasher, schemas codec.Schemas) (*streamInput, error) {
+func newStreamInput(e config.Edition, h *windows.Hasher, schemas codec.Schemas) (*streamInput, error) {
 	spec := e.Stream.Codec()
 	spec.Registry = schemas
 	decoding, err := newDecoding(spec, h)

@@ -13,7 +13,6 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/windows"
@@ -34,8 +33,8 @@ func testStream(t testing.TB) *config.Stream {
 		Window: config.Window{Size: 4 * time.Second, Every: 2 * time.Second, Grace: time.Second}}
 }
 
-func editionOf(s *config.Stream, start int64) control.Edition {
-	return control.Edition{Stream: s, Schedule: s.Window.Schedule(start)}
+func editionOf(s *config.Stream, start int64) config.Edition {
+	return config.Edition{Stream: s, Schedule: s.Window.Schedule(start)}
 }
 
 func testStreamInput(t testing.TB, s *config.Stream) *streamInput {

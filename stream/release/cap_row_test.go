@@ -13,8 +13,8 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -199,7 +199,7 @@ func TestEditsOfTurns(t *testing.T) {
 		second.epoch = first.epoch + 1
 		border := first.schedule.Start + int64(5*time.Hour+30*time.Minute)
 		first.schedule.End, second.schedule.Start = border, border
-		editions := []control.Edition{{Stream: first.stream, Number: first.epoch, Schedule: first.schedule},
+		editions := []config.Edition{{Stream: first.stream, Number: first.epoch, Schedule: first.schedule},
 			{Stream: second.stream, Number: second.epoch, Schedule: second.schedule}}
 		d := newDecider(t, first, zap.NewNop())
 		d.Editions = editions

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
@@ -43,7 +43,7 @@ func programOf(t testing.TB, text string) *program {
 		t.Fatal(err)
 	}
 	s := file.Streams[0]
-	return newProgram(control.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)})
+	return newProgram(config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)})
 }
 
 // newDecider opens the session of a program whose budget continues some others.

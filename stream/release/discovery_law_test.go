@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
@@ -135,7 +135,7 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 	next.epoch, next.schedule.Start = 2, quarter(6).Start
 	d := newDecider(t, old, zap.NewNop())
 	d.takes(old, next)
-	d.Editions = []control.Edition{{Stream: old.stream, Number: 1, Schedule: old.schedule},
+	d.Editions = []config.Edition{{Stream: old.stream, Number: 1, Schedule: old.schedule},
 		{Stream: next.stream, Number: 2, Schedule: next.schedule}}
 	var ends []string
 	for range 9 {

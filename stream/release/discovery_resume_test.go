@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -74,10 +74,10 @@ func TestTheListSurvivesAWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	old, next := file.Streams[0], edited.Streams[0]
-	first := control.Edition{Stream: old, Number: 1, Schedule: old.Window.Schedule(old.Window.Start)}
-	second := control.Edition{Stream: next, Number: 2, Schedule: next.Window.Schedule(quarter(6).Start)}
+	first := config.Edition{Stream: old, Number: 1, Schedule: old.Window.Schedule(old.Window.Start)}
+	second := config.Edition{Stream: next, Number: 2, Schedule: next.Window.Schedule(quarter(6).Start)}
 	first.Schedule.End = quarter(5).End
-	editions := []control.Edition{first, second}
+	editions := []config.Edition{first, second}
 	fold := ledger.NewFold("app", 0)
 	type message struct {
 		data    []byte

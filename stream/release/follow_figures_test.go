@@ -16,7 +16,6 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 )
 
@@ -28,7 +27,7 @@ import (
 // the ledger and from the parts that are in the log.
 type relay struct {
 	t        *testing.T
-	editions []control.Edition
+	editions []config.Edition
 	fold     *ledger.Fold // of all entries
 	all      []ledger.Entry
 	messages [][]byte
@@ -44,7 +43,7 @@ func followerOf(grace, releases, keys string) string {
 
 func newRelay(t *testing.T, text string) *relay {
 	streams := streamsOf(t, text)
-	return &relay{t: t, editions: []control.Edition{editionOf(streams[0]), editionOf(streams[1])},
+	return &relay{t: t, editions: []config.Edition{editionOf(streams[0]), editionOf(streams[1])},
 		fold: ledger.NewFold("app", 0)}
 }
 
@@ -256,7 +255,7 @@ func TestAnEditOfTheListReachesItsFollowers(t *testing.T) {
 	edited := streamsOf(t, strings.Replace(text, "keep: 3h", "keep: 3h\n      except: [shoes]", 1))
 	for i, s := range edited {
 		r.editions[i].Schedule.End = quarter(5).End
-		r.editions = append(r.editions, control.Edition{Stream: s, Number: 2, Schedule: s.Window.Schedule(quarter(6).Start)})
+		r.editions = append(r.editions, config.Edition{Stream: s, Number: 2, Schedule: s.Window.Schedule(quarter(6).Start)})
 	}
 	r.quarters(0, 12, func(stream string, n int) []sent {
 		if stream == "f" && n < 6 {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
@@ -38,13 +37,13 @@ func following(window, grace string) string {
 }
 
 // deciding opens the session of some editions.
-func deciding(t testing.TB, editions ...control.Edition) *decider {
+func deciding(t testing.TB, editions ...config.Edition) *decider {
 	t.Helper()
 	return decidingFrom(t, ledger.NewFold("app", 0), editions...)
 }
 
 // decidingFrom does so behind the entries of a ledger.
-func decidingFrom(t testing.TB, fold *ledger.Fold, editions ...control.Edition) *decider {
+func decidingFrom(t testing.TB, fold *ledger.Fold, editions ...config.Edition) *decider {
 	t.Helper()
 	var programs []*program
 	for _, e := range editions {
@@ -65,8 +64,8 @@ func decidingFrom(t testing.TB, fold *ledger.Fold, editions ...control.Edition) 
 }
 
 // editionOf is the only definition of a stream.
-func editionOf(s *config.Stream) control.Edition {
-	return control.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)}
+func editionOf(s *config.Stream) config.Edition {
+	return config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)}
 }
 
 func streamsOf(t testing.TB, text string) []*config.Stream {

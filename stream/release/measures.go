@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -20,7 +20,7 @@ type definition struct {
 }
 
 // NewMeasures returns the measures of the streams of some editions.
-func NewMeasures(editions []control.Edition) *Measures {
+func NewMeasures(editions []config.Edition) *Measures {
 	m := &Measures{map[definition]*prior{}}
 	for _, e := range editions {
 		m.priors[definition{e.Stream.Name, e.Number}] = newPrior(newProgram(e))

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/audit"
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 )
 
@@ -32,7 +32,7 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 		key, values = e.Key(), append(values, value)
 		w, _ = p.schedule.Next(w)
 	}
-	editions := []control.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
+	editions := []config.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
 	audited := func(learner audit.Learner, values [][]byte) audit.Findings {
 		a := audit.New()
 		a.Learner = learner

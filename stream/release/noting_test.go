@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -25,7 +25,7 @@ type logged struct {
 
 // plan is a log of parts and marks of two partitions, in steps of a quarter, and the definitions that they belong to.
 type plan struct {
-	editions []control.Edition
+	editions []config.Edition
 	steps    [][]logged
 }
 
@@ -46,7 +46,7 @@ func drawPlan(t *rapid.T) plan {
 			t.Fatal(err)
 		}
 		s := file.Streams[0]
-		pl.editions = append(pl.editions, control.Edition{Stream: s, Number: uint32(i + 1),
+		pl.editions = append(pl.editions, config.Edition{Stream: s, Number: uint32(i + 1),
 			Schedule: s.Window.Schedule(s.Window.Start)})
 	}
 	edited := rapid.IntRange(3, 18).Draw(t, "edited at")

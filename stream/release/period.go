@@ -3,7 +3,7 @@ package release
 import (
 	"slices"
 
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
 
@@ -28,7 +28,7 @@ func (p *program) period(row int, after int64) (w windows.Window) {
 // of the next one does. ok is false if there is nothing left to draw.
 func (cs *charges) period(p *program, row int) (w windows.Window, ok bool) {
 	w = p.period(row, cs.discovered(p, row))
-	replaced := slices.ContainsFunc(cs.Editions, func(e control.Edition) bool {
+	replaced := slices.ContainsFunc(cs.Editions, func(e config.Edition) bool {
 		return e.Stream.Name == p.stream.Name && e.Number > p.epoch && e.Schedule.First().End <= w.End
 	})
 	return w, !replaced && (p.schedule.End == 0 || w.End <= p.schedule.End)

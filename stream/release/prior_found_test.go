@@ -12,7 +12,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/audit"
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
@@ -149,7 +149,7 @@ func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
 		d.giveNames(p, quarter(n), records)
 		all = append(all, d.turns()...)
 	}
-	editions := []control.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
+	editions := []config.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
 	audited := func() audit.Findings {
 		a := audit.New()
 		a.Learner = NewMeasures(editions)

@@ -15,7 +15,6 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/record"
@@ -40,7 +39,7 @@ type program struct {
 	random io.Reader // the source of all noise: crypto/rand, except in tests
 }
 
-func newProgram(e control.Edition) *program {
+func newProgram(e config.Edition) *program {
 	s := e.Stream
 	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(),
 		random: rand.Reader, releases: s.Series(), discoveries: config.All[*config.Discovery](s)}
@@ -199,7 +198,7 @@ type Rehearsal struct {
 // NewRehearsal returns one of a stream with a list of groups, which has published nothing so far. first is the start of
 // its first window, in Unix nanoseconds.
 func NewRehearsal(s *config.Stream, first int64) *Rehearsal {
-	p := newProgram(control.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(first)})
+	p := newProgram(config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(first)})
 	return &Rehearsal{program: p, learned: newPrior(p), metrics: metrics.New(prometheus.NewRegistry(), nil, nil)}
 }
 

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -35,7 +35,7 @@ import (
 type player struct {
 	t        testing.TB
 	out      []line
-	editions []control.Edition
+	editions []config.Edition
 	messages []messageLine
 	deleted  int64 // messages below are gone
 	ledger   []fetch.Record
@@ -92,7 +92,7 @@ func (p *player) edition(l editionLine) error {
 		return err
 	}
 	s := f.Stream(l.Stream)
-	e := control.Edition{Stream: s, Number: l.Number, Schedule: s.Window.Schedule(cmp.Or(l.Start, s.Window.Start))}
+	e := config.Edition{Stream: s, Number: l.Number, Schedule: s.Window.Schedule(cmp.Or(l.Start, s.Window.Start))}
 	if l.Until != 0 {
 		for i, o := range p.editions {
 			if o.Stream.Name == l.Stream && o.Number == l.Number {

@@ -15,7 +15,7 @@
 package release
 
 import (
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/progress"
@@ -27,7 +27,7 @@ import (
 type Release struct {
 	stage.Env
 	// Editions are the definitions of all streams, in the order of their numbers.
-	Editions []control.Edition
+	Editions []config.Edition
 	Hasher   *windows.Hasher
 	// WatchKey seals the secrets of watches. It is needed if any stream has one.
 	WatchKey []byte

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/progress"
@@ -67,7 +67,7 @@ type Partition struct {
 // Facts collects the input of the timeline.
 type Facts struct {
 	// Editions are the definitions of all streams, in the order of their names and numbers.
-	Editions []control.Edition
+	Editions []config.Edition
 	// Partitions returns from how many partitions of an input a window is made that is due at a moment, in Unix
 	// nanoseconds. 0 means not known yet.
 	Partitions func(topic string, due int64) int
@@ -149,7 +149,7 @@ func (f *Facts) Learn(e ledger.Entry) {
 }
 
 // Decided says which window of an edition is the last that the ledger holds. Its entry may be too old to be learned.
-func (f *Facts) Decided(e control.Edition, last time.Time) {
+func (f *Facts) Decided(e config.Edition, last time.Time) {
 	if f.last == nil {
 		f.last = map[edition]int64{}
 	}
@@ -196,7 +196,7 @@ func (f *Facts) Runs(now time.Time) []Run {
 }
 
 // after returns the end of an edition's last decided window.
-func (f *Facts) after(e control.Edition) int64 {
+func (f *Facts) after(e config.Edition) int64 {
 	of := edition{e.Stream.Name, e.Number}
 	if runs := f.decided[of]; len(runs) > 0 {
 		return runs[len(runs)-1].Last.UnixNano()
@@ -208,7 +208,7 @@ func (f *Facts) after(e control.Edition) int64 {
 }
 
 // undecided returns the windows of an edition that have begun and are not in the ledger.
-func (f *Facts) undecided(e control.Edition, now time.Time) []Run {
+func (f *Facts) undecided(e config.Edition, now time.Time) []Run {
 	var runs []Run
 	topic, at := e.Stream.Input.Topic, now.UnixNano()
 	through := f.through(e)
@@ -227,7 +227,7 @@ func (f *Facts) undecided(e control.Edition, now time.Time) []Run {
 }
 
 // through returns, for each partition, the end of the last window of an edition that it has cut.
-func (f *Facts) through(e control.Edition) map[int]int64 {
+func (f *Facts) through(e config.Edition) map[int]int64 {
 	through := map[int]int64{}
 	for at, in := range f.inputs {
 		if at.Topic != e.Stream.Input.Topic {
@@ -258,7 +258,7 @@ func (f *Facts) waiting(topic string, due int64, w windows.Window, through map[i
 // turn says what else than the deciding stage itself holds up windows that are cut everywhere: one line for each cause.
 func (f *Facts) turn(run Run) []string {
 	at := slices.IndexFunc(f.Editions,
-		func(e control.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
+		func(e config.Edition) bool { return e.Stream.Name == run.Stream && e.Number == run.Definition })
 	budget := f.Editions[at].Stream.Budget.Name
 	line := f.Lineage(budget)[1:]
 	var ending, before []string // streams

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 )
@@ -40,7 +40,7 @@ func facts(t *testing.T, streams ...string) *Facts {
 	f := &Facts{Partitions: func(string, int64) int { return 2 },
 		Lineage: func(budget string) []string { return []string{budget} }}
 	for _, s := range file.Streams {
-		f.Editions = append(f.Editions, control.Edition{Stream: s, Schedule: s.Window.Schedule(midnight.UnixNano())})
+		f.Editions = append(f.Editions, config.Edition{Stream: s, Schedule: s.Window.Schedule(midnight.UnixNano())})
 	}
 	return f
 }

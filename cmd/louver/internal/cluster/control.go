@@ -39,7 +39,7 @@ func (a Control) Read(ctx context.Context, f func(key, value []byte) error) erro
 }
 
 // Editions returns the definitions of all streams, by name and number. An app that has agreed on nothing has none.
-func (a Control) Editions(ctx context.Context) ([]control.Edition, error) {
+func (a Control) Editions(ctx context.Context) ([]config.Edition, error) {
 	state, err := control.Read(ctx, a)
 	if err != nil || state.Epoch() == 0 {
 		return nil, err

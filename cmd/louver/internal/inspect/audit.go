@@ -13,7 +13,6 @@ import (
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
@@ -190,7 +189,7 @@ func position(m outputs.Message) audit.Position {
 // calendar has the definitions of all streams, by stream and number.
 type calendar map[string]map[uint32]*config.Stream
 
-func newCalendar(editions []control.Edition) calendar {
+func newCalendar(editions []config.Edition) calendar {
 	c := calendar{}
 	for _, e := range editions {
 		if c[e.Stream.Name] == nil {

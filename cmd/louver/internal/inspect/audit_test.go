@@ -7,14 +7,13 @@ import (
 
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows/period"
 )
 
 // TestPeriodsOfAnAudit: the calendar of an audit is that of the definition that an entry names.
 func TestPeriodsOfAnAudit(t *testing.T) {
-	edition := func(number uint32, zone string) control.Edition {
+	edition := func(number uint32, zone string) config.Edition {
 		days, err := period.NewCalendar(period.Midnight, zone)
 		if err != nil {
 			t.Fatal(err)
@@ -23,9 +22,9 @@ func TestPeriodsOfAnAudit(t *testing.T) {
 		s.Add(&config.Total{Head: config.Head{Name: "today"}, Calendar: days}, &config.Release{
 			Head: config.Head{Name: "shape"}, Days: map[time.Duration]period.Calendar{24 * time.Hour: days}})
 		s.Window.Every = time.Hour
-		return control.Edition{Stream: s, Number: number}
+		return config.Edition{Stream: s, Number: number}
 	}
-	c := newCalendar([]control.Edition{edition(0, "UTC"), edition(1, "America/Sao_Paulo")})
+	c := newCalendar([]config.Edition{edition(0, "UTC"), edition(1, "America/Sao_Paulo")})
 	at := time.Date(2018, 11, 4, 12, 0, 0, 0, time.UTC) // a day without midnight in São Paulo
 	for _, want := range []struct {
 		epoch        uint32

@@ -8,7 +8,6 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 )
 
@@ -46,7 +45,7 @@ type limitReport struct {
 }
 
 // withMost adds what one person loses at most by the newest definitions.
-func withMost(r ledger.Report, editions []control.Edition, now time.Time) budgetReport {
+func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetReport {
 	file := newest(editions, now)
 	all := budgetReport{Streams: []streamReport{}, Budgets: []limitReport{}, Watches: r.Watches}
 	for _, of := range r.Streams {
@@ -72,7 +71,7 @@ func withMost(r ledger.Report, editions []control.Edition, now time.Time) budget
 
 // withBooks returns the budgets of the newest definitions, and those that only former ones had, each with what its
 // books hold of the last day if that is not by the newest ones alone.
-func withBooks(r ledger.Report, editions []control.Edition, file *config.File, now time.Time) []cost.Payer {
+func withBooks(r ledger.Report, editions []config.Edition, file *config.File, now time.Time) []cost.Payer {
 	payers, since := file.Payers(now), now.Add(-24*time.Hour).UnixNano()
 	changed := map[string]bool{} // budgets whose streams have a definition from within the last day
 	for _, e := range editions {
@@ -128,7 +127,7 @@ func (r budgetReport) lines() (lines []string) {
 }
 
 // newest returns the newest definition of each stream that has windows to come.
-func newest(editions []control.Edition, now time.Time) *config.File {
+func newest(editions []config.Edition, now time.Time) *config.File {
 	file := &config.File{}
 	for i, e := range editions { // by name and number
 		if i+1 < len(editions) && editions[i+1].Stream.Name == e.Stream.Name {

@@ -18,7 +18,6 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -95,9 +94,9 @@ func charge(t fataler, books *ledger.Books, s *config.Stream, end time.Time, lim
 }
 
 // since are the editions of streams whose windows begin at a moment.
-func since(start time.Time, streams []*config.Stream) (all []control.Edition) {
+func since(start time.Time, streams []*config.Stream) (all []config.Edition) {
 	for _, s := range streams {
-		all = append(all, control.Edition{Stream: s, Schedule: windows.Schedule{Start: start.UnixNano(),
+		all = append(all, config.Edition{Stream: s, Schedule: windows.Schedule{Start: start.UnixNano(),
 			Size: s.Window.Size, Every: s.Window.Every}})
 	}
 	return all
@@ -111,12 +110,12 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edition := func(definition config.Definition, number uint32, end int64) control.Edition {
+	edition := func(definition config.Definition, number uint32, end int64) config.Edition {
 		s, err := parse.Definition(definition)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return control.Edition{Stream: s, Number: number,
+		return config.Edition{Stream: s, Number: number,
 			Schedule: windows.Schedule{Start: now.Add(-24 * time.Hour).UnixNano(), Size: s.Window.Size,
 				Every: s.Window.Every, End: end}}
 	}
@@ -139,7 +138,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	if of := fmt.Sprintf("budget both: "+InAnyDay, parsed.Payer(parsed.Budgets[0], now).InAnyDay()); of != want {
 		t.Fatalf("check says %s", of)
 	}
-	both := withMost(r, []control.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()),
+	both := withMost(r, []config.Edition{edition(moods, 0, 0), edition(dearer, 0, now.Add(time.Hour).UnixNano()),
 		edition(visits, 1, 0)}, now)
 	if got := both.lines(); !slices.Equal(got, []string{"stream visits: one person loses at most ε 0.25 in a window, " +
 		"besides its watches and releases on change", want}) {
@@ -162,7 +161,7 @@ func TestBudgetSaysTheMost(t *testing.T) {
 	}
 
 	// A stream that is over costs nothing more, and of one whose definition is not known nothing is said.
-	ended := withMost(r, []control.Edition{edition(visits, 0, now.UnixNano())}, now)
+	ended := withMost(r, []config.Edition{edition(visits, 0, now.UnixNano())}, now)
 	if got := ended.lines(); len(got) > 0 {
 		t.Errorf("after the last window: %q", got)
 	}
@@ -231,7 +230,7 @@ func TestWhatIsSaidAfterEdits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		books, passed := ledger.NewBooks(), rapid.IntRange(1, hours).Draw(t, "now")
 		now := begin.Add(time.Duration(passed) * time.Hour)
-		var editions []control.Edition
+		var editions []config.Edition
 		var current config.File
 		edits := map[int]bool{0: true}
 		for range rapid.IntRange(0, 4).Draw(t, "edits") {
@@ -260,7 +259,7 @@ func TestWhatIsSaidAfterEdits(t *testing.T) {
 					if i == 1 && h > 0 {
 						continue // it does not change
 					}
-					editions = append(editions, control.Edition{Stream: s, Number: uint32(len(editions)),
+					editions = append(editions, config.Edition{Stream: s, Number: uint32(len(editions)),
 						Schedule: windows.Schedule{Start: start.UnixNano(), Size: time.Hour, Every: time.Hour}})
 				}
 			}
@@ -280,7 +279,7 @@ func TestWhatIsSaidAfterEdits(t *testing.T) {
 			}
 		}
 		slices.SortStableFunc(editions,
-			func(x, y control.Edition) int { return strings.Compare(x.Stream.Name, y.Stream.Name) })
+			func(x, y config.Edition) int { return strings.Compare(x.Stream.Name, y.Stream.Name) })
 		for i, number := 0, uint32(0); i < len(editions); i++ {
 			if i > 0 && editions[i].Stream.Name != editions[i-1].Stream.Name {
 				number = 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/timeline"
@@ -76,7 +77,7 @@ func (c *WindowsCommand) facts(app *cli.App, agreed cluster.Control, state *cont
 		return nil, err
 	}
 	if c.Stream != "" && !slices.ContainsFunc(editions,
-		func(e control.Edition) bool { return e.Stream.Name == c.Stream }) {
+		func(e config.Edition) bool { return e.Stream.Name == c.Stream }) {
 		return nil, fmt.Errorf("--stream=%s: app %s has no such stream; louver streams lists them", c.Stream, c.AppID)
 	}
 	inputs := control.NewInputs(agreed)
