@@ -10,7 +10,7 @@
 // The files of the page are in page. A demo adds what only it knows, a [Demo], and the files in demo. Nothing else
 // serves them.
 //
-// Each kind of answer has a type and a file. It is made from a source: the Store and the definitions. Only handler.go
+// Each kind of answer has a type and a file. It is made from a source: the Store and the definitions. Only api.go
 // knows all of them. Package compare says whether figures differ by more than noise explains. A signal is a figure that
 // begins to differ from those of the hour before it by more than noise and the usual variation explain.
 package web

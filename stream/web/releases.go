@@ -2,14 +2,21 @@ package web
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/munnerz/goautoneg"
 	"github.com/valyala/fastjson"
+
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 const (
@@ -158,3 +165,115 @@ func pick(b *bytes.Buffer, parser *fastjson.Parser, value []byte, fields []strin
 	b.WriteByte('}')
 	return nil
 }
+
+const csvType = "text/csv"
+
+// columns are the columns of CSV, in order: the fields of a record. A field that is an object has a column for each
+// part.
+var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason",
+	"quality", "incomplete",
+	"statistic", "p", "mechanism", "epsilon", "delta", "error_95", "rank_error_95", "users", "p_low", "p_high",
+	"interval_level", "interval_low", "interval_high", "smoothed", "smoothed_low", "smoothed_high", "clip_low",
+	"clip_high",
+	"stream_epsilon_spent", "budget", "budget_epsilon_spent", "budget_epsilon_limit", "budget_windows_left", "due_at",
+	"id", "since", "instance", "excess_95",
+	"max_windows_count", "max_windows_per", "changed", "max_total", "final",
+	"low", "high", "level", "basis", "usual_95", "outside", "outside_error_95", "outside_95", "cut_95", "raw",
+	"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge"}
+
+// fieldNames are the names of the fields of a record in JSON.
+var fieldNames = func() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[outputs.Record]()) {
+		if f.Anonymous {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}()
+
+// writeCSV writes records with a header. fields are some of the columns; if empty, all.
+func writeCSV(found []*figure, fields []string) ([]byte, error) {
+	if len(fields) == 0 {
+		fields = columns
+	}
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(fields) // to memory, as below
+	row := make([]string, len(fields))
+	for _, f := range found {
+		r, err := f.decode()
+		if err != nil {
+			return nil, err
+		}
+		cells := cellsOf(r)
+		for i, name := range fields {
+			row[i] = cells[slices.Index(columns, name)]
+		}
+		_ = w.Write(row)
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// cellsOf returns a record in the order of columns. Fields that it does not have are empty.
+func cellsOf(r outputs.Record) []string {
+	cells := []string{r.Stream, r.Group, r.Release, clock(r.WindowStart), clock(r.WindowEnd), cell(r.Value), r.Unit,
+		r.Status, cell(r.Reason),
+		string(r.Quality), strconv.FormatBool(r.Incomplete), r.Statistic, cell(r.P), r.Mechanism, r.Epsilon.String(),
+		r.Delta.String(),
+		cell(r.Error95), cell(r.RankError95), cell(r.Users), cell(r.PLow), cell(r.PHigh)}
+	var interval [3]string
+	if n := r.Interval; n != nil {
+		interval = [3]string{n.Level.String(), n.Low.String(), n.High.String()}
+	}
+	var smoothed [3]string
+	if s := r.Smoothed; s != nil {
+		smoothed = [3]string{s.Value.String(), cell(s.Low), cell(s.High)}
+	}
+	var clip [2]json.Number
+	if r.Clip != nil {
+		clip = *r.Clip
+	}
+	since, instance := "", ""
+	if r.Since != nil {
+		since = clock(*r.Since)
+	}
+	if r.Instance > 0 {
+		instance = strconv.FormatInt(r.Instance, 10)
+	}
+	count, per := "", ""
+	if m := r.MaxWindows; m != nil {
+		count, per = strconv.FormatInt(m.Count, 10), m.Per
+	}
+	band := record.BandFields{}
+	if r.BandFields != nil {
+		band = *r.BandFields
+	}
+	var lost [4]string
+	if l := r.LossFields; l != nil {
+		charge, _ := json.Marshal(l.Charge) // never fails
+		lost = [4]string{cell(l.StreamLost), cell(l.BudgetLost), strconv.FormatInt(l.WindowsUsed, 10), string(charge)}
+	}
+	var outside [2]string
+	if o := r.Outside; o != nil {
+		outside = [2]string{strconv.FormatInt(o.Value, 10), strconv.FormatInt(o.Error95, 10)}
+	}
+	cells = append(append(cells, interval[:]...), smoothed[:]...)
+	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent),
+		r.BudgetLimit.String(),
+		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
+		cell(r.Changed), cell(r.MaxTotal), cell(r.Final), cell(band.Low), cell(band.High), cell(band.Level),
+		string(band.Basis), cell(band.Usual95), outside[0], outside[1], cell(r.Outside95), cell(r.Cut95), cell(r.Raw),
+		lost[0], lost[1], lost[2], lost[3])
+}
+
+func cell[T any](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -2,7 +2,14 @@ package web
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 )
 
 // reader reads the records of a Store as they come. It has no queue: it remembers how far it has read, and asks the
@@ -122,6 +129,124 @@ func (r *reader) dropped() bool {
 		if log := r.store.logs[at]; log != nil && last < log.gone {
 			return true
 		}
+	}
+	return false
+}
+
+// partition is one partition of an output topic.
+type partition struct {
+	topic  string
+	number int
+}
+
+func (p partition) compare(o partition) int {
+	return cmp.Or(cmp.Compare(p.topic, o.topic), cmp.Compare(p.number, o.number))
+}
+
+// position says how far a client has read: the offset of the last record of each partition. As text it is the id of an
+// event, such as orders.private:0=812,2=40;visits.private:0=7. It means the same to every server that reads these
+// topics, now and after a restart.
+type position map[partition]int64
+
+func (p position) String() string {
+	var b strings.Builder
+	topic := ""
+	for _, at := range slices.SortedFunc(maps.Keys(p), partition.compare) {
+		switch {
+		case b.Len() == 0:
+			b.WriteString(at.topic + ":")
+		case at.topic != topic:
+			b.WriteString(";" + at.topic + ":")
+		default:
+			b.WriteByte(',')
+		}
+		topic = at.topic
+		fmt.Fprintf(&b, "%d=%d", at.number, p[at])
+	}
+	return b.String()
+}
+
+// parsePosition parses the text that String writes.
+func parsePosition(text string) (position, error) {
+	p := position{}
+	for of := range strings.SplitSeq(text, ";") {
+		topic, partitions, ok := strings.Cut(of, ":")
+		if !ok || topic == "" {
+			return nil, fmt.Errorf("%q is not the id of an event; want one such as orders.private:0=812", text)
+		}
+		for each := range strings.SplitSeq(partitions, ",") {
+			number, offset, _ := strings.Cut(each, "=")
+			n, err := strconv.ParseUint(number, 10, 31)
+			o, err2 := strconv.ParseUint(offset, 10, 63)
+			if err != nil || err2 != nil {
+				return nil, fmt.Errorf("%q is not the id of an event: %q; want a partition and its offset, such as "+
+					"orders.private:0=812", text, each)
+			}
+			p[partition{topic, int(n)}] = int64(o)
+		}
+	}
+	return p, nil
+}
+
+// reach notes that a record has been read.
+func (p position) reach(at partition, offset int64) {
+	if old, ok := p[at]; !ok || offset > old {
+		p[at] = offset
+	}
+}
+
+// Reading says whether the output topics can be read.
+type Reading struct {
+	OK bool `json:"ok"`
+	// Since is when they could last be read; nil while they can.
+	Since *time.Time `json:"since"`
+}
+
+func (r Reading) same(o Reading) bool {
+	return r.OK == o.OK && (r.Since == nil || o.Since == nil || r.Since.Equal(*o.Since))
+}
+
+func (r Reading) json() []byte {
+	text, _ := json.Marshal(r) // of a bool and a time: never fails
+	return text
+}
+
+// reading holds the lasting failures. It is safe for concurrent use.
+type reading struct {
+	mu      sync.Mutex
+	failing map[string]time.Time
+}
+
+// settling is how long a failure lasts before it is reported. A leader that moves is back within moments.
+const settling = 3 * time.Second
+
+// now says whether the output topics can be read now.
+func (f *reading) now() Reading {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := Reading{OK: true}
+	for _, since := range f.failing {
+		if time.Since(since) >= settling && (r.OK || since.Before(*r.Since)) {
+			r.OK, r.Since = false, new(since.UTC().Truncate(time.Second))
+		}
+	}
+	return r
+}
+
+// note notes that something fails, or works. It reports whether a failure has ended.
+func (f *reading) note(problem string, fails bool) (ended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failing == nil {
+		f.failing = map[string]time.Time{}
+	}
+	_, known := f.failing[problem]
+	switch {
+	case fails && !known:
+		f.failing[problem] = time.Now()
+	case !fails && known:
+		delete(f.failing, problem)
+		return true
 	}
 	return false
 }
