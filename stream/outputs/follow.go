@@ -1,8 +1,11 @@
+// Package outputs reads the output topics and nothing else. It serves louver watch, the public metrics and the audit.
+// None of these needs a right on a personal topic.
 package outputs
 
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,6 +19,17 @@ import (
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/record"
 )
+
+// Record is a published figure.
+type Record = record.Figure
+
+// Decode reads a published record. ok is false for a foreign record in the same topic.
+func Decode(value []byte) (r Record, ok bool, err error) {
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Record{}, false, fmt.Errorf("output record: %w", err)
+	}
+	return r, r.Schema == record.Schema, nil
+}
 
 // Reader reads output topics, committed records only. It is safe for concurrent use.
 type Reader struct {
@@ -219,4 +233,33 @@ func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh b
 		return topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: name}})
 	})
 	return counts[name], fresh, err
+}
+
+// firstTail is how many records Tail reads at first.
+const firstTail = 256
+
+// Tail calls f for the newest records of a partition, in order. While enough says that more are needed, it begins again
+// eight times as far back, up to the whole partition. It waits for a missing topic.
+func (r *Reader) Tail(ctx context.Context, topic string, partition int,
+	f func(Message) error, enough func() bool) error {
+	if _, _, err := r.find(ctx, topic); err != nil {
+		return err
+	}
+	starts, err := r.Fetch.Starts(ctx, topic, []int{partition})
+	if err != nil {
+		return err
+	}
+	ends, err := r.Fetch.Ends(ctx, topic, []int{partition})
+	if err != nil {
+		return err
+	}
+	for back := int64(firstTail); ; back *= 8 {
+		from := max(starts[partition], ends[partition]-back)
+		_, err := r.Fetch.ReadAll(ctx, topic, partition, from, func(m *fetch.Record) error {
+			return f(Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value})
+		})
+		if err != nil || from == starts[partition] || enough() {
+			return err
+		}
+	}
 }

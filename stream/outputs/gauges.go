@@ -2,6 +2,8 @@ package outputs
 
 import (
 	"encoding/json"
+	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +12,35 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 )
+
+// series are the labels of a figure.
+var series = []string{"stream", "group", "release"}
+
+// metrics takes gauges.
+type metrics chan<- prometheus.Metric
+
+func (to metrics) show(d *prometheus.Desc, f float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, f, labels...)
+}
+
+// indicate shows 1 for yes and 0 for no.
+func (to metrics) indicate(d *prometheus.Desc, yes bool, labels ...string) {
+	f := 0.0
+	if yes {
+		f = 1
+	}
+	to.show(d, f, labels...)
+}
+
+// number shows nothing for nil.
+func (to metrics) number(d *prometheus.Desc, n *json.Number, labels ...string) {
+	if n == nil {
+		return
+	}
+	if f, err := n.Float64(); err == nil {
+		to.show(d, f, labels...)
+	}
+}
 
 // Gauges shows the newest published figures as Prometheus metrics. All of it has been released, so they are public. It
 // is a prometheus.Collector and safe for concurrent use.
@@ -312,4 +343,28 @@ func greater(a, b *json.Number) *json.Number {
 		return b
 	}
 	return a
+}
+
+// distribution has the type of a histogram, because only that type may have buckets in the text format of Prometheus.
+// But its numbers are those of one window, and fall as well as rise.
+var distribution = prometheus.NewDesc("louver_distribution",
+	"Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a counter, use "+
+		"no rate().", append(series[:3:3], "rollup"), nil)
+
+// distribution shows the counts of a histogram, as its record shows them.
+func (to metrics) distribution(r Record) {
+	release, rollup := r.Release, ""
+	if r.Windows != nil {
+		release, rollup, _ = strings.Cut(r.Release, ".")
+	}
+	buckets, sum := map[float64]uint64{}, uint64(0)
+	for i, n := range r.Buckets.Count {
+		if sum += uint64(max(0, n)); i < len(r.Buckets.Ends) && r.Buckets.Ends[i] != nil {
+			if end, err := r.Buckets.Ends[i].Float64(); err == nil {
+				buckets[end] = sum
+			}
+		}
+	}
+	// The sum of the values is not known.
+	to <- prometheus.MustNewConstHistogram(distribution, sum, math.NaN(), buckets, r.Stream, r.Group, release, rollup)
 }

@@ -228,3 +228,41 @@ func Read(n *json.Number) *decimal.Decimal {
 func Less(a, b *decimal.Decimal) bool {
 	return a != nil && (b == nil || a.LessThan(*b))
 }
+
+// Series describes one series of values, the same in every group and window. Its JSON names are those of the ledger.
+type Series struct {
+	Name      string `json:"name"`
+	Statistic string `json:"statistic"`
+	// P is the probability of a quantile; nil for statistics that have none.
+	P         *decimal.Decimal `json:"p,omitempty"`
+	Mechanism string           `json:"mechanism"`
+	Unit      string           `json:"unit,omitempty"`
+	// Epsilon and Delta of one draw, for one user in one group. Values that are drawn jointly all have the ε and δ of
+	// the draw.
+	Epsilon decimal.Decimal `json:"epsilon"`
+	Delta   decimal.Decimal `json:"delta,omitzero"`
+	// Buckets are the buckets of a histogram; nil for all else.
+	Buckets *Buckets `json:"buckets,omitempty"`
+	// Rollups are the lengths of the periods over which a histogram is added up, such as 1h.
+	Rollups []string `json:"rollups,omitempty"`
+	// From is the histogram of the same window that the values are computed from, at no cost; "" if they are drawn.
+	// Above and Below are the limits of such a share or count.
+	From  string           `json:"from,omitempty"`
+	Above *decimal.Decimal `json:"above,omitempty"`
+	Below *decimal.Decimal `json:"below,omitempty"`
+}
+
+// Second is a time in whole seconds, UTC, written as RFC 3339.
+type Second struct{ time.Time }
+
+// Whole drops fractions of a second: nothing finer than the public schedule may be published.
+func Whole(t time.Time) Second { return Second{t.UTC().Truncate(time.Second)} }
+
+// String returns the time as RFC 3339.
+func (s Second) String() string { return s.Format(time.RFC3339) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Second) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalJSON replaces that of the embedded time, which writes fractions.
+func (s Second) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }

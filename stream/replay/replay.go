@@ -33,6 +33,29 @@ import (
 	"time"
 )
 
+// Options says how a file is replayed. The zero value yields the file as it is.
+type Options struct {
+	// Delimiter separates the columns of CSV. Defaults to a comma.
+	Delimiter rune
+	// Zone is that of times that name none. Defaults to UTC.
+	Zone *time.Location
+	// From moves event times so that the file's first event is at From. Zero leaves them unchanged. With a Speed, event
+	// times are also divided by it, so that events keep to the clock: a day at speed 60 takes 24 minutes of event time
+	// too. Without a Speed, the last events may be so far ahead of the clock that streams reject them.
+	From time.Time
+	// Speed says when records are due: 1 is as fast as the events happened, 60 plays an hour in a minute, 0 is as fast
+	// as possible.
+	Speed float64
+	// First is the time in the file of the event that From and Speed begin with. Defaults to that of the first line. In
+	// a file whose events are not in order it is an earlier one: see [File.Scan].
+	First time.Time
+	// Sort yields the events in the order of their times. For that the whole file is read into memory first.
+	Sort bool
+	// Keyed gives each record its user as key, so that all records of a user go to one partition; otherwise records
+	// have no key and go to any partition.
+	Keyed bool
+}
+
 // Record is an event for a topic. The receiver owns its slices.
 type Record struct {
 	Key   []byte // nil unless keyed
@@ -231,4 +254,57 @@ func (f *File) record(r row, at time.Time, c *clock) Record {
 		record.Key = bytes.Clone(r.key)
 	}
 	return record
+}
+
+// clock moves event times and says when events are due.
+type clock struct {
+	begun   bool
+	first   time.Time     // the time of the event that is due first, as in the file
+	started time.Time     // when it was yielded
+	elapsed time.Duration // from the first event to the current one, by their times in the file
+}
+
+// move goes to the next event and returns its time in the record, and when it is due.
+func (c *clock) move(at time.Time, o Options) (moved, due time.Time) {
+	if !c.begun {
+		c.begun, c.first, c.started = true, o.First, time.Now()
+		if c.first.IsZero() {
+			c.first = at
+		}
+	}
+	c.elapsed = at.Sub(c.first)
+	moved = at
+	switch {
+	case o.From.IsZero():
+	case o.Speed > 0:
+		moved = o.From.UTC().Add(atSpeed(c.elapsed, o.Speed))
+	default:
+		moved = o.From.UTC().Add(c.elapsed)
+	}
+	if o.Speed > 0 {
+		due = c.started.Add(atSpeed(c.elapsed, o.Speed))
+	}
+	return moved, due
+}
+
+// Wait waits until the record is due, or until ctx ends.
+func (r Record) Wait(ctx context.Context) error {
+	left := time.Until(r.Due)
+	if r.Due.IsZero() || left <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// atSpeed returns how long a duration takes in a replay at a speed, at most 146 years.
+func atSpeed(d time.Duration, speed float64) time.Duration {
+	const most = 1 << 62
+	return time.Duration(min(max(float64(d)/speed, -most), most))
 }

@@ -1,8 +1,11 @@
 package cost
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -264,4 +267,90 @@ func (p Payer) schedules() []budget.Schedule {
 		all[i] = s.Schedule
 	}
 	return all
+}
+
+// Backlog describes the windows of a stream that are due before it first runs, because its start is in the past.
+type Backlog struct {
+	Windows int64
+	// Paid is how many of them the budget pays for if nothing has been charged to it yet. It is nil if there are too
+	// many to count. Lost is what the paid ones cost one person.
+	Paid *int64
+	Lost Loss
+}
+
+// Backlogs returns the backlogs of the streams at a moment, in their order.
+func (p Payer) Backlogs(now time.Time) []Backlog {
+	schedules := p.schedules()
+	backlogs := make([]Backlog, len(schedules))
+	for i := range schedules {
+		s := &schedules[i]
+		last := now.Add(-p.Streams[i].Grace).UnixNano()
+		if s.End != 0 {
+			last = min(last, s.End)
+		}
+		s.End = max(last, 1) // 0 would mean no end
+		if first := s.Start + int64(s.Size); last >= first {
+			backlogs[i].Windows = (last-first)/int64(s.Every) + 1
+		}
+		backlogs[i].Paid = &backlogs[i].Windows
+	}
+	if !p.Runway().Pays {
+		paid, exact := p.account().Paid(schedules)
+		for i := range backlogs {
+			if backlogs[i].Paid = &paid[i]; !exact {
+				backlogs[i].Paid = nil
+			}
+		}
+	}
+	for i, s := range p.Streams {
+		if n := backlogs[i].Paid; n != nil && *n > 0 {
+			counts := *n
+			if s.MaxWindows != nil {
+				counts = s.MaxWindows.AtMostOf(counts)
+			}
+			backlogs[i].Lost = p.Lost(s, counts)
+		}
+	}
+	return backlogs
+}
+
+// Shared is an input topic for whose people several budgets pay: what they lose adds up.
+type Shared struct {
+	Topic   string
+	Budgets []string
+	// Day bounds what the windows that end in any 24 hours cost one person through all of these budgets, whether by
+	// these definitions or by those before. The streams of the budgets that read other topics are in it.
+	Day Loss
+}
+
+// InCommon lists the topics that several of the payers pay for.
+func InCommon(payers []Payer) (all []Shared) {
+	byTopic := map[string][]Payer{}
+	for _, p := range payers {
+		topics := map[string]bool{}
+		for _, s := range p.Streams {
+			topics[s.Topic] = true
+		}
+		for topic := range topics {
+			byTopic[topic] = append(byTopic[topic], p)
+		}
+	}
+	for _, topic := range slices.Sorted(maps.Keys(byTopic)) {
+		if len(byTopic[topic]) < 2 {
+			continue
+		}
+		shared := Shared{Topic: topic, Day: Counted(byTopic[topic][0].Limit, nil)}
+		for _, p := range byTopic[topic] {
+			shared.Budgets = append(shared.Budgets, p.Name)
+			shared.Day = shared.Day.plus(p.afterAll())
+		}
+		all = append(all, shared)
+	}
+	return all
+}
+
+// String says it in words.
+func (s Shared) String() string {
+	return fmt.Sprintf("topic %s: budgets %s pay for the same people: one person loses at most %s in any 24 h through "+
+		"all of them", s.Topic, strings.Join(s.Budgets, ", "), s.Day)
 }

@@ -3,8 +3,12 @@ package parse
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
@@ -145,3 +149,74 @@ func (p *parser) err() error {
 	}
 	return errors.Join(errs...)
 }
+
+// names are the names of streams and budgets, and where they are used.
+type names []*named
+
+type named struct {
+	kind, name string
+	at         []form.Node
+}
+
+func (all *names) take(kind, name string, at form.Node) {
+	i := slices.IndexFunc(*all, func(n *named) bool { return n.kind == kind && n.name == name })
+	switch {
+	case name == "":
+	case i < 0:
+		*all = append(*all, &named{kind, name, []form.Node{at}})
+	default:
+		(*all)[i].at = append((*all)[i].at, at)
+	}
+}
+
+// refuseTwice refuses names that are used twice: one fault for each name, even if many files use it.
+func (all names) refuseTwice() {
+	for _, n := range all {
+		if len(n.at) < 2 {
+			continue
+		}
+		others := []string{n.at[0].Where()}
+		for _, at := range n.at[2:] {
+			others = append(others, at.Where())
+		}
+		n.at[1].Refuse("the name %q is taken by the %s at %s; choose another name", n.name, n.kind,
+			form.List(others, "and"))
+	}
+}
+
+// figureName is the name of a release or a watch.
+func figureName() form.Kind[string] {
+	return form.Name("name", "a name of 1–200 characters without / and .", `^[^/.]+$`, 200)
+}
+
+// define writes a stream and the shared budget that it names, if any, as a definition.
+func define(s *streamNode, shared *budgetNode) config.Definition {
+	var b strings.Builder
+	b.WriteString(`{version: 1, `)
+	if shared != nil {
+		b.WriteString(`budgets: [`)
+		shared.Flow(&b)
+		b.WriteString(`], `)
+	}
+	b.WriteString(`streams: [`)
+	s.Flow(&b, "description", "fresh", "continues", "window.start", "input.user_partitioned", "releases.objective")
+	b.WriteString(`]}`)
+	return config.Definition(b.String())
+}
+
+// refuse reports an error of package mechanisms at the key that it is about.
+func refuse(m form.Mapping, err error) {
+	e := (*mechanisms.Error)(nil)
+	if !errors.As(err, &e) {
+		m.Refuse("%s", err)
+		return
+	}
+	if v, given := m.Values[e.Parameter]; given {
+		v.Refuse("%s; want %s", e.Value, e.Want)
+		return
+	}
+	m.Refuse("%s", e)
+}
+
+// ceil rounds a figure up.
+func ceil(d decimal.Decimal) string { return d.RoundUp(6).String() }

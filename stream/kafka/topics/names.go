@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/segmentio/kafka-go"
 )
 
 // Partitions is how many partitions Louver gives the partials and the ledger.
@@ -55,4 +57,13 @@ func CheckApp(id string) error {
 			id, longestApp)
 	}
 	return nil
+}
+
+// Place returns the partition of a key among n, as Kafka's own clients do (murmur2).
+func Place(key string, n int) int {
+	partitions := make([]int, n)
+	for i := range partitions {
+		partitions[i] = i
+	}
+	return kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: []byte(key)}, partitions...)
 }

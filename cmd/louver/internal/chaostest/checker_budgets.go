@@ -46,3 +46,64 @@ func (c *checker) checkBudgets() {
 		}
 	}
 }
+
+// totalled is the name of the running total of visits. It begins again with each hour.
+const totalled = "visits"
+
+// checkTotals compares running totals with the truth. Groups of streams with totals have one user each, so that a total
+// says in how many windows that user has counted since it began, whatever was killed. Within an hour a total begins
+// again only under another definition, or after a fault that may have lost parts or snapshots.
+func (c *checker) checkTotals() {
+	for _, s := range c.streams {
+		own := c.sent(s)
+		var since []ledger.Entry // the windows of the instance
+		var last ledger.Step
+		for _, e := range c.of(s.name) {
+			i := slices.IndexFunc(e.Steps, func(w ledger.Step) bool { return w.Total != nil })
+			if i < 0 || !e.Steps[i].Looks() {
+				continue
+			}
+			w, key := e.Steps[i], windowKey(s.name, e.WindowStart)
+			if w.Arms {
+				hour := w.Total.Since.Minute() == 0 && w.Total.Since.Second() == 0
+				harmed := slices.ContainsFunc(c.harms, func(h harm) bool {
+					return slices.Contains(h.streams, s.name) && !e.ReleasedAt.Before(h.at)
+				})
+				if last.Total != nil && !hour && last.Definition == w.Definition && !harmed {
+					c.complain(&c.overspent, "%s: %s begins again, and no fault explains it", key, w.Name)
+				}
+				since = nil
+			} else if last.Instance != w.Instance {
+				c.complain(&c.overspent, "%s has instance %d of %s look, which was never armed", key, w.Instance,
+					w.Name)
+			}
+			last, since = w, append(since, e)
+			c.checkTotal(s, w, since, own)
+		}
+	}
+}
+
+// checkTotal compares a total after the last of some windows.
+func (c *checker) checkTotal(s promised, w ledger.Step, since []ledger.Entry, deeds []deed) {
+	e := since[len(since)-1]
+	for g, of := range w.Total.Groups {
+		low, high := 0.0, 0.0
+		for _, past := range since {
+			truth := c.truthIn(s, c.follows[windowKey(s.name, past.WindowStart)], past, past.Groups[g].Name, deeds)
+			if high += truth.high["users"]; !past.Incomplete {
+				low += truth.low["users"]
+			}
+		}
+		most := float64(w.Total.Most)
+		low, high = min(low, most), min(high, most)
+		c.totals++
+		switch x := of.Value.InexactFloat64(); {
+		case x > high:
+			c.complain(&c.overspent, "%s: %s of %s is %v, but the events say at most %v",
+				windowKey(s.name, e.WindowStart), w.Name, e.Groups[g].Name, x, high)
+		case x < low:
+			c.complain(&c.missing, "%s: %s of %s is %v, but the events say at least %v",
+				windowKey(s.name, e.WindowStart), w.Name, e.Groups[g].Name, x, low)
+		}
+	}
+}

@@ -51,3 +51,17 @@ func build(version string) BuildInfo {
 	b.Revision += modified
 	return b
 }
+
+// VersionCommand prints what is running.
+type VersionCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints one line: name, version, commit, Go and platform.
+func (c *VersionCommand) Run(app *App) error {
+	if c.JSON {
+		return WriteJSON(app.Out, app.Build)
+	}
+	_, err := fmt.Fprintln(app.Out, app.Build)
+	return err
+}
