@@ -1,8 +1,12 @@
 package mechanisms
 
 import (
+	"fmt"
 	"io"
 	"math/big"
+	"strings"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
@@ -169,4 +173,21 @@ func (m *bucketed) sums(s *Sample) (fine, coarse []int64) {
 		}
 		return s.Below(index)
 	}, s.n)
+}
+
+// Bucketing says where the buckets of a histogram end: at a list of grid points, or where those of Prometheus' native
+// histograms do.
+type Bucketing struct {
+	Ends []decimal.Decimal
+	// Native says that Scale, from 0 to 5, takes the place of Ends.
+	Native bool
+	Scale  int
+}
+
+// String returns the buckets as a streams file has them.
+func (b *Bucketing) String() string {
+	if b.Native {
+		return fmt.Sprintf("{scale: %d}", b.Scale)
+	}
+	return "[" + strings.Trim(listed(b.Ends), "[]") + "]"
 }

@@ -9,8 +9,9 @@
 // about Kafka, time or configuration files.
 //
 // The catalogue (catalogue.go) lists the statistics and their mechanisms, and parameter.go the other parameters of a
-// query. Each mechanism has a file of its own with its statement, its proof and its source. Means and quantiles by
-// smooth sensitivity are in package smooth. A new statistic needs one such file and one row of the catalogue.
+// query. Each mechanism stands beside its statement, its proof and its source: those of quantiles in quantile.go, which
+// has their defaults, ranks.go and utility.go. Means and quantiles by smooth sensitivity are in package smooth. A new
+// statistic needs a mechanism, what is true of a sample, and one row of the catalogue.
 //
 // [TruncatedGeometric] finds names that many users share and nobody can list beforehand. It has no query and no sample.
 //
@@ -27,6 +28,7 @@ package mechanisms
 
 import (
 	"io"
+	"strings"
 
 	"github.com/louver/louver/budget/privacy"
 )
@@ -94,3 +96,23 @@ type Mechanism interface {
 	// only if random does, if the sample has more than 2^28 users, or if the public measure is for another grid.
 	Draw(s *Sample, public Public, random io.Reader) (Draw, error)
 }
+
+// header holds the common fields of all mechanisms.
+type header struct {
+	name    string
+	promise privacy.Promise
+}
+
+func (h header) Name() string { return h.name }
+
+func (h header) Promise() privacy.Promise { return h.promise }
+
+func (h header) Counts() bool { return false }
+
+// Errors returns no bound. It is for mechanisms whose errors all depend on the data.
+func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
+
+// Clips reports whether a mechanism finds an interval and cuts values to it.
+func Clips(m Mechanism) bool { return clips(m.Name()) }
+
+func clips(mechanism string) bool { return strings.HasPrefix(mechanism, "clipped") }

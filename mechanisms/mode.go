@@ -78,3 +78,14 @@ func Lead95(epsilon float64, others int64) int64 {
 type popularity struct{ *Sample }
 
 func (s popularity) level(x int64) int64 { return s.most - (s.AtMost(x) - s.Below(x)) }
+
+func newModeFlip(q *Query) (Mechanism, error) {
+	m, err := newMode(q)
+	if err != nil {
+		return nil, err
+	}
+	flipped := *m.(*mode)
+	flipped.header = header{"permute_and_flip", privacy.NewPure(q.Epsilon)}
+	flipped.choose = (*survey).flip
+	return &flipped, nil
+}

@@ -1,14 +1,14 @@
 package mechanisms
 
 import (
-	"fmt"
+	"errors"
 	"math/big"
-	"strings"
+	"slices"
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
 // Query is a request for one release. Numbers are exact decimals, and the law follows them exactly.
@@ -73,64 +73,88 @@ func (q Query) CountsUsers() bool { return q.Statistic == Count && q.Above == ni
 // other releases to use.
 func (q Query) OfEverybody() bool { return q.CountsUsers() || q.Statistic == Histogram }
 
-// measure returns the base measure that the query names, with some binary digits for the points of a cell. An adaptive
-// measure begins as the tapered one.
-func (q *Query) measure(digits int) *Measure {
-	bounds := q.Grid.cells()
-	switch q.Prior {
-	case "uniform":
-		return Uniform(q.Grid)
-	case "cells":
-		return cellMeasure(bounds, evenMass(bounds), digits)
-	}
-	return cellMeasure(bounds, taperedMass(bounds, q.Grid.anchor), digits)
-}
-
 // rate returns ε/divisor.
 func (q *Query) rate(divisor int64) exact.Rate {
 	return exact.NewRate(new(big.Rat).Quo(q.Epsilon.Rat(), big.NewRat(divisor, 1)))
 }
 
-// offer is a mechanism that serves a statistic.
-type offer struct {
-	name   string
-	build  func(q *Query) (Mechanism, error)
-	takes  []string // the names of the parameters that not every mechanism has
-	former string   // an earlier name, which still works
-	forRho bool     // it is the default where the budget sums up ρ
-}
-
-// Clips reports whether a mechanism finds an interval and cuts values to it.
-func Clips(m Mechanism) bool { return clips(m.Name()) }
-
-func clips(mechanism string) bool { return strings.HasPrefix(mechanism, "clipped") }
-
-// header holds the common fields of all mechanisms.
-type header struct {
-	name    string
-	promise privacy.Promise
-}
-
-func (h header) Name() string             { return h.name }
-func (h header) Promise() privacy.Promise { return h.promise }
-func (h header) Counts() bool             { return false }
-
-// Errors returns no bound. It is for mechanisms whose errors all depend on the data.
-func (h header) Errors(Public) []Bound { return []Bound{unbounded()} }
-
-// Bucketing says where the buckets of a histogram end: at a list of grid points, or where those of Prometheus' native
-// histograms do.
-type Bucketing struct {
-	Ends []decimal.Decimal
-	// Native says that Scale, from 0 to 5, takes the place of Ends.
-	Native bool
-	Scale  int
-}
-
-// String returns the buckets as a streams file has them.
-func (b *Bucketing) String() string {
-	if b.Native {
-		return fmt.Sprintf("{scale: %d}", b.Scale)
+// New checks a query and returns its mechanism. The error is an [Error] that says what is wrong with the query.
+func New(q Query) (Mechanism, error) {
+	r, ok := q.Statistic.find()
+	if !ok || r.apart {
+		return nil, parameter.Wrong("statistic", parameter.Quoted(string(q.Statistic)), "%s", oneOf(Statistics()))
 	}
-	return "[" + strings.Trim(listed(b.Ends), "[]") + "]"
+	if q.Grid == nil {
+		return nil, parameter.Wrong("bounds", "missing", "lower, upper and step")
+	}
+	if len(r.offers) == 0 {
+		return nil, parameter.Wrong("statistic", parameter.Quoted(string(q.Statistic)),
+			"from: with the name of a histogram, which it is computed from")
+	}
+	chosen := r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return q.ZCDP && o.forRho }))]
+	switch at := slices.IndexFunc(r.offers, func(o offer) bool {
+		return q.Mechanism != "" && (o.name == q.Mechanism || o.former == q.Mechanism)
+	}); {
+	case at >= 0:
+		chosen = r.offers[at]
+	case q.Mechanism != "":
+		return nil, parameter.Wrong("mechanism", parameter.Quoted(q.Mechanism),
+			"one of those for statistic %s: %s", q.Statistic,
+			oneOf(Available(q.Statistic)))
+	case q.Statistic == Median || q.Statistic == Quantile:
+		chosen = q.byDefault()
+	case q.Clip == "none":
+		chosen = r.offers[max(0, slices.IndexFunc(r.offers, func(o offer) bool { return !clips(o.name) }))]
+	}
+	if err := q.check(r, chosen); err != nil {
+		return nil, err
+	}
+	m, err := chosen.build(&q)
+	return m, q.ofWhole(err)
+}
+
+// ofWhole says of an error about a part of ε, such as that of an interval, what it means for the whole. The query's own
+// ε is all that its author knows.
+func (q *Query) ofWhole(err error) error {
+	var wrong *Error
+	if !errors.As(err, &wrong) || wrong.Parameter != "epsilon" || wrong.Value == parameter.Shown(q.Epsilon) {
+		return err
+	}
+	return parameter.Wrong("epsilon", parameter.Shown(q.Epsilon), "another one: the mechanism draws with parts of it, "+
+		"and each of them has to be %s", wrong.Want)
+}
+
+// check looks at the parameters that several mechanisms share and refuses those that the statistic or the chosen
+// mechanism does not take.
+func (q *Query) check(r row, chosen offer) error {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
+		return err
+	}
+	// Those that all mechanisms take if the statistic does.
+	common := []string{"p", "trim", "clip", "above", "below", "buckets", "levels"}
+	for _, p := range Parameters() {
+		switch {
+		case !p.given(q):
+		case len(p.Statistics) > 0 && !slices.Contains(r.takes, p.Name):
+			return parameter.Wrong(p.Name, p.text(q), "none: statistic %s has no such parameter", q.Statistic)
+		case !slices.Contains(common, p.Name) && !slices.Contains(chosen.takes, p.Name):
+			return parameter.Wrong(p.Name, p.text(q), "none: mechanism %s has no such parameter", chosen.name)
+		}
+	}
+	switch {
+	case q.ReplaceOne && !slices.Contains(chosen.takes, "replace_one"):
+		return parameter.Wrong("replace_one", true, "false: mechanism %s has no such parameter", chosen.name)
+	case q.Calibration != "" && q.Calibration != "published":
+		return parameter.Wrong("calibration", parameter.Quoted(q.Calibration), "tight or published")
+	case q.Clip != "" && q.Clip != "none":
+		return parameter.Wrong("clip", parameter.Quoted(q.Clip),
+			"none, or nothing for an interval that the mechanism finds")
+	case q.Clip == "none" && clips(chosen.name):
+		return parameter.Wrong("clip", "none", "another mechanism than %s, which finds an interval", chosen.name)
+	case !slices.Contains([]string{"", "tapered", "cells", "uniform", "adaptive"}, q.Prior):
+		return parameter.Wrong("prior", parameter.Quoted(q.Prior), "adaptive, tapered, cells or uniform")
+	case q.ExpectedUsers < 0 || q.ExpectedUsers > MaxUsers:
+		return parameter.Wrong("expected_users", q.ExpectedUsers, "a whole number from 1 to %d", MaxUsers)
+	}
+	return nil
 }

@@ -210,3 +210,47 @@ func (m *sums) beyond(s *Sample, c int64) (below, above int64) {
 	from := -floorDiv(c*m.unit+g.lo, g.width) // the first point with v ≥ −c
 	return s.Below(min(max(from, 0), g.last+1)), s.n - s.AtMost(min(upTo, g.last))
 }
+
+// mostUnits is the most that one user adds to a sum, in the units in which sums are published. With 2^32 users no sum
+// is beyond 2^62 then.
+const mostUnits = 1 << 30
+
+// mostNumber is the largest [Value.Number] of a sum, and the least one without its sign.
+const mostNumber = 1 << 62
+
+// coarsening returns the least power of ten by which an amount has to be divided to be at most [mostUnits]. Only the
+// public definition decides it, so it tells nothing.
+func coarsening(amount int64) int64 {
+	power := int64(1)
+	for (amount-1)/power >= mostUnits {
+		power *= 10
+	}
+	return power
+}
+
+// coarser returns x/power, rounded to the nearest whole number, ties upward. It may change x.
+func coarser(x *big.Int, power int64) *big.Int {
+	if power == 1 {
+		return x
+	}
+	// ⌊(2x + power)/(2·power)⌋: Div rounds down.
+	return x.Lsh(x, 1).Add(x, big.NewInt(power)).Div(x, big.NewInt(2*power))
+}
+
+// publish returns a noisy sum, in so many parts of a unit, as a number on the scale of the sum. Impossible sums are
+// cut: if no value is negative, the sum is not below 0. b is the bound of the noise. Noise may carry a sum beyond
+// [mostNumber]. It stops there, and nothing is known of its error.
+func (m *sums) publish(sum *big.Int, parts int64, b Bound) []Value {
+	sum = coarser(sum, parts*m.power)
+	if sum.CmpAbs(big.NewInt(mostNumber)) > 0 {
+		b = unbounded()
+		b.stopped = true
+	}
+	switch m.sign() {
+	case 1:
+		return cutOff(sum, 0, mostNumber, b)
+	case -1:
+		return cutOff(sum, -mostNumber, 0, b)
+	}
+	return single(cut(sum, -mostNumber, mostNumber), b)
+}

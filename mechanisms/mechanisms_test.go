@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io"
 	"math"
+	seeded "math/rand/v2"
 	"sync"
 	"testing"
 	"testing/iotest"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget/privacy"
@@ -141,4 +144,87 @@ func foretold(before, drawn Bound) bool {
 		same(before.PHigh, drawn.PHigh) &&
 		(same(before.Error95, drawn.Error95) || math.IsInf(before.Error95, 1) && finite(drawn.Error95)) &&
 		(before.outside == nil || drawn.outside != nil)
+}
+
+// Checks what each mechanism promises. A promise of the wrong kind could be charged four times too little if ρ are
+// added up, and no figure would look wrong. The tests of bounded-range mechanisms enumerate the range of their losses;
+// permute-and-flip and the mechanisms that add noise have a wider one.
+func TestKindOfEveryPromise(t *testing.T) {
+	ranged := map[string]bool{"margin": true, "duff": true, "exponential": true, "rank": true, "mid_rank": true,
+		"piecewise_laplace": true, "joint": true}
+	others := map[string]privacy.Kind{
+		"smooth_laplace": privacy.Approximate, "smooth_gaussian": privacy.Approximate,
+		"smooth_lln": privacy.ZCDP, "smooth_uln": privacy.ZCDP, "smooth_arsinh": privacy.ZCDP,
+		"clipped_gaussian": privacy.ZCDP, "gaussian": privacy.ZCDP, "gaussian_histogram": privacy.ZCDP,
+	}
+	for _, q := range everyQuery(smallGrid(t, 1000)) {
+		want := others[q.Mechanism] // default: pure
+		if ranged[q.Mechanism] {
+			want = privacy.BoundedRange
+		}
+		p := build(t, q).Promise()
+		if p.Kind != want || !p.Epsilon.Equal(q.Epsilon) || !p.Delta.Equal(q.Delta) {
+			t.Errorf("%s by %s promises %+v; want %s of %s and %s", q.Statistic, q.Mechanism, p,
+				want, q.Epsilon, q.Delta)
+		}
+	}
+	g, level := smallGrid(t, 1000), dec("0.95")
+	for _, c := range []struct {
+		name string
+		q    Query
+		want privacy.Kind
+	}{
+		{"the default of a median", Query{Statistic: Median}, privacy.Pure},
+		{"the default of a tail", Query{Statistic: Quantile, P: ps("0.99")}, privacy.Pure},
+		{"a tail with an adaptive prior", Query{Statistic: Quantile, P: ps("0.99"), Prior: "adaptive"},
+			privacy.BoundedRange},
+		{"a median in a budget with δ", Query{Statistic: Median, ZCDP: true}, privacy.BoundedRange},
+		{"a count", Query{Statistic: Count}, privacy.Pure},
+		{"a count in a budget with δ", Query{Statistic: Count, ZCDP: true}, privacy.ZCDP},
+		{"a median with a paid interval", Query{Statistic: Median, Interval: &level}, privacy.Pure},
+		{"several quantiles one by one", Query{Statistic: Quantiles, P: ps("0.5", "0.9"),
+			Mechanism: "split"}, privacy.Pure},
+	} {
+		c.q.Grid, c.q.Epsilon = g, dec("0.5")
+		if p := build(t, c.q).Promise(); p.Kind != c.want {
+			t.Errorf("%s promises %+v; want %s", c.name, p, c.want)
+		}
+	}
+}
+
+// Sharing memory between draws has no effect: after any draws from other samples, the same random bits give the same
+// draw as a new mechanism.
+func TestDrawsForget(t *testing.T) {
+	g := smallGrid(t, 1000)
+	samples := []*Sample{
+		latencies(g, 300),
+		NewSample[Point](g, nil),
+		latencies(g, 5000),
+		NewSample(g, []Point{{7, 3000}}),
+		NewSample(g, []Point{{-1, 1}, {1001, 1}}),
+		latencies(g, 30),
+	}
+	queries := append(everyQuery(g), Query{Statistic: Median, Interval: new(dec("0.9")), Epsilon: dec("0.5"), Grid: g})
+	for _, q := range queries {
+		used := build(t, q)
+		for i := range 24 {
+			s := samples[i*5%len(samples)]
+			public := Public{}
+			if i%2 == 1 {
+				public.Users = &NoisyCount{Value: s.n + int64(i%5) - 2, Epsilon: 1}
+			}
+			if i%3 == 2 {
+				public.Measure = Uniform(g)
+			}
+			seed := [32]byte{byte(i)}
+			got, err := used.Draw(s, public, seeded.NewChaCha8(seed))
+			want, err2 := build(t, q).Draw(s, public, seeded.NewChaCha8(seed))
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmp.AllowUnexported(Bound{}, Outsiders{})); diff != "" {
+				t.Fatalf("%s by %s, draw %d is not that of a new mechanism: %s", q.Statistic, q.Mechanism, i, diff)
+			}
+		}
+	}
 }

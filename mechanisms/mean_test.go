@@ -1,13 +1,65 @@
 package mechanisms
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
+
+func TestClippedMeanExtremes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{55})
+	wide := grid(t, "0", "9007199254740992", "1")
+	for _, epsilon := range []string{"0.000000001", "0.0001", "0.123456789", "1", "1e6"} {
+		for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 3)} {
+			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 5e6}, {g.last, 5e6}}, {{1, 1e7}}} {
+				for _, name := range []string{"clipped", "two_sums", "clipped_gaussian"} {
+					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1e6},
+						{Value: 1 << 62, Epsilon: 1e-9}} {
+						q := Query{Statistic: Mean, Mechanism: name, Epsilon: dec(epsilon), Grid: g}
+						m := build(t, q)
+						d, err := m.Draw(NewSample(g, points), Public{Users: users}, random)
+						parts := g.parts()
+						if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last*parts ||
+							d.Values[0].Error95 < 0 || d.Values[0].Error95 > float64(g.last) {
+							t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
+						}
+						if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" &&
+							users == nil && d.Values[0].Number != 1000 {
+							t.Errorf("the mean of 10^7 users at 1 is %d thousandths", d.Values[0].Number)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// The zCDP account is charged the parts of the most expensive way to draw, and less if the number of users is public.
+func TestClippedMeanRho(t *testing.T) {
+	g := smallGrid(t, 100)
+	for _, epsilon := range []float64{0.01, 0.5, 2} {
+		q := Query{Statistic: Mean, Epsilon: decimal.NewFromFloat(epsilon), Grid: g}
+		share := func(of float64) float64 { return epsilon * of }
+		square := func(x float64) float64 { return x * x / 2 }
+		counted := square(share(2./3)) + privacy.RhoOfRange(share(1./3))
+		own := square(share(1./16)) + square(share(15./16*2/3)) + privacy.RhoOfRange(share(15./16/3))
+		got := build(t, q).Promise()
+		rho := got.Rho.InexactFloat64()
+		if want := max(counted, own); rho < want || rho > want*(1+1e-6) || rho > 0.24*epsilon*epsilon ||
+			got.Kind != privacy.Pure {
+			t.Errorf("ε = %v: ρ = %v, the parts give %v", epsilon, got.Rho, want)
+		}
+	}
+}
 
 // drawMean draws a mean; if a mechanism for counts is named, beside a count by it at ε = 1.
 func drawMean(t *testing.T, m Mechanism, s *Sample, counted string, random io.Reader) Draw {
@@ -139,6 +191,80 @@ func TestMeanErrorHoldsForAllData(t *testing.T) {
 		}
 		if t.Logf("%+v: 95 %% of the errors are up to %.4g, the bound is %.4g", c, largest, bound); largest < bound/4 {
 			t.Errorf("%+v: the bound of %v is far from %v", c, bound, largest)
+		}
+	}
+}
+
+// noisyMeanLaw adds up both noises' probabilities over all values that matter.
+func noisyMeanLaw(m *meanLaplace, h []int64, f float64) []float64 {
+	p := make([]float64, len(h))
+	n, sum := int64(0), int64(0)
+	for x, k := range h {
+		n += k
+		sum += (int64(x) - m.middle) * k
+	}
+	fold := f * float64(m.num) / float64(m.den)
+	far := int64(25 / fold)
+	for z := -far * int64(m.reach); z <= far*int64(m.reach); z++ {
+		for c := -far; c <= far; c++ {
+			p[m.quotient(big.NewInt(sum), n, big.NewInt(z),
+				big.NewInt(c))] += math.Exp(-fold * (math.Abs(float64(z))/float64(m.reach) + math.Abs(float64(c))))
+		}
+	}
+	return dptest.Normalise(p)
+}
+
+func TestMeanLaplacePrivacy(t *testing.T) {
+	for _, c := range []struct {
+		points  int
+		epsilon float64
+	}{{3, 1}, {4, 3}} {
+		g := smallGrid(t, c.points)
+		dptest.CheckPrivacy(t, "mean laplace", c.points, 3, c.epsilon, 0.5, func(epsilon float64) dptest.Law {
+			m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: decimal.NewFromFloat(epsilon),
+				Grid: g}).(*meanLaplace)
+			return func(h []int64) []float64 { return noisyMeanLaw(m, h, 1) }
+		})
+	}
+}
+
+func TestMeanLaplaceSampler(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{18})
+	for _, c := range []struct {
+		h       []int64
+		epsilon string
+	}{{[]int64{3, 4, 0, 5, 9, 0, 2}, "1"}, {[]int64{0, 0, 0, 0, 0, 30, 0, 0}, "0.8"}} {
+		g := smallGrid(t, len(c.h))
+		m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec(c.epsilon), Grid: g}).(*meanLaplace)
+		s := sampleOf(g, c.h)
+		counts := dptest.Counts(15000, len(c.h), func() int {
+			d, err := m.Draw(s, Public{}, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(d.Values[0].Number)
+		})
+		dptest.CheckSampler(t, fmt.Sprint("mean laplace ", c), counts,
+			func(f float64) []float64 { return noisyMeanLaw(m, c.h, f) })
+	}
+}
+
+func TestMeanLaplaceExtremes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{19})
+	wide := grid(t, "0", "9007199254740992", "1")
+	for _, epsilon := range []string{"0.000000001", "0.0001", "0.123456789", "1", "1e6"} {
+		for _, g := range []*Grid{wide, smallGrid(t, 2), smallGrid(t, 3)} {
+			for _, points := range [][]Point{nil, {{g.last, 1}}, {{0, 5e6}, {g.last, 5e6}}, {{1, 1e7}}} {
+				m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec(epsilon), Grid: g})
+				d, err := m.Draw(NewSample(g, points), Public{}, random)
+				if err != nil || d.Values[0].Number < 0 || d.Values[0].Number > g.last {
+					t.Fatalf("ε=%s %v: %v, %v", epsilon, points, d, err)
+				}
+				if len(points) == 1 && points[0].Count > 1e6 && g.last < 10 && epsilon == "1e6" &&
+					d.Values[0].Number != 1 {
+					t.Errorf("the mean of 10^7 users at 1 is %d", d.Values[0].Number)
+				}
+			}
 		}
 	}
 }

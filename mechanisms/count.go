@@ -2,6 +2,7 @@ package mechanisms
 
 import (
 	"io"
+	"math"
 	"math/big"
 
 	"github.com/louver/louver/budget/privacy"
@@ -83,4 +84,49 @@ func addCut(noise *big.Int, n, low, high int64) int64 {
 		return min(max(noise.Int64()+n, low), high)
 	}
 	return cut(noise.Add(noise, big.NewInt(n)), low, high)
+}
+
+// newGaussianCount returns a count with discrete Gaussian noise of variance parameter σ² = 1/ε², P(z) ∝ e^{−z²ε²/2}.
+// Its error is two thirds of that of geometric.
+//
+// Privacy: ρ-zCDP, ρ = ½ε², as one user changes the count by at most 1. There is no pure ε: the privacy loss grows with
+// the noise drawn and has no bound, so that a budget needs a δ to say what it costs.
+//
+// Source: Canonne, Kamath, Steinke (2020), Theorem 14 and Algorithm 3.
+func newGaussianCount(q *Query) (Mechanism, error) {
+	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
+		return nil, err
+	}
+	rho := q.Epsilon.Rat()
+	rho.Mul(rho, rho).Mul(rho, big.NewRat(1, 2))
+	return q.counting(header{gaussianCount, privacy.NewZCDP(q.Epsilon)}, gaussian{rho})
+}
+
+// NoisyCount is a released count and the law of its noise Z. Both are public.
+type NoisyCount struct {
+	Value int64
+	// Epsilon is the ε of the count, greater than 0.
+	Epsilon float64
+	// Mechanism names the count's mechanism: with "gaussian", Z is discrete Gaussian of variance 1/ε²; with any other
+	// name, or none, it is discrete Laplace, P(Z=z) ∝ e^{−ε|z|}, as with "geometric".
+	Mechanism string
+}
+
+// Error95 is the least whole t ≥ 0 with P(|Z| > t) ≤ 5 %.
+func (c NoisyCount) Error95() int64 { return int64(c.reach(0.025)) }
+
+// Tail is P(Z > t) for a whole t ≥ 0, or a little more with Gaussian noise: see [gaussianTail].
+func (c NoisyCount) Tail(t int64) float64 {
+	if c.Mechanism == gaussianCount {
+		return gaussianTail(1/c.Epsilon, float64(t))
+	}
+	return laplaceTail(c.Epsilon, float64(t))
+}
+
+// reach is the least whole t ≥ 0 with P(Z > t) ≤ eta, for an eta of at most 0.15.
+func (c NoisyCount) reach(eta float64) float64 {
+	if c.Mechanism == gaussianCount {
+		return gaussianReach(1/c.Epsilon, eta)
+	}
+	return math.Ceil(laplaceReach(c.Epsilon, eta))
 }
