@@ -14,7 +14,7 @@ TEST_TIMEOUT ?= 15m
 LOUVER_TEST_DATA ?= $(abspath ../shared/data)
 export LOUVER_TEST_DATA
 
-.PHONY: demo build share test chaos mutate fuzz experiments pictures lint bench profile growth microbench clean
+.PHONY: demo build share test otlp chaos mutate fuzz experiments pictures lint bench profile growth microbench clean
 
 demo: build ## the whole service on an embedded broker, with simulated events
 	./bin/louver demo
@@ -41,6 +41,10 @@ test: ## every test; more run at a time than there are cores
 		$(GO) test -json -vet=off -timeout $(TEST_TIMEOUT) "$$@") || failed=1; }; \
 		run . -p 4 -parallel 12 ./cmd/... ./stream/... ./...; \
 		run deploy/helm ./...; run mechanisms/experiments ./...; run stream/bench ./...; exit $$failed'
+
+# The first time, compiling them takes two minutes of a core.
+otlp: ## against the real OpenTelemetry Collector and the real Prometheus
+	cd stream/otlptest && $(GO) test -count 1 -timeout $(TEST_TIMEOUT) ./...
 
 # How many faults `make chaos` inflicts on a running service. The seed draws them. `make test` does a dozen.
 CHAOS_FAULTS ?= 500
