@@ -122,9 +122,14 @@ func metricsReference(t *testing.T) string {
 	b.WriteString(metricsIntroduction)
 	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators "+
 		"only. Go's own `go_*` and `process_*` are there too. A `louver dashboard` has this address if it is set, and "+
-		"there only these and `louver_build_info`.\n\n%s\n\n", operators.table(t))
-	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else.\n\n%s\n\n",
-		public.table(t))
+		"there only these and `louver_build_info`.\n\n%s\n\n", operators.table(t, nil))
+	exported := map[string]string{"louver_distribution": "`" + outputs.Bucket().Name + "`"}
+	for _, m := range outputs.Metrics() {
+		exported[m.Prometheus()] = "`" + m.Name + "`"
+	}
+	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else. `louver "+
+		"export` sends some of it by OpenTelemetry, under the names in the second column.\n\n%s\n\n",
+		public.table(t, exported))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
 	for code, meaning := range cli.ExitMeanings {
@@ -144,8 +149,8 @@ func (r *registered) Unregister(prometheus.Collector) (gone bool) { return false
 var descText = regexp.MustCompile(
 	`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
-// table lists louver's own metrics by name.
-func (r registered) table(t *testing.T) string {
+// table lists louver's own metrics by name. exported, if not nil, has the names under which some are exported too.
+func (r registered) table(t *testing.T, exported map[string]string) string {
 	t.Helper()
 	rows := map[string]table.Row{}
 	for _, c := range r {
@@ -176,9 +181,17 @@ func (r registered) table(t *testing.T) string {
 		}
 	}
 	w := table.NewWriter()
-	w.AppendHeader(table.Row{"metric", "type", "labels", "meaning"})
+	head := table.Row{"metric", "type", "labels", "meaning"}
+	if exported != nil {
+		head = slices.Insert(head, 1, any("OpenTelemetry"))
+	}
+	w.AppendHeader(head)
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		w.AppendRow(rows[name])
+		row := rows[name]
+		if exported != nil {
+			row = slices.Insert(row, 1, any(exported[name]))
+		}
+		w.AppendRow(row)
 	}
 	return w.RenderMarkdown()
 }

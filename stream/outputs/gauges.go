@@ -2,8 +2,6 @@ package outputs
 
 import (
 	"encoding/json"
-	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,9 +10,6 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 )
-
-// series are the labels of a figure.
-var series = []string{"stream", "group", "release"}
 
 // metrics takes gauges.
 type metrics chan<- prometheus.Metric
@@ -34,10 +29,7 @@ func (to metrics) indicate(d *prometheus.Desc, yes bool, labels ...string) {
 
 // number shows nothing for nil.
 func (to metrics) number(d *prometheus.Desc, n *json.Number, labels ...string) {
-	if n == nil {
-		return
-	}
-	if f, err := n.Float64(); err == nil {
+	if f, ok := float(n); ok {
 		to.show(d, f, labels...)
 	}
 }
@@ -124,30 +116,9 @@ func (g *Gauges) Pays(budgets map[string]bool) {
 const staleWindows = 3
 
 var (
-	value = prometheus.NewDesc("louver_release_value",
-		"Newest published value. Absent while it is withheld, or once it is older than three windows.", series, nil)
-	low = prometheus.NewDesc("louver_release_low",
-		"Lower end of the band: low of the record.", series, nil)
-	high = prometheus.NewDesc("louver_release_high",
-		"Upper end of the band: high of the record.", series, nil)
-	smoothed = prometheus.NewDesc("louver_release_smoothed",
-		"Estimate from this and earlier values of the series.", series, nil)
-	withheld = prometheus.NewDesc("louver_release_withheld",
-		"1 while the newest value is withheld for this reason, else 0.", append(series[:3:3], "reason"), nil)
-	quality = prometheus.NewDesc("louver_release_quality",
-		"1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or "+
-			"stale, or if no public figure bounds its error.", append(series[:3:3], "quality"), nil)
-	since = prometheus.NewDesc("louver_release_since_timestamp_seconds",
-		"From when on the newest value of a running total counts, in seconds since 1970.", series, nil)
-	ended = prometheus.NewDesc("louver_release_window_end_timestamp_seconds",
-		"End of the newest window, in seconds since 1970.", series, nil)
 	info = prometheus.NewDesc("louver_release_info",
 		"Always 1. The labels describe the series.",
 		[]string{"stream", "release", "statistic", "p", "mechanism", "unit"}, nil)
-	firing = prometheus.NewDesc("louver_watch_firing",
-		"1 from the window in which the watch fired until it is armed again, else 0. Absent while it does not look at "+
-			"the group, or once the newest record is older than three windows. The group is empty if the one in which "+
-			"it fired is found, and has left the list since.", []string{"stream", "group", "watch"}, nil)
 	armed = prometheus.NewDesc("louver_watch_armed",
 		"1 if an instance of the watch looked at the newest window and goes on, else 0.", []string{"stream", "watch"},
 		nil)
@@ -178,9 +149,12 @@ var (
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{value, low, high, smoothed, withheld, quality, since, ended, info, firing,
-		armed, spent, distribution, sloBad, sloUsers, sloWindows, sloObjective, groupsListed, groupsMax, groupsWithout,
-		budgetSpent, budgetLimit, budgetLeft, budgetPays, lost, budgetLost, windowsUsed} {
+	for _, m := range Metrics() {
+		c <- m.desc
+	}
+	for _, d := range []*prometheus.Desc{info, armed, spent, distribution, sloBad, sloUsers, sloWindows, sloObjective,
+		groupsListed, groupsMax, groupsWithout, budgetSpent, budgetLimit, budgetLeft, budgetPays, lost, budgetLost,
+		windowsUsed} {
 		c <- d
 	}
 }
@@ -201,7 +175,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 		release := [2]string{r.Stream, r.Release}
 		if r.Statistic == record.StatisticWatch {
 			if !hides(listed, r) {
-				g.collectWatch(to, r)
+				g.collect(to, r)
 				fired[release] = fired[release] || fires(r)
 			}
 			put(watches, release, r, func(r, old Record) bool {
@@ -296,40 +270,14 @@ func (g *Gauges) fresh(r Record) bool {
 // goesOn reports whether a watch looked at a group and did not fire.
 func goesOn(r Record) bool { return r.Value != nil && r.Value.String() == "0" }
 
-func (g *Gauges) collectWatch(to metrics, r Record) {
-	if g.fresh(r) {
-		to.number(firing, r.Value, r.Stream, r.Group, r.Release)
-	}
-}
-
+// collect shows what the newest record of a series says.
 func (g *Gauges) collect(to metrics, r Record) {
-	labels := []string{r.Stream, r.Group, r.Release}
-	if !r.WindowEnd.IsZero() {
-		to.show(ended, float64(r.WindowEnd.Unix()), labels...)
+	fresh := g.fresh(r)
+	for _, p := range Points(r, fresh) {
+		to.show(p.desc, p.Value, p.Labels...)
 	}
-	for _, reason := range []string{"budget_exhausted", "too_few_users"} {
-		to.indicate(withheld, r.Reason != nil && *r.Reason == reason, append(labels[:3:3], reason)...)
-	}
-	shown := r.Value != nil && g.fresh(r)
-	for _, q := range []record.Quality{"useful", "rough", "noise"} {
-		to.indicate(quality, shown && r.Quality == q, append(labels[:3:3], string(q))...)
-	}
-	if !shown {
-		return
-	}
-	to.number(value, r.Value, labels...)
-	if r.Final != nil && r.Since != nil {
-		to.show(since, float64(r.Since.Unix()), labels...)
-	}
-	if r.Buckets != nil {
-		to.distribution(r)
-	}
-	if band, ok := r.Band(); ok {
-		to.show(low, band.Low, labels...)
-		to.show(high, band.High, labels...)
-	}
-	if r.Smoothed != nil {
-		to.number(smoothed, &r.Smoothed.Value, labels...)
+	if d, ok := DistributionOf(r); ok && fresh {
+		to.distribution(d)
 	}
 }
 
@@ -343,28 +291,4 @@ func greater(a, b *json.Number) *json.Number {
 		return b
 	}
 	return a
-}
-
-// distribution has the type of a histogram, because only that type may have buckets in the text format of Prometheus.
-// But its numbers are those of one window, and fall as well as rise.
-var distribution = prometheus.NewDesc("louver_distribution",
-	"Users in the newest window of a histogram, by upper end of the bucket. Of one window: not a counter, use "+
-		"no rate().", append(series[:3:3], "rollup"), nil)
-
-// distribution shows the counts of a histogram, as its record shows them.
-func (to metrics) distribution(r Record) {
-	release, rollup := r.Release, ""
-	if r.Windows != nil {
-		release, rollup, _ = strings.Cut(r.Release, ".")
-	}
-	buckets, sum := map[float64]uint64{}, uint64(0)
-	for i, n := range r.Buckets.Count {
-		if sum += uint64(max(0, n)); i < len(r.Buckets.Ends) && r.Buckets.Ends[i] != nil {
-			if end, err := r.Buckets.Ends[i].Float64(); err == nil {
-				buckets[end] = sum
-			}
-		}
-	}
-	// The sum of the values is not known.
-	to <- prometheus.MustNewConstHistogram(distribution, sum, math.NaN(), buckets, r.Stream, r.Group, release, rollup)
 }

@@ -188,6 +188,6 @@ func fires(r Record) bool {
 func (g *Gauges) collectLeft(to metrics, newest Record) {
 	waits := newest.Reason != nil && *newest.Reason == record.NotArmed
 	if _, found := g.found[newest.Stream]; found && waits && g.fresh(newest) {
-		to.show(firing, 1, newest.Stream, "", newest.Release)
+		to.show(firing.desc, 1, newest.Stream, "", newest.Release)
 	}
 }
