@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // periods must not depend on what a machine has installed
 )
 
 // Text writes a duration as streams files do: 15m instead of 15m0s, 24h, 7d instead of 168h0m0s.
@@ -50,4 +51,163 @@ func Parse(name string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is no length of a period; want one such as 1h or 7d", name)
 	}
 	return d, nil
+}
+
+// Unit is a length of time on a calendar.
+type Unit string
+
+// The units, by the moment at which they begin.
+const (
+	Hour     Unit = "hour"
+	Midnight Unit = "midnight"
+	Monday   Unit = "monday"
+	Month    Unit = "month"
+)
+
+// Units lists all of them, the shortest first.
+func Units() []Unit { return []Unit{Hour, Midnight, Monday, Month} }
+
+// Nominal is how long the unit usually is, or at most: 24 h, 7 d, 31 d.
+func (u Unit) Nominal() time.Duration {
+	switch u {
+	case Midnight:
+		return day
+	case Monday:
+		return 7 * day
+	case Month:
+		return 31 * day
+	}
+	return time.Hour
+}
+
+// Longest is how long the unit is at most where clocks are put back by an hour. It may be longer where a country
+// changes its zone.
+func (u Unit) Longest() time.Duration {
+	if u == Hour {
+		return time.Hour
+	}
+	return u.Nominal() + time.Hour
+}
+
+// Noun is what the unit is called: hour, day, week or month.
+func (u Unit) Noun() string {
+	switch u {
+	case Midnight:
+		return "day"
+	case Monday:
+		return "week"
+	}
+	return string(u)
+}
+
+// Calendar divides all time into periods of a unit. The zero value is none. A Calendar is safe for concurrent use.
+type Calendar struct {
+	Unit Unit
+	Zone *time.Location
+	// Days is the length in days of a period whose unit is Midnight. 0 means one. Periods begin at multiples of it, in
+	// local days since 1 January 1970.
+	Days int
+}
+
+// NewCalendar returns the calendar of a unit in a zone of the IANA database, such as Europe/Berlin; "" is UTC.
+func NewCalendar(u Unit, zone string) (Calendar, error) {
+	l, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" { // Local is another zone on every machine
+		return Calendar{}, fmt.Errorf(
+			"%q is no time zone; want a name of the IANA database, such as Europe/Berlin or UTC", zone)
+	}
+	return Calendar{Unit: u, Zone: l}, nil
+}
+
+// NewDays returns the calendar of periods of so many local days. In UTC they begin at multiples of their length since
+// 1970.
+func NewDays(days int, zone string) (Calendar, error) {
+	c, err := NewCalendar(Midnight, zone)
+	c.Days = days
+	return c, err
+}
+
+// Of returns the period that holds a moment: its first moment, and the first moment of the next period. All times are
+// Unix nanoseconds. Days and hours may be longer or shorter than usual, and a day need not begin at 00:00.
+func (c Calendar) Of(t int64) (begin, next int64) {
+	at := time.Unix(0, t).In(c.Zone)
+	if c.Unit == Hour {
+		return c.hour(at)
+	}
+	// The date may go back for an hour, so begin with one that is certainly after t.
+	date := c.first(at.AddDate(0, 0, 2))
+	date = c.step(date, 1)
+	next = c.begins(date)
+	for {
+		date = c.step(date, -1)
+		if begin = c.begins(date); begin <= t {
+			return begin, next
+		}
+		next = begin
+	}
+}
+
+// date is a day without a zone.
+type date = time.Time
+
+// first returns the first day of the period that holds a local time.
+func (c Calendar) first(local time.Time) date {
+	year, month, day := local.Date()
+	d := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	switch c.Unit {
+	case Monday:
+		return d.AddDate(0, 0, -int(d.Weekday()+6)%7)
+	case Month:
+		return d.AddDate(0, 0, 1-day)
+	}
+	many := c.days()
+	number := int(d.Unix() / (24 * 3600)) // exact, also before 1970
+	return d.AddDate(0, 0, -(number%many+many)%many)
+}
+
+func (c Calendar) days() int { return max(1, c.Days) }
+
+// step returns the first day of a later or earlier period.
+func (c Calendar) step(d date, n int) date {
+	switch c.Unit {
+	case Monday:
+		return d.AddDate(0, 0, 7*n)
+	case Month:
+		return d.AddDate(0, n, 0)
+	}
+	return d.AddDate(0, 0, n*c.days())
+}
+
+// begins returns the first moment at which the local date is d, or a later one if there is no such day.
+func (c Calendar) begins(d date) int64 {
+	for at := d.Add(-48 * time.Hour).In(c.Zone); ; {
+		_, offset := at.Zone()
+		_, end := at.ZoneBounds()
+		if midnight := d.Add(-time.Duration(offset) * time.Second); end.IsZero() || midnight.Before(end) {
+			if at.After(midnight) {
+				midnight = at
+			}
+			return midnight.UnixNano()
+		}
+		at = end
+	}
+}
+
+// hour returns the local hour of a moment.
+func (c Calendar) hour(at time.Time) (begin, next int64) {
+	_, offset := at.Zone()
+	from, end := at.ZoneBounds()
+	into := (at.UnixNano() + int64(offset)*int64(time.Second)) % int64(time.Hour)
+	if into < 0 {
+		into += int64(time.Hour)
+	}
+	begin = at.UnixNano() - into
+	next = begin + int64(time.Hour)
+	if !from.IsZero() {
+		begin = max(begin, from.UnixNano())
+	}
+	if !end.IsZero() {
+		next = min(next, end.UnixNano())
+	}
+	return begin, next
 }
