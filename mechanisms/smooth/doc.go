@@ -8,9 +8,9 @@
 // noise with one of eight laws, and α depends on the law, β and ε. Neighbours differ by one user's value, added or
 // removed; the number of users is private and may be 0.
 //
-// Start at [New] and [Mechanism.Draw]. median.go, trimmed.go, quantile.go and replace.go each hold one statistic and
-// its sensitivity, search.go finds the maximum, power.go to arsinh.go each hold one noise with its calibration and
-// proof, and round.go rounds to the grid.
+// Start at [New] and [Mechanism.Draw]. statistics.go holds the statistics and their sensitivities, search.go finds the
+// maximum, and round.go rounds to the grid. The noises have files of their own, with calibration and proof. noise.go
+// lists them.
 //
 // # What is exact
 //

@@ -60,3 +60,29 @@ func (n *gaussian) draw(s *exact.Source, v *variates) { drawDisc(s, v) }
 func (n *gaussian) short(v *variates) span { return halfNormal(short{}, v) }
 
 func (n *gaussian) long(v *variates, prec uint) exact.Interval { return halfNormal(long{prec}, v) }
+
+// drawDisc puts a uniform point of the quarter disc into the first two numbers.
+func drawDisc(s *exact.Source, v *variates) {
+	for {
+		v.u[0], v.u[1] = s.Uniform(), s.Uniform()
+		if belowOne(
+			squaredRadius(short{}, v),
+			func(prec uint) exact.Interval { return squaredRadius(long{prec}, v) },
+		) {
+			return
+		}
+	}
+}
+
+func squaredRadius[R number[R], A arithmetic[R]](a A, v *variates) R {
+	x, y := a.uniform(&v.u[0]), a.uniform(&v.u[1])
+	return x.Mul(x).Add(y.Mul(y))
+}
+
+// halfNormal returns |N| of a standard normal N, from a point of the disc, by Marsaglia's polar method:
+// x·√(−2 ln w/w), w = x² + y².
+func halfNormal[R number[R], A arithmetic[R]](a A, v *variates) R {
+	w := squaredRadius(a, v)
+	zero := a.constant(one).Sub(a.constant(one))
+	return a.uniform(&v.u[0]).Mul(a.sqrt(zero.Sub(w.Log()).Mul(a.constant(two)).Quo(w)))
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
@@ -105,3 +106,23 @@ func belowOne(near span, refine func(prec uint) exact.Interval) bool {
 
 // firstPrec is the precision in bits of the first refinement. It doubles until the answer is certain.
 const firstPrec = 128
+
+// maker makes a noise and its β. All its noises give one kind of promise.
+type maker struct {
+	kind privacy.Kind
+	make func(calibration) (noise, *big.Rat, error)
+}
+
+// makers lists the noises by name.
+func makers() map[string]maker {
+	return map[string]maker{
+		"power":     {privacy.Pure, newPower},
+		"cauchy":    {privacy.Pure, newCauchy},
+		"student_t": {privacy.Pure, newStudent},
+		"laplace":   {privacy.Approximate, newLaplace},
+		"gaussian":  {privacy.Approximate, newGaussian},
+		"lln":       {privacy.ZCDP, newLLN},
+		"uln":       {privacy.ZCDP, newULN},
+		"arsinh":    {privacy.ZCDP, newArsinh},
+	}
+}

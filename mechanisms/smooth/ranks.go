@@ -171,3 +171,10 @@ func (o order) sum(from, to int64) wide {
 	}
 	return times(to-from+1, o.last).Minus(o.ranks.sum(o.n + 1 - from).Minus(o.ranks.sum(o.n - to)))
 }
+
+type wide = uint128.Int
+
+func wideOf(x int64) wide { return uint128.Of(uint64(x)) }
+
+// times returns x·y for x, y ≥ 0.
+func times(x, y int64) wide { return uint128.Product(uint64(x), uint64(y)) }
