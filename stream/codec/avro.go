@@ -55,7 +55,7 @@ func (s avroSchema) mistake(p part) error {
 	for _, end := range ends {
 		for _, b := range avroBranches(end) {
 			if !avroTakes(p.role, b) {
-				return unfit("the schema says %s; want %s", avroName(b), avroWants[p.role])
+				return unfit("the schema says %s; want %s", avroName(b), avroWants[min(p.role, numRoles)])
 			}
 		}
 	}
@@ -136,11 +136,12 @@ func avroName(n *avro.SchemaNode) string {
 	return n.Type
 }
 
-var avroWants = [numRoles]string{
+var avroWants = [numRoles + 1]string{
 	roleValue: "int, long, float, double or decimal, or a string that holds a number",
 	roleUser:  "string, enum, int or long",
 	roleGroup: "string, enum, int, long or boolean",
 	roleClock: "string",
+	numRoles:  "string, enum, a number or boolean",
 	roleTime:  "timestamp-millis, timestamp-micros or timestamp-nanos, or a long, double or string",
 }
 
@@ -156,7 +157,7 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 	case "timestamp-millis", "timestamp-micros", "timestamp-nanos":
 		return r == roleTime
 	case "decimal", "big-decimal":
-		return r == roleValue
+		return r == roleValue || r >= numRoles
 	}
 	switch n.Type {
 	case "int", "long":
@@ -164,15 +165,15 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 	case "string":
 		return true
 	case "enum":
-		return r == roleUser || r == roleGroup
+		return r == roleUser || r == roleGroup || r >= numRoles
 	case "record":
 		return r == roleValue && avroFull(n) == variableDecimal
 	case "double":
-		return r == roleValue || r == roleTime
+		return r == roleValue || r == roleTime || r >= numRoles
 	case "float":
-		return r == roleValue
+		return r == roleValue || r >= numRoles
 	case "boolean":
-		return r == roleGroup
+		return r == roleGroup || r >= numRoles
 	}
 	return false
 }
@@ -181,5 +182,5 @@ func (l *avroLayout) find(value []byte) (*fields, bool) {
 	for _, r := range l.wanted {
 		l.walk.slots[r].kind = none // a null, or what another branch of a union lacks, stays missing
 	}
-	return (*fields)(l.walk.slots[:numRoles]), l.walk.run(l.program, value, 0, 0) == len(value)
+	return (*fields)(l.walk.slots[:numFields]), l.walk.run(l.program, value, 0, 0) == len(value)
 }

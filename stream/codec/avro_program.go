@@ -64,7 +64,7 @@ const (
 
 // Slots after those of the roles: what a VariableScaleDecimal consists of.
 const (
-	avroScale = int(numRoles) + iota
+	avroScale = numFields + iota
 	avroUnscaled
 	avroSlots
 )

@@ -18,7 +18,8 @@ type cloudEventsDecoder struct {
 	structured *jsonDecoder // of the whole event
 	version    *node        // its specversion
 	data       *jsonDecoder // of the value of a binary event
-	headers    [numRoles]string
+	headers    [numFields]string
+	found      fields
 }
 
 const (
@@ -65,15 +66,15 @@ func mistakenEvent(_ Spec, p part) error {
 }
 
 func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
-	var f fields
 	var ok bool
+	f := &d.found
 	if version, binary := header(r, eventHeader+"specversion"); binary && !structured(r) {
 		quotes := string(version) == quotedVersion
-		ok = (quotes || string(version) == eventVersion) && d.findBinary(r, quotes, &f)
+		ok = (quotes || string(version) == eventVersion) && d.findBinary(r, quotes, f)
 	} else {
 		var version field
 		whole := d.structured.opener.text(r.Value)
-		if ok = d.structured.find(whole, &f); ok {
+		if ok = d.structured.find(whole, f); ok {
 			d.version.tell(whole, &version)
 			ok = version.kind == text && string(version.text) == eventVersion
 		}
@@ -81,7 +82,7 @@ func (d *cloudEventsDecoder) Decode(r Record, e *Event) Reason {
 	if !ok {
 		return Malformed
 	}
-	return d.event(&r, &f, e)
+	return d.event(&r, f, e)
 }
 
 // Cause implements [Decoder].
@@ -130,6 +131,7 @@ func (d *cloudEventsDecoder) findBinary(r Record, quotes bool, f *fields) bool {
 		if name == "" {
 			continue
 		}
+		f[role] = field{}
 		if text, ok := r.Headers.Header(name); ok {
 			if quotes {
 				if text, ok = unquoted(text); !ok {

@@ -18,7 +18,8 @@ type csvDecoder struct {
 	wanted  []column
 	source  bytes.Reader
 	reader  *csv.Reader
-	texts   [numRoles][]byte
+	found   fields
+	texts   [numFields][]byte
 }
 
 // column says which column holds the part with a role.
@@ -70,12 +71,11 @@ func (d *csvDecoder) renew() {
 }
 
 func (d *csvDecoder) Decode(r Record, e *Event) Reason {
-	var f fields
-	if !d.find(r.Value, &f) {
+	if !d.find(r.Value, &d.found) {
 		d.renew() // it may still hold the rest of this record
 		return Malformed
 	}
-	return d.event(&r, &f, e)
+	return d.event(&r, &d.found, e)
 }
 
 // Cause implements [Decoder].

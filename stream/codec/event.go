@@ -35,10 +35,12 @@ type Headers interface {
 
 // Decoder reads records of one stream. It is not safe for concurrent use.
 type Decoder interface {
-	// Decode reads a record into e. It returns OK, or the first of the reasons, in their order, that the record is
-	// rejected for; e is then undefined. Decode keeps nothing of the record beyond the next call and does not change
+	// Decode reads a record into e. It returns OK, or Unwanted, or the first of the reasons, in their order, that the
+	// record is rejected for; e is then undefined. A record that cannot be parsed is malformed, wanted or not. Decode keeps nothing of the record beyond the next call and does not change
 	// it.
 	Decode(r Record, e *Event) Reason
+	// Skipped says more about why Decode has just returned Unwanted.
+	Skipped() Skip
 	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was because the field is
 	// missing altogether.
 	Missing() bool
@@ -50,7 +52,7 @@ type Decoder interface {
 	Cause(r Record) string
 }
 
-// Reason says why a record is rejected. The zero Reason is OK.
+// Reason says why a record is rejected or skipped. The zero Reason is OK.
 type Reason uint8
 
 // Reasons for rejecting a record, in the order of checking.
@@ -62,12 +64,13 @@ const (
 	BadTime          // the time is missing or unreadable, before 1970 or after 2262; or the record has no timestamp
 	BadGroup         // the group is missing, neither a string nor an integer, not one of the public list, or no name
 	Future           // the time lies further ahead of the record's timestamp than MaxFuture, or far ahead of the clock
+	Unwanted         // the record does not meet a condition of the Spec: it is skipped, and not rejected
 
 	// NumReasons is the number of Reasons, OK included.
 	NumReasons = iota
 )
 
-var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future"}
+var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where"}
 
 // String returns the reason as metrics and headers name it; "" for OK.
 func (r Reason) String() string {
@@ -77,7 +80,13 @@ func (r Reason) String() string {
 	return names[r]
 }
 
+// Skips reports whether records are skipped for the reason, and not rejected.
+func (r Reason) Skips() bool { return r >= Unwanted }
+
 // Reasons returns all reasons for rejecting a record, in the order of checking.
 func Reasons() []Reason {
 	return []Reason{Malformed, BadValue, BadUser, BadTime, BadGroup, Future}
 }
+
+// SkipReasons returns all reasons for skipping a record.
+func SkipReasons() []Reason { return []Reason{Unwanted} }

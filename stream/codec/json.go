@@ -8,6 +8,7 @@ import (
 // jsonDecoder reads records whose value is JSON.
 type jsonDecoder struct {
 	rules
+	found  fields
 	bare   bool    // the value is a number, not an object
 	root   *node   // nil if no field is wanted
 	nodes  []*node // the root and all below it
@@ -33,7 +34,7 @@ func newJSON(s Spec, r rules) (Decoder, error) {
 	if d.bare {
 		if d.root != nil {
 			return nil, errors.New("value is $value, and a bare number has no fields; " +
-				"want user $key, time $timestamp and no group")
+				"want user $key, time $timestamp, no group and no where")
 		}
 		d.root = d.newNode("")
 		d.want(d.root, roleValue)
@@ -85,11 +86,10 @@ func (d *jsonDecoder) newNode(name string) *node {
 }
 
 func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
-	var f fields
-	if !d.find(d.opener.text(r.Value), &f) {
+	if !d.find(d.opener.text(r.Value), &d.found) {
 		return Malformed
 	}
-	return d.event(&r, &f, e)
+	return d.event(&r, &d.found, e)
 }
 
 // Cause implements [Decoder].
@@ -115,7 +115,10 @@ func (d *jsonDecoder) find(value []byte, f *fields) bool {
 		return false
 	}
 	for i := range d.wanted {
-		d.wanted[i].node.tell(value, &f[d.wanted[i].role])
+		w := &d.wanted[i]
+		if w.node.tell(value, &f[w.role]); w.role >= numRoles && w.node.null(value) {
+			f[w.role] = field{}
+		}
 	}
 	if v := &f[roleValue]; d.decimals.value != nil && (v.kind == text || v.kind == other) {
 		d.decimals.read(value, v)

@@ -112,7 +112,7 @@ func protobufPath(message protoreflect.MessageDescriptor, p part) (path []protor
 		path = append(path, message.Fields().ByNumber(1))
 	}
 	if last := path[len(path)-1]; !protobufTakes(p.role, last) {
-		return nil, unfit("the message says %s; want %s", protobufName(last), protobufWants[p.role])
+		return nil, unfit("the message says %s; want %s", protobufName(last), protobufWants[min(p.role, numRoles)])
 	}
 	return path, nil
 }
@@ -141,11 +141,12 @@ func protobufName(fd protoreflect.FieldDescriptor) string {
 	return fd.Kind().String()
 }
 
-var protobufWants = [numRoles]string{
+var protobufWants = [numRoles + 1]string{
 	roleValue: "a number, " + duration + ", " + confluent + " or a string that holds a number",
 	roleUser:  "a string, an integer or an enum",
 	roleGroup: "a string, an integer, an enum or a bool",
 	roleClock: "a string",
+	numRoles:  "a string, a number, an enum or a bool",
 	roleTime:  timestamp + ", an integer, a double or a string",
 }
 
@@ -157,18 +158,19 @@ func protobufTakes(r role, fd protoreflect.FieldDescriptor) bool {
 	case protoreflect.BytesKind, protoreflect.GroupKind:
 		return false
 	case protoreflect.BoolKind:
-		return r == roleGroup
+		return r == roleGroup || r >= numRoles
 	case protoreflect.MessageKind:
 		name := fd.Message().FullName()
-		return r == roleTime && name == timestamp || r == roleValue && (name == duration || name == confluent)
+		return r == roleTime && name == timestamp ||
+			(r == roleValue || r >= numRoles) && (name == duration || name == confluent)
 	case protoreflect.StringKind:
 		return true
 	case protoreflect.EnumKind:
-		return r == roleUser || r == roleGroup
+		return r == roleUser || r == roleGroup || r >= numRoles
 	case protoreflect.DoubleKind:
-		return r == roleValue || r == roleTime
+		return r == roleValue || r == roleTime || r >= numRoles
 	case protoreflect.FloatKind:
-		return r == roleValue
+		return r == roleValue || r >= numRoles
 	}
 	return true // an integer
 }

@@ -32,12 +32,9 @@ type protobufAction struct {
 	buffer   []byte
 }
 
-// Slots after those of the roles: what a Timestamp, and a Duration or a Decimal, consist of.
-const (
-	protobufTimeParts  = int(numRoles)
-	protobufValueParts = protobufTimeParts + 2
-	protobufSlots      = protobufValueParts + 2
-)
+// protobufSlots is how many slots there are. After those of the fields come two for each: what a Timestamp, a Duration
+// or a Decimal consists of.
+const protobufSlots = 3 * numFields
 
 func newProtobufLayout(begin fields) *protobufLayout {
 	l := &protobufLayout{}
@@ -64,10 +61,7 @@ func (l *protobufLayout) add(path []protoreflect.FieldDescriptor, r role) {
 		l.take(at, fd, int(r), protobufNothing(r, fd))
 		return
 	}
-	parts, first := protobufParts(fd.Message()), protobufValueParts
-	if r == roleTime {
-		first = protobufTimeParts
-	}
+	parts, first := protobufParts(fd.Message()), numFields+2*int(r)
 	leaf := protobufWhole{role: r, name: fd.Message().FullName(), message: l.lead(at, fd), first: first}
 	for i, part := range parts {
 		nothing := field{kind: other}
@@ -97,10 +91,11 @@ func protobufParts(m protoreflect.MessageDescriptor) []protoreflect.FieldDescrip
 }
 
 // protobufNothing is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero is
-// a value, but neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value,
+// a value and meets conditions, but is neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value,
 // also if that is a zero.
 func protobufNothing(r role, fd protoreflect.FieldDescriptor) field {
-	if !wraps(fd.ContainingMessage()) && (fd.HasPresence() || r != roleValue && fd.Kind() != protoreflect.BoolKind) {
+	if !wraps(fd.ContainingMessage()) && (fd.HasPresence() ||
+		r != roleValue && r < numRoles && fd.Kind() != protoreflect.BoolKind) {
 		return field{}
 	}
 	switch v := fd.Default(); fd.Kind() {

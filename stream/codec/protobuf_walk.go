@@ -60,7 +60,7 @@ func (l *protobufLayout) find(value []byte) (*fields, bool) {
 			l.slots[w.role] = w.value(&l.slots)
 		}
 	}
-	return (*fields)(l.slots[:numRoles]), true
+	return (*fields)(l.slots[:numFields]), true
 }
 
 // clear forgets a field's value.

@@ -32,7 +32,8 @@ type field struct {
 	text []byte
 }
 
-type fields [numRoles]field
+// fields are those of the roles, and then those of the conditions.
+type fields [numFields]field
 
 // rules make events from fields. All formats share them.
 type rules struct {
@@ -50,6 +51,8 @@ type rules struct {
 	digits  [2][]byte // of the last user and group that were whole numbers
 	bad     field     // the value, if the last record was rejected because of it
 	last    minute
+	where   []condition
+	skip    Skip // why the last record was skipped
 }
 
 // Missing implements Decoder.
@@ -63,11 +66,14 @@ func (r *rules) Doubt() string {
 	return ""
 }
 
+// Skipped implements Decoder.
+func (r *rules) Skipped() Skip { return r.skip }
+
 func newRules(s Spec) rules {
 	r := rules{
 		grid: s.Grid, groups: newGroupNames(s.Groups), maxFuture: s.MaxFuture.Nanoseconds(),
 		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
-		open: s.Open, clocked: s.Clock != "", zone: s.Zone,
+		open: s.Open, clocked: s.Clock != "", zone: s.Zone, where: newConditions(s.Where),
 	}
 	return r
 }
@@ -129,6 +135,12 @@ func (n *groupNames) find(name []byte) (int, bool) {
 func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	var ok bool
 	r.missing = false
+	if len(r.where) > 0 {
+		if skip, unmet := r.unmet(f); unmet {
+			r.skip = skip
+			return Unwanted
+		}
+	}
 	if e.Value, ok = r.value(&f[roleValue]); !ok {
 		r.missing, r.bad = f[roleValue].kind == none, f[roleValue]
 		return BadValue

@@ -45,6 +45,9 @@ func (n *node) tell(b []byte, f *field) {
 	}
 }
 
+// null reports whether the node's value in the last scanned record is null.
+func (n *node) null(b []byte) bool { return n.kind == other && b[n.start] == 'n' }
+
 // literal is a name as producers write it, with its colon: "name":
 type literal struct {
 	text        []byte

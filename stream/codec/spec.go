@@ -60,6 +60,9 @@ type Spec struct {
 	MaxFuture time.Duration
 	// Grid is the public grid of values. Required.
 	Grid Grid
+	// Where has the conditions, in the order of their fields. Records that do not meet all of them are skipped. Defaults
+	// to none: every record counts.
+	Where []Condition
 }
 
 func (s Spec) check() error {
@@ -91,7 +94,7 @@ func (s Spec) check() error {
 			return fmt.Errorf("%s %q has an empty part; want a field such as user.id", p.name, p.field)
 		}
 	}
-	return nil
+	return s.checkWhere()
 }
 
 // role is a part of an event.
@@ -106,20 +109,30 @@ const (
 	numRoles
 )
 
+// roleWhere is the role of a field that a condition looks at.
+func roleWhere(condition int) role { return numRoles + role(condition) }
+
+// numFields is how many fields a record may be asked for.
+const numFields = int(numRoles) + MaxConditions
+
 // part is one of the parts of an event and where it is found.
 type part struct {
 	role                 role
 	name, field, special string
 }
 
-func (s Spec) parts() [numRoles]part {
-	return [numRoles]part{
+func (s Spec) parts() []part {
+	all := []part{
 		{roleValue, "value", s.Value, ValueField},
 		{roleUser, "user", s.User, KeyField},
 		{roleTime, "time", s.Time, TimestampField},
 		{roleGroup, "group", s.Group, ""},
 		{roleClock, "time_of_day", s.Clock, ""},
 	}
+	for i, c := range s.Where {
+		all = append(all, part{roleWhere(i), "where", c.Field, ""})
+	}
+	return all
 }
 
 // inValue reports whether the part is a field of the record's value.

@@ -2,6 +2,7 @@ package form
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ func (n Node) Flow(b *strings.Builder, without ...string) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(key + ": ")
+			b.WriteString(keyOf(key) + ": ")
 			var below []string
 			for _, path := range without {
 				if rest, ok := strings.CutPrefix(path, key+"."); ok {
@@ -59,6 +60,17 @@ func (n Node) Flow(b *strings.Builder, without ...string) {
 		quoted, _ := json.Marshal(text) // of a string: never fails
 		b.Write(quoted)
 	}
+}
+
+var simpleKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+// keyOf writes a key of a mapping: in quotes, unless it is a simple name.
+func keyOf(key string) string {
+	if simpleKey.MatchString(key) {
+		return key
+	}
+	quoted, _ := json.Marshal(key) // of a string: never fails
+	return string(quoted)
 }
 
 // Put gives a key of the mapping at the node the value at another node, so that the stream's definition holds it.

@@ -86,6 +86,15 @@ var inputForm = form.Form{
 			"integer, or true or false. Names are compared in Unicode's form NFC and without spaces at their ends, " +
 			"whether they are listed or found",
 		Value: form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
+	{Name: "where", Absent: "all events count", Example: aWhere,
+		Meaning: "which events of the topic count: a mapping of fields and what they must be, at most 8, all of which " +
+			"must hold. A field is a text, a number, or one of a list; or a mapping says what it must not be, above " +
+			"and below which numbers it lies, or whether it exists. Texts are compared byte by byte, and numbers by " +
+			"their values: `\"200\"` is a text and `200` a number. `true` is the same as `\"true\"`. Columns of CSV " +
+			"and headers are what the condition has. Other events are skipped: they are neither " +
+			"rejected nor late, and are never copied. `where` is published with the definition: choose it without " +
+			"looking at the data. It costs nothing, because whether an event counts depends on that event alone",
+		Value: form.Into(where(), func(in *config.Input, v []codec.Condition) { in.Where = v })},
 	{Name: "user_partitioned", Fallback: "false", Example: "true",
 		Meaning: "has no effect: Louver always compares users across partitions, because adding partitions moves " +
 			"users",
@@ -175,9 +184,23 @@ func checkTime(m form.Mapping, in *config.Input) {
 func checkFields(m form.Mapping, in *config.Input) {
 	if mistakes := in.Mistakes(); len(mistakes) > 0 {
 		for _, wrong := range mistakes {
-			m.Values[wrong.Part].Refuse("%s", wrong)
+			if at := m.Values[wrong.Part]; wrong.Part == "where" {
+				at.Under(wrong.Field).Refuse("%s", wrong)
+			} else {
+				at.Refuse("%s", wrong)
+			}
 		}
 		return
+	}
+	if v, given := m.Values["where"]; given {
+		for _, c := range in.Where {
+			switch {
+			case in.Columnar() && !slices.Contains(in.Columns, c.Field):
+				v.Under(c.Field).Refuse("%q is not one of the columns; want %s", c.Field, form.List(in.Columns, "or"))
+			case in.Value == codec.ValueField:
+				v.Under(c.Field).Refuse("%q, but value is $value: a bare number has no fields; want no where", c.Field)
+			}
+		}
 	}
 	for _, f := range []struct{ key, field, special string }{
 		{"user", in.User, codec.KeyField},
