@@ -5,8 +5,9 @@
 // the public grid. Whether a record is rejected depends on that record alone, so one person's bad record never affects
 // another's. [Reason] lists what can be wrong.
 //
-// A format finds the four fields of a record (json.go, csv.go). It passes them as typed texts to the rules that all
-// formats share (rules.go), and these check them and make the event. A new format needs one file and one row of the
+// A format finds the fields of a record (json.go, csv.go): the four of an event, and those of conditions. It passes them
+// as typed texts to the rules that all formats share. These see whether the record meets the conditions (where.go), and
+// then check the fields and make the event (rules.go). A new format needs one file and one row of the
 // table [Formats].
 //
 // # JSON

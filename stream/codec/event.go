@@ -87,6 +87,3 @@ func (r Reason) Skips() bool { return r >= Unwanted }
 func Reasons() []Reason {
 	return []Reason{Malformed, BadValue, BadUser, BadTime, BadGroup, Future}
 }
-
-// SkipReasons returns all reasons for skipping a record.
-func SkipReasons() []Reason { return []Reason{Unwanted} }

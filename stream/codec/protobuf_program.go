@@ -110,7 +110,10 @@ func protobufNothing(r role, fd protoreflect.FieldDescriptor) field {
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
 		return unsigned(new([]byte), v.Uint())
 	case protoreflect.EnumKind:
-		return field{kind: text, text: []byte(fd.DefaultEnumValue().Name())}
+		if zero := fd.Enum().Values().ByNumber(v.Enum()); zero != nil {
+			return field{kind: text, text: []byte(zero.Name())}
+		}
+		return whole(int64(v.Enum()))
 	default:
 		return whole(v.Int())
 	}

@@ -125,6 +125,14 @@ func (s Spec) checkWhere() error {
 	return nil
 }
 
+// Skips returns the reasons for which records of the Spec may be skipped.
+func (s Spec) Skips() []Reason {
+	if len(s.Where) > 0 {
+		return []Reason{Unwanted}
+	}
+	return nil
+}
+
 // Skip says more about why a record was skipped.
 type Skip struct {
 	// Condition is the index of the first condition that the record does not meet.

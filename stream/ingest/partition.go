@@ -289,6 +289,10 @@ func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
 		return
 	}
 	in.fresh.count(v)
+	if v.rejected.Skips() {
+		in.fresh.unmet[in.decoding.skip.Condition][in.decoding.skip.Why]++
+		return
+	}
 	if in.decoding.bareKeys && codec.Framed(rec.Key) {
 		in.fresh.framed++
 	}

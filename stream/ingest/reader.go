@@ -191,8 +191,9 @@ type decoding struct {
 	event   codec.Event
 	name    []byte // of the group, if groups are found
 	user    windows.UserHash
-	verdict verdict // rejected or not
-	fault   fault   // if it is rejected
+	verdict verdict    // rejected or not
+	fault   fault      // if it is rejected
+	skip    codec.Skip // if it is skipped
 }
 
 // fault says more about why a record is rejected than its reason.
@@ -235,7 +236,10 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 		return d.verdict
 	}
 	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
-	if reason := d.decoder.Decode(record, &d.event); reason != codec.OK {
+	if reason := d.decoder.Decode(record, &d.event); reason.Skips() {
+		d.verdict, d.skip = verdict{rejected: reason}, d.decoder.Skipped()
+		return d.verdict
+	} else if reason != codec.OK {
 		d.verdict = verdict{rejected: reason,
 			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
 		d.fault = d.faultOf(record, reason)

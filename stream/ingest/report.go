@@ -36,7 +36,7 @@ func (p *report) page() {
 		if in.counters == nil {
 			in.counters = newCounters(m, name)
 		}
-		in.counters.add(of.counts, name, m.Rejected)
+		in.counters.add(of.counts, name, m)
 		in.traffic.add(of.fresh)
 	}
 	p.Lag(p.Names.Group(stage.Ingest), p.at, p.pages)
@@ -119,15 +119,19 @@ func newCounters(m *metrics.Operator, stream string) *counters {
 		m.Superseded.WithLabelValues(stream), m.Clamped.WithLabelValues(stream)}
 }
 
-// add adds what happened to the records of a page. rejected counts rejections by stream and reason.
-func (c *counters) add(n counts, stream string, rejected *prometheus.CounterVec) {
+// add adds what happened to the records of a page.
+func (c *counters) add(n counts, stream string, m *metrics.Operator) {
 	c.events.Add(float64(n.events))
 	c.late.Add(float64(n.late))
 	c.superseded.Add(float64(n.superseded))
 	c.clamped.Add(float64(n.clamped))
 	for reason, n := range n.rejected {
 		if n > 0 {
-			rejected.WithLabelValues(stream, codec.Reason(reason).String()).Add(float64(n))
+			r, by := codec.Reason(reason), m.Rejected
+			if r.Skips() {
+				by = m.Skipped
+			}
+			by.WithLabelValues(stream, r.String()).Add(float64(n))
 		}
 	}
 }
@@ -167,6 +171,8 @@ func (v verdict) better(o verdict) bool {
 			return 2
 		case v.when == history:
 			return 1
+		case v.rejected.Skips():
+			return -1
 		}
 		return 0
 	}
@@ -176,12 +182,15 @@ func (v verdict) better(o verdict) bool {
 // counts holds what has happened since the metrics were last updated.
 type counts struct {
 	events, late, superseded, clamped int
-	rejected                          [codec.NumReasons]int
+	rejected                          [codec.NumReasons]int // or skipped: those are no events
 }
 
 func (c *counts) count(v verdict) {
 	switch {
 	case v.when == seenBefore:
+		return
+	case v.rejected.Skips():
+		c.rejected[v.rejected]++
 		return
 	case v.rejected != codec.OK:
 		c.rejected[v.rejected]++
@@ -205,10 +214,16 @@ type tally struct {
 	unknown               waiting       // records whose schema the registry does not have
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
+	skipped               int   // records that are none of the stream's events
+	unmet                 [codec.MaxConditions][codec.NumSkipCauses]int
 }
 
 func (t *tally) count(v verdict) {
 	if v.when == history {
+		return
+	}
+	if v.rejected.Skips() {
+		t.skipped++
 		return
 	}
 	t.events++
@@ -277,6 +292,12 @@ func (t *tally) add(o tally) {
 	t.spelled += o.spelled
 	t.respelled += o.respelled
 	t.events += o.events
+	t.skipped += o.skipped
+	for c := range t.unmet {
+		for why, n := range o.unmet[c] {
+			t.unmet[c][why] += n
+		}
+	}
 	t.late += o.late
 	t.clamped += o.clamped
 	for r := range t.rejected {

@@ -60,6 +60,7 @@ type traffic struct {
 	// if there is no last window.
 	start, end int64
 	all        tally // since the process began
+	minute     tally // the last one
 	skipped    int64 // records that were written before the first window and are not read; not told yet
 }
 
@@ -72,7 +73,7 @@ func newTraffic(s *config.Stream, log *zap.Logger, episodes *episode.Log) *traff
 }
 
 func (t *traffic) add(o tally) {
-	if o.events == 0 {
+	if o.events == 0 && o.skipped == 0 {
 		return
 	}
 	t.mu.Lock()
@@ -127,7 +128,7 @@ func tellQuiet(all []*traffic) {
 	episodes, key := all[0].episodes, "streams without events"
 	var names []string
 	for _, t := range all {
-		if t.silent() {
+		if t.silent() && !t.skips() {
 			names = append(names, t.stream.Name)
 		}
 	}
@@ -160,6 +161,7 @@ func (t *traffic) look(partitions int) {
 	}
 	t.now = (t.now + 1) % slots
 	t.slots[t.now] = tally{}
+	t.minute = minute
 	if minute.events == 0 {
 		return
 	}
@@ -258,9 +260,11 @@ func (t *traffic) listen(partitions int, empty bool) {
 	case !empty:
 		t.quiet, t.since = 0, time.Time{}
 		t.episodes.Over(t.quietKey(), fmt.Sprintf("stream %s: events are arriving again", t.stream.Name))
+		t.episodes.Over(t.skipKey(), fmt.Sprintf("stream %s: events count again", t.stream.Name))
 	case partitions == 0, ended:
 		t.quiet, t.since = 0, time.Time{}
 		t.episodes.Forget(t.quietKey())
+		t.episodes.Forget(t.skipKey())
 	default:
 		if t.quiet = partitions; t.since.IsZero() {
 			t.since = time.Now()
@@ -269,6 +273,17 @@ func (t *traffic) listen(partitions int, empty bool) {
 }
 
 func (t *traffic) quietKey() string { return fmt.Sprintf("stream %s: no events", t.stream.Name) }
+
+func (t *traffic) skipKey() string {
+	return fmt.Sprintf("stream %s: all events skipped", t.stream.Name)
+}
+
+// skips reports whether records came in the last minute of which none is an event of the stream.
+func (t *traffic) skips() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.minute.skipped > 0 && t.minute.events == 0
+}
 
 // patience is how long the stream may go without events.
 func (t *traffic) patience() time.Duration {
@@ -291,6 +306,11 @@ func (t *traffic) tellQuiet(alone bool) {
 	defer t.mu.Unlock()
 	switch {
 	case t.quiet == 0:
+	case t.minute.skipped > 0:
+		t.episodes.Forget(t.quietKey())
+		t.episodes.On(t.skipKey(), episode.Rule{After: t.patience(), Every: time.Hour}, printed(
+			"stream %s: no events for %s: all %d records of the last minute were skipped (%s)", t.stream.Name,
+			t.patience(), t.minute.skipped, t.unmet(t.minute)))
 	case !alone:
 		t.episodes.Forget(t.quietKey())
 	default:
@@ -302,6 +322,46 @@ func (t *traffic) tellQuiet(alone bool) {
 			fmt.Sprintf("stream %s: no events for %s in the %d %s of topic %s that this process reads",
 				t.stream.Name, t.patience(), t.quiet, noun, t.stream.Input.Topic))
 	}
+}
+
+// unmet says which conditions the skipped records do not meet, the most frequent reason first. It shows fields, and no
+// value of a record.
+func (t *traffic) unmet(m tally) string {
+	type reason struct {
+		words string
+		n     int
+	}
+	var all []reason
+	for i, c := range t.stream.Input.Where {
+		for why, n := range m.unmet[i] {
+			if n == 0 {
+				continue
+			}
+			words := ""
+			switch codec.SkipCause(why) {
+			case codec.IsMissing:
+				words = fmt.Sprintf("no field \"%s\", which where looks at%s", c.Field, dotted(t.stream.Input, c.Field))
+			case codec.IsText:
+				words = fmt.Sprintf("field \"%s\" is a text, and where has a number", c.Field)
+			case codec.IsNumber:
+				words = fmt.Sprintf("field \"%s\" is a number, and where has a text", c.Field)
+			case codec.IsOther:
+				words = fmt.Sprintf("field \"%s\" is neither a text nor a number", c.Field)
+			default:
+				words = fmt.Sprintf("where wants %s", c)
+			}
+			all = append(all, reason{words, n})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b reason) int { return b.n - a.n })
+	var parts []string
+	for _, r := range all {
+		if len(all) > 1 {
+			r.words = printed("%d: %s", r.n, r.words)
+		}
+		parts = append(parts, r.words)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // reasons names the reasons for rejecting, with the configured name of the field at fault, and never a value.

@@ -26,6 +26,13 @@ func many(n int, v verdict) tally {
 	return t
 }
 
+// skipped is n records that were skipped for one reason.
+func skipped(n int, why codec.Skip) tally {
+	t := many(n, verdict{rejected: codec.Unwanted})
+	t.unmet[why.Condition][why.Why] += n
+	return t
+}
+
 func TestTrafficLines(t *testing.T) {
 	noValue := verdict{rejected: codec.BadValue, missing: true}
 	for _, c := range []struct {
@@ -88,6 +95,22 @@ func TestTrafficLines(t *testing.T) {
 			`12m10s WARN stream web: no events for 10m0s in the 1 partition of topic events that this process reads`,
 			`41m10s INFO stream web: events are arriving again`,
 		}},
+		{"all skipped", 3, 75, func(minute int) []tally {
+			if minute == 71 {
+				return []tally{many(1, verdict{})}
+			}
+			return []tally{skipped(500, codec.Skip{Why: codec.IsMissing}), skipped(10, codec.Skip{Condition: 1})}
+		}, []string{
+			`1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: no field "kind", which where looks at; 60: where wants code: 7)`,
+			`1h1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: no field "kind", which where looks at; 60: where wants code: 7)`,
+			`1h11m10s INFO stream web: events count again`,
+		}},
+		{"most skipped", 3, 60, func(minute int) []tally {
+			if minute%5 == 0 {
+				return []tally{many(1, verdict{})}
+			}
+			return []tally{skipped(500, codec.Skip{Why: codec.Differs})}
+		}, nil},
 		{"somebody else reads", 0, 60, func(int) []tally { return nil }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,6 +118,8 @@ func TestTrafficLines(t *testing.T) {
 				core, logs := observer.New(zap.InfoLevel)
 				s := &config.Stream{Name: "web"}
 				s.Input.Topic, s.Input.Value, s.Input.User, s.Input.Group = "events", "bytes", "client", "section"
+				s.Input.Where = []codec.Condition{{Field: "kind", Is: []codec.Operand{{Text: "page"}}},
+					{Field: "code", Is: []codec.Operand{{Text: "7", Number: true}}}}
 				s.Window.Size = 10 * time.Second
 				began := time.Now()
 				web := newTraffic(s, zap.New(core), episode.New(zap.New(core)))

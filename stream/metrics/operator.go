@@ -12,6 +12,7 @@ import (
 type Operator struct {
 	Events         *prometheus.CounterVec // stream
 	Rejected       *prometheus.CounterVec // stream, reason
+	Skipped        *prometheus.CounterVec // stream, reason
 	Late           *prometheus.CounterVec // stream
 	Superseded     *prometheus.CounterVec // stream
 	Clamped        *prometheus.CounterVec // stream
@@ -51,6 +52,8 @@ type Stream struct {
 	// Topic is the input, Output the topic of its figures.
 	Topic, Output string
 	Statistics    []string
+	// Skips are the reasons for which records may be skipped.
+	Skips []string
 }
 
 // New registers the metrics with r. Reasons are those for which a record may be rejected.
@@ -78,6 +81,9 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 			"Records rejected, by reason. malformed: the record cannot be parsed, or is larger than 4 MiB. bad_user, "+
 				"bad_value, bad_time, bad_group: that field is missing, empty, of the wrong type or unknown. future: "+
 				"the time is too far ahead.", "stream", "reason"),
+		Skipped: counter("louver_events_skipped_total",
+			"Records that are none of the stream's events, by reason. They are neither events nor rejected. where: they do "+
+				"not meet the conditions of input.where.", "stream", "reason"),
 		Late: counter("louver_events_late_total",
 			"Records that came after all their windows had closed, or that lie before the stream's start.", "stream"),
 		Superseded: counter("louver_events_superseded_total",
@@ -154,6 +160,9 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		}
 		for _, reason := range reasons {
 			m.Rejected.WithLabelValues(s.Name, reason)
+		}
+		for _, reason := range s.Skips {
+			m.Skipped.WithLabelValues(s.Name, reason)
 		}
 		for _, reason := range []string{record.BudgetExhausted, record.TooFewUsers} {
 			m.Withheld.WithLabelValues(s.Name, reason)

@@ -190,6 +190,36 @@ func testTabs(t *testing.T, tab string) {
 	}
 }
 
+// Conditions are read in the order of their fields, and the definition holds them: it says the same when it is read
+// again.
+func TestWhere(t *testing.T) {
+	text := func(texts ...string) (all []codec.Operand) {
+		for _, x := range texts {
+			all = append(all, codec.Operand{Text: x})
+		}
+		return all
+	}
+	number := func(x string) codec.Operand { return codec.Operand{Text: x, Number: true} }
+	s := edited(t, "{topic: in, user: $key, value: $value}", `{topic: in, user: u, value: v, where: {type: checkout, `+
+		`status: [200, 2.50e2, "201"], total: {above: -0.5, below: 1e3}, tenant: {not: test}, "a \"b\" [c]: d": {exists: true}, `+
+		`gone: {exists: false}, day: 2026-01-02, new: true}}`)
+	want := []codec.Condition{{Field: `a "b" [c]: d`, Exists: true}, {Field: "day", Is: text("2026-01-02")},
+		{Field: "gone", Missing: true}, {Field: "new", Is: text("true")},
+		{Field: "status", Is: append([]codec.Operand{number("200"), number("250")}, text("201")...)},
+		{Field: "tenant", Not: text("test")}, {Field: "total", Above: number("-0.5"), Below: number("1000")},
+		{Field: "type", Is: text("checkout")}}
+	if d := cmp.Diff(want, s.Input.Where); d != "" {
+		t.Error(d)
+	}
+	again := parse(t, string(s.Definition)).Streams[0]
+	if d := cmp.Diff(want, again.Input.Where); d != "" || again.Definition != s.Definition {
+		t.Errorf("%s\n%s\n%s", d, s.Definition, again.Definition)
+	}
+	if none := edited(t, "value: $value}", "value: $value, where: {}}"); len(none.Input.Where) != 0 {
+		t.Errorf("%v", none.Input.Where)
+	}
+}
+
 func TestVariables(t *testing.T) {
 	text := strings.NewReplacer(
 		"version: 1", "version: 1 # ${NOT_SET}, but in a comment",

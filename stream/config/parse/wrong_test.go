@@ -133,6 +133,24 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      delimiter: \"ab\"",
 		`11: streams[checkout].input.delimiter: "ab"; want one character other than a quote or a line break, for example ` +
 			`";"`},
+	{"      time: ts\n", "      time: ts\n      where: checkout\n",
+		`13: streams[checkout].input.where: "checkout"; want a mapping of fields and what they must be, for example {type: checkout}`},
+	{"      time: ts\n", "      time: ts\n      where: {$key: a, b..c: 1, d: , e: 007, f: {above: x}, g: {}, h: {not: a, exists: true}}\n",
+		"13: streams[checkout].input.where.$key: \"$key\" is no field; want a field of the event\n" +
+			"13: streams[checkout].input.where.b..c: \"b..c\" has an empty part; want a field, for example user.id\n" +
+			"13: streams[checkout].input.where.d: empty; want a text, a number, a list of these, or a mapping such as {above: 0}\n" +
+			"13: streams[checkout].input.where.e: 007 begins with a 0, which some YAML readers take as octal; write 7, or '007' for a text\n" +
+			"13: streams[checkout].input.where.f.above: \"x\" is not a number; want a number, for example 12.5\n" +
+			"13: streams[checkout].input.where.g: 0 tests; want not, exists, or above and below\n" +
+			"13: streams[checkout].input.where.h: 2 tests; want not, exists, or above and below"},
+	{"      time: ts\n", "      time: ts\n      where: {a: {above: 2, below: 1}, b: [], c: [[1]]}\n",
+		"13: streams[checkout].input.where.a: no number is above 2 and below 1; want above less than below\n" +
+			"13: streams[checkout].input.where.b: an empty list; want a list of texts and numbers\n" +
+			"13: streams[checkout].input.where.c[0]: a list; want a text or a number"},
+	{"      time: ts\n", "      time: ts\n      where: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1}\n",
+		"13: streams[checkout].input.where: 9 keys; want at most 8"},
+	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      where: {kind: 1}",
+		`11: streams[checkout].input.where.kind: "kind" is not one of the columns; want ts, user_id, latency_ms or region`},
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      time_of_day: clock",
 		`11: streams[checkout].input.time_of_day: "clock" is not one of the columns; want ts, user_id, latency_ms or region`},
 	{`format: json`, `zone: Berlin`, `9: streams[checkout].input.zone: "Berlin"; want the name of a time zone of the IANA ` +

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -27,6 +28,7 @@ type streamReport struct {
 	Size         string          `json:"size"`
 	Every        string          `json:"every"`
 	Grace        string          `json:"grace"`
+	Conditions   []string        `json:"conditions,omitempty"`
 	Groups       int             `json:"groups"`
 	MaxGroups    int             `json:"max_groups"`
 	MaxWindows   *capReport      `json:"max_windows"`
@@ -96,6 +98,9 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, Expected: public.Users, Users: public.Users,
 		Epsilon: cli.NewFigure(window.Epsilon), Delta: cli.NewFigure(window.Delta), window: window,
 		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
+	for _, c := range s.Input.Where {
+		x.Conditions = append(x.Conditions, c.String())
+	}
 	x.Overlap, x.changed, x.event = pays.Event(of)
 	x.EventEpsilon, x.EventDelta = cli.NewFigure(x.event.Epsilon), cli.NewFigure(x.event.Delta)
 	if s.MaxWindows != nil {
@@ -225,6 +230,9 @@ func (s *streamReport) printWindows(w *bytes.Buffer) {
 		fmt.Fprintln(w, windows)
 	} else {
 		fmt.Fprintf(w, "stream %s (%s)\n  %s, drawn %s after they end\n", s.Stream, s.Where, windows, s.Grace)
+	}
+	if len(s.Conditions) > 0 {
+		fmt.Fprintf(w, "  counts events with %s; others are skipped\n", strings.Join(s.Conditions, ", "))
 	}
 	if s.Users > 0 {
 		who := "expected"

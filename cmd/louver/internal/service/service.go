@@ -217,6 +217,9 @@ func described(streams []*config.Stream) []metrics.Stream {
 	var all []metrics.Stream
 	for _, s := range streams {
 		m := metrics.Stream{Name: s.Name, Topic: s.Input.Topic, Output: s.Output}
+		for _, r := range s.Input.Skips() {
+			m.Skips = append(m.Skips, r.String())
+		}
 		for _, r := range config.All[*config.Release](s) {
 			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
 		}
