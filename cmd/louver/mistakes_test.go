@@ -30,7 +30,7 @@ func TestMistakes(t *testing.T) {
 	csv, semicolons := at("r.csv", requests), at("s.csv", strings.ReplaceAll(requests, ",", ";"))
 	empty, headless := at("empty", ""), at("h.csv", strings.SplitN(requests, "\n", 2)[1])
 	ragged, badTime := at("ragged.csv", requests+"2015-05-17T10:05:00Z,SECRET3\n"),
-		at("t.csv", requests[:strings.Index(requests, "\n")+1]+"17/05/2015 10:05,SECRET3,blog,1\n")
+		at("t.csv", requests[:strings.Index(requests, "\n")+1]+"Sunday at 10:05,SECRET3,blog,1\n")
 	json, array := at("r.jsonl", `{"usr":{"id":"SECRET1"},"ms":1,"ts":0}`), at("r.json", `[{"usr":"SECRET1"}]`)
 	numbers := at("n.txt", "12\n13,5\n")
 	missing := filepath.Join(dir, "none.csv")
@@ -131,7 +131,7 @@ func TestMistakes(t *testing.T) {
 		{"an unknown time format", replay(badTime, columns...), cli.ExitInvalid,
 			badTime + ":2: the time is missing or not in a known format, here and in all other lines; want " +
 				"2026-11-20T08:00:00Z (RFC 3339), " +
-				"2026-11-20 08:00:00, 2026-11-20, 20/Nov/2026:08:00:00 +0000, or an epoch number"},
+				"2026-11-20 08:00:00, 2026-11-20, 20/11/2026, 20/Nov/2026:08:00:00 +0000, or an epoch number"},
 		{"an empty file", replay(empty, columns...), cli.ExitInvalid, empty +
 			":1: the file is empty; want CSV with a header, or JSON lines"},
 		{"a missing file", replay(missing, columns...), cli.ExitInvalid, "open " + missing +

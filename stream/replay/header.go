@@ -94,7 +94,7 @@ func (h Header) Find(key, name string) (int, error) {
 // must not be shown.
 func (h Header) looksLikeData() bool {
 	return slices.ContainsFunc(h.names, func(name string) bool {
-		_, _, isTime := parseTime([]byte(name), time.UTC)
+		_, _, isTime := parseTime([]byte(name), time.UTC, DayFirst)
 		return isTime || numberOrString(name)[0] != '"'
 	})
 }

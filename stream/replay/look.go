@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +31,10 @@ type Column struct {
 	shape.Field
 	// Filled is how many events have something in it. Of these, Numbers are numbers, and Times are times from 1990 on.
 	Filled, Numbers, Times int
-	// Distinct is how many different texts there are.
-	Distinct int
+	// Dates are those of the times that have only the date, and Clocks how many texts are a time of day, such as 08:30.
+	Dates, Clocks int
+	// Distinct is how many different texts there are, and Most how many events have the most frequent of them.
+	Distinct, Most int
 	// Places is the most digits behind a decimal point.
 	Places int
 }
@@ -89,7 +92,7 @@ func (l *Look) lines(text []byte) {
 	records := bytes.Split(text, []byte("\n"))
 	var parser fastjson.Parser
 	for _, f := range shape.Of(records...) {
-		c, seen := Column{Field: f}, map[string]bool{}
+		c, seen := Column{Field: f}, map[string]int{}
 		for _, r := range records {
 			if v, err := parser.ParseBytes(r); err == nil {
 				c.note(string(textOf(find(v, f.Path))), seen)
@@ -106,10 +109,10 @@ func (l *Look) table(text []byte) error {
 	if err != nil {
 		return err
 	}
-	seen := make([]map[string]bool, len(header.names))
+	seen := make([]map[string]int, len(header.names))
 	for i, name := range header.names {
 		l.Columns = append(l.Columns, Column{Field: shape.Field{Path: name, Hidden: name == ""}})
-		seen[i] = map[string]bool{}
+		seen[i] = map[string]int{}
 	}
 	for {
 		row, err := rows.Read()
@@ -134,17 +137,23 @@ func (l *Look) table(text []byte) error {
 }
 
 // note notes what an event has in a column.
-func (c *Column) note(text string, seen map[string]bool) {
+func (c *Column) note(text string, seen map[string]int) {
 	if text == "" {
 		return
 	}
 	c.Filled++
-	if !seen[text] {
-		seen[text] = true
-		c.Distinct++
+	seen[text]++
+	c.Distinct, c.Most = len(seen), max(c.Most, seen[text])
+	for _, order := range []Dates{DayFirst, MonthFirst} {
+		if at, _, ok := parseTime([]byte(text), time.UTC, order); ok && !at.Before(early) {
+			if c.Times++; onlyDate([]byte(text)) {
+				c.Dates++
+			}
+			break
+		}
 	}
-	if at, _, ok := parseTime([]byte(text), time.UTC); ok && !at.Before(early) {
-		c.Times++
+	if clockOfDay.MatchString(text) {
+		c.Clocks++
 	}
 	if numberOrString(text)[0] != '"' {
 		c.Numbers++
@@ -153,6 +162,9 @@ func (c *Column) note(text string, seen map[string]bool) {
 		}
 	}
 }
+
+// clockOfDay is a time of day that may stand behind a date.
+var clockOfDay = regexp.MustCompile(`^(?i)[0-2]?[0-9]:[0-5][0-9](:[0-6][0-9](\.[0-9]+)?)?( ?[AP]M)?$`)
 
 // Sizes returns the lengths of windows that [NewSurvey] chooses from, from the shortest on.
 func Sizes() []time.Duration { return slices.Clone(sizes) }

@@ -18,7 +18,12 @@ import (
 func TestLookAt(t *testing.T) {
 	column := func(path string, of shape.Type, filled, numbers, times, distinct, places int) replay.Column {
 		return replay.Column{Field: shape.Field{Path: path, Type: of}, Filled: filled, Numbers: numbers, Times: times,
-			Distinct: distinct, Places: places}
+			Distinct: distinct, Most: min(1, distinct) + filled - distinct, Places: places}
+	}
+	moments := func(path string, times, dates, clocks, distinct int) replay.Column {
+		c := column(path, shape.String, max(times, clocks), 0, times, distinct, 0)
+		c.Dates, c.Clocks = dates, clocks
+		return c
 	}
 	for name, c := range map[string]struct {
 		text      string
@@ -26,11 +31,13 @@ func TestLookAt(t *testing.T) {
 		want      []replay.Column
 	}{
 		"CSV": {"who,at,ms\nann,2026-11-20T08:00:00Z,1.50\nbob,2026-11-20,NA\nann,,.25\n", ',', []replay.Column{
-			column("who", shape.String, 3, 0, 0, 2, 0), column("at", shape.String, 2, 0, 2, 2, 0),
+			column("who", shape.String, 3, 0, 0, 2, 0), moments("at", 2, 1, 0, 2),
 			column("ms", shape.Number, 3, 2, 0, 3, 2)}},
 		"semicolons and a quoted line end": {"who;at,in;\n\"a\nb\";1763625600;\n", ';', []replay.Column{
 			column("who", shape.String, 1, 0, 0, 1, 0), column("at,in", shape.Number, 1, 1, 1, 1, 0),
 			{Field: shape.Field{Type: shape.Null, Hidden: true}}}},
+		"times in two columns": {"day,hour\n28/11/2026,08:30\n11/28/2026,8:30:00 pm\n03/03/03,8:30\n", ',',
+			[]replay.Column{moments("day", 3, 3, 0, 3), moments("hour", 0, 0, 3, 3)}},
 		"an empty column": {"who\tnone\na\t\n", '\t', []replay.Column{column("who", shape.String, 1, 0, 0, 1, 0),
 			column("none", shape.Null, 0, 0, 0, 0, 0)}},
 		"JSON lines": {`{"who":7,"at":{"time":"2026-11-20T08:00:00Z"}}` + "\n\n" + `{"who":8,"ok":true}` + "\n", 0,

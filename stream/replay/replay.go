@@ -16,7 +16,8 @@
 // what is wanted. They do not repeat personal data.
 //
 // Times are those of a stream's input, or a date with or without a time of day. Those that name no zone are taken as
-// UTC, or in [Options.Zone]. In the record they are RFC 3339 in UTC.
+// UTC, or in [Options.Zone]. Dates may have the year first or last, and the month as a number or a name: [Dates] says
+// what 03/04/2026 is. In the record times are RFC 3339 in UTC.
 package replay
 
 import (
@@ -39,6 +40,8 @@ type Options struct {
 	Delimiter rune
 	// Zone is that of times that name none. Defaults to UTC.
 	Zone *time.Location
+	// Dates says how dates such as 03/04/2026 are written.
+	Dates Dates
 	// From moves event times so that the file's first event is at From. Zero leaves them unchanged. With a Speed, event
 	// times are also divided by it, so that events keep to the clock: a day at speed 60 takes 24 minutes of event time
 	// too. Without a Speed, the last events may be so far ahead of the clock that streams reject them.
@@ -77,6 +80,7 @@ type File struct {
 	closer  io.Closer
 	times   Times
 	before  time.Time // of the event before
+	dates   reading
 }
 
 // Open opens a file of events. Its first character tells whether it is CSV or JSON lines. Close it after use.
@@ -105,7 +109,7 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	if options.Zone == nil {
 		options.Zone = time.UTC
 	}
-	f := &File{name: name, outline: columns.outline(), options: options}
+	f := &File{name: name, outline: columns.outline(), options: options, dates: reading{order: options.Dates}}
 	text, err := Text(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -181,7 +185,7 @@ func (f *File) Records(ctx context.Context) iter.Seq2[Record, error] {
 // next returns the next event that has a time, and that time. Its errors name the file.
 func (f *File) next() (row, time.Time, error) {
 	for {
-		r, err := f.rows.next()
+		r, err := f.row()
 		missing := f.times.Untimed
 		switch {
 		case errors.Is(err, io.EOF) && (f.times.Events > 0 || missing.Count == 0):
@@ -189,11 +193,14 @@ func (f *File) next() (row, time.Time, error) {
 		case errors.Is(err, io.EOF) || err == nil && f.times.Events == 0 && missing.Count >= mostUntimed:
 			return row{}, time.Time{}, fmt.Errorf("%s:%d: the time is missing or not in a known format, here and in "+
 				"all other lines; want 2026-11-20T08:00:00Z (RFC 3339), 2026-11-20 08:00:00, 2026-11-20, "+
-				"20/Nov/2026:08:00:00 +0000, or an epoch number", f.name, missing.First)
+				"20/11/2026, 20/Nov/2026:08:00:00 +0000, or an epoch number", f.name, missing.First)
 		case err != nil:
 			return row{}, time.Time{}, fmt.Errorf("%s:%w", f.name, err)
 		}
-		at, zoned, ok := parseTime(r.parts[partTime], f.options.Zone)
+		if r, err = f.decide(r); err != nil {
+			return row{}, time.Time{}, fmt.Errorf("%s:%w", f.name, err)
+		}
+		at, zoned, ok := parseTime(r.parts[partTime], f.options.Zone, f.dates.order)
 		if !ok {
 			f.times.Untimed.add(r.line)
 			continue

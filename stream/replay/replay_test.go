@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,6 +190,20 @@ func TestKeysAndLines(t *testing.T) {
 	}
 }
 
+// cutOff is the first half of a packed file.
+func cutOff(t *testing.T) string {
+	t.Helper()
+	var packed strings.Builder
+	zip := gzip.NewWriter(&packed)
+	if _, err := zip.Write([]byte(strings.Repeat(table, 100))); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.String()[:packed.Len()/2]
+}
+
 func TestErrors(t *testing.T) {
 	var none replay.Options
 	const head = "time,client,section,status,bytes\n"
@@ -211,6 +226,7 @@ func TestErrors(t *testing.T) {
 			`f.csv:1: user "client" is not in the first line, which looks like data; want a header`},
 		{"PK\x03\x04", columns, none,
 			"f.csv: the file is a zip archive or a spreadsheet; unpack it, or save it as CSV"},
+		{cutOff(t), columns, none, "f.csv: the file is compressed and cut off; want all of it"},
 		{"\xff\xfea\x00", columns, none, "f.csv: the file is UTF-16; want UTF-8: iconv"},
 		{"a\x00b", columns, none, "f.csv: the file is not text"},
 		{table, replay.Columns{User: "client", Value: "bytes", Time: "time", Clock: "at"}, none,

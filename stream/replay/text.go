@@ -31,7 +31,7 @@ func Text(in io.Reader) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		return Text(unpacked)
+		return Text(packedText{unpacked})
 	}
 	for _, f := range []struct{ magic, message string }{
 		{"PK\x03\x04", "a zip archive or a spreadsheet; unpack it, or save it as CSV"},
@@ -52,6 +52,17 @@ func Text(in io.Reader) (*bufio.Reader, error) {
 		_, _ = b.Discard(len(mark)) // Peek has read it
 	}
 	return b, nil
+}
+
+// packedText is what a packed file holds. Its error says in words that the file is cut off.
+type packedText struct{ io.Reader }
+
+func (t packedText) Read(to []byte) (int, error) {
+	n, err := t.Reader.Read(to)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the file is compressed and cut off; want all of it")
+	}
+	return n, err
 }
 
 func notUTF8(line int) error {

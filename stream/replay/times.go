@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"time"
-
-	"github.com/louver/louver/stream/codec"
 )
 
 // Times says what was noticed about the times of a file's events.
@@ -20,6 +18,9 @@ type Times struct {
 	Untimed Noted
 	// Zoneless are times that name no zone. They are taken as those of [Options.Zone].
 	Zoneless Noted
+	// Either are dates that can be read in two ways, such as 03/04/2026, in a file of which no date says which way is
+	// meant. They are taken with the day first.
+	Either Noted
 	// Early are times before 1990. Few records are that old, so another column or unit is likely.
 	Early Noted
 	// Backwards are events that are earlier than the one before them in the file.
@@ -74,21 +75,4 @@ func (f *File) Scan(ctx context.Context, read func(events int)) (Times, error) {
 			return f.times, err
 		}
 	}
-}
-
-// Formats of dates that name no zone; fractions of seconds may follow. Streams take only times with a zone.
-var zonelessLayouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"}
-
-// parseTime reads a time. One that names no zone is taken in this one.
-func parseTime(text []byte, zone *time.Location) (at time.Time, zoned, ok bool) {
-	if ns, ok := codec.ParseTime(text); ok {
-		return time.Unix(0, ns).UTC(), true, true
-	}
-	for _, layout := range zonelessLayouts {
-		if at, err := time.ParseInLocation(layout, string(text), zone); err == nil {
-			at = at.UTC()
-			return at, false, at.Year() >= 1970 && at.Year() < 2262 // as streams take them
-		}
-	}
-	return time.Time{}, false, false
 }

@@ -33,7 +33,7 @@ type fileFlags struct {
 	CSV string `name:"csv" placeholder:"FILE" help:"Show the figures of a file instead of the simulated service's: CSV with a header, or JSON lines."`
 	feed.FileColumns
 	feed.DelimiterFlag
-	feed.ZoneFlag
+	feed.TimesFlags
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
 	Epsilon cli.Number    `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
 	Lower   cli.Number    `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
@@ -70,7 +70,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 	if s.options.Delimiter, err = f.Rune(); err != nil {
 		return nil, err
 	}
-	if s.options.Zone, err = f.Location(); err != nil {
+	if err = f.Fill(&s.options); err != nil {
 		return nil, err
 	}
 	if f.Window < 0 || f.Window%time.Second != 0 {
@@ -82,7 +82,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 // check refuses flags that need a file if there is none.
 func (f fileFlags) check() error {
 	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time},
-		{"--group", f.Group}, {"--unit", f.Unit}, {"--zone", f.Zone}} {
+		{"--group", f.Group}, {"--unit", f.Unit}, {"--zone", f.Zone}, {"--dates", f.Dates}} {
 		if c.value != "" {
 			return cli.UsageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
 		}
@@ -150,7 +150,7 @@ Saved as streams.yaml, it publishes figures of the same windows to Kafka:
   louver replay %s --topic %s \
    %s
   louver run --streams streams.yaml
-`, text, feed.Quoted(s.CSV), d.Topic(0), feed.Flags(s.columns, s.Zone, s.Delimiter))
+`, text, feed.Quoted(s.CSV), d.Topic(0), feed.Flags(s.columns, s.TimesFlags, s.Delimiter))
 }
 
 // unnamed are the characters that the name of a stream made of a file's does not have.
@@ -248,7 +248,7 @@ func (s *fileScene) text() sceneText {
 			t.remark += fmt.Sprintf(" Left out: %d of %d lines (%s).", left.count, s.survey.Events, left.why)
 		}
 	}
-	for _, about := range feed.AboutTimes(s.survey.Times, s.Time, s.Zone) {
+	for _, about := range feed.AboutTimes(s.survey.Times, s.Time, s.TimesFlags) {
 		t.remark += " " + strings.ToUpper(about[:1]) + about[1:] + "."
 	}
 	return t

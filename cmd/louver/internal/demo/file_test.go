@@ -240,7 +240,7 @@ func TestDemoFileLeftOut(t *testing.T) {
 	} {
 		s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\n"+
 			"c,3,2015-05-19\nd,3,\n"), FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"},
-			DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, ZoneFlag: feed.ZoneFlag{Zone: zone},
+			DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, TimesFlags: feed.TimesFlags{Zone: zone},
 			Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
 		if err != nil {
 			t.Fatal(err)

@@ -39,10 +39,13 @@ func (c FileColumns) Columns() (replay.Columns, error) {
 }
 
 // Flags writes the flags of a command line that reads these columns, each with a space before it.
-func Flags(c replay.Columns, zone, delimiter string) (flags string) {
+func Flags(c replay.Columns, times TimesFlags, delimiter string) (flags string) {
+	if delimiter == "\t" {
+		delimiter = `\t`
+	}
 	for _, f := range []struct{ name, value, absent string }{{"user", c.User, ""}, {"value", c.Value, ""},
-		{"time", c.Time, ""}, {"time-of-day", c.Clock, ""}, {"group", c.Group, ""}, {"zone", zone, ""},
-		{"delimiter", delimiter, ","}} {
+		{"time", c.Time, ""}, {"time-of-day", c.Clock, ""}, {"group", c.Group, ""}, {"zone", times.Zone, ""},
+		{"dates", times.Dates, ""}, {"delimiter", delimiter, ","}} {
 		if f.value != f.absent {
 			flags += fmt.Sprintf(" --%s %s", f.name, Quoted(f.value))
 		}
@@ -95,13 +98,22 @@ func (d DelimiterFlag) Rune() (rune, error) {
 	return r[0], nil
 }
 
-// ZoneFlag says in which zone times are that name none.
-type ZoneFlag struct {
-	Zone string `placeholder:"NAME" help:"Time zone of times that name none, such as Europe/Berlin. Absent: UTC."`
+// TimesFlags say how the times of a file are written.
+type TimesFlags struct {
+	Zone  string `placeholder:"NAME" help:"Time zone of times that name none, such as Europe/Berlin. Absent: UTC."`
+	Dates string `default:"" enum:"dmy,mdy," placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. Absent: by the first date in the file that can be read in one way only."`
 }
 
-// Location is the zone.
-func (z ZoneFlag) Location() (*time.Location, error) { return Location(z.Zone) }
+// Fill puts the choices into the options of a replay.
+func (f TimesFlags) Fill(o *replay.Options) (err error) {
+	if f.Dates == replay.MonthFirst.String() {
+		o.Dates = replay.MonthFirst
+	} else if f.Dates != "" {
+		o.Dates = replay.DayFirst
+	}
+	o.Zone, err = Location(f.Zone)
+	return err
+}
 
 // Location reads a --zone.
 func Location(name string) (*time.Location, error) {
@@ -113,15 +125,19 @@ func Location(name string) (*time.Location, error) {
 }
 
 // AboutTimes says what the owner of a file should know about the times in a column of it, in sentences without a full
-// stop. zone is that of --zone.
-func AboutTimes(t replay.Times, column, zone string) (all []string) {
-	if zone == "" && t.Zoneless.Count > 0 {
+// stop.
+func AboutTimes(t replay.Times, column string, flags TimesFlags) (all []string) {
+	if flags.Zone == "" && t.Zoneless.Count > 0 {
 		some := ""
 		if t.Zoneless.Count < t.Events {
 			some = "some "
 		}
 		all = append(all, fmt.Sprintf("%stimes in column %s name no zone and are taken as UTC; --zone NAME takes them "+
 			"as those of another, such as Europe/Berlin", some, column))
+	}
+	if n := t.Either; n.Count > 0 && flags.Dates == "" {
+		all = append(all, fmt.Sprintf("dates in column %s could have the day or the month first, as on line %d, and no "+
+			"line says which; they are taken with the day first, and --dates mdy takes the month", column, n.First))
 	}
 	if n := t.Early; n.Count > 0 {
 		all = append(all, fmt.Sprintf("%d of %s before 1990, first on line %d; want a column of times, and numbers in "+

@@ -31,7 +31,7 @@ type ReplayCommand struct {
 	cli.KafkaSettings
 	FileColumns
 	DelimiterFlag
-	ZoneFlag
+	TimesFlags
 	File       string   `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 	Topic      string   `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
 	Keep       []string `sep:"none" placeholder:"COLUMN" help:"Another column that the records keep, such as the group of another stream. Those of CSV are texts. May be given several times."`
@@ -95,7 +95,7 @@ func (c *ReplayCommand) choices() (columns replay.Columns, o replay.Options, err
 	if o.Delimiter, err = c.Rune(); err != nil {
 		return columns, o, err
 	}
-	if o.Zone, err = c.Location(); err != nil {
+	if err = c.Fill(&o); err != nil {
 		return columns, o, err
 	}
 	switch c.From {
@@ -276,7 +276,7 @@ func (j *replaying) tell() error {
 		return err
 	}
 	times := j.file.Times()
-	for _, about := range AboutTimes(times, j.columns.Time, c.Zone) {
+	for _, about := range AboutTimes(times, j.columns.Time, c.TimesFlags) {
 		j.say("%s", about)
 	}
 	if n := times.Untimed; n.Count > 0 {

@@ -91,57 +91,6 @@ func describe(f shape.Field) string {
 	return line
 }
 
-// Guess lists the fields that could hold the parts of an event, by their paths and in the order of the fields.
-type Guess struct{ Users, Values, Times []string }
-
-// Usual names of the fields that say who and when, and how much.
-var (
-	userName = regexp.MustCompile(
-		`(?i)(^|[._-])(user|client|customer|account|member|person|patient|visitor)([._-]?id)?$` + `|(^|[._-])uid$`)
-	timeName  = regexp.MustCompile(`(?i)(^|[._-])(time|timestamp|ts|datetime|created_at|event_time)$`)
-	idName    = regexp.MustCompile(`(?i)(^|[._-]|[a-z])id$`)
-	valueName = regexp.MustCompile(`(?i)(^|[._-])(value|amount|total|price|cost|revenue|duration|latency|delay|ms|` +
-		`seconds|bytes|size|rating|score|temperature)([._-]|$)`)
-)
-
-// Candidates looks only at names and types. With one candidate there is little doubt. With several, somebody has to
-// choose: `louver init` leaves the choice open, and `louver try` looks at the values.
-func Candidates(fields []shape.Field) (g Guess) {
-	var texts []string // fields of numbers in strings: values if their names say so, or if there are no others
-	for _, f := range fields {
-		name := strings.ReplaceAll(f.Path, `\`, "") // without escapes
-		number, text := f.Type == shape.Number, f.Type == shape.String || f.Type == shape.Digits
-		switch who, when := userName.MatchString(name), timeName.MatchString(name); {
-		case f.Hidden:
-		case who && (number || text):
-			g.Users = append(g.Users, f.Path)
-		case when && (number || text):
-			g.Times = append(g.Times, f.Path)
-		case idName.MatchString(name):
-		case number, f.Type == shape.Digits && valueName.MatchString(name):
-			g.Values = append(g.Values, f.Path)
-		case f.Type == shape.Digits:
-			texts = append(texts, f.Path)
-		}
-	}
-	if len(g.Values) == 0 {
-		g.Values = texts
-	}
-	return g
-}
-
-// Identifies reports whether a field's name says that it holds an id.
-func Identifies(path string) bool { return idName.MatchString(path) }
-
-// Measured returns those candidates for values whose names usually say what was measured, or else all of them.
-func (g Guess) Measured() []string {
-	measured := slices.DeleteFunc(slices.Clone(g.Values), func(path string) bool { return !valueName.MatchString(path) })
-	if len(measured) > 0 {
-		return measured
-	}
-	return g.Values
-}
-
 // guess fills in the fields for which names and types leave only one choice.
 func (d *draft) guess(fields []shape.Field) {
 	of := Candidates(fields)

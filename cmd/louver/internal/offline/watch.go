@@ -121,7 +121,7 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 		return nil, feed.FileError(err)
 	}
 	left.say(app)
-	for _, about := range feed.AboutTimes(times, c.Time, c.Zone) {
+	for _, about := range feed.AboutTimes(times, c.Time, c.times()) {
 		app.Say("louver: %s: %s", name, about)
 	}
 	if len(bags) == 0 {
@@ -129,6 +129,11 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 			"publish it)", name, stamp(s.Start), stamp(s.End))
 	}
 	return bags, nil
+}
+
+// times says how the times of the file are written.
+func (c *ReleaseCommand) times() feed.TimesFlags {
+	return feed.TimesFlags{Zone: c.Zone, Dates: c.Dates}
 }
 
 // bags reads a file into bags, and says what it noticed about times.
@@ -139,7 +144,7 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 	if options.Delimiter, err = c.Rune(); err != nil {
 		return nil, times, err
 	}
-	if options.Zone, err = feed.Location(c.Zone); err != nil {
+	if err = c.times().Fill(&options); err != nil {
 		return nil, times, err
 	}
 	// a plain count of users needs no bounds; a watch without them is refused before

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/stream/replay"
 )
 
 // watchFlags say what to watch for, and when.
@@ -11,6 +12,7 @@ type watchFlags struct {
 	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
 	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
 	Clock       string        `rare:"" name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
+	Dates       string        `rare:"" default:"dmy" enum:"dmy,mdy" group:"watch" placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. It is public: the file does not decide it."`
 	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
 	To          string        `rare:"" group:"watch" placeholder:"TIME" help:"End of the last window."`
 	Window      time.Duration `rare:"" default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
@@ -27,6 +29,9 @@ func (f watchFlags) misplaced() string {
 		if g.value != "" {
 			return g.flag
 		}
+	}
+	if f.Dates == replay.MonthFirst.String() {
+		return "--dates"
 	}
 	return ""
 }

@@ -1,7 +1,6 @@
 package try
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,15 +15,15 @@ import (
 
 // complete fills in the columns that no flag names: by names and types as `louver init` guesses them, and where these
 // leave a choice, by a look at the values.
-func complete(c replay.Columns, look *replay.Look) (replay.Columns, error) {
+func complete(name string, c replay.Columns, look *replay.Look) (replay.Columns, error) {
 	var fields []shape.Field
 	for _, column := range look.Columns {
 		fields = append(fields, column.Field)
 	}
 	if !slices.ContainsFunc(look.Columns, func(c replay.Column) bool { return c.Filled > 0 }) {
-		return c, feed.FileError(errors.New("the file has no events; want at least one below the header"))
+		return c, feed.FileError(fmt.Errorf("%s: the file has no events; want at least one below the header", name))
 	}
-	g := guesser{look: look, Guess: generate.Candidates(fields), taken: []string{c.User, c.Value, c.Time, c.Group}}
+	g := guesser{look: look, Guess: generate.Candidates(fields), taken: []string{c.User, c.Value, c.Time, c.Clock, c.Group}}
 	for _, part := range []struct {
 		flag, what string
 		to         *string
@@ -38,14 +37,19 @@ func complete(c replay.Columns, look *replay.Look) (replay.Columns, error) {
 			continue
 		}
 		if *part.to = part.guess(); *part.to == "" {
-			without := ""
+			want := fmt.Sprintf("%s with one of %s", part.flag, strings.Join(g.names(), ", "))
 			if part.to == &c.Time {
-				without = ". Figures of a file without times: louver help release"
+				want += ". Figures of a file without times: louver help release"
+			} else if part.to == &c.Value && !slices.ContainsFunc(g.free(), hasNumbers) {
+				want = "one, for example with a 1 in each row if only users matter"
 			}
-			return c, cli.UsageError(fmt.Errorf("no column looks like one of %s; want %s with one of %s%s", part.what,
-				part.flag, strings.Join(g.names(), ", "), without))
+			return c, cli.UsageError(fmt.Errorf("%s: no column looks like one of %s; want %s", name, part.what, want))
 		}
 		g.taken = append(g.taken, *part.to)
+		if part.to == &c.Time && c.Clock == "" {
+			c.Clock = g.clock(c.Time)
+			g.taken = append(g.taken, c.Clock)
+		}
 	}
 	return c, nil
 }
@@ -109,11 +113,14 @@ func (g *guesser) free() (all []replay.Column) {
 	return all
 }
 
-// first returns the first free column that fits, among those named if there is one, and else among all.
-func (g *guesser) first(named []string, fits func(replay.Column) bool) string {
-	for _, anywhere := range []bool{false, true} {
+// column says whether a column is one that is looked for.
+type column = func(replay.Column) bool
+
+// first returns the first free column of which the first possible wish is true.
+func (g *guesser) first(wishes ...column) string {
+	for _, wish := range wishes {
 		for _, c := range g.free() {
-			if (anywhere || slices.Contains(named, c.Path)) && fits(c) {
+			if wish(c) {
 				return c.Path
 			}
 		}
@@ -123,40 +130,65 @@ func (g *guesser) first(named []string, fits func(replay.Column) bool) string {
 
 // time is a column of times from 1990 on.
 func (g *guesser) time() string {
-	return g.first(g.Times, func(c replay.Column) bool { return 2*c.Times > c.Filled })
+	times := func(c replay.Column) bool { return 2*c.Times > c.Filled }
+	return g.first(func(c replay.Column) bool { return times(c) && slices.Contains(g.Times, c.Path) }, times)
 }
 
-// value is a column of different numbers.
+func hasNumbers(c replay.Column) bool { return c.Numbers > 0 }
+
+// clock is the column of the time of day, or of the hour, if that of the time has dates alone.
+func (g *guesser) clock(time string) string {
+	dates := func(c replay.Column) bool { return c.Path == time && c.Dates == c.Times && c.Dates > 0 }
+	if !slices.ContainsFunc(g.look.Columns, dates) {
+		return ""
+	}
+	return g.first(func(c replay.Column) bool { return 2*c.Clocks > c.Filled }, func(c replay.Column) bool {
+		return strings.EqualFold(c.Path, "hour") && c.Type == shape.Number && c.Places == 0 && c.Distinct <= 24
+	})
+}
+
+// value is a column of different numbers: of those with usual names, the one whose name says most. One that mostly
+// repeats one number comes after the others, and one of whole numbers that are only names for something last.
 func (g *guesser) value() string {
 	numbers := func(c replay.Column) bool { return 2*c.Numbers > c.Filled && c.Distinct > 1 }
-	if path := g.first(g.Measured(), func(c replay.Column) bool {
-		return numbers(c) && slices.Contains(g.Measured(), c.Path)
-	}); path != "" {
-		return path
+	varied := func(c replay.Column) bool { return numbers(c) && 2*c.Most <= c.Filled }
+	candidate := func(c replay.Column) bool { return slices.Contains(g.Values, c.Path) && !codeName.MatchString(c.Path) }
+	var wishes []column
+	for _, path := range g.Measured() {
+		wishes = append(wishes, func(c replay.Column) bool { return varied(c) && candidate(c) && c.Path == path })
 	}
-	return g.first(nil, numbers)
+	return g.first(append(wishes, func(c replay.Column) bool { return varied(c) && candidate(c) },
+		func(c replay.Column) bool { return numbers(c) && candidate(c) }, numbers)...)
 }
 
-// user is a column of ids that come again. Of several, it is the one with the most of them.
+// codeName are names of numbers with which nobody reckons.
+var codeName = regexp.MustCompile(`(?i)(^|[ ._-])(status|code|zip|port|version|lat|lon|latitude|longitude|phone)([ ._-]|$)`)
+
+// user is a column of ids that come again. Of several, it is the one with the most of them. The id of a thing, such as
+// an order, is taken only if there is nothing else. The last resort is a text that is the same in all rows that were
+// looked at: such files are sorted by it.
 func (g *guesser) user() string {
-	ids := func(of func(c replay.Column) bool) (best string) {
-		most := 0
-		for _, c := range g.free() {
-			if of(c) && c.Distinct > most {
-				best, most = c.Path, c.Distinct
-			}
-		}
-		return best
+	again := func(c replay.Column) bool {
+		return c.Distinct < c.Filled && c.Distinct > 1 && 2*c.Times <= c.Filled && c.Places == 0
 	}
-	again := func(c replay.Column) bool { return c.Distinct < c.Filled && c.Distinct > 1 && 2*c.Times <= c.Filled }
-	for _, of := range []func(replay.Column) bool{
+	person := func(c replay.Column) bool { return again(c) && !generate.IsThing(c.Path) }
+	for _, wish := range []column{
 		func(c replay.Column) bool { return slices.Contains(g.Users, c.Path) },
+		func(c replay.Column) bool { return person(c) && generate.Identifies(c.Path) },
+		func(c replay.Column) bool { return person(c) && c.Type != shape.Number },
 		func(c replay.Column) bool { return again(c) && generate.Identifies(c.Path) },
 		func(c replay.Column) bool { return again(c) && c.Type != shape.Number },
 		func(c replay.Column) bool { return generate.Identifies(c.Path) },
+		func(c replay.Column) bool { return c.Distinct == 1 && c.Filled > 1 && c.Type == shape.String },
 	} {
-		if path := ids(of); path != "" {
-			return path
+		best, most := "", 0
+		for _, c := range g.free() {
+			if wish(c) && c.Distinct > most {
+				best, most = c.Path, c.Distinct
+			}
+		}
+		if best != "" {
+			return best
 		}
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
+	"github.com/louver/louver/cmd/louver/internal/generate"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 )
@@ -31,8 +32,16 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	if d.Columns.Group != "" {
 		group = ", group " + guessed(c.Group, d.Columns.Group)
 	}
-	fmt.Fprintf(&b, "  user %s, value %s, time %s%s\n", guessed(c.User, d.Columns.User), guessed(c.Value, d.Columns.Value),
-		guessed(c.Time, d.Columns.Time), group)
+	clock := ""
+	if d.Columns.Clock != "" {
+		clock = " and " + guessed(c.Clock, d.Columns.Clock)
+	}
+	fmt.Fprintf(&b, "  user %s, value %s, time %s%s%s\n", guessed(c.User, d.Columns.User), guessed(c.Value, d.Columns.Value),
+		guessed(c.Time, d.Columns.Time), clock, group)
+	if c.User == "" && !generate.NamesUser(d.Columns.User) {
+		fmt.Fprintf(&b, "  no name of a column says who people are: %s is taken because its values come again, and --user "+
+			"takes another\n", d.Columns.User)
+	}
 	fmt.Fprintf(&b, "  %s of %s, %s to %s\n", many(len(e.all), "row"), many(len(e.users), "user"),
 		stamp(e.first), stamp(e.last))
 	fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
@@ -43,7 +52,7 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	if e.left > 0 {
 		fmt.Fprintf(&b, "  %s left out, %s\n", many(e.left, "row"), e.why)
 	}
-	for _, about := range feed.AboutTimes(e.times, d.Columns.Time, c.Zone) {
+	for _, about := range feed.AboutTimes(e.times, d.Columns.Time, c.TimesFlags) {
 		fmt.Fprintf(&b, "  %s\n", about)
 	}
 	_, err := io.WriteString(app.Out, app.Fold(b.String()))
@@ -137,5 +146,9 @@ func text(f record.Figure) string {
 	if f.Quality == "noise" || f.AtMost() {
 		return cli.NoiseText(f)
 	}
-	return strings.TrimSpace(cli.Value(f) + " " + cli.BoundInWords(f))
+	bound := cli.BoundInWords(f)
+	if _, known := f.Band(); !known && bound != "" {
+		bound = "(" + bound + ")" // such as percentiles
+	}
+	return strings.TrimSpace(cli.Value(f) + " " + bound)
 }

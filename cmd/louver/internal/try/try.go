@@ -27,7 +27,7 @@ type Command struct {
 	feed.FileColumns
 	NoGroup   bool   `help:"Guess no column of groups, even if there may be one."`
 	Delimiter string `placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab. Absent: found from the first line."`
-	feed.ZoneFlag
+	feed.TimesFlags
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window, such as 1h. Absent: several are tried."`
 	Epsilon *cli.Number   `placeholder:"E" help:"The most ε that one user can lose in one window. Absent: several are tried."`
 	Lower   *cli.Number   `placeholder:"X" help:"Lower bound of the values. Absent: chosen by the values."`
@@ -149,7 +149,7 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 			return d, nil, err
 		}
 	}
-	if options.Zone, err = c.Location(); err != nil {
+	if err = c.Fill(&options); err != nil {
 		return d, nil, err
 	}
 	look, text, err := replay.LookAt(name, in, options.Delimiter)
@@ -160,8 +160,8 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 	d = draft{File: filepath.Base(name), Name: streamName(name), Delimiter: look.Delimiter, Chosen: chosen{
 		Lower: c.Lower != nil, Upper: c.Upper != nil, Above: c.Above != nil, Window: c.Window != 0,
 		Epsilon: c.Epsilon != nil}}
-	d.Columns = replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group}
-	if d.Columns, err = complete(d.Columns, look); err != nil {
+	d.Columns = replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Clock: c.Clock, Group: c.Group}
+	if d.Columns, err = complete(name, d.Columns, look); err != nil {
 		return d, nil, err
 	}
 	guessed := c.Group == "" && !c.NoGroup
@@ -237,6 +237,6 @@ Wrote %s. It marks what came from the data. Next:
    %s
   louver run --streams %s
       publishes the figures to Kafka and shows them on a page
-`, c.Out, out, feed.Quoted(c.File), d.topic(), feed.Flags(d.Columns, c.Zone, delimiter), out)
+`, c.Out, out, feed.Quoted(c.File), d.topic(), feed.Flags(d.Columns, c.TimesFlags, delimiter), out)
 	return err
 }

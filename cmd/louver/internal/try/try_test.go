@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
+	"github.com/louver/louver/stream/replay"
 )
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -260,10 +261,11 @@ func TestWebRequests(t *testing.T) {
 // A file of nothing that can be used says what is missing.
 func TestNoColumns(t *testing.T) {
 	for text, want := range map[string]string{
-		"a,b\nx,y\nx,z\n":                               "want --time with one of a, b",
-		"time,b\n2026-03-01,x\n2026-03-01,x\n":          "want --user with one of b",
-		"time,user\n2026-03-01,x\n2026-03-01,x\n":       "no column looks like one of numbers",
-		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n": "only 1 user in column user",
+		"a,b\nx,y\nx,z\n":                                               "want --time with one of a, b",
+		"time,b\n2026-03-01,1.5\n2026-03-01,2.5\n":                      "want --user with one of b",
+		"time,user\n2026-03-01,x\n2026-03-01,x\n":                       "want one, for example with a 1 in each row",
+		"time,user,n\n2026-03-01,x,a\n2026-03-01,x,1\n2026-03-01,x,b\n": "want --value with one of n",
+		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n":                 "only 1 user in column user",
 		"":              "the file is empty",
 		"time,user,n\n": "has no events",
 		"[1]":           "JSON array",
@@ -276,6 +278,41 @@ func TestNoColumns(t *testing.T) {
 		}
 		if said, err := run(t, Command{File: file, Out: "-"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q\n%s", text, err, want, said)
+		}
+	}
+}
+
+// Of many columns those are guessed that a person would choose. Wrong users would protect nobody.
+func TestGuesses(t *testing.T) {
+	for _, c := range []struct{ header, row, want string }{
+		{"ts,client_ip_hash,status,bytes,latency_ms", "2026-03-01T08:00:%02[1]dZ,c%[2]d,200,%[3]d,%[3]d",
+			"client_ip_hash latency_ms ts "},
+		{"household_id,store_id,basket_id,product_id,quantity,sales_value,time",
+			"%[2]d,3,%[3]d,%[3]d,%[4]d,%[3]d.5,2026-03-01T08:00:%02[1]dZ", "household_id sales_value time "},
+		{"user_id:token\titem_id:token\trating:float\ttimestamp:float", "%[2]d\t%[3]d\t%[4]d\t88125%04[3]d",
+			"user_id:token rating:float timestamp:float "},
+		{"origin,year,month,temp,humid,precip,time_hour", "EWR,2013,%[4]d,%[3]d.1,%[3]d.5,0,2013-01-01T08:00:%02[1]dZ",
+			"origin temp time_hour "},
+		{"Aircraft Model,Flight Date,Cost Other,Cost Total $,Speed IAS in knots", "M%[2]d,1990-01-%02[1]d,0,0,%[3]d",
+			"Aircraft Model Speed IAS in knots Flight Date "},
+		{"customer_id,date,number_of_cds,dollar_value", "%05[2]d,199701%02[1]d,%[4]d,%[3]d.77",
+			"customer_id dollar_value date "},
+		{"InvoiceNo,InvoiceDate,Customer ID,Quantity,UnitPrice", "%[3]d,12/%[1]d/2010 8:26,%[2]d,%[4]d,%[3]d.5",
+			"Customer ID UnitPrice InvoiceDate "},
+		{"day,hour,userId,duration", "%[1]d.11.2026,%[4]d,u%[2]d,%[3]d", "userId duration day hour"},
+		{"day,Uhrzeit,uid,n", "%[1]d.11.2026,0%[4]d:30,u%[2]d,%[3]d", "uid n day Uhrzeit"},
+	} {
+		text := c.header + "\n"
+		for i := range 40 {
+			text += fmt.Sprintf(c.row+"%[5]s\n", 1+i%28, i%13, 100+7*i, 1+i%5, "")
+		}
+		look, _, err := replay.LookAt("f", strings.NewReader(text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := complete("f", replay.Columns{}, look)
+		if is := strings.Join([]string{got.User, got.Value, got.Time, got.Clock}, " "); err != nil || is != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.header, is, err, c.want)
 		}
 	}
 }

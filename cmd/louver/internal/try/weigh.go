@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/cmd/louver/internal/feed"
 )
 
 // trial is what was tried, and the best of it.
@@ -53,7 +55,7 @@ func (c *Command) weigh(ctx context.Context, d draft, e *events, sizes []time.Du
 		}
 	}
 	found.groups = fmt.Sprintf("  With the %d groups of column %s, at most %.0f %% would be useful in such windows. "+
-		"--group %[2]s takes them.\n", len(d.Groups), d.Columns.Group, 100*most)
+		"--group %s takes them.\n", len(d.Groups), d.Columns.Group, 100*most, feed.Quoted(d.Columns.Group))
 	return found, nil
 }
 
