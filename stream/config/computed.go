@@ -41,7 +41,7 @@ func (f *Computed) WithDelta(bool) Figure { return f }
 
 // About says which values count and what the figure should be.
 func (f *Computed) About() About {
-	return About{Above: f.Query.Above, Below: f.Query.Below, Objective: f.Objective}
+	return About{Query: &f.Query, Above: f.Query.Above, Below: f.Query.Below, Objective: f.Objective}
 }
 
 // Series describes the only value.

@@ -65,8 +65,10 @@ func (d *Discovery) Series() []record.Series {
 // WithDelta is the discovery itself: it needs a δ.
 func (d *Discovery) WithDelta(bool) Figure { return d }
 
-// About says nothing more.
-func (d *Discovery) About() About { return About{} }
+// About says what one draw costs, and how often there is one.
+func (d *Discovery) About() About {
+	return About{Epsilon: d.Mechanism.Promise().Epsilon, Update: d.Every}
+}
 
 // Found says how the groups of a stream are found if nobody lists them. Discoveries publish the names that many users
 // share, and these form the list, which is public from then on. The list follows from the ledger alone: see

@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows/period"
@@ -66,19 +67,24 @@ const (
 	Searched             // a [Discovery]
 )
 
-// Kinds say how the kinds are called, in their order.
+// Kinds has a row for each kind, in their order: how it is called, and what all of its figures have in common.
 var Kinds = [...]struct {
-	// Noun is what users call one, and Plural some of them beside a stream's windows.
-	Noun, Plural string
+	// Noun is what users call one, Plural several of them beside a stream's windows, and Title one at the beginning of
+	// a sentence.
+	Noun, Plural, Title string
+	// Scope is the name of what one charge pays for, in statements of what a person can lose.
+	Scope string
 	// Lasts says that it has instances. Each is charged once and looks at windows one after another.
 	Lasts bool
+	// Finds says that it finds the groups, at the end of each of its own periods. It has no values of groups.
+	Finds bool
 }{
-	Drawn:    {"release", "releases", false},
-	Derived:  {"computed figure", "computed figures", false},
-	Running:  {"total", "running totals", true},
-	Tested:   {"watch", "watches", true},
-	Redrawn:  {"release", "releases on change", true},
-	Searched: {"discovery", "discoveries", false},
+	Drawn:    {Noun: "release", Plural: "releases", Title: "Release"},
+	Derived:  {Noun: "computed figure", Plural: "computed figures", Title: "Computed figure"},
+	Running:  {Noun: "total", Plural: "running totals", Title: "Running total", Scope: "total", Lasts: true},
+	Tested:   {Noun: "watch", Plural: "watches", Title: "Watch", Scope: "watch", Lasts: true},
+	Redrawn:  {Noun: "release", Plural: "releases on change", Title: "Release", Scope: "watch", Lasts: true},
+	Searched: {Noun: "discovery", Plural: "discoveries", Title: "Discovery", Scope: "discovery", Finds: true},
 }
 
 // Per says for how long one charge pays.
@@ -126,12 +132,16 @@ func (c Cost) Paid(limit budget.Limit) int64 {
 // About is what people read about a figure beside its series. The zero value of a field says that it has no such
 // property.
 type About struct {
+	// Query says how the values follow from the users of a window. It is nil if they follow from more than one window.
+	Query *mechanisms.Query
+	// Epsilon is what the file says that one draw costs, or the test of a watch.
+	Epsilon decimal.Decimal
 	// Above and Below bound the values that count, or the share of the users that is published.
 	Above, Below *decimal.Decimal
 	// Objective is the share of the users that should not be above the limit.
 	Objective decimal.Decimal
-	// Since is the unit of the calendar at whose periods a total begins anew, in the time zone Zone. Update is the time
-	// between two of its records, and MaxTotal what one user adds at most; nil is 1.
+	// Since is the unit of the calendar at whose periods a total begins anew, in the time zone Zone. MaxTotal is what one
+	// user adds at most; nil is 1. Update is the time between two records of a total, or of a discovery.
 	Since    period.Unit
 	Zone     string
 	Update   time.Duration
@@ -140,6 +150,8 @@ type About struct {
 	Hold *time.Duration
 	// OnChange says that it is drawn when its last value no longer holds.
 	OnChange bool
+	// Lasts says for how long an instance pays, such as "from arming to firing", unless it pays for a period of Since.
+	Lasts string
 }
 
 // Add adds figures to a stream, each behind those of its kind, and gives them what they have from the stream.
@@ -176,6 +188,18 @@ func Of[F Figure](s *Stream, name string) (of F, ok bool) {
 		}
 	}
 	return of, false
+}
+
+// Named returns the figure that has a series of this name, and the series' place in it. It is nil if there is none.
+func (s *Stream) Named(series string) (f Figure, place int) {
+	for _, f := range s.Figures {
+		for i, x := range f.Series() {
+			if x.Name == series {
+				return f, i
+			}
+		}
+	}
+	return nil, 0
 }
 
 // Lasting lists the figures that have instances. Instances are charged in this order.

@@ -68,7 +68,9 @@ func (r *Release) WithDelta(has bool) Figure {
 }
 
 // About says which values count.
-func (r *Release) About() About { return About{Above: r.Query.Above, Below: r.Query.Below} }
+func (r *Release) About() About {
+	return About{Query: &r.Query, Epsilon: r.Query.Epsilon, Above: r.Query.Above, Below: r.Query.Below}
+}
 
 // Counting returns the release that counts all users of a window and group, whose count serves the other figures. Of
 // several it is the one with the least error_95, and of equal ones the first. So the order of the file decides nothing

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 	"github.com/louver/louver/windows/period"
@@ -57,8 +58,14 @@ func (t *Total) WithDelta(has bool) Figure {
 
 // About says when the total begins anew, and what counts.
 func (t *Total) About() About {
-	return About{Above: t.Query.Above, Below: t.Query.Below, Since: t.Calendar.Unit, Zone: t.Zone, Update: t.Update,
-		MaxTotal: t.Query.MaxTotal}
+	return About{Epsilon: t.Query.Epsilon, Above: t.Query.Above, Below: t.Query.Below, Since: t.Calendar.Unit,
+		Zone: t.Zone, Update: t.Update, MaxTotal: t.Query.MaxTotal}
+}
+
+// Law returns the law of the noise in a total, by the number of its update in a period, and how many of these the longest
+// period has.
+func (t *Total) Law() (law running.Strategy, longest int64) {
+	return t.Mechanism.Strategy, t.Query.Longest
 }
 
 // Allowance returns the rule by which users count in a period.
@@ -79,6 +86,23 @@ func (t *Total) Period(w windows.Window) (since, until int64) {
 type Periodic interface {
 	Figure
 	PeriodAt(start int64, every time.Duration) (since, until int64)
+}
+
+// Period returns the calendar's period that holds a window: that of a running total, or of a histogram's roll-up over
+// local days if rollup is not 0. It runs from the start of its first window to the end of its last one, in Unix
+// nanoseconds. known is false if the stream has no such total or roll-up.
+func (s *Stream) Period(name string, rollup time.Duration, w windows.Window) (since, until int64, known bool) {
+	if rollup != 0 {
+		if r, ok := Of[*Release](s, name); ok {
+			return r.LocalPeriod(rollup, w)
+		}
+		return 0, 0, false
+	}
+	f, known := Of[Periodic](s, name)
+	if known {
+		since, until = f.PeriodAt(w.Start, time.Duration(w.End-w.Start))
+	}
+	return since, until, known
 }
 
 // PeriodAt is Period for the window that starts at a moment and has this length.

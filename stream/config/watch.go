@@ -55,8 +55,10 @@ func (w *Watch) Cost() Cost {
 // WithDelta is the watch itself.
 func (w *Watch) WithDelta(bool) Figure { return w }
 
-// About says how long it waits.
-func (w *Watch) About() About { return About{Hold: &w.Hold} }
+// About says what the test costs, and how long it waits.
+func (w *Watch) About() About {
+	return About{Epsilon: w.Query.Epsilon, Hold: &w.Hold, Lasts: "from arming to firing"}
+}
 
 // Change is a release that is published on change: it fires when the last value of a group no longer holds.
 type Change struct {
@@ -102,4 +104,6 @@ func (c *Change) Redraw() []budget.Item {
 func (c *Change) WithDelta(bool) Figure { return c }
 
 // About says that it is drawn on change.
-func (c *Change) About() About { return About{OnChange: true} }
+func (c *Change) About() About {
+	return About{Query: &c.Release.Query, Epsilon: c.Release.Query.Epsilon, OnChange: true, Lasts: "until it changes"}
+}

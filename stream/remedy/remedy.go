@@ -40,18 +40,12 @@ func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
 	if f.Quality != record.Quality(mechanisms.Noise) || f.Value == nil || f.Held() {
 		return Remedy{}, false
 	}
-	c := figure{count: s.Counting()}
-	var release *config.Release
-	for _, r := range config.All[*config.Release](s) {
-		for i, name := range r.Names() {
-			if name == f.Release {
-				c.query, c.i, release = r.Query, i, r
-			}
-		}
-	}
-	if release == nil {
+	named, i := s.Named(f.Release)
+	release, ok := named.(*config.Release)
+	if !ok {
 		return Remedy{}, false
 	}
+	c := figure{query: release.Query, i: i, count: s.Counting()}
 	c.value, _ = f.Value.Float64() // decoding has checked that it is a number
 	if f.Error95 != nil {
 		c.off, _ = f.Error95.Float64()

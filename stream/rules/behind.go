@@ -9,9 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows/period"
 )
+
+// total is a running total whose law of noise is known.
+type total interface {
+	config.Periodic
+	Law() (law running.Strategy, longest int64)
+}
 
 // behindAlert makes the alert that a running total is behind what it was some periods ago, by more than noise. It
 // compares totals at the same time after the beginnings of their periods, so days of 23 hours do no harm, and an
@@ -21,8 +28,9 @@ import (
 // two digits with which noise alone raises the alarm at most once in 30 days, on average. Each value of a period is
 // beyond the margin with a probability that [running.Strategy.Apart] bounds. There are no more alarms than such values,
 // however they depend on each other.
-func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) {
-	unit := of.Calendar.Unit
+func behindAlert(s *config.Stream, of total, t Threshold) (rule, error) {
+	about := of.About()
+	unit := about.Since
 	switch {
 	case unit == period.Month:
 		return rule{}, fmt.Errorf("%s: months are not equally long, and begin on other days of the week; want a total "+
@@ -49,7 +57,7 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 	}
 	ago := config.Duration(t.Ago)
 	return rule{
-		Alert: "LouverTotalBehind", Expr: strings.Join(either, "\nor\n"), KeepFiringFor: promDuration(of.Update),
+		Alert: "LouverTotalBehind", Expr: strings.Join(either, "\nor\n"), KeepFiringFor: promDuration(about.Update),
 		Labels: map[string]string{"severity": "warning", "stream": s.Name, "release": t.Release},
 		Annotations: map[string]string{
 			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is behind what it was "+
@@ -58,8 +66,8 @@ func behindAlert(s *config.Stream, of *config.Total, t Threshold) (rule, error) 
 				"more than %.1f times the root of the sum of the squares of both errors. While the truth is not "+
 				"behind, noise alone raises this alarm at most %s times in 30 days%s, if both were drawn with ε "+
 				"%s. This follows from the law of the noise.", ago, unit.Noun(),
-				strings.TrimSpace("{{ $value }} "+of.Query.Unit(s.Unit)), times, count(alarms),
-				together(len(s.Groups)), of.Query.Epsilon),
+				strings.TrimSpace("{{ $value }} "+of.Series()[0].Unit), times, count(alarms),
+				together(len(s.Groups)), about.Epsilon),
 			"false_alarms_30d": count(alarms),
 		},
 	}, nil
@@ -70,23 +78,24 @@ const mostAgo = 53 * 7 * 24 * time.Hour
 
 // behindByNoise bounds how often noise alone raises the alarm in 30 days, in all groups, for a multiple of the errors.
 // It takes each period to be as long as the longest.
-func behindByNoise(s *config.Stream, of *config.Total, times float64) float64 {
-	m, sum := of.Mechanism, 0.0
-	for leaf := int64(1); leaf <= of.Query.Longest; leaf++ {
-		margin := math.Floor(times * math.Sqrt2 * float64(m.Error95(leaf)))
-		sum += m.Apart(leaf, int64(margin))
+func behindByNoise(s *config.Stream, of total, times float64) float64 {
+	law, longest := of.Law()
+	sum := 0.0
+	for leaf := int64(1); leaf <= longest; leaf++ {
+		margin := math.Floor(times * math.Sqrt2 * float64(law.Error95(leaf)))
+		sum += law.Apart(leaf, int64(margin))
 	}
-	return sum * float64(len(s.Groups)) * month / float64(of.Calendar.Unit.Nominal())
+	return sum * float64(len(s.Groups)) * month / float64(of.About().Since.Nominal())
 }
 
 // agos returns how long before the beginning of a period the one to compare with begins, in the next two years. That is
 // one time, and others where clocks change.
-func agos(s *config.Stream, of *config.Total, ago time.Duration) []time.Duration {
+func agos(s *config.Stream, of total, ago time.Duration) []time.Duration {
 	all := []time.Duration{ago}
 	now, every := time.Now(), s.Window.Every
 	for at := now.UnixNano(); at < now.AddDate(2, 0, 0).UnixNano(); {
 		since, until := of.PeriodAt(at, every)
-		then, _ := of.PeriodAt(since-int64(ago)+int64(of.Calendar.Unit.Nominal())/2, every)
+		then, _ := of.PeriodAt(since-int64(ago)+int64(of.About().Since.Nominal())/2, every)
 		if d := time.Duration(since - then); !slices.Contains(all, d) {
 			all = append(all, d)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows/period"
 )
@@ -34,15 +35,13 @@ func (o Objective) objective(s *config.Stream) (config.Objective, error) {
 			return of, nil
 		}
 	}
-	isShare := slices.ContainsFunc(config.All[*config.Computed](s), func(f *config.Computed) bool {
-		return f.Name == o.Release && f.Query.Statistic == "share"
-	})
+	f, _ := s.Named(o.Release)
 	var names []string
 	for _, of := range all {
 		names = append(names, of.Share.Name)
 	}
 	switch {
-	case isShare:
+	case f != nil && f.Series()[0].Statistic == string(mechanisms.Share):
 		return config.Objective{}, fmt.Errorf("%s: %s has no objective; add one to it in the streams file, for "+
 			"example objective: 0.999", o, o.Release)
 	case len(names) > 0:

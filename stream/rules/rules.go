@@ -152,21 +152,24 @@ func newest(streams []string, metric string) rule {
 
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.
 func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
-	if of, ok := config.Of[*config.Total](s, t.Release); ok {
-		if t.Ago != 0 {
-			r, err := behindAlert(s, of, t)
-			return r, "", err
-		}
-		return totalAlert(s, of, t)
-	}
 	figures := computedOf(s)
 	if i := slices.IndexFunc(figures, func(c computed) bool { return c.name == t.Release }); i >= 0 {
 		return computedAlert(s, figures[i], t)
 	}
-	r, err := release(s, t)
-	switch {
-	case err != nil:
-		return rule{}, "", err
+	f, _ := s.Named(t.Release)
+	r, drawn := f.(*config.Release)
+	switch of, periodic := f.(total); {
+	case t.Ago != 0 && periodic:
+		r, err := behindAlert(s, of, t)
+		return r, "", err
+	case isTotal(f):
+		return totalAlert(s, f, t)
+	case f != nil && f.About().OnChange:
+		return rule{}, "", fmt.Errorf("%s: release %s is published on change and has no band; want a release of every "+
+			"window, or a watch in the streams file", t, t.Release)
+	case !drawn:
+		return rule{}, "", fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release,
+			strings.Join(releases(s), ", "))
 	case t.Ago != 0:
 		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared "+
 			"with itself", t, t.Release)
@@ -183,34 +186,21 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	return alertOf(s, t, b, s.Window.Every, withUnit(t.Value, s, r))
 }
 
-// release finds the release of a threshold.
-func release(s *config.Stream, t Threshold) (*config.Release, error) {
-	var names []string
-	for _, r := range config.All[*config.Release](s) {
-		for _, name := range r.Names() {
-			if name == t.Release {
-				return r, nil
+// releases names what may have a threshold: what is drawn in every window, totals, and what is computed.
+func releases(s *config.Stream) (names []string) {
+	for _, f := range s.Figures {
+		if c := f.Cost(); c.Per == config.PerWindow || isTotal(f) {
+			for _, x := range f.Series() {
+				names = append(names, x.Name)
 			}
-			names = append(names, name)
 		}
-	}
-	for _, of := range config.All[*config.Total](s) {
-		names = append(names, of.Name)
 	}
 	for _, c := range computedOf(s) {
 		if !slices.Contains(names, c.name) {
 			names = append(names, c.name)
 		}
 	}
-	for _, w := range config.All[*config.Change](s) {
-		if w.Name == t.Release {
-			return nil,
-				fmt.Errorf("%s: release %s is published on change and has no band; want a release of every window, or "+
-					"a watch in the streams file", t, t.Release)
-		}
-	}
-	return nil,
-		fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release, strings.Join(names, ", "))
+	return names
 }
 
 // reachable refuses thresholds that no band can be beyond.

@@ -14,13 +14,13 @@ import (
 // change, and totals of users since midnight in UTC. It may, because no people are behind simulated events. It is not
 // safe for concurrent use.
 type Truth struct {
-	stream   *config.Stream
-	releases []*config.Release
-	hasher   *windows.Hasher
-	groups   map[string]int
-	bags     map[int64]*windows.Bag // by window end
-	totals   []string               // names of the totals
-	today    seen
+	stream  *config.Stream
+	figures []config.Figure // those that follow from the users of a window
+	hasher  *windows.Hasher
+	groups  map[string]int
+	bags    map[int64]*windows.Bag // by window end
+	totals  []string               // names of the totals
+	today   seen
 }
 
 // seen are the users of a day.
@@ -32,19 +32,17 @@ type seen struct {
 
 // NewTruth returns the truth about a stream of simulated events whose windows do not overlap.
 func NewTruth(s *config.Stream) *Truth {
-	t := &Truth{stream: s, releases: config.All[*config.Release](s), hasher: windows.NewHasher([16]byte{}),
-		groups: map[string]int{}, bags: map[int64]*windows.Bag{}}
+	t := &Truth{stream: s, hasher: windows.NewHasher([16]byte{}), groups: map[string]int{},
+		bags: map[int64]*windows.Bag{}}
 	for i, g := range s.Groups {
 		t.groups[g] = i
 	}
-	for _, f := range config.All[*config.Computed](s) {
-		t.releases = append(t.releases, &config.Release{Head: f.Head, Query: f.Query})
-	}
-	for _, w := range config.All[*config.Change](s) {
-		t.releases = append(t.releases, w.Release)
-	}
-	for _, x := range config.All[*config.Total](s) {
-		t.totals = append(t.totals, x.Name)
+	for _, f := range s.Figures {
+		if f.About().Query != nil {
+			t.figures = append(t.figures, f)
+		} else if f.About().Since != "" {
+			t.totals = append(t.totals, f.Heading().Name)
+		}
 	}
 	return t
 }
@@ -112,10 +110,10 @@ func (t *Truth) Take(end time.Time) (figures map[string]decimal.Decimal, samples
 	for g, name := range t.stream.Groups {
 		sample := mechanisms.NewSample(t.stream.Grid, bag.Sample(g))
 		samples = append(samples, sample)
-		for _, r := range t.releases {
-			truth, names := r.Query.Truth(sample), r.Names()
-			for i, right := range truth {
-				figures[name+"/"+names[i]] = right[0]
+		for _, f := range t.figures {
+			series := f.Series()
+			for i, right := range f.About().Query.Truth(sample) {
+				figures[name+"/"+series[i].Name] = right[0]
 			}
 		}
 		for _, total := range t.totals {

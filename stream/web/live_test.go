@@ -248,7 +248,7 @@ func TestLiveWhenATopicIsMadeAnew(t *testing.T) {
 	l.wants("3")
 	want(t, "the id", l.last, "out:0=0")
 	got, _, _ := w.store.find(selection{}, nil, 10)
-	want(t, "windows", windows(got), []int{1, 2, 3}) // what was published was published
+	want(t, "windows", windowsIn(got), []int{1, 2, 3}) // what was published was published
 }
 
 // A client that is so slow that the Store has passed on gets what is still there, or hears that something is missing.

@@ -87,8 +87,7 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 	pays, of := file.Payer(b, now), s.Cost(now)
 	all := statement{Stream: s.Name, Losses: []loss{}}
 	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
-	all.Losses = append(all.Losses, ofLasting(s)...)
-	all.Losses = append(all.Losses, ofDiscoveries(s)...)
+	all.Losses = append(all.Losses, beside(s)...)
 	const anyOf = "that person is in any of them"
 	day := pays.InAnyDay()
 	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
@@ -173,56 +172,63 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 	return all
 }
 
-// ofLasting says what an instance of each total, watch and release on change costs.
-func ofLasting(s *config.Stream) (all []loss) {
-	limit := s.Budget.Limit
-	for _, f := range s.Lasting() {
-		name, c := f.Heading().Name, f.Cost()
-		each := cost.Of(limit, c.Items)
-		switch of := f.(type) {
-		case *config.Total:
-			all = append(all, newLoss("total", 0, "", each, fmt.Sprintf("Running total %s costs one person %%s in "+
-				"each %s, over all windows together. A period of the budget touches up to %d of these.", name,
-				of.Calendar.Unit.Noun(), c.AtMost), "that person is in any of the windows of that "+
-				of.Calendar.Unit.Noun()))
-		case *config.Change:
-			all = append(all, newLoss("watch", 0, "", cost.Of(limit, append(c.Items, c.First...)),
-				fmt.Sprintf("Release %s costs one person %s until it changes, over all windows together, at most %s "+
-					"in a period of the budget. The first time it costs %s more: at most %%s.", name,
-					each.ForReaders(), times(c.AtMost), cost.Of(limit, c.First).ForReaders()),
-				"that person is in any of the windows until it changes"))
-		default:
-			all = append(all, newLoss("watch", 0, "", each, fmt.Sprintf("Watch %s costs one person %%s from arming "+
-				"to firing, over all windows together, at most %s in a period of the budget.", name,
-				times(c.AtMost)), "that person is in any of the windows from arming to firing"))
+// beside says what the stream has beside its windows, and what each of these figures costs.
+func beside(s *config.Stream) (all []loss) {
+	for _, f := range s.Figures {
+		switch kind := config.Kinds[f.Kind()]; {
+		case kind.Finds:
+			all = append(all, ofPeriods(f))
+		case kind.Lasts:
+			all = append(all, ofInstances(f, s.Budget.Limit))
 		}
 	}
 	return all
 }
 
-// ofDiscoveries says what each discovery of groups costs. Under max_windows, a person who does not count in a period
-// may count in a later one.
-func ofDiscoveries(s *config.Stream) (all []loss) {
-	for _, d := range config.All[*config.Discovery](s) {
-		names, period, changed := "one name", config.Duration(d.Every), int64(1)
-		if d.Groups > 1 {
-			names = fmt.Sprintf("up to %d names", d.Groups)
-		}
-		sentence := fmt.Sprintf("Discovery %s counts one person for %s in each period of %s, and publishes the names "+
-			"that many share. This costs that person at most %%s.", d.Name, names, period)
-		if d.MaxWindows != nil {
-			changed = d.MaxWindows.By.ChangedBy(1)
-		}
-		if changed > 1 {
-			sentence = fmt.Sprintf("Discovery %s counts one person for %s in some of its periods of %s, and publishes "+
-				"the names that many share. What that person sends in one period changes up to %d of them. Together "+
-				"they cost that person at most %%s.", d.Name, names, period, changed)
-		}
-		// with its own δ, and not with all of the budget's
-		lost := cost.Of(budget.Limit{}, budget.Times(d.Cost().Items, changed))
-		all = append(all, newLoss("discovery", 0, period, lost, sentence, "that person is in the data of a period"))
+// ofInstances says what an instance of a figure costs, such as a period of a running total.
+func ofInstances(f config.Figure, limit budget.Limit) loss {
+	c, about, kind := f.Cost(), f.About(), config.Kinds[f.Kind()]
+	each, lasts, of := cost.Of(limit, c.Items), about.Lasts, about.Lasts
+	if about.Since != "" {
+		lasts, of = "in each "+about.Since.Noun(), "of that "+about.Since.Noun()
 	}
-	return all
+	guess, what := "that person is in any of the windows "+of, kind.Title+" "+f.Heading().Name
+	switch {
+	case c.Per == config.PerPeriod:
+		return newLoss(kind.Scope, 0, "", each, fmt.Sprintf("%s costs one person %%s %s, over all windows together. "+
+			"A period of the budget touches up to %d of these.", what, lasts, c.AtMost), guess)
+	case c.First != nil:
+		return newLoss(kind.Scope, 0, "", cost.Of(limit, slices.Concat(c.Items, c.First)),
+			fmt.Sprintf("%s costs one person %s %s, over all windows together, at most %s in a period of the budget. "+
+				"The first time it costs %s more: at most %%s.", what, each.ForReaders(), lasts, times(c.AtMost),
+				cost.Of(limit, c.First).ForReaders()), guess)
+	}
+	return newLoss(kind.Scope, 0, "", each, fmt.Sprintf("%s costs one person %%s %s, over all windows together, at "+
+		"most %s in a period of the budget.", what, lasts, times(c.AtMost)), guess)
+}
+
+// ofPeriods says what a discovery of groups costs. Under max_windows, a person who does not count in a period may count
+// in a later one.
+func ofPeriods(f config.Figure) loss {
+	c, h, changed := f.Cost(), f.Heading(), int64(1)
+	names, period := "one name", config.Duration(f.About().Update)
+	if h.Groups > 1 {
+		names = fmt.Sprintf("up to %d names", h.Groups)
+	}
+	what := config.Kinds[f.Kind()].Title + " " + h.Name
+	sentence := fmt.Sprintf("%s counts one person for %s in each period of %s, and publishes the names that many "+
+		"share. This costs that person at most %%s.", what, names, period)
+	if c.Cap != nil {
+		changed = c.Cap.By.ChangedBy(1)
+	}
+	if changed > 1 {
+		sentence = fmt.Sprintf("%s counts one person for %s in some of its periods of %s, and publishes the names that "+
+			"many share. What that person sends in one period changes up to %d of them. Together they cost that "+
+			"person at most %%s.", what, names, period, changed)
+	}
+	// with its own δ, and not with all of the budget's
+	lost := cost.Of(budget.Limit{}, budget.Times(c.Items, changed))
+	return newLoss(config.Kinds[f.Kind()].Scope, 0, period, lost, sentence, "that person is in the data of a period")
 }
 
 // times says how often: once, 3 times.

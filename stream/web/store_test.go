@@ -47,7 +47,7 @@ func (w *world) publish(partition int, value string) {
 }
 
 // windows are the numbers of the windows of figures.
-func windows(figures []*figure) (numbers []int) {
+func windowsIn(figures []*figure) (numbers []int) {
 	for _, f := range figures {
 		numbers = append(numbers, int((f.start-epoch.Unix())/60))
 	}
@@ -74,10 +74,10 @@ func TestStoreKeepsTheNewestOfEachSeries(t *testing.T) {
 	}
 	fast, _, _ := w.store.find(selection{streams: []string{"s"}}, nil, 1000)
 	slow, _, _ := w.store.find(selection{streams: []string{"slow"}}, nil, 1000)
-	if len(fast) < 25 || windows(fast)[len(fast)-1] != 99 {
-		t.Errorf("windows %v; want the newest, about 36", windows(fast))
+	if len(fast) < 25 || windowsIn(fast)[len(fast)-1] != 99 {
+		t.Errorf("windows %v; want the newest, about 36", windowsIn(fast))
 	}
-	want(t, "windows of the slow stream", windows(slow), []int{0, 25, 50, 75})
+	want(t, "windows of the slow stream", windowsIn(slow), []int{0, 25, 50, 75})
 	// More series than there is room for: each keeps its newest record.
 	for i := range 60 {
 		w.publish(2, text(fmt.Sprint("t", i), "", "users", 1, "7"))
@@ -102,7 +102,7 @@ func TestStoreTakesAWindowOnce(t *testing.T) {
 	w.publish(0, text("s", "", "users", 1, "1"))
 	w.publish(0, text("s", "", "users", 2, "22"))
 	got, _, _ := w.store.find(selection{}, nil, 10)
-	want(t, "windows", windows(got), []int{1, 2})
+	want(t, "windows", windowsIn(got), []int{1, 2})
 	if r, err := got[1].decode(); err != nil || r.Value.String() != "22" {
 		t.Errorf("%v, %v; want the record that came last", r.Value, err)
 	}
@@ -129,7 +129,7 @@ func TestSelection(t *testing.T) {
 		{"nothing", selection{from: at(20)}, nil},
 	} {
 		found, _, more := w.store.find(c.want, nil, 100)
-		if want(t, c.name, windows(found), c.got); more {
+		if want(t, c.name, windowsIn(found), c.got); more {
 			t.Errorf("%s: there is more; want no more", c.name)
 		}
 	}
@@ -138,7 +138,7 @@ func TestSelection(t *testing.T) {
 	var after *mark
 	for range 20 {
 		found, next, more := w.store.find(selection{}, after, 3)
-		all = append(all, windows(found)...)
+		all = append(all, windowsIn(found)...)
 		if !more {
 			break
 		}
@@ -166,7 +166,7 @@ func TestPagesOfTheLastWindows(t *testing.T) {
 	var after *mark
 	for i := range 10 {
 		found, next, more := w.store.find(selection{last: 2}, after, 1)
-		all = append(all, windows(found)...)
+		all = append(all, windowsIn(found)...)
 		if !more {
 			break
 		}

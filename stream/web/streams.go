@@ -262,7 +262,7 @@ func declared(s *config.Stream) streamInfo {
 // each figure from a histogram, total, watch and release on change.
 func releasesOf(s *config.Stream) (all []releaseInfo) {
 	for _, f := range s.Figures {
-		if f.Kind() == config.Searched { // it is published for no group
+		if config.Kinds[f.Kind()].Finds { // it is published for no group
 			continue
 		}
 		about := f.About()

@@ -10,6 +10,7 @@ import (
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
 )
 
 // seen returns the instances of a watch, a figure on change or a total whose records are in memory, by number.
@@ -42,7 +43,7 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 			if f.glance.since != 0 { // a total has no records for some windows
 				since := f.glance.since * int64(time.Second)
 				one.From = min(one.From, since+int64(of.Window.Every))
-				one.Until = until(of, watch, since)
+				_, one.Until, _ = of.Period(watch, 0, windows.Window{Start: since, End: since + int64(of.Window.Every)})
 			}
 			one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
 			if f.glance.since != 0 && gone { // its calendar is not known any more, and what it had is over
@@ -60,16 +61,6 @@ func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
 		all[len(all)-1].Withheld = withheld
 	}
 	return all, nil
-}
-
-// until is when the period of a total that began at since ends; 0 if the stream no longer has such a total.
-func until(of *config.Stream, name string, since int64) int64 {
-	t, ok := config.Of[config.Periodic](of, name)
-	if !ok {
-		return 0
-	}
-	_, end := t.PeriodAt(since, of.Window.Every)
-	return end
 }
 
 // steps lists the watches, figures on change and totals of a stream whose records are in memory.

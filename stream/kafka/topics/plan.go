@@ -125,12 +125,15 @@ func partialsRetention(streams []*config.Stream) time.Duration {
 		if s.MaxWindows != nil {
 			need += time.Duration(s.MaxWindows.By.Reach()) * s.Window.Every
 		}
-		for _, d := range config.All[*config.Discovery](s) {
-			before := time.Duration(0)
-			if d.MaxWindows != nil {
-				before = time.Duration(d.MaxWindows.By.Reach()) * d.Every
+		for _, f := range s.Figures {
+			if !config.Kinds[f.Kind()].Finds {
+				continue
 			}
-			need = max(need, before+d.Every+s.Window.Grace)
+			every, before := f.About().Update, time.Duration(0)
+			if turns := f.Cost().Cap; turns != nil {
+				before = time.Duration(turns.By.Reach()) * every
+			}
+			need = max(need, before+every+s.Window.Grace)
 		}
 		keep = max(keep, 2*need)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
@@ -206,21 +207,14 @@ func (c calendar) Period(e ledger.Entry, release, rollup string) (since, until i
 	if s == nil {
 		return 0, 0, false
 	}
-	start := e.WindowStart.UnixNano()
-	if rollup == "" {
-		t, ok := config.Of[config.Periodic](s, release)
-		if !ok {
+	var length time.Duration
+	if rollup != "" {
+		var err error
+		if length, err = period.Parse(rollup); err != nil {
 			return 0, 0, false
 		}
-		since, until = t.PeriodAt(start, s.Window.Every)
-		return since, until, true
 	}
-	r, ok := config.Of[*config.Release](s, release)
-	length, err := period.Parse(rollup)
-	if !ok || err != nil {
-		return 0, 0, false
-	}
-	return r.LocalPeriod(length, windows.Window{Start: start, End: e.WindowEnd.UnixNano()})
+	return s.Period(release, length, windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()})
 }
 
 func printFindings(w io.Writer, found audit.Findings) {

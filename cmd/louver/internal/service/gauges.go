@@ -17,30 +17,30 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// expected describes the figures that streams will publish, before there are any.
+// expected describes the figures that streams will publish, before there are any. Where groups are found nobody knows
+// which ones there will be, so only those figures are described that are of no group: discoveries, and whether watches
+// are armed.
 func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	none := json.Number("0")
 	for _, s := range streams {
 		b := s.Budget
 		left := budget.NewAccount(b.Limit).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
-		groups, series := s.Groups, s.Series()
-		if s.Found != nil {
-			groups, series = []string{""}, nil // nobody knows which names there will be
-			for _, d := range config.All[*config.Discovery](s) {
-				series = append(series, d.Series()...)
+		for _, f := range s.Figures {
+			groups := s.Groups
+			if s.Found != nil && (config.Kinds[f.Kind()].Finds || f.About().Hold != nil) {
+				groups = []string{""}
 			}
-		}
-		for _, g := range groups {
-			for _, r := range series {
-				e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic,
-					Mechanism: r.Mechanism, Unit: r.Unit, StreamSpent: &none, Budget: b.Name, BudgetSpent: &none,
-					BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left,
-					LossFields: &record.LossFields{StreamLost: &none, BudgetLost: &none}}
-				if r.P != nil {
-					p := json.Number(r.P.String())
-					e.P = &p
+			for _, r := range f.Series() {
+				for _, g := range groups {
+					e := outputs.Record{Stream: s.Name, Group: g, Release: r.Name, Statistic: r.Statistic,
+						Mechanism: r.Mechanism, Unit: r.Unit, StreamSpent: &none, Budget: b.Name, BudgetSpent: &none,
+						BudgetLimit: json.Number(b.Epsilon.String()), BudgetLeft: left,
+						LossFields: &record.LossFields{StreamLost: &none, BudgetLost: &none}}
+					if r.P != nil {
+						e.P = new(json.Number(r.P.String()))
+					}
+					all = append(all, e)
 				}
-				all = append(all, e)
 			}
 		}
 	}

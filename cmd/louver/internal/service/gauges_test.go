@@ -268,3 +268,37 @@ func scraped(t *testing.T, c prometheus.Collector) string {
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
 	return page.Body.String()
 }
+
+// A watch and a running total show from the start that they have said nothing yet. Without its gauge, nobody would hear
+// that a watch never looks.
+func TestGaugesOfInstancesExistFromTheStart(t *testing.T) {
+	file, err := parse.File("s.yaml", []byte(`version: 1
+streams:
+  - name: web
+    input: {topic: web.requests, user: client, value: bytes, time: time, group: region}
+    groups: [eu, us]
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 1h, grace: 30s}
+    releases: [{name: today, statistic: count, since: midnight, epsilon: 1}]
+    watches: [{name: slow, above: 900, more_than: 0.01, epsilon: 1, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h,
+      at_most: 2}]
+    output: {topic: private}
+    budget: {epsilon: 24, per: 24h}
+`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauges := outputs.NewGauges(time.Now)
+	gauges.Expect(expected(file.Streams, time.Now()))
+	text := scraped(t, gauges)
+	for _, want := range []string{
+		`louver_watch_armed{stream="web",watch="slow"} 0`,
+		`louver_release_withheld{group="eu",reason="budget_exhausted",release="today",stream="web"} 0`,
+		`louver_release_info{mechanism="tree",p="",release="today",statistic="count",stream="web",unit="users"} 1`,
+		`louver_epsilon_lost{stream="web"} 0`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+}

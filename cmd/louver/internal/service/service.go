@@ -220,11 +220,10 @@ func described(streams []*config.Stream) []metrics.Stream {
 		for _, r := range s.Input.Skips() {
 			m.Skips = append(m.Skips, r.String())
 		}
-		for _, r := range config.All[*config.Release](s) {
-			m.Statistics = append(m.Statistics, string(r.Query.Statistic))
-		}
-		for _, w := range config.All[*config.Change](s) {
-			m.Statistics = append(m.Statistics, string(w.Release.Query.Statistic))
+		for _, f := range s.Figures {
+			if q := f.About().Query; q != nil && f.Cost().Per != config.PerNothing {
+				m.Statistics = append(m.Statistics, string(q.Statistic))
+			}
 		}
 		all = append(all, m)
 	}
