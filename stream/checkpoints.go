@@ -70,7 +70,7 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 	run, ctx := errgroup.WithContext(ctx)
 	for partition := range tails {
 		run.Go(func() error {
-			err := ledger.Resume(app, partition, checkpoints[partition].Text, func(f *ledger.Fold) error {
+			err := ledger.Resume(app, partition, checkpoints[partition].Text, func(f *ledger.State) error {
 				tails[partition] = Tail{Books: f.Books}
 				return tails[partition].read(ctx, read, app, partition, f, keep)
 			}, ignored)
@@ -84,7 +84,7 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 }
 
 // read adds the entries of a partition to a fold that has just begun, and keeps the newest.
-func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.Fold,
+func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.State,
 	keep int) error {
 	topic, from := topics.Names{App: app}.Ledger(), f.From()
 	starts, err := read.Starts(ctx, topic, []int{partition})

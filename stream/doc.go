@@ -73,8 +73,8 @@
 // under the limit. The answer depends on earlier entries, the window, the price and the limit, never on data. A window
 // that does not fit is withheld whole: nothing is drawn and nothing is charged, and the entry says so.
 //
-// When a worker gets a partition it reads the entries into a [ledger.Fold]. To keep this fast as the ledger grows, a
-// worker saves the fold after every thousand entries ([ledger.Fold.Checkpoint]): to the progress topic, in the
+// When a worker gets a partition it reads the entries into a [ledger.State]. To keep this fast as the ledger grows, a
+// worker saves the fold after every thousand entries ([ledger.State.Checkpoint]): to the progress topic, in the
 // transaction of the next entries. The next worker begins there. A checkpoint only saves time. The ledger stays the
 // truth, whole and for ever. If a checkpoint contradicts the entries, it is ignored and all entries are read. If
 // entries that it covers are gone, the stage stops, because charges may be lost. `louver audit` recomputes the last

@@ -98,7 +98,7 @@ func newRestart(b *testing.B, broker *kafkatest.Broker) *restart {
 
 // fill writes entries of minutes into the ledger, and the checkpoint after all but the last fifty.
 func (r *restart) fill(b *testing.B, entries int, checkpoint bool) {
-	fold := ledger.NewFold(r.names.App, r.at)
+	fold := ledger.NewState(r.names.App, r.at)
 	limit := r.file.Streams[0].Budget
 	began := time.Now().UTC().Truncate(time.Minute).Add(-time.Duration(entries) * time.Minute)
 	some := func(n int64) *decimal.Decimal { d := decimal.NewFromInt(n); return &d }

@@ -43,7 +43,7 @@ func New() *Audit {
 // pass the entries that follow in those partitions. Other partitions are read from their first entry.
 //
 // Then neither the checkpoints are proven, nor what adaptive draws learnt.
-func (a *Audit) Begin(folds []*ledger.Fold) {
+func (a *Audit) Begin(folds []*ledger.State) {
 	var parts []*ledger.Books
 	for _, f := range folds {
 		parts = append(parts, f.Books)

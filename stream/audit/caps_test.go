@@ -18,7 +18,7 @@ func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.1", Limit: budget.Limit{Epsilon: ledgertest.Dec("30"),
 		Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}, Cap: budget.Cap{Count: 2, Per: 24 * time.Hour}}
 	rules := ledger.Rules{Source: "in path", Keep: 24 * 3600, Max: 3, Always: []string{"home"}}
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	era := ledgertest.Epoch.Unix()
 	for i := range 8 {
 		end := ledgertest.Epoch.Add(time.Duration(i/2+1) * time.Hour)

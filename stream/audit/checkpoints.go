@@ -19,8 +19,8 @@ type checkpoints struct {
 type proof struct {
 	at   Position
 	text []byte
-	told *ledger.Fold
-	fold *ledger.Fold
+	told *ledger.State
+	fold *ledger.State
 }
 
 func newCheckpoints(found *Findings) *checkpoints {
@@ -33,7 +33,7 @@ func (c *checkpoints) take(at Position, app string, partition int, text []byte) 
 		c.found.fault(CheckpointUnreadable, at, "%v", err)
 		return
 	}
-	c.proofs[partition] = &proof{at, bytes.Clone(text), told, ledger.NewFold(app, partition)}
+	c.proofs[partition] = &proof{at, bytes.Clone(text), told, ledger.NewState(app, partition)}
 }
 
 // prove adds an entry to the fold of its partition.
@@ -79,7 +79,7 @@ func (c *checkpoints) finish() {
 // [ledger.ErrCheckpoint], and the partition has to be read from its first entry. All other errors are those of read.
 func Covered(
 	text []byte, app string, partition int, read func(from int64, f func(value []byte, offset int64) error) error,
-) (*ledger.Fold, error) {
+) (*ledger.State, error) {
 	f, err := ledger.Restore(text, app, partition)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func newLists(found *Findings) *lists {
 }
 
 // begin takes over the lists of a partition's checkpoint.
-func (l *lists) begin(f *ledger.Fold) {
+func (l *lists) begin(f *ledger.State) {
 	for _, budget := range f.Books.Budgets() {
 		l.of[budget] = f.Lists()
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // learn settles an entry, adds it to a fold, and returns its value.
-func learn(t *testing.T, f *ledger.Fold, e *ledger.Entry, offset int64) (value []byte) {
+func learn(t *testing.T, f *ledger.State, e *ledger.Entry, offset int64) (value []byte) {
 	t.Helper()
 	if err := f.Books.Settle(e); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func listed(t *testing.T) (all []ledger.Entry) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: budget.Limit{Epsilon: ledgertest.Dec("1000"),
 		Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}}
 	rules := ledger.Rules{Source: "in path", Keep: 2 * 3600, Max: 3, Always: []string{"home"}, Other: "rest"}
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	add := func(e ledger.Entry) {
 		learn(t, f, &e, int64(len(all)))
 		all = append(all, e)
@@ -123,7 +123,7 @@ func TestAuditOfLists(t *testing.T) {
 
 // watchedLists are listed with a watch that fires in a with the second window, and waits while a leaves the list.
 func watchedLists(t *testing.T) (all []ledger.Entry) {
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	for i, e := range listed(t) {
 		if e.Discovery == nil && e.Stream == "s" {
 			e.Steps = []ledger.Step{ledgertest.Alarm("slow", "d", "1", 2, 10*time.Hour)}

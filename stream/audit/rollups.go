@@ -11,7 +11,7 @@ type rollups struct {
 func newRollups(found *Findings) *rollups { return &rollups{found, map[int]*ledger.Rollups{}} }
 
 // begin takes the sums that a checkpoint holds.
-func (r *rollups) begin(f *ledger.Fold) { r.sums[f.Partition()] = f.Rollups() }
+func (r *rollups) begin(f *ledger.State) { r.sums[f.Partition()] = f.Rollups() }
 
 func (r *rollups) compare(at Position, e ledger.Entry) {
 	sums := r.sums[at.Partition]

@@ -15,10 +15,10 @@ func (l *logs) auditFrom(t interface {
 	Fatal(...any)
 }, covered int) Findings {
 	t.Helper()
-	a, folds := New(), map[string]*ledger.Fold{}
+	a, folds := New(), map[string]*ledger.State{}
 	for _, e := range l.entries[:covered] {
 		if folds[e.Budget] == nil {
-			folds[e.Budget] = ledger.NewFold("louver", len(folds))
+			folds[e.Budget] = ledger.NewState("louver", len(folds))
 		}
 		value, err := e.Encode()
 		if err == nil {
@@ -28,7 +28,7 @@ func (l *logs) auditFrom(t interface {
 			t.Fatal(err)
 		}
 	}
-	var all []*ledger.Fold
+	var all []*ledger.State
 	for _, f := range folds {
 		all = append(all, f)
 	}

@@ -27,7 +27,7 @@ const (
 	newestVersion = 4
 )
 
-// checkpoint is a [Fold] as it is stored. Times are in whole seconds.
+// checkpoint is a [State] as it is stored. Times are in whole seconds.
 type checkpoint struct {
 	Version   int    `json:"v"`
 	App       string `json:"app"`
@@ -150,7 +150,7 @@ func (d *digest) UnmarshalText(text []byte) error {
 // Checkpoint encodes the fold for [Restore]. It is nil if the fold has no entries or the offset of the last one is
 // unknown. Its size grows with the number of streams and budgets, and with what adaptive streams have published lately,
 // but not with the number of consecutive windows.
-func (f *Fold) Checkpoint() ([]byte, error) {
+func (f *State) Checkpoint() ([]byte, error) {
 	if f.offset < 0 {
 		return nil, nil
 	}
@@ -225,9 +225,9 @@ func (r *recent) stored() (all []storedRecent) {
 	return all
 }
 
-// Restore reads a partition's [Fold.Checkpoint]. The fold then needs the partition's entries from [Fold.From] on. Every
+// Restore reads a partition's [State.Checkpoint]. The fold then needs the partition's entries from [State.From] on. Every
 // error is an [ErrCheckpoint].
-func Restore(text []byte, app string, partition int) (*Fold, error) {
+func Restore(text []byte, app string, partition int) (*State, error) {
 	f, err := restore(text, app, partition)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
@@ -235,7 +235,7 @@ func Restore(text []byte, app string, partition int) (*Fold, error) {
 	return f, nil
 }
 
-func restore(text []byte, app string, partition int) (*Fold, error) {
+func restore(text []byte, app string, partition int) (*State, error) {
 	var c checkpoint
 	err := json.Unmarshal(text, &c)
 	if (err == nil || c.Version != 0) && (c.Version < checkpointVersion || c.Version > newestVersion) {
@@ -250,7 +250,7 @@ func restore(text []byte, app string, partition int) (*Fold, error) {
 			"it is of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q",
 			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
-	f := NewFold(app, partition)
+	f := NewState(app, partition)
 	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
 	f.rollups.entries = c.Entries
 	f.awaits, f.unproven = true, true
@@ -288,7 +288,7 @@ func (b *Books) restoreBudget(s storedBudget, windows *int64) error {
 	return b.lasting.restore(s.Budget, s.Steps, a)
 }
 
-func (f *Fold) restoreStream(s storedStream, windows *int64) (err error) {
+func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 	if f.Books.streams[s.Stream] != nil {
 		return errors.New("it is listed twice")
 	}

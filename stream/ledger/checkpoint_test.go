@@ -178,7 +178,7 @@ func TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop(t *testing.T) {
 			func(_ int, e *ledger.Entry) { e.ReleasedAt = e.ReleasedAt.Add(time.Hour) }), true},
 		"one entry replaced": {ledgertest.Steady(t, 30, func(i int, e *ledger.Entry) { e.Incomplete = i == 7 }), true},
 	} {
-		f := ledger.NewFold("louver", 3)
+		f := ledger.NewState("louver", 3)
 		f.Instead(told)
 		if err := c.ledger.Read(f); errors.Is(err, ledger.ErrUnreadable) != c.stop || err != nil && !c.stop {
 			t.Errorf("%s: %v, want a privacy stop: %t", name, err, c.stop)
@@ -222,7 +222,7 @@ func BenchmarkFold(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("entry", func(b *testing.B) {
-		f := ledger.NewFold("louver", 0)
+		f := ledger.NewState("louver", 0)
 		n := 0
 		b.ReportAllocs()
 		for b.Loop() {
@@ -241,7 +241,7 @@ func BenchmarkFold(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	for n := range 1_000_000 {
 		e := e
 		e.Standing = ledger.Standing{StreamSpent: &decimal.Zero, BudgetSpent: &decimal.Zero}

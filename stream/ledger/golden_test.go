@@ -130,7 +130,7 @@ func TestEveryReleaseReadsCheckpoints(t *testing.T) {
 }
 
 // follows checks that the next entry is what a fold gives: what it has spent, its list and the series that end with it.
-func follows(t *testing.T, f *ledger.Fold, e ledger.Entry) {
+func follows(t *testing.T, f *ledger.State, e ledger.Entry) {
 	t.Helper()
 	again := e
 	if err := f.Books.Settle(&again); err != nil || again.Reason != e.Reason || again.Cap != e.Cap {
@@ -167,8 +167,8 @@ func follows(t *testing.T, f *ledger.Fold, e ledger.Entry) {
 func TestCheckpointOfTurns(t *testing.T) {
 	lines := linesOf(t, "turns_entries.jsonl")
 	for n := 1; n <= len(lines); n++ {
-		f := ledger.NewFold("louver", 0)
-		add := func(f *ledger.Fold, i int) {
+		f := ledger.NewState("louver", 0)
+		add := func(f *ledger.State, i int) {
 			e, err := ledger.Decode([]byte(lines[i]))
 			if err == nil {
 				err = f.Add(e, []byte(lines[i]), int64(i))

@@ -157,7 +157,7 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 
 // TestCheckpointsWithWrongWatches: each is refused, whatever the entries behind it say.
 func TestCheckpointsWithWrongWatches(t *testing.T) {
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	for i, e := range ledgertest.Watched(t, 3) {
 		if err := f.Add(e, ledgertest.Encode(t, e), int64(i)); err != nil {
 			t.Fatal(err)

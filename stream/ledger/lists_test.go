@@ -74,7 +74,7 @@ func TestListVectors(t *testing.T) {
 		}
 		at := func(n int64) time.Time { return ledgertest.Epoch.Add(time.Duration(n) * unit) }
 		rules := ledger.Rules{Source: "in path", Keep: v.Keep * int64(unit.Seconds()), Max: v.Max, Always: v.Always}
-		f := ledger.NewFold("louver", 0)
+		f := ledger.NewState("louver", 0)
 		for i, step := range v.Steps {
 			end := at(step.End)
 			if got := names(f.Lists().Last("b", "s", step.Row, rules, end)); !slices.Equal(got, step.Late) {
@@ -100,7 +100,7 @@ func TestListVectors(t *testing.T) {
 }
 
 // addDiscovery settles an entry, except for its reason, and adds it.
-func addDiscovery(t ledgertest.T, f *ledger.Fold, e *ledger.Entry, offset int64) {
+func addDiscovery(t ledgertest.T, f *ledger.State, e *ledger.Entry, offset int64) {
 	t.Helper()
 	reason := e.Reason
 	err := f.Books.Settle(e)
@@ -128,7 +128,7 @@ func addDiscovery(t ledgertest.T, f *ledger.Fold, e *ledger.Entry, offset int64)
 func TestTheListOfAWindow(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 9}
 	for _, v := range readLists(t).Windows {
-		f := ledger.NewFold("louver", 0)
+		f := ledger.NewState("louver", 0)
 		for i, end := range v.Ends {
 			if float64(end) > v.End {
 				continue // it is due later
@@ -212,7 +212,7 @@ func TestListsAgainstBruteForce(t *testing.T) {
 			Always: rapid.SampledFrom([][]string{nil, {"a"}, {"a", "zz"}}).Draw(t, "always"),
 			Except: rapid.SampledFrom([][]string{nil, {"b"}}).Draw(t, "except"),
 			Match:  rapid.SampledFrom([]string{"", "^[a-c]$"}).Draw(t, "match")}
-		f := ledger.NewFold("louver", 0)
+		f := ledger.NewState("louver", 0)
 		var all []told
 		end, cut := int64(0), rapid.IntRange(0, 12).Draw(t, "checkpoint after")
 		for i := range rapid.IntRange(1, 12).Draw(t, "discoveries") {
@@ -281,7 +281,7 @@ func TestListsAgainstBruteForce(t *testing.T) {
 // TestAnEditOfTheRules: what is excluded is off the list at once, and another source begins a list anew.
 func TestAnEditOfTheRules(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 9, Always: []string{"home"}, Other: "rest"}
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	e := discovering.Discovery("row", ledgertest.Epoch, ledgertest.Epoch.Add(time.Hour), rules,
 		map[string]int64{"a": 9, "b": 8, "c": 7})
 	addDiscovery(t, f, &e, 0)
@@ -319,7 +319,7 @@ func TestAnEditOfTheRules(t *testing.T) {
 // TestOfTwoRowsTheLargerCounts: the larger of two counts decides who is on the list, and is shown.
 func TestOfTwoRowsTheLargerCounts(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 20}
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	for i, value := range []int64{9, 1, 5} {
 		found := map[string]int64{}
 		for n := range 20 {
@@ -344,7 +344,7 @@ func TestOfTwoRowsTheLargerCounts(t *testing.T) {
 // listed.
 func TestAPushedOutNameIsToldAsSuch(t *testing.T) {
 	rules := ledger.Rules{Source: "in path", Keep: 7200, Max: 1}
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	for i, c := range []struct {
 		found map[string]int64
 		until map[string]string
@@ -375,7 +375,7 @@ func TestALongListIsCut(t *testing.T) {
 		found[fmt.Sprintf("%03d%s", i, strings.Repeat("<", 197))] = 5
 	}
 	rules := ledger.Rules{Source: "in path", Keep: 1e6, Max: 1000}
-	f := ledger.NewFold("louver", 0)
+	f := ledger.NewState("louver", 0)
 	e := discovering.Discovery("row", ledgertest.Epoch, ledgertest.Epoch.Add(time.Hour), rules, found)
 	e.Discovery.Found = ledger.Largest(e.Discovery.Found, rules.Max)
 	slices.SortFunc(e.Discovery.Found, func(x, y ledger.Finding) int { return strings.Compare(x.Name, y.Name) })

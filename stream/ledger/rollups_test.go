@@ -20,13 +20,13 @@ import (
 // quarter.
 type rollupLine struct {
 	t       *testing.T
-	fold    *ledger.Fold
+	fold    *ledger.State
 	entries []ledger.Entry
 	change  func(e *ledger.Entry) // what another edition has
 }
 
 func newRollupLine(t *testing.T) *rollupLine {
-	return &rollupLine{t: t, fold: ledger.NewFold("louver", 0), change: func(*ledger.Entry) {}}
+	return &rollupLine{t: t, fold: ledger.NewState("louver", 0), change: func(*ledger.Entry) {}}
 }
 
 // window adds the entry of the window that begins so many quarters after 08:00. Each number of it is n.

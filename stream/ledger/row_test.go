@@ -16,7 +16,7 @@ func TestRowsAreDecidedForThemselves(t *testing.T) {
 	window := p.Entry(3)
 	beside := p.Discovery("names", window.WindowStart, window.WindowEnd,
 		ledger.Rules{Source: "in path", Keep: 60, Max: 9}, map[string]int64{})
-	f := ledger.NewFold("louver", 3)
+	f := ledger.NewState("louver", 3)
 	for i, e := range []ledger.Entry{p.Entry(2), beside} {
 		if err := f.Books.Settle(&e); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestADiscoveryTeachesNothing(t *testing.T) {
 	window.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
 	beside := p.Discovery("names", window.WindowStart, window.WindowEnd,
 		ledger.Rules{Source: "in path", Keep: 60, Max: 9}, map[string]int64{})
-	f := ledger.NewFold("louver", 3)
+	f := ledger.NewState("louver", 3)
 	for i, e := range []ledger.Entry{window, beside} {
 		if err := f.Add(e, nil, int64(i)); err != nil {
 			t.Fatal(err)

@@ -12,11 +12,11 @@ import (
 // its first entry.
 var ErrCheckpoint = errors.New("the checkpoint does not fit")
 
-// Fold is the state after the entries of one partition of the ledger: the books, and what streams have published
-// lately. It depends on the entries only, and so does its [Fold.Checkpoint], byte for byte.
+// State is the state after the entries of one partition of the ledger: the books, and what streams have published
+// lately. It depends on the entries only, and so does its [State.Checkpoint], byte for byte.
 //
-// A Fold is not safe for concurrent use.
-type Fold struct {
+// A State is not safe for concurrent use.
+type State struct {
 	Books *Books
 
 	app       string
@@ -43,35 +43,35 @@ type mark struct {
 	chain   digest
 }
 
-// NewFold makes a fold that begins with the first entry of a partition.
-func NewFold(app string, partition int) *Fold {
-	return &Fold{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(),
+// NewState makes a fold that begins with the first entry of a partition.
+func NewState(app string, partition int) *State {
+	return &State{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(),
 		lists: NewLists(), offset: -1}
 }
 
 // Entries returns the number of entries in the fold.
-func (f *Fold) Entries() int64 { return f.entries }
+func (f *State) Entries() int64 { return f.entries }
 
 // Recent lists what a stream has published lately: see [Lately.Of].
-func (f *Fold) Recent(stream string) []Past { return f.lately.Of(stream) }
+func (f *State) Recent(stream string) []Past { return f.lately.Of(stream) }
 
 // Rollups are the sums of histograms over periods that are not over. The caller must not add to them.
-func (f *Fold) Rollups() *Rollups { return f.rollups }
+func (f *State) Rollups() *Rollups { return f.rollups }
 
 // Lists are the names that discoveries have found. The caller must not add to them.
-func (f *Fold) Lists() *Lists { return f.lists }
+func (f *State) Lists() *Lists { return f.lists }
 
 // Partition is the number of the partition.
-func (f *Fold) Partition() int { return f.partition }
+func (f *State) Partition() int { return f.partition }
 
 // From returns the offset from which to read the partition.
-func (f *Fold) From() int64 { return max(0, f.offset) }
+func (f *State) From() int64 { return max(0, f.offset) }
 
 // Add adds the next entry with its record's value and offset, or −1 for an offset that is not known yet.
 //
 // A fold from a checkpoint needs the checkpoint's last entry again and compares it. It then compares the sums in this
 // entry and all later ones with its books. If they differ, it returns an [ErrCheckpoint].
-func (f *Fold) Add(e Entry, value []byte, offset int64) error {
+func (f *State) Add(e Entry, value []byte, offset int64) error {
 	if f.awaits {
 		return f.resume(e, value, offset)
 	}
@@ -100,7 +100,7 @@ func (f *Fold) Add(e Entry, value []byte, offset int64) error {
 }
 
 // resume compares the checkpoint's last entry with the first one read.
-func (f *Fold) resume(e Entry, value []byte, offset int64) error {
+func (f *State) resume(e Entry, value []byte, offset int64) error {
 	if offset != f.offset || link(f.before, value) != f.chain {
 		return f.misfit("the entry at offset %d is not the one that the checkpoint ends with", f.offset)
 	}
@@ -115,7 +115,7 @@ func (f *Fold) resume(e Entry, value []byte, offset int64) error {
 	return nil
 }
 
-func (f *Fold) misfit(format string, args ...any) error {
+func (f *State) misfit(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCheckpoint}, args...)...)
 }
 
@@ -128,17 +128,17 @@ func link(chain digest, value []byte) digest {
 }
 
 // At sets the offset of the last entry once it is known.
-func (f *Fold) At(offset int64) { f.offset = offset }
+func (f *State) At(offset int64) { f.offset = offset }
 
 // Instead says that the fold is read from the first entry because a checkpoint, whose fold is of, did not fit. Done
 // then checks that all entries which that checkpoint covers were read.
-func (f *Fold) Instead(of *Fold) { f.witness = &mark{of.entries, of.chain} }
+func (f *State) Instead(of *State) { f.witness = &mark{of.entries, of.chain} }
 
 // Done ends the reading. It returns an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry was not
 // read. It returns an [ErrUnreadable], and so causes a privacy stop, if entries that a checkpoint covers are missing.
 // A checkpoint is committed in one transaction with later entries, so the ledger once had those entries, and their
 // charges are now unknown.
-func (f *Fold) Done() error {
+func (f *State) Done() error {
 	switch {
 	case f.awaits:
 		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
@@ -152,7 +152,7 @@ func (f *Fold) Done() error {
 }
 
 // Unlike describes the first difference between the fold of a checkpoint and the fold of the entries that it covers.
-func (f *Fold) Unlike(entries *Fold) string {
+func (f *State) Unlike(entries *State) string {
 	if f.chain != entries.chain || f.offset != entries.offset {
 		return fmt.Sprintf("it was made of other entries, the last at offset %d and not %d", f.offset, entries.offset)
 	}
@@ -172,10 +172,10 @@ func (f *Fold) Unlike(entries *Fold) string {
 type digest [16]byte
 
 // Resume reads the fold of a partition: from its last checkpoint, or from its first entry if checkpoint is nil or does
-// not fit. ignored is told why a checkpoint does not fit. read must add the partition's entries from [Fold.From] on,
-// and end with [Fold.Done].
-func Resume(app string, partition int, checkpoint []byte, read func(*Fold) error, ignored func(error)) error {
-	var left *Fold
+// not fit. ignored is told why a checkpoint does not fit. read must add the partition's entries from [State.From] on,
+// and end with [State.Done].
+func Resume(app string, partition int, checkpoint []byte, read func(*State) error, ignored func(error)) error {
+	var left *State
 	if checkpoint != nil {
 		f, err := Restore(checkpoint, app, partition)
 		if err == nil {
@@ -187,7 +187,7 @@ func Resume(app string, partition int, checkpoint []byte, read func(*Fold) error
 		}
 		ignored(err)
 	}
-	f := NewFold(app, partition)
+	f := NewState(app, partition)
 	if left != nil {
 		f.Instead(left)
 	}

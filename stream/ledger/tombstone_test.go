@@ -54,7 +54,7 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 		rules := ledger.Rules{Source: "in path", Keep: rapid.Int64Range(1, 3).Draw(t, "keep") * 3600,
 			Max: rapid.Int64Range(2, 5).Draw(t, "max"), Always: []string{"home"},
 			Other: rapid.SampledFrom([]string{"", "rest"}).Draw(t, "other")}
-		f := ledger.NewFold("louver", 0)
+		f := ledger.NewState("louver", 0)
 		topics := map[string]compacted{}
 		for _, stream := range []string{"s", "f"} {
 			topics[stream] = compacted{map[string]bool{}, map[string]bool{}}

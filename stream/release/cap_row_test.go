@@ -208,7 +208,7 @@ func TestEditsOfTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.charges.own.fold = ledger.NewFold("app", 0)
+		s.charges.own.fold = ledger.NewState("app", 0)
 		s.walks.begin(nil)
 		d.decisions = s
 		d.messages = d.remembering()

@@ -49,7 +49,7 @@ type drawn struct {
 // partition is a partition of the ledger, as far as it has been read.
 type partition struct {
 	number int
-	fold   *ledger.Fold
+	fold   *ledger.State
 	next   int64 // the offset up to which it is read
 	// told is how many entries the last checkpoint covers, size is its bytes, and pieces is the number of its records.
 	// grown is the bytes of the entries since.
@@ -162,7 +162,7 @@ func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetc
 	p.size, p.pieces = int64(len(text.Text)), text.Pieces
 	where := zap.String("ledger", fmt.Sprintf("%s/%d", cs.Names.Ledger(), p.number))
 	var aborted []drawn
-	read := func(f *ledger.Fold) (err error) {
+	read := func(f *ledger.State) (err error) {
 		p.fold, p.told, p.grown = f, f.Entries(), 0
 		aborted, err = cs.readFold(ctx, p, client)
 		return err

@@ -64,7 +64,7 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.charges.own.fold = ledger.NewFold("app", 0)
+	s.charges.own.fold = ledger.NewState("app", 0)
 	s.walks.begin(nil)
 	return &decider{decisions: s, t: t}
 }

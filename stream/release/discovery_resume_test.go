@@ -78,7 +78,7 @@ func TestTheListSurvivesAWorker(t *testing.T) {
 	second := config.Edition{Stream: next, Number: 2, Schedule: next.Window.Schedule(quarter(6).Start)}
 	first.Schedule.End = quarter(5).End
 	editions := []config.Edition{first, second}
-	fold := ledger.NewFold("app", 0)
+	fold := ledger.NewState("app", 0)
 	type message struct {
 		data    []byte
 		written time.Time

@@ -28,7 +28,7 @@ import (
 type relay struct {
 	t        *testing.T
 	editions []config.Edition
-	fold     *ledger.Fold // of all entries
+	fold     *ledger.State // of all entries
 	all      []ledger.Entry
 	messages [][]byte
 	written  []time.Time
@@ -44,13 +44,13 @@ func followerOf(grace, releases, keys string) string {
 func newRelay(t *testing.T, text string) *relay {
 	streams := streamsOf(t, text)
 	return &relay{t: t, editions: []config.Edition{editionOf(streams[0]), editionOf(streams[1])},
-		fold: ledger.NewFold("app", 0)}
+		fold: ledger.NewState("app", 0)}
 }
 
 // begins opens a session.
 func (r *relay) begins() *decider {
 	r.t.Helper()
-	fold := ledger.NewFold("app", 0)
+	fold := ledger.NewState("app", 0)
 	if n := len(r.all); n > 0 {
 		text, err := r.fold.Checkpoint()
 		if err == nil {
@@ -221,10 +221,10 @@ func TestWatchesOfAFollower(t *testing.T) {
 		})
 		got := [2]map[string]string{{}, {}}
 		for _, e := range r.of("f") {
-			if len(e.Steps) != 2 || e.Steps[0].Alarm.Always || !e.Steps[1].Alarm.Always {
-				t.Fatalf("%s has the watches %+v", e.Name(), e.Steps)
+			if len(e.Continual) != 2 || e.Continual[0].Alarm.Always || !e.Continual[1].Alarm.Always {
+				t.Fatalf("%s has the watches %+v", e.Name(), e.Continual)
 			}
-			for i, s := range e.Steps {
+			for i, s := range e.Continual {
 				got[i][e.WindowEnd.Sub(newYear).String()] = watchedBy(t, e, i)
 				if len(s.Cost) != 1 || s.Cost[0].Times != 1 || s.Cost[0].Epsilon.IntPart() != 1000 {
 					t.Errorf("watch %s costs %+v, want 1000 once", s.Name, s.Cost)

@@ -39,11 +39,11 @@ func following(window, grace string) string {
 // deciding opens the session of some editions.
 func deciding(t testing.TB, editions ...config.Edition) *decider {
 	t.Helper()
-	return decidingFrom(t, ledger.NewFold("app", 0), editions...)
+	return decidingFrom(t, ledger.NewState("app", 0), editions...)
 }
 
 // decidingFrom does so behind the entries of a ledger.
-func decidingFrom(t testing.TB, fold *ledger.Fold, editions ...config.Edition) *decider {
+func decidingFrom(t testing.TB, fold *ledger.State, editions ...config.Edition) *decider {
 	t.Helper()
 	var programs []*program
 	for _, e := range editions {

@@ -94,7 +94,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 		}
 	}
 	for range n {
-		d.charges.own = &partition{fold: ledger.NewFold("app", 0)}
+		d.charges.own = &partition{fold: ledger.NewState("app", 0)}
 		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
 			e := p.entry("app", w)
 			e.Steps = d.lookout.steps(p, w)

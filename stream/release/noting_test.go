@@ -107,7 +107,7 @@ func drawPlan(t *rapid.T) plan {
 type planned struct {
 	plan
 	t    testing.TB
-	fold *ledger.Fold
+	fold *ledger.State
 	at   int // steps that the session has read
 	log  int // messages
 	*decider
@@ -183,7 +183,7 @@ func TestNotesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		pl := drawPlan(r)
 		var want []string
-		without := &planned{plan: pl, t: t, fold: ledger.NewFold("app", 0)}
+		without := &planned{plan: pl, t: t, fold: ledger.NewState("app", 0)}
 		for step := range pl.steps { // a session for each has no notes
 			without.begin(step+1, 0, 1<<20)
 			for _, e := range without.turns() {
@@ -191,7 +191,7 @@ func TestNotesChangeNothing(t *testing.T) {
 			}
 		}
 		bytes := rapid.SampledFrom([]int64{0, 2000, 1 << 20})
-		p := &planned{plan: pl, t: t, fold: ledger.NewFold("app", 0)}
+		p := &planned{plan: pl, t: t, fold: ledger.NewState("app", 0)}
 		var got []string
 		p.begin(0, bytes.Draw(r, "bytes of parts"), bytes.Draw(r, "bytes of notes"))
 		for step := range pl.steps {

@@ -28,7 +28,7 @@ var learning = strings.NewReplacer("step: 1}", "step: 1, prior: adaptive}", "   
 func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 	p := programOf(t, strings.NewReplacer("      other: rest\n", "", "      always: [home]\n", "").Replace(learning))
 	random := rand.New(rand.NewPCG(3, 4))
-	running, fold := newPrior(p), ledger.NewFold("app", 0)
+	running, fold := newPrior(p), ledger.NewState("app", 0)
 	names := []string{"a", "b", "c", "d"}
 	on := map[string]bool{}
 	since := map[string][]int64{} // what each group has published since it joined; −1: withheld
@@ -117,7 +117,7 @@ func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 }
 
 // priorAnew is what the draws of a window learn in a new worker, from a checkpoint of what was published.
-func priorAnew(t *testing.T, p *program, fold *ledger.Fold, w windows.Window, groups []string) ledger.Prior {
+func priorAnew(t *testing.T, p *program, fold *ledger.State, w windows.Window, groups []string) ledger.Prior {
 	t.Helper()
 	text, err := fold.Checkpoint()
 	if err != nil {

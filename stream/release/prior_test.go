@@ -37,11 +37,11 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 	operator := metrics.New(prometheus.NewRegistry(), nil, nil)
 	hasher := windows.NewHasher([16]byte{})
 	const block = 512 // windows between two fresh starts
-	running, fold := newPrior(p), ledger.NewFold("app", 0)
+	running, fold := newPrior(p), ledger.NewState("app", 0)
 	var log [][]byte
 	var decoded []ledger.Entry
 	anew := func() []ledger.Past {
-		again := ledger.NewFold("app", 0)
+		again := ledger.NewState("app", 0)
 		for i, e := range decoded {
 			if err := again.Add(e, log[i], int64(i)); err != nil {
 				t.Fatal(err)

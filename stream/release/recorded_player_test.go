@@ -168,7 +168,7 @@ func (p *player) charged(cs *charges) (drawn []drawn, err error) {
 		parts = append(parts, cs.formers[number])
 	}
 	for _, of := range append(parts, cs.own) {
-		read := func(f *ledger.Fold) (err error) {
+		read := func(f *ledger.State) (err error) {
 			of.fold, of.told, of.grown = f, f.Entries(), 0
 			drawn, err = cs.readFold(p.t.Context(), of, nil)
 			return err

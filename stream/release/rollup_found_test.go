@@ -47,7 +47,7 @@ func TestRollupsOfFoundGroups(t *testing.T) {
 	d.messages = d.remembering()
 	var got []string
 	var all []ledger.Entry
-	fold := ledger.NewFold("app", 0)
+	fold := ledger.NewState("app", 0)
 	for n := range 24 {
 		records := sentBy(50, 3, "home")
 		if n < 4 || n >= 21 {

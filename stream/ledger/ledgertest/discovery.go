@@ -35,7 +35,7 @@ func (p Plan) Discovery(row string, start, end time.Time, rules ledger.Rules, fo
 
 // OnList gives a window's entry the groups on the list of stream s under budget b, each with the value 7. from is s if
 // the entry is of another stream, which follows the list, and otherwise "".
-func OnList(t T, f *ledger.Fold, e *ledger.Entry, from string, rules ledger.Rules) {
+func OnList(t T, f *ledger.State, e *ledger.Entry, from string, rules ledger.Rules) {
 	t.Helper()
 	groups, of, err := f.Lists().Of("b", "s", rules)
 	if err != nil {

@@ -34,7 +34,7 @@ func (p *Partition) Add(t T, e ledger.Entry) {
 }
 
 // Read gives a new or restored fold the entries from its offset on, decoded, and ends the reading.
-func (p *Partition) Read(f *ledger.Fold) error {
+func (p *Partition) Read(f *ledger.State) error {
 	from := f.From()
 	for i, at := range p.Offsets {
 		if at < from {
@@ -52,9 +52,9 @@ func (p *Partition) Read(f *ledger.Fold) error {
 }
 
 // Fold reads the first n entries.
-func (p *Partition) Fold(t T, n int) *ledger.Fold {
+func (p *Partition) Fold(t T, n int) *ledger.State {
 	t.Helper()
-	f := ledger.NewFold(App, PartitionNumber)
+	f := ledger.NewState(App, PartitionNumber)
 	for i, e := range p.Entries[:n] {
 		if err := f.Add(e, p.Values[i], p.Offsets[i]); err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func (p *Partition) Fold(t T, n int) *ledger.Fold {
 }
 
 // Checkpoint is the fold's checkpoint.
-func Checkpoint(t T, f *ledger.Fold) []byte {
+func Checkpoint(t T, f *ledger.State) []byte {
 	t.Helper()
 	text, err := f.Checkpoint()
 	if err != nil {

@@ -122,7 +122,7 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 		return nil, nil, cluster.WithExitCode(err)
 	}
 	from, published = map[int]int64{}, map[string]bool{}
-	var folds []*ledger.Fold
+	var folds []*ledger.State
 	names := topics.Names{App: c.AppID}
 	for _, partition := range slices.Sorted(maps.Keys(checkpoints)) {
 		text := checkpoints[partition]
