@@ -18,9 +18,9 @@ type Cap struct {
 	// Era tells apart choices of users that do not know of each other, such as those of two definitions of a stream.
 	// What they cost adds up.
 	Era int64
-	// Row names a part of a stream that has a limit of its own, such as one of its discoveries. It is "" for the
+	// Lane names a part of a stream that has a limit of its own, such as one of its discoveries. It is "" for the
 	// stream's windows. Each part chooses its users independently of the others, so what they cost adds up too.
-	Row string
+	Lane string
 }
 
 func (c Cap) none() bool { return c == Cap{} }
@@ -39,7 +39,7 @@ func (c Cap) Check() error {
 }
 
 func compareCaps(x, y Cap) int {
-	return cmp.Or(cmp.Compare(x.Row, y.Row), cmp.Compare(x.Era, y.Era), cmp.Compare(x.Count, y.Count),
+	return cmp.Or(cmp.Compare(x.Lane, y.Lane), cmp.Compare(x.Era, y.Era), cmp.Compare(x.Count, y.Count),
 		cmp.Compare(x.Per, y.Per))
 }
 

@@ -18,7 +18,7 @@ func anyCap() *rapid.Generator[Cap] {
 		}
 		return Cap{Count: rapid.Int64Range(1, 3).Draw(t, "count"),
 			Per: time.Duration(rapid.Int64Range(1, 25).Draw(t, "cap per")), Era: rapid.Int64Range(0, 1).Draw(t, "era"),
-			Row: rapid.SampledFrom([]string{"", "", "row"}).Draw(t, "row")}
+			Lane: rapid.SampledFrom([]string{"", "", "row"}).Draw(t, "row")}
 	})
 }
 
@@ -410,7 +410,7 @@ func TestCapsOfRows(t *testing.T) {
 			for _, c := range []Charge{
 				{Stream: "s", End: end, Items: []Item{pure("0.1", 1)}, Cap: Cap{Count: 8, Per: 24 * time.Hour}},
 				{Stream: "s", End: end, Items: []Item{pure("0.25", 1)},
-					Cap: Cap{Count: 8, Per: 24 * time.Hour, Row: row}},
+					Cap: Cap{Count: 8, Per: 24 * time.Hour, Lane: row}},
 			} {
 				a.Add(c)
 				plus = append(plus, c)

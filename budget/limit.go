@@ -178,7 +178,7 @@ type capText struct {
 	Count int64  `json:"count"`
 	Per   per    `json:"per"`
 	Era   int64  `json:"era"`
-	Row   string `json:"row,omitempty"`
+	Lane  string `json:"row,omitempty"`
 }
 
 type per time.Duration
@@ -210,7 +210,7 @@ func (l *Limit) UnmarshalJSON(text []byte) error {
 
 // MarshalJSON writes the cap as in the ledger.
 func (c Cap) MarshalJSON() ([]byte, error) {
-	return json.Marshal(capText{c.Count, per(c.Per), c.Era, c.Row})
+	return json.Marshal(capText{c.Count, per(c.Per), c.Era, c.Lane})
 }
 
 // UnmarshalJSON reads a valid cap.
@@ -219,6 +219,6 @@ func (c *Cap) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &t); err != nil {
 		return fmt.Errorf("cap: %w", err)
 	}
-	*c = Cap{t.Count, time.Duration(t.Per), t.Era, t.Row}
+	*c = Cap{t.Count, time.Duration(t.Per), t.Era, t.Lane}
 	return c.Check()
 }

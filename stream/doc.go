@@ -58,8 +58,8 @@
 // A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
 // itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
 // pages go through figures and know no kinds. A kind is a file in config, a row and a form in parse (kinds.go), a row in
-// the ledger if it has instances (ledger/continual.go), and a draw in release (step.go). Whoever has more to say of one kind
-// asks [config.All] or [config.Of].
+// the ledger if it has instances (ledger/continual.go), and a draw in release (step.go). Whoever has more to say of one
+// kind asks [config.All] or [config.Of].
 //
 // release/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is meant to
 // change no figure and no charge can be seen to change none.
@@ -74,7 +74,7 @@
 // that does not fit is withheld whole: nothing is drawn and nothing is charged, and the entry says so.
 //
 // When a worker gets a partition it reads the entries into a [ledger.State]. To keep this fast as the ledger grows, a
-// worker saves the fold after every thousand entries ([ledger.State.Checkpoint]): to the progress topic, in the
+// worker saves the state after every thousand entries ([ledger.State.Checkpoint]): to the progress topic, in the
 // transaction of the next entries. The next worker begins there. A checkpoint only saves time. The ledger stays the
 // truth, whole and for ever. If a checkpoint contradicts the entries, it is ignored and all entries are read. If
 // entries that it covers are gone, the stage stops, because charges may be lost. `louver audit` recomputes the last

@@ -155,14 +155,14 @@ func TestAWatchFollowsTheListAcrossWorkers(t *testing.T) {
 			if e.Discovery != nil {
 				continue
 			}
-			at, s := e.WindowEnd.Sub(time.Unix(0, w.streams[0].Window.Start)), e.Steps[0]
+			at, s := e.WindowEnd.Sub(time.Unix(0, w.streams[0].Window.Start)), e.Continual[0]
 			want := ""
 			if at >= 5*time.Minute && at <= 23*time.Minute {
 				want = "/shoes"
 			}
 			got, instance := "", int64(1)
-			if s.Alarm.Fired != nil {
-				got = *s.Alarm.Fired
+			if s.Watch.Fired != nil {
+				got = *s.Watch.Fired
 			}
 			if at > 23*time.Minute {
 				instance = 2

@@ -73,7 +73,7 @@ func figuresOnChange(t *testing.T, b *kafkatest.Broker, minutes int) {
 		if e.Reason != "" || len(e.Price) > 0 {
 			t.Errorf("the window of %s costs %v, with the reason %q; want nothing", e.WindowStart, e.Price, e.Reason)
 		}
-		for _, x := range e.Steps {
+		for _, x := range e.Continual {
 			if x.Arms {
 				armed++
 			}

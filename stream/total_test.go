@@ -56,7 +56,7 @@ func TestTotalsAfterAnyStop(t *testing.T) {
 		last.end(t)
 		armed := 0
 		for _, e := range w.audit() {
-			for _, s := range e.Steps {
+			for _, s := range e.Continual {
 				if s.Arms {
 					armed++
 				}

@@ -94,7 +94,7 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 					t.Errorf("the window ending %s has two outcomes in the log", e.WindowEnd)
 				}
 				outcomes[e.WindowEnd.String()] = string(r.Value)
-				for _, x := range e.Steps {
+				for _, x := range e.Continual {
 					if !x.Arms {
 						continue
 					}
@@ -114,7 +114,7 @@ func TestWatchesFireOncePerInstance(t *testing.T) {
 		}
 		armed, fired := 0, map[string]int{}
 		for _, e := range entries {
-			for _, x := range e.Steps {
+			for _, x := range e.Continual {
 				if x.Arms {
 					armed++
 				}

@@ -67,7 +67,7 @@ func TestKillAtFirings(t *testing.T) {
 			if r.Aborted {
 				aborted++
 			}
-			for _, w := range e.Steps {
+			for _, w := range e.Continual {
 				if w.Arms {
 					if name, known := secrets[string(w.Sealed)]; known && name != fmt.Sprint(w.Instance) {
 						t.Errorf("instances %s and %d have one secret", name, w.Instance)

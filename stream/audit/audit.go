@@ -54,7 +54,7 @@ func (a *Audit) Begin(folds []*ledger.State) {
 	for _, name := range a.decisions.books.Streams() {
 		latest, _ := a.decisions.books.Latest(name)
 		a.outputs.since[name] = latest.WindowEnd
-		for row, end := range a.decisions.books.Rows(name) {
+		for row, end := range a.decisions.books.Lanes(name) {
 			a.outputs.since[name+"/"+row] = end
 		}
 	}

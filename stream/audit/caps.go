@@ -13,15 +13,15 @@ import (
 // The first window of an epoch has an era of its own. Otherwise the charges of users who were chosen separately would
 // not add up.
 func rightCap(books *ledger.Books, e ledger.Entry) (before budget.Cap, right bool) {
-	_, decided := books.LastOf(e.Stream, e.Epoch, e.Row)
-	before = books.Cap(e.Stream, e.Epoch, e.Row)
+	_, decided := books.LastOf(e.Stream, e.Epoch, e.Lane)
+	before = books.Cap(e.Stream, e.Epoch, e.Lane)
 	if !decided {
 		before = e.Cap
 	}
 	anew := before
 	if anew.Era = e.WindowStart.Unix(); !decided {
 		anew.Era = books.Era(e.Stream, e.WindowStart.UnixNano(), func(era int64) budget.Cap {
-			return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era, Row: e.Row}
+			return budget.Cap{Count: e.Cap.Count, Per: e.Cap.Per, Era: era, Lane: e.Lane}
 		})
 	}
 	none := budget.Cap{}

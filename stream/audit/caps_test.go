@@ -29,7 +29,7 @@ func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]
 		} else {
 			e = p.Discovery("hourly", end.Add(-time.Hour), end, rules, map[string]int64{"a": 100})
 			e.Discovery.Threshold = 40
-			e.Cap.Row = "hourly"
+			e.Cap.Lane = "hourly"
 		}
 		e.Cap.Era = era
 		change(i, &e)
@@ -43,7 +43,7 @@ func takingTurns(t *testing.T, change func(i int, e *ledger.Entry)) (values [][]
 func TestAuditOfTurns(t *testing.T) {
 	as := func(from int, cap func(c *budget.Cap)) func(int, *ledger.Entry) {
 		return func(i int, e *ledger.Entry) {
-			if i >= from && e.Row != "" {
+			if i >= from && e.Lane != "" {
 				cap(&e.Cap)
 			}
 		}
@@ -59,14 +59,14 @@ func TestAuditOfTurns(t *testing.T) {
 	}{
 		"right": {},
 		"a new era of the discovery alone": {change: func(i int, e *ledger.Entry) {
-			if i >= 5 && e.Row != "" {
+			if i >= 5 && e.Lane != "" {
 				e.Cap.Era = ledgertest.Epoch.Add(2 * time.Hour).Unix()
 			}
 		}},
 		"a charge that forgot the cap": {change: as(7, func(c *budget.Cap) { *c = budget.Cap{} }),
 			kinds: []string{WrongCap}, what: "its cap is none, that of the windows before is 2 windows per 24h"},
 		"a cap that comes from nowhere": {change: func(i int, e *ledger.Entry) {
-			if i < 7 && e.Row != "" {
+			if i < 7 && e.Lane != "" {
 				e.Cap = budget.Cap{}
 			}
 		}, kinds: []string{WrongCap}, what: "that of the windows before is none"},

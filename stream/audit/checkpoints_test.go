@@ -66,7 +66,7 @@ func TestAuditOfWatchfulStreams(t *testing.T) {
 			for _, r := range ledgertest.Records(t, e) {
 				a.Output(Position{r.Topic, 0, 0}, r.Key, r.Value)
 			}
-			for _, w := range e.Steps {
+			for _, w := range e.Continual {
 				if w.Arms {
 					armed++
 				}

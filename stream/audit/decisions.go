@@ -58,7 +58,7 @@ func (d *decisions) book(b booking) {
 			e.Name(), capText(e.Cap), capText(before))
 	}
 	again := e
-	again.Steps = slices.Clone(e.Steps)
+	again.Continual = slices.Clone(e.Continual)
 	if err := d.books.Settle(&again); err != nil {
 		d.found.fault(EntryUnreadable, b.at, "%v", err)
 		return
@@ -71,7 +71,7 @@ func (d *decisions) book(b booking) {
 		d.found.fault(WronglyWithheld, b.at, "%s: budget %q could pay for it within epsilon %s per %s",
 			e.Name(), e.Budget, e.Limit.Epsilon, budget.FormatPer(e.Limit.Per))
 	}
-	d.compareSteps(b, again.Steps)
+	d.compareSteps(b, again.Continual)
 	standing, err := d.books.Standing(e)
 	if err == nil {
 		d.compareStanding(b, standing)
@@ -109,8 +109,8 @@ func (d *decisions) compareStanding(b booking, want ledger.Standing) {
 
 // compareSteps compares what an entry's alarms and figures on change did with what follows from the earlier entries,
 // and counts instances.
-func (d *decisions) compareSteps(b booking, want []ledger.Step) {
-	for i, s := range b.entry.Steps {
+func (d *decisions) compareSteps(b booking, want []ledger.Continual) {
+	for i, s := range b.entry.Continual {
 		if unlike := s.Unlike(want[i], b.entry); unlike != "" {
 			what := "watch"
 			if s.HasValues() {

@@ -126,18 +126,18 @@ func watchedLists(t *testing.T) (all []ledger.Entry) {
 	f := ledger.NewState("louver", 0)
 	for i, e := range listed(t) {
 		if e.Discovery == nil && e.Stream == "s" {
-			e.Steps = []ledger.Step{ledgertest.Alarm("slow", "d", "1", 2, 10*time.Hour)}
+			e.Continual = []ledger.Continual{ledgertest.Watch("slow", "d", "1", 2, 10*time.Hour)}
 		}
 		if err := f.Books.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		for s := range e.Steps {
-			if e.Steps[s].Arms {
-				e.Steps[s].Sealed = []byte("s/slow/1")
+		for s := range e.Continual {
+			if e.Continual[s].Arms {
+				e.Continual[s].Sealed = []byte("s/slow/1")
 			}
 		}
 		if i == 4 {
-			e.Steps[0].Fire(e, "a")
+			e.Continual[0].Fire(e, "a")
 		}
 		if err := f.Add(e, ledgertest.Encode(t, e), int64(i)); err != nil {
 			t.Fatal(err)
@@ -153,28 +153,28 @@ func watchedLists(t *testing.T) (all []ledger.Entry) {
 func TestAuditOfWatchesThatFollowLists(t *testing.T) {
 	var none *time.Time
 	for name, c := range map[string]struct {
-		change func(of *ledger.Step) // in the last window
-		forge  [2]string             // in the entry in which it fires
-		kind   string                // "": no fault
+		change func(of *ledger.Continual) // in the last window
+		forge  [2]string                  // in the entry in which it fires
+		kind   string                     // "": no fault
 	}{
 		"right":                   {},
-		"another group that left": {change: func(of *ledger.Step) { of.Alarm.Fired = new("b") }, kind: WatchDiffers},
-		"forgotten with its group": {change: func(of *ledger.Step) { of.Alarm.Fired, of.Alarm.Since = nil, none },
+		"another group that left": {change: func(of *ledger.Continual) { of.Watch.Fired = new("b") }, kind: WatchDiffers},
+		"forgotten with its group": {change: func(of *ledger.Continual) { of.Watch.Fired, of.Watch.Since = nil, none },
 			kind: WatchDiffers},
-		"armed again at once": {change: func(of *ledger.Step) {
-			of.Alarm.Fired, of.Alarm.Since = nil, none
+		"armed again at once": {change: func(of *ledger.Continual) {
+			of.Watch.Fired, of.Watch.Since = nil, none
 			of.Reason, of.Arms, of.Instance, of.Sealed = "", true, 2, []byte("s/slow/2")
 		}, kind: WatchDiffers},
 		"in a group without a list": {forge: [2]string{`"fired":"a"`, `"fired":"stranger"`}, kind: EntryUnreadable},
 		"at what it does not look":  {forge: [2]string{`"alarm":{`, `"alarm":{"always":true,`}, kind: EntryUnreadable},
 	} {
 		all := watchedLists(t)
-		if at := all[7].Steps[0].Alarm; at.Fired == nil || *at.Fired != "a" ||
+		if at := all[7].Continual[0].Watch; at.Fired == nil || *at.Fired != "a" ||
 			slices.Contains(all[7].GroupNames(), "a") {
 			t.Fatalf("%+v on %q, want a watch that waits without its group", at, all[7].GroupNames())
 		}
 		if c.change != nil {
-			c.change(&all[7].Steps[0])
+			c.change(&all[7].Continual[0])
 		}
 		a := New()
 		for i, e := range all {

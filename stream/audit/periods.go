@@ -34,7 +34,7 @@ func newPeriods(found *Findings) *periods { return &periods{found, map[period]bo
 
 // periodsOf lists the periods of an entry.
 func periodsOf(e ledger.Entry) (all []period) {
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		if s.Total != nil {
 			all = append(all, period{e.Stream, s.Name, "", s.Total.Since.UnixNano(), s.Total.Until.UnixNano()})
 		}

@@ -20,16 +20,16 @@ func TestAuditOfTotals(t *testing.T) {
 	}{
 		"right": {func([]ledger.Entry) {}, ""},
 		"a total that does not follow": {func(all []ledger.Entry) {
-			all[7].Steps[0].Total.Groups[1].Value = ledgertest.Dec("99")
+			all[7].Continual[0].Total.Groups[1].Value = ledgertest.Dec("99")
 		}, `release "today" has the total 99`},
 		"a smoothed one": {func(all []ledger.Entry) {
-			all[7].Steps[0].Total.Groups[0].Smoothed = ledgertest.Dec("0.5")
+			all[7].Continual[0].Total.Groups[0].Smoothed = ledgertest.Dec("0.5")
 		}, `release "today" has the total`},
 		"an error that is too small": {func(all []ledger.Entry) {
-			all[7].Steps[0].Total.Error95 = ledgertest.Some("2")
+			all[7].Continual[0].Total.Error95 = ledgertest.Some("2")
 		}, "has error_95 2; the definition gives"},
 		"a period that goes on too long": {func(all []ledger.Entry) {
-			of := all[7].Steps[0].Total
+			of := all[7].Continual[0].Total
 			of.Until = record.Whole(of.Until.Add(time.Hour))
 		}, "the entries before it give leaf"},
 	} {

@@ -14,7 +14,7 @@ import (
 // another instance although one is armed is a fault, even if it is charged.
 func TestAnAuditSeesANeedlessInstance(t *testing.T) {
 	all := ledgertest.Watched(t, 2)
-	all[1].Steps[0].Arms, all[1].Steps[0].Instance, all[1].Steps[0].Sealed = true, 2, []byte("s/slow/2")
+	all[1].Continual[0].Arms, all[1].Continual[0].Instance, all[1].Continual[0].Sealed = true, 2, []byte("s/slow/2")
 	a := New()
 	for i, e := range all {
 		a.Entry(Position{"ledger", 0, int64(i)}, e.Key(), ledgertest.Encode(t, e))
@@ -32,16 +32,16 @@ func TestAnAuditSeesANeedlessInstance(t *testing.T) {
 func TestAuditOfWatches(t *testing.T) {
 	for name, change := range map[string]func(all []ledger.Entry){
 		"armed beyond at_most": func(all []ledger.Entry) {
-			w := &all[5].Steps[0]
+			w := &all[5].Continual[0]
 			w.Reason, w.Arms, w.Instance, w.Sealed = "", true, 2, []byte("x")
 		},
-		"another group while it holds": func(all []ledger.Entry) { all[3].Steps[0].Alarm.Fired = new("ap") },
+		"another group while it holds": func(all []ledger.Entry) { all[3].Continual[0].Watch.Fired = new("ap") },
 		"another time while it holds": func(
 			all []ledger.Entry) {
-			all[4].Steps[0].Alarm.Since = new(all[1].WindowEnd)
+			all[4].Continual[0].Watch.Since = new(all[1].WindowEnd)
 		},
 		"denied": func(all []ledger.Entry) {
-			w := &all[0].Steps[0]
+			w := &all[0].Continual[0]
 			w.Reason, w.Arms, w.Instance, w.Sealed = record.BudgetExhausted, false, 0, nil
 		},
 	} {
@@ -67,20 +67,20 @@ func TestAuditOfOnChange(t *testing.T) {
 	for name, change := range map[string]func(all []ledger.Entry){
 		"nothing": nil,
 		"another value": func(all []ledger.Entry) {
-			all[1].Steps[0].OnChange.Values[1].Figure.Value = ledgertest.Some("7")
+			all[1].Continual[0].Change.Values[1].Figure.Value = ledgertest.Some("7")
 		},
 		"another error": func(all []ledger.Entry) {
-			all[3].Steps[0].OnChange.Values[0].Figure.Quality = "noise"
+			all[3].Continual[0].Change.Values[0].Figure.Quality = "noise"
 		},
 		"first values are free": func(all []ledger.Entry) {
-			all[0].Steps[0].OnChange.Begins = false
-			all[1].Steps[0].OnChange.Begins = false
-			all[2].Steps[0].OnChange.Begins = false
+			all[0].Continual[0].Change.Begins = false
+			all[1].Continual[0].Change.Begins = false
+			all[2].Continual[0].Change.Begins = false
 		},
 		"first values again": func(all []ledger.Entry) {
-			all[3].Steps[0].OnChange.Begins = true
-			for g := range all[3].Steps[0].OnChange.Values {
-				all[3].Steps[0].OnChange.Values[g].Since = all[3].WindowEnd
+			all[3].Continual[0].Change.Begins = true
+			for g := range all[3].Continual[0].Change.Values {
+				all[3].Continual[0].Change.Values[g].Since = all[3].WindowEnd
 			}
 		},
 	} {

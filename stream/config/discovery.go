@@ -50,7 +50,7 @@ func (d *Discovery) Cost() Cost {
 func (d *Discovery) Cap(era int64) budget.Cap {
 	c := d.MaxWindows.cap(era)
 	if d.MaxWindows != nil {
-		c.Row = d.Name
+		c.Lane = d.Name
 	}
 	return c
 }

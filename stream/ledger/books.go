@@ -29,25 +29,25 @@ type Books struct {
 }
 
 type streamBook struct {
-	rows   map[row]*decided
+	lanes  map[lane]*decided
 	latest Entry // the last window's entry, without its groups
 	// unpaid is the end of the first window in the current run of withheld ones. It is zero if the last window was
 	// paid.
 	unpaid time.Time
 }
 
-func newStreamBook() *streamBook { return &streamBook{rows: map[row]*decided{}} }
+func newStreamBook() *streamBook { return &streamBook{lanes: map[lane]*decided{}} }
 
-// decided is what a row has decided.
+// decided is what a lane has decided.
 type decided struct {
 	ends []int64    // of its windows, Unix nanoseconds, sorted
 	cap  budget.Cap // of the latest one, if it has one
 }
 
-// of returns what a row has decided, which may be nothing.
-func (b *Books) of(stream string, at row) decided {
-	if s := b.streams[stream]; s != nil && s.rows[at] != nil {
-		return *s.rows[at]
+// of returns what a lane has decided, which may be nothing.
+func (b *Books) of(stream string, at lane) decided {
+	if s := b.streams[stream]; s != nil && s.lanes[at] != nil {
+		return *s.lanes[at]
 	}
 	return decided{}
 }
@@ -87,10 +87,10 @@ func (b *Books) Add(e Entry) error {
 		s = newStreamBook()
 		b.streams[e.Stream] = s
 	}
-	d := s.rows[e.row()]
+	d := s.lanes[e.lane()]
 	if d == nil {
 		d = &decided{}
-		s.rows[e.row()] = d
+		s.lanes[e.lane()] = d
 	}
 	if at, found := slices.BinarySearch(d.ends, charge.End); !found {
 		if at == len(d.ends) && charge.Cap != (budget.Cap{}) {
@@ -98,13 +98,13 @@ func (b *Books) Add(e Entry) error {
 		}
 		d.ends = slices.Insert(d.ends, at, charge.End)
 	}
-	e.Groups, e.Steps, e.Ended, e.Periods, e.Rollups, e.List = nil, nil, nil, nil, nil, nil
-	if e.Row != "" && s.latest.Stream == "" {
+	e.Groups, e.Continual, e.Ended, e.Periods, e.Rollups, e.List = nil, nil, nil, nil, nil, nil
+	if e.Lane != "" && s.latest.Stream == "" {
 		s.latest = e // until there is a window
 		s.latest.Price, s.latest.Releases, s.latest.Discovery, s.latest.Reason = nil, nil, nil, ""
 		s.latest.Cap = budget.Cap{}
 	}
-	if e.Row == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
+	if e.Lane == "" && !e.WindowEnd.Before(s.latest.WindowEnd) {
 		s.latest = e
 		switch {
 		case e.Reason == "":
@@ -207,9 +207,9 @@ func epsilon(s budget.Spending) *decimal.Decimal {
 	return &s.Epsilon
 }
 
-// Has reports whether the window of an entry, in the entry's row, is decided: released or withheld.
+// Has reports whether the window of an entry, in the entry's lane, is decided: released or withheld.
 func (b *Books) Has(e Entry) bool {
-	_, found := slices.BinarySearch(b.of(e.Stream, e.row()).ends, e.WindowEnd.UnixNano())
+	_, found := slices.BinarySearch(b.of(e.Stream, e.lane()).ends, e.WindowEnd.UnixNano())
 	return found
 }
 
@@ -220,7 +220,7 @@ func (b *Books) Last(stream string, epoch uint32) (time.Time, bool) {
 
 // LastOf returns the end of the latest decided period of a discovery of a stream's epoch, or false if there is none.
 func (b *Books) LastOf(stream string, epoch uint32, of string) (time.Time, bool) {
-	ends := b.of(stream, row{epoch, of}).ends
+	ends := b.of(stream, lane{epoch, of}).ends
 	if len(ends) == 0 {
 		return time.Time{}, false
 	}
@@ -228,10 +228,10 @@ func (b *Books) LastOf(stream string, epoch uint32, of string) (time.Time, bool)
 }
 
 // Rows returns the end of the last period of each discovery of a stream.
-func (b *Books) Rows(stream string) map[string]time.Time {
+func (b *Books) Lanes(stream string) map[string]time.Time {
 	ends := map[string]time.Time{}
 	if s := b.streams[stream]; s != nil {
-		for at, d := range s.rows {
+		for at, d := range s.lanes {
 			if last := time.Unix(0, d.ends[len(d.ends)-1]).UTC(); at.name != "" && last.After(ends[at.name]) {
 				ends[at.name] = last
 			}
@@ -309,7 +309,7 @@ func (b Before) Without(names []string) Before {
 // Cap returns the cap of the latest decided window of a stream's epoch, or of the latest period of one of its
 // discoveries, by its name. It is the zero value if there is none.
 func (b *Books) Cap(stream string, epoch uint32, of string) budget.Cap {
-	return b.of(stream, row{epoch, of}).cap
+	return b.of(stream, lane{epoch, of}).cap
 }
 
 // Era returns the era of a stream's definition, in Unix seconds. begins is when its first window, or the first period
@@ -357,7 +357,7 @@ const mostSeen = 1 << 20
 // AddSeen adds the instances of a step, by number, for readers of output topics who do not see the ledger. Instances
 // that are no longer seen leave gaps, which cost nothing.
 func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
-	name := stepName{budget, stream, step}
+	name := continualName{budget, stream, step}
 	for _, s := range all {
 		if s.Number < int64(len(b.lasting.of[name]))+1 || s.Number > mostSeen {
 			return fmt.Errorf("instance %s follows number %d", name.instance(s.Number), len(b.lasting.of[name]))
@@ -420,13 +420,13 @@ func (s *streamBook) append(later *streamBook) {
 		s.unpaid = later.unpaid
 	} // else no window was paid since
 	s.latest = later.latest
-	maps.Copy(s.rows, later.rows)
+	maps.Copy(s.lanes, later.lanes)
 }
 
 // first is the end of the first window, in Unix nanoseconds.
 func (s *streamBook) first() int64 {
 	first := int64(math.MaxInt64)
-	for at, d := range s.rows {
+	for at, d := range s.lanes {
 		if at.name == "" && len(d.ends) > 0 {
 			first = min(first, d.ends[0])
 		}

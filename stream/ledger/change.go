@@ -11,24 +11,24 @@ import (
 )
 
 // DrawsAll says that the value of every group is drawn in the window of the step.
-func (c *OnChange) DrawsAll(s Step) bool { return s.Arms && c.Begins }
+func (c *Change) DrawsAll(s Continual) bool { return s.Arms && c.Begins }
 
 // Draws says that the value of a group is drawn in the window of the step.
-func (c *OnChange) Draws(s Step, group string) bool {
+func (c *Change) Draws(s Continual, group string) bool {
 	return s.Looks() && (c.DrawsAll(s) || c.Fired != nil && *c.Fired == group)
 }
 
 // Redraw records the value of a group that is drawn in the entry's window.
-func (c *OnChange) Redraw(e Entry, group int, v Value) {
+func (c *Change) Redraw(e Entry, group int, v Value) {
 	c.Values[group] = Drawn{v, record.Whole(e.WindowEnd).Time}
 }
 
-func (c *OnChange) fresh() kind { return &OnChange{Release: c.Release, First: c.First} }
+func (c *Change) fresh() kind { return &Change{Release: c.Release, First: c.First} }
 
-func (c *OnChange) about(Entry, string) bool   { return true }
-func (c *OnChange) publishes(Step, Entry) bool { return true }
+func (c *Change) about(Entry, string) bool        { return true }
+func (c *Change) publishes(Continual, Entry) bool { return true }
 
-func (c *OnChange) check(s Step, e Entry) error {
+func (c *Change) check(s Continual, e Entry) error {
 	want := 0
 	if s.Looks() {
 		want = len(e.Groups)
@@ -61,7 +61,7 @@ func (c *OnChange) check(s Step, e Entry) error {
 
 // may goes on with the values that were last drawn under the definition. They are public, so it makes no difference
 // what became of the instances that drew them.
-func (c *OnChange) may(past iter.Seq[*instance], last *instance, e Entry) bool {
+func (c *Change) may(past iter.Seq[*instance], last *instance, e Entry) bool {
 	if last != nil && last.Looked > e.WindowEnd.UnixNano() {
 		return false
 	}
@@ -78,7 +78,7 @@ func (c *OnChange) may(past iter.Seq[*instance], last *instance, e Entry) bool {
 	return true
 }
 
-func (c *OnChange) more() []budget.Item {
+func (c *Change) more() []budget.Item {
 	if c.Begins {
 		return c.First
 	}
@@ -86,7 +86,7 @@ func (c *OnChange) more() []budget.Item {
 }
 
 // fold keeps the values with the instance that looked, and with no earlier one.
-func (c *OnChange) fold(_ Step, _ Entry, of *instance, past iter.Seq[*instance]) (over bool, err error) {
+func (c *Change) fold(_ Continual, _ Entry, of *instance, past iter.Seq[*instance]) (over bool, err error) {
 	for a := range past {
 		a.Values = nil
 	}
@@ -94,16 +94,16 @@ func (c *OnChange) fold(_ Step, _ Entry, of *instance, past iter.Seq[*instance])
 	return c.Fired != nil, nil
 }
 
-func (c *OnChange) until() int64 { return budget.Open }
+func (c *Change) until() int64 { return budget.Open }
 
-func (c *OnChange) fired() *string { return c.Fired }
+func (c *Change) fired() *string { return c.Fired }
 
-func (c *OnChange) fire(_ Entry, group string) { c.Fired = &group }
+func (c *Change) fire(_ Entry, group string) { c.Fired = &group }
 
-func (c *OnChange) series(Step) record.Series { return c.Release }
+func (c *Change) series(Continual) record.Series { return c.Release }
 
 // figure is the value that was last drawn for the group.
-func (c *OnChange) figure(f *record.Figure, s Step, e Entry, g Group) {
+func (c *Change) figure(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Changed = new(c.Draws(s, g.Name))
 	if !s.Looks() {
 		withhold(f, s.Reason)
@@ -115,8 +115,8 @@ func (c *OnChange) figure(f *record.Figure, s Step, e Entry, g Group) {
 }
 
 // unlike says which of the values that an entry repeats are not those before it.
-func (c *OnChange) unlike(want kind, s Step, e Entry) string {
-	of := want.(*OnChange)
+func (c *Change) unlike(want kind, s Continual, e Entry) string {
+	of := want.(*Change)
 	if c.Begins != of.Begins {
 		return fmt.Sprintf("begins its values: %v; the entries before it give %v", c.Begins, of.Begins)
 	}

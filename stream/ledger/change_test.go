@@ -68,20 +68,20 @@ func TestOnChangeGoesOn(t *testing.T) {
 			Limit: ledgertest.Limit("4", 10*time.Minute)}.Entry(12)
 		e.Price, e.Releases = nil, nil
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Steps = []ledger.Step{ledgertest.OnChange(c.definition, "0.2", "0.1", 2)}
+		e.Continual = []ledger.Continual{ledgertest.Change(c.definition, "0.2", "0.1", 2)}
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		w := e.Steps[0]
+		w := e.Continual[0]
 		var values []string
-		for _, v := range w.OnChange.Values {
+		for _, v := range w.Change.Values {
 			if v.Figure.Value == nil {
 				values = append(values, "nil")
 				continue
 			}
 			values = append(values, v.Figure.Value.String())
 		}
-		if !w.Arms || w.Instance != 3 || w.OnChange.Begins != c.begins || fmt.Sprint(values) != c.values {
+		if !w.Arms || w.Instance != 3 || w.Change.Begins != c.begins || fmt.Sprint(values) != c.values {
 			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w,
 				values, c.begins, c.values)
 		}
@@ -100,8 +100,8 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range e.Steps {
-				c := w.OnChange
+			for _, w := range e.Continual {
+				c := w.Change
 				if c == nil || !w.Looks() {
 					continue
 				}
@@ -141,47 +141,47 @@ func TestValuesOnlyChangeWhereOneFires(t *testing.T) {
 // TestEntriesThatContradictOnChange has entries that nobody writes.
 func TestEntriesThatContradictOnChange(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(w *ledger.Step)
+		change func(w *ledger.Continual)
 		says   string
 	}{
-		"no values": {func(w *ledger.Step) { w.OnChange.Values = nil }, "0 values; want 3"},
-		"a value missing": {func(w *ledger.Step) { w.OnChange.Values[1].Figure.Value = nil },
+		"no values": {func(w *ledger.Continual) { w.Change.Values = nil }, "0 values; want 3"},
+		"a value missing": {func(w *ledger.Continual) { w.Change.Values[1].Figure.Value = nil },
 			`group "us" has no value`},
 		"a later value": {func(
-			w *ledger.Step) {
-			w.OnChange.Values[1].Since = w.OnChange.Values[1].Since.Add(time.Hour)
+			w *ledger.Continual) {
+			w.Change.Values[1].Since = w.Change.Values[1].Since.Add(time.Hour)
 		},
 			`group "us" has no value, or one of`},
 		"drawn before": {func(
-			w *ledger.Step) {
-			w.OnChange.Values[0].Since = w.OnChange.Values[0].Since.Add(-time.Minute)
+			w *ledger.Continual) {
+			w.Change.Values[0].Since = w.Change.Values[0].Since.Add(-time.Minute)
 		},
 			`group "eu" has no value, or one of`},
-		"an alarm": {func(w *ledger.Step) {
-			w.OnChange, w.Alarm = nil,
-				ledgertest.Alarm("calm", "d", "1", 1, 0).Alarm
+		"an alarm": {func(w *ledger.Continual) {
+			w.Change, w.Watch = nil,
+				ledgertest.Watch("calm", "d", "1", 1, 0).Watch
 		}, "0 releases and 3 groups"},
-		"another's": {func(w *ledger.Step) { w.OnChange.Release.Name = "p50" }, `describes release "p50"`},
-		"free first draws": {func(w *ledger.Step) { w.OnChange.First = nil },
+		"another's": {func(w *ledger.Continual) { w.Change.Release.Name = "p50" }, `describes release "p50"`},
+		"free first draws": {func(w *ledger.Continual) { w.Change.First = nil },
 			"want its own, with the cost of its first values"},
-		"fires at once": {func(w *ledger.Step) { w.OnChange.Fired = new("eu") }, "in which its values are drawn first"},
-		"two kinds":     {func(w *ledger.Step) { w.Alarm = &ledger.Alarm{} }, "no known kind"},
-		"costs nothing": {func(w *ledger.Step) { w.OnChange.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
+		"fires at once": {func(w *ledger.Continual) { w.Change.Fired = new("eu") }, "in which its values are drawn first"},
+		"two kinds":     {func(w *ledger.Continual) { w.Watch = &ledger.Watch{} }, "no known kind"},
+		"costs nothing": {func(w *ledger.Continual) { w.Change.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
 	} {
 		e := ledgertest.Changing(t, 1)[0]
-		c.change(&e.Steps[0])
+		c.change(&e.Continual[0])
 		if _, err := e.Encode(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
 	e := ledgertest.Changing(t, 1)[0]
-	e.Steps = nil
+	e.Continual = nil
 	if _, err := e.Encode(); err == nil {
 		t.Error("an entry with neither releases nor watches is taken")
 	}
 	// the second entry says that the instance has drawn nothing at first, so that it cost less
 	all := ledgertest.Changing(t, 2)
-	all[1].Steps[0].OnChange.Begins = false
+	all[1].Continual[0].Change.Begins = false
 	b := ledger.NewBooks()
 	if err := b.Add(all[0]); err != nil {
 		t.Fatal(err)

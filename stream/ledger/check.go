@@ -23,14 +23,14 @@ func (e Entry) check() error {
 		}
 		return nil
 	}
-	if e.Row != "" {
-		return fail("row %q, which is no discovery: it was written by a later release of louver", e.Row)
+	if e.Lane != "" {
+		return fail("row %q, which is no discovery: it was written by a later release of louver", e.Lane)
 	}
 	if err := e.checkList(); err != nil {
 		return fail("%w", err)
 	}
 	if e.unlisted() {
-		if len(e.Price)+len(e.Releases)+len(e.Steps) > 0 || e.Reason != "" {
+		if len(e.Price)+len(e.Releases)+len(e.Continual) > 0 || e.Reason != "" {
 			return fail("%d items in the price, %d releases and reason %q, but no groups; want none of "+
 				"these without groups", len(e.Price), len(e.Releases), e.Reason)
 		}
@@ -114,8 +114,8 @@ func (e Entry) checkCap() error {
 	if err := e.Cap.Check(); err != nil {
 		return err
 	}
-	if e.Cap != (budget.Cap{}) && e.Cap.Row != e.Row {
-		return fmt.Errorf("cap of row %q; want that of the entry's own row, %q", e.Cap.Row, e.Row)
+	if e.Cap != (budget.Cap{}) && e.Cap.Lane != e.Lane {
+		return fmt.Errorf("cap of row %q; want that of the entry's own row, %q", e.Cap.Lane, e.Lane)
 	}
 	if e.Cap.Era > e.WindowStart.Unix() {
 		return fmt.Errorf("cap of an era that begins at %s, after the window",
@@ -126,7 +126,7 @@ func (e Entry) checkCap() error {
 
 func (e Entry) checkSteps() error {
 	names := map[string]bool{}
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		if names[s.Name] {
 			return fmt.Errorf("%q is listed twice", s.Name)
 		}
@@ -136,7 +136,7 @@ func (e Entry) checkSteps() error {
 		}
 	}
 	for _, i := range e.Ended {
-		if i.Stream == "" || i.Step == "" || i.Number < 1 {
+		if i.Stream == "" || i.Name == "" || i.Number < 1 {
 			return fmt.Errorf("instance %q ends; want a stream, a step and a number from 1 on", i)
 		}
 	}
@@ -147,12 +147,12 @@ func (e Entry) checkSteps() error {
 func (e Entry) checkDiscovery() error {
 	d := e.Discovery
 	switch {
-	case e.Row == "" || len(e.Releases) != 1 || len(e.Price) != 1 || len(e.Groups) > 0 || e.List != nil:
+	case e.Lane == "" || len(e.Releases) != 1 || len(e.Price) != 1 || len(e.Groups) > 0 || e.List != nil:
 		return fmt.Errorf("a discovery with row %q, %d releases, %d items in the price and %d groups; want a row, one "+
-			"release, one item and no groups", e.Row, len(e.Releases), len(e.Price), len(e.Groups))
-	case len(e.Steps)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
+			"release, one item and no groups", e.Lane, len(e.Releases), len(e.Price), len(e.Groups))
+	case len(e.Continual)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
 		return errors.New("a discovery with steps, roll-ups or a prior; want none")
-	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Row:
+	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Lane:
 		return fmt.Errorf("a discovery that releases %q with statistic %q; want its own name, with statistic %q",
 			e.Releases[0].Name, e.Releases[0].Statistic, record.StatisticGroups)
 	case e.Price[0].Times != d.MaxGroups || !e.Price[0].Epsilon.Equal(e.Releases[0].Epsilon) ||

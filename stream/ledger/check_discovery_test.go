@@ -44,7 +44,7 @@ func TestEntriesOfDiscoveriesThatNobodyWrites(t *testing.T) {
 		"no threshold":       {func(e *ledger.Entry) { e.Discovery.Threshold = 0 }, "threshold 0"},
 		"groups of its own":  {func(e *ledger.Entry) { e.Groups = []ledger.Group{{Name: "a"}} }, "1 groups"},
 		"a list of its own":  {func(e *ledger.Entry) { e.List = &ledger.List{Rules: rules} }, "want a row"},
-		"no row":             {func(e *ledger.Entry) { e.Row = "" }, "with row \"\""},
+		"no row":             {func(e *ledger.Entry) { e.Lane = "" }, "with row \"\""},
 		"another statistic":  {func(e *ledger.Entry) { e.Releases[0].Statistic = "count" }, `with statistic "count"`},
 		"no source of names": {func(e *ledger.Entry) { e.Discovery.Rules.Source = "" }, "a list of source"},
 		"a list for ever":    {func(e *ledger.Entry) { e.Discovery.Rules.Keep = 0 }, "for 0 s"},

@@ -32,7 +32,7 @@ type checkpoint struct {
 	Version   int    `json:"v"`
 	App       string `json:"app"`
 	Partition int    `json:"partition"`
-	// Entries counts the entries in the fold, and Offset is the offset of the last one. Chain is the digest of all of
+	// Entries counts the entries in the state, and Offset is the offset of the last one. Chain is the digest of all of
 	// them, and Before of all but the last.
 	Entries int64          `json:"entries"`
 	Offset  int64          `json:"offset"`
@@ -43,13 +43,13 @@ type checkpoint struct {
 }
 
 type storedBudget struct {
-	Budget    string          `json:"budget"`
-	Limit     budget.Limit    `json:"limit"`
-	Continues []string        `json:"continues,omitempty"`
-	Charges   []storedCharges `json:"charges,omitempty"`
-	Steps     []storedSteps   `json:"steps,omitempty"`
-	Lists     []storedList    `json:"lists,omitempty"`
-	Followers []storedShown   `json:"followers,omitempty"`
+	Budget    string            `json:"budget"`
+	Limit     budget.Limit      `json:"limit"`
+	Continues []string          `json:"continues,omitempty"`
+	Charges   []storedCharges   `json:"charges,omitempty"`
+	Steps     []storedContinual `json:"steps,omitempty"`
+	Lists     []storedList      `json:"lists,omitempty"`
+	Followers []storedShown     `json:"followers,omitempty"`
 }
 
 type storedCharges struct {
@@ -72,7 +72,7 @@ type storedStream struct {
 
 type storedEpoch struct {
 	Epoch uint32     `json:"epoch"`
-	Row   string     `json:"row,omitempty"`
+	Lane  string     `json:"row,omitempty"`
 	Ends  runs       `json:"ends"`
 	Cap   budget.Cap `json:"cap,omitzero"`
 }
@@ -147,7 +147,7 @@ func (d *digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Checkpoint encodes the fold for [Restore]. It is nil if the fold has no entries or the offset of the last one is
+// Checkpoint encodes the state for [Restore]. It is nil if the state has no entries or the offset of the last one is
 // unknown. Its size grows with the number of streams and budgets, and with what adaptive streams have published lately,
 // but not with the number of consecutive windows.
 func (f *State) Checkpoint() ([]byte, error) {
@@ -187,11 +187,11 @@ func (f *State) Checkpoint() ([]byte, error) {
 			return nil, err
 		}
 		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
-		for _, at := range slices.SortedFunc(maps.Keys(book.rows), row.compare) {
-			if book.rows[at].cap.Row != "" { // charges under such a cap come with one of these
+		for _, at := range slices.SortedFunc(maps.Keys(book.lanes), lane.compare) {
+			if book.lanes[at].cap.Lane != "" { // charges under such a cap come with one of these
 				c.Version = max(c.Version, rowsVersion)
 			}
-			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.rows[at].ends), book.rows[at].cap})
+			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.lanes[at].ends), book.lanes[at].cap})
 		}
 		if !book.unpaid.IsZero() {
 			unpaid := record.Whole(book.unpaid)
@@ -225,7 +225,7 @@ func (r *recent) stored() (all []storedRecent) {
 	return all
 }
 
-// Restore reads a partition's [State.Checkpoint]. The fold then needs the partition's entries from [State.From] on. Every
+// Restore reads a partition's [State.Checkpoint]. The state then needs the partition's entries from [State.From] on. Every
 // error is an [ErrCheckpoint].
 func Restore(text []byte, app string, partition int) (*State, error) {
 	f, err := restore(text, app, partition)
@@ -306,8 +306,8 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 		return fmt.Errorf("it is charged to budget %q, which is not listed", book.latest.Budget)
 	}
 	for _, e := range s.Epochs {
-		at := row{e.Epoch, e.Row}
-		if book.rows[at] != nil {
+		at := lane{e.Epoch, e.Lane}
+		if book.lanes[at] != nil {
 			return fmt.Errorf("epoch %d is listed twice", e.Epoch)
 		}
 		ends, err := e.Ends.ends(windows)
@@ -317,7 +317,7 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 		if len(ends) == 0 {
 			return fmt.Errorf("epoch %d has no windows; want at least one", e.Epoch)
 		}
-		book.rows[at] = &decided{ends, e.Cap}
+		book.lanes[at] = &decided{ends, e.Cap}
 	}
 	if s.Unpaid != nil {
 		book.unpaid = s.Unpaid.UTC()

@@ -50,7 +50,7 @@ func TestCheckpointIsTheFold(t *testing.T) {
 			if diff := cmp.Diff(a, b, sameDecimals); diff != "" {
 				t.Fatal(diff)
 			}
-			if a, b := whole.Books.Cap(e.Stream, e.Epoch, e.Row), restored.Books.Cap(e.Stream, e.Epoch, e.Row); a != b {
+			if a, b := whole.Books.Cap(e.Stream, e.Epoch, e.Lane), restored.Books.Cap(e.Stream, e.Epoch, e.Lane); a != b {
 				t.Fatalf("%s has the cap %+v, and from the checkpoint %+v", e.Stream, a, b)
 			}
 			if a, b := whole.Recent(e.Stream), restored.Recent(e.Stream); !reflect.DeepEqual(a, b) {

@@ -13,12 +13,12 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Step says what something that lives longer than a window did in this window. It has instances. Each is charged once,
-// when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
+// Continual says what a figure with one charge for many windows did in this window. It has instances. Each is charged
+// once, when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
 // instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// A step is of one of three kinds: an [Alarm], an [OnChange] or a [Total]. Exactly one of these fields is set.
-type Step struct {
+// It is of one of three kinds: an [Watch], a [Change] or a [Total]. Exactly one of these fields is set.
+type Continual struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
 	// same.
@@ -41,13 +41,13 @@ type Step struct {
 	// other one.
 	Reason string `json:"reason,omitempty"`
 
-	Alarm    *Alarm    `json:"alarm,omitempty"`
-	OnChange *OnChange `json:"on_change,omitempty"`
-	Total    *Total    `json:"total,omitempty"`
+	Watch  *Watch  `json:"alarm,omitempty"`
+	Change *Change `json:"on_change,omitempty"`
+	Total  *Total  `json:"total,omitempty"`
 }
 
-// Alarm is a step that fires once in some group, and is armed again after a while.
-type Alarm struct {
+// Watch is a test that fires once in some group, and is armed again after a while.
+type Watch struct {
 	// Excess95 is a number of users. If a window has that many users too many, or too few, a new instance fires with a
 	// probability of 95 %.
 	Excess95 *decimal.Decimal `json:"excess_95"`
@@ -63,10 +63,10 @@ type Alarm struct {
 	Since *time.Time `json:"since,omitempty"`
 }
 
-// OnChange is a figure that is published on change. In every window it repeats the value that was last drawn for each
+// Change is a figure that is published on change. In every window it repeats the value that was last drawn for each
 // group, until its instance fires in one group, whose value is drawn anew. See config.Change.Price for what this
 // costs.
-type OnChange struct {
+type Change struct {
 	// Release describes the figure. First is what the first instance costs beside the step's Cost.
 	Release record.Series `json:"release"`
 	First   []budget.Item `json:"first"`
@@ -134,7 +134,7 @@ const mostHold = 1e9
 // are charged, what is withheld, checkpoints, reports and the audit.
 type kind interface {
 	// check returns an error for a step that Louver never writes.
-	check(s Step, e Entry) error
+	check(s Continual, e Entry) error
 	// may fills in what the window repeats of the past instances of the definition. last is the last of them that the
 	// entry does not end; nil for none. may reports whether an instance may look at the window: last, or another one if
 	// last is over.
@@ -145,18 +145,18 @@ type kind interface {
 	until() int64
 	// fold keeps with the instance that looks what later windows repeat, and reports whether it is over. past are all
 	// instances of the definition.
-	fold(s Step, e Entry, of *instance, past iter.Seq[*instance]) (over bool, err error)
+	fold(s Continual, e Entry, of *instance, past iter.Seq[*instance]) (over bool, err error)
 	// series describes the output records, and figure fills in what the one about a group says.
-	series(s Step) record.Series
-	figure(f *record.Figure, s Step, e Entry, g Group)
+	series(s Continual) record.Series
+	figure(f *record.Figure, s Continual, e Entry, g Group)
 	// unlike says how the step differs from what follows from earlier entries, apart from whether it looks and is
 	// armed; "" if it does not. want is of the same kind.
-	unlike(want kind, s Step, e Entry) string
+	unlike(want kind, s Continual, e Entry) string
 	// fresh returns what the definition says, and nothing about a window.
 	fresh() kind
 	// about reports whether the records of the window are also about a group, and publishes whether it has any.
 	about(e Entry, group string) bool
-	publishes(s Step, e Entry) bool
+	publishes(s Continual, e Entry) bool
 }
 
 // test is a kind whose instances have a secret, and end when they fire.
@@ -171,8 +171,8 @@ type test interface {
 // kindRow is where a step keeps what it says of one kind.
 type kindRow struct {
 	// of is nil if the step is not of the kind. take reports whether what it takes is.
-	of   func(s Step) kind
-	take func(s *Step, k kind) bool
+	of   func(s Continual) kind
+	take func(s *Continual, k kind) bool
 	// values says that records of the kind have values of a figure, and not only whether something is so.
 	values bool
 }
@@ -182,14 +182,14 @@ type kindRow struct {
 func rowOf[K interface {
 	comparable
 	kind
-}](values bool, get func(Step) K, set func(*Step, K)) kindRow {
-	return kindRow{values: values, of: func(s Step) kind {
+}](values bool, get func(Continual) K, set func(*Continual, K)) kindRow {
+	return kindRow{values: values, of: func(s Continual) kind {
 		var none K
 		if k := get(s); k != none {
 			return k
 		}
 		return nil
-	}, take: func(s *Step, of kind) bool {
+	}, take: func(s *Continual, of kind) bool {
 		k, ok := of.(K)
 		if ok {
 			set(s, k)
@@ -200,13 +200,13 @@ func rowOf[K interface {
 
 // kinds are all kinds of steps.
 var kinds = []kindRow{
-	rowOf(false, func(s Step) *Alarm { return s.Alarm }, func(s *Step, k *Alarm) { s.Alarm = k }),
-	rowOf(true, func(s Step) *OnChange { return s.OnChange }, func(s *Step, k *OnChange) { s.OnChange = k }),
-	rowOf(true, func(s Step) *Total { return s.Total }, func(s *Step, k *Total) { s.Total = k }),
+	rowOf(false, func(s Continual) *Watch { return s.Watch }, func(s *Continual, k *Watch) { s.Watch = k }),
+	rowOf(true, func(s Continual) *Change { return s.Change }, func(s *Continual, k *Change) { s.Change = k }),
+	rowOf(true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
 }
 
 // kind returns the kind of the step, or nil if it has none or several.
-func (s Step) kind() (found kind) {
+func (s Continual) kind() (found kind) {
 	for _, r := range kinds {
 		k := r.of(s)
 		if k != nil && found != nil {
@@ -220,28 +220,28 @@ func (s Step) kind() (found kind) {
 }
 
 // Tests reports whether the step has instances with a secret, which end when they fire.
-func (s Step) Tests() bool {
+func (s Continual) Tests() bool {
 	_, tests := s.kind().(test)
 	return tests
 }
 
 // HasValues reports whether the step publishes values of a figure, and not only whether something is so.
-func (s Step) HasValues() bool {
+func (s Continual) HasValues() bool {
 	return slices.ContainsFunc(kinds, func(r kindRow) bool { return r.values && r.of(s) != nil })
 }
 
 // Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
-func (s Step) Publishes(e Entry) bool { return s.kind().publishes(s, e) }
+func (s Continual) Publishes(e Entry) bool { return s.kind().publishes(s, e) }
 
 // forget drops what the step says about a window, and keeps what the definition says. Copies of the step stay as they
 // are.
-func (s *Step) forget() {
+func (s *Continual) forget() {
 	s.Arms, s.Reason = false, ""
 	s.take(s.kind().fresh())
 }
 
 // take replaces what the step says of its kind.
-func (s *Step) take(of kind) {
+func (s *Continual) take(of kind) {
 	for _, r := range kinds {
 		if r.take(s, of) {
 			return
@@ -250,17 +250,17 @@ func (s *Step) take(of kind) {
 }
 
 // Looks reports whether an instance looks at the window.
-func (s Step) Looks() bool { return s.Reason == "" }
+func (s Continual) Looks() bool { return s.Reason == "" }
 
 // Fire records that the instance fires in a group of the window, and so ends.
-func (s Step) Fire(e Entry, group string) {
+func (s Continual) Fire(e Entry, group string) {
 	if t, ok := s.kind().(test); ok {
 		t.fire(e, group)
 	}
 }
 
 // Fires returns the group in which the instance that looks fires; nil if it does not.
-func (s Step) Fires() *string {
+func (s Continual) Fires() *string {
 	if t, ok := s.kind().(test); ok && s.Looks() {
 		return t.fired()
 	}
@@ -268,19 +268,19 @@ func (s Step) Fires() *string {
 }
 
 // mayCount reports whether another instance may count beside n others.
-func (s Step) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
+func (s Continual) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
 
 // about reports whether the records of the step are also about a group: an alarm may look only at some groups.
-func (s Step) about(e Entry, group string) bool { return s.kind().about(e, group) }
+func (s Continual) about(e Entry, group string) bool { return s.kind().about(e, group) }
 
 // begins reports whether the instance costs more than Cost.
-func (s Step) begins() bool { return len(s.kind().more()) > 0 }
+func (s Continual) begins() bool { return len(s.kind().more()) > 0 }
 
 // price is what the instance costs.
-func (s Step) price() []budget.Item { return slices.Concat(s.Cost, s.kind().more()) }
+func (s Continual) price() []budget.Item { return slices.Concat(s.Cost, s.kind().more()) }
 
 // check returns an error for a step that contradicts itself, or that Louver never writes.
-func (s Step) check(e Entry) error {
+func (s Continual) check(e Entry) error {
 	k := s.kind()
 	_, tests := k.(test)
 	switch {
@@ -305,7 +305,7 @@ func (s Step) check(e Entry) error {
 
 // Unlike says how the step of an entry differs from what follows from the earlier entries, or returns "". It leaves to
 // the books that each instance is charged once and ends once: they refuse an entry that contradicts them.
-func (s Step) Unlike(want Step, e Entry) string {
+func (s Continual) Unlike(want Continual, e Entry) string {
 	if s.Instance != want.Instance || s.Arms != want.Arms || s.Reason != want.Reason {
 		return fmt.Sprintf("has instance %d (%s); the entries before it give %d (%s)",
 			s.Instance, s.doing(), want.Instance, want.doing())
@@ -314,7 +314,7 @@ func (s Step) Unlike(want Step, e Entry) string {
 }
 
 // doing says what a step does in a window.
-func (s Step) doing() string {
+func (s Continual) doing() string {
 	switch {
 	case s.Arms:
 		return "armed"
@@ -327,17 +327,17 @@ func (s Step) doing() string {
 // Instance is the name of an instance.
 type Instance struct {
 	Stream string `json:"stream"`
-	Step   string `json:"step"`
+	Name   string `json:"step"`
 	Number int64  `json:"instance"`
 }
 
 // String is the name in the books: "checkout-latency/slow/3".
-func (i Instance) String() string { return fmt.Sprintf("%s/%s/%d", i.Stream, i.Step, i.Number) }
+func (i Instance) String() string { return fmt.Sprintf("%s/%s/%d", i.Stream, i.Name, i.Number) }
 
 // arms returns what the instances cost that are armed for the window.
 func (e Entry) arms() ([]budget.Charge, error) {
 	var all []budget.Charge
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		if !s.Arms {
 			continue
 		}
@@ -351,7 +351,7 @@ func (e Entry) arms() ([]budget.Charge, error) {
 }
 
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
-func (e Entry) costs(s Step) (budget.Charge, error) {
+func (e Entry) costs(s Continual) (budget.Charge, error) {
 	c, err := budget.NewCharge(e.Stream, e.WindowStart.UnixNano(), e.WindowEnd.UnixNano(), s.price())
 	c.Drawn = s.Tests()
 	return c, err
@@ -398,11 +398,11 @@ type Pause struct {
 
 // Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry must have been
 // added, so that what it ends returns too.
-func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
+func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false
 	}
-	name := stepName{e.Budget, e.Stream, s.Name}
+	name := continualName{e.Budget, e.Stream, s.Name}
 	s.forget()
 	s.kind().may(b.lasting.past(name, s.Definition), nil, e) // as when it was settled: the first instance may cost more
 	a, now := b.account(e), e.WindowEnd.UnixNano()
@@ -419,7 +419,7 @@ func (b *Books) Paused(e Entry, s Step) (Pause, bool) {
 }
 
 // leaves lists the moments after now at which an instance of a step, or any charge, stops counting.
-func (b *Books) leaves(name stepName, a *budget.Account, now int64) (all []int64) {
+func (b *Books) leaves(name continualName, a *budget.Account, now int64) (all []int64) {
 	per := int64(a.Limit().Per)
 	if per == 0 {
 		return nil

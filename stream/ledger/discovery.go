@@ -8,7 +8,7 @@ import (
 )
 
 // Discovery is what a discovery found at the end of a period: names that many users share. Its entry has the period as
-// its window, the name of the discovery as its row, and no groups. Names that are not in it are in no entry at all.
+// its window, the name of the discovery as its lane, and no groups. Names that are not in it are in no entry at all.
 type Discovery struct {
 	// MaxGroups is the most names for which one user counts. Threshold is the least count that is published.
 	MaxGroups int64 `json:"max_groups"`

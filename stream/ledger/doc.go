@@ -13,7 +13,7 @@
 //   - histogram.go: the figures that are computed from histograms. rollups.go: histograms of longer periods, and what is
 //     added up for them.
 //   - lists.go: the [Lists] of names that discoveries found.
-//   - state.go: the [State] of a partition's entries to all this. checkpoint.go: the fold as it is written down.
+//   - state.go: the [State] after the entries of a partition. checkpoint.go: the same as it is written down.
 //   - report.go: the [Report] of what was spent, also for those who see only the output topics.
 //
 // An entry holds everything that its records say, so that publishing is a copy: the same entry gives the same bytes,

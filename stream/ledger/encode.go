@@ -91,7 +91,7 @@ func (e Entry) stored() (stored, error) {
 	switch groups, _ := e.ending(); {
 	case !e.Limit.Order.IsZero():
 		s.Version = entryNewestVersion
-	case e.Cap.Row != "" || len(groups) > 0:
+	case e.Cap.Lane != "" || len(groups) > 0:
 		s.Version = entryRowsVersion
 	case e.List != nil || e.Discovery != nil:
 		s.Version = entryListsVersion

@@ -17,8 +17,8 @@ import (
 type Entry struct {
 	App    string `json:"app"`
 	Stream string `json:"stream"`
-	// Row is the name of a discovery; "" for a window. Each row is decided and capped on its own.
-	Row    string `json:"row,omitempty"`
+	// Lane is the name of a discovery; "" for a window. Each lane is decided and capped on its own.
+	Lane   string `json:"row,omitempty"`
 	Budget string `json:"budget"`
 	// Input and Output are the topics of the stream when the window was decided.
 	Input  string `json:"input"`
@@ -78,8 +78,8 @@ type Entry struct {
 	Prior *Prior `json:"prior,omitempty"`
 	// Steps are what the stream's alarms and figures on change did in the window, in the order of the definition. Ended
 	// are the instances of any stream of the budget that end without having looked at this window.
-	Steps []Step     `json:"steps,omitempty"`
-	Ended []Instance `json:"ended,omitempty"`
+	Continual []Continual `json:"steps,omitempty"`
+	Ended     []Instance  `json:"ended,omitempty"`
 }
 
 // Standing is the state of the books after an entry, including its own charge. See [Books.Standing].
@@ -135,8 +135,8 @@ type Prior struct {
 
 // Name identifies the entry in messages: its stream and the start of its window.
 func (e Entry) Name() string {
-	if e.Row != "" {
-		return fmt.Sprintf("stream %q, discovery %q of %s", e.Stream, e.Row, record.Whole(e.WindowEnd))
+	if e.Lane != "" {
+		return fmt.Sprintf("stream %q, discovery %q of %s", e.Stream, e.Lane, record.Whole(e.WindowEnd))
 	}
 	return fmt.Sprintf("stream %q, window of %s", e.Stream, record.Whole(e.WindowStart))
 }
@@ -191,22 +191,22 @@ func (e Entry) group(name string) int {
 }
 
 // Looks reports whether any instance looks at the window.
-func (e Entry) Looks() bool { return slices.ContainsFunc(e.Steps, Step.Looks) }
+func (e Entry) Looks() bool { return slices.ContainsFunc(e.Continual, Continual.Looks) }
 
 // Publishes reports whether the entry has a step that publishes a figure of its own, and not only an alarm. A stream of
 // such figures needs no other ones.
 func (e Entry) Publishes() bool {
-	return slices.ContainsFunc(e.Steps, Step.HasValues)
+	return slices.ContainsFunc(e.Continual, Continual.HasValues)
 }
 
-// row is a row of a stream under one definition.
-type row struct {
+// lane is a lane of a stream under one definition.
+type lane struct {
 	epoch uint32
 	name  string
 }
 
-func (r row) compare(o row) int {
+func (r lane) compare(o lane) int {
 	return cmp.Or(cmp.Compare(r.epoch, o.epoch), cmp.Compare(r.name, o.name))
 }
 
-func (e Entry) row() row { return row{e.Epoch, e.Row} }
+func (e Entry) lane() lane { return lane{e.Epoch, e.Lane} }

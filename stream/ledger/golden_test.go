@@ -60,12 +60,12 @@ func readsTheLedger(t *testing.T, entries, published string) {
 			records = append(records, string(r.Key)+" "+says)
 		}
 		again := e
-		again.Steps = slices.Clone(e.Steps)
+		again.Continual = slices.Clone(e.Continual)
 		if err := books.Settle(&again); err != nil || again.Reason != e.Reason {
 			t.Errorf("line %d is decided with the reason %q, %v; want %q", i+1, again.Reason, err, e.Reason)
 		}
-		for j, s := range e.Steps {
-			if unlike := s.Unlike(again.Steps[j], e); unlike != "" {
+		for j, s := range e.Continual {
+			if unlike := s.Unlike(again.Continual[j], e); unlike != "" {
 				t.Errorf("line %d: %s %s", i+1, s.Name, unlike)
 			}
 		}
@@ -197,7 +197,7 @@ func TestCheckpointOfTurns(t *testing.T) {
 			t.Errorf("from a checkpoint after %d entries: %s", n, diff)
 		}
 		for _, row := range []string{"", "hourly"} {
-			if got, want := again.Books.Cap("s", 0, row), f.Books.Cap("s", 0, row); got != want || got.Row != row ||
+			if got, want := again.Books.Cap("s", 0, row), f.Books.Cap("s", 0, row); got != want || got.Lane != row ||
 				got.Count != 2 {
 				t.Errorf("row %q has the cap %+v, want %+v", row, got, want)
 			}

@@ -15,28 +15,28 @@ import (
 // instances passes the account of the budget.
 type instances struct {
 	// of lists the instances of each step, in the order of their numbers.
-	of map[stepName][]*instance
+	of map[continualName][]*instance
 	// going lists those that are not over, by budget: a search of all that there ever were would take ever longer.
 	going map[string][]Open
 	// withheld are the steps of which the last entry could arm no instance. Only reports need it.
-	withheld map[stepName]bool
+	withheld map[continualName]bool
 }
 
 func newInstances() instances {
-	return instances{of: map[stepName][]*instance{}, going: map[string][]Open{}, withheld: map[stepName]bool{}}
+	return instances{of: map[continualName][]*instance{}, going: map[string][]Open{}, withheld: map[continualName]bool{}}
 }
 
 // stepName names a step of a stream under one budget.
-type stepName struct{ budget, stream, step string }
+type continualName struct{ budget, stream, step string }
 
-func (n stepName) compare(o stepName) int {
+func (n continualName) compare(o continualName) int {
 	return cmp.Or(cmp.Compare(n.budget, o.budget), cmp.Compare(n.stream, o.stream), cmp.Compare(n.step, o.step))
 }
 
-func (n stepName) instance(number int64) Instance { return Instance{n.stream, n.step, number} }
+func (n continualName) instance(number int64) Instance { return Instance{n.stream, n.step, number} }
 
 // held is the instance's charge.
-func (a *instance) held(name stepName, number int64) budget.Held {
+func (a *instance) held(name continualName, number int64) budget.Held {
 	h := budget.Held{ID: name.instance(number).String(), Stream: name.stream, From: a.From, To: budget.Open,
 		Items: a.Cost, Drawn: a.Until == 0} // only totals know their end, and follow the calendar
 	switch {
@@ -56,21 +56,21 @@ type Open struct {
 }
 
 func (o Open) compare(i Instance) int {
-	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Step, i.Step), cmp.Compare(o.Number, i.Number))
+	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Name, i.Name), cmp.Compare(o.Number, i.Number))
 }
 
 // names lists the steps, sorted.
-func (in instances) names() []stepName {
-	var names []stepName
+func (in instances) names() []continualName {
+	var names []continualName
 	for name := range in.of {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, stepName.compare)
+	slices.SortFunc(names, continualName.compare)
 	return names
 }
 
 // get returns an instance by its number, or nil.
-func (in instances) get(name stepName, number int64) *instance {
+func (in instances) get(name continualName, number int64) *instance {
 	if all := in.of[name]; number >= 1 && number <= int64(len(all)) {
 		return all[number-1]
 	}
@@ -78,7 +78,7 @@ func (in instances) get(name stepName, number int64) *instance {
 }
 
 // counted is how many instances of a step count in the period of the budget that ends at a moment.
-func (in instances) counted(name stepName, limit budget.Limit, end int64) (n int64) {
+func (in instances) counted(name continualName, limit budget.Limit, end int64) (n int64) {
 	for _, a := range in.of[name] {
 		if limit.Per == 0 || !a.Over || a.Looked > end-int64(limit.Per) {
 			n++
@@ -94,8 +94,8 @@ func (in instances) counted(name stepName, limit budget.Limit, end int64) (n int
 // last.
 func (in instances) settle(e *Entry, account *budget.Account, window budget.Charge) {
 	var arming []budget.Item
-	for i := range e.Steps {
-		s, name := &e.Steps[i], stepName{e.Budget, e.Stream, e.Steps[i].Name}
+	for i := range e.Continual {
+		s, name := &e.Continual[i], continualName{e.Budget, e.Stream, e.Continual[i].Name}
 		s.forget()
 		blank := s.kind().fresh()
 		s.Instance = int64(len(in.of[name]))
@@ -123,7 +123,7 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 }
 
 // past yields the instances of a definition.
-func (in instances) past(name stepName, definition string) iter.Seq[*instance] {
+func (in instances) past(name continualName, definition string) iter.Seq[*instance] {
 	return func(yield func(*instance) bool) {
 		for _, a := range in.of[name] {
 			if a.Definition == definition && !yield(a) {
@@ -134,7 +134,7 @@ func (in instances) past(name stepName, definition string) iter.Seq[*instance] {
 }
 
 // last returns the number of the last instance of a definition that is not among those that end; 0 for none.
-func (in instances) last(name stepName, definition string, ended []Instance) int64 {
+func (in instances) last(name continualName, definition string, ended []Instance) int64 {
 	for i, a := range slices.Backward(in.of[name]) {
 		if number := int64(i + 1); a.Definition == definition && !slices.Contains(ended, name.instance(number)) {
 			return number
@@ -147,7 +147,7 @@ func (in instances) last(name stepName, definition string, ended []Instance) int
 func (in instances) add(e Entry, account *budget.Account) error {
 	end := e.WindowEnd.UnixNano()
 	for _, i := range e.Ended {
-		name := stepName{e.Budget, i.Stream, i.Step}
+		name := continualName{e.Budget, i.Stream, i.Name}
 		if a := in.get(name, i.Number); a != nil && !a.Over {
 			a.passes(end)
 		}
@@ -155,8 +155,8 @@ func (in instances) add(e Entry, account *budget.Account) error {
 			return err
 		}
 	}
-	for _, s := range e.Steps {
-		name := stepName{e.Budget, e.Stream, s.Name}
+	for _, s := range e.Continual {
+		name := continualName{e.Budget, e.Stream, s.Name}
 		in.withheld[name] = s.Reason == record.BudgetExhausted
 		if !s.Looks() {
 			continue
@@ -201,7 +201,7 @@ func (in instances) add(e Entry, account *budget.Account) error {
 }
 
 // arm adds the next instance of a step.
-func (in instances) arm(account *budget.Account, name stepName, a *instance) error {
+func (in instances) arm(account *budget.Account, name continualName, a *instance) error {
 	in.of[name] = append(in.of[name], a)
 	number := int64(len(in.of[name]))
 	if !a.Over {
@@ -213,7 +213,7 @@ func (in instances) arm(account *budget.Account, name stepName, a *instance) err
 }
 
 // end ends an instance.
-func (in instances) end(account *budget.Account, name stepName, number int64) error {
+func (in instances) end(account *budget.Account, name continualName, number int64) error {
 	a := in.get(name, number)
 	if a == nil || a.Over {
 		return fmt.Errorf("instance %s ends, but it is not armed", name.instance(number))
@@ -228,7 +228,7 @@ func (in instances) end(account *budget.Account, name stepName, number int64) er
 }
 
 // storedSteps are all instances of a step, in the order of their numbers.
-type storedSteps struct {
+type storedContinual struct {
 	Stream    string      `json:"stream"`
 	Step      string      `json:"step"`
 	Instances []*instance `json:"instances"`
@@ -236,19 +236,19 @@ type storedSteps struct {
 }
 
 // stored lists the instances of a budget for a checkpoint.
-func (in instances) stored(budget string) (all []storedSteps) {
+func (in instances) stored(budget string) (all []storedContinual) {
 	for _, name := range in.names() {
 		if name.budget == budget {
-			all = append(all, storedSteps{name.stream, name.step, in.of[name], in.withheld[name]})
+			all = append(all, storedContinual{name.stream, name.step, in.of[name], in.withheld[name]})
 		}
 	}
 	return all
 }
 
 // restore takes what stored listed.
-func (in instances) restore(of string, all []storedSteps, account *budget.Account) error {
+func (in instances) restore(of string, all []storedContinual, account *budget.Account) error {
 	for _, s := range all {
-		name := stepName{of, s.Stream, s.Step}
+		name := continualName{of, s.Stream, s.Step}
 		in.withheld[name] = s.Withheld
 		if in.of[name] != nil {
 			return fmt.Errorf("%s of stream %s is listed twice", s.Step, s.Stream)
@@ -281,7 +281,7 @@ type instance struct {
 	Sealed []byte `json:"sealed,omitempty"`
 
 	// The rest is public, and later windows repeat it. Fired is the group in which it fired, or nil. Begins says that
-	// it began the values of an [OnChange]. Values are those that were last drawn under its definition.
+	// it began the values of a [Change]. Values are those that were last drawn under its definition.
 	Fired  *string `json:"fired,omitempty"`
 	Begins bool    `json:"begins,omitempty"`
 	Values []Drawn `json:"values,omitempty"`

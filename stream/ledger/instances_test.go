@@ -30,7 +30,7 @@ type life struct {
 func livesOf(t *rapid.T, entries []ledger.Entry) map[ledger.Instance]*life {
 	all, numbers := map[ledger.Instance]*life{}, map[string]int64{}
 	for _, e := range entries {
-		for _, w := range e.Steps {
+		for _, w := range e.Continual {
 			i := ledger.Instance{e.Stream, w.Name, w.Instance}
 			if w.Arms {
 				if numbers[e.Stream+"/"+w.Name]++; w.Instance != numbers[e.Stream+"/"+w.Name] {
@@ -40,7 +40,7 @@ func livesOf(t *rapid.T, entries []ledger.Entry) map[ledger.Instance]*life {
 				for _, item := range w.Cost {
 					sum = sum.Add(item.Epsilon.Mul(decimal.NewFromInt(item.Times)))
 				}
-				if c := w.OnChange; c != nil && c.Begins {
+				if c := w.Change; c != nil && c.Begins {
 					for _, item := range c.First {
 						sum = sum.Add(item.Epsilon.Mul(decimal.NewFromInt(item.Times)))
 					}
@@ -81,7 +81,7 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 		}
 		for _, e := range p.Entries {
 			exhausted = exhausted ||
-				slices.ContainsFunc(e.Steps, func(w ledger.Step) bool { return w.Reason == record.BudgetExhausted })
+				slices.ContainsFunc(e.Continual, func(w ledger.Continual) bool { return w.Reason == record.BudgetExhausted })
 			inPeriod := func(end time.Time) bool {
 				return !end.After(e.WindowEnd) && (e.Limit.Per == 0 || end.After(e.WindowEnd.Add(-e.Limit.Per)))
 			}
@@ -94,13 +94,13 @@ func TestWatchesNeverCostMoreThanTheLimit(t *testing.T) {
 			for i, l := range lives {
 				if slices.ContainsFunc(l.looked, inPeriod) {
 					spent = spent.Add(l.epsilon)
-					counted[i.Stream+"/"+i.Step]++
+					counted[i.Stream+"/"+i.Name]++
 				}
 			}
 			if spent.GreaterThan(e.Limit.Epsilon) {
 				t.Fatalf("the period that ends %s costs %s, more than %s", e.WindowEnd, spent, e.Limit.Epsilon)
 			}
-			for _, w := range e.Steps {
+			for _, w := range e.Continual {
 				if n := counted[e.Stream+"/"+w.Name]; w.AtMost > 0 && n > w.AtMost {
 					t.Fatalf("the period that ends %s has %d instances of %s, more than %d", e.WindowEnd, n,
 						w.Name, w.AtMost)
@@ -139,11 +139,11 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 		for i, books := range []*ledger.Books{whole.Books, restored.Books} {
 			e := p.Entries[len(p.Entries)-1]
 			e.WindowStart, e.WindowEnd = e.WindowStart.Add(time.Hour), e.WindowEnd.Add(time.Hour)
-			e.Steps, e.Ended = slices.Clone(e.Steps), nil
+			e.Continual, e.Ended = slices.Clone(e.Continual), nil
 			if err := books.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
-			steps, err := json.Marshal(e.Steps)
+			steps, err := json.Marshal(e.Continual)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,18 +187,18 @@ func TestInstancesOfFormerDefinitionsCount(t *testing.T) {
 		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
 			Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
 		e.Groups = []ledger.Group{{Name: "eu"}}
-		e.Steps = []ledger.Step{ledgertest.Alarm("slow", definition, "1", 1, 0)}
+		e.Continual = []ledger.Continual{ledgertest.Watch("slow", definition, "1", 1, 0)}
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		ledgertest.Look(t, &e, func(ledger.Step) bool { return false })
+		ledgertest.Look(t, &e, func(ledger.Continual) bool { return false })
 		if err := b.Add(e); err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
 	of(0, "old")
-	if w := of(100, "new").Steps[0]; w.Reason != record.BudgetExhausted {
+	if w := of(100, "new").Continual[0]; w.Reason != record.BudgetExhausted {
 		t.Errorf("beside an instance that is armed, another one has the reason %q; want %s", w.Reason,
 			record.BudgetExhausted)
 	}
@@ -213,20 +213,20 @@ func TestAtMostCountsToTheEndOfThePeriod(t *testing.T) {
 		want  string
 	}{{per - time.Second, record.BudgetExhausted}, {per - 1, record.BudgetExhausted}, {per, ""}} {
 		b := ledger.NewBooks()
-		var last ledger.Step
+		var last ledger.Continual
 		for _, later := range []time.Duration{0, c.later} {
 			e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: ledgertest.Limit("9", per)}.Entry(0)
 			e.WindowStart, e.WindowEnd = e.WindowStart.Add(later), e.WindowEnd.Add(later)
 			e.Groups = []ledger.Group{{Name: "eu"}}
-			e.Steps = []ledger.Step{ledgertest.Alarm("slow", "d", "1", 1, 0)}
+			e.Continual = []ledger.Continual{ledgertest.Watch("slow", "d", "1", 1, 0)}
 			if err := b.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
-			ledgertest.Look(t, &e, func(ledger.Step) bool { return true })
+			ledgertest.Look(t, &e, func(ledger.Continual) bool { return true })
 			if err := b.Add(e); err != nil {
 				t.Fatal(err)
 			}
-			last = e.Steps[0]
+			last = e.Continual[0]
 		}
 		if last.Reason != c.want {
 			t.Errorf("%s after the last window of another instance: the reason %q; want %q", c.later, last.Reason, c.want)
@@ -237,22 +237,22 @@ func TestAtMostCountsToTheEndOfThePeriod(t *testing.T) {
 // TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance
 // that has looked at the later one does not look back: its charge begins with its first window.
 func TestLateWindowsAreNotLookedAt(t *testing.T) {
-	for _, w := range []ledger.Step{ledgertest.Alarm("slow", "d", "1", 3, 0),
-		ledgertest.OnChange("d", "0.3", "0.2", 3)} {
+	for _, w := range []ledger.Continual{ledgertest.Watch("slow", "d", "1", 3, 0),
+		ledgertest.Change("d", "0.3", "0.2", 3)} {
 		b := ledger.NewBooks()
 		var got []string
 		for i, n := range []int{0, 5, 4, 6, 5, 7} {
 			e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
 				Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
-			e.Groups, e.Steps, e.Epoch = []ledger.Group{{Name: "eu"}}, []ledger.Step{w}, uint32(1-i%2)
+			e.Groups, e.Continual, e.Epoch = []ledger.Group{{Name: "eu"}}, []ledger.Continual{w}, uint32(1-i%2)
 			if err := b.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
-			ledgertest.Look(t, &e, func(ledger.Step) bool { return false })
+			ledgertest.Look(t, &e, func(ledger.Continual) bool { return false })
 			if err := b.Add(e); err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprintf("%d %s", e.Steps[0].Instance, e.Steps[0].Reason))
+			got = append(got, fmt.Sprintf("%d %s", e.Continual[0].Instance, e.Continual[0].Reason))
 		}
 		if diff := cmp.Diff([]string{"1 ", "1 ", "1 not_armed", "1 ", "1 not_armed", "1 "}, got); diff != "" {
 			t.Errorf("%s: %s", w.Name, diff)
@@ -267,16 +267,16 @@ func TestEntriesThatContradictWatches(t *testing.T) {
 		change func(all []ledger.Entry)
 		says   string
 	}{
-		"armed twice": {func(all []ledger.Entry) { all[1].Steps[0] = all[0].Steps[0] }, "want number 2"},
-		"a gap":       {func(all []ledger.Entry) { all[0].Steps[0].Instance = 2 }, "want number 1"},
-		"looks before armed": {func(all []ledger.Entry) { all[0].Steps[0].Arms, all[0].Steps[0].Sealed = false, nil },
+		"armed twice": {func(all []ledger.Entry) { all[1].Continual[0] = all[0].Continual[0] }, "want number 2"},
+		"a gap":       {func(all []ledger.Entry) { all[0].Continual[0].Instance = 2 }, "want number 1"},
+		"looks before armed": {func(all []ledger.Entry) { all[0].Continual[0].Arms, all[0].Continual[0].Sealed = false, nil },
 			"not armed for this"},
 		"fires twice": {func(all []ledger.Entry) {
-			w := &all[3].Steps[0]
+			w := &all[3].Continual[0]
 			w.Reason = ""
 			w.Fire(all[3], "eu")
 		}, "not armed for this"},
-		"another definition": {func(all []ledger.Entry) { all[1].Steps[0].Definition = "e" }, "not armed for this"},
+		"another definition": {func(all []ledger.Entry) { all[1].Continual[0].Definition = "e" }, "not armed for this"},
 		"ends twice": {func(all []ledger.Entry) {
 			all[3].Ended = []ledger.Instance{{"s", "slow", 1}}
 		}, "is not armed"},
@@ -302,7 +302,7 @@ func TestEntriesThatContradictWatches(t *testing.T) {
 // TestStepsHaveAKind: a step of a kind that a later release may have is not read as one without a charge.
 func TestStepsHaveAKind(t *testing.T) {
 	e := ledgertest.Watched(t, 1)[0]
-	e.Steps[0].Alarm = nil
+	e.Continual[0].Watch = nil
 	if _, err := e.Encode(); err == nil || !strings.Contains(err.Error(), "no known kind") {
 		t.Errorf("%v, want that the kind is not known", err)
 	}
@@ -320,15 +320,15 @@ func TestAtMostBeginsAnewUnderAnotherBudget(t *testing.T) {
 		{Stream: "s", Budget: "c", Epsilon: "0.1", Limit: ledgertest.Limit("2.3", time.Hour), Continues: "b a"},
 	} {
 		e := p.Entry(n)
-		e.Groups, e.Steps = []ledger.Group{{Name: "eu"}}, []ledger.Step{ledgertest.Alarm("slow", "d", "1", 1, 0)}
+		e.Groups, e.Continual = []ledger.Group{{Name: "eu"}}, []ledger.Continual{ledgertest.Watch("slow", "d", "1", 1, 0)}
 		if err := b.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		ledgertest.Look(t, &e, func(ledger.Step) bool { return true })
+		ledgertest.Look(t, &e, func(ledger.Continual) bool { return true })
 		if err := b.Add(e); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s: %d %s, ε %s", e.Budget, e.Steps[0].Instance, e.Steps[0].Reason,
+		got = append(got, fmt.Sprintf("%s: %d %s, ε %s", e.Budget, e.Continual[0].Instance, e.Continual[0].Reason,
 			e.Standing.BudgetSpent))
 	}
 	// the last window is withheld too

@@ -53,7 +53,7 @@ func (l *Lately) Add(e Entry) {
 func (l *Lately) keep(e Entry) {
 	r := l.streams[e.Stream]
 	switch {
-	case e.Row != "": // nothing learns from it
+	case e.Lane != "": // nothing learns from it
 		return
 	case e.unlisted(): // what was learnt of any group ends here
 		if r == nil {

@@ -45,14 +45,14 @@ func (n listName) compare(o listName) int {
 // found is what is known of a stream's names. Times are in Unix seconds.
 type found struct {
 	source string
-	end    int64 // of the last discovery of any row
+	end    int64 // of the last discovery of any lane
 	names  map[string]map[string]finding
-	// rows hold for each row the names on the list as its last discovery left it, and when each had last been found.
-	rows   map[string]map[string]int64
+	// lanes hold for each lane the names on the list as its last discovery left it, and when each had last been found.
+	lanes  map[string]map[string]int64
 	listed []string // after the last discovery, with those that are always on the list
 }
 
-// finding is what a row last found of a name: when, in Unix seconds, and the count.
+// finding is what a lane last found of a name: when, in Unix seconds, and the count.
 type finding struct{ end, value int64 }
 
 // Of returns the groups on the list of a stream under a budget, in the order that entries have them, and the end of the
@@ -72,12 +72,12 @@ func (l *Lists) Of(budget, stream string, r Rules) (groups []string, of *record.
 	return groups, of, nil
 }
 
-// Last returns the names for which a user counts last, in the period of a row that ends at end. They are those that the
-// row's last discovery left on the list, and that had last been found at most half of Keep before end.
-func (l *Lists) Last(budget, stream, row string, r Rules, end time.Time) map[string]bool {
+// Last returns the names for which a user counts last, in the period of a lane that ends at end. They are those that
+// the lane's last discovery left on the list, and that had last been found at most half of Keep before end.
+func (l *Lists) Last(budget, stream, lane string, r Rules, end time.Time) map[string]bool {
 	last := map[string]bool{}
 	if f := l.of[listName{budget, stream}]; f != nil && f.source == r.Source {
-		for name, at := range f.rows[row] {
+		for name, at := range f.lanes[lane] {
 			if 2*(end.Unix()-at) <= r.Keep {
 				last[name] = true
 			}
@@ -99,7 +99,7 @@ type Listed struct {
 	Name string
 	// Until is when it leaves the list unless it is found again. It is zero for a name that is always listed.
 	Until time.Time
-	// Value is the largest count that a row has found within Keep; 0 for a name that is always listed.
+	// Value is the largest count that a lane has found within Keep; 0 for a name that is always listed.
 	Value int64
 }
 
@@ -142,8 +142,8 @@ func (l *Lists) match(text string) (*regexp.Regexp, error) {
 	return match, err
 }
 
-// lately returns when a name was last found, and the largest count of a row, within keep of the last discovery. last is
-// 0 if it was not found.
+// lately returns when a name was last found, and the largest count of a lane, within keep of the last discovery. last
+// is 0 if it was not found.
 func (f *found) lately(name string, keep int64) (last, value int64) {
 	for _, x := range f.names[name] {
 		if x.end+keep > f.end {
@@ -248,9 +248,9 @@ func (l *Lists) after(e Entry) (*found, []string, error) {
 		before = d.Rules.Always
 	}
 	f := &found{source: d.Rules.Source, end: max(old.end, e.WindowEnd.Unix()), names: map[string]map[string]finding{},
-		rows: maps.Clone(old.rows)}
-	for name, rows := range old.names {
-		f.names[name] = maps.Clone(rows)
+		lanes: maps.Clone(old.lanes)}
+	for name, lanes := range old.names {
+		f.names[name] = maps.Clone(lanes)
 	}
 	for _, x := range d.Found {
 		if !may(x.Name) {
@@ -259,27 +259,27 @@ func (l *Lists) after(e Entry) (*found, []string, error) {
 		if f.names[x.Name] == nil {
 			f.names[x.Name] = map[string]finding{}
 		}
-		f.names[x.Name][e.Row] = finding{e.WindowEnd.Unix(), x.Value}
+		f.names[x.Name][e.Lane] = finding{e.WindowEnd.Unix(), x.Value}
 	}
 	f.listed = f.list(d.Rules, may)
 	last := map[string]int64{}
-	for name, rows := range f.names {
-		maps.DeleteFunc(rows, func(_ string, x finding) bool { return x.end+d.Rules.Keep <= f.end })
-		if _, listed := slices.BinarySearch(f.listed, name); !listed || len(rows) == 0 || !may(name) {
+	for name, lanes := range f.names {
+		maps.DeleteFunc(lanes, func(_ string, x finding) bool { return x.end+d.Rules.Keep <= f.end })
+		if _, listed := slices.BinarySearch(f.listed, name); !listed || len(lanes) == 0 || !may(name) {
 			delete(f.names, name)
 			continue
 		}
 		last[name], _ = f.lately(name, d.Rules.Keep)
 	}
-	if f.rows == nil {
-		f.rows = map[string]map[string]int64{}
+	if f.lanes == nil {
+		f.lanes = map[string]map[string]int64{}
 	}
-	f.rows[e.Row] = last
-	for name, row := range f.rows { // also of rows that the stream no longer has
-		row = maps.Clone(row)
-		maps.DeleteFunc(row, func(_ string, at int64) bool { return at+d.Rules.Keep <= f.end })
-		if f.rows[name] = row; len(row) == 0 {
-			delete(f.rows, name)
+	f.lanes[e.Lane] = last
+	for name, lane := range f.lanes { // also of lanes that the stream no longer has
+		lane = maps.Clone(lane)
+		maps.DeleteFunc(lane, func(_ string, at int64) bool { return at+d.Rules.Keep <= f.end })
+		if f.lanes[name] = lane; len(lane) == 0 {
+			delete(f.lanes, name)
 		}
 	}
 	return f, before, nil
@@ -303,10 +303,10 @@ type storedList struct {
 	End    int64    `json:"end"`
 	Names  []string `json:"names"`
 	Listed []int    `json:"listed,omitempty"`
-	Rows   []struct {
-		Row string `json:"row"`
-		// Found has the number of a name, when the row last found it, and the count. Last has the number of each name
-		// that the row left on the list, and when that name was last found.
+	Lanes  []struct {
+		Lane string `json:"row"`
+		// Found has the number of a name, when the lane last found it, and the count. Last has the number of each name
+		// that the lane left on the list, and when that name was last found.
 		Found [][3]int64 `json:"found,omitempty"`
 		Last  [][2]int64 `json:"last,omitempty"`
 	} `json:"rows,omitempty"`
@@ -340,18 +340,18 @@ func (l *Lists) stored(budget string) (all []storedList) {
 
 func (f *found) stored(stream string) storedList {
 	s := storedList{Stream: stream, Source: f.source, End: f.end}
-	names, rows := map[string]bool{}, map[string]bool{}
+	names, lanes := map[string]bool{}, map[string]bool{}
 	for _, name := range f.listed {
 		names[name] = true
 	}
 	for name, of := range f.names {
 		names[name] = true
-		for row := range of {
-			rows[row] = true
+		for lane := range of {
+			lanes[lane] = true
 		}
 	}
-	for row, last := range f.rows {
-		rows[row] = true
+	for lane, last := range f.lanes {
+		lanes[lane] = true
 		for name := range last {
 			names[name] = true
 		}
@@ -364,15 +364,15 @@ func (f *found) stored(stream string) storedList {
 	for _, name := range f.listed {
 		s.Listed = append(s.Listed, number[name])
 	}
-	for i, row := range slices.Sorted(maps.Keys(rows)) {
-		s.Rows = slices.Grow(s.Rows, 1)[:i+1]
-		of := &s.Rows[i]
-		of.Row = row
+	for i, lane := range slices.Sorted(maps.Keys(lanes)) {
+		s.Lanes = slices.Grow(s.Lanes, 1)[:i+1]
+		of := &s.Lanes[i]
+		of.Lane = lane
 		for i, name := range s.Names {
-			if x, ok := f.names[name][row]; ok {
+			if x, ok := f.names[name][lane]; ok {
 				of.Found = append(of.Found, [3]int64{int64(i), x.end, x.value})
 			}
-			if at, ok := f.rows[row][name]; ok {
+			if at, ok := f.lanes[lane][name]; ok {
 				of.Last = append(of.Last, [2]int64{int64(i), at})
 			}
 		}
@@ -406,7 +406,7 @@ func (l *Lists) restore(budget string, all []storedList, followers []storedShown
 
 func (s storedList) found() (*found, error) {
 	f := &found{source: s.Source, end: s.End, names: map[string]map[string]finding{},
-		rows: map[string]map[string]int64{}}
+		lanes: map[string]map[string]int64{}}
 	ascends := func(x, y string) int {
 		if x < y {
 			return -1
@@ -423,7 +423,7 @@ func (s storedList) found() (*found, error) {
 		}
 		f.listed = append(f.listed, s.Names[i])
 	}
-	for _, of := range s.Rows {
+	for _, of := range s.Lanes {
 		for _, x := range of.Found {
 			if x[0] < 0 || x[0] >= int64(len(s.Names)) || x[1] > s.End || x[1] <= -farthest {
 				return nil, wrong
@@ -432,16 +432,16 @@ func (s storedList) found() (*found, error) {
 			if f.names[name] == nil {
 				f.names[name] = map[string]finding{}
 			}
-			f.names[name][of.Row] = finding{x[1], x[2]}
+			f.names[name][of.Lane] = finding{x[1], x[2]}
 		}
 		for _, x := range of.Last {
 			if x[0] < 0 || x[0] >= int64(len(s.Names)) || x[1] > s.End || x[1] <= -farthest {
 				return nil, wrong
 			}
-			if f.rows[of.Row] == nil {
-				f.rows[of.Row] = map[string]int64{}
+			if f.lanes[of.Lane] == nil {
+				f.lanes[of.Lane] = map[string]int64{}
 			}
-			f.rows[of.Row][s.Names[x[0]]] = x[1]
+			f.lanes[of.Lane][s.Names[x[0]]] = x[1]
 		}
 	}
 	return f, nil

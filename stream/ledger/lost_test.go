@@ -22,14 +22,14 @@ func roomy() budget.Limit {
 }
 
 // lostBy decides windows of ε 0.05 with the steps that each gets.
-func lostBy(t *testing.T, windows int, steps func(e ledger.Entry) []ledger.Step) (all []ledger.Entry, b *ledger.Books) {
+func lostBy(t *testing.T, windows int, steps func(e ledger.Entry) []ledger.Continual) (all []ledger.Entry, b *ledger.Books) {
 	t.Helper()
 	b = ledger.NewBooks()
 	for i := range windows {
 		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: roomy()}.Entry(i)
 		e.Groups = []ledger.Group{{Values: []ledger.Value{{Value: ledgertest.Some("1")}}}}
-		e.Steps = steps(e)
-		ledgertest.Decide(t, b, &e, func(ledger.Step) bool { return false })
+		e.Continual = steps(e)
+		ledgertest.Decide(t, b, &e, func(ledger.Continual) bool { return false })
 		all = append(all, e)
 	}
 	return all, b
@@ -40,21 +40,21 @@ func lostBy(t *testing.T, windows int, steps func(e ledger.Entry) []ledger.Step)
 func TestWhatIsLostByAnEntry(t *testing.T) {
 	const windows = 9
 	for name, c := range map[string]struct {
-		steps func(e ledger.Entry) []ledger.Step
+		steps func(e ledger.Entry) []ledger.Continual
 		drawn bool
 	}{
-		"windows": {func(ledger.Entry) []ledger.Step { return nil }, false},
-		"a total": {func(e ledger.Entry) []ledger.Step {
-			return []ledger.Step{ledgertest.Total(t, e, "d", "square_root", "1")}
+		"windows": {func(ledger.Entry) []ledger.Continual { return nil }, false},
+		"a total": {func(e ledger.Entry) []ledger.Continual {
+			return []ledger.Continual{ledgertest.Total(t, e, "d", "square_root", "1")}
 		}, false},
-		"a watch": {func(ledger.Entry) []ledger.Step {
-			return []ledger.Step{ledgertest.Alarm("slow", "d", "1", 3, time.Minute)}
+		"a watch": {func(ledger.Entry) []ledger.Continual {
+			return []ledger.Continual{ledgertest.Watch("slow", "d", "1", 3, time.Minute)}
 		}, true},
 	} {
 		all, b := lostBy(t, windows, c.steps)
 		for i, e := range all {
 			items := budget.Times(e.Price, int64(i+1))
-			for _, s := range all[0].Steps {
+			for _, s := range all[0].Continual {
 				items = append(items, s.Cost...)
 			}
 			want := roomy().Least(items).Epsilon
@@ -76,7 +76,7 @@ func TestWhatIsLostByAnEntry(t *testing.T) {
 			t.Errorf("%s: the report says %+v, the entry %+v", name, f, last.Standing.Lost)
 		}
 		for _, w := range report.Watches {
-			if want := roomy().Least(last.Steps[0].Cost).Epsilon; !w.Epsilon.Equal(want) {
+			if want := roomy().Least(last.Continual[0].Cost).Epsilon; !w.Epsilon.Equal(want) {
 				t.Errorf("%s: an instance cost ε %s; want %s", name, w.Epsilon, want)
 			}
 		}
@@ -100,12 +100,12 @@ func TestRecordsWithoutLosses(t *testing.T) {
 // A record says the charge that counts once for it: of its window, of the instance, and nothing of what was not
 // charged.
 func TestChargesOfSteps(t *testing.T) {
-	all, _ := lostBy(t, 3, func(e ledger.Entry) []ledger.Step {
-		return []ledger.Step{ledgertest.Total(t, e, "d", "square_root", "1"),
-			ledgertest.Alarm("slow", "d", "1", 3, time.Minute)}
+	all, _ := lostBy(t, 3, func(e ledger.Entry) []ledger.Continual {
+		return []ledger.Continual{ledgertest.Total(t, e, "d", "square_root", "1"),
+			ledgertest.Watch("slow", "d", "1", 3, time.Minute)}
 	})
 	for _, e := range all {
-		want := map[string][]budget.Item{"p50": e.Price, "today": e.Steps[0].Cost, "slow": e.Steps[1].Cost}
+		want := map[string][]budget.Item{"p50": e.Price, "today": e.Continual[0].Cost, "slow": e.Continual[1].Cost}
 		for _, r := range ledgertest.Records(t, e) {
 			f, _, err := outputs.Decode(r.Value)
 			if err != nil {

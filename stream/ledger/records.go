@@ -21,7 +21,7 @@ func (e Entry) Size() int {
 		return 1 + len(e.Discovery.Found) + len(groups)*len(ending)
 	}
 	series, some := len(e.Releases), 0
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		if !s.Publishes(e) {
 			continue
 		}
@@ -88,7 +88,7 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 				out = append(out, r)
 			}
 		}
-		for _, s := range e.Steps {
+		for _, s := range e.Continual {
 			if !s.Publishes(e) || !s.about(e, g.Name) {
 				continue
 			}
@@ -132,7 +132,7 @@ func (e Entry) figure(g Group, i int) record.Figure {
 
 // stepFigure returns the figure of a step about a group. A step looks at everybody, so the figure has no cap, and
 // nothing in it was drawn for the window itself.
-func (e Entry) stepFigure(s Step, g Group) record.Figure {
+func (e Entry) stepFigure(s Continual, g Group) record.Figure {
 	cost, _ := e.costs(s) // Records has checked the entry
 	of := s.kind().series(s)
 	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
@@ -309,7 +309,7 @@ func (e Entry) tombstones() (all []record.Record) {
 	groups, series := e.ending()
 	for _, group := range groups {
 		for _, name := range series {
-			all = append(all, record.Left{Stream: e.Stream, Group: group, Release: name, Discovery: e.Row,
+			all = append(all, record.Left{Stream: e.Stream, Group: group, Release: name, Discovery: e.Lane,
 				End: e.WindowEnd, Due: e.DueAt}.Tombstone(e.destination()))
 		}
 	}

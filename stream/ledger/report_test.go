@@ -159,11 +159,11 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 	ledgertest.Settle(t, b, priced.Entry(0))
 	free := ledgertest.Plan{Stream: "u", Budget: "b", Epsilon: "1", Limit: ledgertest.Limit("2", time.Hour)}.Entry(1)
 	free.Price, free.Releases, free.Groups = nil, nil, []ledger.Group{{Name: "eu"}}
-	free.Steps = []ledger.Step{ledgertest.OnChange("d", "0.3", "0.2", 2)}
+	free.Continual = []ledger.Continual{ledgertest.Change("d", "0.3", "0.2", 2)}
 	if err := b.Settle(&free); err != nil {
 		t.Fatal(err)
 	}
-	ledgertest.Look(t, &free, func(ledger.Step) bool { return false })
+	ledgertest.Look(t, &free, func(ledger.Continual) bool { return false })
 	if free.Standing.WindowsLeft != budget.MostWindows {
 		t.Errorf("its record says %d, want no end", free.Standing.WindowsLeft)
 	}

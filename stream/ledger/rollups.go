@@ -63,7 +63,7 @@ func (r *Rollups) Add(e Entry) error {
 	if r.entries++; r.entries%forgetEvery == 0 {
 		r.forget()
 	}
-	if e.Row != "" {
+	if e.Lane != "" {
 		return nil
 	}
 	open, err := r.after(e)

@@ -29,7 +29,7 @@ type State struct {
 	chain     digest // the digest of all entries, as a chain …
 	before    digest // … and of all but the last
 
-	// awaits says that the fold comes from a checkpoint whose last entry has not been read yet. unproven says that it
+	// awaits says that the state comes from a checkpoint whose last entry has not been read yet. unproven says that it
 	// comes from a checkpoint and that entries are still being read.
 	awaits, unproven bool
 	// witness is the mark of a checkpoint that was ignored. seen says that the entries have reached it.
@@ -37,19 +37,19 @@ type State struct {
 	seen    bool
 }
 
-// mark is the position of a checkpoint's fold.
+// mark is the position of a checkpoint's state.
 type mark struct {
 	entries int64
 	chain   digest
 }
 
-// NewState makes a fold that begins with the first entry of a partition.
+// NewState makes a state that begins with the first entry of a partition.
 func NewState(app string, partition int) *State {
 	return &State{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(),
 		lists: NewLists(), offset: -1}
 }
 
-// Entries returns the number of entries in the fold.
+// Entries returns the number of entries in the state.
 func (f *State) Entries() int64 { return f.entries }
 
 // Recent lists what a stream has published lately: see [Lately.Of].
@@ -69,7 +69,7 @@ func (f *State) From() int64 { return max(0, f.offset) }
 
 // Add adds the next entry with its record's value and offset, or −1 for an offset that is not known yet.
 //
-// A fold from a checkpoint needs the checkpoint's last entry again and compares it. It then compares the sums in this
+// A state from a checkpoint needs the checkpoint's last entry again and compares it. It then compares the sums in this
 // entry and all later ones with its books. If they differ, it returns an [ErrCheckpoint].
 func (f *State) Add(e Entry, value []byte, offset int64) error {
 	if f.awaits {
@@ -130,11 +130,11 @@ func link(chain digest, value []byte) digest {
 // At sets the offset of the last entry once it is known.
 func (f *State) At(offset int64) { f.offset = offset }
 
-// Instead says that the fold is read from the first entry because a checkpoint, whose fold is of, did not fit. Done
+// Instead says that the state is read from the first entry because a checkpoint, whose state is of, did not fit. Done
 // then checks that all entries which that checkpoint covers were read.
 func (f *State) Instead(of *State) { f.witness = &mark{of.entries, of.chain} }
 
-// Done ends the reading. It returns an [ErrCheckpoint] if the fold comes from a checkpoint whose last entry was not
+// Done ends the reading. It returns an [ErrCheckpoint] if the state comes from a checkpoint whose last entry was not
 // read. It returns an [ErrUnreadable], and so causes a privacy stop, if entries that a checkpoint covers are missing.
 // A checkpoint is committed in one transaction with later entries, so the ledger once had those entries, and their
 // charges are now unknown.
@@ -151,7 +151,7 @@ func (f *State) Done() error {
 	return nil
 }
 
-// Unlike describes the first difference between the fold of a checkpoint and the fold of the entries that it covers.
+// Unlike describes the first difference between the state of a checkpoint and the state of the entries that it covers.
 func (f *State) Unlike(entries *State) string {
 	if f.chain != entries.chain || f.offset != entries.offset {
 		return fmt.Sprintf("it was made of other entries, the last at offset %d and not %d", f.offset, entries.offset)
@@ -171,7 +171,7 @@ func (f *State) Unlike(entries *State) string {
 // digest is a SHA-256, cut to 128 bits.
 type digest [16]byte
 
-// Resume reads the fold of a partition: from its last checkpoint, or from its first entry if checkpoint is nil or does
+// Resume reads the state of a partition: from its last checkpoint, or from its first entry if checkpoint is nil or does
 // not fit. ignored is told why a checkpoint does not fit. read must add the partition's entries from [State.From] on,
 // and end with [State.Done].
 func Resume(app string, partition int, checkpoint []byte, read func(*State) error, ignored func(error)) error {

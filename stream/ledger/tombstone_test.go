@@ -35,7 +35,7 @@ func (c compacted) take(t ledgertest.T, e ledger.Entry) {
 		}
 		c.ids[r.ID()] = true
 		if left, ok := record.ReadLeft(r.ID()); ok != (r.Value == nil) || ok && (left.Stream != e.Stream ||
-			left.Discovery != e.Row || !left.End.Equal(e.WindowEnd) ||
+			left.Discovery != e.Lane || !left.End.Equal(e.WindowEnd) ||
 			!strings.HasSuffix(string(r.Key), "/"+left.Release)) {
 			t.Fatal(fmt.Sprintf("the record with the id %s and the key %s has %d bytes", r.ID(), r.Key, len(r.Value)))
 		}

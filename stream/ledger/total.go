@@ -24,18 +24,18 @@ func (c *Total) Strategy() (running.Strategy, error) {
 func (c *Total) about(Entry, string) bool { return true }
 
 // publishes says that a total has records at the end of a leaf only.
-func (c *Total) publishes(s Step, e Entry) bool { return c.Finishes(s, e) }
+func (c *Total) publishes(s Continual, e Entry) bool { return c.Finishes(s, e) }
 
 // Finishes says that the leaf ends with the window of the step, so that there is a record.
-func (c *Total) Finishes(s Step, e Entry) bool {
+func (c *Total) Finishes(s Continual, e Entry) bool {
 	return c.ends(s, e) || e.WindowEnd.Sub(c.Since.Time)%(time.Duration(c.Update)*time.Second) == 0
 }
 
 // ends says that the period, or the stream's part of it, ends with the window.
-func (c *Total) ends(s Step, e Entry) bool { return s.Last || !e.WindowEnd.Before(c.Until.Time) }
+func (c *Total) ends(s Continual, e Entry) bool { return s.Last || !e.WindowEnd.Before(c.Until.Time) }
 
 // final says that the instance ends with the window.
-func (c *Total) final(s Step, e Entry) bool {
+func (c *Total) final(s Continual, e Entry) bool {
 	return c.ends(s, e) || c.Longest > 0 && c.Leaf >= c.Longest && c.Finishes(s, e)
 }
 
@@ -122,7 +122,7 @@ func (c *Total) fresh() kind {
 	return &f
 }
 
-func (c *Total) check(s Step, e Entry) error {
+func (c *Total) check(s Continual, e Entry) error {
 	groups := 0
 	if s.Looks() && c.Update > 0 && c.Finishes(s, e) {
 		groups = len(e.Groups)
@@ -173,7 +173,7 @@ func (c *Total) more() []budget.Item { return nil }
 
 func (c *Total) until() int64 { return c.Until.UnixNano() }
 
-func (c *Total) fold(s Step, e Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
+func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
 	if of.Total == nil {
 		of.Total = &totalBook{Since: c.Since.UnixNano()}
 	}
@@ -184,9 +184,9 @@ func (c *Total) fold(s Step, e Entry, of *instance, _ iter.Seq[*instance]) (over
 	return c.final(s, e), of.Total.add(c)
 }
 
-func (c *Total) series(Step) record.Series { return c.Release }
+func (c *Total) series(Continual) record.Series { return c.Release }
 
-func (c *Total) figure(f *record.Figure, s Step, e Entry, g Group) {
+func (c *Total) figure(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Since, f.Final, f.MaxTotal = new(c.Since.Time), new(c.final(s, e)), optionalDigits(c.MaxTotal)
 	f.Incomplete = c.Incomplete
 	if !s.Looks() {
@@ -200,7 +200,7 @@ func (c *Total) figure(f *record.Figure, s Step, e Entry, g Group) {
 }
 
 // unlike computes the totals of an entry again.
-func (c *Total) unlike(want kind, s Step, e Entry) string {
+func (c *Total) unlike(want kind, s Continual, e Entry) string {
 	of := want.(*Total)
 	switch {
 	case !c.Since.Equal(of.Since.Time) || !c.Until.Equal(of.Until.Time) || c.Leaf != of.Leaf:
@@ -274,7 +274,7 @@ type OpenTotal struct {
 
 // OpenTotal returns the instance of a total that has not ended, or false if there is none.
 func (b *Books) OpenTotal(budget, stream, name, definition string) (OpenTotal, bool) {
-	of := stepName{budget, stream, name}
+	of := continualName{budget, stream, name}
 	number := b.lasting.last(of, definition, nil)
 	a := b.lasting.get(of, number)
 	if a == nil || a.Over || a.Total == nil {

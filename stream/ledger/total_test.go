@@ -27,11 +27,11 @@ func TestTotals(t *testing.T) {
 				t.Fatal(err)
 			}
 			again := back
-			again.Steps = []ledger.Step{back.Steps[0]}
+			again.Continual = []ledger.Continual{back.Continual[0]}
 			if err := books.Settle(&again); err != nil {
 				t.Fatal(err)
 			}
-			if unlike := back.Steps[0].Unlike(again.Steps[0], back); unlike != "" {
+			if unlike := back.Continual[0].Unlike(again.Continual[0], back); unlike != "" {
 				t.Errorf("%s: %s", e.Name(), unlike)
 			}
 			if err := books.Add(back); err != nil {
@@ -104,9 +104,9 @@ func TestTotalsThatAreWrong(t *testing.T) {
 		}, true, false},
 		"a cheaper one": {func(e *ledger.Entry,
 			_ *ledger.Total) {
-			e.Steps[0].Cost[0].Promise.Epsilon = ledgertest.Dec("0.5")
+			e.Continual[0].Cost[0].Promise.Epsilon = ledgertest.Dec("0.5")
 		}, false, true},
-		"a secret": {func(e *ledger.Entry, _ *ledger.Total) { e.Steps[0].Sealed = []byte("x") }, false, true},
+		"a secret": {func(e *ledger.Entry, _ *ledger.Total) { e.Continual[0].Sealed = []byte("x") }, false, true},
 	} {
 		all := ledgertest.Totalled(t, 6, "tree")
 		e := all[5]
@@ -117,18 +117,18 @@ func TestTotalsThatAreWrong(t *testing.T) {
 			}
 		}
 		again := e
-		again.Steps = []ledger.Step{e.Steps[0]}
+		again.Continual = []ledger.Continual{e.Continual[0]}
 		if err := books.Settle(&again); err != nil {
 			t.Fatal(err)
 		}
-		of := *e.Steps[0].Total
+		of := *e.Continual[0].Total
 		of.Groups = nil
-		for _, g := range e.Steps[0].Total.Groups {
+		for _, g := range e.Continual[0].Total.Groups {
 			g.Draws = append([]decimal.Decimal(nil), g.Draws...)
 			of.Groups = append(of.Groups, g)
 		}
-		e.Steps[0].Total = &of
-		e.Steps[0].Cost = append(e.Steps[0].Cost[:0:0], e.Steps[0].Cost...)
+		e.Continual[0].Total = &of
+		e.Continual[0].Cost = append(e.Continual[0].Cost[:0:0], e.Continual[0].Cost...)
 		c.change(&e, &of)
 		if _, err := e.Encode(); (err != nil) != c.refused {
 			if err == nil {
@@ -138,7 +138,7 @@ func TestTotalsThatAreWrong(t *testing.T) {
 				t.Errorf("%s: %v, want it refused: %v", name, err, c.refused)
 			}
 		}
-		if unlike := e.Steps[0].Unlike(again.Steps[0], e); (unlike != "") != c.audited {
+		if unlike := e.Continual[0].Unlike(again.Continual[0], e); (unlike != "") != c.audited {
 			t.Errorf("%s: the audit says %q, want something: %v", name, unlike, c.audited)
 		}
 	}
@@ -159,7 +159,7 @@ func TestTotalsAreHeld(t *testing.T) {
 	for minutes, want := range map[int]string{0: "2", 14: "2", 15: "0"} {
 		e := all[6]
 		e.WindowEnd = end.Add(time.Duration(minutes) * time.Minute)
-		e.WindowStart, e.Steps = e.WindowEnd.Add(-time.Minute), nil
+		e.WindowStart, e.Continual = e.WindowEnd.Add(-time.Minute), nil
 		if s, err := books.Standing(e); err != nil || s.BudgetSpent.String() != want {
 			t.Errorf("%d minutes after the period ε %s counts, want %s (%v)", minutes, s.BudgetSpent, want, err)
 		}
@@ -176,9 +176,9 @@ func TestALostTotalIsChargedAgain(t *testing.T) {
 		}
 	}
 	e := all[2]
-	e.Ended = []ledger.Instance{{Stream: "s", Step: "today", Number: 1}}
+	e.Ended = []ledger.Instance{{Stream: "s", Name: "today", Number: 1}}
 	ledgertest.Decide(t, books, &e, nil)
-	s := e.Steps[0]
+	s := e.Continual[0]
 	if !s.Arms || s.Instance != 2 || !s.Total.Since.Equal(e.WindowStart) || s.Total.Leaf != 1 ||
 		e.Standing.BudgetSpent.String() != "4" {
 		t.Errorf("%+v %+v, ε %s", s, s.Total, e.Standing.BudgetSpent)
@@ -198,9 +198,9 @@ func TestAPeriodThatWasMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := ledgertest.Totalled(t, 20, "tree")[19]
-	e.Steps = []ledger.Step{ledgertest.Total(t, e, "d", "tree", "1")}
+	e.Continual = []ledger.Continual{ledgertest.Total(t, e, "d", "tree", "1")}
 	ledgertest.Decide(t, books, &e, nil)
-	if s := e.Steps[0]; !s.Arms || s.Instance != 2 || s.Total.Leaf != 1 {
+	if s := e.Continual[0]; !s.Arms || s.Instance != 2 || s.Total.Leaf != 1 {
 		t.Errorf("%+v", s)
 	}
 	if open := books.Open("b"); len(open) != 1 || open[0].Number != 2 {
@@ -219,9 +219,9 @@ func TestALateWindowIsInNoTotal(t *testing.T) {
 		}
 	}
 	for _, late := range []ledger.Entry{all[0], all[1]} {
-		late.Steps = []ledger.Step{ledgertest.Total(t, late, "d", "tree", "1")}
+		late.Continual = []ledger.Continual{ledgertest.Total(t, late, "d", "tree", "1")}
 		ledgertest.Decide(t, books, &late, nil)
-		if s := late.Steps[0]; s.Looks() || s.Reason != record.NotArmed || s.Instance != 1 {
+		if s := late.Continual[0]; s.Looks() || s.Reason != record.NotArmed || s.Instance != 1 {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-func (a *Alarm) fresh() kind { return &Alarm{Excess95: a.Excess95, Hold: a.Hold, Always: a.Always} }
+func (a *Watch) fresh() kind { return &Watch{Excess95: a.Excess95, Hold: a.Hold, Always: a.Always} }
 
 // LooksAt reports whether the alarm looks at a group of an entry.
-func (a *Alarm) LooksAt(e Entry, group string) bool {
+func (a *Watch) LooksAt(e Entry, group string) bool {
 	if !a.Always || e.List == nil {
 		return !a.Always
 	}
@@ -23,10 +23,10 @@ func (a *Alarm) LooksAt(e Entry, group string) bool {
 	return always
 }
 
-func (a *Alarm) about(e Entry, group string) bool { return a.LooksAt(e, group) }
-func (a *Alarm) publishes(Step, Entry) bool       { return true }
+func (a *Watch) about(e Entry, group string) bool { return a.LooksAt(e, group) }
+func (a *Watch) publishes(Continual, Entry) bool  { return true }
 
-func (a *Alarm) check(s Step, e Entry) error {
+func (a *Watch) check(s Continual, e Entry) error {
 	switch {
 	case a.Always && (e.List == nil || len(e.List.Rules.Always) == 0):
 		return errors.New("it looks at groups that are always on the list, and there are none")
@@ -46,7 +46,7 @@ func (a *Alarm) check(s Step, e Entry) error {
 
 // may reports whether the hold of the last instance is over when the window begins. Only an instance that has fired has
 // one.
-func (a *Alarm) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
+func (a *Watch) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	if last == nil || last.Fired == nil || e.WindowStart.UnixNano() >= last.Looked+a.Hold*int64(time.Second) {
 		return true
 	}
@@ -54,27 +54,27 @@ func (a *Alarm) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	return false
 }
 
-func (a *Alarm) more() []budget.Item { return nil }
+func (a *Watch) more() []budget.Item { return nil }
 
-func (a *Alarm) fold(_ Step, _ Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
+func (a *Watch) fold(_ Continual, _ Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
 	of.Fired = a.Fired
 	return a.Fired != nil, nil
 }
 
-func (a *Alarm) until() int64 { return budget.Open }
+func (a *Watch) until() int64 { return budget.Open }
 
-func (a *Alarm) fired() *string { return a.Fired }
+func (a *Watch) fired() *string { return a.Fired }
 
-func (a *Alarm) fire(e Entry, group string) {
+func (a *Watch) fire(e Entry, group string) {
 	a.Fired, a.Since = &group, new(record.Whole(e.WindowEnd).Time)
 }
 
-func (a *Alarm) series(s Step) record.Series {
+func (a *Watch) series(s Continual) record.Series {
 	return record.Series{Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch}
 }
 
 // figure is 1 from the window in which the alarm fires until it may be armed again, 0 while it is silent.
-func (a *Alarm) figure(f *record.Figure, s Step, e Entry, g Group) {
+func (a *Watch) figure(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Excess95 = optionalDigits(a.Excess95)
 	value, reason := json.Number("0"), s.Reason
 	if a.Fired != nil {
@@ -93,8 +93,8 @@ func (a *Alarm) figure(f *record.Figure, s Step, e Entry, g Group) {
 }
 
 // unlike compares what an alarm repeats while it holds: in which group it has fired, and when.
-func (a *Alarm) unlike(want kind, s Step, _ Entry) string {
-	of := want.(*Alarm)
+func (a *Watch) unlike(want kind, s Continual, _ Entry) string {
+	of := want.(*Watch)
 	if s.Looks() || slices.Equal(a.repeats(), of.repeats()) {
 		return ""
 	}
@@ -102,7 +102,7 @@ func (a *Alarm) unlike(want kind, s Step, _ Entry) string {
 }
 
 // repeats is what an alarm repeats, as text.
-func (a *Alarm) repeats() []string {
+func (a *Watch) repeats() []string {
 	if a.Fired == nil || a.Since == nil {
 		return nil
 	}

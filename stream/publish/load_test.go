@@ -13,7 +13,7 @@ import (
 func TestWritesAreBoundedByRecords(t *testing.T) {
 	entry := func(groups, watches int) ledger.Entry {
 		return ledger.Entry{Groups: make([]ledger.Group, groups), Releases: make([]record.Series, 1),
-			Steps: slices.Repeat([]ledger.Step{{Alarm: new(ledger.Alarm)}}, watches)}
+			Continual: slices.Repeat([]ledger.Continual{{Watch: new(ledger.Watch)}}, watches)}
 	}
 	for _, c := range []struct {
 		groups, watches, want int

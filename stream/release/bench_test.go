@@ -34,11 +34,11 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 				p := all[i%streams]
 				w, _ := p.schedule.After(d.charges.decided(p))
 				e := p.entry("app", w)
-				e.Steps = d.lookout.steps(p, w)
+				e.Continual = d.lookout.steps(p, w)
 				_, e.Ended = d.lookout.resume(p)
-				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Steps[0].Looks() ||
-					e.Steps[0].Arms {
-					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Steps)
+				if err := d.charges.own.fold.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Continual[0].Looks() ||
+					e.Continual[0].Arms {
+					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Continual)
 				}
 			}
 		})
@@ -49,7 +49,7 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 	b.Helper()
 	e := p.entry("app", w)
-	e.Reason, e.Steps = "", s.lookout.steps(p, w)
+	e.Reason, e.Continual = "", s.lookout.steps(p, w)
 	if err := s.charges.own.fold.Books.Settle(&e); err != nil {
 		b.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 	for g := range samples {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
 	}
-	for i := range e.Steps {
-		if err := s.lookout.lookOnce(p.steps[i], &e, &e.Steps[i], instance{}, samples, p.random); err != nil ||
-			e.Steps[i].Fires() != nil {
-			b.Fatal(err, e.Steps[i].Fires())
+	for i := range e.Continual {
+		if err := s.lookout.lookOnce(p.steps[i], &e, &e.Continual[i], instance{}, samples, p.random); err != nil ||
+			e.Continual[i].Fires() != nil {
+			b.Fatal(err, e.Continual[i].Fires())
 		}
 	}
 	e.Reason = "budget_exhausted" // the figures are not drawn

@@ -112,7 +112,7 @@ func (t *capState) lose() {
 	t.ws.Metrics.Recounts.WithLabelValues(stream.Name).Inc()
 	fields := []zap.Field{zap.String("stream", stream.Name), zap.Time("window_start", time.Unix(0, next.Start).UTC())}
 	if t.row >= 0 {
-		fields = append(fields, zap.String("discovery", t.of.Row))
+		fields = append(fields, zap.String("discovery", t.of.Lane))
 	}
 	t.ws.Log.Error("it is no longer known how often users have counted, because parts or snapshots of earlier windows "+
 		"are lost: max_windows begins anew with the next window, and what it costs adds to the cost of earlier windows",

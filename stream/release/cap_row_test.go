@@ -85,7 +85,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
 		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
-		switch e.Row {
+		switch e.Lane {
 		case "":
 			continue
 		case row.Name:
@@ -101,7 +101,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 			}
 		default:
 			if e.Cap != (budget.Cap{}) {
-				t.Fatalf("discovery %s has the cap %+v, and is to have none", e.Row, e.Cap)
+				t.Fatalf("discovery %s has the cap %+v, and is to have none", e.Lane, e.Cap)
 			}
 		}
 		var got, want []string
@@ -110,9 +110,9 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 			for start := w.Start; start < w.End; start += int64(c.p.schedule.Every) {
 				came = came || c.came[start][u]
 			}
-			if came && (e.Row != row.Name || whole.Counts(capUser(u))) {
+			if came && (e.Lane != row.Name || whole.Counts(capUser(u))) {
 				want = append(want, capName(u)+" 2")
-				if e.Row == row.Name && e.Reason == "" {
+				if e.Lane == row.Name && e.Reason == "" {
 					counted[u] = append(counted[u], e.WindowEnd)
 				}
 			}
@@ -156,7 +156,7 @@ func TestTheSameUsersSpeakWhateverHappens(t *testing.T) {
 		c := &capWorld{p: p, row: 1, came: map[int64][capUsers]bool{}}
 		c.happen(r, t, &done, c.checkRow)
 		for _, value := range c.ledger {
-			if e := c.decode(t, value); e.Row == "hourly" {
+			if e := c.decode(t, value); e.Lane == "hourly" {
 				if periods++; e.Reason != "" {
 					withheld++
 				}
@@ -229,7 +229,7 @@ func TestEditsOfTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
-			if of := fmt.Sprint(e.Epoch, e.Row); e.Row != "" && e.Row != "twice" {
+			if of := fmt.Sprint(e.Epoch, e.Lane); e.Lane != "" && e.Lane != "twice" {
 				if eras[of] == nil {
 					eras[of] = map[budget.Cap]bool{}
 				}
@@ -252,7 +252,7 @@ func TestEditsOfTurns(t *testing.T) {
 		for _, e := range all {
 			if charge, err := e.Charge(); err != nil {
 				t.Fatal(err)
-			} else if e.Row == "" || e.Row == "twice" {
+			} else if e.Lane == "" || e.Lane == "twice" {
 				others.Add(charge)
 			}
 		}

@@ -110,7 +110,7 @@ func (c *capWorld) session(t testing.TB) *decider {
 		e := c.decode(t, value)
 		if !slices.ContainsFunc(c.ledger, func(v []byte) bool {
 			have := c.decode(t, v)
-			return have.WindowEnd.Equal(e.WindowEnd) && have.Row == e.Row
+			return have.WindowEnd.Equal(e.WindowEnd) && have.Lane == e.Lane
 		}) {
 			c.ledger = append(c.ledger, value)
 		}

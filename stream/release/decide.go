@@ -249,7 +249,7 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 		e.Cap = t.of
 	}
 	if len(e.Groups) > 0 {
-		e.Steps = d.lookout.steps(p, window)
+		e.Continual = d.lookout.steps(p, window)
 	}
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended

@@ -36,7 +36,7 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	p := d.programs[t.program]
 	of := p.discoveries[t.row]
 	e := p.blank(d.Names.App, t.window)
-	e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
+	e.Lane, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 	e.Discovery = &ledger.Discovery{MaxGroups: of.Groups, Threshold: of.Mechanism.Threshold(),
 		Error95: of.Mechanism.Error95(), Rules: p.rules}
 	d.settled(&e, before)
@@ -88,15 +88,15 @@ func (d *decisions) find(ctx context.Context, t turn, counts *capState, e *ledge
 	}
 	names, err := tally.Found()
 	if err != nil {
-		return nil, fmt.Errorf("discovery %s of stream %s: %w", e.Row, e.Stream, err)
+		return nil, fmt.Errorf("discovery %s of stream %s: %w", e.Lane, e.Stream, err)
 	}
 	if e.Reason != "" {
 		return nil, nil
 	}
 	e.Incomplete = e.Incomplete || lost || tally.Unknown() > 0
 	d.Metrics.DrawDuration.WithLabelValues(record.StatisticGroups).Observe(time.Since(began).Seconds())
-	d.Metrics.GroupNames.WithLabelValues(e.Stream, e.Row).Set(float64(tally.Names()))
-	d.Metrics.DiscoveryReadings.WithLabelValues(e.Stream, e.Row).Set(float64(tally.Readings()))
+	d.Metrics.GroupNames.WithLabelValues(e.Stream, e.Lane).Set(float64(tally.Names()))
+	d.Metrics.DiscoveryReadings.WithLabelValues(e.Stream, e.Lane).Set(float64(tally.Readings()))
 	found := make([]ledger.Finding, 0, len(names))
 	for _, x := range names {
 		found = append(found, ledger.Finding{Name: x.Name, Value: x.Value})

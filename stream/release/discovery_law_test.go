@@ -118,7 +118,7 @@ func TestWhatADiscoveryCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s: ε %s, δ %s", e.Row, c.Epsilon, c.Delta))
+		got = append(got, fmt.Sprintf("%s: ε %s, δ %s", e.Lane, c.Epsilon, c.Delta))
 	}
 	if want := []string{"hourly: ε 24, δ 0.00001", "twice: ε 48, δ 0.00002"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -148,7 +148,7 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 		if turn.row >= 0 {
 			e = p.blank("app", turn.window)
 			of := p.discoveries[turn.row]
-			e.Row, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
+			e.Lane, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 			e.Discovery = &ledger.Discovery{MaxGroups: 1, Threshold: 1, Rules: p.rules}
 			ends = append(ends, fmt.Sprintf("%d: %s", e.Epoch, e.WindowEnd.Sub(newYear)))
 		}

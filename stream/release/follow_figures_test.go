@@ -221,7 +221,7 @@ func TestWatchesOfAFollower(t *testing.T) {
 		})
 		got := [2]map[string]string{{}, {}}
 		for _, e := range r.of("f") {
-			if len(e.Continual) != 2 || e.Continual[0].Alarm.Always || !e.Continual[1].Alarm.Always {
+			if len(e.Continual) != 2 || e.Continual[0].Watch.Always || !e.Continual[1].Watch.Always {
 				t.Fatalf("%s has the watches %+v", e.Name(), e.Continual)
 			}
 			for i, s := range e.Continual {

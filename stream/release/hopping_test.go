@@ -127,7 +127,7 @@ func TestHoppingWindowsUnderACap(t *testing.T) {
 				continue
 			}
 			total += counted(e)
-			if want := i == 20; (e.Steps[0].Fires() != nil) != want || want && counted(e) >= n {
+			if want := i == 20; (e.Continual[0].Fires() != nil) != want || want && counted(e) >= n {
 				t.Errorf("half hour %d: %s, and %d of %d users count", i, told(e), counted(e), n)
 			}
 		}
@@ -149,11 +149,11 @@ func TestHoppingWindowsUnderACap(t *testing.T) {
 				continue
 			}
 			total += counted(e)
-			w := e.Steps[0]
-			if want := i == 1 || i == 20; w.OnChange.Draws(w, "b") != want ||
-				w.OnChange.Values[1].Figure.Value.IntPart() != value || i == 20 && counted(e) >= n {
+			w := e.Continual[0]
+			if want := i == 1 || i == 20; w.Change.Draws(w, "b") != want ||
+				w.Change.Values[1].Figure.Value.IntPart() != value || i == 20 && counted(e) >= n {
 				t.Errorf("half hour %d: b is %s, drawn now: %v, and %d of %d users count", i,
-					w.OnChange.Values[1].Figure.Value, w.OnChange.Draws(w, "b"), counted(e), n)
+					w.Change.Values[1].Figure.Value, w.Change.Draws(w, "b"), counted(e), n)
 			}
 		}
 		if total == 0 || total > n*k {

@@ -110,20 +110,20 @@ var figureFields = map[string]class{
 // neverFilled are fields that no entry here has: when it was made, those of records in Avro (which hold the same), what
 // a stream decides besides its windows, how many windows of a roll-up were incomplete, and what only bands have that
 // learnt from more windows than these.
-var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Row": true,
-	"entry.Cap.Row": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true,
-	"entry.Groups.Values.Band.Usual95": true, "entry.Steps.OnChange.Values.Figure.Band.Usual95": true,
-	"entry.Steps.Total.Groups.Band.Usual95": true, "BandFields.Usual95": true}
+var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Lane": true,
+	"entry.Cap.Lane": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true,
+	"entry.Groups.Values.Band.Usual95": true, "entry.Continual.Change.Values.Figure.Band.Usual95": true,
+	"entry.Continual.Total.Groups.Band.Usual95": true, "BandFields.Usual95": true}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
-var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Steps.OnChange.Release.From",
-	"entry.Steps.OnChange.Release.Above", "entry.Steps.OnChange.Release.Below",
-	"entry.Steps.OnChange.Values.Figure.Numbers.", "entry.Steps.Total.Release.Buckets.",
-	"entry.Steps.Total.Release.From",
-	"entry.Steps.Total.Release.Above", "entry.Steps.Total.Release.Below", "entry.Steps.OnChange.Release.Rollups",
-	"entry.Steps.Total.Release.Rollups",
+var ofHistograms = []string{"entry.Continual.Change.Release.Buckets.", "entry.Continual.Change.Release.From",
+	"entry.Continual.Change.Release.Above", "entry.Continual.Change.Release.Below",
+	"entry.Continual.Change.Values.Figure.Numbers.", "entry.Continual.Total.Release.Buckets.",
+	"entry.Continual.Total.Release.From",
+	"entry.Continual.Total.Release.Above", "entry.Continual.Total.Release.Below", "entry.Continual.Change.Release.Rollups",
+	"entry.Continual.Total.Release.Rollups",
 	// Only clipped figures of a window have these.
-	"entry.Steps.OnChange.Values.Figure.Outside.", "entry.Rollups.Groups.Values.Outside.",
+	"entry.Continual.Change.Values.Figure.Outside.", "entry.Rollups.Groups.Values.Outside.",
 	// A roll-up has no others.
 	"entry.Rollups.Groups.Values.Raw",
 	"entry.Rollups.Groups.Values.Mechanism", "entry.Rollups.Groups.Values.RankError95",
@@ -131,7 +131,7 @@ var ofHistograms = []string{"entry.Steps.OnChange.Release.Buckets.", "entry.Step
 	"entry.Rollups.Groups.Values.Smoothed."}
 
 // ofFound begins the fields that only streams have whose groups are found: see TestNothingGetsPastDiscoveries.
-var ofFound = []string{"entry.List.", "entry.Steps.Alarm.Always", "entry.Rollups.Groups.Windows", "entry.Discovery.",
+var ofFound = []string{"entry.List.", "entry.Continual.Watch.Always", "entry.Rollups.Groups.Windows", "entry.Discovery.",
 	"record.List", "record.Other", "record.Threshold", "record.Joined", "record.Left", "record.Found"}
 
 const everything = `
@@ -269,10 +269,10 @@ func TestNothingGetsPast(t *testing.T) {
 	}{
 		"the mechanisms": {everything, 4, fields, nil, []string{"entry.Groups.Users", "entry.Groups.Reason",
 			"entry.Groups.Values.PLow", "record.Users", "record.Status"}},
-		"the watches": {watched, 6, watchFields, watchNeverFilled, []string{"entry.Steps.Alarm.Fired"}},
+		"the watches": {watched, 6, watchFields, watchNeverFilled, []string{"entry.Continual.Watch.Fired"}},
 		"figures on change": {redrawn, 6, changeFields, changeNeverFilled,
-			[]string{"record.Changed", "entry.Steps.OnChange.Fired"}},
-		"running totals": {totalled, 4, totalFields, totalNeverFilled, []string{"entry.Steps.Total.Groups.Draws."}},
+			[]string{"record.Changed", "entry.Continual.Change.Fired"}},
+		"running totals": {totalled, 4, totalFields, totalNeverFilled, []string{"entry.Continual.Total.Groups.Draws."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scripts := play(t, c.yaml, c.scripts)

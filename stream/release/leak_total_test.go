@@ -10,26 +10,26 @@ import (
 
 // totalFields classes the fields of an entry and of a record that only running totals have.
 var totalFields = map[string]class{
-	"entry.Steps.Total.Release.Name": public, "entry.Steps.Total.Release.Statistic": public,
-	"entry.Steps.Total.Release.P": public, "entry.Steps.Total.Release.Mechanism": public,
-	"entry.Steps.Total.Release.Unit": public, "entry.Steps.Total.Release.Epsilon": public,
-	"entry.Steps.Total.Release.Delta": public,
-	"entry.Steps.Total.Leaves":        public, "entry.Steps.Total.Longest": public, "entry.Steps.Total.Update": public,
-	"entry.Steps.Total.Most": public, "entry.Steps.Total.Unit": public, "entry.Steps.Total.MaxTotal": public,
-	"entry.Steps.Total.Since.Time": public, "entry.Steps.Total.Until.Time": public, "entry.Steps.Total.Leaf": public,
-	"entry.Steps.Total.Incomplete": public, "entry.Steps.Total.Error95": public, "entry.Steps.Total.Groups": public,
-	"entry.Steps.Total.Groups.Draws": public, "entry.Steps.Total.Groups.Draws.": byDraws,
-	"entry.Steps.Total.Groups.Value": byDraws, "entry.Steps.Total.Groups.Smoothed": byDraws,
-	"entry.Steps.Total.Groups.Raw":     byDraws,
-	"entry.Steps.Total.Groups.Quality": byDraws, "entry.Steps.Total.Groups.Band.Low": byDraws,
-	"entry.Steps.Total.Groups.Band.High": byDraws, "entry.Steps.Total.Groups.Band.Level": public,
-	"entry.Steps.Total.Groups.Band.Basis": public,
-	"record.Final":                        public, "record.MaxTotal": public,
+	"entry.Continual.Total.Release.Name": public, "entry.Continual.Total.Release.Statistic": public,
+	"entry.Continual.Total.Release.P": public, "entry.Continual.Total.Release.Mechanism": public,
+	"entry.Continual.Total.Release.Unit": public, "entry.Continual.Total.Release.Epsilon": public,
+	"entry.Continual.Total.Release.Delta": public,
+	"entry.Continual.Total.Leaves":        public, "entry.Continual.Total.Longest": public, "entry.Continual.Total.Update": public,
+	"entry.Continual.Total.Most": public, "entry.Continual.Total.Unit": public, "entry.Continual.Total.MaxTotal": public,
+	"entry.Continual.Total.Since.Time": public, "entry.Continual.Total.Until.Time": public, "entry.Continual.Total.Leaf": public,
+	"entry.Continual.Total.Incomplete": public, "entry.Continual.Total.Error95": public, "entry.Continual.Total.Groups": public,
+	"entry.Continual.Total.Groups.Draws": public, "entry.Continual.Total.Groups.Draws.": byDraws,
+	"entry.Continual.Total.Groups.Value": byDraws, "entry.Continual.Total.Groups.Smoothed": byDraws,
+	"entry.Continual.Total.Groups.Raw":     byDraws,
+	"entry.Continual.Total.Groups.Quality": byDraws, "entry.Continual.Total.Groups.Band.Low": byDraws,
+	"entry.Continual.Total.Groups.Band.High": byDraws, "entry.Continual.Total.Groups.Band.Level": public,
+	"entry.Continual.Total.Groups.Band.Basis": public,
+	"record.Final": public, "record.MaxTotal": public,
 }
 
 // totalNeverFilled are fields that are 0 here: a pure total has no δ and no p, and a tree no limit.
-var totalNeverFilled = map[string]bool{"entry.Steps.Total.Release.Delta": true, "entry.Steps.Total.Release.P": true,
-	"entry.Steps.Total.Longest": true}
+var totalNeverFilled = map[string]bool{"entry.Continual.Total.Release.Delta": true, "entry.Continual.Total.Release.P": true,
+	"entry.Continual.Total.Longest": true}
 
 const totalled = `
 version: 1

@@ -12,21 +12,21 @@ import (
 // watchFields classes the fields that only streams with watches have. What a watch does next depends on whether it has
 // fired, and so does what is charged.
 var watchFields = map[string]class{
-	"entry.Steps": public, "entry.Steps.Name": public, "entry.Steps.Definition": public, "entry.Steps.Cost": public,
-	"entry.Steps.Cost.Promise.Kind": public, "entry.Steps.Cost.Promise.Epsilon": public,
-	"entry.Steps.Cost.Promise.Delta": public,
-	"entry.Steps.Cost.Promise.Rho":   public, "entry.Steps.Cost.Times": public, "entry.Steps.Alarm.Excess95": public,
-	"entry.Steps.AtMost":     public,
-	"entry.Steps.Alarm.Hold": public, "entry.Steps.Last": public,
-	"entry.Steps.Instance": byDraws, "entry.Steps.Arms": byDraws, "entry.Steps.Reason": byDraws,
-	"entry.Steps.Alarm.Fired": byDraws,
-	"entry.Steps.Alarm.Since": byDraws, "entry.Steps.Sealed": byDraws, "entry.Steps.Sealed.": byDraws,
-	"entry.Ended": byDraws, "entry.Ended.Stream": byDraws, "entry.Ended.Step": byDraws, "entry.Ended.Number": byDraws,
+	"entry.Continual": public, "entry.Continual.Name": public, "entry.Continual.Definition": public, "entry.Continual.Cost": public,
+	"entry.Continual.Cost.Promise.Kind": public, "entry.Continual.Cost.Promise.Epsilon": public,
+	"entry.Continual.Cost.Promise.Delta": public,
+	"entry.Continual.Cost.Promise.Rho":   public, "entry.Continual.Cost.Times": public, "entry.Continual.Watch.Excess95": public,
+	"entry.Continual.AtMost":     public,
+	"entry.Continual.Watch.Hold": public, "entry.Continual.Last": public,
+	"entry.Continual.Instance": byDraws, "entry.Continual.Arms": byDraws, "entry.Continual.Reason": byDraws,
+	"entry.Continual.Watch.Fired": byDraws,
+	"entry.Continual.Watch.Since": byDraws, "entry.Continual.Sealed": byDraws, "entry.Continual.Sealed.": byDraws,
+	"entry.Ended": byDraws, "entry.Ended.Stream": byDraws, "entry.Ended.Name": byDraws, "entry.Ended.Number": byDraws,
 	"record.Since": byDraws, "record.Instance": byDraws, "record.Excess95": public,
 }
 
 // watchNeverFilled are fields that are 0 here: a cost is pure, and has no δ.
-var watchNeverFilled = map[string]bool{"entry.Steps.Cost.Promise.Kind": true, "entry.Steps.Cost.Promise.Delta": true}
+var watchNeverFilled = map[string]bool{"entry.Continual.Cost.Promise.Kind": true, "entry.Continual.Cost.Promise.Delta": true}
 
 const watched = `
 version: 1

@@ -58,10 +58,10 @@ func newLookout(w *worker, c *charges, ws *walks) (*lookout, error) {
 
 // steps describes the steps of a program for a window, before they are settled. An instance ends with the last window
 // of the stream, or of the last definition of the stream that has the step.
-func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Step) {
+func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Continual) {
 	_, more := p.schedule.After(w.End)
 	for _, of := range p.steps {
-		s := ledger.Step{Name: of.Name, Definition: of.Definition, Cost: of.cost.Items, AtMost: of.cost.AtMost}
+		s := ledger.Continual{Name: of.Name, Definition: of.Definition, Cost: of.cost.Items, AtMost: of.cost.AtMost}
 		s.Last = !more && !slices.ContainsFunc(l.editions[p.stream.Name], func(o *program) bool {
 			return o != p && l.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 		})
@@ -88,7 +88,7 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 			continue
 		}
 		for i, of := range p.steps {
-			if of.tester == nil || o.Stream != p.stream.Name || o.Step != of.Name || o.Definition != of.Definition {
+			if of.tester == nil || o.Stream != p.stream.Name || o.Name != of.Name || o.Definition != of.Definition {
 				continue
 			}
 			secret, err := l.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
@@ -98,7 +98,7 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 			}
 			if err != nil {
 				l.Log.Error("the secret of a watch cannot be opened: this instance ends, and stays charged",
-					zap.String("stream", o.Stream), zap.String("watch", o.Step), zap.Int64("instance", o.Number))
+					zap.String("stream", o.Stream), zap.String("watch", o.Name), zap.Int64("instance", o.Number))
 				ended = append(ended, o.Instance)
 			}
 		}
@@ -109,7 +109,7 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 // watched reports whether an instance may still look at a window of some program.
 func (l *lookout) watched(budget string, o ledger.Open) bool {
 	return slices.ContainsFunc(l.editions[o.Stream],
-		func(p *program) bool { return l.watching(p, budget, o.Step, o.Definition) })
+		func(p *program) bool { return l.watching(p, budget, o.Name, o.Definition) })
 }
 
 // watching reports whether a program has windows left, this step and this budget.
@@ -124,7 +124,7 @@ func (l *lookout) watching(p *program, budget, name, definition string) bool {
 
 // look has the tests of a settled entry look at everybody in its window, in the order of the groups.
 func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
-	if !slices.ContainsFunc(e.Steps, func(s ledger.Step) bool { return s.Tests() && s.Looks() }) {
+	if !slices.ContainsFunc(e.Continual, func(s ledger.Continual) bool { return s.Tests() && s.Looks() }) {
 		return nil
 	}
 	random := buffered(p.random)
@@ -132,8 +132,8 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 	for g := range samples {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.Everybody(g))
 	}
-	for i := range e.Steps {
-		if s := &e.Steps[i]; s.Tests() && s.Looks() {
+	for i := range e.Continual {
+		if s := &e.Continual[i]; s.Tests() && s.Looks() {
 			if err := l.lookOnce(p.steps[i], e, s, open[i], samples, random); err != nil {
 				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].noun, s.Name, e.Stream, err)
 			}
@@ -143,7 +143,7 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 }
 
 // lookOnce has one step look, after it has armed the instance if it is a new one.
-func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Step, open instance, samples []*mechanisms.Sample,
+func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Continual, open instance, samples []*mechanisms.Sample,
 	random io.Reader) error {
 	if s.Arms {
 		var err error
@@ -155,7 +155,7 @@ func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Step, open instan
 			return err
 		}
 		open.number = s.Instance
-		name := ledger.Instance{Stream: e.Stream, Step: s.Name, Number: s.Instance}
+		name := ledger.Instance{Stream: e.Stream, Name: s.Name, Number: s.Instance}
 		if s.Sealed, err = l.seal.close(e.Budget, name, s.Definition, secret); err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 		d.charges.own = &partition{fold: ledger.NewState("app", 0)}
 		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
 			e := p.entry("app", w)
-			e.Steps = d.lookout.steps(p, w)
+			e.Continual = d.lookout.steps(p, w)
 			open, _ := d.lookout.resume(p)
 			if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 				t.Fatal(err)
@@ -105,7 +105,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if err := d.lookout.look(p, &e, open, merged); err != nil {
 				t.Fatal(err)
 			}
-			if e.Steps[0].Fires() != nil {
+			if e.Continual[0].Fires() != nil {
 				alarms++
 				break
 			}

@@ -146,7 +146,7 @@ func toldNames(e ledger.Entry) string {
 		for _, f := range d.Found {
 			found = append(found, fmt.Sprintf("%s:%d", f.Name, f.Value))
 		}
-		return strings.TrimSpace(fmt.Sprintf("%s %s [%s] +%d -%d =%d %s", at, e.Row, strings.Join(found, " "),
+		return strings.TrimSpace(fmt.Sprintf("%s %s [%s] +%d -%d =%d %s", at, e.Lane, strings.Join(found, " "),
 			len(d.Joined), len(d.Left), d.Listed, e.Reason))
 	}
 	var groups []string

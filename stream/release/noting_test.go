@@ -237,7 +237,7 @@ func TestNotesBeginAnew(t *testing.T) {
 		"a part is not of it": func(_ *decider, parts []*windows.Held) []*windows.Held { return parts[1:] },
 		"other names come last": func(d *decider, parts []*windows.Held) []*windows.Held {
 			e := p.blank("app", quarter(6)) // as of a former definition whose grace is longer
-			e.Row, e.Discovery = "hourly", &ledger.Discovery{Rules: p.rules,
+			e.Lane, e.Discovery = "hourly", &ledger.Discovery{Rules: p.rules,
 				Found: []ledger.Finding{{Name: "socks", Value: 9}}}
 			if err := d.charges.own.fold.Lists().Add(e); err != nil {
 				t.Fatal(err)

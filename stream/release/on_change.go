@@ -27,8 +27,8 @@ func newOnChange(s *config.Stream, of *config.Change) *onChange {
 	return &onChange{newDraw(of.Release, 0), of, s.Grid, s.Unit}
 }
 
-func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
-	s.OnChange = &ledger.OnChange{Release: c.of.Drawn(), First: c.of.Cost().First}
+func (c *onChange) describe(s *ledger.Continual, _ windows.Window) {
+	s.Change = &ledger.Change{Release: c.of.Drawn(), First: c.of.Cost().First}
 }
 
 // look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
@@ -38,9 +38,9 @@ func (c *onChange) describe(s *ledger.Step, _ windows.Window) {
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
 // whatever they sent: see config.Change.Cost. In the window in which the values begin, all groups are drawn and none
 // is tested.
-func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
+func (c *onChange) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
 	m *metrics.Operator) error {
-	if s.OnChange.DrawsAll(*s) {
+	if s.Change.DrawsAll(*s) {
 		for g := range samples {
 			if err := c.redraw(e, s, g, samples[g], random, m); err != nil {
 				return err
@@ -49,7 +49,7 @@ func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*
 		return nil
 	}
 	last := make([]int64, len(samples))
-	for g, v := range s.OnChange.Values {
+	for g, v := range s.Change.Values {
 		var err error
 		if last[g], err = c.grid.Parse([]byte(v.Figure.Value.String())); err != nil {
 			return fmt.Errorf("the last value of group %q: %w", e.Groups[g].Name, err)
@@ -64,7 +64,7 @@ func (c *onChange) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*
 }
 
 // redraw draws the value of a group.
-func (c *onChange) redraw(e *ledger.Entry, s *ledger.Step, group int, sample *mechanisms.Sample, random io.Reader,
+func (c *onChange) redraw(e *ledger.Entry, s *ledger.Continual, group int, sample *mechanisms.Sample, random io.Reader,
 	m *metrics.Operator) error {
 	began := time.Now()
 	drawn, err := c.mechanism.Draw(sample, mechanisms.Public{}, random)
@@ -74,6 +74,6 @@ func (c *onChange) redraw(e *ledger.Entry, s *ledger.Step, group int, sample *me
 	m.DrawDuration.WithLabelValues(string(c.query.Statistic)).Observe(time.Since(began).Seconds())
 	values := make([]ledger.Value, 1)
 	c.fill(values, drawn, nil)
-	s.OnChange.Redraw(*e, group, values[0])
+	s.Change.Redraw(*e, group, values[0])
 	return nil
 }

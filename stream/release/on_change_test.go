@@ -227,13 +227,13 @@ func TestAnIncidentOnChange(t *testing.T) {
 		for j, x := range people {
 			records[j] = contribution{user: uint64(j), value: int64(min(x*factor, 60000))}
 		}
-		w := d.next(records).Steps[0]
-		if w.OnChange.Draws(w, "a") {
+		w := d.next(records).Continual[0]
+		if w.Change.Draws(w, "a") {
 			draws++
 		} else if i == begins {
 			t.Error("the first minute of the incident is not seen")
 		}
-		last, below := w.OnChange.Values[0].Figure.Value.IntPart(), 0
+		last, below := w.Change.Values[0].Figure.Value.IntPart(), 0
 		for _, r := range records {
 			if r.value < last {
 				below++

@@ -207,13 +207,13 @@ func (l line) count(kinds map[string]int) {
 	add("elsewhere", len(e.Continues) > 0)
 	add("before", e.Before != nil)
 	for _, i := range e.Ended {
-		add("total lost", strings.HasPrefix(i.Step, "total_"))
+		add("total lost", strings.HasPrefix(i.Name, "total_"))
 	}
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		add("step withheld", s.Reason != "" && !s.Looks())
-		add("alarm fired", s.Alarm != nil && s.Fires() != nil)
-		add("alarm armed again", s.Alarm != nil && s.Arms && s.Instance > 1)
-		add("change fired", s.OnChange != nil && s.Fires() != nil)
+		add("alarm fired", s.Watch != nil && s.Fires() != nil)
+		add("alarm armed again", s.Watch != nil && s.Arms && s.Instance > 1)
+		add("change fired", s.Change != nil && s.Fires() != nil)
 		add("total drawn", s.Total != nil && s.Looks() && s.Total.Finishes(s, e))
 	}
 	if e.Discovery != nil {

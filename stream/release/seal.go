@@ -54,6 +54,6 @@ func (s *seal) open(budget string, of ledger.Instance, definition string, sealed
 // bound returns what a sealed secret is bound to: it opens only with the same text.
 func (s *seal) bound(budget string, of ledger.Instance, definition string) []byte {
 	// never fails
-	text, _ := json.Marshal([]any{"louver watch", s.app, budget, of.Stream, of.Step, of.Number, definition})
+	text, _ := json.Marshal([]any{"louver watch", s.app, budget, of.Stream, of.Name, of.Number, definition})
 	return text
 }

@@ -28,7 +28,7 @@ func TestSealedSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := ledger.Instance{Stream: "s", Step: "slow", Number: 3}
+	of := ledger.Instance{Stream: "s", Name: "slow", Number: 3}
 	short, err := s.close("b", of, "d", []byte("1 1 1 1 1 1"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +55,13 @@ func TestSealedSecrets(t *testing.T) {
 		"app":    func() ([]byte, error) { return other.open("b", of, "d", short) },
 		"budget": func() ([]byte, error) { return s.open("c", of, "d", short) },
 		"stream": func() ([]byte, error) {
-			return s.open("b", ledger.Instance{Stream: "t", Step: "slow", Number: 3}, "d", short)
+			return s.open("b", ledger.Instance{Stream: "t", Name: "slow", Number: 3}, "d", short)
 		},
 		"watch": func() ([]byte, error) {
-			return s.open("b", ledger.Instance{Stream: "s", Step: "gone", Number: 3}, "d", short)
+			return s.open("b", ledger.Instance{Stream: "s", Name: "gone", Number: 3}, "d", short)
 		},
 		"instance": func() ([]byte, error) {
-			return s.open("b", ledger.Instance{Stream: "s", Step: "slow", Number: 4}, "d", short)
+			return s.open("b", ledger.Instance{Stream: "s", Name: "slow", Number: 4}, "d", short)
 		},
 		"definition": func() ([]byte, error) { return s.open("b", of, "e", short) },
 		"bytes":      func() ([]byte, error) { return s.open("b", of, "d", altered) },
@@ -155,7 +155,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			for _, w := range e.Steps {
+			for _, w := range e.Continual {
 				name := fmt.Sprint(w.Name, w.Instance)
 				if w.Arms {
 					if _, twice := secrets[name]; twice || of[string(w.Sealed)] != "" {
@@ -177,7 +177,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 		for i, value := range committed {
 			e, _ := ledger.Decode(value)
 			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
-			for _, w := range e.Steps {
+			for _, w := range e.Continual {
 				if w.Arms {
 					armed++
 				}
@@ -199,7 +199,7 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 	before := d.next(nil)
 	d.sealing(2)
 	e := d.next(nil)
-	if told(e) != "2 armed" || !slices.Contains(e.Ended, ledger.Instance{Stream: "s", Step: "slow", Number: 1}) {
+	if told(e) != "2 armed" || !slices.Contains(e.Ended, ledger.Instance{Stream: "s", Name: "slow", Number: 1}) {
 		t.Errorf("%q and %v end, want a second instance in place of the first", told(e), e.Ended)
 	}
 	// a window of three groups and an instance

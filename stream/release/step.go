@@ -25,14 +25,14 @@ type step struct {
 // kind is an [alarm], an [onChange] or a [total].
 type kind interface {
 	// describe fills in what the definition says of the kind, and of a window before it is settled.
-	describe(s *ledger.Step, w windows.Window)
+	describe(s *ledger.Continual, w windows.Window)
 }
 
 // looker is an [alarm] or an [onChange].
 type looker interface {
 	kind
 	// look has an open instance look at the samples of a settled entry's groups, and records what it finds.
-	look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
+	look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
 		m *metrics.Operator) error
 }
 
@@ -56,17 +56,17 @@ func newSteps(s *config.Stream) (all []step) {
 // alarm records the group in which the instance fires.
 type alarm struct{ of *config.Watch }
 
-func (a alarm) describe(s *ledger.Step, _ windows.Window) {
-	s.Alarm = &ledger.Alarm{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds()),
+func (a alarm) describe(s *ledger.Continual, _ windows.Window) {
+	s.Watch = &ledger.Watch{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds()),
 		Always: a.of.Always}
 }
 
-func (a alarm) look(e *ledger.Entry, s *ledger.Step, open armed, samples []*mechanisms.Sample, random io.Reader,
+func (a alarm) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
 	_ *metrics.Operator) error {
 	var names []string
 	var looked []*mechanisms.Sample
 	for g, of := range e.Groups {
-		if s.Alarm.LooksAt(*e, of.Name) {
+		if s.Watch.LooksAt(*e, of.Name) {
 			names, looked = append(names, of.Name), append(looked, samples[g])
 		}
 	}
@@ -83,7 +83,7 @@ type total struct {
 	of     *config.Total
 }
 
-func (t total) describe(s *ledger.Step, w windows.Window) {
+func (t total) describe(s *ledger.Continual, w windows.Window) {
 	p, m := t.of.Query.Period, t.of.Mechanism
 	since, until := t.of.Period(w)
 	s.AtMost = 0 // the calendar limits the instances

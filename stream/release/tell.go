@@ -16,7 +16,7 @@ import (
 // is paused, and until when. It logs once that this is over. Finding out until when takes as long as deciding many
 // windows, so that is done only once too.
 func (cs *charges) tell(e ledger.Entry) {
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		cs.tellStep(e, s)
 	}
 	if e.Discovery != nil {
@@ -41,20 +41,20 @@ func (cs *charges) tell(e ledger.Entry) {
 
 // tellDiscovery does the same for a discovery.
 func (cs *charges) tellDiscovery(e ledger.Entry) {
-	key := fmt.Sprintf("discovery %s of stream %s", e.Row, e.Stream)
+	key := fmt.Sprintf("discovery %s of stream %s", e.Lane, e.Stream)
 	if e.Reason == "" {
-		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: discovery %s is paid again", e.Stream, e.Row))
+		cs.Monitor.Episodes.Over(key, fmt.Sprintf("stream %s: discovery %s is paid again", e.Stream, e.Lane))
 		return
 	}
 	cs.Monitor.Episodes.On(key, episode.Rule{},
 		fmt.Sprintf("stream %s: budget %s cannot pay for discovery %s; it finds nothing, and names on the "+
-			"list grow old", e.Stream, e.Budget, e.Row))
+			"list grow old", e.Stream, e.Budget, e.Lane))
 }
 
-func (cs *charges) tellStep(e ledger.Entry, s ledger.Step) {
+func (cs *charges) tellStep(e ledger.Entry, s ledger.Continual) {
 	name, happened, again := "watch "+s.Name, "was armed", "looks again"
 	switch {
-	case s.OnChange != nil:
+	case s.Change != nil:
 		name, happened, again = "release "+s.Name, "was drawn", "is published again"
 	case s.Total != nil:
 		name, again = "running total "+s.Name, "is published again"
@@ -101,7 +101,7 @@ func (w *worker) observe(e ledger.Entry) {
 	if e.Incomplete {
 		w.Metrics.Incomplete.WithLabelValues(e.Stream).Inc()
 	}
-	for _, of := range e.Steps {
+	for _, of := range e.Continual {
 		switch {
 		case !of.Publishes(e):
 		case of.HasValues() && of.Looks():
@@ -114,10 +114,10 @@ func (w *worker) observe(e ledger.Entry) {
 		if e.WindowEnd.Sub(e.WindowStart) < e.Every {
 			w.Log.Info("a discovery has less than a whole period, because the stream's present definition began "+
 				"within it: names need as many users in less time. A stream that is edited more often than that may "+
-				"never find any", zap.String("stream", e.Stream), zap.String("discovery", e.Row), zap.Time("began",
+				"never find any", zap.String("stream", e.Stream), zap.String("discovery", e.Lane), zap.Time("began",
 				e.WindowStart), zap.Duration("every", e.Every))
 		}
-		w.Log.Info("a discovery is decided", zap.String("stream", e.Stream), zap.String("discovery", e.Row),
+		w.Log.Info("a discovery is decided", zap.String("stream", e.Stream), zap.String("discovery", e.Lane),
 			zap.Time("window_end", e.WindowEnd), zap.Int("found", len(d.Found)), zap.Int("joined", len(d.Joined)),
 			zap.Int("left", len(d.Left)), zap.Int64("listed", d.Listed), zap.String("reason", e.Reason))
 	}

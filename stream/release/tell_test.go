@@ -139,8 +139,8 @@ func TestAPauseOfALostTotalEndsAsTold(t *testing.T) {
 			d.walks.totals[0].lose()
 		}
 		e := d.next(nil)
-		if looks := hour < 5 || hour >= 29; e.Steps[0].Looks() != looks {
-			t.Errorf("hour %d: the total has the reason %q", hour, e.Steps[0].Reason)
+		if looks := hour < 5 || hour >= 29; e.Continual[0].Looks() != looks {
+			t.Errorf("hour %d: the total has the reason %q", hour, e.Continual[0].Reason)
 		}
 	}
 	// It has ended with the window until 06:00.

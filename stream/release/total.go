@@ -151,7 +151,7 @@ func (t *totalState) end() {
 
 // lose ends the instance with the next entry.
 func (t *totalState) lose() {
-	name := ledger.Instance{Stream: t.stream.Name, Step: t.of.Name, Number: t.number}
+	name := ledger.Instance{Stream: t.stream.Name, Name: t.of.Name, Number: t.number}
 	if t.ws.lost == nil {
 		t.ws.lost = map[ledger.Instance]bool{}
 	}
@@ -239,14 +239,14 @@ func (t *totalState) restore(text []byte) error {
 // looking is a total that looks at a window, and its step.
 type looking struct {
 	*totalState
-	step *ledger.Step
+	step *ledger.Continual
 }
 
 // totalsOf lists the totals that look at the window of a settled entry, after it has armed new ones.
 func (ws *walks) totalsOf(e *ledger.Entry, program int) (all []looking, err error) {
 	p := ws.programs[program]
-	for i := range e.Steps {
-		s := &e.Steps[i]
+	for i := range e.Continual {
+		s := &e.Continual[i]
 		if s.Total == nil || !s.Looks() {
 			continue
 		}
@@ -266,7 +266,7 @@ func (ws *walks) totalsOf(e *ledger.Entry, program int) (all []looking, err erro
 }
 
 // publish draws what ends with the window of a settled entry.
-func (t *totalState) publish(e *ledger.Entry, s *ledger.Step, random io.Reader) error {
+func (t *totalState) publish(e *ledger.Entry, s *ledger.Continual, random io.Reader) error {
 	if s.Total.Incomplete = s.Total.Incomplete || e.Incomplete; !s.Total.Finishes(*s, *e) {
 		return nil
 	}

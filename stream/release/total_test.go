@@ -45,7 +45,7 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 	armed := map[string]int64{}
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
-		for _, s := range e.Steps {
+		for _, s := range e.Continual {
 			if s.Arms {
 				if s.Instance != armed[s.Name]+1 {
 					t.Fatalf("%s: instance %d follows %d", s.Name, s.Instance, armed[s.Name])
@@ -158,7 +158,7 @@ func TestTotalsOfADay(t *testing.T) {
 	var ends []string
 	for _, value := range c.ledger {
 		e := c.decode(t, value)
-		for _, s := range e.Steps {
+		for _, s := range e.Continual {
 			if s.Name == "today" && s.Publishes(e) {
 				ends = append(ends, fmt.Sprintf("%d %s", s.Instance, e.WindowEnd.Format("15:04")))
 			}
@@ -263,7 +263,7 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 	c.checkTotals(t, t)
 	last := c.decode(t, all[19])
 	for i, want := range map[int]int64{0: 2, 1: 1, 2: 2} { // days, a week, days
-		if s := last.Steps[i]; s.Instance != want || !s.Looks() {
+		if s := last.Continual[i]; s.Instance != want || !s.Looks() {
 			t.Errorf("%s has instance %d (%s), want %d", s.Name, s.Instance, s.Reason, want)
 		}
 	}
@@ -314,11 +314,11 @@ func TestTotalsOfTwoGroups(t *testing.T) {
 		d.learnt(w, e)
 		for at, want := range [][3]int64{c.today, c.high} {
 			var got [3]int64
-			for g, of := range e.Steps[at].Total.Groups {
+			for g, of := range e.Continual[at].Total.Groups {
 				got[g] = of.Value.IntPart()
 			}
 			if got != want {
-				t.Errorf("window %d: %s is %d, want %d", i, e.Steps[at].Name, got, want)
+				t.Errorf("window %d: %s is %d, want %d", i, e.Continual[at].Name, got, want)
 			}
 		}
 		w, _ = p.schedule.Next(w)
@@ -373,7 +373,7 @@ func TestADayOf23Hours(t *testing.T) {
 		d := newDecider(t, p, zap.NewNop())
 		var since []string
 		for range 5 * 96 {
-			if s := d.next(nil).Steps[0]; s.Arms {
+			if s := d.next(nil).Continual[0]; s.Arms {
 				since = append(since, s.Total.Since.Format(time.RFC3339))
 			}
 		}
@@ -395,7 +395,7 @@ func TestMinUsersWithholdsNoTotal(t *testing.T) {
 	if g := e.Groups[0]; g.Reason != record.TooFewUsers || g.Values[1].Value != nil {
 		t.Errorf("the median of 2 users: %+v", g)
 	}
-	if s := e.Steps[0]; !s.Looks() || s.Total.Groups[0].Value.IntPart() != 2 {
+	if s := e.Continual[0]; !s.Looks() || s.Total.Groups[0].Value.IntPart() != 2 {
 		t.Errorf("the total of 2 users: %+v", s.Total)
 	}
 }

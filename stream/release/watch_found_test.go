@@ -23,13 +23,13 @@ var watching = strings.NewReplacer("      other: rest\n", "", "    output:", `  
 // watchedBy returns what the i-th watch of an entry did, and what its records say.
 func watchedBy(t *testing.T, e ledger.Entry, i int) string {
 	t.Helper()
-	s := e.Steps[i]
+	s := e.Continual[i]
 	text := fmt.Sprintf("%s %d", e.WindowEnd.Sub(newYear), s.Instance)
 	if s.Arms {
 		text += " armed"
 	}
-	if s.Alarm.Fired != nil {
-		text += fmt.Sprintf(" fired in %s at %s", *s.Alarm.Fired, s.Alarm.Since.Sub(newYear))
+	if s.Watch.Fired != nil {
+		text += fmt.Sprintf(" fired in %s at %s", *s.Watch.Fired, s.Watch.Since.Sub(newYear))
 	}
 	all, err := e.Records()
 	if err != nil || len(all) != e.Size() {
@@ -111,8 +111,8 @@ func TestAWatchForFewLooksAtWhatIsAlwaysListed(t *testing.T) {
 		for _, e := range d.turns() {
 			if e.Discovery == nil {
 				got[e.WindowEnd.Sub(newYear).String()] = watchedBy(t, e, 1)
-				if !e.Steps[1].Alarm.Always || e.Steps[0].Alarm.Always {
-					t.Errorf("%+v, want the watch for few users to look at what is always listed", e.Steps)
+				if !e.Continual[1].Watch.Always || e.Continual[0].Watch.Always {
+					t.Errorf("%+v, want the watch for few users to look at what is always listed", e.Continual)
 				}
 			}
 		}
@@ -148,7 +148,7 @@ func TestNothingIsArmedForAnEmptyList(t *testing.T) {
 		for _, e := range d.turns() {
 			switch end := e.WindowEnd.Sub(newYear); {
 			case e.Discovery != nil || end%time.Hour != 0:
-			case len(e.Steps) > 0:
+			case len(e.Continual) > 0:
 				got = append(got, watchedBy(t, e, 0))
 			default:
 				got = append(got, fmt.Sprint(end, " nothing"))

@@ -68,7 +68,7 @@ func (d *decider) next(records []contribution) ledger.Entry {
 
 // told returns in short what an entry says about its first watch.
 func told(e ledger.Entry) string {
-	w := e.Steps[0]
+	w := e.Continual[0]
 	text := fmt.Sprint(w.Instance)
 	if w.Arms {
 		text += " armed"
@@ -76,7 +76,7 @@ func told(e ledger.Entry) string {
 	if w.Reason != "" {
 		text += " " + w.Reason
 	}
-	if a := w.Alarm; a.Fired != nil {
+	if a := w.Watch; a.Fired != nil {
 		text += " fired in " + *a.Fired + a.Since.Format(" 15h")
 	}
 	return text
@@ -165,7 +165,7 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	e := p.entry("app", p.schedule.First())
-	e.Steps = d.lookout.steps(p, p.schedule.First())
+	e.Continual = d.lookout.steps(p, p.schedule.First())
 	open, _ := d.lookout.resume(p)
 	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
 		t.Fatal(err)
@@ -188,14 +188,14 @@ func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
 	d.takes(p, changed)
-	if e := d.next(nil); e.Steps[0].Last || !e.Steps[1].Last { // the last window of the old definition
-		t.Errorf("%+v, want the first watch to go on", e.Steps)
+	if e := d.next(nil); e.Continual[0].Last || !e.Continual[1].Last { // the last window of the old definition
+		t.Errorf("%+v, want the first watch to go on", e.Continual)
 	}
 	d.takes(changed, p)
 	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
 	e := d.next(nil)
-	if told(e) != "1" || len(e.Ended) > 0 || e.Steps[1].Looks() {
-		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Steps[1], e.Ended)
+	if told(e) != "1" || len(e.Ended) > 0 || e.Continual[1].Looks() {
+		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Continual[1], e.Ended)
 	}
 }
 
@@ -211,9 +211,9 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 	p.schedule.End = p.schedule.First().End
 	d.takes(changed, p)
 	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
-	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Steps[1].Looks() { // at_most is 1
+	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Continual[1].Looks() { // at_most is 1
 		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e),
-			e.Steps[1], e.Ended)
+			e.Continual[1], e.Ended)
 	}
 }
 
@@ -222,8 +222,8 @@ func TestTheLastWindowEndsTheInstance(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "2")
 	p.schedule.End = p.schedule.First().End
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	if e := d.next(nil); !e.Steps[0].Last || !e.Steps[0].Arms {
-		t.Errorf("%+v, want an instance that is armed and ends", e.Steps[0])
+	if e := d.next(nil); !e.Continual[0].Last || !e.Continual[0].Arms {
+		t.Errorf("%+v, want an instance that is armed and ends", e.Continual[0])
 	}
 	if open := d.charges.own.fold.Books.Open("s"); len(open) > 0 {
 		t.Errorf("%v are still armed", open)

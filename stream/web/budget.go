@@ -187,7 +187,7 @@ func (s source) books() (*ledger.Books, error) {
 			}
 		}
 		for _, d := range config.All[*config.Discovery](of) {
-			e.Row, e.Every, e.Cap = d.Name, d.Every, d.Cap(0)
+			e.Lane, e.Every, e.Cap = d.Name, d.Every, d.Cap(0)
 			for _, f := range s.store.all(of.Name, "", d.Name) { // each has a record about all names
 				if err := books.Add(f.entry(e, d.Cost().Items)); err != nil {
 					return nil, err

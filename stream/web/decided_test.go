@@ -119,7 +119,7 @@ func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
 }
 
 // total draws nothing but zeros.
-func (w *world) total(e *ledger.Entry, s *ledger.Step) {
+func (w *world) total(e *ledger.Entry, s *ledger.Continual) {
 	w.Helper()
 	strategy, err := s.Total.Strategy()
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	}
 	for _, f := range s.Lasting() {
 		h, c := f.Heading(), f.Cost()
-		x := ledger.Step{Name: h.Name, Definition: h.Definition, Cost: c.Items, AtMost: c.AtMost}
+		x := ledger.Continual{Name: h.Name, Definition: h.Definition, Cost: c.Items, AtMost: c.AtMost}
 		switch of := f.(type) {
 		case *config.Total:
 			since, until := of.PeriodAt(start.UnixNano(), s.Window.Every)
@@ -158,17 +158,17 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 				Update: int64(of.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
 				Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
 		case *config.Watch:
-			x.Alarm = &ledger.Alarm{Hold: int64(of.Hold.Seconds())}
+			x.Watch = &ledger.Watch{Hold: int64(of.Hold.Seconds())}
 		case *config.Change:
-			x.OnChange = &ledger.OnChange{First: c.First, Release: of.Drawn()}
+			x.Change = &ledger.Change{First: c.First, Release: of.Drawn()}
 		}
-		e.Steps = append(e.Steps, x)
+		e.Continual = append(e.Continual, x)
 	}
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)
 	}
-	for i := range e.Steps {
-		x := &e.Steps[i]
+	for i := range e.Continual {
+		x := &e.Continual[i]
 		if x.Total != nil {
 			w.total(&e, x)
 			continue
@@ -179,7 +179,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		if x.Looks() && fires(&e) {
 			x.Fire(e, e.Groups[0].Name)
 		}
-		if c := x.OnChange; c != nil {
+		if c := x.Change; c != nil {
 			for g := range c.Values {
 				if c.Draws(*x, e.Groups[g].Name) {
 					c.Redraw(e, g, ledger.Value{Value: new(decimal.NewFromInt(7))})

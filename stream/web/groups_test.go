@@ -327,7 +327,7 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 	s.Budget.Limit = budget.Limit{Epsilon: ledgertest.Dec("10000"), Delta: ledgertest.Dec("0.01"), Per: 24 * time.Hour}
 	books := ledger.NewBooks()
 	add := func(row string, price []budget.Item, end time.Time, size time.Duration, reason string) {
-		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Row: row, Price: price, Every: size,
+		e := ledger.Entry{Stream: s.Name, Budget: s.Budget.Name, Lane: row, Price: price, Every: size,
 			Limit: s.Budget.Limit, WindowStart: end.Add(-size), WindowEnd: end, Reason: reason}
 		if err := books.Add(e); err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func TestFoundGroups(t *testing.T) {
 	// Blocks of 24 hours would begin at the same time of day for ever.
 	if m := hour.MaxWindows; day.MaxWindows != nil || m == nil || m.By.Most != 1 || m.By.Block != 25 ||
 		m.By.AtMost() != 2 ||
-		hour.Cap(7) != (budget.Cap{Count: 2, Per: 24 * time.Hour, Era: 7, Row: "hourly"}) ||
+		hour.Cap(7) != (budget.Cap{Count: 2, Per: 24 * time.Hour, Era: 7, Lane: "hourly"}) ||
 		day.Cap(7) != (budget.Cap{}) {
 		t.Errorf("max_windows %+v and %+v", day.MaxWindows, hour.MaxWindows)
 	}

@@ -15,7 +15,7 @@ import (
 // that is withheld.
 func (p Plan) Discovery(row string, start, end time.Time, rules ledger.Rules, found map[string]int64) ledger.Entry {
 	e := p.Entry(0)
-	e.Row, e.WindowStart, e.WindowEnd, e.DueAt, e.ReleasedAt = row, start, end, end.Add(time.Second),
+	e.Lane, e.WindowStart, e.WindowEnd, e.DueAt, e.ReleasedAt = row, start, end, end.Add(time.Second),
 		end.Add(time.Second)
 	e.Every, e.Groups = end.Sub(start), nil
 	e.Price = []budget.Item{{Promise: privacy.NewApproximate(Dec("0.5"), Dec("0.00000001")), Times: 2}}

@@ -13,7 +13,7 @@ import (
 
 // Total is the running total "today" as a definition has it, for a window of an entry. Its periods have ten minutes, of
 // which two are a leaf. A user may be in two groups.
-func Total(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.Step {
+func Total(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.Continual {
 	t.Helper()
 	const period = 10 * time.Minute
 	p := running.Period{Leaves: 5, Longest: 6}
@@ -22,7 +22,7 @@ func Total(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.St
 		t.Fatal(err)
 	}
 	since := e.WindowStart.Truncate(period)
-	return ledger.Step{
+	return ledger.Continual{
 		Name: "today", Definition: definition, Cost: []budget.Item{{Promise: strategy.Promise(), Times: 2}},
 		Total: &ledger.Total{Leaves: p.Leaves, Longest: strategy.Longest(), Update: 120, Most: 3, Unit: Dec("1"),
 			MaxTotal: Some("3"), Since: record.Whole(since), Until: record.Whole(since.Add(period)),
@@ -32,7 +32,7 @@ func Total(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.St
 }
 
 // publish fills in what a session draws of a total.
-func publish(t T, e *ledger.Entry, s *ledger.Step) {
+func publish(t T, e *ledger.Entry, s *ledger.Continual) {
 	t.Helper()
 	strategy, err := s.Total.Strategy()
 	if err != nil {
@@ -68,7 +68,7 @@ func Totalled(t T, n int, mechanism string) []ledger.Entry {
 		e := Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: limit}.Entry(i + 4)
 		e.Price, e.Releases = nil, nil
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}}
-		e.Steps = []ledger.Step{Total(t, e, "d", mechanism, "1")}
+		e.Continual = []ledger.Continual{Total(t, e, "d", mechanism, "1")}
 		Decide(t, b, &e, nil)
 		all = append(all, e)
 	}

@@ -122,7 +122,7 @@ func (v definition) fits(e ledger.Entry) bool {
 		releases = append(releases, r.Name)
 	}
 	var watches []string
-	for _, w := range e.Steps {
+	for _, w := range e.Continual {
 		watches = append(watches, w.Name)
 	}
 	if v.finds { // checkFound looks at the groups; a window without any has no releases
@@ -214,7 +214,7 @@ func (c *checker) checkLedger() {
 			c.complain(&c.different, "a ledger entry is unreadable: %v", err)
 			continue
 		}
-		key := windowKey(e.Stream, e.WindowStart) + e.Row
+		key := windowKey(e.Stream, e.WindowStart) + e.Lane
 		if first, ok := c.drawn[key]; !ok {
 			c.drawn[key] = l.value
 		} else if !bytes.Equal(first, l.value) {
@@ -332,7 +332,7 @@ func (c *checker) of(stream string) []ledger.Entry { return c.row(stream, "") }
 func (c *checker) row(stream, name string) []ledger.Entry {
 	var all []ledger.Entry
 	for _, e := range c.entries {
-		if e.Stream == stream && e.Row == name {
+		if e.Stream == stream && e.Lane == name {
 			all = append(all, e)
 		}
 	}
@@ -368,7 +368,7 @@ func (c *checker) explain(e ledger.Entry) {
 	c.incomplete++
 	if !slices.ContainsFunc(c.harms, func(h harm) bool { return h.explains(e) }) {
 		c.complain(&c.unexplained, "%s%s, released at %s, is incomplete and no fault explains it",
-			windowKey(e.Stream, e.WindowStart), e.Row, e.ReleasedAt.Format(time.TimeOnly))
+			windowKey(e.Stream, e.WindowStart), e.Lane, e.ReleasedAt.Format(time.TimeOnly))
 	}
 }
 

@@ -57,13 +57,13 @@ func (c *checker) checkTotals() {
 	for _, s := range c.streams {
 		own := c.sent(s)
 		var since []ledger.Entry // the windows of the instance
-		var last ledger.Step
+		var last ledger.Continual
 		for _, e := range c.of(s.name) {
-			i := slices.IndexFunc(e.Steps, func(w ledger.Step) bool { return w.Total != nil })
-			if i < 0 || !e.Steps[i].Looks() {
+			i := slices.IndexFunc(e.Continual, func(w ledger.Continual) bool { return w.Total != nil })
+			if i < 0 || !e.Continual[i].Looks() {
 				continue
 			}
-			w, key := e.Steps[i], windowKey(s.name, e.WindowStart)
+			w, key := e.Continual[i], windowKey(s.name, e.WindowStart)
 			if w.Arms {
 				hour := w.Total.Since.Minute() == 0 && w.Total.Since.Second() == 0
 				harmed := slices.ContainsFunc(c.harms, func(h harm) bool {
@@ -84,7 +84,7 @@ func (c *checker) checkTotals() {
 }
 
 // checkTotal compares a total after the last of some windows.
-func (c *checker) checkTotal(s promised, w ledger.Step, since []ledger.Entry, deeds []deed) {
+func (c *checker) checkTotal(s promised, w ledger.Continual, since []ledger.Entry, deeds []deed) {
 	e := since[len(since)-1]
 	for g, of := range w.Total.Groups {
 		low, high := 0.0, 0.0

@@ -32,7 +32,7 @@ func foundStory() *checker {
 	for i := range 4 {
 		send(i, 9, "a")
 		start := storyStart.Add(time.Duration(i) * foundEvery)
-		k.entries[windowKey("s", start)+foundRow] = ledger.Entry{Stream: "s", Row: foundRow, WindowStart: start,
+		k.entries[windowKey("s", start)+foundRow] = ledger.Entry{Stream: "s", Lane: foundRow, WindowStart: start,
 			WindowEnd: start.Add(foundEvery), Discovery: &ledger.Discovery{Threshold: 2, Found: found[i]},
 			Price: []budget.Item{{Promise: privacy.NewPure(decimal.NewFromInt(foundEpsilon)), Times: namesOfAUser}}}
 	}

@@ -47,7 +47,7 @@ func TestCheckerSeesWrongTotals(t *testing.T) {
 			}
 			entry := ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(v.size), Every: v.every,
 				ReleasedAt: start.Add(v.size), Incomplete: i == c.incomplete, Groups: []ledger.Group{{Name: "probe"}},
-				Steps: []ledger.Step{{Name: totalled, Definition: "d", Instance: instance,
+				Continual: []ledger.Continual{{Name: totalled, Definition: "d", Instance: instance,
 					Arms: i == 0 || i == c.restart && i > 0,
 					Total: &ledger.Total{Most: v.total, Since: record.Whole(start),
 						Groups: []ledger.GroupTotal{{Value: decimal.NewFromInt(value)}}}}}}

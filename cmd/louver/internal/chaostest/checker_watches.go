@@ -33,7 +33,7 @@ func (v definition) steps() []string {
 
 // totalOf is the max_total of an entry's total; 0 if it has none.
 func totalOf(e ledger.Entry) int64 {
-	for _, s := range e.Steps {
+	for _, s := range e.Continual {
 		if s.Total != nil {
 			return s.Total.Most
 		}
@@ -103,12 +103,12 @@ func (c *checker) checkWatches() {
 		open, used, secrets := map[string]int64{}, map[ledger.Instance]bool{}, map[string]bool{}
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)
-			for _, w := range e.Steps {
+			for _, w := range e.Continual {
 				if w.Total != nil {
 					continue
 				}
 				if w.Arms {
-					instance := ledger.Instance{Stream: e.Stream, Step: w.Name, Number: w.Instance}
+					instance := ledger.Instance{Stream: e.Stream, Name: w.Name, Number: w.Instance}
 					if used[instance] || secrets[string(w.Sealed)] {
 						c.complain(&c.overspent, "%s arms instance %d of %s again", key, w.Instance, w.Name)
 					}
@@ -134,7 +134,7 @@ func (c *checker) checkWatches() {
 }
 
 // checkLook compares what a watch saw in a window. Its ε is so large that it sees what there is, up to its margin.
-func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Step, deeds []deed) {
+func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Continual, deeds []deed) {
 	v := c.follows[windowKey(s.name, e.WindowStart)]
 	at := w.Fires()
 	for _, g := range e.Groups {
@@ -144,7 +144,7 @@ func (c *checker) checkLook(s promised, e ledger.Entry, w ledger.Step, deeds []d
 		case fired && truth.high["slow"] <= float64(v.alarm):
 			c.complain(&c.different, "%s: %s fires in %s, but the events say %v", windowKey(s.name, e.WindowStart),
 				w.Name, g.Name, truth)
-		case !fired && truth.low["slow"] > float64(v.alarm)+w.Alarm.Excess95.InexactFloat64()+1:
+		case !fired && truth.low["slow"] > float64(v.alarm)+w.Watch.Excess95.InexactFloat64()+1:
 			c.complain(&c.missing, "%s: %s is silent in %s, but the events say %v", windowKey(s.name, e.WindowStart),
 				w.Name, g.Name, truth)
 		}

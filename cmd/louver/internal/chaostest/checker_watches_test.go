@@ -73,7 +73,7 @@ func alarmedStory(slow ...int) *checker {
 		key := windowKey("s", start)
 		c.entries[key] = ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize),
 			Every: storySize, Groups: []ledger.Group{{Name: "x"}, {Name: "y"}},
-			Steps: []ledger.Step{{Name: "slow-2", Instance: 1, Alarm: &ledger.Alarm{Excess95: &excess}}}}
+			Continual: []ledger.Continual{{Name: "slow-2", Instance: 1, Watch: &ledger.Watch{Excess95: &excess}}}}
 		c.follows[key] = v
 	}
 	return c
@@ -85,38 +85,38 @@ func TestCheckerSeesWrongAlarms(t *testing.T) {
 	y, x := "y", "x"
 	for _, test := range []struct {
 		name string
-		plan func(w []*ledger.Step)
+		plan func(w []*ledger.Continual)
 		want verdict
 	}{
-		{name: "nothing is planted", plan: func([]*ledger.Step) {}},
-		{name: "it holds after it has fired", plan: func(w []*ledger.Step) {
-			*w[2] = ledger.Step{Name: "slow-2", Instance: 1, Reason: record.NotArmed, Alarm: &ledger.Alarm{Fired: &y}}
+		{name: "nothing is planted", plan: func([]*ledger.Continual) {}},
+		{name: "it holds after it has fired", plan: func(w []*ledger.Continual) {
+			*w[2] = ledger.Continual{Name: "slow-2", Instance: 1, Reason: record.NotArmed, Watch: &ledger.Watch{Fired: &y}}
 		}},
 		{name: "an instance fires twice",
-			plan: func(w []*ledger.Step) { w[2].Instance, w[2].Arms, w[2].Sealed = 1, false, nil },
+			plan: func(w []*ledger.Continual) { w[2].Instance, w[2].Arms, w[2].Sealed = 1, false, nil },
 			want: verdict{overspent: 1}},
-		{name: "an instance is armed twice", plan: func(w []*ledger.Step) { w[2].Instance = 1 },
+		{name: "an instance is armed twice", plan: func(w []*ledger.Continual) { w[2].Instance = 1 },
 			want: verdict{overspent: 1}},
-		{name: "a secret serves twice", plan: func(w []*ledger.Step) { w[2].Sealed = w[0].Sealed },
+		{name: "a secret serves twice", plan: func(w []*ledger.Continual) { w[2].Sealed = w[0].Sealed },
 			want: verdict{overspent: 1}},
-		{name: "one looks that was never armed", plan: func(w []*ledger.Step) { w[2].Arms, w[2].Sealed = false, nil },
+		{name: "one looks that was never armed", plan: func(w []*ledger.Continual) { w[2].Arms, w[2].Sealed = false, nil },
 			want: verdict{overspent: 1}},
-		{name: "it is silent where it must fire", plan: func(w []*ledger.Step) {
-			w[1].Alarm.Fired = nil
+		{name: "it is silent where it must fire", plan: func(w []*ledger.Continual) {
+			w[1].Watch.Fired = nil
 			w[2].Instance, w[2].Arms, w[2].Sealed = 1, false, nil
 		}, want: verdict{missing: 1}},
-		{name: "it fires where nobody is slow", plan: func(w []*ledger.Step) { w[1].Alarm.Fired = &x },
+		{name: "it fires where nobody is slow", plan: func(w []*ledger.Continual) { w[1].Watch.Fired = &x },
 			want: verdict{different: 1}},
 	} {
 		c := alarmedStory(0, 9, 9)
-		var watches []*ledger.Step
+		var watches []*ledger.Continual
 		for i := range 3 {
 			e := c.entries[windowKey("s", storyStart.Add(time.Duration(i)*storySize))]
-			watches = append(watches, &e.Steps[0])
+			watches = append(watches, &e.Continual[0])
 		}
 		watches[0].Arms, watches[0].Sealed = true, []byte("one")
-		watches[1].Alarm.Fired = &y
-		watches[2].Arms, watches[2].Sealed, watches[2].Instance, watches[2].Alarm.Fired = true, []byte("two"), 2, &y
+		watches[1].Watch.Fired = &y
+		watches[2].Arms, watches[2].Sealed, watches[2].Instance, watches[2].Watch.Fired = true, []byte("two"), 2, &y
 		test.plan(watches)
 		if c.checkWatches(); c.String() != test.want.String() {
 			t.Errorf("%s: %s, want %s\n%s", test.name, c.verdict, test.want, strings.Join(c.complaints, "\n"))

@@ -81,7 +81,7 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 					return err
 				}
 				if e.Discovery != nil { // a window comes soon enough
-					found[e.Stream+"/"+e.Row] = e
+					found[e.Stream+"/"+e.Lane] = e
 					return nil
 				}
 				if !e.WindowEnd.Before(newest[e.Stream].WindowEnd) {

@@ -12,33 +12,33 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Alarm is an alarm as a definition has it.
-func Alarm(name, definition, epsilon string, atMost int64, hold time.Duration) ledger.Step {
-	return ledger.Step{
+// Watch is a watch as a definition has it.
+func Watch(name, definition, epsilon string, atMost int64, hold time.Duration) ledger.Continual {
+	return ledger.Continual{
 		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(epsilon)), Times: 1}},
-		AtMost: atMost, Alarm: &ledger.Alarm{Excess95: Some("26.5"), Hold: int64(hold / time.Second)},
+		AtMost: atMost, Watch: &ledger.Watch{Excess95: Some("26.5"), Hold: int64(hold / time.Second)},
 	}
 }
 
-// OnChange is the figure on change "calm" as a definition has it. A user may be in two groups.
-func OnChange(definition, test, draw string, atMost int64) ledger.Step {
+// Change is the figure on change "calm" as a definition has it. A user may be in two groups.
+func Change(definition, test, draw string, atMost int64) ledger.Continual {
 	const name = "calm"
 	drawn := budget.Item{Promise: privacy.NewPure(Dec(draw)), Times: 1}
 	first := drawn
 	first.Times = 2
-	return ledger.Step{
+	return ledger.Continual{
 		Name: name, Definition: definition, Cost: []budget.Item{{Promise: privacy.NewPure(Dec(test)), Times: 1}, drawn},
-		AtMost: atMost, OnChange: &ledger.OnChange{First: []budget.Item{first}, Release: record.Series{
+		AtMost: atMost, Change: &ledger.Change{First: []budget.Item{first}, Release: record.Series{
 			Name: name, Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(draw),
 		}},
 	}
 }
 
 // Look fills in what a session would: secrets, and who fires.
-func Look(t T, e *ledger.Entry, fires func(s ledger.Step) bool) {
+func Look(t T, e *ledger.Entry, fires func(s ledger.Continual) bool) {
 	t.Helper()
-	for i := range e.Steps {
-		s := &e.Steps[i]
+	for i := range e.Continual {
+		s := &e.Continual[i]
 		if s.Total != nil {
 			if s.Looks() && s.Total.Finishes(*s, *e) {
 				publish(t, e, s)
@@ -48,10 +48,10 @@ func Look(t T, e *ledger.Entry, fires func(s ledger.Step) bool) {
 		if s.Arms {
 			s.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, s.Name, s.Instance)
 		}
-		if s.Looks() && (s.OnChange == nil || !s.OnChange.DrawsAll(*s)) && fires(*s) {
+		if s.Looks() && (s.Change == nil || !s.Change.DrawsAll(*s)) && fires(*s) {
 			s.Fire(*e, e.Groups[len(e.Groups)/2].Name)
 		}
-		if c := s.OnChange; c != nil {
+		if c := s.Change; c != nil {
 			for g := range c.Values {
 				if c.Draws(*s, e.Groups[g].Name) {
 					c.Redraw(*e, g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))),
@@ -63,7 +63,7 @@ func Look(t T, e *ledger.Entry, fires func(s ledger.Step) bool) {
 }
 
 // Decide settles an entry with watches, lets them look, and adds it.
-func Decide(t T, b *ledger.Books, e *ledger.Entry, fires func(s ledger.Step) bool) {
+func Decide(t T, b *ledger.Books, e *ledger.Entry, fires func(s ledger.Continual) bool) {
 	t.Helper()
 	if err := b.Settle(e); err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func Watched(t T, n int) []ledger.Entry {
 		for _, name := range []string{"eu", "us", "ap"} {
 			e.Groups = append(e.Groups, ledger.Group{Name: name, Values: []ledger.Value{{Value: Some("1")}}})
 		}
-		e.Steps = []ledger.Step{Alarm("slow", "d", "1", 1, 2*time.Minute)}
-		Decide(t, b, &e, func(ledger.Step) bool { return i == 2 })
+		e.Continual = []ledger.Continual{Watch("slow", "d", "1", 1, 2*time.Minute)}
+		Decide(t, b, &e, func(ledger.Continual) bool { return i == 2 })
 		all = append(all, e)
 	}
 	return all
@@ -103,8 +103,8 @@ func Changing(t T, n int) []ledger.Entry {
 		e := Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: Limit("4", 10*time.Minute)}.Entry(i)
 		e.Price, e.Releases = nil, nil
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Steps = []ledger.Step{OnChange("d", "0.2", "0.1", 2)}
-		Decide(t, b, &e, func(ledger.Step) bool { return i == 2 || i == 4 })
+		e.Continual = []ledger.Continual{Change("d", "0.2", "0.1", 2)}
+		Decide(t, b, &e, func(ledger.Continual) bool { return i == 2 || i == 4 })
 		all = append(all, e)
 	}
 	return all
@@ -122,20 +122,20 @@ func Watchful(t *rapid.T, n int) *Partition {
 		next[stream] += rapid.SampledFrom([]int{1, 1, 1, 3, 30}).Draw(t, "step")
 		definition := fmt.Sprint("d", next[stream]/25)
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Steps = []ledger.Step{Alarm("slow", definition, "1", 2, 3*time.Minute)}
+		e.Continual = []ledger.Continual{Watch("slow", definition, "1", 2, 3*time.Minute)}
 		if stream == "s" {
-			e.Steps = append(e.Steps, Alarm("gone", "d", "0.5", 3, 0), OnChange("d", "0.3", "0.2", 2))
+			e.Continual = append(e.Continual, Watch("gone", "d", "0.5", 3, 0), Change("d", "0.3", "0.2", 2))
 		}
 		if stream == "u" {
-			e.Steps = append(e.Steps, Total(t, e, definition, "tree", "0.25"))
+			e.Continual = append(e.Continual, Total(t, e, definition, "tree", "0.25"))
 		}
 		if stream == "c" { // its windows cost nothing
 			e.Price, e.Releases = nil, nil
-			e.Steps = append(e.Steps, OnChange(definition, "0.2", "0.1", 3))
+			e.Continual = append(e.Continual, Change(definition, "0.2", "0.1", 3))
 		}
-		e.Steps[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
+		e.Continual[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
 		for _, o := range live.Open("b") {
-			stale := o.Stream == stream && (o.Step == "slow" || o.Step == "today" || stream == "c") &&
+			stale := o.Stream == stream && (o.Name == "slow" || o.Name == "today" || stream == "c") &&
 				o.Definition != definition
 			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {
 				e.Ended = append(e.Ended, o.Instance)
@@ -144,7 +144,7 @@ func Watchful(t *rapid.T, n int) *Partition {
 		if err := live.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		Look(t, &e, func(ledger.Step) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
+		Look(t, &e, func(ledger.Continual) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
 		if e.Reason == "" && len(e.Releases) > 0 {
 			for g := range e.Groups {
 				e.Groups[g].Values = []ledger.Value{{Value: Some("12.5")}}

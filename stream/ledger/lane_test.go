@@ -21,7 +21,7 @@ func TestRowsAreDecidedForThemselves(t *testing.T) {
 		if err := f.Books.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Row == "" {
+		if e.Lane == "" {
 			e.Groups[0].Values = []ledger.Value{{Value: ledgertest.Some("1")}}
 		}
 		e, err := ledger.Decode(ledgertest.Encode(t, e))
