@@ -95,9 +95,8 @@ func compress(b []byte) []byte {
 	return w.EncodeAll(b, make([]byte, 0, len(b)+64))
 }
 
-// mostPacked bounds how many times its size a snapshot, or a payload of version 1, unpacks to. In each row 16 bytes are
-// a hash, which does not pack unless a user is in several groups. The longest names of those take 800 bytes, and
-// differ.
+// mostPacked bounds how many times its size a snapshot unpacks to. In each row 16 bytes are a hash, which does not pack
+// unless a user is in several groups.
 const mostPacked = 1 << 10
 
 // decompress trusts the size that a frame claims only as far as there are bytes.

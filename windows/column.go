@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// payloadVersion is the version of payloads that are written. The release before wrote version 1: see payload.go.
+// payloadVersion is the version of payloads.
 const payloadVersion = 2
 
 // The rows of a group are columns of equal length: hashes (16 bytes each), values, and orders. Rows are sorted by user,
@@ -26,7 +26,6 @@ type column struct {
 	policy                Policy
 	start                 int64 // of the slice
 	unit                  int64 // of times
-	ascend                bool  // values are differences, except the first
 }
 
 // columns are the columns of a group that is being written. The next group uses their memory again.
@@ -178,25 +177,18 @@ func (r *reader) end() error {
 // rows reads the column from its beginning.
 type rows struct {
 	column
-	first bool
 	row
 }
 
-func (g column) rows() rows { return rows{column: g, first: true} }
+func (g column) rows() rows { return rows{column: g} }
 
 // next moves to the next row, and returns false if there is none.
 func (r *rows) next() bool {
 	if len(r.users) == 0 {
 		return false
 	}
-	if r.ascend && !r.first {
-		difference, n := binary.Uvarint(r.values)
-		r.value, r.values = r.value+int64(difference), r.values[n:]
-	} else {
-		value, n := varint(r.values)
-		r.value, r.values = value, r.values[n:]
-	}
-	r.first = false
+	value, n := varint(r.values)
+	r.value, r.values = value, r.values[n:]
 	switch {
 	case r.policy.timed():
 		order, n := varint(r.orders)

@@ -147,8 +147,7 @@ func (m *Merger) Add(data []byte, slice Window) error {
 const fewest = 1 << 12
 
 // pour puts the rows of the columns that wait into the bag. The users of a column ascend. So the columns take turns,
-// and each turn fills the next stretch of the bag's table. A stretch is short enough for the processor's cache. In
-// payloads of version 1 the values ascend instead: the last turn takes whatever is left of them.
+// and each turn fills the next stretch of the bag's table. A stretch is short enough for the processor's cache.
 func (m *Merger) pour() {
 	n := 0
 	for i := range m.waiting {

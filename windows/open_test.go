@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -226,34 +224,6 @@ func packedBag(spec BagSpec) *Bag {
 			fmt.Sprintf("/products/%04d/reviews", i), 1e18 + int64(i), 3})
 	}
 	return fillOpen(spec, events)
-}
-
-func TestOpenPayloadsOfReleases(t *testing.T) {
-	for _, policy := range policies {
-		spec := testSpec
-		spec.Policy, spec.Open, spec.Other, spec.MaxGroups = policy, true, true, 1
-		spec.Groups = []string{"/hats", "/products/0007/reviews", "/shoes/1", "(other)"}
-		for _, c := range []struct {
-			kind string
-			bag  *Bag
-		}{{"open", openBag(spec)}, {"packed", packedBag(spec)}} {
-			payload, err := os.ReadFile(filepath.Join("testdata", "payloads", "2-"+string(policy)+"-"+c.kind))
-			if err != nil {
-				t.Fatal(err)
-			}
-			own := c.bag.Seal()
-			if d := cmp.Diff(samples(spec.Groups, testMerger(t, spec, own).Sample),
-				samples(spec.Groups, testMerger(t, spec, own, payload).Sample)); d != "" {
-				t.Errorf("policy %s, %s: (-want +got)\n%s", policy, c.kind, d)
-			}
-			if packed := payload[1]&flagPacked != 0; packed != (c.kind == "packed") {
-				t.Errorf("policy %s, %s: flags are %d", policy, c.kind, payload[1])
-			}
-			if c.kind == "open" && !slices.Equal(payload, own) {
-				t.Errorf("policy %s: the bag is sealed into other bytes than before", policy)
-			}
-		}
-	}
 }
 
 func TestMergerRefusesOpen(t *testing.T) {
