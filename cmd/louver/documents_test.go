@@ -22,6 +22,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/service"
+	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/web"
 )
@@ -117,18 +118,20 @@ Louver serves Prometheus metrics on two addresses. This document is generated fr
 func metricsReference(t *testing.T) string {
 	var operators, public registered
 	service.OperatorMetrics(&operators, nil, "")
+	metrics.NewExport(&operators, nil, nil, nil)
 	public.MustRegister(outputs.NewGauges(time.Now), web.NewExhausts(web.Config{}))
 	var b strings.Builder
 	b.WriteString(metricsIntroduction)
 	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators "+
 		"only. Go's own `go_*` and `process_*` are there too. A `louver dashboard` has this address if it is set, and "+
-		"there only these and `louver_build_info`.\n\n%s\n\n", operators.table(t, nil))
+		"there only these and `louver_build_info`. So has a `louver export`, with `louver_export_*`, "+
+		"`louver_consumer_lag_*`, `louver_input_lost_records_total` and `louver_rebalances_total`.\n\n%s\n\n", operators.table(t, nil))
 	exported := map[string]string{"louver_distribution": "`" + outputs.Bucket().Name + "`"}
 	for _, m := range outputs.Metrics() {
 		exported[m.Prometheus()] = "`" + m.Name + "`"
 	}
 	fmt.Fprintf(&b, "## Public address, `LOUVER_HTTP_ADDR`\n\nWhat has been published, and nothing else. `louver "+
-		"export` sends some of it by OpenTelemetry, under the names in the second column.\n\n%s\n\n",
+		"export` sends some of it by OpenTelemetry, under the names in the fourth column.\n\n%s\n\n",
 		public.table(t, exported))
 	codes := table.NewWriter()
 	codes.AppendHeader(table.Row{"code", "meaning"})
@@ -183,13 +186,13 @@ func (r registered) table(t *testing.T, exported map[string]string) string {
 	w := table.NewWriter()
 	head := table.Row{"metric", "type", "labels", "meaning"}
 	if exported != nil {
-		head = slices.Insert(head, 1, any("OpenTelemetry"))
+		head = slices.Insert(head, 3, any("OpenTelemetry"))
 	}
 	w.AppendHeader(head)
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		row := rows[name]
 		if exported != nil {
-			row = slices.Insert(row, 1, any(exported[name]))
+			row = slices.Insert(row, 3, any(exported[name]))
 		}
 		w.AppendRow(row)
 	}
@@ -208,6 +211,8 @@ func kindOf(t *testing.T, c prometheus.Collector) string {
 		return "histogram"
 	case prometheus.Counter: // after Gauge, which has its methods too
 		return "counter"
+	case prometheus.GaugeFunc: // after all others, which have its methods too
+		return "gauge"
 	}
 	t.Fatalf("%T: a collector of an unknown type", c)
 	return ""

@@ -41,6 +41,7 @@ type commands struct {
 	Replay      feed.ReplayCommand         `cmd:"" help:"Send a CSV or JSON-lines file to a topic."`
 	Watch       inspect.WatchCommand       `cmd:"" help:"Print figures as they are published."`
 	Dashboard   service.DashboardCommand   `cmd:"" help:"Serve the page and the API from the output topics alone."`
+	Export      service.ExportCommand      `cmd:"" help:"Send figures to a metrics backend by OpenTelemetry (OTLP), such as Prometheus."`
 	Budget      inspect.BudgetCommand      `cmd:"" help:"Print what each stream and budget has spent and what is left, from the ledger."`
 	Audit       inspect.AuditCommand       `cmd:"" help:"Compare the ledger with what was published: every charge once, every value the same."`
 	Windows     inspect.WindowsCommand     `cmd:"" help:"Print the windows that are not out yet, and what each of them waits for."`

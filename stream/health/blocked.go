@@ -9,8 +9,12 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
+// Only says that all partitions of the stage have one output, and no other. While that is blocked, the process is not
+// ready. Call it before the stage begins.
+func (s *Stage) Only() { s.only = true }
+
 // Blocked says that an output takes no figures from the partition, or with nil that it takes them again. It does not
-// make the process unready: the other outputs go on.
+// make the process unready: the other outputs go on, unless there is only one.
 func (s *Stage) Blocked(at Partition, output string, why error) {
 	s.monitor.mu.Lock()
 	defer s.monitor.mu.Unlock()

@@ -123,6 +123,7 @@ func (p Partition) compare(o Partition) int {
 type Stage struct {
 	monitor *Monitor
 	name    string
+	only    bool // it has one output
 	// The monitor's mutex guards the fields below.
 	member     bool      // it has been in the group
 	left       error     // why it has left the group for a while; nil: it has not

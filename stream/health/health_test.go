@@ -138,6 +138,25 @@ func TestReadiness(t *testing.T) {
 			func(p *process) { p.run(); p.stage.Joining(); time.Sleep(16 * time.Second); p.stage.Joining() },
 			"service: not ready: release: joining its consumer group for 16s\nkafka: ok\nbroker b:9092: heard 0s " +
 				"ago\nrelease: joining its consumer group for 16s\nstream web: ok\n"},
+		{"when one of several outputs is blocked", func(p *process) {
+			p.run()
+			p.stage.Blocked(p.at, "http://b", errors.New("503"))
+			time.Sleep(time.Second)
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\noutput http://b: blocked for 1s: 503\n" +
+			"release: 1 partition\nstream web: ok\n"},
+		{"when the only output is blocked", func(p *process) {
+			p.stage.Only()
+			p.run()
+			p.stage.Blocked(p.at, "http://b", errors.New("503"))
+			time.Sleep(time.Second)
+		}, "service: not ready: output http://b: blocked for 1s: 503\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
+			"output http://b: blocked for 1s: 503\nrelease: 1 partition\nstream web: ok\n"},
+		{"when the only output takes figures again", func(p *process) {
+			p.stage.Only()
+			p.run()
+			p.stage.Blocked(p.at, "http://b", errors.New("503"))
+			p.stage.Blocked(p.at, "http://b", nil)
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 		{"when Kafka is gone", func(p *process) {
 			p.run()
 			time.Sleep(time.Second)

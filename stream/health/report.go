@@ -134,7 +134,10 @@ func (s *Stage) report(r *Report, now, at time.Time, started bool, overdue map[s
 			}
 		}
 	}
-	r.Facts = append(r.Facts, s.blockedFacts(now)...)
+	blocked := s.blockedFacts(now)
+	if r.Facts = append(r.Facts, blocked...); s.only {
+		r.Reasons = append(r.Reasons, blocked...)
+	}
 	if s.left != nil {
 		r.fact("%s: leaves its partitions to other processes, because %v", s.name, s.left)
 		return

@@ -179,3 +179,37 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 	}
 	return m
 }
+
+// Export is what operators see of an export.
+type Export struct {
+	Sent     *prometheus.CounterVec // topic
+	Refused  *prometheus.CounterVec // topic
+	Rejected *prometheus.CounterVec // topic
+}
+
+// NewExport registers the metrics of an export with r, and of reading those that an export has too.
+// blocked says for how many seconds figures could not be sent.
+func NewExport(r prometheus.Registerer, outputs []string, reading *Operator, blocked func() float64) *Export {
+	counter := func(name, help string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"topic"})
+		r.MustRegister(v)
+		for _, topic := range outputs {
+			v.WithLabelValues(topic)
+		}
+		return v
+	}
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "louver_export_blocked_seconds",
+		Help: "For how long louver export could send no figures, because the backend did not take them. 0 if it does."},
+		blocked))
+	if reading != nil {
+		r.MustRegister(reading.Lag, reading.LagSeconds, reading.Lost, reading.Rebalances)
+	}
+	return &Export{
+		Sent: counter("louver_export_sent_total",
+			"Figures that the backend of louver export has taken. One that is sent again counts again."),
+		Refused: counter("louver_export_refused_total",
+			"Figures that the backend of louver export refuses for good. They are left out."),
+		Rejected: counter("louver_export_rejected_points_total",
+			"Points that the backend of louver export left out of requests that it took."),
+	}
+}

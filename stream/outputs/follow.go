@@ -110,6 +110,17 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 	})
 }
 
+// Figure returns the figure of a record that was fetched from a topic. ok is false for the end of a series, and for
+// foreign records: the topic belongs to the user.
+func (r *Reader) Figure(ctx context.Context, topic string, partition int, m *fetch.Record) (_ Record, ok bool, _ error) {
+	message, err := r.message(ctx, topic, partition, m)
+	if err != nil {
+		return Record{}, false, err
+	}
+	figure, ok, err := Decode(message.Value)
+	return figure, ok && err == nil, nil
+}
+
 // message makes the message of a record. A figure in Avro becomes JSON; what cannot be read stays as it is.
 func (r *Reader) message(ctx context.Context, topic string, partition int, m *fetch.Record) (Message, error) {
 	out := Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value, Ended: endOf(m)}

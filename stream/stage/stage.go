@@ -16,6 +16,8 @@ const (
 	Ingest  = "ingest"
 	Release = "release"
 	Publish = "publish"
+	// Export is no part of the service: it runs by itself.
+	Export = "export"
 )
 
 // Run joins the group and keeps one worker on each assigned partition until ctx ends. A rebalance stops only the

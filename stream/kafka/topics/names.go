@@ -32,7 +32,8 @@ func (n Names) Progress() string { return n.App + ".progress" }
 // Ledger is the topic of charges and values.
 func (n Names) Ledger() string { return n.App + ".ledger" }
 
-// Group is the consumer group of a stage: ingest reads the input topics, release the partials, publish the ledger.
+// Group is the consumer group of a stage: ingest reads the input topics, release the partials, publish the ledger, and
+// export the outputs.
 func (n Names) Group(stage string) string { return n.App + "." + stage }
 
 // ControlID is the transactional id that serialises writers of the control topic.

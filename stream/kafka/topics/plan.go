@@ -195,3 +195,19 @@ func (s *Sizes) Of(ctx context.Context, topic string) (int, error) {
 
 // Forget makes the next Of ask again: the topic may have been deleted or recreated.
 func (s *Sizes) Forget(topic string) { s.known.Delete(topic) }
+
+// Export lists the topics that an export of figures reads, and the rights that it needs: to read these, and to be in
+// its consumer group.
+func Export(group string, streams []*config.Stream) (plan []Topic, rights []Right) {
+	read := []string{"Read"}
+	rights = append(rights, Right{"group", group, false, read})
+	seen := map[string]bool{}
+	for _, s := range streams {
+		if !seen[s.Output] {
+			seen[s.Output] = true
+			plan = append(plan, Topic{Name: s.Output, Use: "releases out", Operations: read})
+			rights = append(rights, Right{"topic", s.Output, false, read})
+		}
+	}
+	return plan, rights
+}

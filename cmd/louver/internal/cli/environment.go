@@ -88,6 +88,16 @@ type OptionalMetricsSettings struct {
 	DebugEndpoints       bool   `envconfig:"LOUVER_DEBUG_ENDPOINTS" negatable:"" group:"http" help:"Serve /debug/pprof on the operators' address."`
 }
 
+// OTLPSettings say where figures are exported to.
+type OTLPSettings struct {
+	OTLPEndpoint    string   `envconfig:"LOUVER_OTLP_ENDPOINT" name:"endpoint" group:"otlp" placeholder:"URL" help:"Where the backend takes OTLP over HTTP, such as http://prometheus:9090/api/v1/otlp. /v1/metrics is added."`
+	OTLPHeaders     []string `envconfig:"LOUVER_OTLP_HEADERS" name:"header" group:"otlp" placeholder:"NAME=VALUE" help:"Header of every request, such as X-Scope-OrgID=shop. Others can read a command line: a password belongs in the file or the variable."`
+	OTLPHeadersFile string   `envconfig:"LOUVER_OTLP_HEADERS_FILE" name:"headers-file" group:"otlp" placeholder:"FILE" help:"File with more headers, one a line, such as Authorization: Bearer …. It is read again for each request."`
+	OTLPCAFile      string   `envconfig:"LOUVER_OTLP_CA_FILE" name:"ca-file" group:"otlp" placeholder:"FILE" help:"CA certificates for the backend, in PEM. Absent: the system's. The file is read again when it changes."`
+	OTLPCertFile    string   `envconfig:"LOUVER_OTLP_CERT_FILE" name:"cert-file" group:"otlp" placeholder:"FILE" help:"Client certificate, in PEM, for a backend that asks for one. It is read again when it changes."`
+	OTLPKeyFile     string   `envconfig:"LOUVER_OTLP_KEY_FILE" name:"key-file" group:"otlp" placeholder:"FILE" help:"Private key of that certificate, in PEM."`
+}
+
 // LogSettings belong to every command.
 type LogSettings struct {
 	LogLevel  string `envconfig:"LOUVER_LOG_LEVEL" default:"info" group:"log" placeholder:"LEVEL" help:"debug, info, warn or error."`
@@ -109,6 +119,7 @@ type Environment struct {
 	TopicSettings
 	HTTPSettings
 	MetricsSettings
+	OTLPSettings
 	LogSettings
 	ServiceSettings
 }

@@ -69,6 +69,8 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 		"METRICS_ADDR":   ":2",
 		"HTTP_BASE_PATH": "/x", "HTTP_CORS_ORIGINS": "https://a,https://b", "HTTP_WEB_CONFIG_FILE": "h",
 		"METRICS_WEB_CONFIG_FILE": "m", "DEBUG_ENDPOINTS": "true",
+		"OTLP_ENDPOINT": "http://o", "OTLP_HEADERS": "a=b,c=d", "OTLP_HEADERS_FILE": "hf", "OTLP_CA_FILE": "oca",
+		"OTLP_CERT_FILE": "oc", "OTLP_KEY_FILE": "ok",
 		"LOG_LEVEL": "debug", "LOG_FORMAT": "json", "SHUTDOWN_TIMEOUT": "3s", "BAG_BYTES": "5000000",
 		"CHECKPOINT_EVERY": "50",
 	}
@@ -80,6 +82,7 @@ func TestFlagsOverEnvironmentOverDefaults(t *testing.T) {
 			[]string{"a", "b"}, []string{"x=y"}, "id", "read_uncommitted"},
 		RegistrySettings{"http://r", "ru", "rp"}, AppSettings{"app", "s.yaml"}, TopicSettings{false, 3},
 		HTTPSettings{":1", "/x", []string{"https://a", "https://b"}, "h"}, MetricsSettings{":2", "m", true},
+		OTLPSettings{"http://o", []string{"a=b", "c=d"}, "hf", "oca", "oc", "ok"},
 		LogSettings{"debug", "json"}, ServiceSettings{3 * time.Second, 5_000_000, 50},
 	}
 	got, err := settingsOf(t)

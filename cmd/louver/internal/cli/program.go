@@ -107,6 +107,7 @@ func (p Program) parser(app *App, exit func(int)) (*kong.Kong, *everyCommand, er
 			{Key: "total", Title: "Running total:"},
 			{Key: "groups", Title: "Groups that nobody can list (--statistic groups):"},
 			{Key: "kafka", Title: "Kafka:"},
+			{Key: "otlp", Title: "OpenTelemetry:"},
 			{Key: "http", Title: "HTTP:"},
 			{Key: "log", Title: "Log:"},
 		}),
@@ -237,21 +238,44 @@ func durations(c *kong.DecodeContext, target reflect.Value) error {
 	if err := c.Scan.PopValueInto("duration", &text); err != nil {
 		return err
 	}
+	d, err := duration(text)
+	if err == nil {
+		target.SetInt(int64(d))
+	}
+	return err
+}
+
+// duration reads a duration that is not negative.
+func duration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if days, found := strings.CutSuffix(text, "d"); found {
 		var n int
 		if n, err = strconv.Atoi(days); n > longestDays {
-			return fmt.Errorf("%s is too long; want at most %dd", text, longestDays)
+			return 0, fmt.Errorf("%s is too long; want at most %dd", text, longestDays)
 		}
 		d = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not a duration; want one such as 90s, 15m, 1h30m or 7d", text)
+		return 0, fmt.Errorf("%q is not a duration; want one such as 90s, 15m, 1h30m or 7d", text)
 	}
 	if d < 0 {
-		return fmt.Errorf("%s is negative; want a duration of 0s or more, such as 90s, 15m, 1h30m or 7d",
+		return 0, fmt.Errorf("%s is negative; want a duration of 0s or more, such as 90s, 15m, 1h30m or 7d",
 			text)
 	}
-	target.SetInt(int64(d))
-	return nil
+	return d, nil
+}
+
+// Since reads when something begins: now, a time, or so long before now.
+func Since(flag, text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	if d, err := duration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, UsageError(fmt.Errorf("--%s=%s; want now, how long ago, such as 24h or 7d, or a time such as "+
+		"2026-11-20T08:00:00Z", flag, text))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cluster"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/stage"
 )
 
 // TopicsCommand lists, and creates, what the streams need on the cluster.
@@ -21,6 +22,7 @@ type TopicsCommand struct {
 	Streams           string `envconfig:"LOUVER_STREAMS" placeholder:"FILE" help:"Streams file, directory of streams files, or glob."`
 	TopicsReplication int    `envconfig:"LOUVER_TOPICS_REPLICATION" default:"-1" group:"kafka" placeholder:"N" help:"Replication factor of topics that Louver creates; -1: the broker's default."`
 	Create            bool   `help:"Create missing topics and check all of them. Say which were created, which existed and which are yours to create."`
+	Export            bool   `help:"List what louver export needs, and not what the service needs."`
 	Format            string `enum:"table,acls,strimzi" default:"table" placeholder:"FORMAT" help:"table; acls: the arguments of kafka-acls.sh, one line for each right; strimzi: KafkaTopic and KafkaUser resources for Kubernetes."`
 	Cluster           string `default:"kafka" placeholder:"NAME" help:"Name of the Kafka resource that Strimzi runs, for --format strimzi."`
 	JSON              bool   `name:"json" help:"Print JSON."`
@@ -40,8 +42,15 @@ func (c *TopicsCommand) Run(app *cli.App) error {
 		return err
 	}
 	plan := topics.Plan(c.AppID, file.Streams)
+	rights := topics.Rights(c.AppID, plan)
+	switch {
+	case c.Export && c.Create:
+		return cli.UsageError(errors.New("--create with --export: louver export creates nothing"))
+	case c.Export:
+		plan, rights = topics.Export(topics.Names{App: c.AppID}.Group(stage.Export), file.Streams)
+	}
 	if !c.Create {
-		return c.print(app, plan, nil)
+		return c.print(app, plan, rights, nil)
 	}
 	conn, err := cluster.Connect(app.Context, c.KafkaSettings, app.Log)
 	if err != nil {
@@ -50,7 +59,7 @@ func (c *TopicsCommand) Run(app *cli.App) error {
 	defer conn.Close()
 	states, err := topics.Create(app.Context, conn.Client, plan, c.TopicsReplication)
 	if states != nil {
-		err = errors.Join(c.print(app, plan, states), err)
+		err = errors.Join(c.print(app, plan, rights, states), err)
 	}
 	if err != nil {
 		return cluster.WithExitCode(err)
@@ -60,8 +69,8 @@ func (c *TopicsCommand) Run(app *cli.App) error {
 }
 
 // print writes topics and rights in the chosen form.
-func (c *TopicsCommand) print(app *cli.App, plan []topics.Topic, states map[string]topics.State) error {
-	rights := topics.Rights(c.AppID, plan)
+func (c *TopicsCommand) print(app *cli.App, plan []topics.Topic, rights []topics.Right,
+	states map[string]topics.State) error {
 	switch {
 	case c.Format == "acls":
 		for _, r := range rights {
@@ -102,8 +111,11 @@ type listedTopic struct {
 }
 
 func (c *TopicsCommand) principal() string {
-	if c.KafkaSASLUsername != "" {
+	switch {
+	case c.KafkaSASLUsername != "":
 		return c.KafkaSASLUsername
+	case c.Export:
+		return "louver-export"
 	}
 	return "louver"
 }

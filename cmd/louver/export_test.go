@@ -1,0 +1,160 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/config/configtest"
+	"github.com/louver/louver/stream/kafka/kafkatest"
+)
+
+// otlp is a backend that says with which status it answers.
+type otlp struct {
+	*httptest.Server
+	status atomic.Int32
+	taken  atomic.Int32 // requests with figures
+}
+
+func newOTLP(t *testing.T, header, want string) *otlp {
+	t.Helper()
+	b := new(otlp)
+	b.status.Store(http.StatusOK)
+	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := int(b.status.Load())
+		if r.Header.Get(header) != want {
+			status = http.StatusUnauthorized
+		}
+		const empty = 32 // bytes of a request without figures, at most
+		if status == http.StatusOK && r.ContentLength > empty {
+			b.taken.Add(1)
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(b.Close)
+	return b
+}
+
+// The export says what is wrong with the backend before there is any figure, goes on when it is right again, and shows
+// operators what they need.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	topic := b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
+	to := newOTLP(t, "Authorization", "Bearer right")
+	token := clitest.File(t, "headers", "Authorization: Bearer wrong\n")
+	p := clitest.Louver(t, b, "export", "--topic", topic, "--endpoint", to.URL+"/otlp", "--headers-file", token,
+		"--from", "2026-11-20T00:00:00Z")
+	address := p.Address(t)
+	kafkatest.Await(t, "it says why nothing is sent", func() bool {
+		code, body := clitest.Get(address, "/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(body,
+			"no figures can be sent to "+to.URL+"/otlp/v1/metrics: 401 Unauthorized")
+	})
+	kafkatest.Await(t, "so does the log", func() bool {
+		return strings.Contains(p.Log.String(), "no figures can be sent: Kafka keeps them until the backend takes them")
+	})
+	if err := os.WriteFile(token, []byte("\nAuthorization: Bearer right\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"))...)
+	kafkatest.Await(t, "it is sent", func() bool { return to.taken.Load() == 1 })
+	to.status.Store(http.StatusServiceUnavailable)
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("30", "813"))...)
+	kafkatest.Await(t, "it is not ready", func() bool {
+		_, body := clitest.Get(address, "/readyz")
+		return strings.Contains(body, "blocked for") && strings.Contains(body, "503 Service Unavailable")
+	})
+	to.status.Store(http.StatusOK)
+	kafkatest.Await(t, "it is sent, and ready", func() bool {
+		code, _ := clitest.Get(address, "/readyz")
+		return to.taken.Load() == 2 && code == http.StatusOK
+	})
+	_, body := clitest.Get(address, "/metrics")
+	for _, want := range []string{`louver_export_sent_total{topic="` + topic + `"} 2`,
+		`louver_export_refused_total{topic="` + topic + `"} 0`, "louver_export_blocked_seconds 0",
+		`louver_consumer_lag_records{consumer_group="louver.export",`, "louver_build_info"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the metrics have no %s:\n%s", want, body)
+		}
+	}
+	for _, none := range []string{"louver_clock_doubted", "louver_events", "louver_release_value"} {
+		if strings.Contains(body, none) {
+			t.Errorf("the metrics have %s", none)
+		}
+	}
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.Exit(t); code != cli.ExitDone || strings.Contains(p.Log.String(), "Bearer") {
+		t.Errorf("SIGTERM: %d\n%s", code, p.Log.String())
+	}
+}
+
+// It needs the rights that louver topics --export prints, and no other.
+func TestExportNeedsReadAlone(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Guarded(t, "exporter")
+	topic := b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
+	b.Produce(t, topic, 0, kafkatest.Values(figureOf("15", "812"))...)
+	file := clitest.File(t, "streams.yaml", configtest.File(configtest.Stream("s", configtest.Topics("in", topic))))
+	got := commandLine(t, "", "topics", file, "--export", "--format", "acls", "--app-id", "app", "--kafka-sasl-username",
+		"exporter")
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	if diff := cmp.Diff([]string{"--add --allow-principal User:exporter --operation Read --group app.export",
+		"--add --allow-principal User:exporter --operation Read --topic " + topic}, lines); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	g := &guarded{t: t, broker: b, user: "exporter", missing: -1, lines: lines}
+	g.grant()
+	to := newOTLP(t, "X-Scope-OrgID", "shop")
+	clitest.Louver(t, b, "export", file, "--app-id", "app", "--endpoint", to.URL, "--header", "X-Scope-OrgID=shop",
+		"--from", "2026-11-20T00:00:00Z", "--kafka-sasl-mechanism", "PLAIN", "--kafka-sasl-username", "exporter",
+		"--kafka-sasl-password-file", clitest.File(t, "password", "exporter"))
+	kafkatest.Await(t, "it is sent", func() bool { return to.taken.Load() == 1 })
+}
+
+func TestExportMistakes(t *testing.T) {
+	const to = "http://localhost:9090/api/v1/otlp"
+	file := clitest.File(t, "streams.yaml", clitest.StreamsFile)
+	nothing := clitest.File(t, "headers", "no header\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no endpoint", []string{file}, cli.ExitUsage, "nothing to send to: give --endpoint (LOUVER_OTLP_ENDPOINT), where " +
+			"the backend takes OTLP, such as http://prometheus:9090/api/v1/otlp"},
+		{"no topic", []string{"--endpoint", to}, cli.ExitUsage,
+			"nothing to export: give --streams (LOUVER_STREAMS) or --topic"},
+		{"a port of gRPC", []string{file, "--endpoint", "collector:4317"}, cli.ExitInvalid, `LOUVER_OTLP_ENDPOINT: ` +
+			`"collector:4317" is no address; want where the backend takes OTLP, such as http://prometheus:9090/api/v1/otlp`},
+		{"a password in the address", []string{file, "--endpoint", "http://me:secret@h"}, cli.ExitInvalid,
+			"LOUVER_OTLP_ENDPOINT: the address of h has a password in it; want it in a header: Authorization"},
+		{"a beginning that is none", []string{file, "--endpoint", to, "--from", "yesterday"}, cli.ExitUsage,
+			"--from=yesterday; want now, how long ago, such as 24h or 7d, or a time such as 2026-11-20T08:00:00Z"},
+		{"a header that is none", []string{file, "--endpoint", to, "--header", "secret"}, cli.ExitInvalid,
+			"LOUVER_OTLP_HEADERS: number 1 is no header; want name=value"},
+		{"a file of headers that is none", []string{file, "--endpoint", to, "--headers-file", nothing}, cli.ExitInvalid,
+			`LOUVER_OTLP_HEADERS_FILE="` + nothing + `": line 1 is no header; want Name: value`},
+		{"half a certificate", []string{file, "--endpoint", to, "--cert-file", "c.pem"}, cli.ExitInvalid,
+			`LOUVER_OTLP_CERT_FILE="c.pem" and LOUVER_OTLP_KEY_FILE=""; want both or none`},
+		{"authorities that are none", []string{file, "--endpoint", to, "--ca-file", nothing}, cli.ExitInvalid,
+			`LOUVER_OTLP_CA_FILE="` + nothing + `": no certificate in PEM; want a file of certificates in PEM`},
+		{"histograms of an unknown form", []string{file, "--endpoint", to, "--histograms", "exponential"}, cli.ExitUsage,
+			"--histograms exponential; want gauges, delta or none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			commandLine(t, "", append([]string{"export"}, c.args...)...).wants(t, c.code, "louver: "+c.want)
+		})
+	}
+	commandLine(t, "", "topics", file, "--export", "--create").wants(t, cli.ExitUsage,
+		"louver: --create with --export: louver export creates nothing")
+}
