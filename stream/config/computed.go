@@ -73,6 +73,13 @@ func (s *Stream) Objectives() (all []Objective) {
 	return all
 }
 
+// OnlyReader reports whether nothing but objectives is computed from the histogram.
+func (o Objective) OnlyReader() bool {
+	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(All[*Computed](o.Stream), func(f *Computed) bool {
+		return f.From == o.Share.From && !f.Objective.IsPositive()
+	})
+}
+
 // Name is STREAM/RELEASE.
 func (o Objective) Name() string { return o.Stream.Name + "/" + o.Share.Name }
 

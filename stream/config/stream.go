@@ -99,6 +99,17 @@ const (
 	OutputAvro = "avro"
 )
 
+// Lasting names the kinds that have instances: "running totals, watches and releases on change".
+func Lasting() string {
+	var all []string
+	for _, k := range Kinds {
+		if k.Lasts {
+			all = append(all, k.Plural)
+		}
+	}
+	return english.WordSeries(all, "and")
+}
+
 // Besides names what streams pay for in addition to their windows; "" for nothing.
 func Besides(streams ...*Stream) string {
 	var all []string

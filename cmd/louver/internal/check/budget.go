@@ -57,7 +57,7 @@ type stepReport struct {
 	Paid    int64  `json:"paid"`
 	AtMost  int64  `json:"at_most"`
 
-	what string
+	what string // an instance, or a period
 }
 
 // deltaReport is what the schedules of a budget would want with a δ, or with another order.
@@ -142,9 +142,11 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 func unpaid(b *config.Budget, streams []*config.Stream) (all []stepReport) {
 	for _, s := range streams {
 		for _, f := range s.Lasting() {
-			c := f.Cost()
-			all = append(all, stepReport{s.Name, f.Heading().Name, c.Paid(b.Limit), c.AtMost,
-				config.Kinds[f.Kind()].Noun})
+			c, what := f.Cost(), "instance"
+			if c.Per == config.PerPeriod {
+				what = "period"
+			}
+			all = append(all, stepReport{s.Name, f.Heading().Name, c.Paid(b.Limit), c.AtMost, what})
 		}
 	}
 	return all
@@ -237,14 +239,11 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 func (b *budgetReport) printUnpaid(w *bytes.Buffer, rest string) {
 	var paid []string
 	for _, x := range b.Unpaid {
-		what, of, n := "instance", "", x.Paid
-		if x.what == "total" {
-			what = "period"
-		}
+		of, n := "", x.Paid
 		if b.Per != config.Period(0) { // else there may be any number of them
 			of, n = fmt.Sprintf("%d of ", x.Paid), x.AtMost
 		}
-		paid = append(paid, fmt.Sprintf("%s%s of %s", of, cli.Plural(n, what), x.Release))
+		paid = append(paid, fmt.Sprintf("%s%s of %s", of, cli.Plural(n, x.what), x.Release))
 	}
 	when, alone := " in any "+b.Per, ""
 	if b.Per == config.Period(0) {

@@ -45,27 +45,26 @@ func errorOf(f forecast.Figure) shapedError { return shapedError{f.TypicalError,
 // describeChoices compares for each histogram of a stream, or else for all quantiles that it draws if there are
 // several. It needs a shape, because how wide a bucket is among the values decides, and no more users than a shape is
 // drawn for.
-func describeChoices(s *config.Stream, all []releaseReport, public forecast.Public) (choices []choiceReport,
-	err error) {
+func describeChoices(s *config.Stream, of *streamReport, public forecast.Public) (choices []choiceReport, err error) {
 	if public.Shape == nil || public.Users == 0 || public.Users > forecast.MostUsers {
 		return nil, nil
 	}
 	histograms := false
-	for _, r := range config.All[*config.Release](s) {
-		if mechanisms.Buckets(r.Mechanism) == nil {
+	for _, r := range of.Releases {
+		if mechanisms.Buckets(r.of.Mechanism) == nil {
 			continue
 		}
 		histograms = true
-		x, err := choiceOfHistogram(s, r, public)
+		x, err := choiceOfHistogram(s, r.of, of.Free, public)
 		if err != nil {
-			return nil, fmt.Errorf("release %s: %w", r.Name, err)
+			return nil, fmt.Errorf("release %s: %w", r.Release, err)
 		}
 		choices = append(choices, x)
 	}
 	if histograms {
 		return choices, nil
 	}
-	x, found, err := choiceOfDrawn(s, all, public)
+	x, found, err := choiceOfDrawn(s, of.Releases, public)
 	if err == nil && found {
 		choices = append(choices, x)
 	}
@@ -74,13 +73,14 @@ func describeChoices(s *config.Stream, all []releaseReport, public forecast.Publ
 
 // choiceOfHistogram compares the quantiles of a histogram with those that are drawn for an equal part of its cost each.
 // A histogram without quantiles has the usual three.
-func choiceOfHistogram(s *config.Stream, h *config.Release, public forecast.Public) (x choiceReport, err error) {
+func choiceOfHistogram(s *config.Stream, h *config.Release, free []freeReport, public forecast.Public) (x choiceReport,
+	err error) {
 	x = choiceReport{Epsilon: cli.NewFigure(h.Query.Epsilon), Buckets: h.Query.Buckets.String()}
 	var names []string
 	var figures []mechanisms.Query
-	for _, f := range config.All[*config.Computed](s) {
-		if f.From.Name == h.Name && f.Query.Statistic.Family() == mechanisms.OfRanks {
-			names, figures = append(names, f.Name), append(figures, f.Query)
+	for _, f := range free {
+		if q := f.of.Query; f.From == h.Name && q.Statistic.Family() == mechanisms.OfRanks {
+			names, figures = append(names, f.Release), append(figures, q)
 		}
 	}
 	if names == nil {
@@ -124,17 +124,17 @@ func choiceOfDrawn(s *config.Stream, all []releaseReport, public forecast.Public
 	q := mechanisms.Query{Statistic: mechanisms.Histogram, Grid: s.Grid}
 	var figures []mechanisms.Query
 	var rho float64
-	for i, r := range config.All[*config.Release](s) {
-		if r.Query.Statistic.Family() != mechanisms.OfRanks {
+	for _, r := range all {
+		drawn := r.of.Query
+		if drawn.Statistic.Family() != mechanisms.OfRanks {
 			continue
 		}
-		q.Epsilon, q.ZCDP = q.Epsilon.Add(r.Query.Epsilon), r.Query.ZCDP
-		rho += r.Mechanism.Promise().Rho.InexactFloat64()
-		for j, p := range r.Query.Probabilities() {
-			v := all[i].Values[j]
+		q.Epsilon, q.ZCDP = q.Epsilon.Add(drawn.Epsilon), drawn.ZCDP
+		rho += r.of.Mechanism.Promise().Rho.InexactFloat64()
+		for j, p := range drawn.Probabilities() {
 			figures = append(figures, quantileAt(p))
-			x.Values = append(x.Values, choiceFigure{v.Release, all[i].Epsilon, errorOf(v.Figure), shapedError{},
-				j > 0})
+			x.Values = append(x.Values, choiceFigure{r.Values[j].Release, r.Epsilon, errorOf(r.Values[j].Figure),
+				shapedError{}, j > 0})
 		}
 	}
 	if len(figures) < 2 {

@@ -33,7 +33,7 @@ func find(file *config.File, known *forecastFlags, now time.Time) (found finding
 		if err != nil {
 			return found, err
 		}
-		if err := known.needs(x.Releases, config.All[*config.Release](s), public); err != nil {
+		if err := known.needs(x.Releases, public); err != nil {
 			return found, err
 		}
 		found.Streams = append(found.Streams, x)

@@ -24,27 +24,30 @@ type freeReport struct {
 	UsefulFrom *int64 `json:"useful_from"`
 	// SLO is what is known of its objective; nil if it has none.
 	SLO *objectiveReport `json:"slo,omitempty"`
+
+	of *config.Computed
 }
 
 // describeFree forecasts the quality of each figure that is computed from a histogram: with a shape by draws, and else
 // from the histogram's noise.
 func describeFree(s *config.Stream, public forecast.Public) (all []freeReport, err error) {
+	readers := config.All[*config.Computed](s)
 	figures := map[string][]mechanisms.Query{} // by histogram, in their order
-	for _, f := range config.All[*config.Computed](s) {
+	for _, f := range readers {
 		figures[f.From.Name] = append(figures[f.From.Name], f.Query)
 	}
 	if public.Users > forecast.MostUsers {
 		public.Shape = nil // so many are not drawn for a shape
 	}
 	computed := map[string][]forecast.Figure{}
-	for _, f := range config.All[*config.Computed](s) {
+	for _, f := range readers {
 		if h := f.From; computed[h.Name] == nil {
 			computed[h.Name], err = forecast.Computed(h.Query, h.Mechanism, figures[h.Name], public)
 			if err != nil {
 				return nil, fmt.Errorf("release %s: %w", h.Name, err)
 			}
 		}
-		one := freeReport{Release: f.Name, Statistic: string(f.Query.Statistic), From: f.From.Name,
+		one := freeReport{of: f, Release: f.Name, Statistic: string(f.Query.Statistic), From: f.From.Name,
 			Quality: computed[f.From.Name][0].Quality}
 		computed[f.From.Name] = computed[f.From.Name][1:]
 		outlook, ok, err := forecast.OutlookOf(f.From.Query, f.From.Mechanism, f.Query)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms/histogram"
@@ -38,7 +37,7 @@ type burnReport struct {
 
 func describeObjective(o config.Objective, expected int64) *objectiveReport {
 	x := &objectiveReport{Objective: cli.NewFigure(o.Share.Objective), Bad: cli.NewFigure(o.Bad()),
-		False: cli.NewFigure(config.FalsePages), Alone: alone(o), Only: onlyReader(o), name: o.Name(), limit: o.Limit(),
+		False: cli.NewFigure(config.FalsePages), Alone: alone(o), Only: o.OnlyReader(), name: o.Name(), limit: o.Limit(),
 		at: o.Share.Query.Above.String()}
 	likely := config.FalsePages.InexactFloat64()
 	for _, b := range o.Burns() {
@@ -62,14 +61,6 @@ func alone(o config.Objective) float64 {
 	bad := o.Bad().InexactFloat64()
 	at, _ := own.EndAt(of.Ends()[bucket])
 	return min(1, own.Deviation(at, bad, o.NoiseOn(1), 1)/of.Deviation(bucket, bad, noise, 1))
-}
-
-// onlyReader reports whether nothing but objectives is computed from the histogram.
-func onlyReader(o config.Objective) bool {
-	readers := config.All[*config.Computed](o.Stream)
-	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(readers, func(f *config.Computed) bool {
-		return f.From == o.Share.From && !f.Objective.IsPositive()
-	})
 }
 
 // print says what the alerts of the objective see.

@@ -26,6 +26,7 @@ type releaseReport struct {
 	Values    []valueReport `json:"values"`
 	Needs     *needsReport  `json:"needs,omitempty"`
 
+	of       *config.Release
 	scatters bool   // its band follows from the last values of the series
 	charge   string // in words: a mechanism with a ρ has no ε of its own
 }
@@ -38,7 +39,7 @@ type valueReport struct {
 
 func describeRelease(s *config.Stream, r *config.Release, public forecast.Public) (x releaseReport, err error) {
 	promise, groups := r.Mechanism.Promise(), decimal.NewFromInt(int64(s.MaxGroups))
-	x = releaseReport{Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(),
+	x = releaseReport{of: r, Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(),
 		Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta),
 		Charge: cli.NewFigure(promise.Epsilon.Mul(groups))}
 	least, ok := r.Query.BandFrom()
@@ -147,13 +148,13 @@ func valueText(x *float64, unit string) string {
 }
 
 // needs adds to releases what the wanted error needs.
-func (c *forecastFlags) needs(described []releaseReport, releases []*config.Release,
-	public forecast.Public) (err error) {
-	for i, r := range releases {
-		if described[i].Needs = c.found; c.Error == "" || c.found != nil {
+func (c *forecastFlags) needs(releases []releaseReport, public forecast.Public) (err error) {
+	for i := range releases {
+		r := &releases[i]
+		if r.Needs = c.found; c.Error == "" || c.found != nil {
 			continue
 		}
-		if described[i].Needs, err = c.needsOf(r.Query, public); err != nil {
+		if r.Needs, err = c.needsOf(r.of.Query, public); err != nil {
 			return err
 		}
 	}

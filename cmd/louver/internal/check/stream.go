@@ -51,6 +51,7 @@ type streamReport struct {
 	OnChange     []changeReport  `json:"on_change,omitempty"`
 	Totals       []totalReport   `json:"totals,omitempty"`
 	Discoveries  []foundReport   `json:"discoveries,omitempty"`
+	Others       []otherReport   `json:"others,omitempty"`
 	ListOf       string          `json:"list_of,omitempty"` // the stream that finds the groups, if it is another one
 	Series       int             `json:"series,omitempty"`  // at most, of a stream whose groups are found
 	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
@@ -109,40 +110,79 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	if public.Shape != nil {
 		x.Shape = public.Shape.String()
 	}
-	for _, r := range config.All[*config.Release](s) {
-		described, err := describeRelease(s, r, public)
-		if err != nil {
+	for _, f := range s.Figures {
+		if err := x.describe(s, f, public); err != nil {
 			return nil, err
 		}
-		x.Releases = append(x.Releases, described)
 	}
 	var err error
 	if x.Free, err = describeFree(s, public); err != nil {
 		return nil, err
 	}
-	if x.Choices, err = describeChoices(s, x.Releases, public); err != nil {
+	if x.Choices, err = describeChoices(s, x, public); err != nil {
 		return nil, err
 	}
-	for _, w := range config.All[*config.Watch](s) {
-		x.Watches = append(x.Watches, describeWatch(s, w, public.Users))
-	}
-	for _, w := range config.All[*config.Change](s) {
-		described, err := describeChange(s, w, public)
-		if err != nil {
-			return nil, err
-		}
-		x.OnChange = append(x.OnChange, described)
-	}
-	x.describeFound(s)
-	for _, t := range config.All[*config.Total](s) {
-		x.Totals = append(x.Totals, describeTotal(s, t, public.Users))
-	}
+	x.describeGroups(s)
 	if len(of.Watches) > 0 {
 		x.watches = cost.Payer{Limit: pays.Limit, Streams: []cost.Stream{of}}.Watching()
 		x.WatchEpsilon = inspect.EpsilonOf(x.watches)
 	}
 	x.describeDay(s, pays, now)
 	return x, nil
+}
+
+// describe adds what is known of a figure before it is drawn. Of a kind that has no forecast of its own, that is what it
+// costs. What is computed from a histogram is described together: see [describeFree].
+func (x *streamReport) describe(s *config.Stream, f config.Figure, public forecast.Public) error {
+	switch f := f.(type) {
+	case *config.Release:
+		r, err := describeRelease(s, f, public)
+		x.Releases = append(x.Releases, r)
+		return err
+	case *config.Total:
+		x.Totals = append(x.Totals, describeTotal(s, f, public.Users))
+	case *config.Watch:
+		x.Watches = append(x.Watches, describeWatch(s, f, public.Users))
+	case *config.Change:
+		c, err := describeChange(s, f, public)
+		x.OnChange = append(x.OnChange, c)
+		return err
+	case *config.Discovery:
+		x.Discoveries = append(x.Discoveries, describeDiscovery(f))
+	default:
+		if f.Cost().Per != config.PerNothing {
+			x.Others = append(x.Others, describeOther(s, f))
+		}
+	}
+	return nil
+}
+
+// otherReport describes a figure of which nothing is foretold but its cost.
+type otherReport struct {
+	Release   string     `json:"release"`
+	Kind      string     `json:"kind"`
+	Statistic string     `json:"statistic"`
+	Mechanism string     `json:"mechanism"`
+	Epsilon   cli.Figure `json:"epsilon"`
+	AtMost    int64      `json:"at_most"`
+	Worst     cli.Figure `json:"epsilon_at_most"`
+
+	each, worst cost.Loss // of a charge, and of all that count in a period of the budget
+}
+
+func describeOther(s *config.Stream, f config.Figure) otherReport {
+	c, series := f.Cost(), f.Series()[0]
+	x := otherReport{Release: f.Heading().Name, Kind: config.Kinds[f.Kind()].Noun, Statistic: series.Statistic,
+		Mechanism: series.Mechanism, AtMost: c.AtMost, each: cost.Of(s.Budget.Limit, c.Items),
+		worst: cost.Of(s.Budget.Limit, c.Most())}
+	x.Epsilon, x.Worst = cli.NewFigure(x.each.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	return x
+}
+
+// print writes what the figure costs.
+func (x otherReport) print(w *bytes.Buffer) {
+	fmt.Fprintf(w, "  %s %s (%s by %s)\n    costs one user %s at a time, at most %s in a period of the budget: at most "+
+		"%s\n", x.Kind, x.Release, x.Statistic, x.Mechanism, x.each, cli.Plural(x.AtMost, "time"), x.worst)
 }
 
 // describeDay says what the stream alone costs in any 24 hours.
@@ -215,6 +255,10 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	for _, x := range s.Watches {
 		fmt.Fprintln(w)
 		x.print(w, s.Users)
+	}
+	for _, x := range s.Others {
+		fmt.Fprintln(w)
+		x.print(w)
 	}
 	fmt.Fprintln(w)
 	return nil

@@ -27,6 +27,7 @@ type totalReport struct {
 	Errors    totalErrors  `json:"error_95"`
 	Memory    *totalMemory `json:"memory"`
 
+	of          *config.Total
 	each, worst cost.Loss // of a period, and of all that a period of the budget touches
 	per         string    // of the budget
 	nominal     int64     // how many periods that touches if none is shorter than usual
@@ -53,7 +54,7 @@ const bytesOfUser = 50
 
 func describeTotal(s *config.Stream, t *config.Total, expected int64) totalReport {
 	limit, m := s.Budget.Limit, t.Mechanism
-	x := totalReport{Release: t.Name, Statistic: string(t.Query.Statistic), Mechanism: m.Name(),
+	x := totalReport{of: t, Release: t.Name, Statistic: string(t.Query.Statistic), Mechanism: m.Name(),
 		Since: string(t.Calendar.Unit), Zone: t.Zone, Update: config.Duration(t.Update), Leaves: t.Query.Leaves,
 		AtMost: t.AtMost, Errors: errorsOf(t.Query.Leaves, m), each: cost.Of(limit, t.Cost().Items),
 		worst: cost.Of(limit, t.Cost().Most()), per: config.Period(limit.Per), what: totalText(t, s.Unit),

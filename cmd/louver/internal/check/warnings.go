@@ -52,32 +52,35 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 	w := warner{}
 	for i, s := range file.Streams {
 		x := found.Streams[i]
-		for j, r := range config.All[*config.Release](s) {
-			w.privacy(s, r)
-			for _, v := range x.Releases[j].Values {
-				w.noise(s, r, v)
+		for _, r := range x.Releases {
+			w.privacy(s, r.of)
+			for _, v := range r.Values {
+				w.noise(s, r.of, v)
 			}
 		}
-		for j, of := range config.All[*config.Computed](s) {
-			w.free(s, of, x.Free[j])
-			if x.Free[j].SLO != nil {
-				w.objective(of, s, x.Free[j].SLO)
+		for _, f := range x.Free {
+			w.free(s, f)
+			if f.SLO != nil {
+				w.objective(f.of, s, f.SLO)
 			}
 		}
-		for j, of := range config.All[*config.Watch](s) {
-			w.watch(s, of, x.Watches[j])
+		for _, of := range x.Watches {
+			w.watch(s, of)
 		}
-		for _, of := range config.All[*config.Change](s) {
-			w.change(s, of)
+		for _, c := range x.OnChange {
+			w.change(s, c.of)
 		}
-		for _, of := range config.All[*config.Total](s) {
-			w.total(s, of, now)
+		for _, t := range x.Totals {
+			w.total(s, t.of, now)
+		}
+		for _, of := range x.Others {
+			w.hardlyAnyone(s.Where, keyOf(s, "releases[%s].epsilon", of.Release), of.Epsilon.Decimal)
 		}
 		w.found(s, x)
 		w.follows(file, s)
 		w.window(s, x)
-		w.weeks(s)
-		w.uncounted(s)
+		w.weeks(s, x)
+		w.uncounted(s, x)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)
 		if s.Input.UserPartitioned {
@@ -149,15 +152,15 @@ func (w *warner) noise(s *config.Stream, r *config.Release, v valueReport) {
 }
 
 // uncounted warns of figures that are never called useful, because nothing says how many users a window has.
-func (w *warner) uncounted(s *config.Stream) {
+func (w *warner) uncounted(s *config.Stream, x *streamReport) {
 	if s.ExpectedUsers == 0 || s.Counting() != nil {
 		return
 	}
 	var names []string
-	for _, r := range config.All[*config.Release](s) {
-		if of := r.Query.Statistic; of.Family() == mechanisms.OfRanks ||
-			mechanisms.Clips(r.Mechanism) && (of == mechanisms.Mean || of == mechanisms.Sum) {
-			names = append(names, r.Name)
+	for _, r := range x.Releases {
+		if of := r.of.Query.Statistic; of.Family() == mechanisms.OfRanks ||
+			mechanisms.Clips(r.of.Mechanism) && (of == mechanisms.Mean || of == mechanisms.Sum) {
+			names = append(names, r.Release)
 		}
 	}
 	if len(names) > 0 {
@@ -167,7 +170,7 @@ func (w *warner) uncounted(s *config.Stream) {
 }
 
 // free warns of a figure from a histogram that is likely to be all noise.
-func (w *warner) free(s *config.Stream, f *config.Computed, x freeReport) {
+func (w *warner) free(s *config.Stream, x freeReport) {
 	if x.Quality != mechanisms.Noise {
 		return
 	}
@@ -175,9 +178,9 @@ func (w *warner) free(s *config.Stream, f *config.Computed, x freeReport) {
 	if x.UsefulFrom != nil {
 		useful = fmt.Sprintf(", and %d for it to be useful", *x.UsefulFrom)
 	}
-	w.at(f.Where, keyOf(s, "releases[%s]", f.Name), "with %d expected users and ε %s of %s the value is mostly noise; "+
-		"want at least %d%s: longer windows, or a larger epsilon", s.ExpectedUsers, f.From.Query.Epsilon, f.From.Name,
-		*x.NoiseBelow, useful)
+	w.at(x.of.Where, keyOf(s, "releases[%s]", x.Release), "with %d expected users and ε %s of %s the value is mostly "+
+		"noise; want at least %d%s: longer windows, or a larger epsilon", s.ExpectedUsers, x.of.From.Query.Epsilon,
+		x.From, *x.NoiseBelow, useful)
 }
 
 // change warns of a release on change that protects hardly anyone, or hardly ever changes.
@@ -213,7 +216,8 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 }
 
 // watch warns of a watch that protects hardly anyone, or sees nothing.
-func (w *warner) watch(s *config.Stream, of *config.Watch, x watchReport) {
+func (w *warner) watch(s *config.Stream, x watchReport) {
+	of := x.of
 	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
 	if s.MaxWindows != nil {
 		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is " +
@@ -267,9 +271,7 @@ func mostAlarms(of *config.Watch, every time.Duration) float64 {
 
 // window warns of releases that are harmless alone but not together.
 func (w *warner) window(s *config.Stream, x *streamReport) {
-	alone := slices.ContainsFunc(config.All[*config.Release](s), func(r *config.Release) bool {
-		return r.Query.Epsilon.Cmp(tooMuch) > 0
-	})
+	alone := slices.ContainsFunc(x.Releases, func(r releaseReport) bool { return r.of.Query.Epsilon.Cmp(tooMuch) > 0 })
 	if alone || x.Epsilon.Cmp(tooMuch) <= 0 {
 		return
 	}
@@ -285,13 +287,14 @@ func (w *warner) window(s *config.Stream, x *streamReport) {
 const week = 7 * 24 * time.Hour
 
 // weeks warns of windows and roll-ups of whole weeks: they begin at multiples of their length since 1 January 1970.
-func (w *warner) weeks(s *config.Stream) {
+func (w *warner) weeks(s *config.Stream, x *streamReport) {
 	const instead = "for weeks from Monday, want a running total with since: monday"
 	if s.Window.Every%week == 0 {
 		w.at(s.Where, keyOf(s, "window"), "windows of whole weeks begin on Thursdays at 00:00 UTC, as 1 January 1970 "+
 			"did; %s", instead)
 	}
-	for _, r := range config.All[*config.Release](s) {
+	for _, of := range x.Releases {
+		r := of.of
 		for _, d := range r.Rollups {
 			if d%week != 0 || d == s.Window.Every {
 				continue

@@ -23,6 +23,7 @@ type watchReport struct {
 	FalseAlarmsPer string     `json:"false_alarms_per"`
 	sight
 
+	of     *config.Watch
 	words  string // the condition, as a clause
 	capped bool   // the stream has max_windows, so more users are there than are expected to count
 	looks  string // at which groups, if these are found
@@ -56,7 +57,7 @@ func describeWatch(s *config.Stream, w *config.Watch, expected int64) watchRepor
 	default:
 		looks = fmt.Sprintf("the groups of each window: at most %d", w.Query.Groups)
 	}
-	return watchReport{looks: looks, Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit),
+	return watchReport{of: w, looks: looks, Watch: w.Name, Condition: condition.String(), words: condition.Words(s.Unit),
 		capped: s.MaxWindows != nil, Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost,
 		FalseAlarms: cli.NewFigure(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer),
 		sight: sees(w.Mechanism, expected)}
@@ -110,13 +111,14 @@ type changeReport struct {
 	Excess       float64     `json:"excess_95"`
 	Draw         valueReport `json:"draw"`
 
+	of                *config.Change
 	each, draw, worst cost.Loss // of a test with its draw, of one draw, and of a period
 }
 
 func describeChange(s *config.Stream, w *config.Change, public forecast.Public) (changeReport, error) {
 	limit, q := s.Budget.Limit, w.Release.Query
 	p := q.Probabilities()[0]
-	x := changeReport{Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(),
+	x := changeReport{of: w, Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(),
 		Low: cli.NewFigure(p.Sub(w.Tolerance)), High: cli.NewFigure(p.Add(w.Tolerance)),
 		WatchEpsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
 		each: cost.Of(limit, w.Cost().Items), draw: cost.Of(limit, w.Redraw()), worst: cost.Of(limit, w.Cost().Most())}

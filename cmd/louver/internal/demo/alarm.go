@@ -76,8 +76,10 @@ const minutes = "15:04"
 // watchKeys names the records of watches in a stream's window, in the order of the streams file.
 func watchKeys(s *config.Stream) (keys []string) {
 	for _, g := range s.Groups {
-		for _, f := range s.Lasting()[len(config.All[*config.Total](s)):] { // totals are figures
-			keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: f.Heading().Name}.Key())
+		for _, f := range s.Lasting() {
+			if f.About().Since == "" { // totals are figures
+				keys = append(keys, outputs.Record{Stream: s.Name, Group: g, Release: f.Heading().Name}.Key())
+			}
 		}
 	}
 	return keys

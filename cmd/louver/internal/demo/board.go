@@ -51,8 +51,10 @@ func first(turn []*config.Stream) windows.Window {
 // figures describes what is shown of a group: the stream's series without its histograms, and its totals.
 func figures(s *config.Stream) []record.Series {
 	all := slices.DeleteFunc(s.Series(), func(x record.Series) bool { return x.Buckets != nil })
-	for _, t := range config.All[*config.Total](s) {
-		all = append(all, t.Drawn())
+	for _, f := range s.Lasting() {
+		if f.About().Since != "" {
+			all = append(all, f.Series()...)
+		}
 	}
 	return all
 }

@@ -237,8 +237,8 @@ func printFindings(w io.Writer, found audit.Findings) {
 			"these too\n", cli.Plural(found.Earlier, "output"))
 	}
 	if found.Instances > 0 {
-		_, _ = fmt.Fprintf(w, "watches, releases on change and running totals: %s armed, each charged once; %d of "+
-			"them fired\n", cli.Plural(found.Instances, "instance"), found.Firings)
+		_, _ = fmt.Fprintf(w, "%s: %s armed, each charged once; %d of them fired\n", config.Lasting(),
+			cli.Plural(found.Instances, "instance"), found.Firings)
 	}
 }
 

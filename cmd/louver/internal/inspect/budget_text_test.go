@@ -61,7 +61,7 @@ func TestBudgetTable(t *testing.T) {
 func TestInstancesOfTheAudit(t *testing.T) {
 	var w strings.Builder
 	printFindings(&w, audit.Findings{OK: true, Instances: 3})
-	if want := "running totals: 3 instances armed, each charged once; 0 of them fired\n"; !strings.HasSuffix(w.String(), want) {
+	if want := "releases on change: 3 instances armed, each charged once; 0 of them fired\n"; !strings.HasSuffix(w.String(), want) {
 		t.Errorf("%q, want %q at the end", w.String(), want)
 	}
 }
