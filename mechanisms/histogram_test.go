@@ -27,7 +27,7 @@ func fourBuckets(t testing.TB, epsilon, mechanism string) *bucketed {
 }
 
 // numbersLaw is the joint law of all numbers that are drawn, as far as it distinguishes neighbours.
-func numbersLaw(m *bucketed, numbers []int64, most int64, rate float64) []float64 {
+func numbersLaw(numbers []int64, most int64, rate float64) []float64 {
 	law := []float64{1}
 	for _, n := range numbers {
 		var next []float64
@@ -51,7 +51,7 @@ func TestHistogramPrivacy(t *testing.T) {
 				factor := e / dec(epsilon).InexactFloat64()
 				return func(h []int64) []float64 {
 					fine, coarse := m.sums(sampleOf(g, h))
-					return numbersLaw(m, append(fine, coarse...), users+1, m.noise.rate()*factor)
+					return numbersLaw(append(fine, coarse...), users+1, m.noise.rate()*factor)
 				}
 			})
 	}
@@ -63,7 +63,7 @@ func TestHistogramOfChangedValues(t *testing.T) {
 	m, g := fourBuckets(t, "1", "histogram"), smallGrid(t, 3)
 	law := func(h ...int64) []float64 {
 		fine, coarse := m.sums(sampleOf(g, h))
-		return numbersLaw(m, append(fine, coarse...), 4, m.noise.rate())
+		return numbersLaw(append(fine, coarse...), 4, m.noise.rate())
 	}
 	worst := func(p, q []float64) (ratio float64) {
 		for x := range p {

@@ -75,8 +75,7 @@ func foundOf(outcome int) (names int) {
 // begin starts to count turns, before the first of the periods.
 func worstOfPeriods(t *testing.T, begin func() turns) (most float64) {
 	laws := map[string]*[capLaws]float64{}
-	var law func(number int64, d capData, last int, counts [capUsers]bool) *[capLaws]float64
-	law = func(number int64, d capData, last int, counts [capUsers]bool) *[capLaws]float64 {
+	law := func(number int64, d capData, last int, counts [capUsers]bool) *[capLaws]float64 {
 		key := fmt.Sprint(number, d, last, counts)
 		if laws[key] == nil {
 			laws[key] = new(cappedLaw(t, number, d, last, counts))

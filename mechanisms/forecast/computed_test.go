@@ -183,7 +183,7 @@ func computationsSimulated(t testing.TB) []*observed {
 			same[key{c.shape, c.n}] = append(same[key{c.shape, c.n}], o)
 		}
 		for _, of := range same {
-			of[0].users.simulate(t, of, simulatedWindows)
+			of[0].simulate(t, of, simulatedWindows)
 		}
 		for _, o := range all {
 			for _, errors := range o.errors {

@@ -8,8 +8,11 @@ import (
 // law is the law of a whole multiple of a step: P(X = (i − len/2)·step).
 type law []float64
 
-// laplaceLaw is the law of weight·Z, Z discrete Laplace, cut where less than 10^−18 is left.
-func laplaceLaw(rate float64, weight int) law {
+// rate is that of the noise whose tails are computed.
+const rate = 0.5
+
+// laplaceLaw is the law of weight·Z, Z discrete Laplace of that rate, cut where less than 10^−18 is left.
+func laplaceLaw(weight int) law {
 	r := math.Exp(-rate)
 	reach := int(42/rate) * max(weight, -weight)
 	l := make(law, 2*reach+1)
@@ -65,9 +68,9 @@ func (l law) beyond(x float64) (p float64) {
 //
 // Weights are tenths: 0.9 for each of two buckets above the limit, and −0.1 for the one below.
 func TestEvidenceBoundsTheExactTail(t *testing.T) {
-	const rate, share, windows = 0.5, 0.1, 24
+	const share, windows = 0.1, 24
 	b := listBuckets(t, 1000, 1, 800)
-	noise := laplaceLaw(rate, 9).times(2 * windows).plus(laplaceLaw(rate, -1).times(windows))
+	noise := laplaceLaw(9).times(2 * windows).plus(laplaceLaw(-1).times(windows))
 	for _, chance := range []float64{1e-3, 1e-6, 1e-9} {
 		m := b.Evidence(0, share, Laplace(rate), windows, chance)
 		if p := noise.beyond(10 * m); p > chance || p < chance/30 {
@@ -85,9 +88,9 @@ func TestEvidenceBoundsTheExactTail(t *testing.T) {
 // group, of which one bucket is above the limit, have the weights −1/3, 2/3 and, the group's own, 1/3. Those of the
 // second group, which is above it whole, have 1/3, 1/3 and 2/3.
 func TestEvidenceOfTwoLevels(t *testing.T) {
-	const rate, windows = 0.5, 12
+	const windows = 12
 	b := listBuckets(t, 1000, 2, 100, 800)
-	noise := laplaceLaw(rate, 2).times(2 * windows).plus(laplaceLaw(rate, 1).times(4 * windows))
+	noise := laplaceLaw(2).times(2 * windows).plus(laplaceLaw(1).times(4 * windows))
 	for _, chance := range []float64{1e-3, 1e-6} {
 		m := b.Evidence(0, 0, Laplace(rate), windows, chance)
 		if p := noise.beyond(3 * m); p > chance || p < chance/30 {
@@ -118,7 +121,7 @@ func TestEvidenceOfFewerWindows(t *testing.T) {
 func TestDeviationIsThatOfTheWeights(t *testing.T) {
 	const s = 1e-5
 	for _, b := range []*Buckets{listBuckets(t, 1000, 1, 800), listBuckets(t, 1000, 2, 100, 250, 800),
-		nativeBuckets(t, 3, "0", "60000", "1", 0)} {
+		nativeBuckets(t, 3, "0", "60000", "1")} {
 		for _, noise := range []Noise{Laplace(0.1), Gaussian(200)} {
 			for _, bucket := range []int{0, b.Len() / 2, b.Len() - 2} {
 				sum := 0.0

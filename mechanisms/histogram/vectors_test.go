@@ -55,8 +55,8 @@ func readVectors(t testing.TB) (v vectors) {
 	return v
 }
 
-// native returns the buckets of a scale over a grid.
-func nativeBuckets(t testing.TB, scale int, lower, upper, step string, levels int) *Buckets {
+// nativeBuckets returns the buckets of a scale over a grid.
+func nativeBuckets(t testing.TB, scale int, lower, upper, step string) *Buckets {
 	t.Helper()
 	l, u, s := decimal.RequireFromString(lower), decimal.RequireFromString(upper), decimal.RequireFromString(step)
 	last := u.Sub(l).Div(s).IntPart()
@@ -64,7 +64,7 @@ func nativeBuckets(t testing.TB, scale int, lower, upper, step string, levels in
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := New(ends, last, !l.IsZero(), levels)
+	b, err := New(ends, last, !l.IsZero(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func listBuckets(t testing.TB, last int64, levels int, ends ...int64) *Buckets {
 
 func TestEndsOfVectors(t *testing.T) {
 	for _, v := range readVectors(t).Ends {
-		b := nativeBuckets(t, v.Scale, v.Lower.String(), v.Upper.String(), v.Step.String(), 0)
+		b := nativeBuckets(t, v.Scale, v.Lower.String(), v.Upper.String(), v.Step.String())
 		if b.Len() != v.Buckets {
 			t.Errorf("scale %d of %s..%s: %d buckets, want %d", v.Scale, v.Lower, v.Upper, b.Len(), v.Buckets)
 			continue
@@ -108,7 +108,7 @@ func TestEstimatesOfVectors(t *testing.T) {
 		if json.Unmarshal(v.Ends, &ends) == nil {
 			b, noise = listBuckets(t, 60000, 0, ends...), Laplace(epsilon)
 		} else {
-			b = nativeBuckets(t, 3, "0", "60000", "1", 0)
+			b = nativeBuckets(t, 3, "0", "60000", "1")
 		}
 		for i, g := range v.GroupOf {
 			if b.group(i) != g {
@@ -133,7 +133,7 @@ func TestEstimatesOfVectors(t *testing.T) {
 
 func TestRollUpOfVectors(t *testing.T) {
 	v := readVectors(t).Rollup
-	e := nativeBuckets(t, 3, "0", "60000", "1", 0).Estimate(v.Raw, v.Coarse, Laplace(0.05), 2)
+	e := nativeBuckets(t, 3, "0", "60000", "1").Estimate(v.Raw, v.Coarse, Laplace(0.05), 2)
 	if n, _ := e.Users(); n != v.Users {
 		t.Errorf("%d users, want %d", n, v.Users)
 	}

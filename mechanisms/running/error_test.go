@@ -117,7 +117,10 @@ func TestErrorsOfSquareRoots(t *testing.T) {
 // laplace draws discrete Laplace noise: the difference of two geometric numbers.
 func laplace(r *rand.Rand, rate float64) func() int64 {
 	geometric := func() int64 { return int64(math.Floor(r.ExpFloat64() / rate)) }
-	return func() int64 { return geometric() - geometric() }
+	return func() int64 {
+		z := geometric()
+		return z - geometric()
+	}
 }
 
 // TestWholeDays has the strategies themselves follow days, with noise from the exact sampler: at most 5 % of the last

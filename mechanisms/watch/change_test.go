@@ -125,7 +125,7 @@ func TestChangeMistakes(t *testing.T) {
 // median is drawn about 20 times instead of 1440, and the incident is seen in its first minute.
 func TestChangeOverADay(t *testing.T) {
 	const n, minutes, begins, ends = 10_000, 1440, 800, 845
-	g := grid(t, "0", "60000", "1")
+	g := grid(t, "60000", "1")
 	random, rng := rand.NewChaCha8([32]byte{51}), rand.New(rand.NewPCG(52, 0))
 	people := make([]float64, n)
 	for i := range people {

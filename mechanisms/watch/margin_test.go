@@ -14,7 +14,7 @@ func slow(t testing.TB, epsilon string, groups int64) *Watch {
 	t.Helper()
 	w, err := New(Query{Conditions: []Condition{{Above: new(dec("2000")), MoreThan: new(dec("0.01"))}},
 		Epsilon:     dec(epsilon),
-		FalseAlarms: dec("0.05"), Windows: 43_200, Groups: groups, Grid: grid(t, "0", "60000", "1")})
+		FalseAlarms: dec("0.05"), Windows: 43_200, Groups: groups, Grid: grid(t, "60000", "1")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,10 @@ import (
 
 func dec(text string) decimal.Decimal { return decimal.RequireFromString(text) }
 
-func grid(t testing.TB, lower, upper, step string) *mechanisms.Grid {
+// grid begins at 0.
+func grid(t testing.TB, upper, step string) *mechanisms.Grid {
 	t.Helper()
-	g, err := mechanisms.NewGrid(dec(lower), dec(upper), dec(step))
+	g, err := mechanisms.NewGrid(decimal.Zero, dec(upper), dec(step))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func grid(t testing.TB, lower, upper, step string) *mechanisms.Grid {
 // smallGrid has the whole numbers from 0 to points − 1.
 func smallGrid(t testing.TB, points int) *mechanisms.Grid {
 	t.Helper()
-	return grid(t, "0", strconv.Itoa(points-1), "1")
+	return grid(t, strconv.Itoa(points-1), "1")
 }
 
 // sampleOf makes a sample from a histogram.
@@ -47,7 +48,7 @@ func sampleOf(g *mechanisms.Grid, h []int64) *mechanisms.Sample {
 
 // With such a large ε a watch follows its condition exactly.
 func TestWatchConditions(t *testing.T) {
-	g := grid(t, "0", "100", "0.5")
+	g := grid(t, "100", "0.5")
 	at := func(d string) *decimal.Decimal { return new(dec(d)) }
 	users := func(n int64) *int64 { return &n }
 	type groups = []*mechanisms.Sample
@@ -114,7 +115,7 @@ func look(t *testing.T, a *Armed, groups []*mechanisms.Sample) int {
 }
 
 func TestWatchMistakes(t *testing.T) {
-	g := grid(t, "0", "100", "1")
+	g := grid(t, "100", "1")
 	n, zero, threshold, share := int64(5), int64(0), dec("50"), dec("0.1")
 	right := func() Query {
 		return Query{Conditions: []Condition{{Above: &threshold, MoreThan: &share}}, Epsilon: dec("1"),
@@ -249,7 +250,7 @@ func TestWatchWithoutRandom(t *testing.T) {
 
 func BenchmarkWatch(b *testing.B) {
 	w := slow(b, "1", 10)
-	g := grid(b, "0", "60000", "1")
+	g := grid(b, "60000", "1")
 	groups := make([]*mechanisms.Sample, 10)
 	for i := range groups {
 		rng := random.New(random.NewPCG(7, uint64(i)))
