@@ -9,16 +9,16 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// Free is a figure that is computed from a histogram that has been released. It is post-processing and costs nothing.
-// It is immutable and safe for concurrent use.
-type Free struct {
+// Computed is a figure that is computed from a histogram that has been released. It is post-processing and costs
+// nothing. It is immutable and safe for concurrent use.
+type Computed struct {
 	query      Query
 	buckets    *histogram.Buckets
 	first, end int64 // counted are the indices first ≤ i < end
 }
 
-// FreeValue is what a histogram says about a figure.
-type FreeValue struct {
+// ComputedValue is what a histogram says about a figure.
+type ComputedValue struct {
 	// Value is a grid point, a number of users, or a share of them from 0 to 1.
 	Value decimal.Decimal
 	// Low and High hold the true value with 95 % confidence. They are nil for counts and modes.
@@ -28,22 +28,24 @@ type FreeValue struct {
 	Quality Quality
 }
 
-// FreeStatistics are the statistics that a histogram answers.
-func FreeStatistics() []Statistic { return []Statistic{Quantile, Median, Share, Count, Outside, Mode} }
+// ComputedStatistics are the statistics that a histogram answers.
+func ComputedStatistics() []Statistic {
+	return []Statistic{Quantile, Median, Share, Count, Outside, Mode}
+}
 
-// FreeLevel is the level of the intervals of free figures.
-var FreeLevel = decimal.New(95, -2)
+// ComputedLevel is the level of the intervals of computed figures.
+var ComputedLevel = decimal.New(95, -2)
 
 // shareDigits is the number of decimals of a share.
 const shareDigits = 6
 
-// NewFree returns the figure that a query asks for, computed from these buckets. The query needs no ε and no mechanism.
-// Buckets must end at its limits: see [Query.FreeCuts]. The error is an [Error].
-func NewFree(q Query, buckets *histogram.Buckets) (*Free, error) {
-	f := &Free{query: q, buckets: buckets}
-	if !slices.Contains(FreeStatistics(), q.Statistic) {
+// NewComputed returns the figure that a query asks for, computed from these buckets. The query needs no ε and no
+// mechanism. Buckets must end at its limits: see [Query.ComputedCuts]. The error is an [Error].
+func NewComputed(q Query, buckets *histogram.Buckets) (*Computed, error) {
+	f := &Computed{query: q, buckets: buckets}
+	if !slices.Contains(ComputedStatistics(), q.Statistic) {
 		return nil, parameter.Wrong("statistic", parameter.Quoted(string(q.Statistic)),
-			"one that a histogram answers: %s", oneOf(FreeStatistics()))
+			"one that a histogram answers: %s", oneOf(ComputedStatistics()))
 	}
 	if q.Statistic == Quantile || q.Statistic == Median {
 		if p := q.Probabilities(); len(p) != 1 {
@@ -73,7 +75,7 @@ func NewFree(q Query, buckets *histogram.Buckets) (*Free, error) {
 }
 
 // ends checks that a bucket ends at an index.
-func (f *Free) ends(name string, limit decimal.Decimal, index int64) error {
+func (f *Computed) ends(name string, limit decimal.Decimal, index int64) error {
 	if _, found := f.buckets.EndAt(index); found {
 		return nil
 	}
@@ -84,13 +86,13 @@ func (f *Free) ends(name string, limit decimal.Decimal, index int64) error {
 }
 
 // Bucket is the bucket that ends at the limit of a share: the users above it are in later ones.
-func (f *Free) Bucket() int {
+func (f *Computed) Bucket() int {
 	bucket, _ := f.buckets.EndAt(f.first - 1)
 	return bucket
 }
 
-// FreeCuts returns the grid indices at which buckets have to end, so that the query can be answered from them.
-func (q *Query) FreeCuts() ([]int64, error) {
+// ComputedCuts returns the grid indices at which buckets have to end, so that the query can be answered from them.
+func (q *Query) ComputedCuts() ([]int64, error) {
 	first, end, err := q.Grid.Between(q.Above, q.Below)
 	if err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func (q *Query) FreeCuts() ([]int64, error) {
 
 // Of computes the figure from what a histogram says. ok is false for a quantile or a mode if the histogram shows
 // nobody.
-func (f *Free) Of(e *histogram.Estimate) (v FreeValue, ok bool) {
+func (f *Computed) Of(e *histogram.Estimate) (v ComputedValue, ok bool) {
 	users, off := e.Users()
 	empty := float64(users) <= off
 	switch f.query.Statistic {
@@ -115,7 +117,7 @@ func (f *Free) Of(e *histogram.Estimate) (v FreeValue, ok bool) {
 		v, ok = f.quantile(e)
 	case Mode:
 		index, shown := e.Mode()
-		return FreeValue{Value: f.query.Grid.Value(max(0, index))}, shown
+		return ComputedValue{Value: f.query.Grid.Value(max(0, index))}, shown
 	case Share:
 		v, ok = f.share(e), true
 	default:
@@ -127,13 +129,13 @@ func (f *Free) Of(e *histogram.Estimate) (v FreeValue, ok bool) {
 	return v, ok
 }
 
-func (f *Free) quantile(e *histogram.Estimate) (FreeValue, bool) {
+func (f *Computed) quantile(e *histogram.Estimate) (ComputedValue, bool) {
 	p, g := f.query.Probabilities()[0], f.query.Grid
 	q, ok := e.Quantile(p)
 	if !ok {
-		return FreeValue{}, false
+		return ComputedValue{}, false
 	}
-	v := FreeValue{Value: g.Value(q.Index), Low: new(g.Value(q.Low)), High: new(g.Value(q.High))}
+	v := ComputedValue{Value: g.Value(q.Index), Low: new(g.Value(q.Low)), High: new(g.Value(q.High))}
 	v.Error95 = new(decimal.Max(v.Value.Sub(*v.Low), v.High.Sub(v.Value)))
 	half := v.High.Sub(*v.Low).InexactFloat64() / 2
 	v.Quality = f.query.JudgeBand(half, v.Value.InexactFloat64(), BasisHistogram, nil)
@@ -141,9 +143,9 @@ func (f *Free) quantile(e *histogram.Estimate) (FreeValue, bool) {
 }
 
 // share is judged as the number of users that it stands for.
-func (f *Free) share(e *histogram.Estimate) FreeValue {
+func (f *Computed) share(e *histogram.Estimate) ComputedValue {
 	s := e.ShareAbove(f.Bucket())
-	v := FreeValue{Value: decimal.NewFromFloat(s.Value).Round(shareDigits)}
+	v := ComputedValue{Value: decimal.NewFromFloat(s.Value).Round(shareDigits)}
 	v.Low = new(decimal.Min(decimal.NewFromFloat(s.Low).RoundFloor(shareDigits), v.Value))
 	v.High = new(decimal.Max(decimal.NewFromFloat(s.High).RoundCeil(shareDigits), v.Value))
 	v.Error95 = new(decimal.Max(v.Value.Sub(*v.Low), v.High.Sub(v.Value)))
@@ -151,7 +153,7 @@ func (f *Free) share(e *histogram.Estimate) FreeValue {
 	return v
 }
 
-func (f *Free) count(e *histogram.Estimate, users float64) FreeValue {
+func (f *Computed) count(e *histogram.Estimate, users float64) ComputedValue {
 	ends := f.buckets.Ends()
 	n, off := e.Count(func(bucket int) bool {
 		switch below := bucket == 0 && f.buckets.Below(); {
@@ -164,7 +166,7 @@ func (f *Free) count(e *histogram.Estimate, users float64) FreeValue {
 		}
 		return ends[bucket] >= f.first && ends[bucket] < f.end
 	})
-	v := FreeValue{Value: decimal.NewFromInt(n), Error95: new(decimal.NewFromFloat(off))}
+	v := ComputedValue{Value: decimal.NewFromInt(n), Error95: new(decimal.NewFromFloat(off))}
 	if f.query.CountsUsers() {
 		v.Quality = compare(off, float64(n))
 	} else {

@@ -133,7 +133,7 @@ func TestHistogramCoverage(t *testing.T) {
 		share := Query{Statistic: Share, Grid: g, Above: new(dec("200"))}
 		middle := Query{Statistic: Count, Grid: g, Above: new(dec("100")), Below: new(dec("301"))}
 		for _, of := range []Query{share, middle} {
-			cuts, err := of.FreeCuts()
+			cuts, err := of.ComputedCuts()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestHistogramCoverage(t *testing.T) {
 		cover := &coverage{draws: 2000, misses: map[string]int{}}
 		type band struct {
 			name  string
-			free  *Free
+			free  *Computed
 			truth []decimal.Decimal
 		}
 		var bands []band
@@ -160,7 +160,7 @@ func TestHistogramCoverage(t *testing.T) {
 				P: ps("0.01")}, share, middle, {Statistic: Outside},
 			{Statistic: Count}} {
 			of.Grid = g
-			f, err := NewFree(of, m.buckets)
+			f, err := NewComputed(of, m.buckets)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +206,7 @@ func TestHistogramCoverageNotices(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	m := build(t, Query{Statistic: Histogram, Grid: g, Epsilon: dec("0.1"),
 		Buckets: &Bucketing{Ends: ps("100", "200")}}).(*bucketed)
-	f, err := NewFree(Query{Statistic: Share, Grid: g, Above: new(dec("200"))}, m.buckets)
+	f, err := NewComputed(Query{Statistic: Share, Grid: g, Above: new(dec("200"))}, m.buckets)
 	if err != nil {
 		t.Fatal(err)
 	}

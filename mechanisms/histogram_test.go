@@ -217,7 +217,7 @@ func TestHistogramRefuses(t *testing.T) {
 	}
 }
 
-func TestFreeRefuses(t *testing.T) {
+func TestComputedRefuses(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
 	b, err := histogram.New([]int64{100, 800}, g.last, false, 0)
 	if err != nil {
@@ -238,15 +238,15 @@ func TestFreeRefuses(t *testing.T) {
 		{Query{Statistic: Share, Above: new(dec("60000"))}, "above 60000; want less than 60000, the highest value"},
 	} {
 		c.q.Grid = g
-		if _, err := NewFree(c.q, b); err == nil || len(err.Error()) < len(c.want) ||
+		if _, err := NewComputed(c.q, b); err == nil || len(err.Error()) < len(c.want) ||
 			err.Error()[:len(c.want)] != c.want {
-			t.Errorf("NewFree(%+v) = %v; want %q", c.q, err, c.want)
+			t.Errorf("NewComputed(%+v) = %v; want %q", c.q, err, c.want)
 		}
 	}
 }
 
-// Without noise every free figure is the true one, as far as buckets tell.
-func TestFreeWithoutNoise(t *testing.T) {
+// Without noise every computed figure is the true one, as far as buckets tell.
+func TestComputedWithoutNoise(t *testing.T) {
 	for _, lower := range []string{"0", "10"} {
 		g := grid(t, lower, "100", "1")
 		of := Query{Statistic: Histogram, Grid: g, Epsilon: dec("40"), Levels: 1,
@@ -254,7 +254,7 @@ func TestFreeWithoutNoise(t *testing.T) {
 		for _, q := range []Query{{Above: new(dec("30"))}, {Below: new(dec("51"))},
 			{Above: new(dec("20")), Below: new(dec("51"))}} {
 			q.Grid = g
-			cuts, err := q.FreeCuts()
+			cuts, err := q.ComputedCuts()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,7 +273,7 @@ func TestFreeWithoutNoise(t *testing.T) {
 			{Statistic: Share, Above: new(dec("30"))},
 		} {
 			q.Grid = g
-			f, err := NewFree(q, m.buckets)
+			f, err := NewComputed(q, m.buckets)
 			if err != nil {
 				t.Fatal(err)
 			}

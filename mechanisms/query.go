@@ -21,7 +21,7 @@ type Query struct {
 	// Above and Below restrict [Count] to values strictly above and strictly below them. nil means no restriction.
 	Above, Below *decimal.Decimal
 	// Buckets are those of a [Histogram]. Cuts are further grid indices at which a bucket has to end: those from which
-	// [Free] figures count. Levels is 1 or 2, or 0 to choose by the number of buckets.
+	// [Computed] figures count. Levels is 1 or 2, or 0 to choose by the number of buckets.
 	Buckets *Bucketing
 	Cuts    []int64
 	Levels  int

@@ -7,12 +7,6 @@ import (
 	"slices"
 )
 
-// Seen is what a user has in a window: a value in one group. Value is as in [Bag.Add].
-type Seen struct {
-	Group int
-	Value int64
-}
-
 // AllowanceRule says what a user adds to the running totals of groups, such as the users so far today.
 type AllowanceRule struct {
 	// MaxGroups is in how many groups of a period one user counts at most. It is at least 1.
@@ -43,12 +37,12 @@ type Allowance struct {
 // NewAllowance returns the allowance of a period that begins: it knows of no users.
 func NewAllowance(rule AllowanceRule) *Allowance { return &Allowance{rule: rule, users: newTable()} }
 
-// Visit adds what a user adds in a window to the amounts of the groups. seen is what the user has there, in the order
+// Visit adds what a user adds in a window to the amounts of the groups. has is what the user has there, in the order
 // in which groups are chosen. Call it once for each user of a window.
-func (a *Allowance) Visit(u UserHash, seen []Seen, amounts []int64) {
-	for _, s := range seen {
-		if adds := a.rule.Adds(s.Value); adds != 0 {
-			amounts[s.Group] += a.use(u, int32(s.Group), adds)
+func (a *Allowance) Visit(u UserHash, has []Contribution, amounts []int64) {
+	for _, c := range has {
+		if adds := a.rule.Adds(c.Value); adds != 0 {
+			amounts[c.Group] += a.use(u, int32(c.Group), adds)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestAllowanceByBruteForce(t *testing.T) {
 			got := make([]int64, len(groups))
 			m := NewMerger(spec, int64(r.IntN(2000)))
 			m.Restrict(func(u UserHash) bool { return u[0]%2 == 0 }) // has no influence
-			m.Visit(func(u UserHash, seen []Seen) { a.Visit(u, seen, got) })
+			m.Visit(func(u UserHash, seen []Contribution) { a.Visit(u, seen, got) })
 			for m.Pass() {
 				for _, b := range bags {
 					if err := m.Add(b.Seal(), spec.Window); err != nil {
@@ -127,7 +127,7 @@ func FuzzRestoreAllowance(f *testing.F) {
 	rule := AllowanceRule{MaxGroups: 2, Most: 3, Adds: func(value int64) int64 { return value }}
 	a := NewAllowance(rule)
 	for i := range uint64(20) {
-		a.Visit(UserHash{i * 7, i}, []Seen{{int(i % 3), 1}, {int((i + 1) % 3), 2}}, make([]int64, 3))
+		a.Visit(UserHash{i * 7, i}, []Contribution{{int(i % 3), 1}, {int((i + 1) % 3), 2}}, make([]int64, 3))
 		snapshot := a.Snapshot()
 		raw, err := decompress(snapshot)
 		if err != nil {
@@ -160,7 +160,7 @@ func FuzzRestoreAllowance(f *testing.F) {
 func TestOtherSnapshots(t *testing.T) {
 	rule := AllowanceRule{MaxGroups: 2, Most: 3, Adds: func(value int64) int64 { return value }}
 	a := NewAllowance(rule)
-	a.Visit(UserHash{1, 2}, []Seen{{1, 3}, {2, 2}}, make([]int64, 3))
+	a.Visit(UserHash{1, 2}, []Contribution{{1, 3}, {2, 2}}, make([]int64, 3))
 	fewer, less := rule, rule
 	fewer.MaxGroups, less.Most = 1, 2
 	for name, c := range map[string]struct {

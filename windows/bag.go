@@ -264,14 +264,14 @@ func (b *Bag) leaveOut(counts func(u UserHash) bool) {
 	})
 }
 
-// Visit passes each user once to a function, with what they have, in the order in which groups are chosen. seen is
+// Visit passes each user once to a function, with what they have, in the order in which groups are chosen. has is
 // valid during the call.
-func (b *Bag) Visit(visit func(u UserHash, seen []Seen)) {
+func (b *Bag) Visit(visit func(u UserHash, has []Contribution)) {
 	b.settle()
 	var of []*row
-	var seen []Seen
+	var has []Contribution
 	b.rows.users(func(rows []uint32) {
-		of, seen = of[:0], seen[:0]
+		of, has = of[:0], has[:0]
 		for _, i := range rows {
 			r := b.rows.row(i)
 			if of = append(of, r); b.hashes != nil && r.rank == 0 {
@@ -282,9 +282,9 @@ func (b *Bag) Visit(visit func(u UserHash, seen []Seen)) {
 			slices.SortFunc(of, b.compare)
 		}
 		for _, r := range of {
-			seen = append(seen, Seen{int(r.group), r.value})
+			has = append(has, Contribution{int(r.group), r.value})
 		}
-		visit(of[0].user, seen)
+		visit(of[0].user, has)
 	})
 }
 
@@ -363,3 +363,9 @@ func (p Policy) timed() bool { return p == First || p == Last }
 
 // greatest reports whether the greatest (order, value) counts instead of the least.
 func (p Policy) greatest() bool { return p == Last || p == Max }
+
+// Contribution is what a user has in a window: a value in one group. Value is as in [Bag.Add].
+type Contribution struct {
+	Group int
+	Value int64
+}

@@ -31,7 +31,7 @@ type Merger struct {
 	groups map[string]int32
 	limit  int64                 // of the bag's bytes
 	counts func(u UserHash) bool // nil: everybody does
-	visits []func(u UserHash, seen []Seen)
+	visits []func(u UserHash, has []Contribution)
 
 	unlisted int32 // the group of names that are not on the list; noGroup: their rows are ignored
 
@@ -75,9 +75,11 @@ func (m *Merger) Restrict(counts func(u UserHash) bool) {
 }
 
 // Visit has everybody who has something in the window passed to a function, once, with what they have: also users whom
-// Restrict leaves out. The groups are in the order in which they are chosen. seen is valid during the call. Call it
+// Restrict leaves out. The groups are in the order in which they are chosen. has is valid during the call. Call it
 // before the first Pass. Several functions may be there.
-func (m *Merger) Visit(visit func(u UserHash, seen []Seen)) { m.visits = append(m.visits, visit) }
+func (m *Merger) Visit(visit func(u UserHash, has []Contribution)) {
+	m.visits = append(m.visits, visit)
+}
 
 // Pass ends a pass and begins the next. It returns false when the passes have covered all users.
 func (m *Merger) Pass() bool {
@@ -96,12 +98,12 @@ func (m *Merger) Pass() bool {
 func (m *Merger) collect() {
 	m.pour()
 	if len(m.visits) > 0 {
-		m.bag.Visit(func(u UserHash, seen []Seen) {
-			if n := len(seen); n > 0 && seen[n-1].Group == len(m.merged) {
-				seen = seen[:n-1] // only there because they are: they count in no group
+		m.bag.Visit(func(u UserHash, has []Contribution) {
+			if n := len(has); n > 0 && has[n-1].Group == len(m.merged) {
+				has = has[:n-1] // only there because they are: they count in no group
 			}
 			for _, visit := range m.visits {
-				visit(u, seen)
+				visit(u, has)
 			}
 		})
 	}
@@ -239,5 +241,5 @@ func (m *Merger) narrow() {
 // pass left. The slice is the caller's.
 func (m *Merger) Sample(group int) []Point { return m.merged[group].points() }
 
-// Everybody is Sample with the users who do not count.
-func (m *Merger) Everybody(group int) []Point { return m.all[group].points() }
+// All is Sample with the users who do not count.
+func (m *Merger) All(group int) []Point { return m.all[group].points() }

@@ -30,7 +30,7 @@ func TestPassesBoundMemory(t *testing.T) {
 	merge := func(limit int64) (sample []Point, passes int, most int64) {
 		before, looked := heap(), 0
 		m := NewMerger(spec, limit)
-		m.Visit(func(UserHash, []Seen) { // at the end of a pass, when all its users are in the bag
+		m.Visit(func(UserHash, []Contribution) { // at the end of a pass, when all its users are in the bag
 			if looked < passes {
 				looked, most = passes, max(most, heap()-before)
 			}
@@ -123,7 +123,7 @@ func TestMergerRestricted(t *testing.T) {
 		if d := cmp.Diff(model(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
 			t.Fatalf("the sample of those who count (−want +got):\n%s", d)
 		}
-		if d := cmp.Diff(model(spec, events), samples(spec.Groups, m.Everybody)); d != "" {
+		if d := cmp.Diff(model(spec, events), samples(spec.Groups, m.All)); d != "" {
 			t.Fatalf("the sample of everybody (−want +got):\n%s", d)
 		}
 		for u := range there {

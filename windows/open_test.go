@@ -105,7 +105,7 @@ func TestOpenMergeMatchesModel(t *testing.T) {
 		} else {
 			kept = events
 		}
-		m.Visit(func(u UserHash, seen []Seen) {
+		m.Visit(func(u UserHash, seen []Contribution) {
 			visited[name[u]]++
 			for i, s := range seen {
 				if s.Group >= len(spec.Groups) || spec.Other && s.Group == len(spec.Groups)-1 && i < len(seen)-1 {
@@ -124,7 +124,7 @@ func TestOpenMergeMatchesModel(t *testing.T) {
 		if d := cmp.Diff(openModel(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
 			t.Fatalf("list %q: the sample of those who count (−want +got):\n%s", spec.Groups, d)
 		}
-		if d := cmp.Diff(openModel(spec, events), samples(spec.Groups, m.Everybody)); d != "" {
+		if d := cmp.Diff(openModel(spec, events), samples(spec.Groups, m.All)); d != "" {
 			t.Fatalf("list %q: the sample of everybody (−want +got):\n%s", spec.Groups, d)
 		}
 		for u := range there {

@@ -24,7 +24,7 @@ func Computed(q mechanisms.Query, m mechanisms.Mechanism, figures []mechanisms.Q
 	empty := c.buckets.Estimate(make([]int64, c.buckets.Len()), make([]int64, c.buckets.Groups()), c.noise, 1)
 	for i, of := range figures {
 		of.Grid = q.Grid
-		f, err := mechanisms.NewFree(of, c.buckets)
+		f, err := mechanisms.NewComputed(of, c.buckets)
 		if err != nil {
 			return nil, err
 		}
@@ -67,8 +67,8 @@ type computing struct {
 }
 
 type computedFigure struct {
-	query mechanisms.Query
-	free  *mechanisms.Free
+	query  mechanisms.Query
+	figure *mechanisms.Computed
 }
 
 // mostOf returns the quality that occurs most often, and the worse one of two that occur alike.
@@ -102,7 +102,7 @@ func (c *computing) errors(public Public) ([]law, []map[mechanisms.Quality]int, 
 		e := c.buckets.Estimate(draw.Raw, draw.Coarse, c.noise, 1)
 		for i, f := range c.figures {
 			distance, quality := math.Inf(1), mechanisms.Noise
-			if v, ok := f.free.Of(e); ok {
+			if v, ok := f.figure.Of(e); ok {
 				distance, quality = off(v.Value.InexactFloat64(), []float64{x.truth(f.query)}), v.Quality
 			}
 			laws[i] = append(laws[i], distance)

@@ -41,7 +41,7 @@ func (c computation) query(t testing.TB) mechanisms.Query {
 		Grid: grid(t, c.bounds[0], c.bounds[1], c.bounds[2])}
 	for _, of := range c.figures {
 		of.Grid = q.Grid
-		cuts, err := of.FreeCuts()
+		cuts, err := of.ComputedCuts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ type observed struct {
 	mechanism mechanisms.Mechanism
 	buckets   *histogram.Buckets
 	noise     histogram.Noise
-	free      []*mechanisms.Free
+	free      []*mechanisms.Computed
 	bits      *rand.ChaCha8
 	errors    [][]float64 // by figure
 }
@@ -70,7 +70,7 @@ func (c computation) observed(t testing.TB) *observed {
 	o.noise = mechanisms.HistogramNoise(o.mechanism.Name(), q.Epsilon.InexactFloat64(), o.buckets.Levels())
 	for _, of := range c.figures {
 		of.Grid = q.Grid
-		f, err := mechanisms.NewFree(of, o.buckets)
+		f, err := mechanisms.NewComputed(of, o.buckets)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,12 +37,12 @@ const information = 25
 
 // OutlookOf returns the outlook of a figure that is computed from a histogram, from the histogram's noise alone. A
 // share, or a count of some of the users, is taken to be of half of them or fewer. ok is false for a mode, which has no
-// quality. The error is that of [mechanisms.NewFree].
+// quality. The error is that of [mechanisms.NewComputed].
 func OutlookOf(q mechanisms.Query, m mechanisms.Mechanism, of mechanisms.Query) (o Outlook, ok bool, err error) {
 	buckets, epsilon := mechanisms.Buckets(m), q.Epsilon.InexactFloat64()
 	noise := mechanisms.HistogramNoise(m.Name(), epsilon, buckets.Levels())
 	of.Grid = q.Grid
-	f, err := mechanisms.NewFree(of, buckets)
+	f, err := mechanisms.NewComputed(of, buckets)
 	if err != nil {
 		return o, false, err
 	}

@@ -58,7 +58,7 @@ func mostDrawn(t *testing.T, q mechanisms.Query, m mechanisms.Mechanism, of mech
 	of.Grid = q.Grid
 	buckets := mechanisms.Buckets(m)
 	noise := mechanisms.HistogramNoise(m.Name(), q.Epsilon.InexactFloat64(), buckets.Levels())
-	f, err := mechanisms.NewFree(of, buckets)
+	f, err := mechanisms.NewComputed(of, buckets)
 	if err != nil {
 		t.Fatal(err)
 	}

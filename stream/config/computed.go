@@ -24,7 +24,7 @@ type Computed struct {
 	From *Release
 	// Query says what is computed, and Figure computes it.
 	Query  mechanisms.Query
-	Figure *mechanisms.Free
+	Figure *mechanisms.Computed
 	// Objective is the share of the users that should not be above the limit of the figure, such as 0.999. It is 0 if
 	// there is none.
 	Objective decimal.Decimal

@@ -25,7 +25,7 @@ type Histogram struct {
 // freeFigure is a figure that is computed from a histogram, and its place among the releases.
 type freeFigure struct {
 	at     int
-	figure *mechanisms.Free
+	figure *mechanisms.Computed
 }
 
 // histogramAt returns the histogram that the i-th release describes, with the figures that are computed from it. It is
@@ -49,7 +49,7 @@ func (e Entry) histogramAt(i int) (*Histogram, error) {
 		if f.P != nil && q.Statistic != mechanisms.Median {
 			q.P = []decimal.Decimal{*f.P}
 		}
-		figure, err := mechanisms.NewFree(q, buckets)
+		figure, err := mechanisms.NewComputed(q, buckets)
 		if err != nil {
 			return nil, fmt.Errorf("release %q: %w", f.Name, err)
 		}
@@ -113,7 +113,7 @@ func (h *Histogram) compute(e *histogram.Estimate, values []Value) (withheld boo
 		of := &values[f.at]
 		*of = Value{Value: &v.Value, Error95: v.Error95, Quality: string(v.Quality)}
 		if v.Low != nil {
-			of.Interval = &Interval{Level: mechanisms.FreeLevel, Low: *v.Low, High: *v.High}
+			of.Interval = &Interval{Level: mechanisms.ComputedLevel, Low: *v.Low, High: *v.High}
 		}
 		if h.bands {
 			of.Band = NewBand(*of, true, fromZero)

@@ -270,7 +270,7 @@ func (e Entry) rolledUp(i int, s sums) ([]RollupGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	everybody, err := mechanisms.NewFree(mechanisms.Query{Statistic: mechanisms.Count, Grid: h.Grid}, h.Buckets)
+	everybody, err := mechanisms.NewComputed(mechanisms.Query{Statistic: mechanisms.Count, Grid: h.Grid}, h.Buckets)
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func NewBand(v Value, computed bool, limits Limits) *Band {
 		if most := limits.Most; most != nil && high.GreaterThan(*most) {
 			high = decimal.Max(*most, *v.Value)
 		}
-		return &Band{Low: &low, High: &high, Level: &mechanisms.FreeLevel, Basis: basis}
+		return &Band{Low: &low, High: &high, Level: &mechanisms.ComputedLevel, Basis: basis}
 	case v.RankError95 != nil || v.PLow != nil:
 		return &Band{Basis: record.OfRanks}
 	}
@@ -150,7 +150,7 @@ func ScatterBand(b mechanisms.Band, scale mechanisms.Scale) *Band {
 	if b.Basis == mechanisms.BasisRanks {
 		return to
 	}
-	to.Low, to.High, to.Level = new(scale.Decimal(b.Low)), new(scale.Decimal(b.High)), &mechanisms.FreeLevel
+	to.Low, to.High, to.Level = new(scale.Decimal(b.Low)), new(scale.Decimal(b.High)), &mechanisms.ComputedLevel
 	if b.Basis == mechanisms.BasisScatter {
 		to.Usual95 = new(Error(b.Usual).Mul(scale.Length(1)))
 	}

@@ -130,7 +130,7 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 	random := buffered(p.random)
 	samples := make([]*mechanisms.Sample, len(e.Groups))
 	for g := range samples {
-		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.Everybody(g))
+		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.All(g))
 	}
 	for i := range e.Continual {
 		if s := &e.Continual[i]; s.Tests() && s.Looks() {

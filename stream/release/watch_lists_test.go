@@ -134,7 +134,7 @@ func (g *game) levels(period int, d gameData, list string) []float64 {
 	levels := []float64{}
 	for i := range list {
 		q := -g.target
-		for _, p := range m.Everybody(i) {
+		for _, p := range m.All(i) {
 			q += float64(p.Count) * []float64{g.miss, g.hit}[p.Index]
 		}
 		levels = append(levels, q)

@@ -28,7 +28,7 @@ func (h histograms) cuts(histogram string) (all []int64) {
 			continue
 		}
 		r.Query.Grid = h.of.Grid
-		cuts, err := r.Query.FreeCuts()
+		cuts, err := r.Query.ComputedCuts()
 		if err != nil {
 			refuse(r.Mapping, err)
 			r.sound = false
@@ -112,7 +112,7 @@ func (h histograms) compute() {
 			continue
 		}
 		r.Query.Grid = h.of.Grid
-		figure, err := mechanisms.NewFree(r.Query, mechanisms.Buckets(of.Mechanism))
+		figure, err := mechanisms.NewComputed(r.Query, mechanisms.Buckets(of.Mechanism))
 		if err != nil {
 			refuse(r.Mapping, err)
 			continue

@@ -90,7 +90,7 @@ func parameters() (keys form.Form) {
 // mayBeFree reports whether any of the statistics that take a parameter may be computed from a histogram.
 func mayBeFree(statistics []mechanisms.Statistic) bool {
 	return len(statistics) == 0 || slices.ContainsFunc(statistics, func(s mechanisms.Statistic) bool {
-		return slices.Contains(mechanisms.FreeStatistics(), s)
+		return slices.Contains(mechanisms.ComputedStatistics(), s)
 	})
 }
 

@@ -81,7 +81,7 @@ func TestFiguresOfHistogramsThatDoNotChange(t *testing.T) {
 		if c.statistic == mechanisms.Share {
 			of.Above = new(decimal.NewFromInt(200))
 		}
-		free, err := mechanisms.NewFree(of, buckets)
+		free, err := mechanisms.NewComputed(of, buckets)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -135,7 +135,7 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 		bag.Put(r.user, r.name, 0, 0)
 	}
 	users := map[string]int64{}
-	bag.Visit(func(_ windows.UserHash, seen []windows.Seen) {
+	bag.Visit(func(_ windows.UserHash, seen []windows.Contribution) {
 		for _, s := range seen {
 			users[names[s.Group]]++
 		}
