@@ -125,7 +125,7 @@ func metricsReference(t *testing.T) string {
 	fmt.Fprintf(&b, "## Operators' address, `LOUVER_METRICS_ADDR`\n\nExact counts of what people sent, for operators "+
 		"only. Go's own `go_*` and `process_*` are there too. A `louver dashboard` has this address if it is set, and "+
 		"there only these and `louver_build_info`. So has a `louver export`, with `louver_export_*`, "+
-		"`louver_consumer_lag_*`, `louver_input_lost_records_total` and `louver_rebalances_total`.\n\n%s\n\n", operators.table(t, nil))
+		"`louver_consumer_lag_*` and `louver_rebalances_total`.\n\n%s\n\n", operators.table(t, nil))
 	exported := map[string]string{"louver_distribution": "`" + outputs.Bucket().Name + "`"}
 	for _, m := range outputs.Metrics() {
 		exported[m.Prometheus()] = "`" + m.Name + "`"

@@ -179,7 +179,7 @@ func (w *worker) lost(n int64, why string) {
 	if n == 0 {
 		return
 	}
-	w.Metrics.Lost.WithLabelValues(w.at.Topic).Add(float64(n))
+	w.Counts.Lost.WithLabelValues(w.at.Topic).Add(float64(n))
 	w.Monitor.Episodes.On("lost "+w.at.Topic, episode.Rule{Every: time.Minute, Lapse: time.Hour},
 		"some figures are not exported: "+why, zap.String("topic", w.at.Topic), zap.Int64("records", n))
 }

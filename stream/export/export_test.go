@@ -149,7 +149,6 @@ func figures(release string, first time.Time, n int) (records []txn.Record, want
 type process struct {
 	*health.Monitor
 	counts *metrics.Export
-	lost   func() float64
 	log    *observer.ObservedLogs
 	end    func()
 }
@@ -189,8 +188,7 @@ func start(t *testing.T, b *kafkatest.Broker, to *backend, topic, groupID string
 	})
 	end := func() { cancel(); done.Wait() }
 	t.Cleanup(end)
-	return &process{monitor, counts, func() float64 { return testutil.ToFloat64(operator.Lost.WithLabelValues(topic)) },
-		logs, end}
+	return &process{monitor, counts, logs, end}
 }
 
 // awaitTaken waits until a backend has taken as many values, and compares them in the order of releases and windows.
@@ -409,7 +407,7 @@ func TestDeleted(t *testing.T) {
 		b.DeleteRecords(t, topic, 0, 10)
 		p = start(t, b, to, topic, groupID, early)
 		awaitTaken(t, to, append(want, wantMore[6:]...))
-		kafkatest.Await(t, "six are lost", func() bool { return p.lost() == 6 })
+		kafkatest.Await(t, "six are lost", func() bool { return testutil.ToFloat64(p.counts.Lost.WithLabelValues(topic)) == 6 })
 		b.DeleteTopic(t, topic)
 		b.CreateTopic(t, topic, 1, forEver)
 		anew, wantAnew := figures("c", early, 20) // more than there were before

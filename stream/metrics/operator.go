@@ -185,6 +185,7 @@ type Export struct {
 	Sent     *prometheus.CounterVec // topic
 	Refused  *prometheus.CounterVec // topic
 	Rejected *prometheus.CounterVec // topic
+	Lost     *prometheus.CounterVec // topic
 }
 
 // NewExport registers the metrics of an export with r, and of reading those that an export has too.
@@ -202,7 +203,7 @@ func NewExport(r prometheus.Registerer, outputs []string, reading *Operator, blo
 		Help: "For how long louver export could send no figures, because the backend did not take them. 0 if it does."},
 		blocked))
 	if reading != nil {
-		r.MustRegister(reading.Lag, reading.LagSeconds, reading.Lost, reading.Rebalances)
+		r.MustRegister(reading.Lag, reading.LagSeconds, reading.Rebalances)
 	}
 	return &Export{
 		Sent: counter("louver_export_sent_total",
@@ -211,5 +212,7 @@ func NewExport(r prometheus.Registerer, outputs []string, reading *Operator, blo
 			"Figures that the backend of louver export refuses for good. They are left out."),
 		Rejected: counter("louver_export_rejected_points_total",
 			"Points that the backend of louver export left out of requests that it took."),
+		Lost: counter("louver_export_lost_records_total",
+			"Records of figures that were deleted before louver export read them, or that are damaged."),
 	}
 }
