@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,6 +67,14 @@ type Edition struct {
 	Number uint32
 	// Schedule has the windows of this definition only.
 	Schedule windows.Schedule
+}
+
+// EditionKey names an edition among those of all streams, for what is kept of it in Kafka.
+func EditionKey(stream string, number uint32) string {
+	if number == 0 {
+		return stream
+	}
+	return fmt.Sprintf("%s#%d", stream, number)
 }
 
 // Input says where a stream's events come from and how to read them.

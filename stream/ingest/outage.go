@@ -51,7 +51,7 @@ func (o *absence) until(grace time.Duration) time.Time {
 // at names a stream of a partition.
 type at struct {
 	stage.Partition
-	stream string // of [progress.StreamKey]
+	stream string // of [config.EditionKey]
 }
 
 // absences are those of all partitions of a process. They outlive a worker, so that a broker that keeps going away does

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
@@ -169,7 +170,7 @@ func (p *partition) open(ctx context.Context) error {
 		in.traffic = p.traffic[s.Name]
 		in.traffic.between(in.schedule)
 		p.streams = append(p.streams, in)
-		if sp, ok := before.Streams[progress.StreamKey(in.stream.Name, in.edition)]; ok {
+		if sp, ok := before.Streams[config.EditionKey(in.stream.Name, in.edition)]; ok {
 			in.resume(sp)
 			in.through = max(in.through, p.cutter.spared(in))
 			continue

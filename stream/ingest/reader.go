@@ -86,7 +86,7 @@ func (p *reader) keepAsks(a *progress.Asks) {
 }
 
 func (p *reader) placeOf(in *streamInput) at {
-	return at{p.at, progress.StreamKey(in.stream.Name, in.edition)}
+	return at{p.at, config.EditionKey(in.stream.Name, in.edition)}
 }
 
 // held reports whether the windows of a stream, or of one that follows it, wait because the broker was away.
@@ -125,7 +125,7 @@ func (p *reader) progress() progress.Input {
 			written.Marked = in.marked.UnixNano()
 		}
 		written.Again = p.again(in)
-		next.Streams[progress.StreamKey(in.stream.Name, in.edition)] = written
+		next.Streams[config.EditionKey(in.stream.Name, in.edition)] = written
 	}
 	next.Offset -= p.base
 	return next

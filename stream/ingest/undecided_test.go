@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/progress"
@@ -134,7 +135,7 @@ func TestWindowsWaitForAnAnswer(t *testing.T) {
 		if len(waited) > 0 || len(taken) > 0 {
 			t.Fatal("a window is cut while the registry does not answer")
 		}
-		key := progress.StreamKey(l[0].stream.Name, l[0].edition)
+		key := config.EditionKey(l[0].stream.Name, l[0].edition)
 		if in := <-written; in.Streams[key].Asks == nil || *in.Streams[key].Asks != (progress.Asks{Schema: "7", Since: began}) {
 			t.Errorf("the progress says %+v; want that windows wait for schema 7", in)
 		}

@@ -22,7 +22,7 @@ type Input struct {
 	Former  string `json:"former_topic_id,omitempty"`
 	// Read is the offset below which all records have been seen. Bad or late ones below it are not reported again.
 	Read int64 `json:"read"`
-	// Streams are the shares of the streams' definitions, by [StreamKey].
+	// Streams are the shares of the streams' definitions, by [config.EditionKey].
 	Streams map[string]Stream `json:"streams"`
 }
 
@@ -98,12 +98,4 @@ func DecodeInput(value []byte) (Input, error) {
 		return in, fmt.Errorf("progress of an input: %w", err)
 	}
 	return in, nil
-}
-
-// StreamKey is the key of a definition's share; definitions of a stream are numbered from 0.
-func StreamKey(stream string, definition uint32) string {
-	if definition == 0 {
-		return stream
-	}
-	return fmt.Sprintf("%s#%d", stream, definition)
 }

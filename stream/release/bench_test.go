@@ -24,15 +24,15 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 				p.stream.Name = fmt.Sprintf("s%d", i)
 				all = append(all, p)
 			}
-			d.takes(all...)
+			d.goesOn(all...)
 			for _, p := range all {
-				first, _ := p.schedule.After(d.charges.decided(p))
+				first, _ := p.lanes.Windows.Next()
 				arm(b, d.decisions, p, first)
 			}
 			b.ResetTimer()
 			for i := range b.N {
 				p := all[i%streams]
-				w, _ := p.schedule.After(d.charges.decided(p))
+				w, _ := p.lanes.Windows.Next()
 				e := p.entry("app", w)
 				e.Continual = d.lookout.steps(p, w)
 				_, e.Ended = d.lookout.resume(p)

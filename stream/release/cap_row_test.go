@@ -81,7 +81,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
 	counted := [capUsers][]time.Time{} // the ends of the periods in which each user has counted
-	row := c.p.discoveries[0]
+	row := config.All[*config.Discovery](c.p.stream)[0]
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
 		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
@@ -209,7 +209,8 @@ func TestEditsOfTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.charges.own.fold = ledger.NewState("app", 0)
-		s.walks.begin(nil)
+		s.attend()
+		s.beginAttendance(nil)
 		d.decisions = s
 		d.messages = d.remembering()
 		var all []ledger.Entry
@@ -256,7 +257,7 @@ func TestEditsOfTurns(t *testing.T) {
 				others.Add(charge)
 			}
 		}
-		row := budget.Times(first.discoveries[0].Cost().Items, 2+c.most)
+		row := budget.Times(config.All[*config.Discovery](first.stream)[0].Cost().Items, 2+c.most)
 		others.Add(budget.Charge{Stream: "s", End: last.WindowEnd.UnixNano(), Items: row})
 		if want := others.Spent(last.WindowEnd.UnixNano()).Epsilon; !want.Equal(*last.Standing.BudgetSpent) {
 			t.Errorf("%s: ε %s is spent, want %s: two periods of the old definition, and %d of the new one", name,
@@ -283,8 +284,8 @@ func TestALostPeriodBeginsANewEra(t *testing.T) {
 			c.next([capUsers]bool{slice%2 == 0, true, slice > 5}, 0)
 			d.read(c)
 			c.ledger = append(c.ledger, d.draws(9)...)
-			if turns := c.cap(d); slice == 4 || slice == 6 {
-				before, c.saved = c.saved, turns.snapshot()
+			if slice == 4 || slice == 6 {
+				before, c.saved = c.saved, c.due(d)[0].Text
 			}
 			if slice != 7 {
 				continue
@@ -295,7 +296,7 @@ func TestALostPeriodBeginsANewEra(t *testing.T) {
 					Attempt: [16]byte{4}}, Partitions: 1}.Message()
 				c.saved = nil
 			case "what nobody needs":
-				c.deleted, c.kept, c.saved = min(d.parts.gather.Needs(d.offset), d.walks.needs()), d.walks.saved(), nil
+				c.deleted, c.kept, c.saved = min(d.parts.gather.Needs(d.offset), d.attendance.Needs()), d.attendance.Saved(), nil
 			case "a snapshot instead":
 				c.deleted = 2 * 6
 			case "a snapshot of before":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,9 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 )
 
@@ -121,16 +123,13 @@ func (c *capWorld) session(t testing.TB) *decider {
 			t.Fatal(err)
 		}
 	}
-	d.walks.caps, d.walks.rows, d.walks.totals, d.walks.passed = nil, nil, nil, nil
 	d.parts.gather = windows.NewGathering(1 << 30)
-	snapshots := map[string]progress.Text{}
+	snapshots := maps.Clone(c.savedTotals)
 	if c.saved != nil {
-		snapshots[snapshotKey(c.p, c.at())] = progress.Text{Text: c.saved}
+		snapshots = map[string][]byte{c.key(): c.saved}
 	}
-	for key, text := range c.savedTotals {
-		snapshots[key] = progress.Text{Text: text, Pieces: 1}
-	}
-	d.walks.begin(snapshots, c.kept)
+	d.attend()
+	d.beginAttendance(snapshots, c.kept)
 	d.offset = c.deleted
 	if c.lost {
 		d.parts.gather.Lose(0, time.Unix(0, c.slice.Start))
@@ -155,11 +154,19 @@ func (c *capWorld) decode(t testing.TB, value []byte) ledger.Entry {
 	return e
 }
 
-// at is the place of the discovery whose cap is looked at; −1 for windows.
-func (c *capWorld) at() int { return c.row - 1 }
+// key is that of the snapshots of the cap that is looked at.
+func (c *capWorld) key() string {
+	key := config.EditionKey(c.p.stream.Name, c.p.epoch)
+	if c.row > 0 {
+		key = "row/" + config.All[*config.Discovery](c.p.stream)[c.row-1].Name + "/" + key
+	}
+	return key
+}
 
-// cap is the cap that is looked at.
-func (c *capWorld) cap(d *decider) *capState { return *d.walks.place(0, c.at()) }
+// due has the snapshot of that cap, if it is due.
+func (c *capWorld) due(d *decider) []attendance.Snapshot {
+	return slices.DeleteFunc(d.attendance.Due(math.MaxInt), func(s attendance.Snapshot) bool { return s.Key != c.key() })
+}
 
 // read hands over the rest of the log.
 func (d *decider) read(c *capWorld) {
@@ -173,7 +180,7 @@ func (d *decider) read(c *capWorld) {
 // draws decides up to n windows and periods, and gives their entries.
 func (d *decider) draws(n int) (values [][]byte) {
 	d.t.Helper()
-	if err := d.walks.rebuild(d.t.Context()); err != nil {
+	if err := d.rebuild(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 	for _, e := range d.turnsUpTo(n) {
@@ -272,8 +279,9 @@ func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(r
 	var before []byte
 	disturbed{capWorld: c, steps: 60, commits: 4,
 		save: func(d *decider) {
-			if turns := c.cap(d); turns.due() {
-				before, c.saved, turns.saved = c.saved, turns.snapshot(), turns.at
+			for _, s := range c.due(d) {
+				before, c.saved = c.saved, s.Text
+				d.attendance.Keep([]attendance.Snapshot{s})
 				done.snapshots++
 			}
 		},
@@ -287,14 +295,13 @@ func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(r
 				c.saved = nil
 			case "damaged":
 				c.saved = slices.Clone(c.saved)
-				c.saved[rapid.IntRange(snapshotHead, len(c.saved)-1).Draw(r, "byte")] ^= 1
+				c.saved[rapid.IntRange(attendance.SnapshotHead, len(c.saved)-1).Draw(r, "byte")] ^= 1
 			case "of before":
 				c.saved = before
 			case "of later":
-				c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[snapshotHead:])
+				c.saved = slices.Concat(binary.BigEndian.AppendUint64(nil, math.MaxInt64), c.saved[attendance.SnapshotHead:])
 			}
 		},
-		lags: func(d *decider) bool { return c.cap(d).lags() },
 	}.befall(r, t, done)
 	eras := check(r, t)
 	if eras > 1 && !c.lost {
@@ -313,11 +320,13 @@ func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
 	for slice := range 8 {
 		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
 		d.read(c)
-		if c.ledger = append(c.ledger, d.draws(1)...); d.walks.caps[0].due() {
-			before, c.saved, d.walks.caps[0].saved = c.saved, d.walks.caps[0].snapshot(), d.walks.caps[0].at
+		c.ledger = append(c.ledger, d.draws(1)...)
+		for _, s := range c.due(d) {
+			before, c.saved = c.saved, s.Text
+			d.attendance.Keep([]attendance.Snapshot{s})
 		}
 	}
-	c.deleted, c.kept = min(d.parts.gather.Needs(d.offset), d.walks.needs()), d.walks.saved()
+	c.deleted, c.kept = min(d.parts.gather.Needs(d.offset), d.attendance.Needs()), d.attendance.Saved()
 	last := c.saved
 	for _, row := range []struct {
 		name     string

@@ -291,11 +291,3 @@ func (cs *charges) recent(stream string) []ledger.Past {
 	}
 	return append(before, own...)
 }
-
-// decided returns the end of a program's last window in the ledger.
-func (cs *charges) decided(p *program) int64 {
-	if last, ok := cs.own.fold.Books.Last(p.stream.Name, p.epoch); ok {
-		return last.UnixNano()
-	}
-	return p.schedule.First().End - int64(p.schedule.Every)
-}

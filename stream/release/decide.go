@@ -8,8 +8,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 )
 
@@ -27,10 +29,12 @@ type decisions struct {
 	now      func() time.Time // the clock; tests set another
 	charges  *charges
 	parts    *parts
-	walks    *walks
-	notes    *notes
-	lookout  *lookout
-	priors   []*prior // of the programs
+	// attendance says who has counted. It is there once the charges are read.
+	attendance *attendance.Attendance
+	pieces     map[string]int // how many records hold each snapshot in Kafka
+	notes      *notes
+	lookout    *lookout
+	priors     []*prior // of the programs
 }
 
 // producer commits transactions under the transactional id of the partition, as [txn.Producer] does.
@@ -41,24 +45,34 @@ type producer interface {
 
 // newDecisions returns decisions that do not know yet what was charged.
 func newDecisions(w *worker) (*decisions, error) {
-	d := &decisions{worker: w, now: w.Now, charges: newCharges(w),
+	d := &decisions{worker: w, now: w.Now, pieces: map[string]int{}, charges: newCharges(w),
 		parts: &parts{worker: w, gather: windows.NewGathering(w.PartBytes)}}
 	d.parts.again = d.parts.load
-	d.walks = &walks{worker: w, charges: d.charges, parts: d.parts}
-	d.notes = &notes{worker: w, charges: d.charges, parts: d.parts, counts: d.walks.counts,
-		of: map[noter]*tallying{}}
+	d.notes = &notes{decisions: d, of: map[*attendance.Lane]*tallying{}}
 	d.parts.note = d.notes.note
 	for _, p := range w.programs {
 		d.priors = append(d.priors, newPrior(p))
 	}
 	var err error
-	d.lookout, err = newLookout(w, d.charges, d.walks)
+	d.lookout, err = newLookout(d)
 	return d, err
+}
+
+// attend makes the lanes of the programs, once the charges are read.
+func (d *decisions) attend() {
+	var here []config.Edition
+	for _, p := range d.programs {
+		here = append(here, config.Edition{Stream: p.stream, Number: p.epoch, Schedule: p.schedule})
+	}
+	d.attendance = attendance.New(here, d.Editions, d.charges.own.fold.Books, d.parts.gather)
+	for i, p := range d.programs {
+		p.lanes = d.attendance.Lanes[i]
+	}
 }
 
 // decide releases each complete window that is its budget's next one by due time. Budgets take turns.
 func (d *decisions) decide(ctx context.Context) error {
-	if err := d.walks.rebuild(ctx); err != nil {
+	if err := d.rebuild(ctx); err != nil {
 		return err
 	}
 	budgets := d.budgets()
@@ -91,7 +105,7 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 		if !ok {
 			break
 		}
-		p := d.programs[next.program]
+		p := d.programs[next.lane.Place]
 		state := d.parts.gather.State(p.stream.Name, p.epoch, next.window)
 		if !state.Ready {
 			break
@@ -121,12 +135,10 @@ func (d *decisions) decideSome(ctx context.Context, budget string) (full bool, e
 			return false, err
 		}
 		d.learned(turns, entry.Stream)
-		if next.row < 0 {
+		if next.lane.Of == nil {
 			d.notes.hold(p, next.window)
-			d.walks.decided(next.program, next.window)
-		} else {
-			d.walks.keep(next.program)
 		}
+		d.attendance.Passed(next.lane, next.window)
 		entries = append(entries, entry)
 		size += len(value)
 	}
@@ -152,31 +164,27 @@ func (d *decisions) record(e ledger.Entry, value []byte) txn.Record {
 
 // turns returns what is next of each stream and discovery of a budget. Discoveries come first.
 func (d *decisions) turns(budget string) (all []turn) {
-	for i, p := range d.programs {
-		for row := range p.discoveries {
-			if p.stream.Budget.Name == budget {
-				all = append(all, d.turn(i, row))
+	for _, p := range d.programs {
+		if p.stream.Budget.Name == budget {
+			for _, l := range p.lanes.Periods {
+				all = append(all, nextOf(l))
 			}
 		}
 	}
-	for i, p := range d.programs {
+	for _, p := range d.programs {
 		if p.stream.Budget.Name == budget {
-			all = append(all, d.turn(i, -1))
+			all = append(all, nextOf(p.lanes.Windows))
 		}
 	}
 	return all
 }
 
-// turn returns the undecided window of a program that is due first, or the period of one of its discoveries.
-func (d *decisions) turn(program, row int) turn {
-	p, t, more := d.programs[program], turn{program: program, row: row, due: math.MaxInt64}, false
-	if row < 0 {
-		t.window, more = p.schedule.After(d.charges.decided(p))
-	} else {
-		t.window, more = d.charges.period(p, row)
-	}
-	if more {
-		t.due = p.schedule.Due(t.window)
+// nextOf returns the undecided window of a lane that is due first.
+func nextOf(l *attendance.Lane) turn {
+	t := turn{lane: l, due: math.MaxInt64}
+	var more bool
+	if t.window, more = l.Next(); more {
+		t.due = l.Schedule.Due(t.window)
 	}
 	return t
 }
@@ -197,8 +205,8 @@ func firstDue(turns []turn) (next turn, ok bool) {
 // learned updates the turns of a stream of which an entry was learnt.
 func (d *decisions) learned(turns []turn, stream string) {
 	for i, t := range turns {
-		if d.programs[t.program].stream.Name == stream {
-			turns[i] = d.turn(t.program, t.row)
+		if t.lane.Stream.Name == stream {
+			turns[i] = nextOf(t.lane)
 		}
 	}
 }
@@ -207,10 +215,10 @@ func (d *decisions) learned(turns []turn, stream string) {
 // discovery likewise. before is what earlier budgets had paid for the stream.
 func (d *decisions) entry(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
-	if t.row >= 0 {
+	if t.lane.Of != nil {
 		return d.discover(ctx, t, state, before)
 	}
-	e, err := d.window(ctx, t.program, t.window, state, before)
+	e, err := d.window(ctx, t, state, before)
 	if err == nil {
 		e.Rollups, err = d.charges.own.fold.Rollups().Next(e)
 	}
@@ -236,20 +244,21 @@ func (d *decisions) began(e *ledger.Entry, state windows.State) {
 	}
 }
 
-func (d *decisions) window(ctx context.Context, program int, window windows.Window, state windows.State,
+func (d *decisions) window(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
-	d.walks.caught(program)
-	p, learned := d.programs[program], d.priors[program]
-	e := p.entry(d.Names.App, window)
+	d.attendance.Overtake(t.lane)
+	d.tellLosses()
+	p, learned := d.programs[t.lane.Place], d.priors[t.lane.Place]
+	e := p.entry(d.Names.App, t.window)
 	if err := d.list(p, &e); err != nil {
 		return e, err
 	}
 	d.settled(&e, before)
-	if t := d.walks.caps[program]; t != nil {
-		e.Cap = t.of
+	if c := t.lane.Cap; c != nil {
+		e.Cap = c.Of
 	}
 	if len(e.Groups) > 0 {
-		e.Continual = d.lookout.steps(p, window)
+		e.Continual = d.lookout.steps(p, t.window)
 	}
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended
@@ -257,10 +266,10 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 		return e, err
 	}
 	d.began(&e, state)
-	if (e.Reason != "" || len(e.Groups) == 0) && d.walks.caps[program] == nil && !e.Looks() {
+	if (e.Reason != "" || len(e.Groups) == 0) && t.lane.Cap == nil && !e.Looks() {
 		return e, nil
 	}
-	merged, err := d.merge(ctx, program, window, &e)
+	merged, err := d.merge(ctx, t, &e)
 	if err != nil {
 		return e, err
 	}
@@ -270,7 +279,7 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	if e.Reason != "" {
 		return e, nil
 	}
-	if e.Prior, err = learned.before(window, e.GroupNames(), d.charges.recent(e.Stream)); err != nil {
+	if e.Prior, err = learned.before(t.window, e.GroupNames(), d.charges.recent(e.Stream)); err != nil {
 		return e, err
 	}
 	if err := p.draw(&e, merged, learned, d.Metrics, d.Log); err != nil {
@@ -280,29 +289,21 @@ func (d *decisions) window(ctx context.Context, program int, window windows.Wind
 	return e, nil
 }
 
-// merge merges the parts of a settled window, takes the window through the walks, and draws what totals publish. An
+// merge merges the parts of a settled window, takes the window through its trackers, and draws what totals publish. An
 // entry that is not withheld is incomplete if some of the parts are lost.
-func (d *decisions) merge(ctx context.Context, program int, w windows.Window,
-	e *ledger.Entry) (*windows.Merger, error) {
-	totals, err := d.walks.totalsOf(e, program)
+func (d *decisions) merge(ctx context.Context, t turn, e *ledger.Entry) (*windows.Merger, error) {
+	totals, err := d.attendance.Looking(e, t.lane)
 	if err != nil {
 		return nil, err
 	}
-	var through []walk
-	if t := d.walks.caps[program]; t != nil {
-		through = append(through, t)
-	}
-	for _, t := range totals {
-		through = append(through, t.totalState)
-	}
-	merged, lost, err := d.walks.merge(ctx, program, w, e.GroupNames(), through)
+	merged, lost, err := d.through(ctx, d.attendance.Round(t.lane, t.window, totals), e.GroupNames())
 	if err != nil {
 		return nil, err
 	}
 	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
-	random := buffered(d.programs[program].random)
+	random := buffered(d.programs[t.lane.Place].random)
 	for _, t := range totals {
-		if err := t.publish(e, t.step, random); err != nil {
+		if err := drawTotal(t, e, random, d.Metrics); err != nil {
 			return nil, err
 		}
 	}
@@ -331,7 +332,7 @@ func (d *decisions) progressed() {
 		if waiting[p.stream.Name] {
 			continue
 		}
-		if w, ok := p.schedule.After(d.charges.decided(p)); ok {
+		if w, ok := p.lanes.Windows.Next(); ok {
 			d.Health.Next(d.at, p.stream.Name, w, p.schedule)
 			waiting[p.stream.Name] = true
 		} else {

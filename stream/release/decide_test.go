@@ -65,8 +65,16 @@ func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) 
 		t.Fatal(err)
 	}
 	s.charges.own.fold = ledger.NewState("app", 0)
-	s.walks.begin(nil)
+	s.attend()
+	s.beginAttendance(nil)
 	return &decider{decisions: s, t: t}
+}
+
+// goesOn has a session that knows the same ledger decide for other programs, from the next parts on.
+func (d *decider) goesOn(programs ...*program) {
+	d.takes(programs...)
+	d.attend()
+	d.beginAttendance(nil)
 }
 
 // give hands over the part and the mark of a window in which the users sent these records; lost says that some records
@@ -101,7 +109,7 @@ func (d *decider) decide(w windows.Window) ledger.Entry {
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(d.t.Context(), turn{program: 0, row: -1, window: w}, state, d.before)
+	e, err := d.entry(d.t.Context(), turn{lane: p.lanes.Windows, window: w}, state, d.before)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -118,7 +126,7 @@ func (d *decider) learnt(w windows.Window, e ledger.Entry) {
 	if err := d.learn(e, value); err != nil {
 		d.t.Fatal(err)
 	}
-	d.walks.decided(0, w)
+	d.attendance.Passed(d.programs[0].lanes.Windows, w)
 }
 
 // spread stands for the hash of a user. Tables need hashes that are spread as keyed ones are.

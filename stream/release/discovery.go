@@ -9,6 +9,7 @@ import (
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 )
 
@@ -23,9 +24,7 @@ import (
 
 // turn is what is decided next: a window of a program, or the period of one of its discoveries.
 type turn struct {
-	program int
-	// row is the place of the discovery; −1 for a window.
-	row    int
+	lane   *attendance.Lane
 	window windows.Window
 	due    int64 // the latest time there is if nothing is left
 }
@@ -33,16 +32,17 @@ type turn struct {
 // discover settles the discovery of a period with its budget, draws it, and says how the list changes.
 func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
-	p := d.programs[t.program]
-	of := p.discoveries[t.row]
+	p, of := d.programs[t.lane.Place], t.lane.Of
 	e := p.blank(d.Names.App, t.window)
 	e.Lane, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 	e.Discovery = &ledger.Discovery{MaxGroups: of.Groups, Threshold: of.Mechanism.Threshold(),
 		Error95: of.Mechanism.Error95(), Rules: p.rules}
 	d.settled(&e, before)
-	counts := d.walks.caughtRow(t.program, t.row)
+	d.attendance.Overtake(t.lane)
+	d.tellLosses()
+	counts := t.lane.Cap
 	if counts != nil {
-		e.Cap = counts.of
+		e.Cap = counts.Of
 	}
 	books, lists := d.charges.own.fold.Books, d.charges.own.fold.Lists()
 	if err := books.Settle(&e); err != nil {
@@ -50,7 +50,7 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	}
 	d.began(&e, state)
 	if e.Reason == "" || counts != nil { // everybody in the period takes a turn, even if it is withheld
-		found, err := d.find(ctx, t, counts, &e)
+		found, err := d.find(ctx, t, &e)
 		if err != nil {
 			return e, err
 		}
@@ -69,23 +69,20 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 
 // find draws each name of a period, and returns those that are found, at most as many as the list may have, in the
 // order of their bytes. Under a cap, only users who still count do. If the discovery is withheld, nothing is drawn.
-func (d *decisions) find(ctx context.Context, t turn, counts *capState, e *ledger.Entry) ([]ledger.Finding, error) {
-	p, began := d.programs[t.program], time.Now()
+func (d *decisions) find(ctx context.Context, t turn, e *ledger.Entry) ([]ledger.Finding, error) {
+	p, began := d.programs[t.lane.Place], time.Now()
 	held := d.parts.gather.Parts(p.stream.Name, p.epoch, t.window)
-	tally := d.notes.take(p, t.row, t.window, held)
+	tally := d.notes.take(t.lane, t.window, held)
 	tally.withheld = e.Reason != ""
-	if counts != nil {
-		if err := counts.begin(t.window); err != nil {
-			return nil, err
-		}
+	round := d.attendance.Round(t.lane, t.window, nil)
+	if err := round.Begin(); err != nil {
+		return nil, err
 	}
 	_, lost, err := d.parts.each(ctx, p, t.window, held, tally)
 	if err != nil {
 		return nil, err
 	}
-	if counts != nil {
-		counts.through(t.window)
-	}
+	round.End(lost)
 	names, err := tally.Found()
 	if err != nil {
 		return nil, fmt.Errorf("discovery %s of stream %s: %w", e.Lane, e.Stream, err)

@@ -137,17 +137,18 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 	d.takes(old, next)
 	d.Editions = []config.Edition{{Stream: old.stream, Number: 1, Schedule: old.schedule},
 		{Stream: next.stream, Number: 2, Schedule: next.schedule}}
+	d.attend()
 	var ends []string
 	for range 9 {
 		turn, ok := firstDue(d.decisions.turns("s"))
 		if !ok {
 			t.Fatal("nothing is decided next")
 		}
-		p := d.programs[turn.program]
+		p := d.programs[turn.lane.Place]
 		e := p.entry("app", turn.window)
-		if turn.row >= 0 {
+		if turn.lane.Of != nil {
 			e = p.blank("app", turn.window)
-			of := p.discoveries[turn.row]
+			of := turn.lane.Of
 			e.Lane, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 			e.Discovery = &ledger.Discovery{MaxGroups: 1, Threshold: 1, Rules: p.rules}
 			ends = append(ends, fmt.Sprintf("%d: %s", e.Epoch, e.WindowEnd.Sub(newYear)))

@@ -93,7 +93,8 @@ func TestTheListSurvivesAWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.charges.own.fold = fold
-		s.walks.begin(nil)
+		s.attend()
+		s.beginAttendance(nil)
 		d.decisions = s
 		d.messages = d.remembering()
 		for i, m := range log {

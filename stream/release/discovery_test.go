@@ -107,7 +107,7 @@ func TestADiscoveryKnowsWhatOtherBudgetsPaid(t *testing.T) {
 	}
 	d.turnsUpTo(3)
 	next, ok := firstDue(d.decisions.turns("s"))
-	if !ok || next.row < 0 {
+	if !ok || next.lane.Of == nil {
 		t.Fatalf("next is %+v, want a discovery", next)
 	}
 	before := ledger.Before{"old": new(decimal.NewFromInt(100))}
@@ -134,9 +134,9 @@ func TestAWithheldDiscoveryFindsNothing(t *testing.T) {
 				got = append(got, toldNames(e))
 			}
 		}
-		for row := range p.discoveries { // the notes of a withheld period are no use in the next one
-			if period, _ := d.charges.period(p, row); d.notes.now(p, row).period != period {
-				t.Errorf("after quarter %d the notes of row %d are of another period than the next one", n, row)
+		for _, l := range p.lanes.Periods { // the notes of a withheld period are no use in the next one
+			if period, _ := l.Next(); d.notes.now(l).period != period {
+				t.Errorf("after quarter %d the notes of %s are of another period than the next one", n, l.Of.Name)
 			}
 		}
 	}

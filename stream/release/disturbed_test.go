@@ -26,8 +26,6 @@ type disturbed struct {
 	// save makes the snapshots that are due. spoil spoils them.
 	save  func(d *decider)
 	spoil func()
-	// lags reports whether a session has not read all that decided windows need.
-	lags func(d *decider) bool
 }
 
 // befall lets a history befall the world: sessions stop before a transaction, between several, after an abort that is
@@ -63,14 +61,17 @@ func (c disturbed) befall(r *rapid.T, t *testing.T, done *happened) {
 				c.spoil()
 			}
 		case "keep":
-			if needs := min(d.parts.gather.Needs(d.offset), d.walks.needs()); needs > c.deleted {
-				c.deleted, c.kept = needs, d.walks.saved()
+			if needs := min(d.parts.gather.Needs(d.offset), d.attendance.Needs()); needs > c.deleted {
+				c.deleted, c.kept = needs, d.attendance.Saved()
 			}
 		case "stop":
 			d = c.session(t)
 		case "lose":
 			d.read(c.capWorld)
-			if loses && !c.lags(d) {
+			if loses {
+				if err := d.rebuild(t.Context()); err != nil {
+					r.Fatal(err)
+				}
 				done.losses++
 				c.deleted, c.lost = max(c.deleted, d.parts.gather.Needs(d.offset)), true
 				d = c.session(t)

@@ -57,7 +57,8 @@ func decidingFrom(t testing.TB, fold *ledger.State, editions ...config.Edition) 
 		t.Fatal(err)
 	}
 	s.charges.own.fold = fold
-	s.walks.begin(nil)
+	s.attend()
+	s.beginAttendance(nil)
 	d.decisions = s
 	d.messages = d.remembering()
 	return d

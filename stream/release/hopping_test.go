@@ -24,7 +24,7 @@ func hopping(t testing.TB, text string, more ...string) *program {
 func (d *decider) slide(records []contribution) (e ledger.Entry) {
 	d.t.Helper()
 	s := d.programs[0].schedule
-	w, _ := s.After(d.charges.decided(d.programs[0]))
+	w, _ := d.programs[0].lanes.Windows.Next()
 	if d.offset == 0 {
 		w.End -= int64(s.Every)
 	}

@@ -38,21 +38,19 @@ import (
 
 // lookout arms the instances of steps and has them look.
 type lookout struct {
-	*worker
-	charges *charges
-	walks   *walks
-	seal    sealer // nil without tests
+	*decisions
+	seal sealer // nil without tests
 }
 
-func newLookout(w *worker, c *charges, ws *walks) (*lookout, error) {
-	l := &lookout{worker: w, charges: c, walks: ws}
-	if !slices.ContainsFunc(w.programs, func(p *program) bool {
+func newLookout(d *decisions) (*lookout, error) {
+	l := &lookout{decisions: d}
+	if !slices.ContainsFunc(d.programs, func(p *program) bool {
 		return slices.ContainsFunc(p.steps, func(s step) bool { return s.tester != nil })
 	}) {
 		return l, nil
 	}
 	var err error
-	l.seal, err = newSeal(w.Names.App, w.WatchKey)
+	l.seal, err = newSeal(d.Names.App, d.WatchKey)
 	return l, err
 }
 
@@ -83,7 +81,7 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 			}
 			continue
 		}
-		if l.walks.lost[o.Instance] {
+		if l.attendance.Lost(o.Instance) {
 			ended = append(ended, o.Instance)
 			continue
 		}
@@ -118,7 +116,7 @@ func (l *lookout) watching(p *program, budget, name, definition string) bool {
 		!slices.ContainsFunc(p.steps, func(s step) bool { return s.Name == name && s.Definition == definition }) {
 		return false
 	}
-	_, more := p.schedule.After(l.charges.decided(p))
+	_, more := p.lanes.Windows.Next()
 	return more
 }
 

@@ -40,7 +40,7 @@ func TestMergeReadsAgain(t *testing.T) {
 			d.at = stage.Partition{Topic: b.Topic(t, 1, nil)}
 			d.Fetch = b.Fetch(fetch.Options{MaxWait: 10 * time.Millisecond})
 			d.parts.gather = windows.NewGathering(limit)
-			d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, d.charges.decided(p))
+			d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, p.lanes.Windows.Decided())
 			var all []windows.Window
 			for w, more := p.schedule.First(), true; more && w.End <= p.schedule.End; w, more = p.schedule.Next(w) {
 				all = append(all, w)
@@ -106,7 +106,7 @@ func TestTheSamePartsAreMergedOnce(t *testing.T) {
 	p, q := programOf(t, tumbling), programOf(t, strings.Replace(tumbling, "- name: s", "- name: t", 1))
 	d := newDecider(t, p, zap.NewNop())
 	d.takes(p, q)
-	d.parts.gather.Follow(q.stream.Name, q.epoch, q.schedule, q.stream.Input.MaxFuture, d.charges.decided(q))
+	d.parts.gather.Follow(q.stream.Name, q.epoch, q.schedule, q.stream.Input.MaxFuture, q.schedule.Start)
 	at := int64(0)
 	give := func(p *program, w windows.Window, attempt byte, users int) {
 		bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, Policy: p.stream.Contribution, Window: w,

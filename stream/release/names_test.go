@@ -108,7 +108,7 @@ func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 		if !ok {
 			return all
 		}
-		p := d.programs[next.program]
+		p := d.programs[next.lane.Place]
 		state := d.parts.gather.State(p.stream.Name, p.epoch, next.window)
 		if !state.Ready {
 			return all
@@ -127,12 +127,10 @@ func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		if next.row < 0 {
+		if next.lane.Of == nil {
 			d.notes.hold(p, next.window)
-			d.walks.decided(next.program, next.window)
-		} else {
-			d.walks.keep(next.program)
 		}
+		d.attendance.Passed(next.lane, next.window)
 		all = append(all, e)
 	}
 	return all

@@ -3,10 +3,10 @@ package release
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 )
 
@@ -78,42 +78,32 @@ func (n *tallying) misses(h *windows.Held) bool {
 
 // notes are the notes of a worker's discoveries.
 type notes struct {
-	*worker
-	charges *charges
-	parts   *parts
-	// counts reports whether a user counts in the period that a discovery with max_windows is in.
-	counts func(program, row int, u windows.UserHash) bool
-	of     map[noter]*tallying
-}
-
-type noter struct {
-	program *program
-	row     int
+	*decisions
+	of map[*attendance.Lane]*tallying // by the lane of their periods
 }
 
 // now returns the notes of the period that a discovery is in; nil if there is none.
-func (ns *notes) now(p *program, row int) *tallying {
-	of := noter{p, row}
-	period, ok := ns.charges.period(p, row)
-	switch n := ns.of[of]; {
+func (ns *notes) now(l *attendance.Lane) *tallying {
+	period, ok := l.Next()
+	switch n := ns.of[l]; {
 	case !ok:
-		delete(ns.of, of)
+		delete(ns.of, l)
 	case n == nil || n.period != period:
-		ns.of[of] = ns.begin(p, row, period)
+		ns.of[l] = ns.begin(l, period)
 	}
-	return ns.of[of]
+	return ns.of[l]
 }
 
 // begin returns notes in which nothing is noted yet.
-func (ns *notes) begin(p *program, row int, period windows.Window) *tallying {
-	of := p.discoveries[row]
+func (ns *notes) begin(l *attendance.Lane, period windows.Window) *tallying {
+	p, of := ns.programs[l.Place], l.Of
 	random, last := buffered(p.random), ns.last(p, of, period)
 	spec := windows.TallySpec{MaxGroups: int(of.Groups), Hasher: ns.Hasher,
 		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
 		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
 		Most: int(p.rules.Max)}
-	if program := slices.Index(ns.programs, p); of.MaxWindows != nil {
-		spec.Counts = func(u windows.UserHash) bool { return ns.counts(program, row, u) }
+	if of.MaxWindows != nil {
+		spec.Counts = l.Counts
 	}
 	n := newTallying(period, spec, ns.share(), 2*ns.MergeBytes)
 	n.last = last
@@ -131,29 +121,29 @@ func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) m
 func (ns *notes) share() int64 {
 	rows := 0
 	for _, all := range ns.editions {
-		rows += len(all[len(all)-1].discoveries)
+		rows += len(config.All[*config.Discovery](all[len(all)-1].stream))
 	}
 	return ns.NoteBytes / int64(max(rows, 1))
 }
 
 // take hands over the notes of a period at its end. parts are all parts of the period.
-func (ns *notes) take(p *program, row int, period windows.Window, parts []*windows.Held) *tallying {
-	n := ns.now(p, row)
-	delete(ns.of, noter{p, row})
+func (ns *notes) take(l *attendance.Lane, period windows.Window, parts []*windows.Held) *tallying {
+	n := ns.now(l)
+	delete(ns.of, l)
 	stray := maps.Clone(n.noted)
 	for _, h := range parts {
 		delete(stray, h)
 	}
-	if last := ns.last(p, p.discoveries[row], period); len(stray) > 0 || !maps.Equal(last, n.last) {
-		n = ns.begin(p, row, period)
+	if last := ns.last(ns.programs[l.Place], l.Of, period); len(stray) > 0 || !maps.Equal(last, n.last) {
+		n = ns.begin(l, period)
 	}
 	return n
 }
 
 // note notes a part that was read for a window.
 func (ns *notes) note(p *program, h *windows.Held, payload []byte) {
-	for row := range p.discoveries {
-		if n := ns.now(p, row); n != nil {
+	for _, l := range p.lanes.Periods {
+		if n := ns.now(l); n != nil {
 			n.note(h, payload)
 		}
 	}
@@ -161,7 +151,7 @@ func (ns *notes) note(p *program, h *windows.Held, payload []byte) {
 
 // hold notes the parts of a window that are still held: nothing else may have read them.
 func (ns *notes) hold(p *program, w windows.Window) {
-	if len(p.discoveries) == 0 {
+	if len(p.lanes.Periods) == 0 {
 		return
 	}
 	for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
@@ -178,8 +168,8 @@ const catchUpFor = 200 * time.Millisecond
 func (ns *notes) catchUp(ctx context.Context) error {
 	until := time.Now().Add(catchUpFor)
 	for _, p := range ns.programs {
-		for row := range p.discoveries {
-			if n := ns.now(p, row); n != nil {
+		for _, l := range p.lanes.Periods {
+			if n := ns.now(l); n != nil {
 				if err := ns.read(ctx, p, n, until); err != nil {
 					return err
 				}
@@ -191,7 +181,7 @@ func (ns *notes) catchUp(ctx context.Context) error {
 
 // read notes what is missing of decided windows, one after another, until a moment.
 func (ns *notes) read(ctx context.Context, p *program, n *tallying, until time.Time) error {
-	decided := ns.charges.decided(p)
+	decided := p.lanes.Windows.Decided()
 	for w, ok := p.schedule.After(n.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
 		w.Start = max(w.Start, n.period.Start)
 		if !ns.parts.gather.State(p.stream.Name, p.epoch, w).Ready {

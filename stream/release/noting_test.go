@@ -127,7 +127,8 @@ func (p *planned) begin(steps int, parts, notes int64) {
 		p.t.Fatal(err)
 	}
 	s.charges.own.fold = p.fold
-	s.walks.begin(nil)
+	s.attend()
+	s.beginAttendance(nil)
 	p.decisions, p.at, p.log = s, 0, 0
 	p.messages = p.remembering()
 	for p.at < steps {
@@ -161,11 +162,11 @@ func (d *decider) catchUp() {
 // knows checks that all parts of decided windows are noted.
 func (p *planned) knows() {
 	for of, n := range p.notes.of {
-		decided := p.charges.decided(of.program)
-		if decided <= n.period.Start || decided < of.program.schedule.First().End {
+		decided := p.programs[of.Place].lanes.Windows.Decided()
+		if decided <= n.period.Start || decided < of.Schedule.First().End {
 			continue
 		}
-		for _, h := range p.parts.gather.Parts("s", of.program.epoch,
+		for _, h := range p.parts.gather.Parts("s", of.Number,
 			windows.Window{Start: n.period.Start, End: decided}) {
 			if n.misses(h) {
 				p.t.Errorf("a part of %s is not noted by %s", time.Unix(0, h.Slice.Start), time.Unix(0, decided))
@@ -255,7 +256,7 @@ func TestNotesBeginAnew(t *testing.T) {
 		}
 		period := windows.Window{Start: quarter(4).Start, End: end.End}
 		parts := change(d, d.parts.gather.Parts("s", 1, period))
-		n := d.notes.take(p, 0, period, parts)
+		n := d.notes.take(p.lanes.Periods[0], period, parts)
 		if want := map[bool]int{true: 3}[name == "nothing"]; len(n.noted) != want || n.period != period {
 			t.Errorf("%s: %d parts are noted, want %d", name, len(n.noted), want)
 		}

@@ -153,8 +153,7 @@ func TestFiguresOnChangeOfANewDefinition(t *testing.T) {
 		changed := programOf(t, strings.Replace(text, c.old, c.new, 1))
 		changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 		p.schedule.End = p.schedule.First().End
-		d.takes(changed, p)
-		d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
+		d.goesOn(changed, p)
 		if got := shownOnChange(t, d.next(at(100, 200, 300))); got != c.want {
 			t.Errorf("%s: %q, want %q", c.new, got, c.want)
 		}

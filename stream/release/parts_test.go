@@ -23,7 +23,7 @@ func TestALongerTopicOfPartsIsReadFromItsStart(t *testing.T) {
 	d.Conn = b.Conn
 	d.Fetch = b.Fetch(fetch.Options{MaxWait: 10 * time.Millisecond})
 	d.parts.gather = windows.NewGathering(1 << 20)
-	d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, d.charges.decided(p))
+	d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, p.stream.Input.MaxFuture, p.lanes.Windows.Decided())
 	d.parts.deleter = newDeleter(t.Context(), d.worker)
 	d.parts.reader = d.Fetch.Partition(d.at.Topic, 0, 0)
 	if err := d.parts.identify(t.Context()); err != nil {

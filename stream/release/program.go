@@ -18,6 +18,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 	"github.com/louver/louver/windows/period"
 )
@@ -31,9 +32,9 @@ type program struct {
 	steps    []step          // the stream's alarms and figures on change
 	releases []record.Series // what the draws release, in the order of the configuration, and what is computed from it
 	price    []budget.Item
-	// discoveries are the stream's own.
-	discoveries []*config.Discovery
-	rules       ledger.Rules // of the list, if groups are found
+	// lanes are those of the session that decides here.
+	lanes attendance.Lanes
+	rules ledger.Rules // of the list, if groups are found
 	// ending are the series of a group that end when it leaves the list; nil if none do.
 	ending []string
 	random io.Reader // the source of all noise: crypto/rand, except in tests
@@ -42,7 +43,7 @@ type program struct {
 func newProgram(e config.Edition) *program {
 	s := e.Stream
 	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(),
-		random: rand.Reader, releases: s.Series(), discoveries: config.All[*config.Discovery](s)}
+		random: rand.Reader, releases: s.Series()}
 	if s.Found != nil {
 		p.rules = newRules(s)
 	}

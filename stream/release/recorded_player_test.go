@@ -143,13 +143,18 @@ func (p *player) begin(l sessionLine) error {
 		return slices.ContainsFunc(l.Forgets, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	})
 	drawn, err := p.charged(d.charges)
+	d.attend()
 	if err == nil {
 		err = d.adopt(p.t.Context(), drawn)
 	}
 	if err != nil {
 		return err
 	}
-	d.walks.begin(p.texts, p.kept.Saved)
+	texts := map[string][]byte{}
+	for key, text := range p.texts {
+		texts[key], d.pieces[key] = text.Text, text.Pieces
+	}
+	d.beginAttendance(texts, p.kept.Saved)
 	if p.at = max(p.kept.Offset, p.deleted); p.at > p.kept.Offset {
 		d.parts.gather.Lose(p.kept.Offset, time.Unix(p.now, 0))
 	}
@@ -233,7 +238,7 @@ func (p *player) decideAll(l decideLine) error {
 		err = p.notes.catchUp(ctx)
 	}
 	if err == nil {
-		err = p.walks.save(ctx, p)
+		err = p.save(ctx)
 	}
 	if errors.Is(err, errFate) {
 		p.decisions = nil
@@ -243,8 +248,8 @@ func (p *player) decideAll(l decideLine) error {
 		return err
 	}
 	text, err := p.charges.own.fold.Checkpoint()
-	state := stateLine{Checkpoint: hashed("checkpoint", text), Saved: p.walks.saved(),
-		Needs: min(p.parts.gather.Needs(p.at), p.walks.needs())}
+	state := stateLine{Checkpoint: hashed("checkpoint", text), Saved: p.attendance.Saved(),
+		Needs: min(p.parts.gather.Needs(p.at), p.attendance.Needs())}
 	p.out = append(p.out, line{State: &state})
 	if !l.Unkept {
 		p.kept = progressRecord{Offset: state.Needs, Saved: state.Saved}

@@ -112,7 +112,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			adopted = adopted || len(aborted) > 0
 			aborted = nil
 			d.parts.gather = windows.NewGathering(1 << 30)
-			d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, d.charges.decided(p))
+			d.parts.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, p.lanes.Windows.Decided())
 			d.offset = offset
 			for range rapid.IntRange(1, 4).Draw(r, "transactions") {
 				var values [][]byte
@@ -215,11 +215,11 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 func TestWatchesNeedAKey(t *testing.T) {
 	w := &worker{Release: &Release{}}
 	w.takes(alarmedProgram(t, "1000000", "1"))
-	if _, err := newLookout(w, newCharges(w), nil); err == nil {
+	if _, err := newLookout(&decisions{worker: w}); err == nil {
 		t.Error("there is a seal without a key")
 	}
 	w.WatchKey = make([]byte, 32)
-	if l, err := newLookout(w, newCharges(w), nil); err != nil || l.seal == nil {
+	if l, err := newLookout(&decisions{worker: w}); err != nil || l.seal == nil {
 		t.Errorf("%v, %v", l, err)
 	}
 }

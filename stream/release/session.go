@@ -55,6 +55,7 @@ func (w *worker) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.attend()
 	if err := s.adopt(ctx, aborted); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (w *worker) session(ctx context.Context) error {
 	s.parts.deleter = newDeleter(deletes, w)
 	defer func() {
 		s.remembers(0)
-		s.walks.forget()
+		s.forgetTotals()
 		s.kept.Finish()
 		stop()
 		s.parts.deleter.wait()
@@ -82,11 +83,11 @@ func (w *worker) session(ctx context.Context) error {
 		if err := s.notes.catchUp(ctx); err != nil {
 			return err
 		}
-		if err := s.walks.save(ctx, s.producer); err != nil {
+		if err := s.save(ctx); err != nil {
 			return err
 		}
 		s.remembers(s.held())
-		s.walks.gauge()
+		s.gauge()
 		s.Lag(s.Names.Group(stage.Release), s.at, s.parts.reader)
 		if now := time.Now(); now.After(s.keepAt) {
 			s.keepAt = now.Add(keepEvery)
@@ -105,7 +106,7 @@ func (w *worker) session(ctx context.Context) error {
 
 // held is how many bytes the session holds that may not be dropped.
 func (s *session) held() int64 {
-	return s.walks.bytes() + s.notes.bytes() + figureBytes*int64(s.figures())
+	return s.attendance.Bytes() + s.notes.bytes() + figureBytes*int64(s.figures())
 }
 
 // open begins to read the parts at the offset that the last session recorded, and takes up the walks where it left
@@ -119,11 +120,11 @@ func (s *session) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshots, err := s.walks.snapshots(ctx)
+	snapshots, err := s.snapshots(ctx)
 	if err != nil {
 		return err
 	}
-	s.walks.begin(snapshots, before.Saved, deleted.Saved)
+	s.beginAttendance(snapshots, before.Saved, deleted.Saved)
 	if err := s.parts.identify(ctx); err != nil {
 		return err
 	}
@@ -147,12 +148,12 @@ func (s *session) open(ctx context.Context) error {
 // needs returns the offset at which the next session has to begin, so that it knows as much about undecided windows as
 // this one, and as much about who still counts in them.
 func (s *session) needs() int64 {
-	return min(s.parts.needs(), s.walks.needs())
+	return min(s.parts.needs(), s.attendance.Needs())
 }
 
 // record returns what the next session has to know.
 func (s *session) record() progressRecord {
-	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.walks.saved()}
+	r := progressRecord{Offset: s.needs(), TopicID: s.parts.id, Saved: s.attendance.Saved()}
 	if r.Offset == 0 && !s.parts.lostAt.IsZero() {
 		r.LostAt = &s.parts.lostAt
 	}

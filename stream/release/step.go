@@ -1,7 +1,9 @@
 package release
 
 import (
+	"fmt"
 	"io"
+	"math/big"
 	"time"
 
 	"github.com/louver/louver/mechanisms"
@@ -9,6 +11,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 )
 
@@ -90,4 +93,28 @@ func (t total) describe(s *ledger.Continual, w windows.Window) {
 	s.Total = &ledger.Total{Release: t.of.Drawn(), Leaves: p.Leaves, Longest: m.Longest(),
 		Update: int64(t.of.Update.Seconds()), Most: m.Most, Unit: m.Scale.Length(1), MaxTotal: t.of.Query.MaxTotal,
 		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
+}
+
+// drawTotal draws what ends with the window of a settled entry.
+func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, m *metrics.Operator) error {
+	s, of := t.Step.Total, t.Of()
+	if s.Incomplete = s.Incomplete || e.Incomplete; !s.Finishes(*t.Step, *e) {
+		return nil
+	}
+	if s.Leaf != t.Leaf() {
+		return fmt.Errorf("total %s of stream %s: leaf %d is to end, but leaf %d is open", t.Step.Name, e.Stream, s.Leaf,
+			t.Leaf())
+	}
+	draws := make([][]*big.Int, len(t.Open()))
+	for g, open := range t.Open() {
+		began := time.Now()
+		var err error
+		if draws[g], err = of.Mechanism.Draw(open, s.Leaf, random); err != nil {
+			return err
+		}
+		m.DrawDuration.WithLabelValues(string(of.Query.Statistic)).Observe(time.Since(began).Seconds())
+	}
+	return s.Publish(draws, func(value, error95 float64) string {
+		return string(mechanisms.JudgeTotal(value, error95))
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows"
 )
 
 // about returns the lines of a log that are about the stream s, with their levels.
@@ -136,7 +137,9 @@ func TestAPauseOfALostTotalEndsAsTold(t *testing.T) {
 	d := newDecider(t, programOf(t, strings.NewReplacer("LIMIT", "1500").Replace(daily)), zap.New(core))
 	for hour := range 30 {
 		if hour == 5 {
-			d.walks.totals[0].lose()
+			d.parts.gather = windows.NewGathering(1 << 30) // of a session that finds no parts, and no snapshot
+			d.attend()
+			d.beginAttendance(nil)
 		}
 		e := d.next(nil)
 		if looks := hour < 5 || hour >= 29; e.Continual[0].Looks() != looks {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/attendance"
 	"github.com/louver/louver/windows"
 )
 
@@ -78,7 +78,7 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 
 // periodOf is the start of the calendar's period that holds the window of an entry.
 func periodOf(p *program, name string, e ledger.Entry) time.Time {
-	since, _ := p.total(name).Period(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()})
+	since, _ := totalOf(p, name).Period(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()})
 	return time.Unix(0, since)
 }
 
@@ -94,14 +94,13 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}, savedTotals: map[string][]byte{}}
 		disturbed{capWorld: c, steps: 80, commits: 8, away: 1,
 			save: func(d *decider) {
-				for _, s := range d.walks.totals {
-					switch _, ok := s.relies(); {
-					case !ok:
-						delete(c.savedTotals, s.key)
-					case s.due():
-						c.savedTotals[s.key], s.saved = s.snapshot(), s.at
+				for _, s := range d.attendance.Due(math.MaxInt) {
+					if c.savedTotals[s.Key] = s.Text; s.Text == nil {
+						delete(c.savedTotals, s.Key)
+					} else {
 						done.snapshots++
 					}
+					d.attendance.Keep([]attendance.Snapshot{s})
 				}
 			},
 			spoil: func() {
@@ -112,12 +111,9 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 						continue
 					}
 					c.savedTotals[key] = slices.Clone(text)
-					at := len(text) - rapid.IntRange(1, min(60, len(text)-snapshotHead)).Draw(r, "byte")
+					at := len(text) - rapid.IntRange(1, min(60, len(text)-attendance.SnapshotHead)).Draw(r, "byte")
 					c.savedTotals[key][at] ^= 1
 				}
-			},
-			lags: func(d *decider) bool {
-				return slices.ContainsFunc(d.walks.totals, func(s *totalState) bool { return s.at < s.target(0) })
 			},
 		}.befall(r, t, &done)
 		for _, value := range c.ledger {
@@ -177,8 +173,8 @@ func TestTotalsOfADay(t *testing.T) {
 	if err != nil || len(records) != 6*4 || last.Size() != len(records) {
 		t.Errorf("%d records, %v", len(records), err)
 	}
-	if d.walks.needs() != math.MaxInt64 && d.walks.totals[0].number != 0 {
-		t.Errorf("a total that is over needs parts from %d on", d.walks.needs())
+	if saved := d.attendance.Saved(); len(saved) != 1 {
+		t.Errorf("totals of %v are going on, want that of a week alone", saved)
 	}
 }
 
@@ -188,13 +184,13 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 	text := strings.NewReplacer("UPDATE", "1h", "LIMIT", "1000000000").Replace(totals)
 	first := programOf(t, text)
 	second := programOf(t, strings.Replace(text, "0.001", "0.002", 1))
-	if first.total("today").Definition != second.total("today").Definition {
+	if totalOf(first, "today").Definition != totalOf(second, "today").Definition {
 		t.Fatal("another release changes the fingerprint of a total")
 	}
 	for _, change := range [][2]string{{"max_total: 3", "max_total: 2"}, {"u5", "u6"}, {"upper: 10", "upper: 11"},
 		{"grace: 10s", "grace: 11s"}, {"contribution: last", "contribution: max"}, {"since: monday", "since: month"}} {
 		other := programOf(t, strings.Replace(text, change[0], change[1], 1))
-		if first.total("visits").Definition == other.total("visits").Definition {
+		if totalOf(first, "visits").Definition == totalOf(other, "visits").Definition {
 			t.Errorf("%s leaves the fingerprint of a total as it is", change[1])
 		}
 	}
@@ -212,13 +208,9 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d.walks.caps, d.walks.totals, d.walks.passed = nil, nil, nil
 		d.parts.gather = windows.NewGathering(1 << 30)
-		snapshots := map[string]progress.Text{}
-		for key, text := range c.savedTotals {
-			snapshots[key] = progress.Text{Text: text}
-		}
-		d.walks.begin(snapshots, c.kept)
+		d.attend()
+		d.beginAttendance(c.savedTotals, c.kept)
 		d.offset = c.deleted
 		return d
 	}
@@ -229,17 +221,17 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 		c.next([capUsers]bool{true, i%2 == 0, i%7 == 0, i > 14}, 0)
 		d := session() // anew for each window
 		d.read(c)
-		if err := d.walks.rebuild(t.Context()); err != nil {
+		if err := d.rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		of, _ := firstDue(d.decisions.turns("s"))
-		program, w := of.program, of.window
+		program, w := of.lane.Place, of.window
 		if program != i/10 {
 			t.Fatalf("window %d is of program %d", i, program)
 		}
 		p := d.programs[program]
 		state := d.parts.gather.State(p.stream.Name, p.epoch, w)
-		e, err := d.entry(t.Context(), turn{program: program, row: -1, window: w}, state, nil)
+		e, err := d.entry(t.Context(), of, state, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,14 +242,15 @@ func TestATotalGoesOnUnderANewDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.walks.decided(program, w)
+		d.attendance.Passed(of.lane, w)
 		all = append(all, value)
 		if i%4 == 3 { // once before the change, and again after it
-			for _, s := range d.walks.totals {
-				c.savedTotals[s.key], s.saved = s.snapshot(), s.at
+			for _, s := range d.attendance.Due(math.MaxInt) {
+				c.savedTotals[s.Key] = s.Text
+				d.attendance.Keep([]attendance.Snapshot{s})
 			}
 		}
-		c.deleted, c.kept = max(c.deleted, min(d.parts.gather.Needs(d.offset), d.walks.needs())), d.walks.saved()
+		c.deleted, c.kept = max(c.deleted, min(d.parts.gather.Needs(d.offset), d.attendance.Needs())), d.attendance.Saved()
 	}
 	c.ledger = all
 	c.checkTotals(t, t)
@@ -334,12 +327,17 @@ func TestSnapshotsOfTotals(t *testing.T) {
 		c.next([capUsers]bool{true, true}, 0)
 	}
 	d.read(c)
+	snapshot := func() (key string, text []byte) { // of the first total
+		first := d.attendance.Due(math.MaxInt)[0]
+		return first.Key, first.Text
+	}
 	c.ledger = d.draws(11)
-	former := d.walks.totals[0].snapshot() // of the last window but one of its day
+	_, former := snapshot() // of the last window but one of its day
 	c.ledger = append(c.ledger, d.draws(4)...)
-	last := d.walks.totals[0].snapshot()
-	later := slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(d.walks.totals[0].at)+uint64(time.Hour)),
-		last[snapshotHead:])
+	key, last := snapshot()
+	const head = attendance.SnapshotHead
+	end := int64(binary.BigEndian.Uint64(last))
+	later := slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(end)+uint64(time.Hour)), last[head:])
 	for name, row := range map[string]struct {
 		text []byte
 		fits bool
@@ -347,18 +345,19 @@ func TestSnapshotsOfTotals(t *testing.T) {
 	}{
 		"the last": {last, true, false}, "of a former instance": {former, false, false}, "of a window to come": {later,
 			false, true},
-		"of a former instance with another window": {slices.Concat(last[:snapshotHead], former[snapshotHead:]),
-			false, false},
-		"half of it": {last[:len(last)/2], false, true}, "a header alone": {last[:snapshotHead], false, true},
-		"nothing": {nil, false, false},
+		"of a former instance with another window": {slices.Concat(last[:head], former[head:]), false, false},
+		"half of it": {last[:len(last)/2], false, true}, "a header alone": {last[:head], false, true},
+		"half of a header": {last[:head/2], false, true},
 	} {
 		c.savedTotals = nil
-		fresh := c.session(t).walks.totals[0]
-		before := fresh.at
-		err := fresh.restore(row.text)
-		if (err != nil) != row.err || row.fits != (fresh.at == d.walks.totals[0].at) ||
-			!row.fits && fresh.at != before {
-			t.Errorf("%s: %v, and the windows up to %d are known, want a fit: %v", name, err, fresh.at, row.fits)
+		before := c.session(t).attendance.Saved()[key]
+		fresh := c.session(t)
+		fresh.parts.gather = windows.NewGathering(1 << 30)
+		fresh.attend()
+		err := fresh.attendance.Open(map[string][]byte{key: row.text})[key]
+		known := fresh.attendance.Saved()[key]
+		if (err != nil) != row.err || row.fits != (known == end) || !row.fits && known != before {
+			t.Errorf("%s: %v, and the windows up to %d are known, want a fit: %v", name, err, known, row.fits)
 		}
 	}
 }
@@ -398,4 +397,10 @@ func TestMinUsersWithholdsNoTotal(t *testing.T) {
 	if s := e.Continual[0]; !s.Looks() || s.Total.Groups[0].Value.IntPart() != 2 {
 		t.Errorf("the total of 2 users: %+v", s.Total)
 	}
+}
+
+// totalOf is a total of a program's stream.
+func totalOf(p *program, name string) *config.Total {
+	t, _ := config.Of[*config.Total](p.stream, name)
+	return t
 }

@@ -59,7 +59,7 @@ func (d *decider) sealing(key byte) *decider {
 // next decides the next window and records it.
 func (d *decider) next(records []contribution) ledger.Entry {
 	d.t.Helper()
-	w, _ := d.programs[0].schedule.After(d.charges.decided(d.programs[0]))
+	w, _ := d.programs[0].schedule.After(d.programs[0].lanes.Windows.Decided())
 	d.give(w, records, 0)
 	e := d.decide(w)
 	d.learnt(w, e)
@@ -187,12 +187,11 @@ func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
 		"users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
-	d.takes(p, changed)
+	d.goesOn(p, changed)
 	if e := d.next(nil); e.Continual[0].Last || !e.Continual[1].Last { // the last window of the old definition
 		t.Errorf("%+v, want the first watch to go on", e.Continual)
 	}
-	d.takes(changed, p)
-	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
+	d.goesOn(changed, p)
 	e := d.next(nil)
 	if told(e) != "1" || len(e.Ended) > 0 || e.Continual[1].Looks() {
 		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Continual[1], e.Ended)
@@ -209,8 +208,7 @@ func TestALateChangeEndsTheInstance(t *testing.T) {
 		"users_below: 3").Replace(alarmed))
 	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
 	p.schedule.End = p.schedule.First().End
-	d.takes(changed, p)
-	d.parts.gather.Follow(changed.stream.Name, changed.epoch, changed.schedule, 0, d.charges.decided(changed))
+	d.goesOn(changed, p)
 	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Continual[1].Looks() { // at_most is 1
 		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e),
 			e.Continual[1], e.Ended)
@@ -287,11 +285,10 @@ func TestEveryStreamHasItsOwnSecret(t *testing.T) {
 	armed, ofP, ofQ := new(int), []string{}, []string{}
 	p.steps[0].tester, q.steps[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	d.parts.gather.Follow(q.stream.Name, q.epoch, q.schedule, 0, d.charges.decided(q))
 	for range 2 {
-		d.takes(p, q)
+		d.goesOn(p, q)
 		d.next(nil)
-		d.takes(q, p)
+		d.goesOn(q, p)
 		d.next(nil)
 	}
 	if !slices.Equal(ofP, []string{"secret 1", "secret 1"}) || !slices.Equal(ofQ, []string{"secret 2", "secret 2"}) {

@@ -114,7 +114,7 @@ func (f *Facts) Position(at Partition) (offset int64, ok bool) {
 
 // Again says what a run's windows wait for in a partition whose broker was away; nil: they do not wait.
 func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
-	a := f.inputs[Partition{r.Input, partition}].Streams[progress.StreamKey(r.Stream, r.Definition)].Again
+	a := f.inputs[Partition{r.Input, partition}].Streams[config.EditionKey(r.Stream, r.Definition)].Again
 	if a == nil || !now.Before(a.Until) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (f *Facts) Again(r Run, partition int, now time.Time) *progress.Again {
 
 // Asks says that a run's windows wait in a partition for the schema registry; nil: they do not.
 func (f *Facts) Asks(r Run, partition int) *progress.Asks {
-	return f.inputs[Partition{r.Input, partition}].Streams[progress.StreamKey(r.Stream, r.Definition)].Asks
+	return f.inputs[Partition{r.Input, partition}].Streams[config.EditionKey(r.Stream, r.Definition)].Asks
 }
 
 // Learn adds an entry of the ledger. Entries of one definition come in the order of their windows.
@@ -233,7 +233,7 @@ func (f *Facts) through(e config.Edition) map[int]int64 {
 		if at.Topic != e.Stream.Input.Topic {
 			continue
 		}
-		if s, ok := in.Streams[progress.StreamKey(e.Stream.Name, e.Number)]; ok {
+		if s, ok := in.Streams[config.EditionKey(e.Stream.Name, e.Number)]; ok {
 			through[at.Number] = s.Through
 		}
 	}
