@@ -43,8 +43,8 @@
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
 //     the window's parts together; a user who is in several of them counts as if all records had been in one. Its
 //     Sample holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
-//     Caps under max_windows and running totals walk through all windows, one after another, and see each user: they
-//     remember who has counted (release/walk.go).
+//     Trackers of max_windows and of running totals go through all windows, one after another, and see each user: they
+//     remember who has counted (package [attendance]).
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]). Roll-ups are sums of what it
@@ -129,12 +129,12 @@
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
-// Nobody counts too often. Each window of a stream goes through its walks in order: the [windows.Cap] of max_windows,
+// Nobody counts too often. Each window of a stream goes through its trackers in order: the [windows.Cap] of max_windows,
 // and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their own. Every ten
 // minutes of windows, or more often, the worker writes down in the state topic who has counted. A new worker begins
-// with that. It takes the windows since then through the walks again, from parts that are kept for this. If something
-// that it needs is lost, a new era of the cap begins, whose charges add to those of the old one ([budget.Cap]). A total
-// ends, and another one begins and is charged.
+// with that. It takes the windows since then through the trackers again, from parts that are kept for this. If
+// something that it needs is lost, a new era of the cap begins, whose charges add to those of the old one
+// ([budget.Cap]). A total ends, and another one begins and is charged. See package [attendance].
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
@@ -170,7 +170,7 @@
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Half as much
 // again bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed batches are unpacked
 // as a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of each group.
-// The grid and the list of groups bound it. The other is who has counted, in each walk: some 50 bytes for each user who
+// The grid and the list of groups bound it. The other is who has counted, in each tracker: some 50 bytes for each user who
 // did in one part of the period. [Service.Remembers] is told how much that is, together with the notes of discoveries
 // and what the figures have learnt.
 //

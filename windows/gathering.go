@@ -208,8 +208,8 @@ func (g *Gathering) Ahead(stream string, epoch uint32, w Window, beside int64) [
 	room := g.room() - beside
 	var parts []*Held
 	for _, start := range slices.Sorted(maps.Keys(s.slices)) {
-		if start < w.End {
-			continue
+		if start < w.End || s.decidedOf(start) {
+			continue // Hold would not keep them
 		}
 		for _, h := range s.slices[start].parts {
 			if h.Payload != nil {

@@ -13,7 +13,7 @@ import (
 
 // merge turns the parts of a window into one sample for each of some groups. lost says that a part does not fit the
 // stream, or is gone. If the window's users do not fit into MergeBytes, merge makes several passes over the parts.
-// join, if it is not nil, has walks look at the users.
+// join, if it is not nil, has trackers ask about the users.
 func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, groups []string,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
 	spec := windows.BagSpec{Groups: groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,

@@ -37,7 +37,7 @@ type Release struct {
 	Place func(budget string) int
 	// Drawn reads the ledger with the records of aborted transactions.
 	Drawn *fetch.Client
-	// State holds the snapshots of walks, in the partitions of their budgets. It is needed if any stream has
+	// State holds the snapshots of trackers, in the partitions of their budgets. It is needed if any stream has
 	// max_windows or a running total.
 	State *progress.Log
 	// PartBytes is how much memory a worker's undecided parts may take. Parts beyond that are read again when they are

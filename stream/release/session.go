@@ -109,7 +109,7 @@ func (s *session) held() int64 {
 	return s.attendance.Bytes() + s.notes.bytes() + figureBytes*int64(s.figures())
 }
 
-// open begins to read the parts at the offset that the last session recorded, and takes up the walks where it left
+// open begins to read the parts at the offset that the last session recorded, and takes up the trackers where it left
 // them.
 func (s *session) open(ctx context.Context) error {
 	var before progressRecord

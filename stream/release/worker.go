@@ -66,8 +66,8 @@ type progressRecord struct {
 	// LostAt is when the loss was noticed, if the topic had been recreated, as long as a window needs the new one from
 	// its beginning.
 	LostAt *time.Time `json:"lost_at,omitempty"`
-	// Saved is the end of the window up to which a walk needs no parts, because a snapshot says who has counted, or
-	// because the walk began there. It is in Unix nanoseconds, by the key of the walk's snapshots.
+	// Saved is the end of the window up to which a tracker needs no parts, because a snapshot says who has counted, or
+	// because the tracker began there. It is in Unix nanoseconds, by the key of the tracker's snapshots.
 	Saved map[string]int64 `json:"saved,omitempty"`
 }
 
