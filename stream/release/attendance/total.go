@@ -125,7 +125,7 @@ func (t *Total) begin(w windows.Window) error {
 
 // join lets everybody count, even users who no longer count under max_windows.
 func (t *Total) join(m *windows.Merger) {
-	m.Visit(func(u windows.UserHash, seen []windows.Seen) { t.allowance.Visit(u, seen, t.amounts) })
+	m.Visit(func(u windows.UserHash, seen []windows.Contribution) { t.allowance.Visit(u, seen, t.amounts) })
 }
 
 func (t *Total) end() {
