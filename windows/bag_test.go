@@ -139,12 +139,6 @@ func TestHashesAreFixed(t *testing.T) {
 func TestBytesMatchesHeap(t *testing.T) {
 	f := func(users int, values int64) {
 		t.Helper()
-		heap := func() int64 {
-			var m runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&m)
-			return int64(m.HeapAlloc)
-		}
 		before := heap()
 		b := NewBag(benchSpec(Last, 10, 2))
 		for i := range users {

@@ -1,7 +1,7 @@
 package windows
 
 import (
-	"runtime"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,12 +20,6 @@ func TestPassesBoundMemory(t *testing.T) {
 			b.Add(spec.Hasher.User([]byte{byte(i), byte(i >> 8), byte(i >> 16)}), 0, int64(p), int64((i+p)%values))
 		}
 		payloads = append(payloads, b.Seal())
-	}
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
 	}
 	merge := func(limit int64) (sample []Point, passes int, most int64) {
 		before, looked := heap(), 0
@@ -89,47 +83,75 @@ func TestPassesShareNoUser(t *testing.T) {
 	}
 }
 
-// A restricted merger makes the sample of the users who count, in one pass or many, and asks about each user once.
-func TestMergerRestricted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		spec := drawSpec(t)
-		events := drawEvents(t, spec)
-		counts := map[string]bool{}
-		for _, u := range testUsers {
-			counts[u] = rapid.Bool().Draw(t, "counts")
+// Records are spread over bags, which have a list or take names as they come. The bags overlap and come in any order.
+// Their payloads are merged for any list, in one pass or many, for the users who count and for all. Each user is passed
+// on once, and asked for once.
+func TestMergerMatchesModel(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		t.Run(fmt.Sprintf("open=%t", open), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				draw, drawRecords, fill, want := drawSpec, drawEvents, fillBag, model
+				if open {
+					draw, drawRecords, fill, want = openSpec, openEvents, fillOpen, openModel
+				}
+				spec := draw(t)
+				mergerMatches(t, spec, drawRecords(t, spec), fill, want)
+			})
+		})
+	}
+}
+
+func mergerMatches(t *rapid.T, spec BagSpec, events []event, fill func(BagSpec, []event) *Bag,
+	want func(BagSpec, []event) map[string][]Point) {
+	counts, there := map[string]bool{}, map[string]bool{}
+	for _, u := range testUsers {
+		counts[u] = rapid.Bool().Draw(t, "counts")
+	}
+	name := map[UserHash]string{}
+	var kept []event
+	for _, e := range events {
+		name[spec.Hasher.User([]byte(e.User))], there[e.User] = e.User, true
+		if counts[e.User] {
+			kept = append(kept, e)
 		}
-		name := map[UserHash]string{}
-		there, kept := map[string]bool{}, []event(nil)
-		for _, e := range events {
-			name[spec.Hasher.User([]byte(e.User))], there[e.User] = e.User, true
-			if counts[e.User] {
-				kept = append(kept, e)
-			}
-		}
-		half := rapid.IntRange(0, len(events)).Draw(t, "half")
-		m := NewMerger(spec, rapid.Int64Range(1, 4000).Draw(t, "limit"))
-		asked := map[string]int{}
+	}
+	half := rapid.IntRange(0, len(events)).Draw(t, "half")
+	again := rapid.IntRange(0, half).Draw(t, "records read again")
+	m := NewMerger(spec, rapid.SampledFrom([]int64{0, 200, 600, 1 << 20}).Draw(t, "bytes of a pass"))
+	asked, visited := map[string]int{}, map[string]int{}
+	if rapid.Bool().Draw(t, "restricted") {
 		m.Restrict(func(u UserHash) bool {
 			asked[name[u]]++
 			return counts[name[u]]
 		})
-		for m.Pass() {
-			for _, part := range [][]event{events[:half], events[half:]} {
-				if err := m.Add(fillBag(spec, part).Seal(), spec.Window); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if d := cmp.Diff(model(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
-			t.Fatalf("the sample of those who count (−want +got):\n%s", d)
-		}
-		if d := cmp.Diff(model(spec, events), samples(spec.Groups, m.All)); d != "" {
-			t.Fatalf("the sample of everybody (−want +got):\n%s", d)
-		}
-		for u := range there {
-			if asked[u] != 1 {
-				t.Fatalf("asked %d times whether %s counts", asked[u], u)
+	} else {
+		kept = events
+	}
+	m.Visit(func(u UserHash, has []Contribution) {
+		visited[name[u]]++
+		for i, c := range has {
+			if c.Group >= len(spec.Groups) || spec.Other && c.Group == len(spec.Groups)-1 && i < len(has)-1 {
+				t.Fatalf("user %s has %v", name[u], has)
 			}
 		}
 	})
+	parts := [][]byte{fill(spec, events[:half]).Seal(), fill(spec, events[again:]).Seal()}
+	for m.Pass() {
+		for _, payload := range rapid.Permutation(parts).Draw(t, "order of parts") {
+			if err := m.Add(payload, spec.Window); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if d := cmp.Diff(want(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
+		t.Fatalf("list %q: the sample of those who count (−want +got):\n%s", spec.Groups, d)
+	}
+	if d := cmp.Diff(want(spec, events), samples(spec.Groups, m.All)); d != "" {
+		t.Fatalf("list %q: the sample of everybody (−want +got):\n%s", spec.Groups, d)
+	}
+	for u := range there {
+		if visited[u] != 1 || len(asked) > 0 && asked[u] != 1 {
+			t.Fatalf("user %s was visited %d times, and asked for %d times", u, visited[u], asked[u])
+		}
+	}
 }

@@ -75,66 +75,6 @@ func openModel(spec BagSpec, events []event) map[string][]Point {
 	return all
 }
 
-// Records are spread over bags, which overlap and come in any order. Their payloads are merged for any list, in one
-// pass or many, for users who count and for all.
-func TestOpenMergeMatchesModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		spec := openSpec(t)
-		events := openEvents(t, spec)
-		counts, there := map[string]bool{}, map[string]bool{}
-		for _, u := range testUsers {
-			counts[u] = rapid.Bool().Draw(t, "counts")
-		}
-		name := map[UserHash]string{}
-		var kept []event
-		for _, e := range events {
-			name[spec.Hasher.User([]byte(e.User))], there[e.User] = e.User, true
-			if counts[e.User] {
-				kept = append(kept, e)
-			}
-		}
-		half := rapid.IntRange(0, len(events)).Draw(t, "half")
-		again := rapid.IntRange(0, half).Draw(t, "records read again")
-		m := NewMerger(spec, rapid.SampledFrom([]int64{0, 200, 600, 1 << 20}).Draw(t, "bytes of a pass"))
-		asked, visited := map[string]int{}, map[string]int{}
-		if rapid.Bool().Draw(t, "restricted") {
-			m.Restrict(func(u UserHash) bool {
-				asked[name[u]]++
-				return counts[name[u]]
-			})
-		} else {
-			kept = events
-		}
-		m.Visit(func(u UserHash, seen []Contribution) {
-			visited[name[u]]++
-			for i, s := range seen {
-				if s.Group >= len(spec.Groups) || spec.Other && s.Group == len(spec.Groups)-1 && i < len(seen)-1 {
-					t.Fatalf("user %s is seen in %v", name[u], seen)
-				}
-			}
-		})
-		parts := [][]byte{fillOpen(spec, events[:half]).Seal(), fillOpen(spec, events[again:]).Seal()}
-		for m.Pass() {
-			for _, payload := range rapid.Permutation(parts).Draw(t, "order of parts") {
-				if err := m.Add(payload, spec.Window); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if d := cmp.Diff(openModel(spec, kept), samples(spec.Groups, m.Sample)); d != "" {
-			t.Fatalf("list %q: the sample of those who count (−want +got):\n%s", spec.Groups, d)
-		}
-		if d := cmp.Diff(openModel(spec, events), samples(spec.Groups, m.All)); d != "" {
-			t.Fatalf("list %q: the sample of everybody (−want +got):\n%s", spec.Groups, d)
-		}
-		for u := range there {
-			if visited[u] != 1 || len(asked) > 0 && asked[u] != 1 {
-				t.Fatalf("user %s was visited %d times, and asked for %d times", u, visited[u], asked[u])
-			}
-		}
-	})
-}
-
 // Without one user, at most MaxGroups samples of a list lack one value each, that of everybody else among them.
 func TestOneUserChangesLittleOfAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

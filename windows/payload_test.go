@@ -47,15 +47,6 @@ func TestMergerLeavesOutUnknownGroups(t *testing.T) {
 	}
 }
 
-// Merging the same payload twice gives the same users as merging it once.
-func TestMergerCountsUserOnce(t *testing.T) {
-	payload := testBag(testSpec).Seal()
-	want := map[string][]Point{"eu": {{-1, 1}, {5, 2}}, "us": {{7, 1}}}
-	if d := cmp.Diff(want, samples(testSpec.Groups, testMerger(t, testSpec, payload, payload).Sample)); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
 // Times are written relative to the window, which keeps them short, and read back as absolute times.
 func TestPayloadTimes(t *testing.T) {
 	payload := testBag(testSpec).Seal()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -287,12 +286,6 @@ func TestTallyBoundsMemory(t *testing.T) {
 			b.PutName(bag.Hasher.User(fmt.Append(nil, i)), name, bag.Window.Start, 1)
 		}
 		parts = append(parts, b.Seal())
-	}
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
 	}
 	most, before := int64(0), heap()
 	drawn := 0
