@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"os"
 	"testing"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // The bands of a program that shares no code with this package: five series, 45 windows. Whole numbers and bases are
 // the same, and all else in nine decimals.
 func TestScatterVectors(t *testing.T) {
-	var vectors struct {
+	type bandVectors struct {
 		Grid  struct{ Upper, Cells int64 }
 		Cases []struct {
 			Name                 string
@@ -30,13 +30,7 @@ func TestScatterVectors(t *testing.T) {
 			}
 		}
 	}
-	data, err := os.ReadFile("testdata/bands_vectors.json")
-	if err == nil {
-		err = json.Unmarshal(data, &vectors)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	vectors := dptest.Vectors[bandVectors](t, "bands_vectors.json")
 	bounds := smallGrid(t, int(vectors.Grid.Upper)+1).cells()
 	if int64(len(bounds)-1) != vectors.Grid.Cells {
 		t.Fatalf("%d cells, want %d", len(bounds)-1, vectors.Grid.Cells)

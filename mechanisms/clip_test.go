@@ -211,38 +211,6 @@ func TestClipPlan(t *testing.T) {
 	}
 }
 
-// The own count, the interval and the sums together cost all of a release's ε, or all of its ρ, in every way to draw.
-func TestPartsOfClippingAddUp(t *testing.T) {
-	for _, epsilon := range []string{"0.1", "1", "7"} {
-		q := Query{Statistic: Mean, Epsilon: dec(epsilon), Grid: smallGrid(t, 1001)}
-		pure, err := newClipping(&q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		concentrated, err := newConcentrated(&q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := q.Epsilon.InexactFloat64()
-		for own := range 2 {
-			for sure := range 2 {
-				x := pure.shares[own][sure]
-				if got := float64(own)*pure.own.rate() + x.interval.Float() + x.sums.rate(); math.Abs(got/e-1) > 1e-14 {
-					t.Errorf("ε = %s, way %d %d: the parts cost %v", epsilon, own, sure, got)
-				}
-				// The rate of a Gaussian noise is √(2ρ). The interval has bounded range: ρ = ε²/8. √½ is rounded down.
-				x = concentrated.shares[own][sure]
-				square := func(f float64) float64 { return f * f }
-				got := float64(own)*square(concentrated.own.rate())/2 +
-					square(x.interval.Float())/8 + square(x.sums.rate())/2
-				if rho := e * e / 2; got > rho*(1+1e-14) || got < rho*(1-1e-8) {
-					t.Errorf("ρ = %v, way %d %d: the parts cost %v", rho, own, sure, got)
-				}
-			}
-		}
-	}
-}
-
 // The own count has the noise that it pays for: for ε = 1, P(Z = z) ∝ e^{−|z|/16}. This shows in whether I = n + Z − 16
 // reaches 64, which for 96 users is P(Z ≥ −16) = 1 − r^17/(1 + r), r = e^{−1/16}.
 func TestOwnCountIsNoisy(t *testing.T) {

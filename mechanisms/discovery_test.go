@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +33,8 @@ func (c finderCase) new(t testing.TB) *TruncatedGeometric {
 	return m
 }
 
+const finderFile = "groups_vectors.json"
+
 type finderVectors struct {
 	Geometric []struct {
 		finderCase
@@ -56,18 +57,6 @@ type finderVectors struct {
 		MaxGroups int     `json:"max_groups"`
 		AtMost    float64 `json:"delta_at_k_epsilon_at_most,string"`
 	}
-}
-
-func readFinderVectors(t testing.TB) (v finderVectors) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/groups_vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // finderLaw is the mechanism as it is defined, for what is compared with the code and for wrong ones.
@@ -136,7 +125,7 @@ func near12(got, want float64) bool { return math.Abs(got-want) <= 1e-12*math.Ab
 
 // K, T, the probabilities and the users needed are those of the vectors.
 func TestFinderVectors(t *testing.T) {
-	for _, v := range readFinderVectors(t).Geometric {
+	for _, v := range dptest.Vectors[finderVectors](t, finderFile).Geometric {
 		m := v.new(t)
 		name := fmt.Sprintf("ε %s, δ %s, at_least %d", v.Epsilon, v.Delta, v.AtLeast)
 		if m.Bound() != v.K || m.Threshold() != v.Threshold || m.AtLeast() != v.AtLeast ||
@@ -181,7 +170,7 @@ func TestFinderVectors(t *testing.T) {
 // nothing beyond δ, and as much as P(Z = K), which is lost for some n.
 func TestFinderNeighbours(t *testing.T) {
 	lost := map[string]float64{}
-	for _, v := range readFinderVectors(t).Neighbours {
+	for _, v := range dptest.Vectors[finderVectors](t, finderFile).Neighbours {
 		m := v.new(t)
 		law, edge := lawOfFinder(m), m.tail(m.Bound())
 		mine, next := law.of(v.Users), law.of(v.Users+1)
@@ -206,7 +195,7 @@ func TestFinderNeighbours(t *testing.T) {
 				v.Users, removed, added, edge)
 		}
 	}
-	for _, v := range readFinderVectors(t).Neighbours[:1] {
+	for _, v := range dptest.Vectors[finderVectors](t, finderFile).Neighbours[:1] {
 		if edge := v.new(t).tail(v.new(t).Bound()); math.Abs(lost[v.Epsilon.String()]-edge) > 1e-14 {
 			t.Errorf("%+v: %v is lost, want %v", v.finderCase, lost[v.Epsilon.String()], edge)
 		}
@@ -285,7 +274,7 @@ func TestFinderOfSeveralNames(t *testing.T) {
 			return some
 		}
 	}
-	for _, v := range readFinderVectors(t).Composition {
+	for _, v := range dptest.Vectors[finderVectors](t, finderFile).Composition {
 		v.AtLeast = 1
 		m := v.new(t)
 		law, k := lawOfFinder(m), v.MaxGroups

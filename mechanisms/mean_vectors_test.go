@@ -1,16 +1,15 @@
 package mechanisms
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/louver/louver/mechanisms/exact"
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // meanVectors were computed by another program in 128-bit floating point, before this package was written.
@@ -117,20 +116,9 @@ func (f *printed) UnmarshalText(text []byte) error {
 	return err
 }
 
-func readMeanVectors(t *testing.T, file string, into any) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func readClippedVectors(t *testing.T) (v clippedVectors) {
 	t.Helper()
-	readMeanVectors(t, "clipped_vectors.json", &v)
+	v = dptest.Vectors[clippedVectors](t, "clipped_vectors.json")
 	if len(v.Plans) != 11 || len(v.Laws) != 7 || len(v.Halves) != 3 || len(v.Sums) != 4 || len(v.Values) != 6 ||
 		len(v.Magnitudes) != 2 || len(v.Outside) != 4 || len(v.Centred) != 3 || len(v.Quality) != 11 {
 		t.Fatalf("some of the vectors are missing: %+v", v)
@@ -149,8 +137,7 @@ func fraction(t *testing.T, text string) *big.Rat {
 }
 
 func TestClipCells(t *testing.T) {
-	var v meanVectors
-	readMeanVectors(t, "means_vectors.json", &v)
+	v := dptest.Vectors[meanVectors](t, "means_vectors.json")
 	if len(v.Cells) != 8 || len(v.Last) != 3 {
 		t.Fatalf("%d grids, %d offsets", len(v.Cells), len(v.Last))
 	}

@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"fmt"
 	"io"
 	"math/big"
 	"math/rand/v2"
@@ -156,52 +157,50 @@ func TestWholeSumHasAllOfEpsilon(t *testing.T) {
 }
 
 // TestClippingSpendsAllOfEpsilon: the interval, the sums and the count of its own have the parts of ε and of ρ that are
-// said, exactly. With a θ of ½ and ⅓ the sums have ½ and ⅔ of what the own count leaves.
+// said, exactly, and so they add up to all of it. With a θ of ½ and ⅓ the sums have ½ and ⅔ of what the own count leaves.
 func TestClippingSpendsAllOfEpsilon(t *testing.T) {
-	epsilon := big.NewRat(3, 10)
-	part := func(of *big.Rat, num, den int64) *big.Rat { return new(big.Rat).Mul(of, big.NewRat(num, den)) }
-	c, err := newClipping(&Query{Epsilon: dec("0.3"), Grid: smallGrid(t, 1001)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rate := func(n noise) *big.Rat {
-		l := n.(laplace)
-		return new(big.Rat).SetFrac(new(big.Int).SetUint64(l.num), new(big.Int).SetUint64(l.den*l.part))
-	}
-	if got, want := rate(c.own), part(epsilon, 1, 16); got.Cmp(want) != 0 {
-		t.Errorf("the own count has %s; want %s", got, want)
-	}
-	for own, left := range []*big.Rat{epsilon, part(epsilon, 15, 16)} {
-		for sure, sums := range []*big.Rat{part(left, 1, 2), part(left, 2, 3)} {
-			exactly(t, c.shares[own][sure].interval.Float(), new(big.Rat).Sub(left, sums))
-			if got := rate(c.shares[own][sure].sums); got.Cmp(sums) != 0 {
-				t.Errorf("own count %d, many %d: the sums have %s; want %s", own, sure, got, sums)
-			}
-			if got := rate(c.shares[own][sure].sums.beside()); got.Cmp(part(sums, 1, 4)) != 0 {
-				t.Errorf("own count %d, many %d: the count of users outside has %s; want a quarter of %s", own, sure, got,
-					sums)
+	for _, text := range []string{"0.1", "0.3", "1", "7"} {
+		q := Query{Epsilon: dec(text), Grid: smallGrid(t, 1001)}
+		pure, err := newClipping(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		concentrated, err := newConcentrated(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := func(name string, got, want *big.Rat) {
+			t.Helper()
+			if got.Cmp(want) != 0 {
+				t.Errorf("ε = %s, %s: it has %s; want %s", text, name, got, want)
 			}
 		}
-	}
-	c, err = newConcentrated(&Query{Epsilon: dec("0.3"), Grid: smallGrid(t, 1001)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rho := part(big.NewRat(9, 100), 1, 2)
-	if got, want := c.own.(gaussian).rho, part(rho, 1, 32); got.Cmp(want) != 0 {
-		t.Errorf("the own count has ρ %s; want %s", got, want)
-	}
-	for own, paid := range []*big.Rat{new(big.Rat), part(rho, 1, 32)} {
-		for sure, interval := range []*big.Rat{part(rho, 1, 4), part(rho, 1, 8)} {
-			// ρ = ε_t²/8; √½ is rounded down to eight digits.
-			exactly(t, c.shares[own][sure].interval.Float(), part(epsilon, []int64{1e8, 70710678}[sure], 1e8))
-			want := new(big.Rat).Sub(rho, interval)
-			want.Sub(want, paid)
-			if got := c.shares[own][sure].sums.(gaussian).rho; got.Cmp(want) != 0 {
-				t.Errorf("own count %d, many %d: the sums have ρ %s; want %s", own, sure, got, want)
+		part := func(of *big.Rat, num, den int64) *big.Rat { return new(big.Rat).Mul(of, big.NewRat(num, den)) }
+		rate := func(n noise) *big.Rat {
+			l := n.(laplace)
+			return new(big.Rat).SetFrac(new(big.Int).SetUint64(l.num), new(big.Int).SetUint64(l.den*l.part))
+		}
+		epsilon := q.Epsilon.Rat()
+		same("own count", rate(pure.own), part(epsilon, 1, 16))
+		for own, left := range []*big.Rat{epsilon, part(epsilon, 15, 16)} {
+			for sure, sums := range []*big.Rat{part(left, 1, 2), part(left, 2, 3)} {
+				x, way := pure.shares[own][sure], fmt.Sprint("way ", own, sure)
+				exactly(t, x.interval.Float(), new(big.Rat).Sub(left, sums))
+				same(way+", sums", rate(x.sums), sums)
+				same(way+", count of users outside", rate(x.sums.beside()), part(sums, 1, 4))
 			}
-			if got := c.shares[own][sure].sums.beside().(gaussian).rho; got.Cmp(part(want, 7, 16)) != 0 {
-				t.Errorf("own count %d, many %d: the count of users outside has ρ %s; want 7/16 of %s", own, sure, got, want)
+		}
+		rho := part(new(big.Rat).Mul(epsilon, epsilon), 1, 2)
+		same("own count's ρ", concentrated.own.(gaussian).rho, part(rho, 1, 32))
+		for own, paid := range []*big.Rat{new(big.Rat), part(rho, 1, 32)} {
+			for sure, interval := range []*big.Rat{part(rho, 1, 4), part(rho, 1, 8)} {
+				x, way := concentrated.shares[own][sure], fmt.Sprint("way ", own, sure)
+				// ρ = ε_t²/8; √½ is rounded down to eight digits.
+				exactly(t, x.interval.Float(), part(epsilon, []int64{1e8, 70710678}[sure], 1e8))
+				sums := new(big.Rat).Sub(rho, interval)
+				sums.Sub(sums, paid)
+				same(way+", ρ of the sums", x.sums.(gaussian).rho, sums)
+				same(way+", ρ of the count of users outside", x.sums.beside().(gaussian).rho, part(sums, 7, 16))
 			}
 		}
 	}

@@ -1,10 +1,8 @@
 package mechanisms
 
 import (
-	"encoding/json"
 	"math"
 	"math/big"
-	"os"
 	"testing"
 
 	"github.com/louver/louver/mechanisms/internal/dptest"
@@ -37,13 +35,7 @@ type vectors struct {
 
 func readVectors(t testing.TB) (v vectors) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/quantile_vectors.json")
-	if err == nil {
-		err = json.Unmarshal(data, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = dptest.Vectors[vectors](t, "quantile_vectors.json")
 	if len(v.Measure) != 7 || len(v.Laws) != 24 || len(v.Small) != 7 {
 		t.Fatalf("%d measures, %d laws, %d bits", len(v.Measure), len(v.Laws), len(v.Small))
 	}

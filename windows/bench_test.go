@@ -142,12 +142,6 @@ func BenchmarkTally(b *testing.B) {
 		}
 	}
 	bag = nil
-	heap := func() int64 { // without garbage
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	for b.Loop() {
 		before, most, began := heap(), int64(0), time.Now()
 		t := NewTally(TallySpec{MaxGroups: 1, Period: spec.Window, Hasher: spec.Hasher,
@@ -374,6 +368,7 @@ func benchRelease(b *testing.B, n int) {
 	}
 }
 
+// heap is how much memory is held, without garbage.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -2,11 +2,12 @@ package histogram
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // vectors are figures from a program that shares no code with this package.
@@ -43,17 +44,7 @@ type vectors struct {
 	}
 }
 
-func readVectors(t testing.TB) (v vectors) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/histogram_vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
+const vectorFile = "histogram_vectors.json"
 
 // nativeBuckets returns the buckets of a scale over a grid.
 func nativeBuckets(t testing.TB, scale int, lower, upper, step string) *Buckets {
@@ -81,7 +72,7 @@ func listBuckets(t testing.TB, last int64, levels int, ends ...int64) *Buckets {
 }
 
 func TestEndsOfVectors(t *testing.T) {
-	for _, v := range readVectors(t).Ends {
+	for _, v := range dptest.Vectors[vectors](t, vectorFile).Ends {
 		b := nativeBuckets(t, v.Scale, v.Lower.String(), v.Upper.String(), v.Step.String())
 		if b.Len() != v.Buckets {
 			t.Errorf("scale %d of %s..%s: %d buckets, want %d", v.Scale, v.Lower, v.Upper, b.Len(), v.Buckets)
@@ -100,7 +91,7 @@ func TestEndsOfVectors(t *testing.T) {
 }
 
 func TestEstimatesOfVectors(t *testing.T) {
-	for _, v := range readVectors(t).Estimates {
+	for _, v := range dptest.Vectors[vectors](t, vectorFile).Estimates {
 		epsilon := decimal.RequireFromString(v.Epsilon).InexactFloat64()
 		var b *Buckets
 		var ends []int64
@@ -132,7 +123,7 @@ func TestEstimatesOfVectors(t *testing.T) {
 }
 
 func TestRollUpOfVectors(t *testing.T) {
-	v := readVectors(t).Rollup
+	v := dptest.Vectors[vectors](t, vectorFile).Rollup
 	e := nativeBuckets(t, 3, "0", "60000", "1").Estimate(v.Raw, v.Coarse, Laplace(0.05), 2)
 	if n, _ := e.Users(); n != v.Users {
 		t.Errorf("%d users, want %d", n, v.Users)
@@ -140,7 +131,7 @@ func TestRollUpOfVectors(t *testing.T) {
 }
 
 func TestMarginsOfVectors(t *testing.T) {
-	for _, v := range readVectors(t).Margins {
+	for _, v := range dptest.Vectors[vectors](t, vectorFile).Margins {
 		b := listBuckets(t, 60000, 0, 800)
 		b = &Buckets{ends: b.ends[:1], last: 800} // the two buckets of an objective of its own
 		got := b.Evidence(0, 1-v.Objective, Laplace(v.Epsilon), v.Windows, v.FalsePages/(4*v.Evaluations))

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
 // vectors are figures from a program that shares no code with this package.
@@ -44,13 +45,7 @@ type vectors struct {
 
 func read(t testing.TB) (v vectors) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/vectors.json")
-	if err == nil {
-		err = json.Unmarshal(data, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = dptest.Vectors[vectors](t, "vectors.json")
 	if len(v.Plans) != 15 || len(v.Errors) != 12 || len(v.Estimates) != 3 {
 		t.Fatalf("%d plans, %d errors, %d estimates", len(v.Plans), len(v.Errors), len(v.Estimates))
 	}

@@ -6,7 +6,10 @@ package dptest
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -355,4 +358,17 @@ func legendre(n int) (points, weights []float64) {
 		points[i], weights[i] = (1+x)/2, 1/((1-x*x)*slope*slope)
 	}
 	return points, weights
+}
+
+// Vectors reads what another program computed, from a JSON file in testdata.
+func Vectors[T any](t testing.TB, file string) (v T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
