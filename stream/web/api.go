@@ -7,6 +7,7 @@ import (
 	"embed"
 	_ "embed" // the documents
 	"encoding/base64"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,9 +119,9 @@ func endpoints(from source, demo Demo) map[string]func(http.ResponseWriter, *htt
 // redrawn answers with what a demo draws again.
 func redrawn(demo Demo) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		p := parameters{values: r.URL.Query()}
-		if p.allowed("release", "epsilon"); p.err != nil {
-			return invalid(p.err)
+		p := query(r, "release", "epsilon")
+		if err := p.mistake(); err != nil {
+			return err
 		}
 		again, err := demo.Redraw(p.values.Get("release"), p.values.Get("epsilon"))
 		if err != nil {
@@ -196,6 +197,21 @@ func answerJSON(w http.ResponseWriter, r *http.Request, v any) error {
 		return fmt.Errorf("%s: %w", r.URL.Path, err)
 	}
 	answer(w, r, "application/json", b.Bytes())
+	return nil
+}
+
+// csvType is the type of answers in CSV.
+const csvType = "text/csv"
+
+// answerCSV sends rows below a header.
+func answerCSV(w http.ResponseWriter, r *http.Request, header []string, rows [][]string) error {
+	var b bytes.Buffer
+	c := csv.NewWriter(&b)
+	_ = c.Write(header)                      // to memory: it never fails
+	if err := c.WriteAll(rows); err != nil { // which flushes
+		return err
+	}
+	answer(w, r, csvType+"; charset=utf-8; header=present", b.Bytes())
 	return nil
 }
 

@@ -43,8 +43,7 @@ const mostReturns = 1000
 
 // answer answers with what has been spent, what is left, and until when.
 func (k *reports) answer(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("only", "returns")
+	p := query(r, "only", "returns")
 	want := brief{returns: p.number("returns", 0, mostReturns)}
 	switch only := p.values.Get("only"); only {
 	case "":
@@ -53,8 +52,8 @@ func (k *reports) answer(w http.ResponseWriter, r *http.Request) error {
 	default:
 		p.refuse("only=%q; want budgets", only)
 	}
-	if p.err != nil {
-		return invalid(p.err)
+	if err := p.mistake(); err != nil {
+		return err
 	}
 	text, err := k.report(want)
 	if err != nil {

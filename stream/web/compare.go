@@ -19,14 +19,13 @@ type comparisons struct{ store *Store }
 
 // answer says whether two figures, or two ranges of windows, differ by more than noise explains.
 func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("a", "b")
+	p := query(r, "a", "b")
 	a, b := p.id("a"), p.id("b")
+	if err := p.mistake(); err != nil {
+		return err
+	}
 	for _, id := range []*identity{&a, &b} {
 		id.group = c.store.groupOf(id.stream, id.group)
-	}
-	if p.err != nil {
-		return invalid(p.err)
 	}
 	if a.release != b.release || (a.end == 0) != (b.end == 0) {
 		return invalid(fmt.Errorf("%s and %s; want two figures of one release, or two ranges of windows", a, b))
@@ -176,13 +175,9 @@ type course struct {
 
 // answer answers with the signals among the wanted figures, by the ends of their windows.
 func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("stream", "group", "release", "from", "to", "last")
+	p := query(r, "stream", "group", "release", "from", "to", "last")
 	want := p.stretch()
-	if p.err != nil {
-		return invalid(p.err)
-	}
-	if err := s.known(want); err != nil {
+	if err := s.check(p, want); err != nil {
 		return err
 	}
 	found, series := []signal{}, []course{}
@@ -204,12 +199,9 @@ func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 // alpha divides the false marks of a day among its windows. Of windows of a day or more, each has all of them.
 func (s signals) alpha(h history) float64 {
 	every := h.figures[0].end - h.figures[0].start
-	for _, of := range s.streams {
-		if of.Name == h.of.stream {
-			every = int64(of.Window.Every / time.Second)
-		}
+	if of := s.definition(h.of.stream); of != nil {
+		every = int64(of.Window.Every / time.Second)
 	}
-	const day = 24 * 60 * 60
 	return compare.FalseMarksPerDay * min(1, float64(every)/day)
 }
 

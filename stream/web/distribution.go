@@ -1,8 +1,6 @@
 package web
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/munnerz/goautoneg"
 
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -40,23 +36,16 @@ type distribution struct {
 
 // answer answers with the distribution of the newest window, or of the window that ends at window_end.
 func (s distributions) answer(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("stream", "group", "release", "window_end", "format")
-	end, format := p.seconds("window_end"), p.values.Get("format")
-	if format != "" && format != "json" && format != "csv" {
-		p.refuse("format=%q; want json or csv", format)
-	}
+	p := query(r, "stream", "group", "release", "window_end", "format")
+	end, asCSV := p.seconds("window_end"), p.csv(r)
 	for _, name := range []string{"stream", "release"} {
 		if p.values.Get(name) == "" {
 			p.refuse("%s is missing; want the stream and the release of a histogram", name)
 		}
 	}
-	if p.err != nil {
-		return invalid(p.err)
-	}
 	want := selection{streams: []string{p.values.Get("stream")}, groups: []string{p.values.Get("group")},
 		releases: []string{p.values.Get("release")}}
-	if err := s.known(want); err != nil {
+	if err := s.check(p, want); err != nil {
 		return err
 	}
 	found, err := s.histogram(want, end)
@@ -67,15 +56,9 @@ func (s distributions) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	asked := goautoneg.Negotiate(r.Header.Get("Accept"), []string{"application/json", csvType})
 	w.Header().Add("Vary", "Accept")
-	if format == "csv" || format == "" && asked == csvType {
-		body, err := d.csv()
-		if err != nil {
-			return err
-		}
-		answer(w, r, csvType+"; charset=utf-8; header=present", body)
-		return nil
+	if asCSV {
+		return answerCSV(w, r, d.header(), d.rows())
 	}
 	return answerJSON(w, r, d)
 }
@@ -147,18 +130,18 @@ func (s distributions) describe(r outputs.Record) (distribution, error) {
 	return d, nil
 }
 
-func (d distribution) csv() ([]byte, error) {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	_ = w.Write([]string{"le", "count", "share", "low", "high"}) // to memory, as below
+// header names the columns of a distribution as CSV.
+func (distribution) header() []string { return []string{"le", "count", "share", "low", "high"} }
+
+// rows has a row for each bucket.
+func (d distribution) rows() (all [][]string) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for i, n := range d.Count {
 		end := "+Inf"
 		if d.Ends[i] != nil {
 			end = d.Ends[i].String()
 		}
-		_ = w.Write([]string{end, strconv.FormatInt(n, 10), number(d.Share[i]), number(d.Low[i]), number(d.High[i])})
+		all = append(all, []string{end, strconv.FormatInt(n, 10), number(d.Share[i]), number(d.Low[i]), number(d.High[i])})
 	}
-	w.Flush()
-	return b.Bytes(), w.Error()
+	return all
 }

@@ -64,16 +64,12 @@ type foundRow struct {
 const day = 24 * 60 * 60
 
 func (s groupLists) answer(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("stream")
+	p := query(r, "stream")
 	if p.values.Get("stream") == "" {
 		p.refuse("stream is missing; want a stream whose groups are found")
 	}
-	if p.err != nil {
-		return invalid(p.err)
-	}
 	want := selection{streams: []string{p.values.Get("stream")}}
-	if err := s.known(want); err != nil {
+	if err := s.check(p, want); err != nil {
 		return err
 	}
 	list, ok := s.lists()[want.streams[0]]
@@ -177,12 +173,10 @@ func (s source) list(stream string, n *names) groupList {
 		}
 		return groups[name]
 	}
-	for _, of := range s.streams {
-		if of.Name == stream && of.Found != nil {
-			l.Max, l.Other = new(of.Found.Max), of.Found.Other
-			for _, name := range of.Found.Always {
-				add(name).Always = true
-			}
+	if of := s.definition(stream); of != nil && of.Found != nil {
+		l.Max, l.Other = new(of.Found.Max), of.Found.Other
+		for _, name := range of.Found.Always {
+			add(name).Always = true
 		}
 	}
 	for name, findings := range n.found {

@@ -32,13 +32,9 @@ type live struct {
 
 // answer sends records as they come, as server-sent events.
 func (l *live) answer(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("stream", "group", "release", "last_event_id")
+	p := query(r, "stream", "group", "release", "last_event_id")
 	want := p.selection()
-	if p.err != nil {
-		return invalid(p.err)
-	}
-	if err := l.known(want); err != nil {
+	if err := l.check(p, want); err != nil {
 		return err
 	}
 	id := r.Header.Get("Last-Event-ID")

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/munnerz/goautoneg"
 	"github.com/valyala/fastjson"
 
 	"github.com/louver/louver/stream/outputs"
@@ -29,8 +27,7 @@ type records struct{ source }
 
 // page answers with records of a range, page by page.
 func (s records) page(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("stream", "group", "release", "from", "to", "last", "limit", "cursor", "fields", "format")
+	p := query(r, "stream", "group", "release", "from", "to", "last", "limit", "cursor", "fields", "format")
 	want := p.stretch()
 	limit := p.number("limit", usualLimit, mostLimit)
 	form := p.form(r)
@@ -42,10 +39,7 @@ func (s records) page(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = &m
 	}
-	if p.err != nil {
-		return invalid(p.err)
-	}
-	if err := s.known(want); err != nil {
+	if err := s.check(p, want); err != nil {
 		return err
 	}
 	found, rest, more := s.store.find(want, after, limit)
@@ -62,14 +56,10 @@ func (s records) page(w http.ResponseWriter, r *http.Request) error {
 // newest answers with the newest record of each series, or with the newest that is more than noise: it says what was
 // known last, however long ago that is.
 func (s records) newest(w http.ResponseWriter, r *http.Request) error {
-	p := parameters{values: r.URL.Query()}
-	p.allowed("stream", "group", "release", "readable", "fields", "format")
+	p := query(r, "stream", "group", "release", "readable", "fields", "format")
 	want, form := p.selection(), p.form(r)
 	want.readable = p.flag("readable")
-	if p.err != nil {
-		return invalid(p.err)
-	}
-	if err := s.known(want); err != nil {
+	if err := s.check(p, want); err != nil {
 		return err
 	}
 	return form.answer(w, r, s.store.latest(want), nil)
@@ -83,14 +73,7 @@ type form struct {
 
 // form reads it from the parameters and from the header Accept.
 func (p *parameters) form(r *http.Request) form {
-	f := form{csv: goautoneg.Negotiate(r.Header.Get("Accept"), []string{"application/json", csvType}) == csvType}
-	switch format := p.values.Get("format"); format {
-	case "":
-	case "json", "csv":
-		f.csv = format == "csv"
-	default:
-		p.refuse("format=%q; want json or csv", format)
-	}
+	f := form{csv: p.csv(r)}
 	if text := p.values.Get("fields"); text != "" {
 		f.fields = strings.Split(text, ",")
 	}
@@ -110,13 +93,16 @@ func (p *parameters) form(r *http.Request) form {
 func (f form) answer(w http.ResponseWriter, r *http.Request, found []*figure, next **string) error {
 	w.Header().Add("Vary", "Accept")
 	if f.csv {
-		body, err := writeCSV(found, f.fields)
+		header := f.fields
+		if len(header) == 0 {
+			header = columns
+		}
+		rows, err := rowsOf(found, header)
 		if err != nil {
 			return err
 		}
 		w.Header().Set("Content-Disposition", `inline; filename="releases.csv"`)
-		answer(w, r, csvType+"; charset=utf-8; header=present", body)
-		return nil
+		return answerCSV(w, r, header, rows)
 	}
 	var b bytes.Buffer
 	var parser fastjson.Parser
@@ -166,8 +152,6 @@ func pick(b *bytes.Buffer, parser *fastjson.Parser, value []byte, fields []strin
 	return nil
 }
 
-const csvType = "text/csv"
-
 // columns are the columns of CSV, in order: the fields of a record. A field that is an object has a column for each
 // part.
 var columns = []string{"stream", "group", "release", "window_start", "window_end", "value", "unit", "status", "reason",
@@ -193,28 +177,20 @@ var fieldNames = func() (names []string) {
 	return names
 }()
 
-// writeCSV writes records with a header. fields are some of the columns; if empty, all.
-func writeCSV(found []*figure, fields []string) ([]byte, error) {
-	if len(fields) == 0 {
-		fields = columns
-	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	_ = w.Write(fields) // to memory, as below
-	row := make([]string, len(fields))
+// rowsOf has a row for each record, with these of the columns.
+func rowsOf(found []*figure, header []string) (rows [][]string, err error) {
 	for _, f := range found {
 		r, err := f.decode()
 		if err != nil {
 			return nil, err
 		}
-		cells := cellsOf(r)
-		for i, name := range fields {
+		row, cells := make([]string, len(header)), cellsOf(r)
+		for i, name := range header {
 			row[i] = cells[slices.Index(columns, name)]
 		}
-		_ = w.Write(row)
+		rows = append(rows, row)
 	}
-	w.Flush()
-	return b.Bytes(), w.Error()
+	return rows, nil
 }
 
 // cellsOf returns a record in the order of columns. Fields that it does not have are empty.

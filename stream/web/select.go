@@ -5,11 +5,14 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/munnerz/goautoneg"
 
 	"github.com/louver/louver/stream/groupname"
 )
@@ -20,15 +23,26 @@ type parameters struct {
 	err    error
 }
 
-// allowed refuses unknown parameters.
-func (p *parameters) allowed(names ...string) {
+// query returns the parameters of a request. Others than these names are a mistake.
+func query(r *http.Request, names ...string) *parameters {
+	p := &parameters{values: r.URL.Query()}
 	for name := range p.values {
 		if !slices.Contains(names, name) {
 			p.refuse("%s means nothing here; want %s", name, cmp.Or(strings.Join(names, ", "), "no parameters"))
 		}
 	}
+	return p
 }
 
+// mistake returns the answer to a request whose parameters are wrong; nil if they are not.
+func (p *parameters) mistake() error {
+	if p.err != nil {
+		return invalid(p.err)
+	}
+	return nil
+}
+
+// refuse records a mistake, unless there is one already.
 func (p *parameters) refuse(format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf(format, args...)
@@ -73,6 +87,19 @@ func (p *parameters) flag(name string) bool {
 		p.refuse("%s=%q; want true or false", name, text)
 	}
 	return text == "true"
+}
+
+// csv reads whether the client wants CSV instead of JSON. The parameter counts more than the header Accept.
+func (p *parameters) csv(r *http.Request) bool {
+	switch format := p.values.Get("format"); format {
+	case "":
+		return goautoneg.Negotiate(r.Header.Get("Accept"), []string{"application/json", csvType}) == csvType
+	case "json", "csv":
+		return format == "csv"
+	default:
+		p.refuse("format=%q; want json or csv", format)
+		return false
+	}
 }
 
 // stretch reads which series and which of their windows are wanted.

@@ -20,53 +20,47 @@ type source struct {
 
 // wanted reads a query that may name streams and nothing else.
 func (s source) wanted(r *http.Request) (selection, error) {
-	p := parameters{values: r.URL.Query()}
-	if p.allowed("stream"); p.err != nil {
-		return selection{}, invalid(p.err)
-	}
+	p := query(r, "stream")
 	want := p.selection()
-	return want, s.known(want)
+	return want, s.check(p, want)
 }
 
-// known refuses names that are in no declared stream and in no record.
-func (s source) known(want selection) error {
+// check refuses wrong parameters, and names that are in no definition and in no record.
+func (s source) check(p *parameters, want selection) error {
+	if err := p.mistake(); err != nil {
+		return err
+	}
 	streams, groups, releases := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	add := func(stream, group, release string) {
-		if streams[stream] = true; len(want.streams) == 0 || slices.Contains(want.streams, stream) {
-			groups[group], releases[release] = true, true
+	add := func(set map[string]bool, names ...string) {
+		for _, name := range names {
+			set[name] = true
 		}
 	}
-	group := func(stream, name string) {
-		if len(want.streams) == 0 || slices.Contains(want.streams, stream) {
-			groups[name] = true
-		}
-	}
-	lists := map[string][]string{} // the streams that follow each list
+	wanted := func(stream string) bool { return len(want.streams) == 0 || slices.Contains(want.streams, stream) }
+	followers := map[string][]string{} // of the list of a stream
 	for _, of := range s.streams {
-		streams[of.Name] = true // even if no group has a record yet
-		if f := of.Found; f != nil {
-			lists[f.From] = append(lists[f.From], of.Name)
-			for _, name := range append([]string{f.Other}, f.Always...) {
-				group(of.Name, name)
-			}
-			for _, name := range of.SeriesNames() {
-				add(of.Name, f.Other, name)
-			}
+		add(streams, of.Name) // even if no group has a record yet
+		if of.Found != nil {
+			followers[of.Found.From] = append(followers[of.Found.From], of.Name)
 		}
-		for _, g := range of.Groups {
-			for _, f := range of.Figures { // none is a discovery, because the groups are listed
-				for _, x := range f.Series() {
-					add(of.Name, g, x.Name)
-				}
-			}
+		if !wanted(of.Name) {
+			continue
+		}
+		add(releases, of.SeriesNames()...)
+		add(groups, of.Groups...)
+		if f := of.Found; f != nil {
+			add(groups, f.Other)
+			add(groups, f.Always...)
 		}
 	}
 	s.store.each(func(e *series) {
-		add(e.stream, e.group, e.release)
-		if e.discovery {
-			for _, follower := range lists[e.stream] {
-				group(follower, e.group)
-			}
+		add(streams, e.stream)
+		if wanted(e.stream) {
+			add(groups, e.group)
+			add(releases, e.release)
+		}
+		if e.discovery && slices.ContainsFunc(followers[e.stream], wanted) {
+			add(groups, e.group)
 		}
 	})
 	for _, x := range []struct {
@@ -82,6 +76,11 @@ func (s source) known(want selection) error {
 		}
 	}
 	return nil
+}
+
+// definition returns the definition of a stream; nil if only its records are known.
+func (s source) definition(stream string) *config.Stream {
+	return (&config.File{Streams: s.streams}).Stream(stream)
 }
 
 // some returns the first names of a set.

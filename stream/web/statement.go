@@ -288,13 +288,9 @@ func wantsPage(r *http.Request) bool {
 
 // answerPage sends the statements as a page in plain words.
 func (a statements) answerPage(w http.ResponseWriter, r *http.Request, all []statement) error {
-	streams := map[string]*config.Stream{}
-	for _, s := range a.streams {
-		streams[s.Name] = s
-	}
 	var page []forPeople
 	for _, s := range all {
-		page = append(page, forPeople{s, facts(streams[s.Stream])})
+		page = append(page, forPeople{s, facts(a.definition(s.Stream))})
 	}
 	var b bytes.Buffer
 	if err := statementPage.Execute(&b, page); err != nil {
