@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -220,7 +221,13 @@ func says(kind string, text []byte) string {
 		const message = 2
 		text = field(text, message)
 	}
-	line := strings.ToValidUTF8(strings.Join(strings.Fields(string(text)), " "), "�")
+	var lines []string // Prometheus says the same of every point
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	line := strings.ToValidUTF8(strings.Join(slices.Compact(lines), " "), "�")
 	if most := []rune(line); len(most) > 300 {
 		line = string(most[:300]) + "…"
 	}

@@ -68,6 +68,8 @@ func TestPost(t *testing.T) {
 		{name: "taken, damaged", status: 200, kind: "application/x-protobuf", text: partial[:4]},
 		{name: "refused", status: 400, kind: "text/plain", text: "out of bounds\n", refused: true,
 			want: "400 Bad Request: out of bounds"},
+		{name: "refused for many points", status: 400, text: "out of order\nout of order\n\nout of order\n", refused: true,
+			want: "400 Bad Request: out of order"},
 		{name: "refused in protobuf", status: 422, kind: "application/x-protobuf", text: status, refused: true,
 			want: "422 Unprocessable Entity: out of order"},
 		{name: "too large", status: 413, refused: true, want: "413 Request Entity Too Large"},
