@@ -131,10 +131,7 @@ func (f filter) response(epsilon decimal.Decimal) decimal.Decimal {
 	return decimal.Min(epsilon, decimal.NewFromFloat(divergence(e, f.a1)+1e-13*e).RoundCeil(filterPlaces))
 }
 
-// divergence is that of randomised response with ε, for the order 1 + a1.
-//
-// In exact numbers it is ε − ln(1 + x)/(α−1), x = e^−ε·(1 − e^(−2(α−1)ε))/(1 + e^(−(2α−1)ε)), where no digits are lost
-// even if α is close to 1.
+// divergence returns the Rényi divergence of randomised response with ε, for the order 1 + a1.
 func divergence(epsilon, a1 float64) float64 {
 	x := math.Exp(-epsilon) * -math.Expm1(-2*a1*epsilon) / (1 + math.Exp(-(1+2*a1)*epsilon))
 	return epsilon - math.Log1p(x)/a1

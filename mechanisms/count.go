@@ -63,7 +63,7 @@ func (m *counting) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	return Draw{Values: cutOff(noisy, 0, mostNumber, noiseBound(m.error95))}, source.Err()
 }
 
-// Errors is the bound of the noise.
+// Errors returns the bound of the noise.
 func (m *counting) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
 
 // cut returns x, but at least low and at most high.

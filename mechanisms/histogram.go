@@ -134,7 +134,7 @@ func (q *Query) buckets() (*histogram.Buckets, error) {
 // Counts reports whether the values are numbers of users.
 func (m *bucketed) Counts() bool { return true }
 
-// Errors is that of the number of all users.
+// Errors returns the bound of the number of all users, the only value of the draw.
 func (m *bucketed) Errors(Public) []Bound { return []Bound{noiseBound(m.error95)} }
 
 // Buckets returns those of a mechanism that draws a histogram, or nil.

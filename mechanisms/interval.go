@@ -67,7 +67,7 @@ func (m *interval) Draw(s *Sample, public Public, random io.Reader) (Draw, error
 	return d, k.source.Err()
 }
 
-// Errors are those of the quantile.
+// Errors returns the bounds of the quantile: the interval's ends have none.
 func (m *interval) Errors(public Public) []Bound { return m.estimate.Errors(public) }
 
 // padding is how many users padded puts at either end: more than any sample and shift together.

@@ -158,7 +158,7 @@ func (q Query) MeanError95(n int64, count *NoisyCount) float64 {
 	return min(share, 1) * q.Grid.upper.Sub(q.Grid.lower).InexactFloat64()
 }
 
-// scale is that of the grid, with steps divided into parts.
+// scale returns the grid's scale with its steps divided into parts.
 func (m *twoSums) scale() Scale { return m.grid.scale(m.parts) }
 
 // bound is the bound of a mean whose noise is known, in parts of a step.

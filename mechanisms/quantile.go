@@ -156,7 +156,8 @@ func (o pair) choose(few bool) Mechanism {
 	return o.flip
 }
 
-// Errors are those of the mechanism that a released count chooses. Where a bit of the sample chooses, nothing is known.
+// Errors returns the bounds of the mechanism that a released count chooses. Where a bit of the sample chooses, nothing
+// is known.
 func (m *byUsers) Errors(public Public) []Bound {
 	if public.Users == nil {
 		return []Bound{unbounded()}

@@ -88,7 +88,7 @@ func (m *ranks) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
 	return Draw{Values: single(m.draw(s, measure, k), m.bound(measure, public.Users))}, k.source.Err()
 }
 
-// Errors are in ranks.
+// Errors returns a bound in ranks.
 func (m *ranks) Errors(public Public) []Bound {
 	return []Bound{m.bound(m.base(public), public.Users)}
 }

@@ -150,5 +150,5 @@ func (m *clippedTrimmed) trimsFew(p plan) bool {
 	return trimmed.Cmp(big.NewRat(fewTrimmed, 1)) < 0
 }
 
-// scale is that of the grid, with steps divided into parts.
+// scale returns the grid's scale with its steps divided into parts.
 func (m *clippedTrimmed) scale() Scale { return m.grid.scale(m.parts) }

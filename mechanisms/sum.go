@@ -134,7 +134,7 @@ func (m *wholeSum) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 // Errors is the bound of the noise.
 func (m *wholeSum) Errors(Public) []Bound { return []Bound{m.bound(uint64(m.largest()), m.noise, 1)} }
 
-// scale is that of published sums.
+// scale returns the scale of published sums.
 func (m *sums) scale() Scale { return Scale{step: m.clipScale().Length(m.power)} }
 
 // clipScale counts in units.

@@ -174,7 +174,7 @@ func (x *threeSums) ratio(width int64, sums [3]*big.Int) int64 {
 	return nearest(1, num, den).Int64()
 }
 
-// scale is that of squared steps, or of steps.
+// scale returns the scale of squared steps, or of steps for the root.
 func (x *threeSums) scale() Scale {
 	if x.root {
 		return Scale{step: x.grid.step.Shift(-x.shift)}

@@ -34,11 +34,11 @@ type Allowance struct {
 	users table
 }
 
-// NewAllowance returns the allowance of a period that begins: it knows of no users.
+// NewAllowance returns the allowance of a period that begins, in which nobody has counted yet.
 func NewAllowance(rule AllowanceRule) *Allowance { return &Allowance{rule: rule, users: newTable()} }
 
-// Visit adds what a user adds in a window to the amounts of the groups. has is what the user has there, in the order
-// in which groups are chosen. Call it once for each user of a window.
+// Visit adds to the amounts of the groups what a user adds in a window. has is what the user has there, in the order in
+// which groups are chosen: earlier ones take the places that MaxGroups leaves. Call it once for each user of a window.
 func (a *Allowance) Visit(u UserHash, has []Contribution, amounts []int64) {
 	for _, c := range has {
 		if adds := a.rule.Adds(c.Value); adds != 0 {
@@ -47,7 +47,7 @@ func (a *Allowance) Visit(u UserHash, has []Contribution, amounts []int64) {
 	}
 }
 
-// use takes an amount off what a user has left in a group, and returns what there was of it.
+// use takes an amount off what a user has left in a group, and returns how much of the amount there was.
 func (a *Allowance) use(u UserHash, group int32, adds int64) int64 {
 	of, groups := a.find(u, group)
 	switch size := min(max(adds, -adds), a.rule.Most); {
@@ -81,11 +81,11 @@ func signed(size, x int64) int64 {
 	return size
 }
 
-// Bytes is how much memory the allowance takes: about 50 bytes for each user and group. It tells how many there are, so
-// it is private.
+// Bytes returns how much memory the allowance takes: about 50 bytes for each user and group. The number tells how many
+// users there are, so it is private.
 func (a *Allowance) Bytes() int64 { return a.users.bytes() }
 
-// Users is how many users and groups have counted. It is private.
+// Users returns how many pairs of a user and a group have counted. The number is private.
 func (a *Allowance) Users() int { return a.users.n }
 
 // A snapshot of an allowance is one zstd frame, whose checksum guards it, of

@@ -111,7 +111,7 @@ func (b *Bag) settle() {
 	}
 }
 
-// order is what the policy compares before the value.
+// order returns what the policy compares before the value.
 func (b *Bag) order(u UserHash, time, value int64) int64 {
 	switch {
 	case b.timed:
@@ -207,7 +207,8 @@ func (b *Bag) before(x, y *row) bool {
 	return b.spec.Groups[x.group] < b.spec.Groups[y.group]
 }
 
-// rank returns the rank of a row's group for its user. That of the group that is chosen last does not matter.
+// rank returns the rank of a row's group for its user. The rank of the group that is chosen last does not matter:
+// before looks at the group first.
 func (b *Bag) rank(r *row) uint64 {
 	return b.spec.Hasher.rank(r.user, b.spec.Window.Start, b.hashes[r.group])
 }
@@ -299,7 +300,7 @@ func (b *Bag) compare(x, y *row) int {
 	return 1
 }
 
-// only returns a bag of the users for whom keep is true. It may be this one.
+// only returns a bag of the users for whom keep is true: this bag if all are.
 func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	n := b.rows.count(keep)
 	if n == b.rows.n {
@@ -346,7 +347,7 @@ const (
 	Random Policy = "random" // the least keyed hash of (user, time, value)
 )
 
-// policies in the order of their codes in a payload.
+// policies lists the policies in the order of their codes in a payload. The codes never change.
 var policies = [...]Policy{First, Last, Min, Max, Random}
 
 func (p Policy) code() int {

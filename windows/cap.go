@@ -81,7 +81,7 @@ func (c CapSpec) Rule(s Schedule) (CapRule, error) {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// Every is the step from one window to the next.
+// Every returns the step from one window to the next.
 func (r CapRule) Every() time.Duration { return r.every }
 
 // AtMost returns in how many windows of any period one user counts at most. It may be less than the Count of the spec,
@@ -135,8 +135,8 @@ type Cap struct {
 // NewCap returns a cap that knows of no users. It decides rightly once it has been through [CapRule.Reach] windows.
 func NewCap(rule CapRule) *Cap { return &Cap{rule: rule, users: newTable()} }
 
-// Reach is how many windows before a window decide who counts in it. A new cap that has been through that many decides
-// like one that has been through all windows.
+// Reach returns how many windows before a window decide who counts in it. A new cap that has been through that many
+// decides like one that has been through all windows.
 func (r CapRule) Reach() int64 { return r.Block - 1 }
 
 // Begin goes on to a window, which must not lie before the one that began last. To begin the same one again changes
@@ -183,8 +183,8 @@ func (c *Cap) sweep() {
 // live reports whether the window that has begun is in the block in which the user counted last.
 func (c *Cap) live(r *row) bool { return c.rule.block(r.user, r.order) == c.rule.block(r.user, c.now) }
 
-// Counts reports whether a user who has something in the window that has begun counts in it. It may be asked several
-// times. Do not ask about a user who has nothing in the window: the answer uses up a turn.
+// Counts reports whether a user counts in the window that has begun. The user must have something there: the answer
+// uses up a turn. A second question about the same window has the same answer.
 func (c *Cap) Counts(u UserHash) bool {
 	r, _ := c.users.next(u, c.users.place(u))
 	switch {
@@ -202,8 +202,8 @@ func (c *Cap) Counts(u UserHash) bool {
 	return true
 }
 
-// Bytes is how much memory the cap takes: 46 to 51 bytes for each user. It tells how many users there are, so it is
-// private.
+// Bytes returns how much memory the cap takes: 46 to 51 bytes for each user. The number tells how many users there are,
+// so it is private.
 func (c *Cap) Bytes() int64 { return c.users.bytes() }
 
 // A snapshot of a cap is one zstd frame, whose checksum guards it, of
@@ -243,7 +243,7 @@ func (c *Cap) Snapshot() []byte {
 	return compress(data)
 }
 
-// numbers are those that must be the same in a snapshot.
+// numbers returns what must be the same in a snapshot.
 func (r CapRule) numbers() [4]uint64 {
 	return [4]uint64{uint64(r.Windows), uint64(r.Block), uint64(r.Most), uint64(r.every)}
 }

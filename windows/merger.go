@@ -225,7 +225,7 @@ func (m *Merger) expect(rows int) {
 	m.bag.rows.reserve(m.bag.rows.n + m.inRange(rows))
 }
 
-// inRange is how many of so many rows are in the pass's range, about.
+// inRange returns about how many of so many rows are in the pass's range: hashes spread evenly.
 func (m *Merger) inRange(rows int) int {
 	return int(float64(m.last-m.first) / math.MaxUint64 * float64(rows))
 }
@@ -241,5 +241,5 @@ func (m *Merger) narrow() {
 // pass left. The slice is the caller's.
 func (m *Merger) Sample(group int) []Point { return m.merged[group].points() }
 
-// All is Sample with the users who do not count.
+// All returns what Sample does, with the users whom Restrict left out.
 func (m *Merger) All(group int) []Point { return m.all[group].points() }

@@ -13,7 +13,7 @@ type Point struct{ Index, Count int64 }
 // multiset is an ordered multiset of values: one group's of a window, in which the passes of a merge meet.
 type multiset struct{ tree *btree.BTreeG[Point] }
 
-// degree is that of the trees: a node has up to 2·degree−1 items.
+// degree bounds the nodes of the trees: a node has up to 2·degree−1 values.
 const degree = 32
 
 // newMultisets returns n empty multisets.

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// names are the names in an open bag, and their numbers: 0 for the first, 1 for the second. A name takes no pointer of
+// names holds the names in an open bag, and numbers them: 0 for the first, 1 for the second. A name takes no pointer of
 // its own, and is never moved.
 type names struct {
 	// rows has a row for each name, by its hash: order is where its text begins, and value how long it is.
@@ -63,7 +63,7 @@ func (s *names) text(number int32) []byte {
 	return s.blocks[r.order>>textBits][at : at+r.value]
 }
 
-// bytes is how much memory the names take.
+// bytes returns how much memory the names take.
 func (s *names) bytes() int64 {
 	sum := s.rows.bytes() + 24*int64(cap(s.blocks))
 	if n := len(s.blocks); n > 0 {
@@ -144,7 +144,7 @@ func pack(block []byte) []byte {
 	return nil
 }
 
-// named are the numbers of the rows of a name, by user.
+// named holds the numbers of the rows of a name, by user.
 type named struct {
 	name int32 // its number
 	rows []uint32
@@ -221,7 +221,7 @@ func (r *reader) unpack(size, unpacked int) []byte {
 	return block
 }
 
-// check says what is wrong with the names.
+// check reports what is wrong with the names.
 func (p *openPayload) check() error {
 	c := p.cursor()
 	for c.nextName() {
@@ -315,5 +315,6 @@ func (b *Bag) PutName(u UserHash, name []byte, time, value int64) {
 	}
 }
 
-// with makes the hash of a user and a name, or of a user and a name that of the user again.
+// with returns the hash that stands for a user and a name: the XOR of both. Given that hash and the name, it returns
+// the user again.
 func (u UserHash) with(name [2]uint64) UserHash { return UserHash{u[0] ^ name[0], u[1] ^ name[1]} }

@@ -47,15 +47,15 @@ func tableFor(n int) table {
 	return t
 }
 
-// place is the slot at which the search for a user begins. It ascends with the hash.
+// place returns the slot at which the search for a user begins. Places ascend with the hash.
 func (t *table) place(u UserHash) uint32 { return uint32(u[0] >> (64 - t.bits)) }
 
-// after is the next slot.
+// after returns the next slot.
 func (t *table) after(slot uint32) uint32 { return (slot + 1) & uint32(len(t.slots)-1) }
 
 func (t *table) row(i uint32) *row { return &t.blocks[i>>blockBits][i&(blockRows-1)] }
 
-// number is that of the row in a slot that is taken: rows are numbered as they come in.
+// number returns the number of the row in a slot that is taken. Rows are numbered as they come in.
 func (t *table) number(slot uint32) uint32 { return t.slots[slot]&uint32(len(t.slots)-1) - 1 }
 
 // each passes all rows to f, with their numbers.
@@ -280,7 +280,7 @@ func (t *table) only(keep func(u UserHash) bool) table {
 	return some
 }
 
-// count returns how many rows are of users for whom is is true.
+// count returns how many rows belong to users whom a function accepts.
 func (t *table) count(is func(u UserHash) bool) (n int) {
 	t.each(func(_ uint32, r *row) {
 		if is(r.user) {
@@ -290,7 +290,7 @@ func (t *table) count(is func(u UserHash) bool) (n int) {
 	return n
 }
 
-// bytes is how much memory the table takes.
+// bytes returns how much memory the table takes.
 func (t *table) bytes() int64 {
 	rows := 0
 	if n := len(t.blocks); n > 0 {

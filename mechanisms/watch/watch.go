@@ -35,7 +35,7 @@ type Query struct {
 	Windows int64
 	// Groups ≥ 1 is how many groups a window has. 0 means 1.
 	Groups int64
-	// Grid is that of the values. Required.
+	// Grid is the grid of the users' values. Required.
 	Grid *mechanisms.Grid
 }
 
