@@ -24,21 +24,26 @@ func noisy(t *testing.T, windows, noise int) *act {
 	return a
 }
 
-// A series may have been noise for longer than a view shows: the last value that could be read stays, and its time.
+// A series may have been noise for longer than a view shows. Then it has no plot, but words: the last value that could be
+// read, and its time. In the detail view a link leads there.
 func TestLastReadableValueStays(t *testing.T) {
 	const windows, noise = 30, 150 // cards show 60 windows, and details 120
 	a := noisy(t, windows, noise)
 	b := open(t, a, "#/")
 	at := a.end(windows - 1).Format("15:04")
-	b.shows(".card.few .value", "too few users to say")
-	b.shows(".card.few .error", " at "+at)
-	b.until(`document.querySelectorAll(".card.few").length === 1 && document.querySelector(".card.few .plot").plot.lines[0].figures.length === 60`)
+	b.shows(".fold", "1 of 3 groups: too few users to say")
+	b.shows(".fold", " at "+at)
+	b.until(`document.querySelectorAll(".card:not([hidden])").length === 2`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.shows(".headline .error", " at "+at)
+	b.shows(".panel .fold", "p50 too few users to say in all of this range, last ")
+	b.until(`!document.querySelector(".plot[data-release=p50]") && document.querySelector(".plot[data-release=p90]")`)
 	a.play(windows+noise, windows+noise+3)
 	b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+2).Unix()))
+	b.run(chromedp.Click(".panel .fold a"))
+	b.until(`document.querySelector(".plot[data-release=p50]")?.plot.lines[0].figures.some((f) => f.quality === "useful") && !document.querySelector(".panel .fold")?.textContent.startsWith("p50")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
-	b.shows(".card.few .error", " at "+at)
+	b.shows(".fold", " at "+at)
 }
 
 // The page stays open: what it has read once it does not forget, however many windows of noise come.
@@ -49,8 +54,8 @@ func TestOpenPageKeepsTheLastReadableValue(t *testing.T) {
 	said := " at " + a.end(windows-1).Format("15:04")
 	b.shows(".card.few .error", said)
 	a.play(windows+noise, windows+noise+80)
-	b.until(fmt.Sprintf(`document.querySelector(".card.few .plot").plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+79).Unix()))
-	b.shows(".card.few .error", said)
+	b.until(fmt.Sprintf(`document.querySelector(".card[hidden] .plot").plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+79).Unix()))
+	b.shows(".fold", said)
 }
 
 // The API has the newest record that is more than noise.

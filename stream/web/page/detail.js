@@ -2,15 +2,15 @@
 
 import { parameters, releases, signals } from "./api.js";
 import { h, say } from "./dom.js";
-import { counts, isWatch } from "./figures.js";
-import { capText, clock, groupText, incompleteText, legend, length, plain, reasonText, utc } from "./format.js";
-import { axisOf, from } from "./lines.js";
+import { counts, isWatch, readable } from "./figures.js";
+import { capText, clock, groupText, incompleteText, legend, length, plain, reasonText, tooFew, utc } from "./format.js";
+import { axisOf, from, isNoise } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { choices, query, stretch } from "./range.js";
-import { Readout } from "./readout.js";
+import { Readout, nameOf } from "./readout.js";
 import { detailAddress, groupsAddress, truthOf } from "./router.js";
-import { everyOf, needs, seconds, silenceOf } from "./streams.js";
+import { everyOf, lastText, needs, seconds, silenceOf } from "./streams.js";
 import { stripHeight } from "./strips.js";
 import { Table } from "./table.js";
 
@@ -42,6 +42,7 @@ export class Detail {
   #csv = h("a", { class: "button", download: true }, "CSV");
   #problem = h("p", { class: "trouble", hidden: true });
   #panel = h("div", { class: "panel plots" });
+  #noise = h("div", {});
   #legend = legend();
   #body = h("div", {});
   #view = h("div", { class: "detail waiting" }); // unseen, but with its room taken, until there is something to show
@@ -64,7 +65,7 @@ export class Detail {
       this.#legend,
       this.#table.element);
     this.#view.append(h("div", { class: "head" }, this.#title, this.#need), this.#about, this.#groups, this.#problem, this.#body);
-    this.#panel.append(this.#readout.element);
+    this.#panel.append(this.#readout.element, this.#noise);
     main.replaceChildren(this.#view);
     document.addEventListener("pointermove", this.#moved, true);
     this.#on = {
@@ -211,7 +212,9 @@ export class Detail {
       if (total) line.before = this.#totals?.line(total, line, start, end);
     }
     this.#windows = windowsOf(lines, start, end);
-    const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic));
+    const noise = silenceOf(stream, group) ? [] : lines.filter((line) => isNoise(line, start, end));
+    const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic) && !noise.includes(line));
+    this.#sayNoise(noise, start, end);
     const wanted = [...figures.map((line) => [line.name, [line]]), ...(watches.length > 0 ? [["", watches]] : [])];
     for (const [name, plot] of this.#plots) {
       if (wanted.some(([other]) => other === name)) continue;
@@ -229,6 +232,15 @@ export class Detail {
     this.#smoothed.hidden = !this.#route.smoothed && !lines.some((line) => line.figures.some((figure) => figure.smoothed));
     this.#smoothed.href = this.#address({ ...this.#range, smoothed: this.#route.smoothed ? undefined : 1 });
     this.#smoothed.ariaCurrent = this.#route.smoothed ? "true" : null;
+  }
+
+  /** Where all of the range is noise, words stand in place of a plot, with a link to the last value that was more. */
+  #sayNoise(lines, start, end) {
+    this.#noise.replaceChildren(...lines.map((line) => {
+      const before = line.figures.filter((figure) => figure.end <= start), last = before.findLast(readable)?.end, half = (end - start) / 2;
+      return h("p", { class: "fold" }, nameOf(line), ` ${tooFew} in all of this range`, ...last ? [", last ",
+        h("a", { href: this.#address({ ...this.#range, from: utc(Math.floor(last - half)), to: utc(Math.ceil(last + half)) }) }, lastText(before))] : []);
+    }));
   }
 
   /** Shows the first histogram among the figures, or the one that the address names. */
@@ -367,7 +379,7 @@ export class Detail {
       const host = h("div", { class: `plot ${name === "" ? "watches" : counts(lines[0].statistic) ? "counts" : "large"}`, role: "img" });
       const others = [...this.#panel.children].slice(1), order = this.#stream.releases.map((r) => r.release);
       const at = (of) => order.indexOf(of); // watches stand above all, at −1
-      this.#panel.insertBefore(host, others.find((other) => at(other.dataset.release) > at(name)) ?? null);
+      this.#panel.insertBefore(host, others.find((other) => at(other.dataset.release) > at(name)) ?? this.#noise);
       host.dataset.release = name;
       this.#plots.set(name, new Plot(host, { ...this.#on, rows: name === "" }));
     }

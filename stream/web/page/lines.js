@@ -11,7 +11,7 @@ import { band, isTotal, isWatch, readable } from "./figures.js";
  * @property {import("./figures.js").Figure[]} figures oldest first
  * @property {number|null} every seconds from one window to the next; null: windows do not overlap
  * @property {number} [update] of a running total: seconds from one value to the next
- * @property {{name: string, steps: [number, number, number, string][]}} [before] of a running total: the same in the period before: from when to when each value is shown, the value, and since when it counts
+ * @property {Object} [before] of a running total: the period before, as totals.js has it
  */
 
 /** From when to when a figure is drawn: its window, or the newest part of one that overlaps the one before. */
@@ -24,6 +24,12 @@ export function visible(line, start, end) {
   while (first < last && figures[first].end <= start) first++;
   while (last > first && from(line, figures[last - 1]) >= end) last--;
   return first === 0 && last === figures.length ? figures : figures.slice(first, last);
+}
+
+/** Whether a line has nothing but noise between two times. */
+export function isNoise(line, start, end) {
+  const shown = visible(line, start, end).filter((figure) => figure.status === "ok");
+  return shown.length > 0 && shown.every((figure) => figure.quality === "noise");
 }
 
 /**

@@ -4,7 +4,7 @@ import { now, parameters } from "./api.js";
 import { h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, legend, length, noiseText, rounded, several, span, tooFew, utc } from "./format.js";
 import { alarmed, isWatch, kept, readable } from "./figures.js";
-import { axisOf } from "./lines.js";
+import { axisOf, isNoise } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
@@ -274,27 +274,24 @@ class Row {
       this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, apart ? own[i] : shared, this.#app);
     });
     this.marked = lines.some((line) => line.figures.some((figure) => figures.signals.has(figure.id)));
-    this.#foldNoise(lines);
+    this.#foldNoise(lines, start, end);
   }
 
-  /** Groups of which no figure can be read fold into a line, if there are several. */
-  #foldNoise(lines) {
+  /** Groups of which no figure can be read fold into a line. */
+  #foldNoise(lines, start, end) {
     const { stream, groups } = this.stream;
-    let folded = groups.filter((group, i) => {
-      const { figures } = lines[i];
-      return figures.length > 0 && figures.every((figure) => figure.quality === "noise") && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group);
-    });
-    if (folded.length < 2) folded = [];
+    const folded = groups.filter((group, i) => isNoise(lines[i], start, end) && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group));
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
     this.cards = groups.length - folded.length;
     const helps = remedyText(...folded.map((group) => remedyOf(this.stream, { group, release: this.#release })));
-    const key = [this.#release, helps, ...folded].join("/");
+    const names = folded.map((group) => [group, lastText(this.#app.figures.of(stream, group, this.#release))]);
+    const key = [this.#release, helps, ...names].join("/");
     if (this.#fold.dataset.key === key) return;
     this.#fold.dataset.key = key;
     this.#fold.hidden = folded.length === 0;
     this.#grid.hidden = this.cards === 0;
-    this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${groups.length} groups: ${tooFew}`), helps ? ` (${helps}): ` : ": ",
-      ...folded.flatMap((group, i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release) }, group)]));
+    this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${several(groups.length, "group")}: ${tooFew}`), helps ? ` (${helps}): ` : ": ",
+      ...names.flatMap(([group, last], i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release), title: last }, groupText(group)), last && names.length < 3 ? ` ${last}` : ""]));
   }
 }
 

@@ -2,13 +2,13 @@
 
 import { band } from "./figures.js";
 import { beginnings, dotted, from, visible } from "./lines.js";
-import { reasonText } from "./format.js";
+import { reasonText, tooFew } from "./format.js";
 
 const style = getComputedStyle(document.documentElement);
 /** A colour of the theme. */
 export const color = (name) => style.getPropertyValue(`--${name}`).trim();
 
-const pixels = () => window.uPlot.pxRatio;
+export const pixels = () => window.uPlot.pxRatio;
 
 /** Runs of neighbouring stretches that are alike, joined: [[from, to, figures], …]. */
 export function joined(stretches, alike = () => true) {
@@ -44,11 +44,11 @@ export function below(u, plot) {
   const { incident } = plot.extras;
   if (incident && plot.lines.length > 0) {
     const slow = visible(plot.lines[0], plot.start, plot.end).filter(incident).map((figure) => [from(plot.lines[0], figure), figure.end, figure]);
-    for (const [start, end] of joined(slow)) shade(ctx, column(start, end));
+    for (const [start, end] of joined(slow)) area(ctx, column(start, end), "incident", "incident");
   }
   const { silent } = plot.extras;
-  if (silent) quiet(ctx, column(silent, plot.end));
-  for (const line of plot.lines) before(ctx, line, place);
+  if (silent) area(ctx, column(silent, plot.end), "gap", "hardly anybody");
+  for (const line of plot.lines) line.before?.draw(ctx, place);
   const withheld = [], incomplete = [];
   for (const line of plot.lines) {
     const noise = [], bands = new Bands(ctx, !plot.small), anew = beginnings(line, plot.start, plot.end);
@@ -70,10 +70,7 @@ export function below(u, plot) {
     }
     bands.end();
     ctx.globalAlpha = 1;
-    for (const [start, end, figures] of joined(noise)) {
-      const around = figures.map(band).filter(Boolean);
-      fog(ctx, column(start, end), color(`line-${line.color}`), around.length && y(Math.max(...around.map((b) => b.high))), around.length && y(Math.min(...around.map((b) => b.low))));
-    }
+    for (const [start, end] of joined(noise)) fog(ctx, column(start, end), color(`line-${line.color}`));
   }
   const ordered = (stretches, alike) => joined(stretches.sort((a, b) => a[0] - b[0]), alike);
   for (const [start, end] of ordered(incomplete)) hatch(ctx, column(start, end), color("warn"));
@@ -83,22 +80,6 @@ export function below(u, plot) {
     missing(ctx, column(start, end), reasonText(figures[0].reason), figures.every((figure) => gaps.get(figure.end) === plot.lines.length));
   }
   ctx.restore();
-}
-
-/** The line of the period before lies faint behind that of a running total. */
-function before(ctx, { before: { steps } = { steps: [] } }, { x, y }) {
-  ctx.strokeStyle = color("quiet");
-  ctx.globalAlpha = 0.7;
-  ctx.lineWidth = 1.25 * pixels();
-  ctx.beginPath();
-  steps.forEach(([start, end, value, since], i) => {
-    const [, until, , period] = steps[i - 1] ?? [];
-    if (until === start && period === since) ctx.lineTo(x(start), y(value));
-    else ctx.moveTo(x(start), y(value));
-    ctx.lineTo(x(end), y(value));
-  });
-  ctx.stroke();
-  ctx.globalAlpha = 1;
 }
 
 /** Fills bands, and draws edges if wanted. Bands narrower than a line fall together, to what they cover. */
@@ -133,14 +114,10 @@ class Bands {
   }
 }
 
-/**
- * Noise looks like noise: a fog and specks, and no line. The fog is densest in what all bands of the run cover together, so
- * that their ups and downs cannot be taken for a course of the figure, and fades to the bounds of the plot.
- */
-function fog(ctx, [left, top, width, height], paint, high = top + height / 2, low = top + height / 2) {
-  const at = (y) => Math.min(1, Math.max(0, (y - top) / height));
+/** Noise looks like noise: a fog and specks, the same everywhere, so that nothing looks like a course of the figure. */
+function fog(ctx, [left, top, width, height], paint) {
   const fill = ctx.createLinearGradient(0, top, 0, top + height);
-  for (const [stop, alpha] of [[0, "00"], [at(high), "ff"], [at(low), "ff"], [1, "00"]]) fill.addColorStop(stop, paint + alpha);
+  ["00", "ff", "00"].forEach((alpha, i) => fill.addColorStop(i / 2, paint + alpha));
   ctx.save();
   ctx.fillStyle = fill;
   ctx.globalAlpha = 0.22;
@@ -154,6 +131,7 @@ function fog(ctx, [left, top, width, height], paint, high = top + height / 2, lo
     }
   }
   ctx.restore();
+  label(ctx, tooFew, left, top, width);
 }
 
 /** A number in [0, 1) that looks random and is always the same: the specks stay where they are. */
@@ -198,32 +176,23 @@ function missing(ctx, [left, top, width, height], reason, all) {
   ctx.restore();
 }
 
-/** Writes at the top of a column, if there is room for its widest word. */
+/** Writes at the top of a column, beside a mark, if there is room for its widest word. */
 function label(ctx, text, left, top, width) {
   ctx.font = `${11 * pixels()}px system-ui, sans-serif`;
   ctx.fillStyle = color("quiet");
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
-  const fits = (line) => ctx.measureText(line).width < width - 6 * pixels(), words = text.split(" ");
+  const fits = (line) => ctx.measureText(line).width < width - 13 * pixels(), words = text.split(" ");
   if (!words.every(fits)) return;
   const lines = words.reduce((lines, word) => fits(`${lines.at(-1)} ${word}`) ? [...lines.slice(0, -1), `${lines.at(-1)} ${word}`] : [...lines, word], [words.shift()]);
-  lines.forEach((line, i) => ctx.fillText(line, left + 4 * pixels(), top + (3 + 13 * i) * pixels()));
+  lines.forEach((line, i) => ctx.fillText(line, left + 11 * pixels(), top + (3 + 13 * i) * pixels()));
 }
 
-/** Windows in which hardly anybody is. */
-function quiet(ctx, [left, top, width, height]) {
-  ctx.fillStyle = color("gap");
+/** Windows of a kind that has a colour and a name. */
+function area(ctx, [left, top, width, height], paint, text) {
+  ctx.fillStyle = color(paint);
   ctx.fillRect(left, top, width, height);
-  label(ctx, "hardly anybody", left, top, width);
-}
-
-/** Windows in which a demo simulates an incident. */
-function shade(ctx, [left, top, width, height]) {
-  ctx.save();
-  ctx.fillStyle = color("incident");
-  ctx.fillRect(left, top, width, height);
-  label(ctx, "incident", left, top, width);
-  ctx.restore();
+  label(ctx, text, left, top, width);
 }
 
 /** Draws above the lines: picked windows, the simulated truth, and the names at the ends of the lines. */

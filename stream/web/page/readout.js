@@ -2,12 +2,15 @@
 // they are and what they cost.
 
 import { h, say } from "./dom.js";
-import { alarmed, isAtMost, isHeld, isTotal, isWatch } from "./figures.js";
+import { alarmed, isHeld, isTotal, isWatch } from "./figures.js";
 import { errorText, figureText, incompleteText, lossText, noiseText, rounded, sinceText, utc, windowText } from "./format.js";
 import { lastText, mainRelease, remedyOf, remedyText, stateOf, watchText } from "./streams.js";
 
 /** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
+
+/** The name of a line, with its colour. */
+export const nameOf = (line) => h("span", { class: "name" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
 
 export class Readout {
   #when = h("h2", { class: "when" });
@@ -52,14 +55,15 @@ export class Readout {
 
   /** A value with its error and its state. */
   #value(stream, totals, line, figure, { truth, figures }, pointed, main) {
-    const name = h("span", { class: "name" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
+    const name = nameOf(line);
     if (!figure) return { kind: "", parts: [name, h("span", { class: "error" }, "none in this window")] };
     const text = figureText(figure), noise = figure.quality === "noise", before = line.figures.slice(0, line.figures.indexOf(figure) + 1);
     const state = stateOf(stream, before, figures), real = truth?.of(figure);
+    const silent = state.kind === "silent", last = main || silent ? lastText(before) : "";
     // Only the newest figure is known to be compared. That small ones are normal goes without saying.
-    const said = state.kind === "changed" || main && (state.kind === "silent" || state.kind === "normal" && !pointed) ? state.text : "";
-    const helps = pointed ? "" : main && lastText(before) || (state.kind === "silent" ? "" : remedyText(remedyOf(stream, figure)));
-    const error = alarmed(figure) ? watchText(stream, figure) : ["few", "silent"].includes(state.kind) ? helps || (isAtMost(figure) ? "" : text.error) : text.error;
+    const said = state.kind === "changed" || main && (silent || state.kind === "normal" && !pointed) ? state.text : "";
+    const helps = pointed ? "" : last || (silent ? "" : remedyText(remedyOf(stream, figure)));
+    const error = alarmed(figure) ? watchText(stream, figure) : silent || state.kind === "few" ? helps : text.error;
     const total = figure.status === "ok" && isTotal(figure) ? [sinceText(figure), totals ? totals.text(stream, line, figure) : ""] : [];
     return { kind: (alarmed(figure) ? "fires" : noise ? "noise" : figure.status === "ok" ? state.kind : "withheld") + (total.length ? " total" : ""), parts: [name, h("span", { class: "what" },
       h("span", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : text.value, !noise && text.unit ? h("span", { class: "unit" }, ` ${text.unit}`) : null),

@@ -4,6 +4,7 @@ import { releases } from "./api.js";
 import { band } from "./figures.js";
 import { figureText, utc } from "./format.js";
 import { from, visible } from "./lines.js";
+import { color, pixels } from "./paint.js";
 
 /** How far the band of a figure goes from its value. Below it ends at 0, where a number of users does. */
 const reach = (figure) => band(figure) ? Math.max(figure.high - figure.value, figure.value - figure.low) : Infinity;
@@ -82,7 +83,7 @@ export class Totals {
       const then = past(total, line.figures, figure, step);
       if (then && then.quality !== "noise") found.push([from(line, figure), figure.end, then.value, then.since]);
     }
-    return { name, steps: found };
+    return { name, steps: found, draw: (ctx, place) => faint(ctx, found, place) };
   }
 
   /**
@@ -124,4 +125,20 @@ export class Totals {
     }));
     return missing.length > 0;
   }
+}
+
+/** Draws the line of the period before, faint behind that of a running total. */
+function faint(ctx, steps, { x, y }) {
+  ctx.strokeStyle = color("quiet");
+  ctx.globalAlpha = 0.7;
+  ctx.lineWidth = 1.25 * pixels();
+  ctx.beginPath();
+  steps.forEach(([start, end, value, since], i) => {
+    const [, until, , period] = steps[i - 1] ?? [];
+    if (until === start && period === since) ctx.lineTo(x(start), y(value));
+    else ctx.moveTo(x(start), y(value));
+    ctx.lineTo(x(end), y(value));
+  });
+  ctx.stroke();
+  ctx.globalAlpha = 1;
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -194,6 +195,35 @@ func TestChartOfAFlatSeriesIsFlat(t *testing.T) {
 		t.Errorf("%s, want a flat line except in the two windows of an incident", got)
 	}
 }
+
+// A rough figure whose truth does not change is a flat line, as long as its noise is that of its bands. A window is a
+// false change in 1 of 180 at most: in 100 series of 60 windows that is 33 on average, and 68 or more in fewer than one
+// run of a million (Poisson).
+func TestChartOfARoughSeriesIsFlat(t *testing.T) {
+	s, random := demoStream(t, string(simulate.Streams())), rand.New(rand.NewPCG(5, 6))
+	leaps := 0
+	for range 100 {
+		var all []picture
+		for i := range 60 {
+			p := painted(s, i)
+			x := 100 + 30*random.NormFloat64()
+			low, high, level := number(x-1.96*30), number(x+1.96*30), json.Number("0.95")
+			p.records[0].Value, p.records[0].BandFields = new(number(x)), &record.BandFields{Low: &low, High: &high, Level: &level}
+			all = append(all, p)
+		}
+		line := []rune(chart(all, 0, 1)[0])
+		for i := range line[1:] {
+			if line[i+1] != line[i] {
+				leaps++
+			}
+		}
+	}
+	if leaps > 67 {
+		t.Errorf("%d leaps in 100 charts of 60 windows, want 33 or fewer on average", leaps)
+	}
+}
+
+func number(x float64) json.Number { return json.Number(strconv.FormatFloat(x, 'f', 3, 64)) }
 
 func TestViewPages(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
