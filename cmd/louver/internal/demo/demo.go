@@ -44,6 +44,11 @@ them are sent before the first window closes, so none is late. Times in which no
 
 A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.
 
+The last line of a wide terminal has the address of the demo's Kafka, for other programs. In the sources, the demo's
+streams file is stream/simulate/demo.yaml:
+
+  louver watch stream/simulate/demo.yaml --kafka-brokers ADDRESS
+
 The demo of a file ends by printing a streams file for it, and the commands that run it on Kafka. These do not go into a
 pipe, but to standard error.`
 }
@@ -110,6 +115,7 @@ func (c *Command) play(ctx context.Context, version string, s scene, d display, 
 		return err
 	}
 	defer broker.Close()
+	d.kafka(broker.ListenAddrs()[0])
 	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: broker.ListenAddrs(), ClientID: "louver-demo"})
 	if err != nil {
 		return err

@@ -32,7 +32,10 @@ func newLines(out, err io.Writer, s scene) *lines {
 
 func (l *lines) say(string)         {}
 func (l *lines) listening([]string) {}
-func (l *lines) over()              { close(l.ended) }
+func (l *lines) kafka(address string) {
+	_, _ = fmt.Fprintf(l.err, "louver: the demo's Kafka is at %s\n", address)
+}
+func (l *lines) over() { close(l.ended) }
 
 func (l *lines) run(ctx context.Context) error {
 	select {

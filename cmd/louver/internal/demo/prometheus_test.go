@@ -75,6 +75,7 @@ type unseen struct{ addresses chan []string }
 func (unseen) say(string)                     {}
 func (unseen) show(picture)                   {}
 func (unseen) over()                          {}
+func (unseen) kafka(string)                   {}
 func (u unseen) listening(addresses []string) { u.addresses <- addresses }
 func (unseen) run(ctx context.Context) error  { <-ctx.Done(); return nil }
 

@@ -45,6 +45,8 @@ type display interface {
 	say(status string)
 	// show takes the figures of the next window.
 	show(p picture)
+	// kafka tells the address of the broker.
+	kafka(address string)
 	// listening tells the addresses at which the service answers.
 	listening(addresses []string)
 	// over says that there will be no more windows.

@@ -37,11 +37,13 @@ type (
 	sayMsg       string
 	pictureMsg   picture
 	listeningMsg []string
+	kafkaMsg     string
 	tickMsg      time.Time
 )
 
 func (s *screen) say(status string)            { s.program.Send(sayMsg(status)) }
 func (s *screen) show(p picture)               { s.program.Send(pictureMsg(p)) }
+func (s *screen) kafka(address string)         { s.program.Send(kafkaMsg(address)) }
 func (s *screen) over()                        {}
 func (s *screen) listening(addresses []string) { s.program.Send(listeningMsg(addresses)) }
 
@@ -91,6 +93,8 @@ func (m *screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 	case sayMsg:
 		m.status = string(msg)
+	case kafkaMsg:
+		m.broker = string(msg)
 	case listeningMsg:
 		m.addresses = msg
 	case pictureMsg:

@@ -239,7 +239,11 @@ func (s *simulated) off(r outputs.Record) string {
 	if err != nil {
 		return ""
 	}
-	text := short(d.Sub(truth).Shift(shiftOf(r)))
+	by := d.Sub(truth).Shift(shiftOf(r))
+	text := short(by)
+	if shiftOf(r) > 0 {
+		text = by.Round(1).String() // percent
+	}
 	if d.GreaterThan(truth) {
 		return "+" + text
 	}

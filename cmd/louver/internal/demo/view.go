@@ -19,7 +19,8 @@ type view struct {
 	now           time.Time
 	status        string // what goes on before the first figures
 	addresses     []string
-	served        bool // the first address is that of the page
+	broker        string // its address
+	served        bool   // the first address is that of the page
 	text          sceneText
 	pictures      []picture // the newest last
 	page          int
@@ -240,7 +241,11 @@ func (v *view) keys(pages int) string {
 		}
 		parts = append(parts, address)
 	}
-	return text.Faint.Sprint(strings.Join(parts, " · "))
+	line := strings.Join(parts, " · ")
+	if kafka := line + " · Kafka: " + v.broker; v.broker != "" && text.StringWidthWithoutEscSequences(kafka) <= v.width {
+		line = kafka
+	}
+	return text.Faint.Sprint(line)
 }
 
 // summary says at the end what the viewer has seen, and what to do next. It is "" if there was nothing to see.

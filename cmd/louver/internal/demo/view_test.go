@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/shopspring/decimal"
@@ -220,6 +221,19 @@ func TestChartOfARoughSeriesIsFlat(t *testing.T) {
 	}
 	if leaps > 67 {
 		t.Errorf("%d leaps in 100 charts of 60 windows, want 33 or fewer on average", leaps)
+	}
+}
+
+// The address of Kafka stands in the last line where there is room.
+func TestKafkaAddress(t *testing.T) {
+	s := demoStream(t, string(simulate.Streams()))
+	for width, want := range map[int]bool{80: false, 120: true} {
+		v := viewOf(t, s, width, 24, 3)
+		v.addresses, v.served, v.text.guess, v.broker = []string{"127.0.0.1:8080"}, true, true, "127.0.0.1:41979"
+		if got := text.StripEscape(v.keys(4)); strings.HasSuffix(got, "/#/demo · Kafka: 127.0.0.1:41979") != want ||
+			!strings.Contains(got, "/#/demo") || utf8.RuneCountInString(got) > width {
+			t.Errorf("%d characters: %q", width, got)
+		}
 	}
 }
 
