@@ -260,7 +260,7 @@ func (v *view) summary() string {
 		missing := int(v.last.end.Sub(v.first.end)/every) + 1 - v.seen
 		fmt.Fprintf(&b, ", %d missing", missing)
 	}
-	fmt.Fprintf(&b, ". One person has lost at most ε %s.\n", v.last.lost)
+	fmt.Fprintf(&b, ". One person has lost at most ε %s.\n", v.last.lost.RoundUp(3))
 	if g := v.guesses; g.total > 0 {
 		fmt.Fprintf(&b, "You guessed %s whether Robin called, %d of them right.\n",
 			cli.Plural(g.total, "time"), g.right)
