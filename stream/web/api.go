@@ -64,11 +64,11 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	from := source{c.Store, c.Streams, now}
 	mux := http.NewServeMux()
 	for path, f := range endpoints(from, c.Demo) {
-		mux.Handle("GET /api/v1/"+path, gzhttp.GzipHandler(patient(answering(f))))
+		mux.Handle("GET /api/v1/"+path, gzhttp.GzipHandler(limitTime(handle(f))))
 	}
 	// not compressed: each event goes out at once
-	mux.Handle("GET /api/v1/releases/live", answering((&live{source: from}).answer))
-	mux.Handle("/", answering(nothing(mux)))
+	mux.Handle("GET /api/v1/releases/live", handle((&live{source: from}).answer))
+	mux.Handle("/", handle(nothing(mux)))
 	addFiles(mux, page, "page")
 	addFiles(mux, accounts, "budget")
 	addFiles(mux, pairs, "comparison")
@@ -81,13 +81,13 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 		addFiles(mux, demonstration, "demo")
 	}
 	if c.Now != nil {
-		return protected(dated(mux, c.Now))
+		return protect(setDate(mux, c.Now))
 	}
-	return protected(mux)
+	return protect(mux)
 }
 
-// dated makes answers bear the time by which windows close: the page counts ages from it.
-func dated(next http.Handler, now func() time.Time) http.Handler {
+// setDate gives answers the time by which windows close. The page counts ages from that time.
+func setDate(next http.Handler, now func() time.Time) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", now().UTC().Format(http.TimeFormat))
 		next.ServeHTTP(w, r)
@@ -111,13 +111,13 @@ func endpoints(from source, demo Demo) map[string]func(http.ResponseWriter, *htt
 	}
 	if demo != nil {
 		all["demo"] = func(w http.ResponseWriter, r *http.Request) error { return answerJSON(w, r, demo.Known()) }
-		all["demo/redraw"] = redrawn(demo)
+		all["demo/redraw"] = redraw(demo)
 	}
 	return all
 }
 
-// redrawn answers with what a demo draws again.
-func redrawn(demo Demo) func(http.ResponseWriter, *http.Request) error {
+// redraw answers with what a demo draws again.
+func redraw(demo Demo) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p := query(r, "release", "epsilon")
 		if err := p.mistake(); err != nil {
@@ -150,8 +150,8 @@ func nothing(mux *http.ServeMux) func(http.ResponseWriter, *http.Request) error 
 	}
 }
 
-// patient ends a connection whose client takes the answer too slowly.
-func patient(next http.Handler) http.Handler {
+// limitTime ends a connection whose client takes the answer too slowly.
+func limitTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * blocked)) // not every ResponseWriter can
 		next.ServeHTTP(w, r)
@@ -162,8 +162,8 @@ func patient(next http.Handler) http.Handler {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// protected sets the security headers for browsers.
-func protected(next http.Handler) http.Handler {
+// protect sets the security headers for browsers.
+func protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -255,8 +255,8 @@ func (p *problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// answering turns a function that answers or returns an error into a handler.
-func answering(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+// handle turns a function that answers or returns an error into a handler.
+func handle(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := f(w, r)
 		if err == nil {

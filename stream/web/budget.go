@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -19,8 +20,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// reports makes the report on budgets and keeps it for a moment, because it is expensive and anyone may ask. It is safe
-// for concurrent use.
+// reports makes the report on budgets. A report is kept for a moment, because it is expensive and anyone may ask for
+// it. The methods are safe for concurrent use.
 type reports struct {
 	source
 	mu    sync.Mutex
@@ -146,7 +147,8 @@ func (b brief) of(r ledger.Report) any {
 }
 
 // fewer adds up neighbouring returns until there are at most n ≥ 1. If n > 1, the first stays as it is. The others are
-// added up over equal stretches of time, and each sum stands at the time of its last return: by then all of it is back.
+// added up over equal stretches of time. Each sum stands at the time of its last return, because by then all of it is
+// back.
 func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	if len(all) <= n {
 		return all
@@ -170,8 +172,8 @@ func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
 	return few
 }
 
-// books returns the books of the windows in memory. Records say what their window was charged, and which instances of
-// watches and totals looked at it. What records of earlier releases do not say, the public definition says.
+// books returns the books of the windows in memory. Records say what their window was charged, and which instances
+// looked at it. What a record does not say, the newest definition says.
 func (s source) books() (*ledger.Books, error) {
 	books := ledger.NewBooks()
 	for _, of := range s.streams {
@@ -193,22 +195,21 @@ func (s source) books() (*ledger.Books, error) {
 				}
 			}
 		}
-		if err := s.addSteps(books, of); err != nil {
+		if err := s.addInstances(books, of); err != nil {
 			return nil, err
 		}
 	}
 	return books, nil
 }
 
-// addSteps adds the instances of everything that the records of a stream are of beside its windows, also of what its
-// newest definition no longer has.
-func (s source) addSteps(books *ledger.Books, of *config.Stream) error {
-	for _, name := range s.store.steps(of.Name) {
-		seen, err := s.store.seen(of, name)
-		if err == nil {
-			err = books.AddSeen(of.Budget.Name, of.Name, name, seen)
-		}
-		if err != nil {
+// addInstances adds the instances of the figures that a stream has beside its windows.
+func (s source) addInstances(books *ledger.Books, of *config.Stream) error {
+	all, err := s.store.instances(of)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := books.AddSeen(of.Budget.Name, of.Name, name, all[name]); err != nil {
 			return err
 		}
 	}

@@ -164,8 +164,8 @@ type signal struct {
 	compare.Signal
 }
 
-// course says of a series whether its newest wanted figure is compared with those before it. Only then the lack of a
-// signal means that nothing has changed by more than is explained. Its JSON names are public.
+// course says of a series whether the newest wanted figure is compared with those before. Only if it is, a series
+// without a signal has not changed by more than is explained. The JSON names are public.
 type course struct {
 	Stream   string `json:"stream"`
 	Group    string `json:"group"`

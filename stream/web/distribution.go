@@ -141,7 +141,8 @@ func (d distribution) rows() (all [][]string) {
 		if d.Ends[i] != nil {
 			end = d.Ends[i].String()
 		}
-		all = append(all, []string{end, strconv.FormatInt(n, 10), number(d.Share[i]), number(d.Low[i]), number(d.High[i])})
+		all = append(all, []string{end, strconv.FormatInt(n, 10), number(d.Share[i]), number(d.Low[i]),
+			number(d.High[i])})
 	}
 	return all
 }

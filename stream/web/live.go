@@ -115,7 +115,7 @@ func (s *session) begin(strange bool) error {
 	})
 }
 
-// lost tells the client to look up what it may have missed.
+// lost tells the client that records may have been missed, so that it asks for the releases again.
 func (s *session) lost() error {
 	_, err := fmt.Fprintf(s.to,
 		"event: reset\nid: %s\ndata: {\"reason\":\"records may have been missed; ask for the releases again\"}\n\n",

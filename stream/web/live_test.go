@@ -282,7 +282,7 @@ func TestTooManyClients(t *testing.T) {
 	l := &live{source: source{store: NewStore(1 << 20)}}
 	l.clients.Store(mostLive)
 	w := httptest.NewRecorder()
-	answering(l.answer)(w, httptest.NewRequest(http.MethodGet, "/api/v1/releases/live", nil))
+	handle(l.answer)(w, httptest.NewRequest(http.MethodGet, "/api/v1/releases/live", nil))
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || l.clients.Load() != mostLive {
 		t.Errorf("%d %v, %d clients", w.Code, w.Header(), l.clients.Load())
 	}

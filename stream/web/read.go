@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// reader reads the records of a Store as they come. It has no queue: it remembers how far it has read, and asks the
-// Store for newer records. So a slow client costs no memory. It is not safe for concurrent use.
+// reader reads the records of a Store as they come. A reader has no queue: it remembers how far it has read, and asks
+// the Store for newer records. So a slow client costs no memory. It is not safe for concurrent use.
 type reader struct {
 	store *Store
 	want  selection

@@ -53,8 +53,8 @@ func (s records) page(w http.ResponseWriter, r *http.Request) error {
 	return form.answer(w, r, found, &next)
 }
 
-// newest answers with the newest record of each series, or with the newest that is more than noise: it says what was
-// known last, however long ago that is.
+// newest answers with the newest record of each series, or with the newest that is more than noise: what was known
+// last, however long ago that is.
 func (s records) newest(w http.ResponseWriter, r *http.Request) error {
 	p := query(r, "stream", "group", "release", "readable", "fields", "format")
 	want, form := p.selection(), p.form(r)

@@ -80,7 +80,7 @@ func (p *parameters) number(name string, absent, most int) int {
 	return n
 }
 
-// flag reads true or false, which is also what its absence means.
+// flag reads true or false. A parameter that is absent is false.
 func (p *parameters) flag(name string) bool {
 	text := p.values.Get(name)
 	if text != "" && text != "true" && text != "false" {

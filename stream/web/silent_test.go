@@ -21,9 +21,9 @@ func silenced(t *testing.T, windows, silent int) *act {
 	a.change = func(window int, e *ledger.Entry) {
 		switch {
 		case e.Stream == "checkout-latency" && window >= windows-silent:
-			a.hush(e, 0, 1, 2)
+			a.addSilences(e, 0, 1, 2)
 		case e.Stream == "search-latency" && window >= windows-20:
-			a.hush(e, 1)
+			a.addSilences(e, 1)
 		}
 	}
 	a.play(0, windows)
@@ -33,7 +33,7 @@ func silenced(t *testing.T, windows, silent int) *act {
 func (a *act) handler() http.Handler { return New(Config{Store: a.store, Streams: a.streams}) }
 
 // hush takes everybody out of groups of an entry of services: counts are noise then, and figures follow from nobody.
-func (a *act) hush(e *ledger.Entry, groups ...int) {
+func (a *act) addSilences(e *ledger.Entry, groups ...int) {
 	for _, g := range groups {
 		e.Groups[g].Users = new(int64(max(0, 60*a.noise.NormFloat64())))
 		for i, r := range e.Releases {
@@ -77,7 +77,7 @@ func TestSilentStreamKeepsItsPast(t *testing.T) {
 // Of a stream that never had more users than its noise nothing more than that is said.
 func TestStreamOfNoiseAlone(t *testing.T) {
 	a := newAct(t, 1, "{epsilon: 4000, per: 24h}", recent(10))
-	a.change = func(_ int, e *ledger.Entry) { a.hush(e, 0, 1, 2) }
+	a.change = func(_ int, e *ledger.Entry) { a.addSilences(e, 0, 1, 2) }
 	a.play(0, 10)
 	b := open(t, a, "#/")
 	b.shows(".pill.none", "too few users to say")

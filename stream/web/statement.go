@@ -27,10 +27,11 @@ type statement struct {
 // loss is the most that one person can lose through some windows.
 type loss struct {
 	// Scope says which windows: the figures of one `window`, all that one instance of a `watch` looks at, those of a
-	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` puts its person into,
-	// those of the stream's budget that end in a `day`, those that the `budget` pays in its period, what the person does
-	// in a `stretch` of time as long as that period, or those in a day of all budgets that pay for one `input`. Under
-	// max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts instead.
+	// period of a `total`, what a `discovery` draws at the end of a period, those that one `event` puts its person
+	// into, those of the stream's budget that end in a `day`, those that the `budget` pays in its period, what the
+	// person does in a `stretch` of time as long as that period, or those in a day of all budgets that pay for one
+	// `input`. Under max_windows, `window`, `event` and `stretch` are with the later windows in which the person counts
+	// instead.
 	Scope   string `json:"scope"`
 	Windows *int64 `json:"windows"`
 	// Per is the period, such as 24h, or forever; null if there is none.
@@ -160,19 +161,19 @@ func ofWindows(s *config.Stream, pays cost.Payer, of cost.Stream) (all []loss) {
 			"that person is in it"+alone))
 	}
 	if n, changed, lost := pays.Event(of); n > 1 {
-		sentence := fmt.Sprintf("One event puts its person into up to %d windows. Together %s cost that person at most "+
-			"%%s.", n,
-			several)
+		sentence := fmt.Sprintf("One event puts its person into up to %d windows. Together %s cost that person at "+
+			"most %%s.", n, several)
 		if changed > n {
-			sentence = fmt.Sprintf("One event puts its person into up to %d windows and changes up to %d, for who does "+
-				"not count in them may count in later ones. Together %s cost that person at most %%s.", n, changed, several)
+			sentence = fmt.Sprintf("One event puts its person into up to %d windows and changes up to %d, for who "+
+				"does not count in them may count in later ones. Together %s cost that person at most %%s.", n,
+				changed, several)
 		}
 		all = append(all, newLoss("event", changed, "", lost, sentence, "that person is in any of them"+alone))
 	}
 	return all
 }
 
-// beside says what the stream has beside its windows, and what each of these figures costs.
+// beside says what each of the figures costs that the stream has beside its windows.
 func beside(s *config.Stream) (all []loss) {
 	for _, f := range s.Figures {
 		switch kind := config.Kinds[f.Kind()]; {
@@ -222,9 +223,9 @@ func ofPeriods(f config.Figure) loss {
 		changed = c.Cap.By.ChangedBy(1)
 	}
 	if changed > 1 {
-		sentence = fmt.Sprintf("%s counts one person for %s in some of its periods of %s, and publishes the names that "+
-			"many share. What that person sends in one period changes up to %d of them. Together they cost that "+
-			"person at most %%s.", what, names, period, changed)
+		sentence = fmt.Sprintf("%s counts one person for %s in some of its periods of %s, and publishes the names "+
+			"that many share. What that person sends in one period changes up to %d of them. Together they cost "+
+			"that person at most %%s.", what, names, period, changed)
 	}
 	// with its own δ, and not with all of the budget's
 	lost := cost.Of(budget.Limit{}, budget.Times(c.Items, changed))

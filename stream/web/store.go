@@ -82,7 +82,7 @@ func (s *Store) Begin(topic string, number int, from, end int64) {
 	if _, known := s.logs[at]; !known {
 		s.logs[at] = &extent{begin: from, end: end, gone: -1}
 	}
-	s.tell()
+	s.wake()
 }
 
 // Reading says whether the output topics can be read now.
@@ -97,7 +97,7 @@ func (s *Store) Retrying(hear func(problem, solved string) func(error)) func(pro
 			if s.reading.note(problem, err != nil) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				s.tell()
+				s.wake()
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Store) Renew(topic string) {
 	s.recent = slices.DeleteFunc(s.recent, func(f *figure) bool { return f.offset < 0 })
 	s.renewed[topic] = true
 	s.life++
-	s.tell()
+	s.wake()
 }
 
 // Add adds a record. It replaces one of the same series and window.
@@ -163,7 +163,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	log.next = max(log.next, m.Offset+1)
 	s.trim(e)
 	s.remember(f)
-	s.tell()
+	s.wake()
 }
 
 // charge returns what a record says that was charged. The caller holds the lock.
@@ -222,8 +222,8 @@ func (s *Store) remember(f *figure) {
 	s.recent = append(s.recent, f)
 }
 
-// tell wakes everything that waits for a change.
-func (s *Store) tell() {
+// wake wakes everything that waits for a change.
+func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -240,14 +240,14 @@ func (s *Store) each(f func(*series)) {
 // series holds the records of one stream, group and release, by the ends of their windows.
 type series struct {
 	stream, group, release string
-	watch                  bool // its records do not say whether windows were paid
-	discovery              bool // its records say what a discovery found, and are no figures of windows
+	watch                  bool // of a figure with instances: the records do not say whether windows were paid
+	discovery              bool // the records say what a discovery found, and are no figures of windows
 	other                  bool // the group is everybody whose groups are not found
-	rollup                 bool // its records add up windows, and cost nothing
+	rollup                 bool // the records add up windows, and cost nothing
 	figures                []*figure
 }
 
-// figure is one record. Once it is in a Store only its offset may change, under the lock.
+// figure is one record. Once a Store has a figure, only the offset may change, under the lock.
 type figure struct {
 	series     *series
 	start, end int64 // of the window, Unix seconds
@@ -255,8 +255,8 @@ type figure struct {
 	unpaid     bool // the budget could not pay for the window
 	noise      bool // the value is only noise
 	blank      bool // withheld: there is no value
-	// charge is what was charged for the window, the instance or the period, if charged: records of earlier releases do
-	// not say it. Figures of the same price share it.
+	// charge is what was charged for the window, the instance or the period. charged says that the record has it.
+	// Figures of the same price share one charge.
 	charge  []budget.Item
 	charged bool
 	glance  glance
@@ -318,8 +318,8 @@ func oneLine(value []byte) []byte {
 	return b.Bytes()
 }
 
-// glance is what the record of a watch, a figure on change or a total says about its instance: nothing if its number is
-// 0.
+// glance is what the record of a watch, a figure on change or a total says about its instance. Without an instance its
+// number is 0.
 type glance struct {
 	instance     int64
 	looks, fires bool
@@ -335,7 +335,7 @@ func glanceOf(r outputs.Record) glance {
 		if r.Since != nil {
 			g.since = r.Since.Unix()
 		}
-	case r.Changed != nil: // whether it ends the instance, the next record says: one with another number
+	case r.Changed != nil: // the next record says whether the instance has ended: by another number
 		g.looks = true
 	case r.Since == nil:
 		g.looks = true

@@ -163,7 +163,7 @@ func (l listing) infos() []streamInfo {
 	var all []streamInfo
 	oldest, lists := l.store.oldest(), l.lists()
 	for _, s := range l.streams {
-		info := declared(s)
+		info := infoOf(s)
 		if list, found := lists[s.Name]; found {
 			info.Discovery, info.Groups = &discoveryInfo{list.Listed, list.Max, list.Other, list.AsOf}, []string{}
 		}
@@ -190,20 +190,20 @@ func (l listing) infos() []streamInfo {
 		}
 		all[i].learn(f)
 		if i < len(l.streams) && f.noise && len(all[i].Remedies) < mostRemedies && all[i].Discovery.has(f) {
-			all[i].help(l.streams, f)
+			all[i].addRemedy(l.streams, f)
 		}
 	}
 	for i, s := range l.streams {
 		all[i].schedule(s, l.now())
 	}
 	for i := range all {
-		all[i].hush(l.store)
+		all[i].addSilences(l.store)
 	}
 	return all
 }
 
-// hush adds which groups are silent, of those that have figures now.
-func (s *streamInfo) hush(store *Store) {
+// addSilences adds which groups are silent, of those that have figures now.
+func (s *streamInfo) addSilences(store *Store) {
 	groups, all := store.silent(s.Stream)
 	s.SilentGroups = []silentGroup{}
 	for _, g := range groups {
@@ -236,8 +236,8 @@ func (s *Store) oldest() map[string]*time.Time {
 	return times
 }
 
-// declared returns what a streams file says about a stream.
-func declared(s *config.Stream) streamInfo {
+// infoOf returns what a streams file says about a stream.
+func infoOf(s *config.Stream) streamInfo {
 	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 	g := s.Grid
 	info := streamInfo{Stream: s.Name, Declared: true, Description: s.Description, Unit: s.Unit, Groups: s.Groups,
@@ -319,8 +319,8 @@ func (s *streamInfo) learn(f *figure) {
 	}
 }
 
-// help adds the remedy of a figure that is only noise.
-func (s *streamInfo) help(all []*config.Stream, f *figure) {
+// addRemedy adds the remedy of a figure that is only noise.
+func (s *streamInfo) addRemedy(all []*config.Stream, f *figure) {
 	r, err := f.decode()
 	if err != nil {
 		return // cannot happen: it was decoded before

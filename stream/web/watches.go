@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,72 +14,89 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// seen returns the instances of a watch, a figure on change or a total whose records are in memory, by number.
-func (s *Store) seen(of *config.Stream, watch string) ([]ledger.Seen, error) {
+// watched is what the records of one figure with instances say of them.
+type watched struct {
+	instances map[int64]*ledger.Seen // by their numbers
+	newest    int64                  // the end of the newest window, in Unix seconds
+	withheld  bool                   // the budget could not pay in the newest window
+}
+
+// instances returns the instances of the figures that a stream has beside its windows, by the figures' names and in
+// the order of their numbers, as far as their records are in memory. Figures that the newest definition no longer has
+// are among them, because their charges still count.
+func (s *Store) instances(of *config.Stream) (map[string][]ledger.Seen, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	gone := !slices.ContainsFunc(of.Lasting(), func(f config.Figure) bool { return f.Heading().Name == watch })
-	found, newest, withheld := map[int64]*ledger.Seen{}, int64(0), false
+	all := map[string]*watched{}
 	for _, e := range s.series {
-		if !e.watch || e.stream != of.Name || e.release != watch {
+		if !e.watch || e.stream != of.Name {
 			continue
 		}
+		if all[e.release] == nil {
+			all[e.release] = &watched{instances: map[int64]*ledger.Seen{}}
+		}
 		for _, f := range e.figures {
-			if f.end >= newest {
-				newest, withheld = f.end, f.unpaid
-			}
-			if !f.glance.looks || f.glance.instance < 1 {
-				continue
-			}
-			end := f.end * int64(time.Second)
-			one := found[f.glance.instance]
-			if one == nil {
-				cost, err := costOf(of, watch, f)
-				if err != nil {
-					return nil, err
-				}
-				one = &ledger.Seen{Number: f.glance.instance, Cost: cost, From: end, To: end}
-				found[one.Number] = one
-			}
-			if f.glance.since != 0 { // a total has no records for some windows
-				since := f.glance.since * int64(time.Second)
-				one.From = min(one.From, since+int64(of.Window.Every))
-				_, one.Until, _ = of.Period(watch, 0, windows.Window{Start: since, End: since + int64(of.Window.Every)})
-			}
-			one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
-			if f.glance.since != 0 && gone { // its calendar is not known any more, and what it had is over
-				one.Until = one.To
+			if err := all[e.release].add(of, f); err != nil {
+				return nil, err
 			}
 		}
 	}
-	var all []ledger.Seen
-	for _, one := range found {
-		one.Over = gone || one.Fired || one.To < newest*int64(time.Second) || one.To == of.Window.End
+	instances := map[string][]ledger.Seen{}
+	for name, w := range all {
+		gone := !slices.ContainsFunc(of.Lasting(), func(f config.Figure) bool { return f.Heading().Name == name })
+		instances[name] = w.end(of, gone)
+	}
+	return instances, nil
+}
+
+// add adds a record of a window. An instance looked at the window, or none did. If the newest definition no longer has
+// a total, nobody knows when its period ends, and it is taken to end with its last window.
+func (w *watched) add(of *config.Stream, f *figure) error {
+	if f.end >= w.newest {
+		w.newest, w.withheld = f.end, f.unpaid
+	}
+	if !f.glance.looks || f.glance.instance < 1 {
+		return nil
+	}
+	end := f.end * int64(time.Second)
+	one := w.instances[f.glance.instance]
+	if one == nil {
+		cost, err := costOf(of, f)
+		if err != nil {
+			return err
+		}
+		one = &ledger.Seen{Number: f.glance.instance, Cost: cost, From: end, To: end}
+		w.instances[one.Number] = one
+	}
+	one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
+	if f.glance.since != 0 { // a total has no records for some windows
+		first := windows.Window{Start: f.glance.since * int64(time.Second)}
+		first.End = first.Start + int64(of.Window.Every)
+		one.From, one.Until = min(one.From, first.End), one.To
+		if _, until, known := of.Period(f.series.release, 0, first); known {
+			one.Until = until
+		}
+	}
+	return nil
+}
+
+// end returns the instances, and says which of them look no more: all, if the figure is gone from the newest
+// definition.
+func (w *watched) end(of *config.Stream, gone bool) (all []ledger.Seen) {
+	for _, one := range w.instances {
+		one.Over = gone || one.Fired || one.To < w.newest*int64(time.Second) || one.To == of.Window.End
 		all = append(all, *one)
 	}
-	slices.SortFunc(all, func(a, b ledger.Seen) int { return int(a.Number - b.Number) })
+	slices.SortFunc(all, func(a, b ledger.Seen) int { return cmp.Compare(a.Number, b.Number) })
 	if len(all) > 0 {
-		all[len(all)-1].Withheld = withheld
+		all[len(all)-1].Withheld = w.withheld
 	}
-	return all, nil
+	return all
 }
 
-// steps lists the watches, figures on change and totals of a stream whose records are in memory.
-func (s *Store) steps(stream string) (names []string) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, e := range s.series {
-		if e.watch && e.stream == stream {
-			names = append(names, e.release)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// costOf is what the instance of a record cost. Records of earlier releases say only its ε. Then it costs what the
-// newest definition says if that has the same ε; else it counts as pure, or has no bound that is known.
-func costOf(of *config.Stream, name string, f *figure) ([]budget.Item, error) {
+// costOf returns what the instance of a record cost. Some records say only its ε. Then the newest definition says the
+// cost if it has the same ε, and otherwise the cost is that ε alone.
+func costOf(of *config.Stream, f *figure) ([]budget.Item, error) {
 	if f.charged {
 		return f.charge, nil
 	}
@@ -91,7 +109,7 @@ func costOf(of *config.Stream, name string, f *figure) ([]budget.Item, error) {
 		return nil, err
 	}
 	for _, x := range of.Lasting() {
-		if x.Heading().Name != name {
+		if x.Heading().Name != f.series.release {
 			continue
 		}
 		price := x.Cost().Items
