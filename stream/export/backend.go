@@ -279,25 +279,26 @@ func each(message []byte, f func(number protowire.Number, kind protowire.Type, v
 type Teller struct {
 	Log     *episode.Log
 	Backend *Backend
+	// After is how long a failure that may pass by itself lasts before it is told.
+	After   time.Duration
 	failing bool
 }
 
 // sending is the episode in which the backend takes nothing.
 const sending = "no figures can be sent"
 
-// Tell tells of a failure to send, or with nil of a success. What waits for an operator is told at once, and other
-// failures only if they last.
+// Tell tells of a failure to send, or with nil of a success. What waits for an operator is told at once.
 func (t *Teller) Tell(failure error) {
 	at := zap.String("endpoint", t.Backend.Name())
 	if failure == nil {
 		if t.failing {
-			t.Log.Over(sending, "figures are sent again", at)
+			t.Log.Over(sending, "figures can be sent now", at)
 		}
 		t.failing = false
 		return
 	}
 	t.failing = true
-	rule := episode.Rule{After: 20 * time.Second, Every: time.Minute, Count: true}
+	rule := episode.Rule{After: t.After, Every: time.Minute, Count: true}
 	var answer *unavailableError
 	if errors.As(failure, &answer) && answer.status < http.StatusInternalServerError &&
 		answer.status != http.StatusTooManyRequests && answer.status != http.StatusRequestTimeout {

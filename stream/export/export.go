@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,12 +40,15 @@ type Export struct {
 	From       time.Time
 	Histograms Histograms
 	Counts     *metrics.Export
+
+	first, begins sync.Once // what the log says once
 }
 
 // Run works until ctx ends.
 func (e *Export) Run(ctx context.Context) error {
 	return stage.Run(ctx, e.Env, e.Group, func(ctx context.Context, at stage.Partition, m *stage.Membership) error {
-		w := &worker{Export: e, at: at, member: m, tell: Teller{Log: e.Monitor.Episodes, Backend: e.Backend}}
+		w := &worker{Export: e, at: at, member: m, tell: Teller{Log: e.Monitor.Episodes, Backend: e.Backend,
+			After: episode.Failing.After}}
 		return w.run(ctx)
 	})
 }
@@ -122,6 +126,10 @@ func (w *worker) begin(ctx context.Context) (int64, error) {
 		w.anew()
 		begin = 0
 	case begin < 0:
+		w.begins.Do(func() {
+			w.Log.Info("the consumer group has no offset: it begins with windows that end from a moment on",
+				zap.String("group", w.Group.GroupID), zap.Time("from", w.From))
+		})
 		if begin, err = w.Fetch.OffsetAt(ctx, w.at.Topic, w.at.Number, w.From.UnixMilli()); err != nil {
 			return 0, err
 		}
@@ -229,6 +237,10 @@ func (w *worker) deliver(ctx context.Context, figures []outputs.Record, as form)
 	switch topic := w.at.Topic; {
 	case err == nil:
 		w.Counts.Sent.WithLabelValues(topic).Add(float64(len(figures)))
+		w.first.Do(func() {
+			w.Log.Info("the first figures are sent", zap.String("topic", topic), zap.Int("figures", len(figures)),
+				zap.Time("window_end", figures[len(figures)-1].WindowEnd))
+		})
 		w.partial(rejected)
 		return nil
 	case refused == nil:

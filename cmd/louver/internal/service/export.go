@@ -167,8 +167,8 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 	return running.Wait()
 }
 
-// reachBackend waits until the backend answers, so that whoever starts the command need not wait for the first figure to
-// learn that its address is wrong.
+// reachBackend waits until the backend answers. Whoever starts the command learns at once that its address is wrong, and
+// not with the first figure.
 func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.Backend) error {
 	teller := export.Teller{Log: monitor.Episodes, Backend: backend}
 	monitor.Waiting("asking " + backend.Name())
