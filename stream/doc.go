@@ -57,12 +57,12 @@
 //
 // A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
 // itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
-// pages go through figures and know no kinds. A kind is a file in config, a row and a form in parse (kinds.go), a row in
-// the ledger if it has instances (ledger/continual.go), and a draw in release (step.go). Whoever has more to say of one
-// kind asks [config.All] or [config.Of].
+// pages go through figures and know no kinds. A kind is a file in config, a row and a form in parse (kinds.go), a row
+// in the ledger if it has instances (ledger/continual.go), and a draw in release (step.go). Whoever has more to say of
+// one kind asks [config.All] or [config.Of].
 //
-// release/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is meant to
-// change no figure and no charge can be seen to change none.
+// release/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is meant
+// to change no figure and no charge can be seen to change none.
 //
 // # The way of a charge
 //
@@ -129,11 +129,11 @@
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
-// Nobody counts too often. Each window of a stream goes through its trackers in order: the [windows.Cap] of max_windows,
-// and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their own. Every ten
-// minutes of windows, or more often, the worker writes down in the state topic who has counted. A new worker begins
-// with that. It takes the windows since then through the trackers again, from parts that are kept for this. If
-// something that it needs is lost, a new era of the cap begins, whose charges add to those of the old one
+// Nobody counts too often. Each window of a stream goes through its trackers in order: the [windows.Cap] of
+// max_windows, and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their
+// own. Every ten minutes of windows, or more often, the worker writes down in the state topic who has counted. A new
+// worker begins with that. It takes the windows since then through the trackers again, from parts that are kept for
+// this. If something that it needs is lost, a new era of the cap begins, whose charges add to those of the old one
 // ([budget.Cap]). A total ends, and another one begins and is charged. See package [attendance].
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
@@ -170,9 +170,9 @@
 // decided, and windows of more users are merged in several passes over their parts ([windows.Merger]). Half as much
 // again bounds what discoveries note of the users of their periods ([windows.Tally]). Compressed batches are unpacked
 // as a stream. Two things are kept whole. One is the merged sample: one number for each distinct value of each group.
-// The grid and the list of groups bound it. The other is who has counted, in each tracker: some 50 bytes for each user who
-// did in one part of the period. [Service.Remembers] is told how much that is, together with the notes of discoveries
-// and what the figures have learnt.
+// The grid and the list of groups bound it. The other is who has counted, in each tracker: some 50 bytes for each user
+// who did in one part of the period. [Service.Remembers] is told how much that is, together with the notes of
+// discoveries and what the figures have learnt.
 //
 // Faults stay where they happen. A record that is too large is rejected alone, a damaged batch is left out alone, and
 // an output that takes no records, or that may not be read, holds up no other output. What a broker refuses is retried
@@ -183,8 +183,8 @@
 // The clock is watched. While the clock steps or disagrees with the brokers, no windows close: they would be charged
 // before their events arrive. A window closes only once a broker's own time has come to within half the shortest grace
 // of the moment at which it is due, so a clock that runs fast closes none early. A process that doubts its clock for
-// half a minute leaves the reading of inputs to others, if there are any. See package [clock]. A demo has a clock of its
-// own, by which days take minutes. Nobody else has it, so it is trusted.
+// half a minute leaves the reading of inputs to others, if there are any. See package [clock]. A demo has a clock of
+// its own, by which days take minutes. Nobody else has it, so it is trusted.
 //
 // The service can be observed. [health.Monitor] says whether the process does its work, and what it waits for. Package
 // [metrics] counts for operators. Only operators see counts that depend on persons, such as those of rejected and late

@@ -111,8 +111,8 @@ type Cost struct {
 	Partly []budget.Item
 	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows.
 	AtMost int64
-	// Counts says that the figure only counts users. With a single group, somebody with some events left still counts as
-	// one, so Partly does not apply.
+	// Counts says that the figure only counts users. With a single group, somebody with some events left still counts
+	// as one, so Partly does not apply.
 	Counts bool
 	// Cap says how many charges count for one user, of those for periods; nil: all.
 	Cap *MaxWindows
@@ -140,8 +140,8 @@ type About struct {
 	Above, Below *decimal.Decimal
 	// Objective is the share of the users that should not be above the limit.
 	Objective decimal.Decimal
-	// Since is the unit of the calendar at whose periods a total begins anew, in the time zone Zone. MaxTotal is what one
-	// user adds at most; nil is 1. Update is the time between two records of a total, or of a discovery.
+	// Since is the unit of the calendar at whose periods a total begins anew, in the time zone Zone. MaxTotal is what
+	// one user adds at most; nil is 1. Update is the time between two records of a total, or of a discovery.
 	Since    period.Unit
 	Zone     string
 	Update   time.Duration

@@ -62,8 +62,8 @@ func (t *Total) About() About {
 		Zone: t.Zone, Update: t.Update, MaxTotal: t.Query.MaxTotal}
 }
 
-// Law returns the law of the noise in a total, by the number of its update in a period, and how many of these the longest
-// period has.
+// Law returns the law of the noise in a total, by the number of its update in a period, and how many of these the
+// longest period has.
 func (t *Total) Law() (law running.Strategy, longest int64) {
 	return t.Mechanism.Strategy, t.Query.Longest
 }

@@ -68,8 +68,8 @@ func (f Figure) Band() (Band, bool) {
 	return band, err == nil && err2 == nil
 }
 
-// InPercent returns a share as people read it: 17 % where the record has 0.17, with its band. Other figures stay as they
-// are.
+// InPercent returns a share as people read it: 17 % where the record has 0.17, with its band. Other figures stay as
+// they are.
 func (f Figure) InPercent() Figure {
 	const percent = "%"
 	if f.Statistic != string(mechanisms.Share) || f.Unit == percent {

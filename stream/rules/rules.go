@@ -141,7 +141,8 @@ func merged(streams []*config.Stream, thresholds []Threshold) (all []rule) {
 // the one with the newest window counts. Replicas that show the same window show the same figure.
 func newest(streams []string, metric string) rule {
 	const series = "job, stream, group, release"
-	of, end := selector("louver_"+metric, streams...), selector("louver_release_window_end_timestamp_seconds", streams...)
+	of := selector("louver_"+metric, streams...)
+	end := selector("louver_release_window_end_timestamp_seconds", streams...)
 	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
 	if of != end {
 		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n"+

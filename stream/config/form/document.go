@@ -19,7 +19,8 @@ func (s *Source) Document(data []byte) (Node, bool) {
 		return Node{}, false
 	}
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
-		s.refuse(&yaml.Node{Line: max(1, next.Line)}, "", "a second YAML document; want a streams file, which is one document")
+		s.refuse(&yaml.Node{Line: max(1, next.Line)}, "",
+			"a second YAML document; want a streams file, which is one document")
 		return Node{}, false
 	}
 	return Node{source: s}.child(doc.Content[0], ""), true

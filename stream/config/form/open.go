@@ -15,8 +15,8 @@ type Entry[V any] struct {
 }
 
 // OpenOf is a mapping whose keys are free, in contrast to those of a Form. It has at most limit entries, which are
-// returned in the order of their keys. check says what is wrong with a key: it continues a sentence that begins with the
-// key.
+// returned in the order of their keys. check says what is wrong with a key: it continues a sentence that begins with
+// the key.
 func OpenOf[V any](item Kind[V], what string, limit int, check func(key string) error) Kind[[]Entry[V]] {
 	s := Spec{Name: "mapping", Want: what, Keys: item.Keys,
 		Schema: Schema{"type": "object", "additionalProperties": item.Schema, "maxProperties": limit}}

@@ -44,7 +44,8 @@ func affordable(streams []*streamNode, f *config.File, now time.Time) {
 func withoutDelta(pays cost.Payer, stream string, with cost.Loss) string {
 	for _, s := range pays.Streams {
 		one := cost.Counted(pays.Limit, s.Items)
-		if s.Stream == stream && len(s.Watches) == 0 && !one.Unbounded && one.Epsilon.LessThan(with.Epsilon) && one.Delta.IsZero() {
+		cheaper := !one.Unbounded && one.Delta.IsZero() && one.Epsilon.LessThan(with.Epsilon)
+		if s.Stream == stream && len(s.Watches) == 0 && cheaper {
 			return fmt.Sprintf("a budget without delta, where it costs %s: a delta pays for many windows, and not for "+
 				"a few; or ", one)
 		}

@@ -73,8 +73,9 @@ func (c *Command) Run(app *cli.App) error {
 			return err
 		}
 		if !c.Rights {
-			if _, err := io.WriteString(app.Out, app.Fold("louver check --rights also lists the topics and rights that "+
-				"these streams need, and asks the brokers for them\n")); err != nil {
+			const more = "louver check --rights also lists the topics and rights that these streams need, and asks the " +
+				"brokers for them\n"
+			if _, err := io.WriteString(app.Out, app.Fold(more)); err != nil {
 				return err
 			}
 		}

@@ -37,8 +37,8 @@ type burnReport struct {
 
 func describeObjective(o config.Objective, expected int64) *objectiveReport {
 	x := &objectiveReport{Objective: cli.NewFigure(o.Share.Objective), Bad: cli.NewFigure(o.Bad()),
-		False: cli.NewFigure(config.FalsePages), Alone: alone(o), Only: o.OnlyReader(), name: o.Name(), limit: o.Limit(),
-		at: o.Share.Query.Above.String()}
+		False: cli.NewFigure(config.FalsePages), Alone: alone(o), Only: o.OnlyReader(), name: o.Name(),
+		limit: o.Limit(), at: o.Share.Query.Above.String()}
 	likely := config.FalsePages.InexactFloat64()
 	for _, b := range o.Burns() {
 		one := burnReport{Burn: cli.NewFigure(b.Times), Page: b.Page, Long: period.Name(b.Long),

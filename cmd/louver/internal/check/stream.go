@@ -131,8 +131,8 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	return x, nil
 }
 
-// describe adds what is known of a figure before it is drawn. Of a kind that has no forecast of its own, that is what it
-// costs. What is computed from a histogram is described together: see [describeFree].
+// describe adds what is known of a figure before it is drawn. Of a kind that has no forecast of its own, that is what
+// it costs. What is computed from a histogram is described together: see [describeFree].
 func (x *streamReport) describe(s *config.Stream, f config.Figure, public forecast.Public) error {
 	switch f := f.(type) {
 	case *config.Release:
@@ -181,8 +181,8 @@ func describeOther(s *config.Stream, f config.Figure) otherReport {
 
 // print writes what the figure costs.
 func (x otherReport) print(w *bytes.Buffer) {
-	fmt.Fprintf(w, "  %s %s (%s by %s)\n    costs one user %s at a time, at most %s in a period of the budget: at most "+
-		"%s\n", x.Kind, x.Release, x.Statistic, x.Mechanism, x.each, cli.Plural(x.AtMost, "time"), x.worst)
+	fmt.Fprintf(w, "  %s %s (%s by %s)\n    costs one user %s at a time, at most %s in a period of the budget: at "+
+		"most %s\n", x.Kind, x.Release, x.Statistic, x.Mechanism, x.each, cli.Plural(x.AtMost, "time"), x.worst)
 }
 
 // describeDay says what the stream alone costs in any 24 hours.
@@ -220,8 +220,8 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the "+
 			"shape.")
 		if slices.ContainsFunc(s.Releases, func(r releaseReport) bool { return r.scatters }) {
-			fmt.Fprintln(w, "  The record's band of a median or quantile will be about twice that: it follows from the "+
-				"published values alone.")
+			fmt.Fprintln(w, "  The record's band of a median or quantile will be about twice that: it follows from "+
+				"the published values alone.")
 		}
 	}
 	for _, c := range s.Choices {

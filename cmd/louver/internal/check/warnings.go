@@ -133,8 +133,8 @@ func (w *warner) noise(s *config.Stream, r *config.Release, v valueReport) {
 			warn("ε %s times %d expected users is %s, too little to find an interval to clip values to"+enough,
 				r.Query.Epsilon, expected, information, usefulInformation)
 		case judged && information.LessThan(usefulInformation):
-			warn("ε %s times %d expected users is %s, so the value is rough at best: the noise hides how many users are "+
-				"outside the interval to which values are clipped"+enough, r.Query.Epsilon, expected, information,
+			warn("ε %s times %d expected users is %s, so the value is rough at best: the noise hides how many users "+
+				"are outside the interval to which values are clipped"+enough, r.Query.Epsilon, expected, information,
 				usefulInformation)
 		}
 	}
@@ -164,8 +164,8 @@ func (w *warner) uncounted(s *config.Stream, x *streamReport) {
 		}
 	}
 	if len(names) > 0 {
-		w.at(s.Where, keyOf(s, "expected_users"), "a number of users that is only expected makes no figure useful, here "+
-			"%s; want a release of all users as well, with statistic: count", strings.Join(names, ", "))
+		w.at(s.Where, keyOf(s, "expected_users"), "a number of users that is only expected makes no figure useful, "+
+			"here %s; want a release of all users as well, with statistic: count", strings.Join(names, ", "))
 	}
 }
 

@@ -63,8 +63,8 @@ func newDraft(topic string, s sampled) (draft, error) {
 		note("The records in %s are text, but not JSON. If they are CSV, name the columns.", topic)
 		d.Format = "csv"
 	default:
-		return d, fmt.Errorf("topic %s: the records are neither JSON nor text: the record %s; want JSON objects, numbers "+
-			"or lines of CSV. For Avro and Protocol Buffers, write the file by hand", topic, faults[0])
+		return d, fmt.Errorf("topic %s: the records are neither JSON nor text: the record %s; want JSON objects, "+
+			"numbers or lines of CSV. For Avro and Protocol Buffers, write the file by hand", topic, faults[0])
 	}
 	if s.keyed {
 		note("The records have a key; $key reads it.")

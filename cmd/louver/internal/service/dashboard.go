@@ -103,7 +103,8 @@ func (c *DashboardCommand) sources(streams []*config.Stream) ([]string, codec.Re
 }
 
 // serve shows what is published until ctx ends.
-func (c *DashboardCommand) serve(ctx context.Context, app *cli.App, conn *kafkaconn.Conn, streams []*config.Stream) error {
+func (c *DashboardCommand) serve(ctx context.Context, app *cli.App, conn *kafkaconn.Conn,
+	streams []*config.Stream) error {
 	topics, schemas, err := c.sources(streams)
 	if err != nil { // those that were read at the start had sources
 		return fmt.Errorf("%w: %w", control.ErrRefused, err)
