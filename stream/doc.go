@@ -97,6 +97,10 @@
 // leaves out those that are not listed. A discovery notes who counts for what while its period lasts, so that it need
 // not read a whole day again at its end (release/noting.go).
 //
+// So an entry is facts, and what follows from them. Facts are what the definition says and what was drawn. All else is
+// derived by one code ([ledger.State]): release settles an entry, draws, and finishes it. `louver audit` drops what is
+// derived, derives it again, and names the first place that differs.
+//
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
 // [control.Load] decides which budget may pay for a stream. If a stream changes its budget, or a second budget begins

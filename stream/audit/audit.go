@@ -20,42 +20,33 @@ type Audit struct {
 
 	found       *Findings
 	outputs     *outputs
-	decisions   *decisions
+	entries     *entries
 	checkpoints *checkpoints
 	priors      *priors
-	rollups     *rollups
 	periods     *periods
-	lists       *lists
 }
 
 // New begins an audit.
 func New() *Audit {
 	found := &Findings{}
 	return &Audit{
-		found: found, outputs: newOutputs(found), decisions: newDecisions(found),
-		checkpoints: newCheckpoints(found), priors: newPriors(found), rollups: newRollups(found),
-		periods: newPeriods(found), lists: newLists(found),
+		found: found, outputs: newOutputs(found), entries: newEntries(found), checkpoints: newCheckpoints(found),
+		priors: newPriors(found), periods: newPeriods(found),
 	}
 }
 
 // Begin makes the audit begin after the last entries that checkpoints cover. It takes their books as they are, and
-// [Audit.Findings] say nothing about what they cover. Call it before anything else, with folds from [Covered]. Then
+// [Audit.Findings] say nothing about what they cover. Call it before anything else, with states from [Covered]. Then
 // pass the entries that follow in those partitions. Other partitions are read from their first entry.
 //
 // Then neither the checkpoints are proven, nor what adaptive draws learnt.
-func (a *Audit) Begin(folds []*ledger.State) {
-	var parts []*ledger.Books
-	for _, f := range folds {
-		parts = append(parts, f.Books)
-		a.rollups.begin(f)
-		a.lists.begin(f)
-	}
-	a.decisions.books = ledger.Join(parts)
-	for _, name := range a.decisions.books.Streams() {
-		latest, _ := a.decisions.books.Latest(name)
+func (a *Audit) Begin(states []*ledger.State) {
+	a.entries.begin(states)
+	for _, name := range a.entries.books.Streams() {
+		latest, _ := a.entries.books.Latest(name)
 		a.outputs.since[name] = latest.WindowEnd
-		for row, end := range a.decisions.books.Lanes(name) {
-			a.outputs.since[name+"/"+row] = end
+		for lane, end := range a.entries.books.Lanes(name) {
+			a.outputs.since[name+"/"+lane] = end
 		}
 	}
 }
@@ -83,20 +74,15 @@ func (a *Audit) Entry(at Position, key, value []byte) {
 		a.found.fault(EntryUnreadable, at, "%v", err)
 		return
 	}
-	if unlike := e.Uncomputed(); unlike != "" {
-		a.found.fault(FigureDiffers, at, "%s: %s", e.Name(), unlike)
-	}
-	a.rollups.compare(at, e)
-	a.lists.compare(at, e)
 	a.outputs.expect(e, records)
 	a.checkpoints.prove(at, e, value)
 	if a.Learner != nil {
-		a.priors.learn(a.Learner, at, e)
+		a.priors.learn(a.Learner, at, e, a.entries.history(at.Partition).Recent(e.Stream))
 	}
 	if a.Calendar != nil {
 		a.periods.compare(a.Calendar, at, e)
 	}
-	a.decisions.add(at, e)
+	a.entries.add(at, e)
 }
 
 // Output takes a committed record of an output topic. The value of a record in Avro is its [record.AvroContent].
@@ -113,7 +99,7 @@ func (a *Audit) Ended(at Position, key []byte, id string) {
 
 // Findings ends the audit.
 func (a *Audit) Findings() Findings {
-	a.decisions.finish()
+	a.entries.finish()
 	a.checkpoints.finish()
 	a.outputs.finish()
 	a.found.OK = a.found.FaultCount == 0

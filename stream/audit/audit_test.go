@@ -169,30 +169,30 @@ func TestAuditFindsEachFault(t *testing.T) {
 				return e.Stream == "old" && e.WindowEnd.Equal(ledgertest.Epoch.Add(6*time.Minute))
 			})
 		}, []string{OutputUnknown, WrongSum, WronglyWithheld},
-			"budget_epsilon_spent is 1.5, but the entries add up to 1.3"},
+			"books.budget_epsilon_spent has 1.5; the entries before it give 1.3"},
 		{"a window is charged twice", func(l *logs) {
 			l.entries = append(l.entries, *l.entry("old", 5))
 		}, []string{ChargedTwice, WrongSum}, "already has an entry"},
 		{"the stream's sum is wrong", func(l *logs) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.StreamSpent = ledgertest.Some("0.1") })
-		}, []string{WrongSum}, "stream_epsilon_spent is 0.1, but the entries add up to 0.4"},
+		}, []string{WrongSum}, "books.stream_epsilon_spent has 0.1; the entries before it give 0.4"},
 		{"the budget's sum is wrong", func(l *logs) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.BudgetSpent = ledgertest.Some("0.1") })
-		}, []string{WrongSum}, "budget_epsilon_spent is 0.1"},
+		}, []string{WrongSum}, "books.budget_epsilon_spent has 0.1"},
 		{"what can be lost is wrong", func(l *logs) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.Lost.Budget = ledgertest.Some("0.1") })
-		}, []string{WrongSum}, "budget_epsilon_lost is 0.1"},
+		}, []string{WrongSum}, "books.lost.budget has 0.1"},
 		{"the windows used are wrong", func(l *logs) {
 			e := l.entry("s", 2)
 			l.restate(e, func() { e.Standing.Lost.Used = 7 })
-		}, []string{WrongSum}, "budget_windows_used is 7"},
+		}, []string{WrongSum}, "books.lost.windows_used has 7"},
 		{"the windows left are wrong", func(l *logs) {
 			e := l.entry("s", 0)
 			l.restate(e, func() { e.Standing.WindowsLeft = 99 })
-		}, []string{WrongSum}, "budget_windows_left is 99, but the entries give 4"},
+		}, []string{WrongSum}, "books.budget_windows_left has 99; the entries before it give 4"},
 		{"paid over the limit", func(l *logs) {
 			e := l.entry("u", 3)
 			if e.Reason != record.BudgetExhausted {

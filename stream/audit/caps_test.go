@@ -78,7 +78,7 @@ func TestAuditOfTurns(t *testing.T) {
 			kinds: []string{EntryUnreadable}, what: `cap of row ""; want that of the entry's own row, "hourly"`},
 		// Of windows and periods together, only the two dearest would be charged: the periods.
 		"a sum by one cap for both": {forge: forged(`"budget_epsilon_spent":"2.2"`, `"budget_epsilon_spent":"2"`),
-			kinds: []string{WrongSum}, what: "budget_epsilon_spent is 2, but the entries add up to 2.2"},
+			kinds: []string{WrongSum}, what: "books.budget_epsilon_spent has 2; the entries before it give 2.2"},
 	} {
 		change := c.change
 		if change == nil {

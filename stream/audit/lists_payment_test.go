@@ -42,7 +42,7 @@ func TestAuditOfPaymentsOfDiscoveries(t *testing.T) {
 		"a sum without it": {func(all []ledger.Entry) []ledger.Entry {
 			all[3].Standing = all[2].Standing
 			return all
-		}, WrongSum, "budget_epsilon_spent is"},
+		}, WrongSum, "books.budget_epsilon_spent has 2; the entries before it give 3"},
 	} {
 		f := auditOf(t, &logs{entries: c.change(listed(t))})
 		if !slices.ContainsFunc(f.Faults,

@@ -14,42 +14,35 @@ type Learner interface {
 
 // priors compares what adaptive draws had learnt, and bands, with what the entries before them give.
 type priors struct {
-	found    *Findings
-	learning map[int]*learning // by partition
+	found *Findings
+	since map[place]int64 // the end of the first window
 }
 
-// learning holds what the streams in one partition of the ledger have published.
-type learning struct {
-	lately *ledger.Lately
-	since  map[string]int64 // of each stream, the end of its first window here
+// place is a stream in a partition of the ledger.
+type place struct {
+	partition int
+	stream    string
 }
 
-func newPriors(found *Findings) *priors {
-	return &priors{found: found, learning: map[int]*learning{}}
-}
+func newPriors(found *Findings) *priors { return &priors{found, map[place]int64{}} }
 
-// learn compares the hash of the measures that a window was drawn with, and the bands of its values. Then it adds what
-// the window published.
+// learn compares the hash of the measures that a window was drawn with, and the bands of its values. past is what its
+// stream published in the partition before.
 //
 // A stream may have come from a budget in another partition. Then its first windows here also learn from entries there.
 // Only windows that learn from this partition alone are compared.
-func (p *priors) learn(from Learner, at Position, e ledger.Entry) {
-	h := p.learning[at.Partition]
-	if h == nil {
-		h = &learning{ledger.NewLately(), map[string]int64{}}
-		p.learning[at.Partition] = h
+func (p *priors) learn(from Learner, at Position, e ledger.Entry, past []ledger.Past) {
+	here, end := place{at.Partition, e.Stream}, e.WindowEnd.UnixNano()
+	since, known := p.since[here]
+	if !known {
+		since, p.since[here] = end, end
 	}
-	end := e.WindowEnd.UnixNano()
-	if _, known := h.since[e.Stream]; !known {
-		h.since[e.Stream] = end
-	}
-	alone := len(e.Continues) == 0 || h.since[e.Stream] <= ledger.LearnsFrom(end/int64(e.Every))*int64(e.Every)
-	if e.Prior == nil || alone && p.compare(from, at, e, h.lately.Of(e.Stream)) {
+	alone := len(e.Continues) == 0 || since <= ledger.LearnsFrom(end/int64(e.Every))*int64(e.Every)
+	if e.Prior == nil || alone && p.compare(from, at, e, past) {
 		if unlike := from.Unlike(e); unlike != "" {
 			p.found.fault(BandDiffers, at, "%s: %s", e.Name(), unlike)
 		}
 	}
-	h.lately.Add(e)
 }
 
 // compare reports whether the learner knows what the draws of an entry had learnt.

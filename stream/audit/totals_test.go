@@ -21,17 +21,17 @@ func TestAuditOfTotals(t *testing.T) {
 		"right": {func([]ledger.Entry) {}, ""},
 		"a total that does not follow": {func(all []ledger.Entry) {
 			all[7].Continual[0].Total.Groups[1].Value = ledgertest.Dec("99")
-		}, `release "today" has the total 99`},
+		}, `steps["today"].total.groups[1].value has 99`},
 		"a smoothed one": {func(all []ledger.Entry) {
 			all[7].Continual[0].Total.Groups[0].Smoothed = ledgertest.Dec("0.5")
-		}, `release "today" has the total`},
+		}, `steps["today"].total.groups[0].smoothed has 0.5`},
 		"an error that is too small": {func(all []ledger.Entry) {
 			all[7].Continual[0].Total.Error95 = ledgertest.Some("2")
-		}, "has error_95 2; the definition gives"},
+		}, "total.error_95 has 2; the entries before it give"},
 		"a period that goes on too long": {func(all []ledger.Entry) {
 			of := all[7].Continual[0].Total
 			of.Until = record.Whole(of.Until.Add(time.Hour))
-		}, "the entries before it give leaf"},
+		}, `total.until has 2026-11-20T09:20:00Z; the entries before it give 2026-11-20T08:20:00Z`},
 	} {
 		for _, mechanism := range []string{"tree", "square_root"} {
 			all := ledgertest.Totalled(t, 8, mechanism)

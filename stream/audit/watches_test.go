@@ -21,7 +21,7 @@ func TestAnAuditSeesANeedlessInstance(t *testing.T) {
 	}
 	if f := a.Findings(); !slices.ContainsFunc(f.Faults, func(f Fault) bool {
 		return f.Kind == WatchDiffers &&
-			strings.Contains(f.What, `watch "slow" has instance 2 (armed); the entries before it give 1 (looks)`)
+			strings.Contains(f.What, `steps["slow"].arms has true; the entries before it give nothing`)
 	}) {
 		t.Errorf("%v, want %s", f.Faults, WatchDiffers)
 	}

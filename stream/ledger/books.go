@@ -148,9 +148,9 @@ func (b *Books) open(name string) *budget.Account {
 	return a
 }
 
-// Settle decides whether a window can be paid and what its steps do. It fills in the entry's Reason, Steps and
-// Standing, and does not add the entry. The decisions depend only on earlier entries, on the entry's window, prices and
-// limit, and on which instances it ends.
+// Settle decides whether a window can be paid, and which instances look at it. It fills in the entry's Reason,
+// Continual and Standing, and does not add the entry. The decisions depend only on earlier entries, on the entry's
+// window, prices and limit, and on which instances it ends. What was drawn stays.
 func (b *Books) Settle(e *Entry) error {
 	e.Reason = ""
 	charge, err := e.Charge()
@@ -164,6 +164,14 @@ func (b *Books) Settle(e *Entry) error {
 	b.lasting.settle(e, a, charge)
 	e.Standing, err = b.Standing(*e)
 	return err
+}
+
+// Finish fills in what follows from what was drawn for the instances that look at a settled window.
+func (b *Books) Finish(e *Entry) error {
+	if err := b.lasting.finish(e); err != nil {
+		return fmt.Errorf("%s: %w", e.Name(), err)
+	}
+	return nil
 }
 
 // Standing returns the state of the books after an entry that is not added yet.

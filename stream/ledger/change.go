@@ -18,15 +18,33 @@ func (c *Change) Draws(s Continual, group string) bool {
 	return s.Looks() && (c.DrawsAll(s) || c.Fired != nil && *c.Fired == group)
 }
 
-// Redraw records the value of a group that is drawn in the entry's window.
-func (c *Change) Redraw(e Entry, group int, v Value) {
-	c.Values[group] = Drawn{v, record.Whole(e.WindowEnd).Time}
+// Redraw records the value of a group that is drawn in the window.
+func (c *Change) Redraw(group int, v Value) { c.Values[group] = Drawn{Figure: v} }
+
+// facts keep the values that were drawn, each at the place of its group and without its time. after dates them.
+func (c *Change) facts(s Continual, e Entry) kind {
+	f := &Change{Release: c.Release, First: c.First}
+	if !s.Looks() {
+		return f
+	}
+	f.Fired = c.Fired
+	for g, v := range c.Values {
+		if g < len(e.Groups) && (v.Since.IsZero() || c.Draws(s, e.Groups[g].Name)) {
+			f.keep(len(c.Values))
+			f.Values[g].Figure = v.Figure
+		}
+	}
+	return f
 }
 
-func (c *Change) fresh() kind { return &Change{Release: c.Release, First: c.First} }
+// keep makes places for the values of n groups.
+func (c *Change) keep(n int) {
+	if c.Values == nil {
+		c.Values = make([]Drawn, n)
+	}
+}
 
-func (c *Change) about(Entry, string) bool        { return true }
-func (c *Change) publishes(Continual, Entry) bool { return true }
+func (c *Change) publishes(Continual, Entry, string) bool { return true }
 
 func (c *Change) check(s Continual, e Entry) error {
 	want := 0
@@ -48,7 +66,7 @@ func (c *Change) check(s Continual, e Entry) error {
 	}
 	for g, v := range c.Values {
 		name := e.Groups[g].Name
-		if v.Figure.Value == nil || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
+		if v.Figure.Value == nil || v.Since.IsZero() || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
 			return fmt.Errorf("group %q has no value, or one of %s that cannot be of this window", name, v.Since)
 		}
 		if err := v.Figure.check(e.Bands); err != nil {
@@ -59,12 +77,14 @@ func (c *Change) check(s Continual, e Entry) error {
 	return err
 }
 
-// may goes on with the values that were last drawn under the definition. They are public, so it makes no difference
+// before goes on with the values that were last drawn under the definition. They are public, so it makes no difference
 // what became of the instances that drew them.
-func (c *Change) may(past iter.Seq[*instance], last *instance, e Entry) bool {
+func (c *Change) before(past iter.Seq[*instance], last *instance, e Entry) bool {
 	if last != nil && last.Looked > e.WindowEnd.UnixNano() {
 		return false
 	}
+	drawn := c.Values
+	c.Values = nil
 	for a := range past {
 		if len(a.Values) > 0 {
 			c.Values = slices.Clone(a.Values)
@@ -72,13 +92,34 @@ func (c *Change) may(past iter.Seq[*instance], last *instance, e Entry) bool {
 	}
 	if last != nil && !last.Over {
 		c.Begins = last.Begins
-	} else if c.Begins = c.Values == nil; c.Begins {
-		c.Values = make([]Drawn, len(e.Groups))
+	} else {
+		c.Begins = c.Values == nil
+	}
+	if c.Begins {
+		c.keep(len(e.Groups))
+	}
+	for g, v := range drawn {
+		if g < len(c.Values) && v.Figure.Value != nil {
+			c.Values[g].Figure = v.Figure
+		}
 	}
 	return true
 }
 
-func (c *Change) more() []budget.Item {
+// after dates the values that are drawn.
+func (c *Change) after(s Continual, e Entry) error {
+	if len(c.Values) != len(e.Groups) {
+		return fmt.Errorf("%d values of %d groups", len(c.Values), len(e.Groups))
+	}
+	for g, of := range e.Groups {
+		if c.Draws(s, of.Name) {
+			c.Values[g].Since = record.Whole(e.WindowEnd).Time
+		}
+	}
+	return nil
+}
+
+func (c *Change) extra() []budget.Item {
 	if c.Begins {
 		return c.First
 	}
@@ -96,14 +137,13 @@ func (c *Change) fold(_ Continual, _ Entry, of *instance, past iter.Seq[*instanc
 
 func (c *Change) until() int64 { return budget.Open }
 
-func (c *Change) fired() *string { return c.Fired }
-
-func (c *Change) fire(_ Entry, group string) { c.Fired = &group }
+func (c *Change) fired() *string    { return c.Fired }
+func (c *Change) fire(group string) { c.Fired = &group }
 
 func (c *Change) series(Continual) record.Series { return c.Release }
 
-// figure is the value that was last drawn for the group.
-func (c *Change) figure(f *record.Figure, s Continual, e Entry, g Group) {
+// fill says the value that was last drawn for the group.
+func (c *Change) fill(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Changed = new(c.Draws(s, g.Name))
 	if !s.Looks() {
 		withhold(f, s.Reason)
@@ -112,18 +152,4 @@ func (c *Change) figure(f *record.Figure, s Continual, e Entry, g Group) {
 	v := c.Values[e.group(g.Name)]
 	fill(f, v.Figure)
 	f.Since = new(record.Whole(v.Since).Time)
-}
-
-// unlike says which of the values that an entry repeats are not those before it.
-func (c *Change) unlike(want kind, s Continual, e Entry) string {
-	of := want.(*Change)
-	if c.Begins != of.Begins {
-		return fmt.Sprintf("begins its values: %v; the entries before it give %v", c.Begins, of.Begins)
-	}
-	for g, v := range c.Values {
-		if name := e.Groups[g].Name; !c.Draws(s, name) && (g >= len(of.Values) || !v.Equal(of.Values[g])) {
-			return fmt.Sprintf("has a new value for group %q, although none was drawn", name)
-		}
-	}
-	return ""
 }

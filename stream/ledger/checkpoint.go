@@ -163,8 +163,8 @@ func (f *State) Checkpoint() ([]byte, error) {
 		a := f.Books.accounts[name]
 		b := storedBudget{
 			Budget: name, Limit: a.Limit(),
-			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name), Lists: f.lists.stored(name),
-			Followers: f.lists.followers(name),
+			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name), Lists: f.history.lists.stored(name),
+			Followers: f.history.lists.followers(name),
 		}
 		if len(b.Lists) > 0 {
 			c.Version = max(c.Version, listsVersion)
@@ -186,7 +186,7 @@ func (f *State) Checkpoint() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := storedStream{Stream: name, Latest: latest, Recent: f.lately.streams[name].stored()}
+		s := storedStream{Stream: name, Latest: latest, Recent: f.history.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.lanes), lane.compare) {
 			if book.lanes[at].cap.Lane != "" { // charges under such a cap come with one of these
 				c.Version = max(c.Version, rowsVersion)
@@ -198,9 +198,9 @@ func (f *State) Checkpoint() ([]byte, error) {
 			s.Unpaid = &unpaid
 		}
 		if len(s.Recent) > 0 {
-			s.Every = budget.FormatPer(f.lately.streams[name].every)
+			s.Every = budget.FormatPer(f.history.lately.streams[name].every)
 		}
-		if open := f.rollups.streams[name]; open != nil {
+		if open := f.history.rollups.streams[name]; open != nil {
 			s.Rollups = open.open
 		}
 		c.Streams = append(c.Streams, s)
@@ -251,8 +251,8 @@ func restore(text []byte, app string, partition int) (*State, error) {
 			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	f := NewState(app, partition)
-	f.entries, f.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
-	f.rollups.entries = c.Entries
+	f.entries, f.history.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
+	f.history.rollups.entries = c.Entries
 	f.awaits, f.unproven = true, true
 	// Each entry decides one window, and charges at most one.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
@@ -260,7 +260,7 @@ func restore(text []byte, app string, partition int) (*State, error) {
 		if err := f.Books.restoreBudget(b, &charged); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
-		if err := f.lists.restore(b.Budget, b.Lists, b.Followers); err != nil {
+		if err := f.history.lists.restore(b.Budget, b.Lists, b.Followers); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
 	}
@@ -324,7 +324,7 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 	}
 	f.Books.streams[s.Stream] = book
 	if len(s.Rollups) > 0 {
-		f.rollups.streams[s.Stream] = &summed{s.Rollups, book.latest.ReleasedAt}
+		f.history.rollups.streams[s.Stream] = &summed{s.Rollups, book.latest.ReleasedAt}
 	}
 	if len(s.Recent) == 0 {
 		return nil
@@ -342,6 +342,6 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 			r.windows = append(r.windows, Past{end * int64(time.Second), of, group.Figures[i]})
 		}
 	}
-	f.lately.streams[s.Stream] = r
+	f.history.lately.streams[s.Stream] = r
 	return nil
 }

@@ -111,7 +111,7 @@ type Total struct {
 	Groups  []GroupTotal     `json:"groups,omitempty"`
 	Error95 *decimal.Decimal `json:"error_95,omitempty"`
 
-	before *totalBook // of the instance that looks, before the window; nil unless the step was settled
+	past *totalBook // of the instance that looks, before the window; nil unless the window was settled
 }
 
 // GroupTotal is the total of a group after a leaf.
@@ -130,33 +130,31 @@ type GroupTotal struct {
 // mostHold is the longest hold or stretch, in seconds: 31 years.
 const mostHold = 1e9
 
-// kind is what differs between kinds of steps. Everything else is the same for all: the book of instances, what they
-// are charged, what is withheld, checkpoints, reports and the audit.
+// kind is what differs between kinds of continual figures. Everything else is the same for all: the book of instances,
+// what they are charged, what is withheld, checkpoints, reports and the audit.
 type kind interface {
-	// check returns an error for a step that Louver never writes.
+	// facts copies what the definition says and, if an instance looks, what was drawn. All else follows from earlier
+	// entries and from that.
+	facts(s Continual, e Entry) kind
+	// check returns an error for what Louver never writes.
 	check(s Continual, e Entry) error
-	// may fills in what the window repeats of the past instances of the definition. last is the last of them that the
-	// entry does not end; nil for none. may reports whether an instance may look at the window: last, or another one if
-	// last is over.
-	may(past iter.Seq[*instance], last *instance, e Entry) bool
-	// more is what the instance costs beside Cost.
-	more() []budget.Item
+	// before copies what a window repeats of the past instances of the definition, and reports whether one may look:
+	// last, or another one if last is over. last is the last one that the entry does not end; nil for none.
+	before(past iter.Seq[*instance], last *instance, e Entry) bool
+	// after fills in what follows from what was drawn. Some instance looks at the window.
+	after(s Continual, e Entry) error
 	// until is when an instance that is armed ends at the latest, in Unix nanoseconds, or [budget.Open].
 	until() int64
+	// extra is what the instance costs beside Cost.
+	extra() []budget.Item
 	// fold keeps with the instance that looks what later windows repeat, and reports whether it is over. past are all
 	// instances of the definition.
 	fold(s Continual, e Entry, of *instance, past iter.Seq[*instance]) (over bool, err error)
-	// series describes the output records, and figure fills in what the one about a group says.
+	// series describes the output records, and fill fills in what the one about a group says.
 	series(s Continual) record.Series
-	figure(f *record.Figure, s Continual, e Entry, g Group)
-	// unlike says how the step differs from what follows from earlier entries, apart from whether it looks and is
-	// armed; "" if it does not. want is of the same kind.
-	unlike(want kind, s Continual, e Entry) string
-	// fresh returns what the definition says, and nothing about a window.
-	fresh() kind
-	// about reports whether the records of the window are also about a group, and publishes whether it has any.
-	about(e Entry, group string) bool
-	publishes(s Continual, e Entry) bool
+	fill(f *record.Figure, s Continual, e Entry, g Group)
+	// publishes reports whether the window has a record about a group.
+	publishes(s Continual, e Entry, group string) bool
 }
 
 // test is a kind whose instances have a secret, and end when they fire.
@@ -164,8 +162,8 @@ type test interface {
 	kind
 	// fired is the group that has ended the instance in this window; nil if none has.
 	fired() *string
-	// fire records that a group of the window ends the instance.
-	fire(e Entry, group string)
+	// fire records that a group ends the instance.
+	fire(group string)
 }
 
 // kindRow is where a step keeps what it says of one kind.
@@ -230,14 +228,24 @@ func (s Continual) HasValues() bool {
 	return slices.ContainsFunc(kinds, func(r kindRow) bool { return r.values && r.of(s) != nil })
 }
 
-// Publishes reports whether the window of the step has records of it. A total has some at the end of a leaf only.
-func (s Continual) Publishes(e Entry) bool { return s.kind().publishes(s, e) }
+// Publishes reports whether the window has records of the figure. A total has some at the end of a leaf only.
+func (s Continual) Publishes(e Entry) bool {
+	k := s.kind()
+	return slices.ContainsFunc(e.Groups, func(g Group) bool { return k.publishes(s, e, g.Name) })
+}
 
-// forget drops what the step says about a window, and keeps what the definition says. Copies of the step stay as they
-// are.
-func (s *Continual) forget() {
-	s.Arms, s.Reason = false, ""
-	s.take(s.kind().fresh())
+// facts returns what the definition says and, if an instance looks, what was drawn. Copies share nothing that
+// [Books.Settle] or [Books.Finish] change.
+func (s Continual) facts(e Entry) Continual {
+	s.take(s.kind().facts(s, e))
+	s.Instance, s.Arms, s.Reason = 0, false, ""
+	return s
+}
+
+// withheld drops what was drawn.
+func (s Continual) withheld(e Entry) kind {
+	s.Reason = record.BudgetExhausted
+	return s.kind().facts(s, e)
 }
 
 // take replaces what the step says of its kind.
@@ -253,9 +261,9 @@ func (s *Continual) take(of kind) {
 func (s Continual) Looks() bool { return s.Reason == "" }
 
 // Fire records that the instance fires in a group of the window, and so ends.
-func (s Continual) Fire(e Entry, group string) {
+func (s Continual) Fire(group string) {
 	if t, ok := s.kind().(test); ok {
-		t.fire(e, group)
+		t.fire(group)
 	}
 }
 
@@ -270,14 +278,11 @@ func (s Continual) Fires() *string {
 // mayCount reports whether another instance may count beside n others.
 func (s Continual) mayCount(n int64) bool { return s.AtMost == 0 || n < s.AtMost }
 
-// about reports whether the records of the step are also about a group: an alarm may look only at some groups.
-func (s Continual) about(e Entry, group string) bool { return s.kind().about(e, group) }
-
 // begins reports whether the instance costs more than Cost.
-func (s Continual) begins() bool { return len(s.kind().more()) > 0 }
+func (s Continual) begins() bool { return len(s.kind().extra()) > 0 }
 
 // price is what the instance costs.
-func (s Continual) price() []budget.Item { return slices.Concat(s.Cost, s.kind().more()) }
+func (s Continual) price() []budget.Item { return slices.Concat(s.Cost, s.kind().extra()) }
 
 // check returns an error for a step that contradicts itself, or that Louver never writes.
 func (s Continual) check(e Entry) error {
@@ -301,27 +306,6 @@ func (s Continual) check(e Entry) error {
 		return err
 	}
 	return k.check(s, e)
-}
-
-// Unlike says how the step of an entry differs from what follows from the earlier entries, or returns "". It leaves to
-// the books that each instance is charged once and ends once: they refuse an entry that contradicts them.
-func (s Continual) Unlike(want Continual, e Entry) string {
-	if s.Instance != want.Instance || s.Arms != want.Arms || s.Reason != want.Reason {
-		return fmt.Sprintf("has instance %d (%s); the entries before it give %d (%s)",
-			s.Instance, s.doing(), want.Instance, want.doing())
-	}
-	return s.kind().unlike(want.kind(), s, e)
-}
-
-// doing says what a step does in a window.
-func (s Continual) doing() string {
-	switch {
-	case s.Arms:
-		return "armed"
-	case s.Looks():
-		return "looks"
-	}
-	return s.Reason
 }
 
 // Instance is the name of an instance.
@@ -403,8 +387,8 @@ func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 		return Pause{}, false
 	}
 	name := continualName{e.Budget, e.Stream, s.Name}
-	s.forget()
-	s.kind().may(b.lasting.past(name, s.Definition), nil, e) // as when it was settled: the first instance may cost more
+	s = s.facts(e)
+	s.kind().before(b.lasting.past(name, s.Definition), nil, e) // as when it was settled: the first may cost more
 	a, now := b.account(e), e.WindowEnd.UnixNano()
 	p := Pause{AtMost: !s.mayCount(b.lasting.counted(name, e.Limit, now))}
 	for _, at := range b.leaves(name, a, now) {

@@ -13,7 +13,8 @@
 //   - histogram.go: the figures that are computed from histograms. rollups.go: histograms of longer periods, and what is
 //     added up for them.
 //   - lists.go: the [Lists] of names that discoveries found.
-//   - state.go: the [State] after the entries of a partition. checkpoint.go: the same as it is written down.
+//   - state.go: the [State] after the entries of a partition. facts.go: which parts of an entry are facts, and how a
+//     state derives the others. checkpoint.go: the state as it is written down.
 //   - report.go: the [Report] of what was spent, also for those who see only the output topics.
 //
 // An entry holds everything that its records say, so that publishing is a copy: the same entry gives the same bytes,

@@ -70,9 +70,8 @@ func (e Entry) histograms() ([]*Histogram, error) {
 	return all, nil
 }
 
-// Compute fills in the figures that follow from the histograms of an entry, in every group, and the bands of the
-// histograms. A quantile or a mode is
-// withheld where the histogram shows nobody. The same entry gives the same figures.
+// Compute fills in what follows from the numbers of the histograms of an entry, in every group: the number of users and
+// its band, and the figures that are computed. A quantile or a mode is withheld where the histogram shows nobody.
 func (e *Entry) Compute() error {
 	all, err := e.histograms()
 	if err != nil {
@@ -91,10 +90,13 @@ func (e *Entry) Compute() error {
 			if err := h.fits(n); err != nil {
 				return fmt.Errorf("%s: release %q: %w", e.Name(), h.Name, err)
 			}
+			of, v := h.estimate(*n), &group.Values[i]
+			users, off := of.Users()
+			v.Value, v.Error95 = new(decimal.NewFromInt(users)), Error(off)
 			if h.bands {
-				group.Values[i].Band = NewBand(group.Values[i], false, fromZero)
+				v.Band = NewBand(*v, false, fromZero)
 			}
-			if h.compute(h.estimate(*n), group.Values) {
+			if h.compute(of, group.Values) {
 				group.Reason = record.TooFewUsers
 			}
 		}
@@ -168,40 +170,6 @@ func (e Entry) checkHistograms() error {
 		}
 	}
 	return nil
-}
-
-// Uncomputed says which figure of an entry does not follow from the numbers of its histogram; "" for none.
-func (e Entry) Uncomputed() string {
-	again := e
-	again.Groups = slices.Clone(e.Groups)
-	for g := range again.Groups {
-		again.Groups[g].Values = slices.Clone(e.Groups[g].Values)
-	}
-	all, err := e.histograms()
-	if err == nil {
-		err = again.Compute()
-	}
-	if err != nil {
-		return err.Error()
-	}
-	for g, group := range e.Groups {
-		for i, v := range group.Values {
-			want := again.Groups[g].Values[i]
-			if !e.Bands {
-				want.Quality = v.Quality // entries without bands were judged by another rule
-			}
-			if h := all[i]; h != nil {
-				n, off := h.estimate(*v.Numbers).Users()
-				want.Value, want.Error95 = new(decimal.NewFromInt(n)), Error(off)
-			}
-			if (Drawn{Figure: v}).Equal(Drawn{Figure: want}) {
-				continue
-			}
-			return fmt.Sprintf("%q of group %q is not what the numbers of the histogram give",
-				e.Releases[i].Name, group.Name)
-		}
-	}
-	return ""
 }
 
 // distribution returns what a record says of the buckets.

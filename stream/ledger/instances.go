@@ -96,12 +96,13 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 	var arming []budget.Item
 	for i := range e.Continual {
 		s, name := &e.Continual[i], continualName{e.Budget, e.Stream, e.Continual[i].Name}
-		s.forget()
-		blank := s.kind().fresh()
+		blank, sealed := s.withheld(*e), s.Sealed
+		*s = s.facts(*e)
+		s.Sealed = nil
 		s.Instance = int64(len(in.of[name]))
 		number := in.last(name, s.Definition, e.Ended)
 		last, end := in.get(name, number), e.WindowEnd.UnixNano()
-		allowed := s.kind().may(in.past(name, s.Definition), last, *e)
+		allowed := s.kind().before(in.past(name, s.Definition), last, *e)
 		switch {
 		case last.reaches(end) && last.Looked <= end && allowed:
 			s.Instance = number
@@ -109,6 +110,8 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 		case last.reaches(end) || last != nil && !allowed:
 			// If the instance is not over, the window is late: it comes from an older definition.
 			s.Instance, s.Reason = number, record.NotArmed
+			s.take(blank)
+			blank.before(in.past(name, s.Definition), last, *e)
 			continue
 		}
 		if !s.mayCount(in.counted(name, e.Limit, end)) || !account.FitsHeld(budget.Held{
@@ -118,8 +121,20 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 			continue
 		}
 		arming = append(arming, s.price()...)
-		s.Arms, s.Instance = true, s.Instance+1
+		s.Arms, s.Instance, s.Sealed = true, s.Instance+1, sealed
 	}
+}
+
+// finish fills in what follows from what was drawn for the instances that look at an entry's window.
+func (in instances) finish(e *Entry) error {
+	for _, s := range e.Continual {
+		if s.Looks() {
+			if err := s.kind().after(s, *e); err != nil {
+				return fmt.Errorf("%q: %w", s.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // past yields the instances of a definition.

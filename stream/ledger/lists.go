@@ -219,8 +219,50 @@ func (l *Lists) Add(e Entry) error {
 	return err
 }
 
-// Settle fills in how a discovery changes the list. It does not add the entry.
+// Settle finds the groups of a window whose groups are found, and which of them left since the window before, if their
+// series end. A group keeps what was drawn for it. A window whose list is empty costs nothing and publishes nothing.
 func (l *Lists) Settle(e *Entry) error {
+	if e.List == nil {
+		return nil
+	}
+	names, of, err := l.Of(e.Budget, e.ListOf(), e.List.Rules)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name(), err)
+	}
+	e.List.Of = of
+	if !slices.Equal(names, e.GroupNames()) {
+		e.Groups = regrouped(e.Groups, names)
+	}
+	if e.unlisted() {
+		e.Price, e.Releases, e.Continual = nil, nil, nil
+	}
+	// The series of groups that left end with the discovery in its own stream, and with the first window without them
+	// in others.
+	if e.List.Left = nil; e.List.Stream != "" && len(e.List.Tombstones) > 0 {
+		e.List.Left = l.Gone(*e)
+	}
+	if len(e.List.Left) == 0 {
+		e.List.Tombstones = nil
+	}
+	return nil
+}
+
+// regrouped makes groups with these names, with what some of them have.
+func regrouped(groups []Group, names []string) (all []Group) {
+	have := make(map[string]Group, len(groups))
+	for _, g := range groups {
+		have[g.Name] = g
+	}
+	for _, name := range names {
+		g := have[name]
+		g.Name = name
+		all = append(all, g)
+	}
+	return all
+}
+
+// Finish fills in how a discovery changes the list, and which series end with it. It does not add the entry.
+func (l *Lists) Finish(e *Entry) error {
 	f, before, err := l.after(*e)
 	if err != nil {
 		return err
@@ -232,6 +274,9 @@ func (l *Lists) Settle(e *Entry) error {
 		if _, listed := slices.BinarySearch(f.listed, x.Name); !listed {
 			d.Unlisted = append(d.Unlisted, x.Name)
 		}
+	}
+	if len(d.Left) == 0 {
+		d.Tombstones = nil
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func addDiscovery(t ledgertest.T, f *ledger.State, e *ledger.Entry, offset int64
 	if err == nil {
 		e.Reason = reason
 		if e.Standing, err = f.Books.Standing(*e); err == nil {
-			err = f.Lists().Settle(e)
+			err = f.Lists().Finish(e)
 		}
 	}
 	if err != nil {

@@ -22,11 +22,8 @@ func (e Entry) Size() int {
 	}
 	series, some := len(e.Releases), 0
 	for _, s := range e.Continual {
-		if !s.Publishes(e) {
-			continue
-		}
-		for _, g := range e.Groups {
-			if s.about(e, g.Name) {
+		for k, g := s.kind(), 0; g < len(e.Groups); g++ {
+			if k.publishes(s, e, e.Groups[g].Name) {
 				some++
 			}
 		}
@@ -89,10 +86,10 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 			}
 		}
 		for _, s := range e.Continual {
-			if !s.Publishes(e) || !s.about(e, g.Name) {
+			if !s.kind().publishes(s, e, g.Name) {
 				continue
 			}
-			r, err := e.record(e.stepFigure(s, g))
+			r, err := e.record(e.continualFigure(s, g))
 			if err != nil {
 				return nil, err
 			}
@@ -130,9 +127,9 @@ func (e Entry) figure(g Group, i int) record.Figure {
 	return f
 }
 
-// stepFigure returns the figure of a step about a group. A step looks at everybody, so the figure has no cap, and
-// nothing in it was drawn for the window itself.
-func (e Entry) stepFigure(s Continual, g Group) record.Figure {
+// continualFigure returns the figure of a continual one about a group. It looks at everybody, so the record has no cap,
+// and nothing in it was drawn for the window itself.
+func (e Entry) continualFigure(s Continual, g Group) record.Figure {
 	cost, _ := e.costs(s) // Records has checked the entry
 	of := s.kind().series(s)
 	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
@@ -141,7 +138,7 @@ func (e Entry) stepFigure(s Continual, g Group) record.Figure {
 	if charge(&f, nil); s.Looks() {
 		charge(&f, cost.Items)
 	}
-	s.kind().figure(&f, s, e, g)
+	s.kind().fill(&f, s, e, g)
 	return f
 }
 

@@ -335,31 +335,6 @@ func (up Rollup) windows(g int) record.Windows {
 	return up.Windows
 }
 
-// SameRollups reports whether the roll-ups of an entry are these. Entries without bands were judged by another rule, so
-// their qualities are not compared.
-func (e Entry) SameRollups(want []Rollup) bool {
-	if e.Bands {
-		return alike(e.Rollups, want)
-	}
-	return alike(unjudged(e.Rollups), unjudged(want))
-}
-
-// unjudged copies roll-ups without the qualities of their values.
-func unjudged(all []Rollup) []Rollup {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Groups = slices.Clone(all[i].Groups)
-		for g := range all[i].Groups {
-			of := &all[i].Groups[g]
-			of.Values = slices.Clone(of.Values)
-			for j := range of.Values {
-				of.Values[j].Quality = ""
-			}
-		}
-	}
-	return all
-}
-
 // Period is the time of a roll-up on local days: its first window begins at Since, and its last one ends at Until. A
 // day may have 23 to 25 hours. It stands in the entry, so a reader needs no time zone database, and a newer database
 // does not change the day.

@@ -21,9 +21,7 @@ type State struct {
 
 	app       string
 	partition int
-	lately    *Lately
-	rollups   *Rollups
-	lists     *Lists
+	history   *History
 	entries   int64
 	offset    int64  // of the last entry; −1 if none or unknown
 	chain     digest // the digest of all entries, as a chain …
@@ -37,6 +35,26 @@ type State struct {
 	seen    bool
 }
 
+// History is what streams have published, as far as later entries follow from it: names that were found, sums of
+// histograms over periods that are not over, and the values that draws learn from. It is not safe for concurrent use.
+type History struct {
+	lists   *Lists
+	rollups *Rollups
+	lately  *Lately
+}
+
+// NewHistory begins before the first entry of a partition.
+func NewHistory() *History { return &History{NewLists(), NewRollups(), NewLately()} }
+
+// Recent lists what a stream has published lately: see [Lately.Of].
+func (h *History) Recent(stream string) []Past { return h.lately.Of(stream) }
+
+// Add adds what the next entry published.
+func (h *History) Add(e Entry) error {
+	h.lately.Add(e)
+	return errors.Join(h.rollups.Add(e), h.lists.Add(e))
+}
+
 // mark is the position of a checkpoint's state.
 type mark struct {
 	entries int64
@@ -45,21 +63,20 @@ type mark struct {
 
 // NewState makes a state that begins with the first entry of a partition.
 func NewState(app string, partition int) *State {
-	return &State{Books: NewBooks(), app: app, partition: partition, lately: NewLately(), rollups: NewRollups(),
-		lists: NewLists(), offset: -1}
+	return &State{Books: NewBooks(), app: app, partition: partition, history: NewHistory(), offset: -1}
 }
 
 // Entries returns the number of entries in the state.
 func (f *State) Entries() int64 { return f.entries }
 
-// Recent lists what a stream has published lately: see [Lately.Of].
-func (f *State) Recent(stream string) []Past { return f.lately.Of(stream) }
+// History is what the streams of the partition have published. The caller must not add to it.
+func (f *State) History() *History { return f.history }
 
-// Rollups are the sums of histograms over periods that are not over. The caller must not add to them.
-func (f *State) Rollups() *Rollups { return f.rollups }
+// Recent lists what a stream has published lately: see [Lately.Of].
+func (f *State) Recent(stream string) []Past { return f.history.Recent(stream) }
 
 // Lists are the names that discoveries have found. The caller must not add to them.
-func (f *State) Lists() *Lists { return f.lists }
+func (f *State) Lists() *Lists { return f.history.lists }
 
 // Partition is the number of the partition.
 func (f *State) Partition() int { return f.partition }
@@ -89,8 +106,7 @@ func (f *State) Add(e Entry, value []byte, offset int64) error {
 	if err := f.Books.Add(e); err != nil {
 		return err
 	}
-	f.lately.Add(e)
-	if err := errors.Join(f.rollups.Add(e), f.lists.Add(e)); err != nil {
+	if err := f.history.Add(e); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	f.entries++

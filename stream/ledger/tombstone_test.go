@@ -119,7 +119,7 @@ func TestACompactedTopicHasTheSeriesOfTheList(t *testing.T) {
 					if err := f.Books.Settle(&d); err != nil {
 						return err
 					}
-					return f.Lists().Settle(&d)
+					return f.Lists().Finish(&d)
 				}
 				if err := settle(); err != nil {
 					t.Fatal(err)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math/big"
@@ -21,10 +22,8 @@ func (c *Total) Strategy() (running.Strategy, error) {
 		c.Release.Epsilon, c.Most)
 }
 
-func (c *Total) about(Entry, string) bool { return true }
-
 // publishes says that a total has records at the end of a leaf only.
-func (c *Total) publishes(s Continual, e Entry) bool { return c.Finishes(s, e) }
+func (c *Total) publishes(s Continual, e Entry, _ string) bool { return c.Finishes(s, e) }
 
 // Finishes says that the leaf ends with the window of the step, so that there is a record.
 func (c *Total) Finishes(s Continual, e Entry) bool {
@@ -39,46 +38,66 @@ func (c *Total) final(s Continual, e Entry) bool {
 	return c.ends(s, e) || c.Longest > 0 && c.Leaf >= c.Longest && c.Finishes(s, e)
 }
 
-// Publish records what is drawn for each group at the end of a leaf of a settled step, and the totals that follow.
-// judge returns the quality of a total.
-func (c *Total) Publish(draws [][]*big.Int, judge func(value, error95 float64) string) error {
+// Draw records what is drawn for each group at the end of a leaf. [State.Finish] computes the totals that follow.
+func (c *Total) Draw(draws [][]*big.Int) {
+	c.Groups = make([]GroupTotal, len(draws))
+	for g, all := range draws {
+		for _, y := range all {
+			c.Groups[g].Draws = append(c.Groups[g].Draws, decimal.NewFromBigInt(y, 0))
+		}
+	}
+}
+
+// after computes the totals from what was drawn and what was known before. Entries without bands have the quality that
+// the rule of their time gave, and a raw total only if their program wrote one.
+func (c *Total) after(s Continual, e Entry) error {
+	if c.past == nil {
+		return errors.New("its window is not settled")
+	}
+	if c.Incomplete = c.past.Incomplete || e.Incomplete; !c.Finishes(s, e) {
+		c.Groups = nil
+		return nil
+	}
 	strategy, err := c.Strategy()
 	if err != nil {
 		return err
 	}
-	c.Error95 = c.error95(strategy)
-	c.Groups = make([]GroupTotal, len(draws))
-	for g, all := range draws {
-		of := &c.Groups[g]
-		for _, y := range all {
-			of.Draws = append(of.Draws, decimal.NewFromBigInt(y, 0))
+	if len(c.Groups) != len(e.Groups) {
+		return fmt.Errorf("draws of %d groups at the end of leaf %d; want %d", len(c.Groups), c.Leaf, len(e.Groups))
+	}
+	c.Error95 = new(c.Unit.Mul(decimal.NewFromInt(strategy.Error95(c.Leaf))))
+	for g := range c.Groups {
+		if err := c.total(strategy, g, e.Bands); err != nil {
+			return err
 		}
-		*of = c.total(strategy, c.before, g, of.Draws)
-		of.Quality = judge(of.Value.InexactFloat64(), c.Error95.InexactFloat64())
 	}
 	return nil
 }
 
-func (c *Total) error95(strategy running.Strategy) *decimal.Decimal {
-	return new(c.Unit.Mul(decimal.NewFromInt(strategy.Error95(c.Leaf))))
-}
-
-// total computes the total of a group from its draws and what was known before.
-func (c *Total) total(strategy running.Strategy, before *totalBook, g int, draws []decimal.Decimal) GroupTotal {
-	of := before.group(g)
-	known := strategy.Fold(of.Known, c.Leaf, whole(draws))
-	t := GroupTotal{Draws: draws, Value: decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)}
+// total computes the total of a group.
+func (c *Total) total(strategy running.Strategy, g int, bands bool) error {
+	t, of := &c.Groups[g], c.past.group(g)
+	if n := strategy.Draws(c.Leaf); len(t.Draws) != n {
+		return fmt.Errorf("%d draws at the end of leaf %d; want %d", len(t.Draws), c.Leaf, n)
+	}
+	known := strategy.Fold(of.Known, c.Leaf, whole(t.Draws))
+	t.Value = decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)
 	limits := Limits{}
 	if c.Release.Statistic == string(mechanisms.Count) {
-		t.Raw = new(t.Value)
+		if bands || t.Raw != nil {
+			t.Raw = new(t.Value)
+		}
 		t.Value, limits = decimal.Max(t.Value, decimal.Zero), fromZero
 	}
-	t.Band = NewBand(Value{Value: &t.Value, Error95: c.Error95}, false, limits)
 	t.Smoothed = t.Value
 	if of.Smoothed != nil {
 		t.Smoothed = decimal.Max(t.Value, *of.Smoothed)
 	}
-	return t
+	if bands {
+		t.Band = NewBand(Value{Value: &t.Value, Error95: c.Error95}, false, limits)
+		t.Quality = string(mechanisms.JudgeTotal(t.Value.InexactFloat64(), c.Error95.InexactFloat64()))
+	}
+	return nil
 }
 
 // add takes what was drawn at the end of a leaf.
@@ -116,9 +135,20 @@ func whole(draws []decimal.Decimal) []*big.Int {
 	return all
 }
 
-func (c *Total) fresh() kind {
+// facts keep the bounds of the period too: the calendar has them.
+func (c *Total) facts(s Continual, e Entry) kind {
 	f := *c
-	f.Leaf, f.Incomplete, f.Groups, f.Error95, f.before = 0, false, nil, nil, nil
+	f.Leaf, f.Incomplete, f.Groups, f.Error95, f.past = 0, false, nil, nil, nil
+	if !s.Looks() {
+		return &f
+	}
+	for _, of := range c.Groups {
+		drawn := GroupTotal{Draws: of.Draws}
+		if !e.Bands {
+			drawn.Quality, drawn.Raw = of.Quality, of.Raw
+		}
+		f.Groups = append(f.Groups, drawn)
+	}
 	return &f
 }
 
@@ -154,24 +184,23 @@ func (c *Total) check(s Continual, e Entry) error {
 	return nil
 }
 
-// may goes on with the period of the instance, or begins one with the window. A late window is in no total: its users
-// may have counted in a later window.
-func (c *Total) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
+// before goes on with the period of the instance, or begins one with the window. It lets none look at a late window,
+// whose users may have counted in a later one.
+func (c *Total) before(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	switch end := e.WindowEnd.UnixNano(); {
 	case last != nil && last.Looked >= end:
 		return false
 	case last.reaches(end):
-		c.before, c.Until = last.Total, record.Whole(time.Unix(0, last.Until))
+		c.past, c.Until = last.Total, record.Whole(time.Unix(0, last.Until))
 	default:
-		c.before = &totalBook{Since: e.WindowStart.UnixNano()}
+		c.past = &totalBook{Since: e.WindowStart.UnixNano()}
 	}
-	c.Since, c.Leaf, c.Incomplete = record.Whole(time.Unix(0, c.before.Since)), c.before.Leaf+1, c.before.Incomplete
+	c.Since, c.Leaf, c.Incomplete = record.Whole(time.Unix(0, c.past.Since)), c.past.Leaf+1, c.past.Incomplete
 	return true
 }
 
-func (c *Total) more() []budget.Item { return nil }
-
-func (c *Total) until() int64 { return c.Until.UnixNano() }
+func (c *Total) until() int64         { return c.Until.UnixNano() }
+func (c *Total) extra() []budget.Item { return nil }
 
 func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
 	if of.Total == nil {
@@ -186,7 +215,7 @@ func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) 
 
 func (c *Total) series(Continual) record.Series { return c.Release }
 
-func (c *Total) figure(f *record.Figure, s Continual, e Entry, g Group) {
+func (c *Total) fill(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Since, f.Final, f.MaxTotal = new(c.Since.Time), new(c.final(s, e)), optionalDigits(c.MaxTotal)
 	f.Incomplete = c.Incomplete
 	if !s.Looks() {
@@ -197,44 +226,6 @@ func (c *Total) figure(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
 	f.Smoothed, f.Raw = &record.Smoothed{Value: digits(of.Smoothed)}, optionalDigits(of.Raw)
 	fillBand(f, of.Band)
-}
-
-// unlike computes the totals of an entry again.
-func (c *Total) unlike(want kind, s Continual, e Entry) string {
-	of := want.(*Total)
-	switch {
-	case !c.Since.Equal(of.Since.Time) || !c.Until.Equal(of.Until.Time) || c.Leaf != of.Leaf:
-		return fmt.Sprintf("has leaf %d of the period from %s to %s; the entries before it give leaf %d from %s to %s",
-			c.Leaf, c.Since, c.Until, of.Leaf, of.Since, of.Until)
-	case of.Incomplete && !c.Incomplete:
-		return "is complete, although a window of its period was not"
-	case len(c.Groups) == 0:
-		return ""
-	}
-	strategy, err := c.Strategy()
-	if err != nil {
-		return err.Error()
-	}
-	if want := c.error95(strategy); !c.Error95.Equal(*want) {
-		return fmt.Sprintf("has error_95 %s; the definition gives %s", c.Error95, want)
-	}
-	for g, is := range c.Groups {
-		if n := strategy.Draws(c.Leaf); len(is.Draws) != n {
-			return fmt.Sprintf("has %d draws for group %q; leaf %d has %d", len(is.Draws), e.Groups[g].Name, c.Leaf, n)
-		}
-		want := c.total(strategy, of.before, g, is.Draws)
-		if is.Raw != nil && (want.Raw == nil || !is.Raw.Equal(*want.Raw)) {
-			return fmt.Sprintf("has the raw total %s for group %q; its draws give another one", is.Raw, e.Groups[g].Name)
-		}
-		if !is.Value.Equal(want.Value) || !is.Smoothed.Equal(want.Smoothed) {
-			return fmt.Sprintf("has the total %s (%s) for group %q; its draws give %s (%s)", is.Value, is.Smoothed,
-				e.Groups[g].Name, want.Value, want.Smoothed)
-		}
-		if e.Bands && !is.Band.Equal(want.Band) {
-			return fmt.Sprintf("has another band for group %q than its total and error_95 give", e.Groups[g].Name)
-		}
-	}
-	return ""
 }
 
 // totalBook is what the next totals of an instance follow from. All of it is public.

@@ -12,9 +12,15 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-func (a *Watch) fresh() kind { return &Watch{Excess95: a.Excess95, Hold: a.Hold, Always: a.Always} }
+func (a *Watch) facts(s Continual, _ Entry) kind {
+	f := &Watch{Excess95: a.Excess95, Hold: a.Hold, Always: a.Always}
+	if s.Looks() {
+		f.Fired = a.Fired
+	}
+	return f
+}
 
-// LooksAt reports whether the alarm looks at a group of an entry.
+// LooksAt reports whether the watch looks at a group of an entry.
 func (a *Watch) LooksAt(e Entry, group string) bool {
 	if !a.Always || e.List == nil {
 		return !a.Always
@@ -23,8 +29,7 @@ func (a *Watch) LooksAt(e Entry, group string) bool {
 	return always
 }
 
-func (a *Watch) about(e Entry, group string) bool { return a.LooksAt(e, group) }
-func (a *Watch) publishes(Continual, Entry) bool  { return true }
+func (a *Watch) publishes(_ Continual, e Entry, group string) bool { return a.LooksAt(e, group) }
 
 func (a *Watch) check(s Continual, e Entry) error {
 	switch {
@@ -44,9 +49,9 @@ func (a *Watch) check(s Continual, e Entry) error {
 	return nil
 }
 
-// may reports whether the hold of the last instance is over when the window begins. Only an instance that has fired has
-// one.
-func (a *Watch) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
+// before repeats where and when the last instance has fired, until its hold is over. Only an instance that has fired
+// has one.
+func (a *Watch) before(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	if last == nil || last.Fired == nil || e.WindowStart.UnixNano() >= last.Looked+a.Hold*int64(time.Second) {
 		return true
 	}
@@ -54,27 +59,30 @@ func (a *Watch) may(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	return false
 }
 
-func (a *Watch) more() []budget.Item { return nil }
+func (a *Watch) after(_ Continual, e Entry) error {
+	if a.Fired != nil {
+		a.Since = new(record.Whole(e.WindowEnd).Time)
+	}
+	return nil
+}
+
+func (a *Watch) until() int64         { return budget.Open }
+func (a *Watch) extra() []budget.Item { return nil }
 
 func (a *Watch) fold(_ Continual, _ Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
 	of.Fired = a.Fired
 	return a.Fired != nil, nil
 }
 
-func (a *Watch) until() int64 { return budget.Open }
-
-func (a *Watch) fired() *string { return a.Fired }
-
-func (a *Watch) fire(e Entry, group string) {
-	a.Fired, a.Since = &group, new(record.Whole(e.WindowEnd).Time)
-}
+func (a *Watch) fired() *string    { return a.Fired }
+func (a *Watch) fire(group string) { a.Fired = &group }
 
 func (a *Watch) series(s Continual) record.Series {
 	return record.Series{Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch}
 }
 
-// figure is 1 from the window in which the alarm fires until it may be armed again, 0 while it is silent.
-func (a *Watch) figure(f *record.Figure, s Continual, e Entry, g Group) {
+// fill says 1 from the window in which the watch fires until it may be armed again, and 0 while it is silent.
+func (a *Watch) fill(f *record.Figure, s Continual, e Entry, g Group) {
 	f.Excess95 = optionalDigits(a.Excess95)
 	value, reason := json.Number("0"), s.Reason
 	if a.Fired != nil {
@@ -90,21 +98,4 @@ func (a *Watch) figure(f *record.Figure, s Continual, e Entry, g Group) {
 		return
 	}
 	f.Value = &value
-}
-
-// unlike compares what an alarm repeats while it holds: in which group it has fired, and when.
-func (a *Watch) unlike(want kind, s Continual, _ Entry) string {
-	of := want.(*Watch)
-	if s.Looks() || slices.Equal(a.repeats(), of.repeats()) {
-		return ""
-	}
-	return fmt.Sprintf("has fired in %q; the entries before it give %q", a.repeats(), of.repeats())
-}
-
-// repeats is what an alarm repeats, as text.
-func (a *Watch) repeats() []string {
-	if a.Fired == nil || a.Since == nil {
-		return nil
-	}
-	return []string{*a.Fired, a.Since.UTC().Format(time.RFC3339)}
 }

@@ -63,6 +63,9 @@ func arm(b *testing.B, s *decisions, p *program, w windows.Window) {
 			b.Fatal(err, e.Continual[i].Fires())
 		}
 	}
+	if err := s.charges.own.fold.Books.Finish(&e); err != nil {
+		b.Fatal(err)
+	}
 	e.Reason = "budget_exhausted" // the figures are not drawn
 	value, err := e.Encode()
 	if err == nil {

@@ -211,16 +211,17 @@ func (d *decisions) learned(turns []turn, stream string) {
 	}
 }
 
-// entry settles a window with its budget, draws it, and adds the roll-ups that end with it. It settles and draws a
-// discovery likewise. before is what earlier budgets had paid for the stream.
+// entry settles a window or a discovery, draws it, and finishes it. before is what earlier budgets had paid for the
+// stream.
 func (d *decisions) entry(ctx context.Context, t turn, state windows.State,
-	before ledger.Before) (ledger.Entry, error) {
+	before ledger.Before) (e ledger.Entry, err error) {
 	if t.lane.Of != nil {
-		return d.discover(ctx, t, state, before)
+		e, err = d.discover(ctx, t, state, before)
+	} else {
+		e, err = d.window(ctx, t, state, before)
 	}
-	e, err := d.window(ctx, t, state, before)
 	if err == nil {
-		e.Rollups, err = d.charges.own.fold.Rollups().Next(e)
+		err = d.charges.own.fold.Finish(&e)
 	}
 	return e, err
 }
@@ -250,19 +251,14 @@ func (d *decisions) window(ctx context.Context, t turn, state windows.State,
 	d.tellLosses()
 	p, learned := d.programs[t.lane.Place], d.priors[t.lane.Place]
 	e := p.entry(d.Names.App, t.window)
-	if err := d.list(p, &e); err != nil {
-		return e, err
-	}
 	d.settled(&e, before)
 	if c := t.lane.Cap; c != nil {
 		e.Cap = c.Of
 	}
-	if len(e.Groups) > 0 {
-		e.Continual = d.lookout.steps(p, t.window)
-	}
+	e.Continual = d.lookout.steps(p, t.window)
 	open, ended := d.lookout.resume(p)
 	e.Ended = ended
-	if err := d.charges.own.fold.Books.Settle(&e); err != nil {
+	if err := d.charges.own.fold.Settle(&e); err != nil {
 		return e, err
 	}
 	d.began(&e, state)
@@ -289,7 +285,7 @@ func (d *decisions) window(ctx context.Context, t turn, state windows.State,
 	return e, nil
 }
 
-// merge merges the parts of a settled window, takes the window through its trackers, and draws what totals publish. An
+// merge merges the parts of a settled window, takes the window through its trackers, and draws the sums of totals. An
 // entry that is not withheld is incomplete if some of the parts are lost.
 func (d *decisions) merge(ctx context.Context, t turn, e *ledger.Entry) (*windows.Merger, error) {
 	totals, err := d.attendance.Looking(e, t.lane)

@@ -29,14 +29,14 @@ type turn struct {
 	due    int64 // the latest time there is if nothing is left
 }
 
-// discover settles the discovery of a period with its budget, draws it, and says how the list changes.
+// discover settles the discovery of a period and draws it.
 func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	before ledger.Before) (ledger.Entry, error) {
 	p, of := d.programs[t.lane.Place], t.lane.Of
 	e := p.blank(d.Names.App, t.window)
 	e.Lane, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
 	e.Discovery = &ledger.Discovery{MaxGroups: of.Groups, Threshold: of.Mechanism.Threshold(),
-		Error95: of.Mechanism.Error95(), Rules: p.rules}
+		Error95: of.Mechanism.Error95(), Rules: p.rules, Tombstones: p.ending}
 	d.settled(&e, before)
 	d.attendance.Overtake(t.lane)
 	d.tellLosses()
@@ -44,8 +44,7 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 	if counts != nil {
 		e.Cap = counts.Of
 	}
-	books, lists := d.charges.own.fold.Books, d.charges.own.fold.Lists()
-	if err := books.Settle(&e); err != nil {
+	if err := d.charges.own.fold.Settle(&e); err != nil {
 		return e, err
 	}
 	d.began(&e, state)
@@ -57,12 +56,6 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 		if e.Reason == "" {
 			e.Discovery.Found = found
 		}
-	}
-	if err := lists.Settle(&e); err != nil {
-		return e, err
-	}
-	if len(e.Discovery.Left) > 0 {
-		e.Discovery.Tombstones = p.ending
 	}
 	return e, nil
 }
@@ -101,35 +94,4 @@ func (d *decisions) find(ctx context.Context, t turn, e *ledger.Entry) ([]ledger
 	found = ledger.Largest(found, p.rules.Max)
 	slices.SortFunc(found, func(x, y ledger.Finding) int { return strings.Compare(x.Name, y.Name) })
 	return found, nil
-}
-
-// list fills in the groups of a window of a stream whose groups are found: those of the list as all discoveries that
-// are due no later have left it. Without any group there is nothing to draw, and nothing to pay.
-//
-// The list may be another stream's. It has the same budget, so its discoveries are decided here too, in their turn.
-func (d *decisions) list(p *program, e *ledger.Entry) error {
-	if p.stream.Found == nil {
-		return nil
-	}
-	e.List = &ledger.List{Stream: p.stream.Found.From, Rules: p.rules}
-	lists := d.charges.own.fold.Lists()
-	groups, of, err := lists.Of(e.Budget, e.ListOf(), p.rules)
-	if err != nil {
-		return err
-	}
-	e.List.Of = of
-	for _, name := range groups {
-		e.Groups = append(e.Groups, ledger.Group{Name: name})
-	}
-	if len(groups) == 0 {
-		e.Price, e.Releases = nil, nil
-	}
-	// The series of groups that left end with the discovery in its own stream, and with the first window without them
-	// in others.
-	if e.List.Stream != "" && len(p.ending) > 0 {
-		if e.List.Left = lists.Gone(*e); len(e.List.Left) > 0 {
-			e.List.Tombstones = p.ending
-		}
-	}
-	return nil
 }

@@ -141,6 +141,9 @@ func firstLogged(t *testing.T, text string, log *zap.Logger) ledger.Entry {
 	if err := p.draw(&entry, merger, learned, metrics.New(prometheus.NewRegistry(), nil, nil), log); err != nil {
 		t.Fatal(err)
 	}
+	if err := entry.Compute(); err != nil {
+		t.Fatal(err)
+	}
 	return entry
 }
 

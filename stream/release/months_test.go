@@ -112,6 +112,9 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if err := p.draw(&e, merged, d.priors[0], d.Metrics, d.Log); err != nil {
 				t.Fatal(err)
 			}
+			if err := d.charges.own.fold.Finish(&e); err != nil {
+				t.Fatal(err)
+			}
 			value, err := e.Encode()
 			if err != nil {
 				t.Fatal(err)

@@ -59,7 +59,7 @@ func (c *onChange) look(e *ledger.Entry, s *ledger.Continual, open armed, sample
 	if err != nil || group < 0 {
 		return err
 	}
-	s.Fire(*e, e.Groups[group].Name)
+	s.Fire(e.Groups[group].Name)
 	return c.redraw(e, s, group, samples[group], random, m)
 }
 
@@ -74,6 +74,6 @@ func (c *onChange) redraw(e *ledger.Entry, s *ledger.Continual, group int, sampl
 	m.DrawDuration.WithLabelValues(string(c.query.Statistic)).Observe(time.Since(began).Seconds())
 	values := make([]ledger.Value, 1)
 	c.fill(values, drawn, nil)
-	s.Change.Redraw(*e, group, values[0])
+	s.Change.Redraw(group, values[0])
 	return nil
 }

@@ -78,6 +78,9 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	for _, g := range p.stream.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
+	if f := p.stream.Found; f != nil {
+		e.List = &ledger.List{Stream: f.From, Rules: p.rules, Tombstones: p.ending}
+	}
 	e.Periods = p.periods(w)
 	return e
 }
@@ -178,7 +181,7 @@ func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, m *metri
 	if least := p.stream.MinUsers; least != nil {
 		e.WithholdBelow(least.Release, least.Count)
 	}
-	return e.Compute()
+	return nil
 }
 
 // Rehearsal draws what a stream would publish in some windows, without Kafka. It uses the same mechanisms, learns from
@@ -213,6 +216,9 @@ func (r *Rehearsal) Window(w windows.Window, users *windows.Bag) ([]record.Figur
 		return nil, err
 	}
 	r.learned.smooth(&e)
+	if err := e.Compute(); err != nil {
+		return nil, err
+	}
 	r.past = append(r.past, ledger.NewPast(e))
 	return e.Figures(), nil
 }

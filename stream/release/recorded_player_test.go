@@ -43,6 +43,7 @@ type player struct {
 	texts    map[string]progress.Text
 	kept     progressRecord
 	audit    *audit.Audit
+	states   map[int]*ledger.State // after the committed entries of each partition
 
 	sessions int
 	now      int64
@@ -54,7 +55,8 @@ type player struct {
 // replay plays the inputs and returns them with the outputs in between.
 func replay(t testing.TB, inputs []line) []line {
 	t.Helper()
-	p := &player{t: t, others: map[int][]string{}, texts: map[string]progress.Text{}, audit: audit.New()}
+	p := &player{t: t, others: map[int][]string{}, texts: map[string]progress.Text{}, audit: audit.New(),
+		states: map[int]*ledger.State{}}
 	for i, l := range inputs {
 		p.out = append(p.out, l)
 		var err error
@@ -275,7 +277,7 @@ func (p *player) Commit(_ context.Context, tx txn.Transaction) error {
 			p.ledger = append(p.ledger, fetch.Record{Offset: int64(len(p.ledger)), Value: r.Value,
 				Aborted: p.fate == aborted})
 			if p.fate != aborted {
-				p.audit.Entry(audit.Position{Topic: r.Topic, Offset: int64(len(p.ledger) - 1)}, r.Key, r.Value)
+				p.follows(0, int64(len(p.ledger)-1), r.Key, r.Value)
 			}
 			continue
 		}
@@ -303,8 +305,44 @@ func (p *player) Last(string, int) int64 { return int64(len(p.ledger)) - 1 }
 // elsewhere adds an entry to another partition.
 func (p *player) elsewhere(l chargedLine) error {
 	e, err := ledger.Decode([]byte(l.Entry))
-	p.audit.Entry(audit.Position{Topic: "app.ledger", Partition: l.Partition, Offset: int64(len(p.others[l.Partition]))},
-		e.Key(), []byte(l.Entry))
+	p.follows(l.Partition, int64(len(p.others[l.Partition])), e.Key(), []byte(l.Entry))
 	p.others[l.Partition] = append(p.others[l.Partition], l.Entry)
 	return err
+}
+
+// follows takes an entry that is in the ledger. It has to follow from its own facts and from the entries before it.
+func (p *player) follows(partition int, offset int64, key, value []byte) {
+	p.t.Helper()
+	p.audit.Entry(audit.Position{Topic: "app.ledger", Partition: partition, Offset: offset}, key, value)
+	e, err := ledger.Decode(value)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	s := p.state(partition)
+	for number, other := range p.states {
+		for _, old := range e.Continues {
+			if number != partition && slices.Contains(other.Books.Budgets(), old) {
+				s.Books.Elsewhere(old, other.Books)
+			}
+		}
+	}
+	again, err := s.Derive(ledger.Facts(e))
+	if err != nil {
+		p.t.Fatalf("%s does not follow from its facts: %v", e.Name(), err)
+	}
+	text, err := again.Encode()
+	if err != nil || !bytes.Equal(text, value) {
+		p.t.Errorf("%s follows from its facts another way, %v:\n%s", e.Name(), err,
+			firstDifference(value, text))
+	}
+	if err := s.Add(e, value, offset); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *player) state(partition int) *ledger.State {
+	if p.states[partition] == nil {
+		p.states[partition] = ledger.NewState("app", partition)
+	}
+	return p.states[partition]
 }

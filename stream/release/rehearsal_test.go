@@ -45,6 +45,9 @@ func TestRehearsalIsTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 		learned.smooth(&e)
+		if err := e.Compute(); err != nil {
+			t.Fatal(err)
+		}
 		text, err := e.Encode()
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func (a alarm) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []
 	}
 	group, err := open.Look(looked, random)
 	if err == nil && group >= 0 {
-		s.Fire(*e, names[group])
+		s.Fire(names[group])
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (t total) describe(s *ledger.Continual, w windows.Window) {
 // drawTotal draws what ends with the window of a settled entry.
 func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, m *metrics.Operator) error {
 	s, of := t.Step.Total, t.Of()
-	if s.Incomplete = s.Incomplete || e.Incomplete; !s.Finishes(*t.Step, *e) {
+	if !s.Finishes(*t.Step, *e) {
 		return nil
 	}
 	if s.Leaf != t.Leaf() {
@@ -114,7 +114,6 @@ func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, m *metri
 		}
 		m.DrawDuration.WithLabelValues(string(of.Query.Statistic)).Observe(time.Since(began).Seconds())
 	}
-	return s.Publish(draws, func(value, error95 float64) string {
-		return string(mechanisms.JudgeTotal(value, error95))
-	})
+	s.Draw(draws)
+	return nil
 }

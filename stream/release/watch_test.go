@@ -173,6 +173,9 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	if err := d.lookout.look(p, &e, open, c); err != nil {
 		t.Fatal(err)
 	}
+	if err := d.charges.own.fold.Books.Finish(&e); err != nil {
+		t.Fatal(err)
+	}
 	if told(e) != "1 armed fired in b 01h" {
 		t.Errorf("%q, want the watch to fire", told(e))
 	}

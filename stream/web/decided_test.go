@@ -134,9 +134,7 @@ func (w *world) total(e *ledger.Entry, s *ledger.Continual) {
 			draws[g] = append(draws[g], new(big.Int))
 		}
 	}
-	if err := s.Total.Publish(draws, func(float64, float64) string { return "noise" }); err != nil {
-		w.Fatal(err)
-	}
+	s.Total.Draw(draws)
 }
 
 // watched decides a window of a stream with totals, watches or releases on change, and publishes it.
@@ -177,15 +175,18 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 			x.Sealed = []byte("sealed")
 		}
 		if x.Looks() && fires(&e) {
-			x.Fire(e, e.Groups[0].Name)
+			x.Fire(e.Groups[0].Name)
 		}
 		if c := x.Change; c != nil {
 			for g := range c.Values {
 				if c.Draws(*x, e.Groups[g].Name) {
-					c.Redraw(e, g, ledger.Value{Value: new(decimal.NewFromInt(7))})
+					c.Redraw(g, ledger.Value{Value: new(decimal.NewFromInt(7))})
 				}
 			}
 		}
+	}
+	if err := books.Finish(&e); err != nil {
+		w.Fatal(err)
 	}
 	if e.Reason == "" {
 		for g := range e.Groups {

@@ -34,7 +34,7 @@ func Change(definition, test, draw string, atMost int64) ledger.Continual {
 	}
 }
 
-// Look fills in what a session would: secrets, and who fires.
+// Look fills in what a session would: secrets, who fires, and what is drawn.
 func Look(t T, e *ledger.Entry, fires func(s ledger.Continual) bool) {
 	t.Helper()
 	for i := range e.Continual {
@@ -49,12 +49,12 @@ func Look(t T, e *ledger.Entry, fires func(s ledger.Continual) bool) {
 			s.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, s.Name, s.Instance)
 		}
 		if s.Looks() && (s.Change == nil || !s.Change.DrawsAll(*s)) && fires(*s) {
-			s.Fire(*e, e.Groups[len(e.Groups)/2].Name)
+			s.Fire(e.Groups[len(e.Groups)/2].Name)
 		}
 		if c := s.Change; c != nil {
 			for g := range c.Values {
 				if c.Draws(*s, e.Groups[g].Name) {
-					c.Redraw(*e, g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))),
+					c.Redraw(g, ledger.Value{Value: Some(fmt.Sprint(e.WindowEnd.Unix()%1000 + int64(g))),
 						Quality: "useful"})
 				}
 			}
@@ -69,6 +69,9 @@ func Decide(t T, b *ledger.Books, e *ledger.Entry, fires func(s ledger.Continual
 		t.Fatal(err)
 	}
 	Look(t, e, fires)
+	if err := b.Finish(e); err != nil {
+		t.Fatal(err)
+	}
 	if err := b.Add(*e); err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +148,9 @@ func Watchful(t *rapid.T, n int) *Partition {
 			t.Fatal(err)
 		}
 		Look(t, &e, func(ledger.Continual) bool { return rapid.IntRange(0, 4).Draw(t, "fires") == 0 })
+		if err := live.Finish(&e); err != nil {
+			t.Fatal(err)
+		}
 		if e.Reason == "" && len(e.Releases) > 0 {
 			for g := range e.Groups {
 				e.Groups[g].Values = []ledger.Value{{Value: Some("12.5")}}

@@ -3,6 +3,7 @@
 package ledgertest
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -74,6 +75,16 @@ func Settle(t T, b *ledger.Books, e ledger.Entry) ledger.Entry {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// JSON is something as the ledger writes it.
+func JSON(t T, x any) string {
+	t.Helper()
+	text, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // Encode is the entry as a record's value.

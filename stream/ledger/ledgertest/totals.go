@@ -48,9 +48,7 @@ func publish(t T, e *ledger.Entry, s *ledger.Continual) {
 			draws[g] = append(draws[g], y)
 		}
 	}
-	if err := s.Total.Publish(draws, func(float64, float64) string { return "useful" }); err != nil {
-		t.Fatal(err)
-	}
+	s.Total.Draw(draws)
 }
 
 // Totalled is a ledger of n windows of a stream that has nothing but a running total, in two groups. It begins in the
