@@ -12,6 +12,12 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
+// histogramKeys are the keys of a histogram, and of a release that is computed from one.
+type histogramKeys struct {
+	from      string
+	objective decimal.Decimal // 0: none
+}
+
 var histogramForm = form.Form{
 	{Name: "rollup", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
 		Example: "[1h, 1d]",

@@ -7,6 +7,16 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
+// releaseNode is a release and its place, with the keys of all kinds. Its mechanism is made later.
+type releaseNode struct {
+	config.Release
+	form.Mapping
+	changeKeys
+	totalKeys
+	histogramKeys
+	sound bool // it has no faults of its own
+}
+
 // releaseKind is a kind of figure that is written among the releases of a stream. Its keys are in the form of all
 // releases, and one of them makes a release one of the kind.
 type releaseKind struct {

@@ -26,6 +26,14 @@ var (
 	changes   = form.When{Key: "publish", Is: []string{onChange}}
 )
 
+// changeKeys are the keys of a release that say when it is drawn.
+type changeKeys struct {
+	publish      string
+	tolerance    decimal.Decimal
+	watchEpsilon decimal.Decimal
+	atMost       int64
+}
+
 var changeForm = form.Form{
 	{Name: "publish", Fallback: everyWindow, Only: quantiles, Unless: "from", Example: onChange,
 		Meaning: "when the figure is drawn. `on_change`: a test looks at every window, and a group's value is drawn " +

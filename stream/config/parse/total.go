@@ -31,6 +31,13 @@ func units() (all []string) {
 	return all
 }
 
+// totalKeys are the keys of a release that make it a running total.
+type totalKeys struct {
+	since, zone string
+	update      time.Duration
+	maxTotal    *decimal.Decimal
+}
+
 var totalForm = form.Form{
 	{Name: "since", Absent: "figures of single windows", Only: totalled, Unless: "from", Example: "midnight",
 		Meaning: "makes it a running total: of users, or of what they add, so far in the `hour`, since `midnight` or " +
