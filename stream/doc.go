@@ -212,8 +212,8 @@
 // Package record is what an output record says, package outputs reads what was published, and package audit compares it
 // with the ledger. Package web serves it as a page and an API, and web/compare says whether two figures differ. Package
 // export sends it to a metrics backend by OpenTelemetry: it is run like a stage, in a process of its own that may only
-// read the outputs. Package silence says since when hardly anybody is there. Package rules writes alerts, remedy says
-// what would make a noisy figure readable, and timeline says what each window waits for.
+// read the outputs. Package silence says since when hardly anybody is there. Package rules writes alerts, and remedy
+// says what would make a noisy figure readable.
 //
 // Packages replay, simulate and shape serve the demo and the command line, kafkatest the tests, and embedded starts
 // brokers for both. Folder bench is a module of its own, which measures the service. Outside stream, package windows

@@ -15,9 +15,9 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/cmd/louver/internal/inspect/timeline"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/txn"
-	"github.com/louver/louver/stream/timeline"
 )
 
 // threeStreams: past has three windows and money for two; held reads a topic with an open transaction; present is

@@ -11,10 +11,10 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/cmd/louver/internal/inspect/timeline"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/timeline"
 )
 
 // WindowsCommand tells the state of each window.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/cmd/louver/internal/inspect/timeline"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/fetch"
-	"github.com/louver/louver/stream/timeline"
 )
 
 // causes finds out in Kafka why windows wait.

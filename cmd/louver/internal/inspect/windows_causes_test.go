@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/louver/louver/cmd/louver/internal/inspect/timeline"
 	"github.com/louver/louver/stream/kafka/fetch"
-	"github.com/louver/louver/stream/timeline"
 )
 
 // TestNoTransactionIsNotToBeEnded: the advice to end a transaction comes only where one is open.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/louver/louver/stream/timeline"
+	"github.com/louver/louver/cmd/louver/internal/inspect/timeline"
 )
 
 // Streams whose windows wait for the same share a row; those that wait for something else, or for longer, do not.
