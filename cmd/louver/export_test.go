@@ -62,6 +62,11 @@ func TestExport(t *testing.T) {
 	kafkatest.Await(t, "so does the log", func() bool {
 		return strings.Contains(p.Log.String(), "no figures can be sent: Kafka keeps them until the backend takes them")
 	})
+	kafkatest.Await(t, "so do the metrics", func() bool {
+		_, body := clitest.Get(address, "/metrics")
+		return strings.Contains(body, "louver_export_blocked_seconds ") &&
+			!strings.Contains(body, "louver_export_blocked_seconds 0\n")
+	})
 	if err := os.WriteFile(token, []byte("\nAuthorization: Bearer right\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +85,7 @@ func TestExport(t *testing.T) {
 	})
 	_, body := clitest.Get(address, "/metrics")
 	for _, want := range []string{`louver_export_sent_total{topic="` + topic + `"} 2`,
-		`louver_export_refused_total{topic="` + topic + `"} 0`, "louver_export_blocked_seconds 0",
+		`louver_export_refused_total{topic="` + topic + `"} 0`, "louver_export_blocked_seconds 0\n",
 		`louver_consumer_lag_records{consumer_group="louver.export",`, "louver_build_info"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the metrics have no %s:\n%s", want, body)

@@ -236,11 +236,9 @@ func (w *worker) deliver(ctx context.Context, figures []outputs.Record, as form)
 	}
 	switch topic := w.at.Topic; {
 	case err == nil:
-		w.Counts.Sent.WithLabelValues(topic).Add(float64(len(figures)))
-		w.first.Do(func() {
-			w.Log.Info("the first figures are sent", zap.String("topic", topic), zap.Int("figures", len(figures)),
-				zap.Time("window_end", figures[len(figures)-1].WindowEnd))
-		})
+		if as.points {
+			w.sent(figures)
+		}
 		w.partial(rejected)
 		return nil
 	case refused == nil:
@@ -256,6 +254,15 @@ func (w *worker) deliver(ctx context.Context, figures []outputs.Record, as form)
 		return err
 	}
 	return w.deliver(ctx, figures[half:], as)
+}
+
+// sent counts figures that the backend has taken, and tells of the first ones.
+func (w *worker) sent(figures []outputs.Record) {
+	w.Counts.Sent.WithLabelValues(w.at.Topic).Add(float64(len(figures)))
+	w.first.Do(func() {
+		w.Log.Info("the first figures are sent", zap.String("topic", w.at.Topic), zap.Int("figures", len(figures)),
+			zap.Time("window_end", figures[len(figures)-1].WindowEnd))
+	})
 }
 
 // refusals is when a log has a line about refused figures, of which there may be thousands.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -126,8 +127,9 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 	operators := prometheus.NewRegistry()
 	processMetrics(operators, app.Build.Version)
 	reading := metrics.New(prometheus.NewRegistry(), nil, nil) // of these only what is read here is shown
+	var unreached since
 	counts := metrics.NewExport(operators, names, reading, func() float64 {
-		return sending.BlockedOutputs()[backend.Name()].Seconds()
+		return max(unreached.seconds(), sending.BlockedOutputs()[backend.Name()].Seconds())
 	})
 	internal, err := operatorsServer(cli.MetricsSettings(c.OptionalMetricsSettings), operators, monitor.Report,
 		logLevel(app.Level))
@@ -145,7 +147,7 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 	env.Fetch = fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) { env.Reading(topic)(err) }})
 	e := &export.Export{Env: env, Backend: backend, From: from, Histograms: export.Histograms(c.Histograms), Counts: counts,
-		Reader: &outputs.Reader{Conn: conn, Fetch: env.Fetch, Schemas: schemas, Retrying: monitor.Retrying, Lenient: true},
+		Reader: &outputs.Reader{Conn: conn, Fetch: env.Fetch, Schemas: schemas, Retrying: monitor.Retrying},
 		Group: group.Config{Conn: conn, GroupID: of, Topics: names,
 			OnError: monitor.Retrying("cannot work in consumer group "+of, "consumer group "+of+" works again")}}
 	running, ctx := errgroup.WithContext(ctx)
@@ -155,7 +157,7 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 		if err := cluster.Reach(ctx, c.KafkaSettings, conn, app.Log); err != nil {
 			return err
 		}
-		if err := reachBackend(ctx, monitor, backend); err != nil {
+		if err := reachBackend(ctx, monitor, backend, &unreached); err != nil {
 			return err
 		}
 		monitor.Started(nil)
@@ -168,16 +170,36 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 }
 
 // reachBackend waits until the backend answers. Whoever starts the command learns at once that its address is wrong, and
-// not with the first figure.
-func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.Backend) error {
+// not with the first figure. failing is the time since its first failure.
+func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.Backend, failing *since) error {
 	teller := export.Teller{Log: monitor.Episodes, Backend: backend}
 	monitor.Waiting("asking " + backend.Name())
 	err := backend.Reach(ctx, func(err error) {
+		failing.begin()
 		monitor.Waiting("no figures can be sent to " + backend.Name() + ": " + err.Error())
 		teller.Tell(err)
 	})
 	if err == nil {
+		failing.end()
 		teller.Tell(nil)
 	}
 	return err
+}
+
+// since is how long something has lasted. It is safe for concurrent use.
+type since struct{ began atomic.Pointer[time.Time] }
+
+func (s *since) begin() {
+	now := time.Now()
+	s.began.CompareAndSwap(nil, &now)
+}
+
+func (s *since) end() { s.began.Store(nil) }
+
+// seconds is 0 if it has not begun, or is over.
+func (s *since) seconds() float64 {
+	if began := s.began.Load(); began != nil {
+		return time.Since(*began).Seconds()
+	}
+	return 0
 }
