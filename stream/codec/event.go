@@ -65,12 +65,14 @@ const (
 	BadGroup         // the group is missing, neither a string nor an integer, not one of the public list, or no name
 	Future           // the time lies further ahead of the record's timestamp than MaxFuture, or far ahead of the clock
 	Unwanted         // the record does not meet a condition of the Spec: it is skipped, and not rejected
+	NoUser           // the item of OpenTelemetry has no user, and is skipped
+	NoValue          // the data point has no number, and is skipped
 
 	// NumReasons is the number of Reasons, OK included.
 	NumReasons = iota
 )
 
-var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where"}
+var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where", "no_user", "no_value"}
 
 // String returns the reason as metrics and headers name it; "" for OK.
 func (r Reason) String() string {

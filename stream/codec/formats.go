@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +13,14 @@ type Format struct {
 	Name string
 	// Columnar formats have columns as fields, named by Spec.Columns.
 	Columnar bool
-	new      func(Spec, rules) (Decoder, error) // of a checked Spec
-	mistake  func(Spec, part) error             // why a record can't hold that field; nil if new says so
-	schema   func(Spec) error                   // why the Spec's schema is wrong; nil if the format has no schema
+	// Batched formats have many items in a record: their decoders are a [Batch].
+	Batched bool
+	// Value and Time are the defaults of these fields; "" if they have none of their own. Where has those of conditions.
+	Value, Time string
+	Where       []Condition
+	new         func(Spec, rules) (Decoder, error) // of a checked Spec
+	mistake     func(Spec, part) error             // why a record can't hold that field; nil if new says so
+	schema      func(Spec) error                   // why the Spec's schema is wrong; nil if the format has no schema
 }
 
 // Formats returns the known formats, the default first. A new one is a file and a row here.
@@ -25,16 +31,32 @@ func Formats() []Format {
 		{Name: "cloudevents", new: newCloudEvents, mistake: mistakenEvent},
 		{Name: "avro", new: avroFormat.new, mistake: avroFormat.mistake, schema: avroFormat.check},
 		{Name: "protobuf", new: protobufFormat.new, mistake: protobufFormat.mistake, schema: protobufFormat.check},
+		{Name: "otlp_traces", Batched: true, Value: "span.duration_ms", Time: "span.end_time_unix_nano",
+			Where: []Condition{{Field: "span.kind", Is: []Operand{{Text: "server"}}}},
+			new:   newOTLP(otlpTraces), mistake: otlpTraces.mistake},
+		{Name: "otlp_logs", Batched: true, Time: "log.time_unix_nano", new: newOTLP(otlpLogs), mistake: otlpLogs.mistake},
+		{Name: "otlp_metrics", Batched: true, Value: "datapoint.value", Time: "datapoint.time_unix_nano",
+			new: newOTLP(otlpMetrics), mistake: otlpMetrics.mistake},
 	}
 }
 
 // Schematic reports whether records of the format have a schema.
 func (f Format) Schematic() bool { return f.schema != nil }
 
-// Columnar reports whether the format's fields are columns.
-func (s Spec) Columnar() bool {
-	return slices.ContainsFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.Columnar })
+// FormatOf returns the format of a name; ok is false if there is none.
+func FormatOf(name string) (f Format, ok bool) {
+	i := slices.IndexFunc(Formats(), func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		return f, false
+	}
+	return Formats()[i], true
 }
+
+// Columnar reports whether the format's fields are columns.
+func (s Spec) Columnar() bool { f, _ := FormatOf(s.Format); return f.Columnar }
+
+// Batched reports whether a record of the format holds many items.
+func (s Spec) Batched() bool { f, _ := FormatOf(s.Format); return f.Batched }
 
 // Mistake is a field that records of the format can't hold, or a wrong schema: then Part is "schema".
 type Mistake struct {
@@ -52,11 +74,10 @@ func (m Mistake) Error() string {
 
 // Mistakes lists the fields that records of the format can't hold.
 func (s Spec) Mistakes() (all []Mistake) {
-	i := slices.IndexFunc(Formats(), func(f Format) bool { return f.Name == s.Format && f.mistake != nil })
-	if i < 0 {
+	f, ok := FormatOf(s.Format)
+	if !ok || f.mistake == nil {
 		return nil
 	}
-	f := Formats()[i]
 	if f.schema != nil && s.Schema.Registry { // the fields are known only when records come
 		if s.Value == ValueField {
 			all = append(all, Mistake{"value", s.Value, errors.New("$value is for json; want a field of the schema")})
@@ -69,20 +90,25 @@ func (s Spec) Mistakes() (all []Mistake) {
 		}
 	}
 	for _, p := range s.parts() {
-		if p.field == "" || p.field == p.special && p.role != roleValue {
+		if p.field == "" || p.field == p.special && p.role != roleValue && !(f.Batched && p.role == roleTime) {
 			continue
 		}
 		if err := f.mistake(s, p); err != nil {
 			all = append(all, Mistake{p.name, p.field, err})
 		}
 	}
+	if named := func(c Condition) bool { return c.Field == "metric.name" }; f.Name == otlpMetrics.name &&
+		!slices.ContainsFunc(s.Where, named) {
+		all = append(all, Mistake{"where", "", errors.New("it does not say which metric; want metric.name, such as " +
+			"{metric.name: cart.total}")})
+	}
 	return all
 }
 
 // New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what is wanted.
 func New(s Spec) (Decoder, error) {
-	if s.Time == "" {
-		s.Time = TimestampField
+	if f, _ := FormatOf(s.Format); s.Time == "" {
+		s.Time = cmp.Or(f.Time, TimestampField)
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("input: %w", err)

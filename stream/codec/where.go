@@ -126,11 +126,17 @@ func (s Spec) checkWhere() error {
 }
 
 // Skips returns the reasons for which records of the Spec may be skipped.
-func (s Spec) Skips() []Reason {
+func (s Spec) Skips() (all []Reason) {
 	if len(s.Where) > 0 {
-		return []Reason{Unwanted}
+		all = append(all, Unwanted)
 	}
-	return nil
+	if s.Batched() {
+		all = append(all, NoUser)
+	}
+	if s.Format == otlpMetrics.name {
+		all = append(all, NoValue)
+	}
+	return all
 }
 
 // Skip says more about why a record was skipped.

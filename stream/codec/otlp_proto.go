@@ -1,0 +1,468 @@
+package codec
+
+import (
+	"encoding/binary"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// otlpProto walks through a record in Protocol Buffers. Nothing may depend on the order of fields, since the Collector
+// writes every message from its last field to its first. So a message that has others is looked at twice: first for what
+// is told of it, such as its resource, and then for what lies in it.
+//
+// Each frame must fit into the one around it, down to the items. What is within an item, or within a resource or a
+// scope, concerns only those that it is about.
+type otlpProto struct {
+	d      *otlpDecoder
+	levels []otlpLevel
+	depth  int
+	item   []byte
+	first  int // where the item's first attribute is
+	why    string
+	// actions are what is done with the fields of an item, by number. 0: it is skipped.
+	actions [32]otlpAction
+}
+
+// otlpLevel is a message on the way to items, and how far it has been read.
+type otlpLevel struct {
+	b  []byte
+	at int
+}
+
+// otlpAction is what is done with a field of an item.
+type otlpAction struct {
+	wire uint8 // plus 1
+	at   int8
+}
+
+const (
+	wireVarint, wireEight, wireBytes, wireStart, wireFour = 0, 1, 2, 3, 5
+
+	otlpNotProto = "is not an export request of OpenTelemetry: a length in it does not fit"
+)
+
+func (w *otlpProto) init(d *otlpDecoder) {
+	w.d, w.levels = d, make([]otlpLevel, len(d.signal.path))
+	for _, s := range d.signal.scalars {
+		if s.at != otlpBody || d.wantsBody() {
+			w.actions[s.number] = otlpAction{uint8(s.wire) + 1, int8(s.at)}
+		}
+	}
+}
+
+func (w *otlpProto) broken() string { return w.why }
+
+func (w *otlpProto) begin(value []byte) {
+	w.levels[0], w.depth, w.why = otlpLevel{b: value}, 0, ""
+}
+
+func (w *otlpProto) next() bool {
+	path := w.d.signal.path
+	for w.why == "" {
+		l := &w.levels[w.depth]
+		if l.at == len(l.b) {
+			if w.depth == 0 {
+				return false
+			}
+			w.depth--
+			continue
+		}
+		number, wire, content, next := otlpFrame(l.b, l.at)
+		if next < 0 {
+			break
+		}
+		l.at = next
+		if wire != wireBytes || number > 63 || path[w.depth]&(1<<number) == 0 {
+			continue
+		}
+		if w.depth == len(path)-1 {
+			w.item = content
+			return true
+		}
+		w.depth++
+		w.levels[w.depth] = otlpLevel{b: content}
+		if !w.enter(content, number) {
+			break
+		}
+	}
+	w.why = otlpNotProto
+	return false
+}
+
+// enter looks at a message that holds others, for what is told of it.
+func (w *otlpProto) enter(b []byte, from uint64) bool {
+	d := w.d
+	switch w.depth {
+	case 1:
+		d.forget(otlpResource)
+	case 2:
+		d.forget(otlpScope)
+		d.raw.texts[otlpScopeName], d.raw.texts[otlpScopeVersion] = nil, nil
+	case 3:
+		d.raw.texts[otlpMetric], d.raw.texts[otlpUnit] = nil, nil
+	case 4:
+		d.raw.numbers[otlpNumeric] = d.signal.numeric >> from & 1
+	}
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return false
+		}
+		i = next
+		if wire != wireBytes {
+			continue
+		}
+		switch {
+		case w.depth == 1 && number == 1:
+			d.lost[otlpResource] = !w.holder(content, otlpResource) || d.lost[otlpResource]
+		case w.depth == 2 && number == 1:
+			d.lost[otlpScope] = !w.holder(content, otlpScope) || d.lost[otlpScope]
+		case w.depth == 3 && number == 1:
+			d.raw.texts[otlpMetric] = content
+		case w.depth == 3 && number == 3:
+			d.raw.texts[otlpUnit] = content
+		}
+	}
+	return true
+}
+
+// holder reads a resource or a scope.
+func (w *otlpProto) holder(b []byte, of otlpHolder) bool {
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return false
+		}
+		i = next
+		switch {
+		case wire != wireBytes:
+		case of == otlpResource && number == 1, of == otlpScope && number == 3:
+			if _, ok := w.attribute(content, w.d.cells[of]); !ok {
+				return false
+			}
+		case of == otlpScope && number == 1:
+			w.d.raw.texts[otlpScopeName] = content
+		case of == otlpScope && number == 2:
+			w.d.raw.texts[otlpScopeVersion] = content
+		}
+	}
+	return true
+}
+
+// own reads what an item holds beside its attributes. It looks at the frames of all its fields.
+func (w *otlpProto) own() bool {
+	b, raw := w.item, &w.d.raw
+	attributes := w.d.signal.attributes
+	w.first = len(b)
+	for i := 0; i < len(b); {
+		start := i
+		tag := uint64(b[i])
+		if i++; tag >= 0x80 {
+			var n int
+			if tag, n = uvarint(b[start:]); n < 0 {
+				return false
+			}
+			i = start + n
+		}
+		number, wire := tag>>3, tag&7
+		if number-1 >= 1<<29-1 {
+			return false
+		}
+		var v uint64
+		var content []byte
+		switch wire {
+		case wireBytes:
+			length, n := uvarint(b[i:])
+			if n < 0 || length > uint64(len(b)-i-n) {
+				return false
+			}
+			content = b[i+n : i+n+int(length)]
+			i += n + int(length)
+			if number == attributes {
+				w.first = min(w.first, start)
+				continue
+			}
+		case wireVarint:
+			n := 0
+			if v, n = uvarint(b[i:]); n < 0 {
+				return false
+			}
+			i += n
+		case wireEight:
+			if len(b)-i < 8 {
+				return false
+			}
+			v = binary.LittleEndian.Uint64(b[i:])
+			i += 8
+		default:
+			n := skipField(protowire.Number(number), protowire.Type(wire), b[i:])
+			if n < 0 {
+				return false
+			}
+			i += n
+		}
+		if number >= uint64(len(w.actions)) || uint64(w.actions[number].wire) != wire+1 {
+			continue
+		}
+		switch at := int(w.actions[number].at); {
+		case wire != wireBytes:
+			raw.put(at, v)
+		case at == otlpBody:
+			if !w.body(content) {
+				return false
+			}
+		case at == otlpStatusMessage:
+			if !w.status(content) {
+				return false
+			}
+		default:
+			raw.texts[at] = content
+		}
+	}
+	return true
+}
+
+// status reads the status of a span.
+func (w *otlpProto) status(b []byte) bool {
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return false
+		}
+		if i = next; number == 3 && wire == wireVarint {
+			v, _ := uvarint(content)
+			w.d.raw.put(otlpStatus, v)
+		}
+	}
+	return true
+}
+
+// body reads the body of a log record.
+func (w *otlpProto) body(b []byte) bool {
+	d := w.d
+	var ok bool
+	if d.raw.body, ok = otlpAnyValue(b); !ok || len(d.cells[otlpBodyKey]) == 0 {
+		return ok
+	}
+	for i := 0; i < len(b); {
+		number, wire, list, next := otlpFrame(b, i)
+		if i = next; number != 6 || wire != wireBytes {
+			continue
+		}
+		for j := 0; j < len(list); {
+			number, wire, pair, next := otlpFrame(list, j)
+			if next < 0 {
+				return false
+			}
+			if j = next; number == 1 && wire == wireBytes {
+				if _, ok := w.attribute(pair, d.cells[otlpBodyKey]); !ok {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// attributes looks for the attributes that are wanted of an item, until all are found.
+func (w *otlpProto) attributes() bool {
+	cells, left := w.d.cells[otlpItem], len(w.d.cells[otlpItem])
+	b, wanted := w.item, w.d.signal.attributes
+	for i := w.first; i < len(b) && left > 0; {
+		number, wire, content, next := otlpFrame(b, i)
+		if i = next; number != wanted || wire != wireBytes {
+			continue
+		}
+		took, ok := w.attribute(content, cells)
+		if !ok {
+			return false
+		}
+		if took {
+			left--
+		}
+	}
+	return true
+}
+
+// attribute reads a key and its value, if the key is wanted and has not been found before.
+func (w *otlpProto) attribute(b []byte, cells []otlpCell) (took, ok bool) {
+	var key, value []byte
+	values := 0
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return false, false
+		}
+		i = next
+		switch {
+		case wire != wireBytes:
+		case number == 1:
+			key = content
+		case number == 2:
+			value = content
+			values++
+		}
+	}
+	for i := range cells {
+		c := &cells[i]
+		if c.name != string(key) || c.found.kind != none {
+			continue
+		}
+		if values != 1 { // nobody writes it twice
+			c.found = field{kind: other}
+			return true, true
+		}
+		c.found, ok = otlpAnyValue(value)
+		return true, ok
+	}
+	return false, true
+}
+
+// otlpAnyValue reads a value. A list of one text is that text. Other lists, bytes and nothing are no part of an event.
+func otlpAnyValue(b []byte) (f field, ok bool) {
+	f.kind = other
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return f, false
+		}
+		i = next
+		switch {
+		case number == 1 && wire == wireBytes:
+			f = otlpValueText(content)
+		case number == 2 && wire == wireVarint:
+			v, _ := uvarint(content)
+			f = truthOf(v != 0)
+		case number == 3 && wire == wireVarint:
+			v, _ := uvarint(content)
+			f = whole(int64(v))
+		case number == 4 && wire == wireEight:
+			f = double(binary.LittleEndian.Uint64(content))
+		case number == 5 && wire == wireBytes:
+			if f, ok = otlpOnly(content); !ok {
+				return f, false
+			}
+		case number == 6 || number == 7:
+			f = field{kind: other}
+		}
+	}
+	return f, true
+}
+
+// otlpValueText is a text that is a value. It may be empty.
+func otlpValueText(b []byte) field {
+	if len(b) == 0 {
+		return field{kind: text, text: b}
+	}
+	return otlpString(b)
+}
+
+// otlpOnly reads a list: the text in it, if that is all there is.
+func otlpOnly(b []byte) (f field, ok bool) {
+	items := 0
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return f, false
+		}
+		if i = next; number != 1 || wire != wireBytes {
+			continue
+		}
+		items++
+		number, wire, only, end := otlpFrame(content, 0)
+		if f = (field{kind: other}); len(content) > 0 && end == len(content) && number == 1 && wire == wireBytes {
+			f = otlpValueText(only)
+		}
+	}
+	if items != 1 {
+		f = field{kind: other}
+	}
+	return f, true
+}
+
+// otlpFrame reads a field of a message: its number, its type on the wire, its content and where it ends; −1 if it does
+// not fit. The content of bytes is what follows their length.
+func otlpFrame(b []byte, i int) (number, wire uint64, content []byte, next int) {
+	if i >= len(b) {
+		return 0, 0, nil, -1
+	}
+	tag := uint64(b[i])
+	if i++; tag >= 0x80 {
+		var n int
+		if tag, n = uvarint(b[i-1:]); n < 0 {
+			return 0, 0, nil, -1
+		}
+		i += n - 1
+	}
+	if number, wire = tag>>3, tag&7; number-1 >= 1<<29-1 {
+		return 0, 0, nil, -1
+	}
+	n := 0
+	switch wire {
+	case wireBytes:
+		var length uint64
+		if i < len(b) && b[i] < 0x80 {
+			length, n = uint64(b[i]), 1
+		} else if length, n = uvarint(b[i:]); n < 0 {
+			return 0, 0, nil, -1
+		}
+		if i += n; length > uint64(len(b)-i) {
+			return 0, 0, nil, -1
+		}
+		n = int(length)
+	case wireEight:
+		n = 8
+	case wireFour:
+		n = 4
+	case wireVarint:
+		_, n = uvarint(b[i:])
+	default:
+		n = protowire.ConsumeFieldValue(protowire.Number(number), protowire.Type(wire), b[i:])
+	}
+	if n < 0 || n > len(b)-i {
+		return 0, 0, nil, -1
+	}
+	return number, wire, b[i : i+n], i + n
+}
+
+// cut copies a request with some of its items only. A message without any of them is left out.
+func (w *otlpProto) cut(value []byte, items []int) []byte {
+	c := otlpCutter{path: w.d.signal.path, items: items}
+	out, _ := c.message(nil, value, 0)
+	return out
+}
+
+// otlpCutter copies the messages on the way to some items.
+type otlpCutter struct {
+	path  []uint64
+	items []int // that are still to come
+	seen  int   // how many items were passed
+}
+
+// message appends a message, and says whether it has any of the items. It ends where the frames do not fit.
+func (c *otlpCutter) message(out, b []byte, depth int) (all []byte, any bool) {
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			break
+		}
+		start := i
+		i = next
+		switch {
+		case wire != wireBytes || number > 63 || c.path[depth]&(1<<number) == 0:
+			out = append(out, b[start:next]...)
+		case depth < len(c.path)-1:
+			if within, some := c.message(nil, content, depth+1); some {
+				out = protowire.AppendTag(out, protowire.Number(number), protowire.BytesType)
+				out, any = protowire.AppendBytes(out, within), true
+			}
+		default:
+			if len(c.items) > 0 && c.items[0] == c.seen {
+				c.items, any = c.items[1:], true
+				out = append(out, b[start:next]...)
+			}
+			c.seen++
+		}
+	}
+	return out, any
+}
