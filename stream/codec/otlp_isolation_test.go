@@ -44,12 +44,12 @@ func inJSON(spans []string) []byte {
 // broken are spans that cannot be read, though each is framed like any other.
 var brokenSpans = map[string]map[string]string{
 	"protobuf": {
-		"no field":                  "\x00\x00",
-		"a length beyond the span":  servedBy("u") + "\x4a\x7f",
-		"half a number":             servedBy("u") + "\x30\xff",
-		"half a time":               "\x41\x00\x00" + servedBy("u"),
-		"a group that does not end": servedBy("u") + "\x1b",
-		"an attribute":              strings.Replace(servedBy("u"), lengthed(1, "x"), "\x0a\x63x", 1),
+		"no field":                   "\x00\x00",
+		"a length beyond the span":   servedBy("u") + "\x4a\x7f",
+		"half a number":              servedBy("u") + "\x30\xff",
+		"half a time":                "\x41\x00\x00" + servedBy("u"),
+		"a group that does not end":  servedBy("u") + "\x1b",
+		"an attribute without a key": lengthed(9, "\x12\x63") + servedBy("u"),
 		"a wanted value": strings.Replace(servedBy("u"), lengthed(2, lengthed(1, "u")), lengthed(2, "\x0a\x09u"),
 			1),
 		"a status": servedBy("u") + lengthed(15, "\x18"),

@@ -264,16 +264,25 @@ func (w *otlpProto) body(b []byte) bool {
 	return true
 }
 
-// attributes looks for the attributes that are wanted of an item, until all are found.
+// attributes looks for the attributes that are wanted of an item, until all are found. The frames of the item fit.
 func (w *otlpProto) attributes() bool {
 	cells, left := w.d.cells[otlpItem], len(w.d.cells[otlpItem])
 	b, wanted := w.item, w.d.signal.attributes
+	tag := byte(wanted<<3 | wireBytes)
 	for i := w.first; i < len(b) && left > 0; {
-		number, wire, content, next := otlpFrame(b, i)
-		if i = next; number != wanted || wire != wireBytes {
-			continue
+		var pair []byte
+		if b[i] == tag && b[i+1] < 0x80 { // as most are
+			start := i + 2
+			i = start + int(b[i+1])
+			pair = b[start:i]
+		} else {
+			number, wire, content, next := otlpFrame(b, i)
+			if i = next; number != wanted || wire != wireBytes {
+				continue
+			}
+			pair = content
 		}
-		took, ok := w.attribute(content, cells)
+		took, ok := w.attribute(pair, cells)
 		if !ok {
 			return false
 		}
@@ -284,38 +293,63 @@ func (w *otlpProto) attributes() bool {
 	return true
 }
 
-// attribute reads a key and its value, if the key is wanted and has not been found before.
+// attribute reads a key and its value, if the key is wanted and has not been found before. The rest of an attribute
+// whose key is not wanted is not looked at.
 func (w *otlpProto) attribute(b []byte, cells []otlpCell) (took, ok bool) {
-	var key, value []byte
+	var key []byte
+	// Most are short. SDKs write the key first, and the Collector the value.
+	const keyTag, valueTag = 1<<3 | wireBytes, 2<<3 | wireBytes
+	at := 0
+	if len(b) > 1 && b[0] == valueTag && b[1] < 0x80 {
+		at = 2 + int(b[1])
+	}
+	if at < len(b)-1 && b[at] == keyTag && b[at+1] < 0x80 && at+2+int(b[at+1]) <= len(b) {
+		key = b[at+2 : at+2+int(b[at+1])]
+	} else if key, ok = otlpKey(b); !ok {
+		return false, false
+	}
+	for i := range cells {
+		if c := &cells[i]; c.name == string(key) && c.found.kind == none {
+			return true, c.read(b)
+		}
+	}
+	return false, true
+}
+
+// otlpKey finds the key of an attribute.
+func otlpKey(b []byte) (key []byte, ok bool) {
+	for i := 0; i < len(b); {
+		number, wire, content, next := otlpFrame(b, i)
+		if next < 0 {
+			return nil, false
+		}
+		if i = next; number == 1 && wire == wireBytes {
+			return content, true
+		}
+	}
+	return nil, true
+}
+
+// read reads the value of an attribute.
+func (c *otlpCell) read(b []byte) (ok bool) {
+	c.found = field{kind: other}
+	var value []byte
 	values := 0
 	for i := 0; i < len(b); {
 		number, wire, content, next := otlpFrame(b, i)
 		if next < 0 {
-			return false, false
+			return false
 		}
-		i = next
-		switch {
-		case wire != wireBytes:
-		case number == 1:
-			key = content
-		case number == 2:
+		if i = next; number == 2 && wire == wireBytes {
 			value = content
 			values++
 		}
 	}
-	for i := range cells {
-		c := &cells[i]
-		if c.name != string(key) || c.found.kind != none {
-			continue
-		}
-		if values != 1 { // nobody writes it twice
-			c.found = field{kind: other}
-			return true, true
-		}
+	if values == 1 { // nobody writes it twice
 		c.found, ok = otlpAnyValue(value)
-		return true, ok
+		return ok
 	}
-	return false, true
+	return true
 }
 
 // otlpAnyValue reads a value. A list of one text is that text. Other lists, bytes and nothing are no part of an event.

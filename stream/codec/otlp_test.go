@@ -341,7 +341,11 @@ func asJSON(v *commonpb.AnyValue) string {
 		return strconv.FormatInt(v.IntValue, 10)
 	case *commonpb.AnyValue_DoubleValue:
 		if !math.IsNaN(v.DoubleValue) && !math.IsInf(v.DoubleValue, 0) {
-			return strconv.FormatFloat(v.DoubleValue, 'g', -1, 64)
+			text := strconv.FormatFloat(v.DoubleValue, 'g', -1, 64)
+			if !strings.ContainsAny(text, ".e") { // a double is no id, even if it is whole
+				text += ".0"
+			}
+			return text
 		}
 	case *commonpb.AnyValue_BoolValue:
 		return strconv.FormatBool(v.BoolValue)
