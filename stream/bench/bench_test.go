@@ -151,11 +151,11 @@ func (r row) measure(t *testing.T, b *kafkatest.Broker, binary string, events, u
 		}
 		return got
 	}
-	all := events * or(r.streams, 1)
+	all := (events + or(r.oneIn, 1) - 1) / or(r.oneIn, 1) * or(r.streams, 1)
 	first := s.await(t, 1)
 	begin := time.Now()
 	s.await(t, all)
-	rate := float64(all-first) / time.Since(begin).Seconds() / float64(or(r.streams, 1))
+	rate := float64(all-first) * float64(or(r.oneIn, 1)) / time.Since(begin).Seconds() / float64(or(r.streams, 1))
 	r.published(t, b, output, func(*kgo.Record) {})
 	got := s.end(t, events)
 	got.rate = rate

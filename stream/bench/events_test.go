@@ -23,26 +23,34 @@ type event struct {
 	user, group string
 	value       int
 	time        time.Time
+	other       bool // it is none of the stream's
 }
 
 // format is a way to write an event.
 type format struct {
 	input string // how a streams file reads it
 	write func(b []byte, e event) []byte
+	// item writes an event as one of many that a record holds, and record puts them together; nil: each has its own.
+	item   func(b []byte, e event) []byte
+	record func(items []byte) []byte
 }
 
 var formats = map[string]format{
-	"json": {"format: json, user: user_id, value: latency_ms, time: ts, group: region", writeJSON},
+	"json": {input: "format: json, user: user_id, value: latency_ms, time: ts, group: region", write: writeJSON},
 	"csv": {
-		"format: csv, columns: [ts, user_id, region, latency_ms], user: user_id, value: latency_ms, time: ts, " +
+		input: "format: csv, columns: [ts, user_id, region, latency_ms], user: user_id, value: latency_ms, time: ts, " +
 			"group: region",
-		writeCSV},
-	"cloudevents": {"format: cloudevents, user: data.user_id, value: data.latency_ms, time: time, group: data.region",
-		writeCloudEvent},
-	"avro": {"format: avro, schema: {text: '" + avroSchema +
-		"'}, user: user_id, value: latency_ms, time: ts, group: region", writeAvro},
-	"protobuf": {"format: protobuf, schema: {text: " + protobufSchema() +
-		", message: Event}, user: user_id, value: latency_ms, time: ts, group: region", writeProtobuf},
+		write: writeCSV},
+	"cloudevents": {
+		input: "format: cloudevents, user: data.user_id, value: data.latency_ms, time: time, group: data.region",
+		write: writeCloudEvent},
+	"avro": {input: "format: avro, schema: {text: '" + avroSchema +
+		"'}, user: user_id, value: latency_ms, time: ts, group: region", write: writeAvro},
+	"protobuf": {input: "format: protobuf, schema: {text: " + protobufSchema() +
+		", message: Event}, user: user_id, value: latency_ms, time: ts, group: region", write: writeProtobuf},
+	"otlp": {input: "format: otlp_traces, user: user.id, value: span.duration_ms, group: http.route",
+		write: func(b []byte, e event) []byte { return append(b, writeRequest(writeSpan(nil, e))...) },
+		item:  writeSpan, record: writeRequest},
 }
 
 const layout = "2006-01-02T15:04:05.000Z"
@@ -109,6 +117,57 @@ func writeProtobuf(b []byte, e event) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, 4, protowire.BytesType), e.group)
 }
 
+// spanBytes is about how long a span is: that of a server with 15 attributes.
+const spanBytes = 550
+
+// writeSpan writes a span as the Collector does: each message from its last field to its first.
+func writeSpan(b []byte, e event) []byte {
+	message := func(b []byte, number protowire.Number, content []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), content)
+	}
+	text := func(b []byte, key, value string) []byte {
+		pair := message(nil, 2, message(nil, 1, []byte(value)))
+		return message(b, 9, message(pair, 1, []byte(key)))
+	}
+	number := func(b []byte, key string, value uint64) []byte {
+		pair := message(nil, 2, protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), value))
+		return message(b, 9, message(pair, 1, []byte(key)))
+	}
+	fixed := func(b []byte, number protowire.Number, at time.Time) []byte {
+		return protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), uint64(at.UnixNano()))
+	}
+	span := message(nil, 15, nil)
+	for _, kv := range [][2]string{{"http.request.method", "GET"}, {"url.scheme", "https"},
+		{"server.address", "shop.example.com"}, {"url.path", "/cart/12345"}, {"network.peer.address", "10.1.2.3"},
+		{"user_agent.original", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101"},
+		{"network.protocol.version", "1.1"}, {"deployment.environment.name", "production"}, {"http.route", e.group},
+		{"user.id", e.user}} {
+		span = text(span, kv[0], kv[1])
+	}
+	for key, value := range []string{"server.port", "network.peer.port", "http.response.status_code",
+		"http.response.body.size", "thread.id"} {
+		span = number(span, value, uint64(443+key))
+	}
+	kind := uint64(2)
+	if e.other {
+		kind = 3
+	}
+	span = fixed(fixed(span, 8, e.time), 7, e.time.Add(-time.Duration(e.value)*time.Millisecond))
+	span = protowire.AppendVarint(protowire.AppendTag(span, 6, protowire.VarintType), kind)
+	span = message(message(span, 5, []byte("GET /cart")), 4, []byte("76543210"))
+	return message(b, 2, message(message(span, 2, []byte("01234567")), 1, []byte("0123456789abcdef")))
+}
+
+// writeRequest writes a request with spans.
+func writeRequest(spans []byte) []byte {
+	message := func(b []byte, number protowire.Number, content []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), content)
+	}
+	scope := message(spans[:len(spans):len(spans)], 1, message(nil, 1, []byte("otelhttp")))
+	name := message(message(nil, 2, message(nil, 1, []byte("shop"))), 1, []byte("service.name"))
+	return message(nil, 1, message(message(nil, 2, scope), 1, message(nil, 1, name)))
+}
+
 // producer writes the events of a row.
 type producer struct {
 	row    row
@@ -117,6 +176,14 @@ type producer struct {
 	groups []string
 	users  int
 	sent   int
+	items  [partitions]batch
+	last   time.Time // of the last record with items
+}
+
+// batch are the items of a record that is not sent yet.
+type batch struct {
+	b []byte
+	n int
 }
 
 func newProducer(t *testing.T, r row, b *kafkatest.Broker, topic string, users int) *producer {
@@ -141,12 +208,37 @@ func (p *producer) send(t *testing.T, at time.Time) {
 		user = p.sent % p.users
 		p.sent++
 	}
-	e := event{fmt.Sprintf("u-%06d", user), p.groups[user%len(p.groups)], 100 + p.random.IntN(900), at}
-	record := &kgo.Record{Value: formats[or(p.row.format, "json")].write(nil, e), Timestamp: at,
-		Partition: int32(user % partitions)}
+	e := event{user: fmt.Sprintf("u-%06d", user), group: p.groups[user%len(p.groups)], value: 100 + p.random.IntN(900),
+		time: at}
+	f := formats[or(p.row.format, "json")]
+	if f.item != nil {
+		e.other = p.sent%or(p.row.oneIn, 1) > 0
+		p.sent++
+		in := &p.items[user%partitions]
+		in.b = f.item(in.b, e)
+		if in.n++; in.n == p.row.items {
+			p.sendItems(t, user%partitions, at)
+		}
+		return
+	}
+	record := &kgo.Record{Value: f.write(nil, e), Timestamp: at, Partition: int32(user % partitions)}
 	if p.row.scattered {
 		record.Partition = p.random.Int32N(partitions)
 	}
+	p.produce(t, record)
+}
+
+// sendItems sends the items of a partition that wait, in one record.
+func (p *producer) sendItems(t *testing.T, partition int, at time.Time) {
+	in := &p.items[partition]
+	if in.n > 0 {
+		p.last = at
+		p.produce(t, &kgo.Record{Value: formats[p.row.format].record(in.b), Timestamp: at, Partition: int32(partition)})
+		*in = batch{}
+	}
+}
+
+func (p *producer) produce(t *testing.T, record *kgo.Record) {
 	p.client.Produce(t.Context(), record, func(_ *kgo.Record, err error) {
 		if err != nil {
 			t.Error(err)
@@ -157,6 +249,9 @@ func (p *producer) send(t *testing.T, at time.Time) {
 // flush waits until everything that was sent is in the topic.
 func (p *producer) flush(t *testing.T) {
 	t.Helper()
+	for partition := range p.items {
+		p.sendItems(t, partition, p.last)
+	}
 	if err := p.client.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +271,7 @@ func TestRowsReadTheirEvents(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", r.name, err)
 		}
-		e := event{"u-012345", r.groupNames()[2], 123, from.Add(time.Second)}
+		e := event{user: "u-012345", group: r.groupNames()[2], value: 123, time: from.Add(time.Second)}
 		record := codec.Record{Value: formats[or(r.format, "json")].write(nil, e), Time: from.UnixNano()}
 		var got codec.Event
 		if reason := d.Decode(record, &got); reason != codec.OK || string(got.User) != e.user || got.Group != 2 ||
@@ -185,6 +280,9 @@ func TestRowsReadTheirEvents(t *testing.T) {
 		}
 		if r.format == "" && r.groups == 0 && len(record.Value) != 85 {
 			t.Errorf("%s: %d bytes, want 85", r.name, len(record.Value))
+		}
+		if n := len(writeSpan(nil, e)); r.format == "otlp" && (n < spanBytes-20 || n > spanBytes+20) {
+			t.Errorf("%s: %d bytes a span, want about %d", r.name, n, spanBytes)
 		}
 	}
 }

@@ -11,6 +11,8 @@ type row struct {
 	name         string
 	format       string        // of the events, json without
 	compression  string        // none without
+	items        int           // events in each record, of a format whose records hold many
+	oneIn        int           // one of so many events is the stream's, 1 without
 	scattered    bool          // the events of a user are in all partitions
 	over         int           // windows over each event, 1 without
 	contribution string        // last without
@@ -96,6 +98,8 @@ func rows() []row {
 	for _, f := range []string{"csv", "avro", "protobuf", "cloudevents"} {
 		all = append(all, row{name: "format/" + f, format: f})
 	}
+	all = append(all, row{name: "format/otlp", format: "otlp", items: 100},
+		row{name: "format/otlp-1in8", format: "otlp", items: 100, oneIn: 8})
 	for _, n := range []int{5, 60} {
 		all = append(all, row{name: fmt.Sprint("windows/", n), over: n})
 	}

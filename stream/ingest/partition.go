@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type partition struct {
 	report     report
 	speller    speller
 	live       bool // a page has come: what lies behind its end comes while it is read
+	batches    []lane
+	bad        [codec.NumReasons][]int // items of a part by the reason that they were rejected for; OK: those that were late
 }
 
 func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition {
@@ -256,6 +259,7 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 		}
 	}
 	kept := false
+	p.batches = p.batches[:0]
 	for _, l := range p.leading {
 		named := false // records name their schemas
 		for _, in := range l {
@@ -270,7 +274,18 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 			kept = true
 			continue
 		}
-		p.take(l, offset, rec)
+		if l.batched() {
+			p.batches = append(p.batches, l)
+		} else {
+			p.take(l, offset, rec)
+		}
+	}
+	if len(p.batches) > 0 {
+		items, err := p.takeAll(ctx, p.batches, offset, rec)
+		if err != nil {
+			return err
+		}
+		p.writer.unseen -= items
 	}
 	if kept {
 		if err := p.undecided.relieve(ctx); err != nil {
@@ -285,12 +300,17 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 
 // take offers a record to a lane and counts what becomes of it.
 func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
+	if l.batched() { // one that was kept aside for an edition in another format
+		for n := 0; p.takePart(l, offset, n, rec).more; n++ {
+		}
+		return
+	}
 	v, in := l.add(offset, rec), l[0]
 	if offset < p.reported || v.when == seenBefore {
 		return
 	}
 	in.fresh.count(v)
-	if v.rejected.Skips() {
+	if v.rejected == codec.Unwanted {
 		in.fresh.unmet[in.decoding.skip.Condition][in.decoding.skip.Why]++
 		return
 	}
@@ -312,20 +332,35 @@ func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
 		in.fresh.strayed(in.decoding.event.Time)
 	}
 	if v.rejected != 0 || v.late() {
-		p.copy(in, rec, v)
+		p.copy(in, rec, v, copied{value: rec.Value, cause: in.decoding.fault.cause})
 	}
 }
 
+// copied is what a copy has of a record.
+type copied struct {
+	value []byte
+	items int    // how many items of the record are in it; 0: the whole record
+	cause string // why it is rejected, as far as more is known
+}
+
 // copy queues copies of a bad or late record for the streams that want one.
-func (p *partition) copy(leader *streamInput, rec *fetch.Record, v verdict) {
+func (p *partition) copy(leader *streamInput, rec *fetch.Record, v verdict, of copied) {
 	for _, in := range leader.all() {
 		switch {
 		case v.rejected != 0 && in.stream.Rejects != "":
-			p.copies.add(in.stream.Rejects, rec, in.stream.Name, v.rejected.String(), leader.decoding.fault.cause)
+			p.copies.add(in.stream.Rejects, rec, of, in.stream.Name, v.rejected.String())
 		case v.late() && in.stream.Late != "":
-			p.copies.add(in.stream.Late, rec, in.stream.Name, "late", "")
+			of.cause = ""
+			p.copies.add(in.stream.Late, rec, of, in.stream.Name, "late")
 		}
 	}
+}
+
+// copied reports whether any stream wants copies of such records.
+func (p *partition) copied(leader *streamInput, v verdict) bool {
+	return slices.ContainsFunc(leader.all(), func(in *streamInput) bool {
+		return v.rejected != 0 && in.stream.Rejects != "" || v.late() && in.stream.Late != ""
+	})
 }
 
 // keep writes the progress. It also commits the offset for the group, but only so that other tools see the lag.

@@ -184,6 +184,8 @@ type decoding struct {
 	spec     codec.Spec
 	decoder  codec.Decoder
 	preparer codec.Preparer // the decoder, if it may have to ask a server before it can decode; else nil
+	batch    codec.Batch    // the decoder, if records hold many items; else nil
+	items    part           // the part that was read last, if they do
 	bareKeys bool           // the whole key is the user
 	hasher   *windows.Hasher
 
@@ -211,8 +213,9 @@ func newDecoding(spec codec.Spec, h *windows.Hasher) (*decoding, error) {
 		return nil, err
 	}
 	preparer, _ := decoder.(codec.Preparer)
-	return &decoding{spec: spec, decoder: decoder, preparer: preparer, hasher: h, offset: -1,
-		bareKeys: spec.User == codec.KeyField && preparer == nil}, nil
+	batch, _ := decoder.(codec.Batch)
+	return &decoding{spec: spec, decoder: decoder, preparer: preparer, batch: batch, items: part{number: -1}, hasher: h,
+		offset: -1, bareKeys: spec.User == codec.KeyField && preparer == nil}, nil
 }
 
 // share makes a stream use the decoding of another one, if there is one with the same spec.
@@ -232,7 +235,7 @@ func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
 	}
 	d.offset, d.verdict = offset, verdict{}
 	if rec.TooLarge > 0 {
-		d.verdict.rejected, d.fault = codec.Malformed, fault{cause: "is larger than 4 MiB"}
+		d.verdict.rejected, d.fault = codec.Malformed, fault{cause: tooLarge}
 		return d.verdict
 	}
 	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
@@ -293,7 +296,7 @@ type copies struct {
 // add queues a copy of the record for another (personal) topic of the stream, which may have other partitions. For
 // a record that is too large, only the size is copied. The record's own headers come first: they may say how to read
 // it, and a copy of a copy says last where it comes from.
-func (c *copies) add(topic string, rec *fetch.Record, stream, reason, detail string) {
+func (c *copies) add(topic string, rec *fetch.Record, of copied, stream, reason string) {
 	var headers []kafka.Header
 	size := 0
 	for key, value := range rec.Headers() {
@@ -306,16 +309,19 @@ func (c *copies) add(topic string, rec *fetch.Record, stream, reason, detail str
 		kafka.Header{Key: "louver-topic", Value: []byte(c.at.Topic)},
 		kafka.Header{Key: "louver-partition", Value: strconv.AppendInt(nil, int64(c.at.Number), 10)},
 		kafka.Header{Key: "louver-offset", Value: strconv.AppendInt(nil, rec.Offset, 10)})
-	if detail != "" {
-		headers = append(headers, kafka.Header{Key: "louver-detail", Value: []byte("the record " + detail)})
+	if of.cause != "" {
+		headers = append(headers, kafka.Header{Key: "louver-detail", Value: []byte("the record " + of.cause)})
+	}
+	if of.items > 0 {
+		headers = append(headers, kafka.Header{Key: "louver-items", Value: strconv.AppendInt(nil, int64(of.items), 10)})
 	}
 	if rec.TooLarge > 0 {
 		headers = append(headers, kafka.Header{Key: "louver-bytes", Value: strconv.AppendInt(nil, rec.TooLarge, 10)})
 	}
 	c.waiting = append(c.waiting,
-		txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
+		txn.Record{Topic: topic, Partition: c.at.Number, Key: bytes.Clone(rec.Key), Value: bytes.Clone(of.value),
 			Time: rec.Time, Headers: headers})
-	c.bytes += copyOverhead + size + len(rec.Key) + len(rec.Value)
+	c.bytes += copyOverhead + size + len(rec.Key) + len(of.value)
 }
 
 // send writes the queued copies, each at least once. Copies that cannot be written are counted and dropped: neither a

@@ -214,7 +214,8 @@ type tally struct {
 	unknown               waiting       // records whose schema the registry does not have
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
-	skipped               int   // records that are none of the stream's events
+	skipped               int   // what is none of the stream's events
+	skips                 [codec.NumReasons]int
 	unmet                 [codec.MaxConditions][codec.NumSkipCauses]int
 }
 
@@ -224,6 +225,7 @@ func (t *tally) count(v verdict) {
 	}
 	if v.rejected.Skips() {
 		t.skipped++
+		t.skips[v.rejected]++
 		return
 	}
 	t.events++
@@ -303,6 +305,7 @@ func (t *tally) add(o tally) {
 	for r := range t.rejected {
 		t.rejected[r] += o.rejected[r]
 		t.missing[r] += o.missing[r]
+		t.skips[r] += o.skips[r]
 	}
 }
 

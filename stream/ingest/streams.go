@@ -103,24 +103,30 @@ func (in *streamInput) add(offset int64, rec *fetch.Record) verdict {
 	if v.rejected != codec.OK {
 		return v
 	}
-	event := &in.decoding.event
-	if event.Time > in.horizon {
+	e := &in.decoding.event
+	return in.put(v, offset, in.decoding.user, in.decoding.name, e.Group, e.Time, e.Value, rec)
+}
+
+// put puts an event of the record at an offset into the bag of its slice.
+func (in *streamInput) put(v verdict, offset int64, user windows.UserHash, name []byte, group int, at, value int64,
+	rec *fetch.Record) verdict {
+	if at > in.horizon {
 		return verdict{rejected: codec.Future}
 	}
-	if i := event.Value; i < 0 || i > in.stream.Grid.Last() {
+	if value < 0 || value > in.stream.Grid.Last() {
 		v.clamped = true
 	}
 	s := in.last
-	if s == nil || event.Time < s.slice.Start || event.Time >= s.slice.End {
-		if s = in.slot(event.Time); s == nil {
-			return verdict{when: in.missed(offset, event.Time, rec.Time*int64(time.Millisecond))}
+	if s == nil || at < s.slice.Start || at >= s.slice.End {
+		if s = in.slot(at); s == nil {
+			return verdict{when: in.missed(offset, at, rec.Time*int64(time.Millisecond))}
 		}
 		in.last = s
 	}
 	if in.stream.Found != nil {
-		s.bag.PutName(in.decoding.user, in.decoding.name, event.Time, event.Value)
+		s.bag.PutName(user, name, at, value)
 	} else {
-		s.bag.Put(in.decoding.user, event.Group, event.Time, event.Value)
+		s.bag.Put(user, group, at, value)
 	}
 	return v
 }

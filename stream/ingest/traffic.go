@@ -332,6 +332,12 @@ func (t *traffic) unmet(m tally) string {
 		n     int
 	}
 	var all []reason
+	if n := m.skips[codec.NoUser]; n > 0 {
+		all = append(all, reason{fmt.Sprintf("no field \"%s\", which says who", t.stream.Input.User), n})
+	}
+	if n := m.skips[codec.NoValue]; n > 0 {
+		all = append(all, reason{"data points without a number", n})
+	}
 	for i, c := range t.stream.Input.Where {
 		for why, n := range m.unmet[i] {
 			if n == 0 {

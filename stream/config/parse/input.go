@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -46,7 +47,14 @@ var inputForm = form.Form{
 			"out, Confluent's or AWS Glue's. `cloudevents`: CloudEvents 1.0 with data in JSON, structured or " +
 			"binary; a field is an attribute such as `time`, or a path such as `data.user_id`. `avro`: a union of records " +
 			"has the fields of all of them, and a field may be named by an alias. `avro` and `protobuf`: fields that the " +
-			"stream does not use are skipped, so what is wrong within one of them rejects no record",
+			"stream does not use are skipped, so what is wrong within one of them rejects no record. `otlp_traces`, " +
+			"`otlp_logs`, `otlp_metrics`: what the Collector of OpenTelemetry writes, as `otlp_proto` or `otlp_json`. A " +
+			"record holds many spans, log records or data points, and each is an event. A field is an attribute of it, or " +
+			"else of its resource, by its name, such as `http.route`; `span.attributes[\"x\"]`, " +
+			"`resource.attributes[\"x\"]` and `scope.attributes[\"x\"]` say exactly where. Others are `span.name`, " +
+			"`.kind`, `.status.code`, `.root`, `.duration_ms`, `.duration_s`; `log.body`, `log.body[\"ms\"]`, " +
+			"`.severity_number`, `.severity_text`, `.event_name`; `metric.name`, `metric.unit`, `datapoint.value`; and " +
+			"`scope.name`. What has no user is skipped. Metrics are gauges and sums, and need `where` with `metric.name`",
 		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +
@@ -66,7 +74,8 @@ var inputForm = form.Form{
 			"`decimal.format=NUMERIC` in the JSON converter",
 		Value: form.Into(field(codec.ValueField, "a field, or $value for a bare number"),
 			func(in *config.Input, v string) { in.Value = v })},
-	{Name: "time", Fallback: codec.TimestampField, Example: "ts",
+	{Name: "time", Absent: "`" + codec.TimestampField + "`; with `otlp_…` the end of the span, or the time of the log " +
+		"record or data point", Example: "ts",
 		Meaning: "the field that says when it happened, with its zone unless `zone` is given: RFC 3339, also with a " +
 			"space for the T, with a zone such as `+0000` or `UTC`, or without seconds; as access logs write it, " +
 			"`17/May/2015:10:05:03 +0000`; or seconds, milli-, micro- or nanoseconds since 1970. " +
@@ -86,7 +95,7 @@ var inputForm = form.Form{
 			"integer, or true or false. Names are compared in Unicode's form NFC and without spaces at their ends, " +
 			"whether they are listed or found",
 		Value: form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
-	{Name: "where", Absent: "all events count", Example: aWhere,
+	{Name: "where", Absent: "all events count; with `otlp_traces`, spans of servers: `{span.kind: server}`", Example: aWhere,
 		Meaning: "which events of the topic count: a mapping of fields and what they must be, at most 8, all of which " +
 			"must hold. A field is a text, a number, or one of a list; or a mapping says what it must not be, above " +
 			"and below which numbers it lies, or whether it exists. Texts are compared byte by byte, and numbers by " +
@@ -184,9 +193,13 @@ func checkTime(m form.Mapping, in *config.Input) {
 func checkFields(m form.Mapping, in *config.Input) {
 	if mistakes := in.Mistakes(); len(mistakes) > 0 {
 		for _, wrong := range mistakes {
-			if at := m.Values[wrong.Part]; wrong.Part == "where" {
+			at, given := m.Values[wrong.Part]
+			switch {
+			case !given:
+				m.Under(wrong.Part).Refuse("%s", wrong)
+			case wrong.Part == "where" && wrong.Field != "":
 				at.Under(wrong.Field).Refuse("%s", wrong)
-			} else {
+			default:
 				at.Refuse("%s", wrong)
 			}
 		}
@@ -230,6 +243,11 @@ func checkFields(m form.Mapping, in *config.Input) {
 
 func input() form.Kind[config.Input] {
 	return form.MappingOf(inputForm, func(m form.Mapping, in *config.Input, ok bool) {
+		f, _ := codec.FormatOf(in.Format)
+		in.Time = cmp.Or(in.Time, f.Time, codec.TimestampField)
+		if _, given := m.Values["where"]; !given {
+			in.Where = f.Where
+		}
 		if ok {
 			checkTime(m, in)
 			checkFields(m, in)
