@@ -51,6 +51,9 @@ func Into[T, V any](k Kind[V], put func(*T, V)) Value {
 	}}
 }
 
+// Missed says what to write where a key is missing that is needed only in some mappings.
+func (f Form) Missed(name string) string { return f.key(name).missed() }
+
 // missed says what to write where the key is missing.
 func (k Key) missed() string {
 	if k.Value.Words != nil {

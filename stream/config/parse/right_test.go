@@ -220,6 +220,27 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// Telemetry needs only the user. The rest has defaults, which are not in the definition.
+func TestTelemetry(t *testing.T) {
+	for input, want := range map[string]codec.Spec{
+		"format: otlp_traces": {Value: "span.duration_ms", Time: "span.end_time_unix_nano",
+			Where: []codec.Condition{{Field: "span.kind", Is: []codec.Operand{{Text: "server"}}}}},
+		"format: otlp_traces, where: {}":               {Value: "span.duration_ms", Time: "span.end_time_unix_nano"},
+		"format: otlp_logs, value: 'log.body[\"ms\"]'": {Value: `log.body["ms"]`, Time: "log.time_unix_nano"},
+		"format: otlp_metrics, time: observed.at, where: {metric.name: steps}": {Value: "datapoint.value", Time: "observed.at",
+			Where: []codec.Condition{{Field: "metric.name", Is: []codec.Operand{{Text: "steps"}}}}},
+	} {
+		s := edited(t, "{topic: in, user: $key, value: $value}", "{topic: in, user: user.id, "+input+"}")
+		want.Format, want.User, want.MaxFuture = s.Input.Format, "user.id", 5*time.Minute
+		if d := cmp.Diff(want, s.Input.Spec); d != "" {
+			t.Error(d)
+		}
+		if strings.Contains(string(s.Definition), "span.") {
+			t.Errorf("the definition has defaults: %s", s.Definition)
+		}
+	}
+}
+
 func TestVariables(t *testing.T) {
 	text := strings.NewReplacer(
 		"version: 1", "version: 1 # ${NOT_SET}, but in a comment",

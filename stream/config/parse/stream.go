@@ -6,6 +6,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/stream/groupname"
@@ -135,6 +136,12 @@ var streamForm = form.Form{
 func streams() form.Kind[streamNode] {
 	return form.MappingOf(streamForm, func(m form.Mapping, s *streamNode, ok bool) {
 		s.Mapping, s.Where, s.sound = m, m.Where(), ok
+		if f, _ := codec.FormatOf(s.Input.Format); ok && s.Input.Value == "" {
+			if s.Input.Value = f.Value; s.Input.Value == "" {
+				m.Values["input"].Under("value").Refuse("missing; %s", inputForm.Missed("value"))
+				s.sound = false
+			}
+		}
 	})
 }
 

@@ -109,7 +109,7 @@ var wrongEdits = []struct{ old, new, want string }{
 		`8: streams[checkout].input.schema: missing; add it, for example schema: {file: checkout.avsc} (the schema of the ` +
 			`records)`},
 	{`format: json`, `format: xml`,
-		`9: streams[checkout].input.format: "xml"; want json, csv, cloudevents, avro or protobuf`},
+		`9: streams[checkout].input.format: "xml"; want json, csv, cloudevents, avro, protobuf, otlp_traces, otlp_logs or otlp_metrics`},
 	{`format: json`, `format: cloudevents`,
 		"10: streams[checkout].input.user: \"user_id\"; want an attribute of the event, such as subject, or a field " +
 			"of its data, such as data.user_id\n11: streams[checkout].input.value: \"latency_ms\"; want an attribute " +
@@ -133,6 +133,23 @@ var wrongEdits = []struct{ old, new, want string }{
 	{`format: json`, "format: csv\n      columns: [ts, user_id, latency_ms, region]\n      delimiter: \"ab\"",
 		`11: streams[checkout].input.delimiter: "ab"; want one character other than a quote or a line break, for example ` +
 			`";"`},
+	{"format: json", "format: otlp_metrics",
+		`8: streams[checkout].input.where: it does not say which metric; want metric.name, such as {metric.name: cart.total}`},
+	{"format: json\n      user: user_id\n      value: latency_ms\n      time: ts\n",
+		"format: otlp_traces\n      user: span.kind\n      value: span.end_time_unix_nano\n      time: $timestamp\n",
+		"10: streams[checkout].input.user: \"span.kind\"; it cannot be the user; want an attribute\n" +
+			"11: streams[checkout].input.value: \"span.end_time_unix_nano\"; it cannot be the value; want a number\n" +
+			"12: streams[checkout].input.time: \"$timestamp\"; when a record was sent depends on whose items are in it with " +
+			"this one; want a field of the span"},
+	{"format: json\n      user: user_id\n      value: latency_ms\n      time: ts\n",
+		"format: otlp_logs\n      user: user.id\n      value: log.body[ms]\n      where: {span.kind: server, 'scope.attributes[x]': 1}\n",
+		"11: streams[checkout].input.value: \"log.body[ms]\"; want a key of the body in quotes, such as log.body[\"ms\"]\n" +
+			"12: streams[checkout].input.where.scope.attributes[x]: \"scope.attributes[x]\"; want the name of an attribute in " +
+			"quotes, such as scope.attributes[\"user.id\"]\n" +
+			"12: streams[checkout].input.where.span.kind: \"span.kind\"; otlp_logs has no such field; want one of …"},
+	{"format: json\n      user: user_id\n      value: latency_ms\n", "format: otlp_logs\n      user: user.id\n",
+		"8: streams[checkout].input.value: missing; add it, for example value: latency_ms (the field that holds the number, or a " +
+			"text that is one, such as `\"12.30\"`)"},
 	{"      time: ts\n", "      time: ts\n      where: checkout\n",
 		`13: streams[checkout].input.where: "checkout"; want a mapping of fields and what they must be, for example {type: checkout}`},
 	{"      time: ts\n", "      time: ts\n      where: {$key: a, b..c: 1, d: , e: 007, f: {above: x}, g: {}, h: {not: a, exists: true}}\n",
