@@ -42,4 +42,11 @@
 // fractions are read as the shortest decimal that stands for them. One walk over the bytes finds the wanted fields and
 // skips the others by their length, without allocating. So a record that is wrong only within a field that nobody wants
 // counts. Of anything else, the walks read what the usual libraries read.
+//
+// # OpenTelemetry
+//
+// A record is an export request of OTLP, in Protocol Buffers or JSON, and holds many items: spans, log records or data
+// points. A [Batch] reads them one by one. Whether an item counts depends only on itself, its resource and its scope. A
+// bare field is an attribute of the item, or else of its resource; paths of OTTL say exactly where. Items without a user
+// are skipped.
 package codec

@@ -83,6 +83,10 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		w.uncounted(s, x)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)
+		if s.Input.Format == "otlp_metrics" {
+			w.at(s.Where, keyOf(s, "input.format"), "a point of a cumulative sum is a total so far and no event; if the "+
+				"metric is such a sum, want differences from the SDK or the Collector's processor cumulativetodelta")
+		}
 		if s.Input.UserPartitioned {
 			w.at(s.Where, keyOf(s, "input.user_partitioned"), "has no effect: users are always compared across "+
 				"partitions, because adding partitions moves users; leave it out")
