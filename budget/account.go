@@ -256,13 +256,19 @@ func after(at, d int64) int64 {
 	return at + d
 }
 
-// period sums the charges that count at a moment: those with an end in (at − per, at], or all of them if the budget is
-// for ever. Stream "" means all streams. It counts the charges in plus as if they were added.
-func (a *Account) period(at int64, stream string, plus []Charge) sum {
-	if a.limit.Per == 0 {
-		return a.lifetime(stream, plus)
+// endingAt returns the period (from, to] that ends at a moment: (at − per, at], or all time if the budget is for ever.
+func (l Limit) endingAt(at int64) (from, to int64) {
+	if l.Per == 0 {
+		return math.MinInt64, math.MaxInt64
 	}
-	return a.between(before(at, int64(a.limit.Per)), at, stream, plus)
+	return before(at, int64(l.Per)), at
+}
+
+// period sums the charges that count at a moment, in the period that ends there. Stream "" means all streams. It counts
+// the charges in plus as if they were added.
+func (a *Account) period(at int64, stream string, plus []Charge) sum {
+	from, to := a.limit.endingAt(at)
+	return a.between(from, to, stream, plus)
 }
 
 // between sums the charges with an end in (from, to] and what was held in that time. It counts the charges in plus and

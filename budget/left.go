@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"math"
 	"slices"
 
 	"github.com/shopspring/decimal"
@@ -29,10 +28,7 @@ func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int6
 	if cap.none() {
 		return a.WindowsLeft(items, at, plus...)
 	}
-	from, to := int64(math.MinInt64), int64(math.MaxInt64)
-	if a.limit.Per != 0 {
-		from, to = before(at, int64(a.limit.Per)), at
-	}
+	from, to := a.limit.endingAt(at)
 	unit := new(a.filter.sumOf(items))
 	return a.mostThatFit(func(n int64) sum {
 		return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at})

@@ -46,10 +46,8 @@ func (l Limit) less(counted, own Spending) Spending {
 // Lost bounds what one person can have lost by the charges that count at a moment, in Unix nanoseconds. It counts the
 // charges in plus as if they were added. Stream "" means all streams of the budget.
 func (a *Account) Lost(stream string, at int64, plus ...Charge) Spending {
-	if a.limit.Per == 0 {
-		return a.LostIn(stream, math.MinInt64, math.MaxInt64, plus...)
-	}
-	return a.LostIn(stream, before(at, int64(a.limit.Per)), at, plus...)
+	from, to := a.limit.endingAt(at)
+	return a.LostIn(stream, from, to, plus...)
 }
 
 // LostIn is Lost for the charges with an end in (from, to], and for what was held in that time, whatever the budget's
@@ -72,10 +70,7 @@ func (a *Account) LostIn(stream string, from, to int64, plus ...Charge) Spending
 // Used is how many windows of a stream with these costs are charged, of those that count at a moment. It counts the
 // charges in plus as if they were added.
 func (a *Account) Used(stream string, price []Item, at int64, plus ...Charge) (windows int64) {
-	from, to := int64(math.MinInt64), int64(math.MaxInt64)
-	if a.limit.Per != 0 {
-		from, to = before(at, int64(a.limit.Per)), at
-	}
+	from, to := a.limit.endingAt(at)
 	price = merged(price)
 	alike := func(of string, items []Item) bool { return of == stream && slices.EqualFunc(items, price, Item.Equal) }
 	for _, k := range a.all() {

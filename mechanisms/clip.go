@@ -264,16 +264,9 @@ func (c *clipping) planFor(information *big.Rat, own int) plan {
 func (c *clipping) drawWith(
 	s *Sample, public Public, random io.Reader, figure func(plan, *scratch) (Draw, error),
 ) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	k := c.scratch.take(random)
-	defer c.scratch.put(k)
-	d, err := figure(c.plan(s.n, public.Users, &k.source), k)
-	if err == nil {
-		err = k.source.Err()
-	}
-	return d, err
+	return c.scratch.draw(s, random, func(k *scratch) (Draw, error) {
+		return figure(c.plan(s.n, public.Users, &k.source), k)
+	})
 }
 
 // draw draws the interval l..h of a sample. The memory is used again.

@@ -1,7 +1,6 @@
 package mechanisms
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -128,18 +127,15 @@ func (q *Query) probabilities() (p []int64, den int64, err error) {
 }
 
 func (m *joint) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	k.spread.begin(s, m.digits, &k.source)
-	k.messages.begin(&m.ranksLaw, s, public.Users, &k.spread)
-	places := k.messages.draw(&k.source)
-	for j := range places {
-		places[j] >>= m.digits
-	}
-	return Draw{Values: numbered(places, m.Errors(public))}, errors.Join(k.messages.err, k.source.Err())
+	return m.scratch.draw(s, random, func(k *scratch) (Draw, error) {
+		k.spread.begin(s, m.digits, &k.source)
+		k.messages.begin(&m.ranksLaw, s, public.Users, &k.spread)
+		places := k.messages.draw(&k.source)
+		for j := range places {
+			places[j] >>= m.digits
+		}
+		return Draw{Values: numbered(places, m.Errors(public))}, k.messages.err
+	})
 }
 
 // Errors says how far a value may be from its quantile, in ranks among the spread users. A tuple whose value j is t
@@ -200,17 +196,14 @@ func newSplit(q *Query) (Mechanism, error) {
 }
 
 func (m *split) Draw(s *Sample, public Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	values := make([]int64, len(m.parts))
-	for i, r := range m.parts {
-		values[i] = r.draw(s, r.measure, k)
-	}
-	slices.Sort(values)
-	return Draw{Values: numbered(values, m.Errors(public))}, k.source.Err()
+	return m.scratch.draw(s, random, func(k *scratch) (Draw, error) {
+		values := make([]int64, len(m.parts))
+		for i, r := range m.parts {
+			values[i] = r.draw(s, r.measure, k)
+		}
+		slices.Sort(values)
+		return Draw{Values: numbered(values, m.Errors(public))}, nil
+	})
 }
 
 // Errors hold for all values together. All values take the widest bound, so that it holds for the values in order too:

@@ -29,14 +29,10 @@ func newMeanDuff(q *Query) (Mechanism, error) {
 }
 
 func (m *meanDuff) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	k.survey.outward(newMeanWalk(m.grid, s), m.rate, m.measure)
-	x := k.survey.exponential(&k.source)
-	return Draw{Values: single(x, unbounded())}, k.source.Err()
+	return m.scratch.draw(s, random, func(k *scratch) (Draw, error) {
+		k.survey.outward(newMeanWalk(m.grid, s), m.rate, m.measure)
+		return Draw{Values: single(k.survey.exponential(&k.source), unbounded())}, nil
+	})
 }
 
 // meanWalk visits the intervals J_1 ⊂ J_2 ⊂ … of the means that k edits can reach.

@@ -36,15 +36,16 @@ func newMode(q *Query) (Mechanism, error) {
 	}, nil
 }
 
-// Draw surveys the values that have almost as many users as the most frequent one. It finds a point of the rest by
-// trying points of the whole grid. The rest is asked for in proportion to its mass, so that few tries are needed.
 func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
-	if err := s.Check(); err != nil {
-		return Draw{}, err
-	}
-	k := m.scratch.take(random)
-	defer m.scratch.put(k)
-	v := &k.survey
+	return m.scratch.draw(s, random, func(k *scratch) (Draw, error) {
+		m.look(s, &k.survey)
+		return Draw{Values: single(m.choose(&k.survey, &k.source), unbounded())}, nil
+	})
+}
+
+// look surveys the values that have almost as many users as the most frequent one. A draw finds a point of the rest by
+// trying points of the whole grid. The rest is asked for in proportion to its mass, so that few tries are needed.
+func (m *mode) look(s *Sample, v *survey) {
 	v.begin(popularity{s}, m.rate, m.measure, 0)
 	v.floor = int64(min(float64(s.most), m.surplus))
 	v.unseen = func(source *exact.Source) int64 {
@@ -64,7 +65,6 @@ func (m *mode) Draw(s *Sample, _ Public, random io.Reader) (Draw, error) {
 	if len(v.runs) == 0 { // no users
 		v.see(run{mass: v.rest, heaviest: 1})
 	}
-	return Draw{Values: single(m.choose(v, &k.source), unbounded())}, k.source.Err()
 }
 
 // Lead95 is the least lead g, in users, with which a mode is found. A value that is ahead of each of `others` values by

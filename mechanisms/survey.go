@@ -297,6 +297,20 @@ type scratch struct {
 	clipped  intervals
 }
 
+// draw checks a sample and draws from it, with working memory of these.
+func (d *scratches) draw(s *Sample, random io.Reader, draw func(k *scratch) (Draw, error)) (Draw, error) {
+	if err := s.Check(); err != nil {
+		return Draw{}, err
+	}
+	k := d.take(random)
+	defer d.put(k)
+	x, err := draw(k)
+	if err == nil {
+		err = k.source.Err()
+	}
+	return x, err
+}
+
 // drawOnce checks a sample and draws from it, for a mechanism that needs no working memory.
 func drawOnce(s *Sample, random io.Reader, draw func(source *exact.Source) Draw) (Draw, error) {
 	if err := s.Check(); err != nil {

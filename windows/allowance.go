@@ -116,8 +116,7 @@ func (a *Allowance) Snapshot() []byte {
 	data = binary.AppendUvarint(data, uint64(len(rows)))
 	for _, i := range rows {
 		r := a.users.row(i)
-		data = binary.BigEndian.AppendUint64(data, r.user[0])
-		data = binary.BigEndian.AppendUint64(data, r.user[1])
+		data = appendUser(data, r.user)
 		data = binary.AppendUvarint(data, uint64(r.group))
 		data = binary.AppendUvarint(data, uint64(r.value))
 	}
@@ -127,14 +126,7 @@ func (a *Allowance) Snapshot() []byte {
 // RestoreAllowance returns the allowance of a snapshot, for a stream with a number of groups. A snapshot that is
 // damaged, or was taken under another rule, is an error: its users would count by the wrong rule.
 func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowance, error) {
-	raw, err := decompress(snapshot)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of an allowance: %w", err)
-	}
-	r := &reader{rest: raw}
-	if v := r.uint8("version"); r.err == nil && v != allowanceVersion {
-		r.fail("version %d; want %d", v, allowanceVersion)
-	}
+	r := openSnapshot(snapshot, allowanceVersion)
 	if g, m := r.uvarint("groups"), r.uvarint("most"); r.err == nil &&
 		(g != uint64(rule.MaxGroups) || m != uint64(rule.Most)) {
 		r.fail("it was taken under another rule: %d groups and at most %d; want %d and %d",
@@ -145,7 +137,7 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 	rows := r.count(18, "users")
 	a.users.reserve(rows)
 	for i := 0; i < rows && r.err == nil; i++ {
-		u := UserHash{r.uint64("user"), r.uint64("user")}
+		u := r.user()
 		group, used := r.uvarint("group"), r.uvarint("used")
 		of, n := a.find(u, int32(group))
 		switch {

@@ -217,7 +217,7 @@ func (c *Cap) Bytes() int64 { return c.users.bytes() }
 //	    windows since the one in which the user counted last, windows of the block in which the user counted
 //
 // Numbers are varints. That of the window is zigzag.
-const snapshotVersion = 1
+const capVersion = 1
 
 // Snapshot writes down the cap as it is in the window that has begun. It holds hashes of users: personal, as a payload
 // is. A cap that has not begun a window has nothing to write down, and the snapshot of it is empty.
@@ -227,7 +227,7 @@ func (c *Cap) Snapshot() []byte {
 	}
 	users := slices.DeleteFunc(c.users.ascending(), func(i uint32) bool { return !c.live(c.users.row(i)) })
 	data := make([]byte, 0, 64+20*len(users))
-	data = append(data, snapshotVersion)
+	data = append(data, capVersion)
 	for _, n := range c.rule.numbers() {
 		data = binary.AppendUvarint(data, n)
 	}
@@ -235,8 +235,7 @@ func (c *Cap) Snapshot() []byte {
 	data = binary.AppendUvarint(data, uint64(len(users)))
 	for _, i := range users {
 		r := c.users.row(i)
-		data = binary.BigEndian.AppendUint64(data, r.user[0])
-		data = binary.BigEndian.AppendUint64(data, r.user[1])
+		data = appendUser(data, r.user)
 		data = binary.AppendUvarint(data, uint64(c.now-r.order))
 		data = binary.AppendUvarint(data, uint64(r.value))
 	}
@@ -252,18 +251,11 @@ func (r CapRule) numbers() [4]uint64 {
 // again. A snapshot that is damaged, or was taken under another rule, is an error: its users would count by the wrong
 // rule.
 func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
-	raw, err := decompress(snapshot)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of a cap: %w", err)
-	}
-	r := &reader{rest: raw}
-	if v := r.uint8("version"); r.err == nil && v != snapshotVersion {
-		return nil, fmt.Errorf("snapshot of a cap: version %d; want %d", v, snapshotVersion)
-	}
+	r := openSnapshot(snapshot, capVersion)
 	for _, want := range rule.numbers() {
 		if n := r.uvarint("rule"); r.err == nil && n != want {
-			return nil, fmt.Errorf("snapshot of a cap: it was taken under another rule; want one of %d windows in %d, "+
-				"and blocks of %d", rule.Most, rule.Windows, rule.Block)
+			r.fail("it was taken under another rule; want one of %d windows in %d, and blocks of %d", rule.Most,
+				rule.Windows, rule.Block)
 		}
 	}
 	c := NewCap(rule)
@@ -276,7 +268,7 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 	n := r.count(18, "users")
 	c.users.reserve(n)
 	for i := 0; i < n && r.err == nil; i++ {
-		u := UserHash{r.uint64("user"), r.uint64("user")}
+		u := r.user()
 		ago, count := r.uvarint("last window"), r.uvarint("windows")
 		switch {
 		case r.err != nil:

@@ -14,6 +14,16 @@ type reader struct {
 	err  error
 }
 
+// openSnapshot unpacks a snapshot, and reads its version. The reader has the error if that is not the version wanted.
+func openSnapshot(snapshot []byte, version uint8) *reader {
+	raw, err := decompress(snapshot)
+	r := &reader{raw, err}
+	if v := r.uint8("version"); r.err == nil && v != version {
+		r.fail("version %d; want %d", v, version)
+	}
+	return r
+}
+
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
@@ -51,6 +61,13 @@ func (r *reader) uint64(what string) uint64 {
 	}
 	return 0
 }
+
+// appendUser appends the 16 bytes of a hash, and user reads them.
+func appendUser(data []byte, u UserHash) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(data, u[0]), u[1])
+}
+
+func (r *reader) user() UserHash { return UserHash{r.uint64("user"), r.uint64("user")} }
 
 func (r *reader) uvarint(what string) uint64 {
 	v, n := binary.Uvarint(r.rest)
