@@ -215,11 +215,16 @@ func fillBand(f *record.Figure, b *Band) {
 	}
 }
 
-// Figures are what the records of the releases say, group by group.
+// Figures are what the records of the releases and of the continual figures say, group by group.
 func (e Entry) Figures() (all []record.Figure) {
 	for _, g := range e.Groups {
 		for i := range e.Releases {
 			all = append(all, e.figure(g, i))
+		}
+		for _, s := range e.Continual {
+			if s.kind().publishes(s, e, g.Name) {
+				all = append(all, e.continualFigure(s, g))
+			}
 		}
 	}
 	return all

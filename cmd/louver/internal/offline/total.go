@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/running"
@@ -66,7 +69,7 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	if err := without("--since", append(c.columns(), needed{"--from", c.From, "a time in the period"})...); err != nil {
 		return nil, s, err
 	}
-	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), Head: config.Head{Groups: 1}}
+	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), Head: config.Head{Name: "total", Groups: 1}}
 	unit := period.Unit(c.Since)
 	if !slices.Contains(period.Units(), unit) {
 		return fail("--since %s; want hour, midnight, monday or month", c.Since)
@@ -110,15 +113,15 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	return of, s, s.Validate()
 }
 
-// grow goes through the windows of a period in order, and prints a total at the end of each leaf.
+// grow goes through the windows of a period in order, and prints a total at the end of each leaf. The ledger's own code
+// computes it, in memory, as that of a stream whose windows are the leaves.
 //
 // Privacy: the allowance lets a user add Most to all leaves in all, in absolute amounts, for which the mechanism
 // promises ε. Which leaves there are depends on the flags alone.
 func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedule, bags map[int64]*windows.Bag) error {
 	m, allowance, starts := of.Mechanism, windows.NewAllowance(of.Allowance()), slices.Sorted(maps.Keys(bags))
+	state := ledger.NewState("offline", 0)
 	var open running.Open
-	var known running.Known
-	var smoothed *decimal.Decimal
 	for leaf, begin := int64(1), s.Start; begin < s.End; leaf++ {
 		end := min(begin+int64(of.Update), s.End)
 		for ; len(starts) > 0 && starts[0] < end; starts = starts[1:] {
@@ -126,37 +129,40 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 			bags[starts[0]].Visit(func(u windows.UserHash, seen []windows.Contribution) { allowance.Visit(u, seen, amounts) })
 			open = m.Add(open, leaf, amounts[0])
 		}
+		e := leafEntry(of, s, begin, end)
+		err := state.Settle(&e)
+		if err != nil {
+			return err
+		}
 		draws, err := m.Draw(open, leaf, rand.Reader)
 		if err != nil {
 			return err
 		}
 		m.Close(open, leaf)
-		known = m.Fold(known, leaf, draws)
-		value := decimal.NewFromBigInt(m.Total(known, leaf), 0).Mul(m.Scale.Length(1))
-		var raw *json.Number
-		if of.Query.Statistic == mechanisms.Count {
-			raw = new(json.Number(value.String()))
-			value = decimal.Max(value, decimal.Zero)
-		}
-		if smoothed == nil || value.GreaterThan(*smoothed) {
-			smoothed = &value
-		}
-		off := m.Scale.Length(m.Error95(leaf))
-		band := ledger.NewBand(ledger.Value{Value: &value, Error95: &off}, false, ledger.Limits{})
-		if of.Query.Statistic == mechanisms.Count {
-			band = bandOfUsers(value, off)
-		}
-		err = c.sayTotal(out, grown{Start: stamp(begin), End: stamp(end), Statistic: string(of.Query.Statistic),
-			Mechanism: m.Name(), Since: stamp(s.Start), Value: json.Number(value.String()), Raw: raw,
-			Smoothed: record.Smoothed{Value: json.Number(smoothed.String())},
-			Error:    json.Number(off.String()), BandFields: band.Fields(), Final: end == s.End,
-			Epsilon: json.Number(of.Query.Epsilon.String())})
-		if err != nil {
+		e.Continual[0].Total.Draw([][]*big.Int{draws})
+		if err := errors.Join(state.Finish(&e), state.Add(e, nil, -1)); err != nil {
 			return err
+		}
+		for _, f := range e.Figures() {
+			if err := c.sayTotal(out, of, f); err != nil {
+				return err
+			}
 		}
 		begin = end
 	}
 	return nil
+}
+
+// leafEntry is the entry of a leaf before it is settled. Its budget pays for one period.
+func leafEntry(of *config.Total, s windows.Schedule, begin, end int64) ledger.Entry {
+	at := func(t int64) record.Second { return record.Whole(time.Unix(0, t)) }
+	items := of.Cost().Items
+	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, Bands: true, WindowStart: at(begin).Time,
+		WindowEnd: at(end).Time, Every: of.Update, Limit: budget.Limit{Epsilon: of.Query.Epsilon},
+		Groups: []ledger.Group{{}}, Continual: []ledger.Continual{{Name: of.Name, Definition: of.Name, Cost: items,
+			Total: &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Period.Leaves, Longest: of.Mechanism.Longest(),
+				Update: int64(of.Update.Seconds()), Most: of.Mechanism.Most, Unit: of.Mechanism.Scale.Length(1),
+				Since: at(s.Start), Until: at(s.End)}}}}
 }
 
 // grown is a value of a total, in JSON, with the names of an output record. Epsilon is that of all values together.
@@ -180,14 +186,18 @@ func bandOfUsers(value, off decimal.Decimal) *ledger.Band {
 	return ledger.NewBand(ledger.Value{Value: &value, Error95: &off}, false, ledger.Limits{Least: &decimal.Zero})
 }
 
-func (c *ReleaseCommand) sayTotal(out io.Writer, g grown) error {
+func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Figure) error {
+	end := cli.Instant(f.WindowEnd)
 	if c.JSON {
-		return json.NewEncoder(out).Encode(g)
+		return json.NewEncoder(out).Encode(grown{Start: cli.Instant(f.WindowStart), End: end, Statistic: f.Statistic,
+			Mechanism: f.Mechanism, Since: cli.Instant(*f.Since), Value: *f.Value, Raw: f.Raw, Smoothed: *f.Smoothed,
+			Error: *f.Error95, BandFields: f.BandFields, Final: *f.Final,
+			Epsilon: json.Number(of.Query.Epsilon.String())})
 	}
-	bound := cli.BoundInWords(record.Figure{Statistic: g.Statistic, Value: &g.Value, BandFields: g.BandFields})
+	bound := cli.BoundInWords(f)
 	if strings.HasPrefix(bound, "at most") {
 		bound = "(" + bound + ")"
 	}
-	_, err := fmt.Fprintf(out, "%s %s %s\n", g.End, g.Value, bound)
+	_, err := fmt.Fprintf(out, "%s %s %s\n", end, *f.Value, bound)
 	return err
 }
