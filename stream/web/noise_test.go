@@ -36,7 +36,7 @@ func TestLastReadableValueStays(t *testing.T) {
 	b.until(`document.querySelectorAll(".card:not([hidden])").length === 2`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
 	b.shows(".headline .error", " at "+at)
-	b.shows(".panel .fold", "p50 too few users to say in all of this range, last ")
+	b.shows(".panel .fold", "p50: too few users to say in all of this range, last ")
 	b.until(`!document.querySelector(".plot[data-release=p50]") && document.querySelector(".plot[data-release=p90]")`)
 	a.play(windows+noise, windows+noise+3)
 	b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+2).Unix()))

@@ -238,7 +238,7 @@ export class Detail {
   #sayNoise(lines, start, end) {
     this.#noise.replaceChildren(...lines.map((line) => {
       const before = line.figures.filter((figure) => figure.end <= start), last = before.findLast(readable)?.end, half = (end - start) / 2;
-      return h("p", { class: "fold" }, nameOf(line), ` ${tooFew} in all of this range`, ...last ? [", last ",
+      return h("p", { class: "fold" }, nameOf(line), `: ${tooFew} in all of this range`, ...last ? [", last ",
         h("a", { href: this.#address({ ...this.#range, from: utc(Math.floor(last - half)), to: utc(Math.ceil(last + half)) }) }, lastText(before))] : []);
     }));
   }

@@ -188,7 +188,7 @@ function label(ctx, text, left, top, width) {
   lines.forEach((line, i) => ctx.fillText(line, left + 11 * pixels(), top + (3 + 13 * i) * pixels()));
 }
 
-/** Windows of a kind that has a colour and a name. */
+/** Windows of a kind with a colour and a name. */
 function area(ctx, [left, top, width, height], paint, text) {
   ctx.fillStyle = color(paint);
   ctx.fillRect(left, top, width, height);

@@ -1,5 +1,5 @@
-// What is known of one window, the one below the cursor or the newest: one number large, the others small, and behind a click how sure
-// they are and what they cost.
+// The window below the cursor, or the newest: one number large, the others small, and behind a click how sure they are and
+// what they cost.
 
 import { h, say } from "./dom.js";
 import { alarmed, isHeld, isTotal, isWatch } from "./figures.js";
@@ -9,7 +9,7 @@ import { lastText, mainRelease, remedyOf, remedyText, stateOf, watchText } from 
 /** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
 
-/** The name of a line, with its colour. */
+/** A line's name and colour. */
 export const nameOf = (line) => h("span", { class: "name" }, h("span", { class: `swatch line-${line.color}`, "aria-hidden": "true" }), line.name);
 
 export class Readout {
