@@ -34,8 +34,8 @@
 //     leave out is skipped. Records of OpenTelemetry hold many events, of which each is decoded alone (ingest/items.go).
 //  2. [windows.Hasher] replaces the user by a keyed hash. The key is in the control topic.
 //  3. The event goes into the [windows.Bag] of the slice that holds its time. A slice is as long as the step from one
-//     window to the next. A bag keeps one contribution for each user and group, chosen by the stream's policy. This is
-//     where the sensitivity is fixed.
+//     window to the next. A bag keeps one contribution for each user and group, chosen or added up by the stream's
+//     policy. This is where the sensitivity is fixed.
 //  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part]
 //     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts
 //     and marks go to the partition of the partials that belongs to the stream's budget.
@@ -127,8 +127,9 @@
 // is asked apart from the reading, and seldom for numbers that it does not know. A registry that does not answer
 // decides nothing, and windows wait for it. See ingest/undecided.go.
 //
-// Reading twice is harmless. Each policy chooses by a total order, so parts may overlap and may come in any order. That
-// is why parts need no transactions. See package [windows].
+// Reading twice is harmless. Each policy that chooses does so by a total order, so parts may overlap and may come in any
+// order. Where contributions add up, each record has to count once: of a window, the parts on the line of its cut count,
+// and no others. So parts need no transactions. See windows/line.go.
 //
 // Nothing waits for what cannot come. Marks form a chain of offsets for each partition. Where the chain has a gap, or a
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and

@@ -9,7 +9,7 @@ import (
 type BagSpec struct {
 	Groups    []string // public list of names, each once; groups are given by their index in it
 	MaxGroups int      // in how many groups one user counts; below 1 means 1
-	Policy    Policy   // which of a user's values counts
+	Policy    Policy   // which of a user's values counts, or what all of them make
 	Window    Window
 	Hasher    *Hasher
 
@@ -19,6 +19,9 @@ type BagSpec struct {
 	// Other says that the last of Groups is for all names that are not in Groups. It is chosen last: a user counts there
 	// only while fewer than MaxGroups of the other groups are theirs.
 	Other bool
+
+	// Adding says how totals become points, if the Policy adds. A bag that is only sealed needs none.
+	Adding Adding
 }
 
 // limited reports whether a user may have records in more groups than count.
@@ -38,6 +41,7 @@ type Bag struct {
 	timed    bool        // policy first or last
 	random   bool        // policy random
 	greatest bool        // policy last or max
+	adds     bool        // policy sum, count or mean
 
 	last  int32  // the group that is chosen last, if the spec has one
 	names *names // of an open bag
@@ -56,6 +60,7 @@ func NewBag(spec BagSpec) *Bag {
 		timed:    spec.Policy.timed(),
 		random:   spec.Policy == Random,
 		greatest: spec.Policy.greatest(),
+		adds:     spec.Policy.Adds(),
 		last:     noGroup,
 		rows:     newTable(),
 	}
@@ -80,8 +85,9 @@ func NewBag(spec BagSpec) *Bag {
 func (b *Bag) Expect(users int) { b.rows.reserve(users) }
 
 // Add adds a record of user u in the group with this index. Its event time is in Unix nanoseconds and its value is an
-// index on the grid (−1 and N+1 are beyond the bounds, and compare as integers). superseded says that the user already
-// had a contribution here, and one of the two, old or new, no longer counts.
+// index on the grid (−1 and N+1 are beyond the bounds, and compare as integers). If the policy adds, it is a number of
+// units, at most [MostUnits] in size, or 1 for count. superseded says that the user already had a contribution here, and
+// one of the two, old or new, no longer counts.
 func (b *Bag) Add(u UserHash, group int, time, value int64) (superseded bool) {
 	added := row{user: u, order: b.order(u, time, value), value: value, group: int32(group)}
 	return b.addAt(b.rows.place(u), &added)
@@ -111,13 +117,15 @@ func (b *Bag) settle() {
 	}
 }
 
-// order returns what the policy compares before the value.
+// order returns what the policy compares before the value, or how many values a mean is of.
 func (b *Bag) order(u UserHash, time, value int64) int64 {
 	switch {
 	case b.timed:
 		return time
 	case b.random:
 		return b.spec.Hasher.pick(u, time, value)
+	case b.spec.Policy == Mean:
+		return 1
 	}
 	return 0
 }
@@ -145,6 +153,10 @@ func (b *Bag) addAt(slot uint32, added *row) (superseded bool) {
 	r, slot := b.rows.next(added.user, slot)
 	for ; r != nil; r, slot = b.rows.next(added.user, b.rows.after(slot)) {
 		if r.group == added.group {
+			if b.adds {
+				r.order, r.value = r.order+added.order, r.value+added.value
+				return false
+			}
 			if b.wins(added.order, added.value, r) {
 				r.order, r.value = added.order, added.value
 			}
@@ -160,7 +172,7 @@ func (b *Bag) addAt(slot uint32, added *row) (superseded bool) {
 		return false
 	}
 	b.displace(*added)
-	return true
+	return !b.adds
 }
 
 // displace adds a row of a user who already has MaxGroups groups. It replaces the group that is chosen last, if its own
@@ -234,7 +246,7 @@ func (b *Bag) tally(samples []multiset) {
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; uint32(r.group) < uint32(len(runs)) {
-				runs[r.group].expect(r.value)
+				runs[r.group].expect(b.point(r))
 			}
 		}
 	}
@@ -244,7 +256,7 @@ func (b *Bag) tally(samples []multiset) {
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; uint32(r.group) < uint32(len(runs)) {
-				runs[r.group].add(r.value)
+				runs[r.group].add(b.point(r))
 			}
 		}
 	}
@@ -283,7 +295,7 @@ func (b *Bag) Visit(visit func(u UserHash, has []Contribution)) {
 			slices.SortFunc(of, b.compare)
 		}
 		for _, r := range of {
-			has = append(has, Contribution{int(r.group), r.value})
+			has = append(has, Contribution{int(r.group), b.point(r)})
 		}
 		visit(of[0].user, has)
 	})
@@ -306,8 +318,8 @@ func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	if n == b.rows.n {
 		return b
 	}
-	some := &Bag{spec: b.spec, timed: b.timed, random: b.random, greatest: b.greatest, last: b.last, hashes: b.hashes,
-		rows: tableFor(n)}
+	some := &Bag{spec: b.spec, timed: b.timed, random: b.random, greatest: b.greatest, adds: b.adds, last: b.last,
+		hashes: b.hashes, rows: tableFor(n)}
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; keep(r.user) {
@@ -335,10 +347,10 @@ func (b *Bag) Bytes() int64 {
 	return bytes
 }
 
-// Policy says which of a user's records in one group of a window counts.
+// Policy says which of a user's records in one group of a window counts, or what all of them make.
 type Policy string
 
-// The policies. Each looks only at that user's records, and chooses the same one in any order of reading.
+// The policies that choose. Each looks only at that user's records, and chooses the same one in any order of reading.
 const (
 	First  Policy = "first"  // the earliest event time; among equals the smallest value
 	Last   Policy = "last"   // the latest event time; among equals the largest value
@@ -348,7 +360,7 @@ const (
 )
 
 // policies lists the policies in the order of their codes in a payload. The codes never change.
-var policies = [...]Policy{First, Last, Min, Max, Random}
+var policies = [...]Policy{First, Last, Min, Max, Random, Sum, Count, Mean}
 
 func (p Policy) code() int {
 	for i, q := range policies {

@@ -63,7 +63,7 @@ func BenchmarkBagAdd(b *testing.B) {
 	for _, c := range []struct {
 		policy            Policy
 		groups, maxGroups int
-	}{{Last, 1, 1}, {Random, 1, 1}, {Max, 1, 1}, {Last, 10, 1}, {Last, 10, 3}} {
+	}{{Last, 1, 1}, {Random, 1, 1}, {Max, 1, 1}, {Sum, 1, 1}, {Mean, 1, 1}, {Last, 10, 1}, {Last, 10, 3}} {
 		b.Run(fmt.Sprintf("%s/%d_of_%d_groups", c.policy, c.maxGroups, c.groups), func(b *testing.B) {
 			t, bag := newTraffic(), NewBag(benchSpec(c.policy, c.groups, c.maxGroups))
 			h := bag.spec.Hasher

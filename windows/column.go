@@ -42,8 +42,14 @@ func (b *Bag) appendColumns(data []byte, rows []uint32, name [2]uint64, unit int
 		binary.BigEndian.PutUint64(to, u[0])
 		binary.BigEndian.PutUint64(to[8:], u[1])
 		at += 16
-		c.values = binary.AppendVarint(c.values, r.value)
+		value := r.value
+		if b.adds {
+			value /= unit
+		}
+		c.values = binary.AppendVarint(c.values, value)
 		switch {
+		case b.spec.Policy == Mean:
+			c.orders = binary.AppendVarint(c.orders, r.order)
 		case b.timed:
 			c.orders = binary.AppendVarint(c.orders, (r.order-b.spec.Window.Start)/unit)
 		case b.random:
@@ -53,15 +59,19 @@ func (b *Bag) appendColumns(data []byte, rows []uint32, name [2]uint64, unit int
 	return data
 }
 
-// unit returns the code of the unit of times.
+// unit returns the code of the unit of times or values: the largest that divides all of them.
 func (b *Bag) unit() int {
 	unit := 0
-	if !b.timed {
+	if !b.timed && !b.adds {
 		return unit
 	}
 	for _, block := range b.rows.blocks {
 		for i := range block {
-			for (block[i].order-b.spec.Window.Start)%units[unit] != 0 {
+			x := block[i].value
+			if b.timed {
+				x = block[i].order - b.spec.Window.Start
+			}
+			for x%units[unit] != 0 {
 				unit++
 			}
 		}
@@ -124,6 +134,16 @@ func (r *reader) orders(n int, p Policy) []byte {
 		return r.varints(n, "time")
 	case p == Random:
 		return r.bytes(8*n, "choices")
+	case p == Mean:
+		numbers := r.varints(n, "number of events")
+		for rest := numbers; len(rest) > 0; {
+			of, size := varint(rest)
+			if rest = rest[size:]; of < 1 {
+				r.fail("a mean is of %d events; want at least 1", of)
+				break
+			}
+		}
+		return numbers
 	}
 	return nil
 }
@@ -190,6 +210,11 @@ func (r *rows) next() bool {
 	value, n := varint(r.values)
 	r.value, r.values = value, r.values[n:]
 	switch {
+	case r.policy == Mean:
+		order, n := varint(r.orders)
+		r.value, r.order, r.orders = r.value*r.unit, order, r.orders[n:]
+	case r.policy.Adds():
+		r.value *= r.unit
 	case r.policy.timed():
 		order, n := varint(r.orders)
 		r.order, r.orders = order*r.unit+r.start, r.orders[n:]

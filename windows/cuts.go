@@ -16,6 +16,7 @@ type source struct {
 	partitions int
 	cuts       []cut
 	gaps       []gap
+	chain      chain // if the contributions of the edition add up
 }
 
 // cut is a mark's statement about the windows that end in (after, through].
@@ -25,6 +26,7 @@ type cut struct {
 	offset         int64
 	partitions     int
 	at             int64
+	place          place // of the mark
 }
 
 // gap says that records from an offset on are missing, and that none of them is in a window that starts at until or
@@ -55,6 +57,25 @@ func (s *gathered) partitions() int {
 
 func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	o := s.source(m.Partition)
+	var of place
+	if s.adds {
+		of = s.join(o, m, at, written)
+	} else {
+		s.chain(o, m, at, written)
+	}
+	o.known, o.partitions = true, max(o.partitions, m.Partitions)
+	if m.Through > m.After && m.Through > min(s.decided, s.kept) {
+		c := cut{m.After, m.Through, m.Through, m.To, m.Partitions, at, of}
+		if n := len(o.cuts); n > 0 {
+			c.reach = max(c.reach, o.cuts[n-1].reach)
+		}
+		o.cuts = append(o.cuts, c)
+	}
+	o.said = max(o.said, m.Through)
+}
+
+// chain notes what a mark says about gaps before it.
+func (s *gathered) chain(o *source, m *Mark, at int64, written time.Time) {
 	until := written.UnixNano() + int64(s.maxAhead)
 	if o.known && m.From > o.to {
 		missing := gap{from: o.to, until: until, at: o.toAt}
@@ -69,23 +90,14 @@ func (s *gathered) addMark(m *Mark, at int64, written time.Time) {
 	if !o.known || m.To > o.to {
 		o.to, o.toAt = m.To, at
 	}
-	o.known, o.partitions = true, max(o.partitions, m.Partitions)
 	for _, start := range m.Slices {
 		if s.over(start) {
 			continue
 		}
-		if l := s.slice(start); !l.has[writing{m.Attempt, m.Partition}] {
+		if l := s.slice(start); l.has[writing{m.Attempt, m.Partition}] == nil {
 			l.missing = append(l.missing, m.Partition)
 		}
 	}
-	if m.Through > m.After && m.Through > min(s.decided, s.kept) {
-		c := cut{m.After, m.Through, m.Through, m.To, m.Partitions, at}
-		if n := len(o.cuts); n > 0 {
-			c.reach = max(c.reach, o.cuts[n-1].reach)
-		}
-		o.cuts = append(o.cuts, c)
-	}
-	o.said = max(o.said, m.Through)
 }
 
 // needed returns how many partitions must cut a window. A cut of it says so. If none is left, the latest mark does.
@@ -161,7 +173,12 @@ func (g *Gathering) State(stream string, epoch uint32, w Window) State {
 // lacks reports whether some of the window's records in a partition were lost before there was a part of them, and
 // whether messages about it are missing.
 func (s *gathered) lacks(w Window, partition int, o *source, c *cut) (records, messages bool) {
-	for _, gaps := range [][]gap{s.gaps, o.gaps} {
+	own := o.gaps
+	if s.adds { // faults of other lines do not matter
+		own = nil
+		records, messages = w.Start < c.place.line.lacks.records, w.Start < c.place.line.lacks.messages
+	}
+	for _, gaps := range [][]gap{s.gaps, own} {
 		for _, g := range gaps {
 			if g.from < c.offset && w.Start < g.until {
 				records, messages = records || g.input, messages || !g.input

@@ -35,6 +35,7 @@ type edition struct {
 type gathered struct {
 	schedule Schedule
 	maxAhead time.Duration
+	adds     bool  // each record must count once: see line.go
 	decided  int64 // windows with End ≤ decided are decided
 	kept     int64 // slices that start here or later are kept all the same
 	slices   map[int64]*slice
@@ -46,7 +47,7 @@ type gathered struct {
 type slice struct {
 	least   int64 // the lowest offset of its messages
 	parts   []*Held
-	has     map[writing]bool       // its parts: there may be a million
+	has     map[writing]*Held      // its parts: there may be a million
 	open    map[[16]byte]*assembly // by attempt; parts that still lack messages
 	missing []int                  // partitions with a part that a mark names and the log lacks
 }
@@ -69,6 +70,10 @@ func (g *Gathering) Follow(stream string, epoch uint32, s Schedule, maxAhead tim
 	g.streams[edition{stream, epoch}] = &gathered{schedule: s, maxAhead: maxAhead, decided: decided,
 		kept: math.MaxInt64, slices: map[int64]*slice{}, sources: map[int]*source{}}
 }
+
+// Adds says that the contributions of an edition add up records, so that each record of a window must count once, even
+// if several parts hold it. Call it right after Follow.
+func (g *Gathering) Adds(stream string, epoch uint32) { g.streams[edition{stream, epoch}].adds = true }
 
 // Keep keeps the slices of an edition that start at a moment or later, whatever is decided, because something other
 // than the stream's windows reads their parts. State, Parts and NeedsOf are right for any window that begins with a
@@ -142,7 +147,7 @@ func (s *gathered) decidedOf(start int64) bool { return start+int64(s.schedule.S
 func (s *gathered) slice(start int64) *slice {
 	l := s.slices[start]
 	if l == nil {
-		l = &slice{least: math.MaxInt64, has: map[writing]bool{}}
+		l = &slice{least: math.MaxInt64, has: map[writing]*Held{}}
 		s.slices[start] = l
 	}
 	return l
@@ -154,7 +159,7 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 	}
 	l := s.slice(c.Slice.Start)
 	of := writing{c.Attempt, c.Partition}
-	if l.has[of] {
+	if l.has[of] != nil {
 		return nil // the log has it twice
 	}
 	a := l.open[c.Attempt]
@@ -186,7 +191,8 @@ func (g *Gathering) addChunk(s *gathered, c *chunk, at int64) error {
 		return nil
 	}
 	delete(l.open, c.Attempt)
-	l.parts, l.has[of] = append(l.parts, g.hold(s, a)), true
+	h := g.hold(s, a)
+	l.parts, l.has[of] = append(l.parts, h), h
 	return nil
 }
 
@@ -235,6 +241,24 @@ func (g *Gathering) Hold(h *Held, payload []byte) {
 
 // Parts returns the parts of a window that count and are here.
 func (g *Gathering) Parts(stream string, epoch uint32, w Window) []*Held {
+	s, all := g.streams[edition{stream, epoch}], g.All(stream, epoch, w)
+	if !s.adds {
+		return all
+	}
+	lines := map[int]place{}
+	return slices.DeleteFunc(all, func(h *Held) bool {
+		line, known := lines[h.Partition]
+		if !known {
+			line = s.lineOf(w, h.Partition)
+			lines[h.Partition] = line
+		}
+		return !h.place.leadsTo(line)
+	})
+}
+
+// All returns the parts with records that count in a window, as far as they are here. If the contributions of the
+// edition add up, some of them may hold the same records: they say who is there, and not how much they have.
+func (g *Gathering) All(stream string, epoch uint32, w Window) []*Held {
 	s := g.streams[edition{stream, epoch}]
 	n, _ := s.needed(w)
 	var parts []*Held
@@ -288,5 +312,6 @@ func (s *gathered) forget() {
 			o.cuts = o.cuts[1:]
 		}
 		o.gaps = slices.DeleteFunc(o.gaps, past)
+		o.chain.forget(next, s.over)
 	}
 }

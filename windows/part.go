@@ -12,8 +12,9 @@ import (
 
 // Part holds what the records of one input partition between two offsets contribute to one slice of a stream.
 //
-// Parts of one slice merge in any order, and may overlap: each policy chooses by a total order, so choosing among
-// chosen records gives the same result as choosing among all. This needs the users' hashes, so every part has them: see
+// Parts of one slice merge in any order, and may overlap: each policy that chooses does so by a total order, so choosing
+// among chosen records gives the same result as choosing among all. Where contributions add up, [Gathering.Parts] returns
+// parts that do not overlap. This needs the users' hashes, so every part has them: see
 // the package documentation.
 type Part struct {
 	Origin
@@ -224,6 +225,10 @@ type Held struct {
 	// Offsets of its messages in the log, in the order of the payload.
 	Offsets []int64
 	size    int64 // of the payload, held or not
+
+	// place is that of its mark, if each record must count once, and marked is where in the log the mark is.
+	place  place
+	marked int64
 }
 
 // assembly is a part that still lacks messages.

@@ -127,6 +127,28 @@ func TestReleaseContribution(t *testing.T) {
 	}
 }
 
+// What a user's rows add up to is one value, of one user.
+func TestReleaseAddsUp(t *testing.T) {
+	const in = "id,ms\nann,10\nbob,4.25\nann,-3\nann,20.5\n"
+	for _, c := range []struct{ args, out, err string }{
+		{"--value ms --contribution sum", "27.5\n", ""},
+		{"--value ms --contribution mean", "9\n", ""}, // 27.5 / 3 is 9.17, and the step is 0.5
+		{"--contribution count --step 1", "3\n", ""},
+		{"--contribution count", "", "bounds with 0.5 and --contribution count; want whole numbers of rows"},
+		{"--value ms --contribution count", "", "--contribution count with --value ms; want it without"},
+	} {
+		args := append(strings.Fields(c.args), "--user", "id", "--statistic", "quantile", "--p", "0.99")
+		got := commandLine(t, in, with(args...)...)
+		if got.out != c.out || !strings.Contains(got.err, c.err) {
+			t.Errorf("%s: %+v, want %q, %q", c.args, got, c.out, c.err)
+		}
+	}
+	got := commandLine(t, in, with("--value", "ms", "--contribution", "sum")...)
+	if got.code != cli.ExitUsage || !strings.Contains(got.err, "--contribution sum without --user") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestReleaseFile(t *testing.T) {
 	path := clitest.File(t, "numbers", "1\r\n2\r\n3\r\n")
 	for _, args := range [][]string{with(path), with("--", path)} {

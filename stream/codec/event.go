@@ -13,7 +13,8 @@ type Event struct {
 	Name []byte
 	// Time is the event's time in Unix nanoseconds, at least 0.
 	Time int64
-	// Value is the index of the grid point nearest to the value; −1 below the grid's bounds, N+1 above.
+	// Value is what the Spec's Grid makes of the value, such as the index of the nearest point; −1 below the grid's
+	// bounds, N+1 above. It is 1 if the Spec has no value.
 	Value int64
 }
 

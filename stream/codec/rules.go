@@ -150,7 +150,9 @@ func (r *rules) make(rec *Record, f *fields, e *Event) Reason {
 	if u := &f[roleUser]; r.anonymous && !r.keyed && (u.kind == none || u.kind == text && len(u.text) == 0) {
 		return NoUser
 	}
-	if e.Value, ok = r.value(&f[roleValue]); !ok {
+	if r.grid == nil {
+		e.Value = 1
+	} else if e.Value, ok = r.value(&f[roleValue]); !ok {
 		r.missing, r.bad = f[roleValue].kind == none, f[roleValue]
 		return BadValue
 	}

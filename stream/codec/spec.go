@@ -10,7 +10,7 @@ import (
 
 // Grid places a number on the stream's grid. The text must be a number in JSON's notation. The indices −1 and N+1 stand
 // for numbers below and above the bounds. A number is where its text is. [github.com/louver/louver/mechanisms.Grid] is
-// one.
+// one, and so is [github.com/louver/louver/mechanisms.Units], whose points are all whole numbers of units.
 type Grid interface {
 	Parse(number []byte) (int64, error)
 	// Index places a float64 where the shortest text is that stands for it. It refuses NaN and infinities.
@@ -32,7 +32,7 @@ type Spec struct {
 	Format string
 	// User is a field, or KeyField. Required. A field is a path with dots, or a column (CSV).
 	User string
-	// Value is a field, or ValueField (JSON). Required.
+	// Value is a field, or ValueField (JSON). Required, unless there is no Grid: then every event has the value 1.
 	Value string
 	// Time is a field, or TimestampField. Defaults to TimestampField.
 	Time string
@@ -58,7 +58,7 @@ type Spec struct {
 	Open bool
 	// MaxFuture is how far an event's time may be ahead of its record's timestamp. 0 means not at all.
 	MaxFuture time.Duration
-	// Grid is the public grid of values. Required.
+	// Grid is the public grid of values, or reads them as whole numbers of units. Required with Value.
 	Grid Grid
 	// Where has the conditions, in the order of their fields. Records that do not meet all of them are skipped. Defaults
 	// to none: every record counts.
@@ -69,9 +69,9 @@ func (s Spec) check() error {
 	switch {
 	case s.User == "":
 		return fmt.Errorf("user is missing; want a field, or %s", KeyField)
-	case s.Value == "":
+	case s.Value == "" && s.Grid != nil:
 		return fmt.Errorf("value is missing; want a field, or %s", ValueField)
-	case s.Grid == nil:
+	case s.Grid == nil && s.Value != "":
 		return fmt.Errorf("the grid is missing; want bounds and step")
 	case s.Open && s.Group == "":
 		return errors.New("group is missing; want the field that has the names of groups")

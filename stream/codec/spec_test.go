@@ -111,3 +111,31 @@ func TestJoin(t *testing.T) {
 		}
 	}
 }
+
+// Events that are only counted have no value. Each has the value 1, whatever else is in the record.
+func TestEventsWithoutValues(t *testing.T) {
+	const schema = `{"type": "record", "name": "e", "fields": [{"name": "u", "type": "string"}, {"name": "v", "type": "int"}]}`
+	for name, c := range map[string]struct {
+		spec   codec.Spec
+		record codec.Record
+	}{
+		"json":        {codec.Spec{Format: "json", User: "u"}, codec.Record{Value: []byte(`{"u":"a","v":"none"}`)}},
+		"json, keyed": {codec.Spec{Format: "json", User: codec.KeyField}, codec.Record{Key: []byte("a"), Value: []byte(`{}`)}},
+		"csv": {codec.Spec{Format: "csv", User: "u", Columns: []string{"u", "v"}, Delimiter: ','},
+			codec.Record{Value: []byte("a,none")}},
+		"cloudevents": {codec.Spec{Format: "cloudevents", User: "data.u"},
+			codec.Record{Value: []byte(`{"specversion":"1.0","id":"1","source":"s","type":"t","data":{"u":"a"}}`)}},
+		"avro": {codec.Spec{Format: "avro", User: "u", Schema: codec.Schema{Text: schema}},
+			codec.Record{Value: []byte("\x02a\x04")}},
+	} {
+		d, err := codec.New(c.spec)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		e := codec.Event{Value: 7}
+		if reason := d.Decode(c.record, &e); reason != codec.OK || e.Value != 1 || string(e.User) != "a" {
+			t.Errorf("%s: %s, event %+v of user %s; want the value 1", name, reason, e, e.User)
+		}
+	}
+}

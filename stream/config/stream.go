@@ -32,7 +32,7 @@ type Stream struct {
 	// ExpectedUsers is a public forecast of the users in one window and group, or 0 if unknown.
 	ExpectedUsers int64
 	Window        Window
-	// Contribution says which of a user's values counts.
+	// Contribution says which of a user's values counts, or what all of them make.
 	Contribution windows.Policy
 	// Figures are everything that the stream publishes, in the order of their kinds and of the file. Names are
 	// unique. [Stream.Add] keeps the order.
@@ -90,7 +90,26 @@ type Input struct {
 func (s *Stream) Codec() codec.Spec {
 	spec := s.Input.Spec
 	spec.Groups, spec.Open, spec.Grid = s.Groups, s.Found != nil, s.Grid
+	if s.Contribution == windows.Count {
+		spec.Value, spec.Grid = "", nil
+	} else if s.Contribution.Adds() {
+		spec.Grid = nil // which no decoder takes
+		if u, err := s.Grid.Units(); err == nil {
+			spec.Grid = u
+		}
+	}
 	return spec
+}
+
+// Adding says how what a user's events add up to becomes a point of the grid, if the contribution adds.
+func (s *Stream) Adding() (a windows.Adding) {
+	if s.Contribution == windows.Count {
+		return windows.Adding{Lower: s.Grid.Lower().IntPart(), Step: s.Grid.Step().IntPart(), Last: s.Grid.Last()}
+	}
+	if u, err := s.Grid.Units(); err == nil && s.Contribution.Adds() {
+		a.Lower, a.Step, a.Last = u.Bounds()
+	}
+	return a
 }
 
 // DefaultMaxFuture is the default of max_future. It is more than clocks usually differ and less than most windows last.

@@ -113,7 +113,8 @@ func (in *streamInput) put(v verdict, offset int64, user windows.UserHash, name 
 	if at > in.horizon {
 		return verdict{rejected: codec.Future}
 	}
-	if value < 0 || value > in.stream.Grid.Last() {
+	// What adds up is clipped when the window is merged: release counts that.
+	if (value < 0 || value > in.stream.Grid.Last()) && !in.stream.Contribution.Adds() {
 		v.clamped = true
 	}
 	s := in.last

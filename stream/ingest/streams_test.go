@@ -52,10 +52,14 @@ func jsonEvent(user int, at int64) []byte {
 
 // TestMembershipIsAPropertyOfRecordAndCut compares with the definition: a record counts in each window that contains
 // its time and whose cut lies above its offset, however reading, cutting, flushing and restarting take turns. A restart
-// begins at any progress that was ever written, as one does whose last writes were lost.
+// begins at any progress that was ever written, as one does whose last writes were lost. Where contributions add up,
+// each record counts once all the same.
 func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
-	stream := testStream(t)
+	last, counting := testStream(t), testStream(t)
+	counting.Contribution = windows.Count
 	rapid.Check(t, func(t *rapid.T) {
+		stream := rapid.SampledFrom([]*config.Stream{last, counting}).Draw(t, "stream")
+		adds := stream.Contribution.Adds()
 		hasher := windows.NewHasher([16]byte{1})
 		open := func() *streamInput {
 			in, err := newStreamInput(editionOf(stream, 0), hasher, nil)
@@ -67,6 +71,9 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 		in := open()
 		gather := windows.NewGathering(1 << 20)
 		gather.Follow("s", 0, in.schedule, stream.Input.MaxFuture, 0)
+		if adds {
+			gather.Adds("s", 0)
+		}
 		var times []int64 // of the record at each offset
 		cuts := map[int64]int64{}
 		log, position, now := int64(0), int64(0), int64(0)
@@ -102,7 +109,11 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			for in.reached(position) {
 				flush(in.cuts[0].offset)
 			}
-			rec := &fetch.Record{Value: jsonEvent(int(position), times[position]),
+			user := int(position)
+			if adds {
+				user = 0
+			}
+			rec := &fetch.Record{Value: jsonEvent(user, times[position]),
 				Time: 1000 * (times[position] + 3600)}
 			if v := in.add(position, rec); v.rejected != 0 {
 				t.Fatalf("a record was rejected: %v", v.rejected)
@@ -154,7 +165,7 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 				t.Fatalf("window ending %d stands at %+v", w.End/second, st)
 			}
 			merged := windows.NewMerger(windows.BagSpec{Groups: stream.Groups, MaxGroups: 1,
-				Policy: stream.Contribution, Window: w, Hasher: hasher}, 1<<20)
+				Policy: stream.Contribution, Window: w, Hasher: hasher, Adding: stream.Adding()}, 1<<20)
 			for merged.Pass() {
 				for _, h := range gather.Parts("s", 0, w) {
 					if err := merged.Add(h.Payload, h.Slice); err != nil {
@@ -164,7 +175,11 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 			}
 			got, want := int64(0), int64(0)
 			for _, p := range merged.Sample(0) {
-				got += p.Count
+				if adds {
+					got += p.Index * p.Count
+				} else {
+					got += p.Count
+				}
 			}
 			for offset, at := range times {
 				if int64(offset) < cuts[w.End] && at*second >= w.Start && at*second < w.End {
@@ -172,7 +187,8 @@ func TestMembershipIsAPropertyOfRecordAndCut(t *testing.T) {
 				}
 			}
 			if got != want {
-				t.Fatalf("window ending %d has %d users, want %d", w.End/second, got, want)
+				t.Fatalf("stream of %s: window ending %d has %d users or events, want %d", stream.Contribution, w.End/second,
+					got, want)
 			}
 			gather.Decide("s", 0, w)
 		}

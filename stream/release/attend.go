@@ -42,7 +42,12 @@ func (d *decisions) through(ctx context.Context, r *attendance.Round, groups []s
 	if r.Empty() {
 		join = nil
 	}
-	merged, lost, err = d.parts.merge(ctx, d.programs[r.Lane.Place], r.Window, groups, join)
+	p := d.programs[r.Lane.Place]
+	held := d.parts.gather.Parts(p.stream.Name, p.epoch, r.Window)
+	if r.Lane.Of != nil { // a period only asks who is there
+		held = d.parts.gather.All(p.stream.Name, p.epoch, r.Window)
+	}
+	merged, lost, err = d.parts.merge(ctx, p, r.Window, held, groups, join)
 	if err == nil {
 		r.End(lost)
 	}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/release/attendance"
@@ -296,6 +297,7 @@ func (d *decisions) merge(ctx context.Context, t turn, e *ledger.Entry) (*window
 	if err != nil {
 		return nil, err
 	}
+	d.clipped(t.lane.Stream, merged, len(e.Groups))
 	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
 	random := buffered(d.programs[t.lane.Place].random)
 	for _, t := range totals {
@@ -304,6 +306,29 @@ func (d *decisions) merge(ctx context.Context, t turn, e *ledger.Entry) (*window
 		}
 	}
 	return merged, nil
+}
+
+// clipped counts contributions beyond the bounds. Those that add up are known only now; ingest counts the others.
+func (d *decisions) clipped(s *config.Stream, merged *windows.Merger, groups int) {
+	if !s.Contribution.Adds() {
+		return
+	}
+	beyond, all := int64(0), int64(0)
+	for g := range groups {
+		for _, p := range merged.All(g) {
+			if all += p.Count; p.Index < 0 || p.Index > s.Grid.Last() {
+				beyond += p.Count
+			}
+		}
+	}
+	d.Metrics.Clamped.WithLabelValues(s.Name).Add(float64(beyond))
+	key := "stream " + s.Name + ": contributions beyond the bounds"
+	if 2*beyond > all {
+		d.Monitor.Episodes.On(key, episode.Rule{Every: time.Hour}, "stream "+s.Name+": what most users of a window add up "+
+			"to lies beyond the bounds, and counts as the nearer bound")
+	} else {
+		d.Monitor.Episodes.Over(key, "stream "+s.Name+": what most users of a window add up to lies within the bounds")
+	}
 }
 
 // learn adds an entry that is about to be committed to the charges. Then it tells what the entry withholds, and until

@@ -64,7 +64,7 @@ func (d *decisions) discover(ctx context.Context, t turn, state windows.State,
 // order of their bytes. Under a cap, only users who still count do. If the discovery is withheld, nothing is drawn.
 func (d *decisions) find(ctx context.Context, t turn, e *ledger.Entry) ([]ledger.Finding, error) {
 	p, began := d.programs[t.lane.Place], time.Now()
-	held := d.parts.gather.Parts(p.stream.Name, p.epoch, t.window)
+	held := d.parts.gather.All(p.stream.Name, p.epoch, t.window)
 	tally := d.notes.take(t.lane, t.window, held)
 	tally.withheld = e.Reason != ""
 	round := d.attendance.Round(t.lane, t.window, nil)

@@ -11,14 +11,14 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// merge turns the parts of a window into one sample for each of some groups. lost says that a part does not fit the
+// merge turns parts of a window into one sample for each of some groups. lost says that a part does not fit the
 // stream, or is gone. If the window's users do not fit into MergeBytes, merge makes several passes over the parts.
 // join, if it is not nil, has trackers ask about the users.
-func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, groups []string,
+func (ps *parts) merge(ctx context.Context, p *program, w windows.Window, held []*windows.Held, groups []string,
 	join func(m *windows.Merger)) (merged *windows.Merger, lost bool, err error) {
 	spec := windows.BagSpec{Groups: groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
-		Window: w, Hasher: ps.Hasher, Open: p.stream.Found != nil, Other: p.rules.Other != "" && len(groups) > 0}
-	held := ps.gather.Parts(p.stream.Name, p.epoch, w)
+		Window: w, Hasher: ps.Hasher, Open: p.stream.Found != nil, Other: p.rules.Other != "" && len(groups) > 0,
+		Adding: p.stream.Adding()}
 	if join == nil && ps.last.of(spec, held) {
 		return ps.last.merged, false, nil
 	}

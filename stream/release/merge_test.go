@@ -76,7 +76,8 @@ func TestMergeReadsAgain(t *testing.T) {
 				if state := d.parts.gather.State(p.stream.Name, p.epoch, w); !state.Ready || len(state.Incomplete) > 0 {
 					t.Fatalf("the window stands at %+v", state)
 				}
-				merged, lost, err := d.parts.merge(t.Context(), p, w, p.stream.Groups, nil)
+				merged, lost, err := d.parts.merge(t.Context(), p, w, d.parts.gather.Parts(p.stream.Name, p.epoch, w),
+					p.stream.Groups, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +128,8 @@ func TestTheSamePartsAreMergedOnce(t *testing.T) {
 	merge := func(p *program, w windows.Window, join func(*windows.Merger), users int64, anew bool) {
 		t.Helper()
 		before := d.parts.last.merged
-		merged, lost, err := d.parts.merge(t.Context(), p, w, p.stream.Groups, join)
+		merged, lost, err := d.parts.merge(t.Context(), p, w, d.parts.gather.Parts(p.stream.Name, p.epoch, w),
+			p.stream.Groups, join)
 		if err != nil || lost {
 			t.Fatal(lost, err)
 		}

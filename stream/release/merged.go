@@ -34,6 +34,7 @@ func written(held []*windows.Held) []writtenPart {
 // of reports whether these are the parts, merged in this way.
 func (m *mergedParts) of(spec windows.BagSpec, held []*windows.Held) bool {
 	if m.merged == nil || len(held) != len(m.parts) || spec.Window != m.spec.Window || spec.Policy != m.spec.Policy ||
+		spec.Adding != m.spec.Adding ||
 		spec.MaxGroups != m.spec.MaxGroups || spec.Hasher != m.spec.Hasher || spec.Other != m.spec.Other ||
 		spec.Open != m.spec.Open ||
 		!slices.Equal(spec.Groups, m.spec.Groups) {

@@ -154,7 +154,7 @@ func (ns *notes) hold(p *program, w windows.Window) {
 	if len(p.lanes.Periods) == 0 {
 		return
 	}
-	for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
+	for _, h := range ns.parts.gather.All(p.stream.Name, p.epoch, w) {
 		if h.Payload != nil {
 			ns.note(p, h, h.Payload)
 		}
@@ -188,7 +188,7 @@ func (ns *notes) read(ctx context.Context, p *program, n *tallying, until time.T
 			return nil // this session has not read that far yet
 		}
 		var missing []*windows.Held
-		for _, h := range ns.parts.gather.Parts(p.stream.Name, p.epoch, w) {
+		for _, h := range ns.parts.gather.All(p.stream.Name, p.epoch, w) {
 			if n.misses(h) {
 				missing = append(missing, h)
 			}

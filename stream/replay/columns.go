@@ -13,8 +13,9 @@ import (
 
 // Columns names the columns that hold the parts of an event. For JSON lines it names fields by their path, with dots.
 type Columns struct {
-	User, Value, Time string // required
-	Group             string // "" if events have no group
+	User, Time string // required
+	Value      string // "" if events have no value, because they are only counted
+	Group      string // "" if events have no group
 	// Clock is the column of the time of day, or of the rest of the time, if Time has only its beginning. A space comes
 	// between them.
 	Clock string
@@ -57,7 +58,7 @@ func (c Columns) check() error {
 	parts := c.parts()
 	for i, p := range parts {
 		switch {
-		case p.name == "" && (p.part == partGroup || p.part == partClock):
+		case p.name == "" && (p.part == partValue || p.part == partGroup || p.part == partClock):
 			continue
 		case p.name == "":
 			return fmt.Errorf("%s is missing; want a column, or a field of JSON lines", p.key)

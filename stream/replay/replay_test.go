@@ -236,7 +236,6 @@ func TestErrors(t *testing.T) {
 		{table, replay.Columns{User: "client", Value: "bytes", Time: "time", Keep: []string{""}}, none,
 			"keep is missing"},
 		{table, replay.Columns{Value: "bytes", Time: "time"}, none, "user is missing"},
-		{table, replay.Columns{User: "client", Time: "time"}, none, "value is missing"},
 		{table, replay.Columns{User: "client", Value: "bytes"}, none, "time is missing"},
 		{table, named("$key", "bytes"), none, `user "$key": names that begin with $`},
 		{table, named("a..b", "bytes"), none, `user "a..b": a dot leads into an object`},

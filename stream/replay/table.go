@@ -47,7 +47,9 @@ func (t *table) next() (row, error) {
 	user := fields[t.columns[partUser]]
 	r := row{line: line, key: []byte(user), parts: make([][]byte, len(t.columns))}
 	r.parts[partUser] = quoted(user)
-	r.parts[partValue] = numberOrString(strings.TrimSpace(fields[t.columns[partValue]]))
+	if v := t.columns[partValue]; v >= 0 {
+		r.parts[partValue] = numberOrString(strings.TrimSpace(fields[v]))
+	}
 	r.parts[partTime] = []byte(strings.TrimSpace(fields[t.columns[partTime]]))
 	if g := t.columns[partGroup]; g >= 0 {
 		r.parts[partGroup] = quoted(fields[g])

@@ -55,7 +55,7 @@ func (t *Truth) Add(e Event) {
 	bag := t.bags[w.End]
 	if bag == nil {
 		bag = windows.NewBag(windows.BagSpec{Groups: t.stream.Groups, MaxGroups: t.stream.MaxGroups,
-			Policy: t.stream.Contribution, Window: w, Hasher: t.hasher})
+			Policy: t.stream.Contribution, Window: w, Hasher: t.hasher, Adding: t.stream.Adding()})
 		t.bags[w.End] = bag
 	}
 	bag.Add(t.hasher.User([]byte(e.User)), t.groups[e.Region], at, e.Latency)

@@ -16,6 +16,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/windows"
 )
 
 // statement says what a stream can reveal about one person. Its JSON names are public.
@@ -303,7 +304,15 @@ func (a statements) answerPage(w http.ResponseWriter, r *http.Request, all []sta
 
 // facts says in words what is counted of a person.
 func facts(s *config.Stream) string {
-	one := "One value of each person counts in a window"
+	one, bounded := "One value of each person counts in a window", "Values count"
+	switch s.Contribution {
+	case windows.Sum:
+		one, bounded = "The sum of each person's values counts in a window", "It counts"
+	case windows.Count:
+		one, bounded = "The number of each person's events counts in a window", "It counts"
+	case windows.Mean:
+		one, bounded = "The mean of each person's values counts in a window", "It counts"
+	}
 	switch {
 	case len(s.Groups) > 1:
 		one += fmt.Sprintf(", in at most %d of %d groups", s.MaxGroups, len(s.Groups))
@@ -312,7 +321,7 @@ func facts(s *config.Stream) string {
 	case s.Found != nil:
 		one += fmt.Sprintf(", in at most %d of the groups that many people share", s.MaxGroups)
 	}
-	text := fmt.Sprintf("A window lasts %s. %s. Values count from %s to %s %s.", config.Duration(s.Window.Size), one,
+	text := fmt.Sprintf("A window lasts %s. %s. %s from %s to %s %s.", config.Duration(s.Window.Size), one, bounded,
 		s.Grid.Lower(), s.Grid.Upper(), s.Unit)
 	if d := strings.TrimSuffix(s.Description, "."); d != "" {
 		text = d + ". " + text

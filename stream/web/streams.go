@@ -31,7 +31,7 @@ type streamInfo struct {
 	Releases  []releaseInfo  `json:"releases"`
 	Window    windowInfo     `json:"window"`
 	Bounds    *boundsInfo    `json:"bounds"`
-	// Contribution says which of a user's values counts; "" if unknown.
+	// Contribution says which of a user's values counts, or what all of them make; "" if unknown.
 	Contribution  string     `json:"contribution"`
 	ExpectedUsers *int64     `json:"expected_users"`
 	MinUsers      *minUsers  `json:"min_users"`

@@ -64,8 +64,8 @@ var inputForm = form.Form{
 			"registry` the number is left out, and a key that is a text or an integer of Avro counts as that",
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
-	{Name: "value", Absent: "required; with `otlp_traces` `span.duration_ms`, with `otlp_metrics` `datapoint.value`",
-		Example: "latency_ms",
+	{Name: "value", Absent: "required, unless `contribution` is `count`; with `otlp_traces` `span.duration_ms`, with " +
+		"`otlp_metrics` `datapoint.value`", Example: "latency_ms",
 		Meaning: "the field that holds the number, or a text that is one, such as `\"12.30\"`. " +
 			"Dots lead into nested objects: `order.total`. A dot that is part " +
 			"of a name has a backslash before it: `'order\\.total'`. `$value`: the record's value is a bare number. " +

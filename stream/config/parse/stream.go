@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/shopspring/decimal"
@@ -46,8 +47,9 @@ var streamForm = form.Form{
 	{Name: "input", Required: true, Example: "{topic: checkout.events, user: user_id, value: latency_ms}",
 		Meaning: "where events come from, and which fields they have",
 		Value:   form.Into(input(), func(s *streamNode, v config.Input) { s.Input = v })},
-	{Name: "unit", Absent: "none", Example: "ms", Meaning: "the unit that is published with every value",
-		Value: form.Into(form.Prose(), func(s *streamNode, v string) { s.Unit = v })},
+	{Name: "unit", Absent: "none; `events` if `contribution` is `count`", Example: "ms",
+		Meaning: "the unit that is published with every value",
+		Value:   form.Into(form.Prose(), func(s *streamNode, v string) { s.Unit = v })},
 	{Name: "groups", Absent: "one group, without a name", Example: "[eu, us, ap]",
 		Meaning: "the public list of groups. Every group of every window is published, even if nobody is in it. Or, " +
 			"as a mapping, how groups are found whose names nobody can list. Needs `input.group`",
@@ -78,8 +80,12 @@ var streamForm = form.Form{
 		Meaning: "the windows of time for which figures are published",
 		Value:   form.Into(window(), func(s *streamNode, v config.Window) { s.Window = v })},
 	{Name: "contribution", Fallback: "last", Example: "max",
-		Meaning: "which of a user's values in a window counts. `first` and `last` go by event time",
-		Value: form.Into(form.OneOf("first", "last", "min", "max", "random"),
+		Meaning: "what one user counts with in a window and group: one of their values, of which `first` and `last` " +
+			"go by event time. Or all their events together: `sum` and `mean` of the values, or `count`, the number of " +
+			"events, which needs no `input.value`. `bounds` are those of one user in one window: what their events " +
+			"add up to counts up to `upper`. A record that is written twice counts twice, so producers should set " +
+			"`enable.idempotence`",
+		Value: form.Into(form.OneOf("first", "last", "min", "max", "random", "sum", "count", "mean"),
 			func(s *streamNode, v string) { s.Contribution = windows.Policy(v) })},
 	{Name: "releases", Required: true, Example: "[" + aRelease + "]",
 		Meaning: "the figures that are published for each window and group",
@@ -136,13 +142,53 @@ var streamForm = form.Form{
 func streams() form.Kind[streamNode] {
 	return form.MappingOf(streamForm, func(m form.Mapping, s *streamNode, ok bool) {
 		s.Mapping, s.Where, s.sound = m, m.Where(), ok
-		if f, _ := codec.FormatOf(s.Input.Format); ok && s.Input.Value == "" {
-			if s.Input.Value = f.Value; s.Input.Value == "" {
-				m.Values["input"].Under("value").Refuse("missing; %s", inputForm.Missed("value"))
-				s.sound = false
-			}
+		if f, _ := codec.FormatOf(s.Input.Format); ok && s.Input.Value == "" && s.Contribution != windows.Count {
+			s.Input.Value = f.Value
+		}
+		if ok {
+			s.sound = s.checkContribution()
 		}
 	})
+}
+
+// checkContribution checks that what a user counts with can be read, and added up exactly if it adds.
+func (s *streamNode) checkContribution() (ok bool) {
+	ok = true
+	refuse := func(n form.Node, format string, args ...any) {
+		n.Refuse(format, args...)
+		ok = false
+	}
+	in, counts := s.Values["input"], s.Contribution == windows.Count
+	switch {
+	case counts && s.Input.Value != "":
+		refuse(in.Under("value"), "%q, but contribution is count: events are counted, whatever their values; remove it, "+
+			"or want contribution: sum", s.Input.Value)
+	case !counts && s.Input.Value == "":
+		refuse(in.Under("value"), "missing; %s; or want contribution: count, which needs none", inputForm.Missed("value"))
+	}
+	if !s.Contribution.Adds() {
+		return ok
+	}
+	if s.Input.Schema.Registry {
+		refuse(s.Values["contribution"], "%q does not go with schema: registry yet: a record that waits for its schema "+
+			"might be added twice; want a schema from a file, or one of the values, such as max", s.Contribution)
+	}
+	if _, err := s.Grid.Units(); err != nil {
+		refuse(s.Values["bounds"], "%s", err)
+	}
+	if counts {
+		s.Unit = cmp.Or(s.Unit, "events")
+		for _, b := range []struct {
+			key   string
+			value decimal.Decimal
+		}{{"lower", s.Grid.Lower()}, {"upper", s.Grid.Upper()}, {"step", s.Grid.Step()}} {
+			if !b.value.IsInteger() || b.value.IsNegative() {
+				refuse(s.Values["bounds"].Under(b.key), "%s, but contribution is count; want a whole number of events, at "+
+					"least 0", b.value)
+			}
+		}
+	}
+	return ok
 }
 
 // complete makes the mechanisms of a stream whose budget is known, or wrong, and checks what depends on several keys.

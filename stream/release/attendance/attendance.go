@@ -66,6 +66,9 @@ func (a *Attendance) Open(snapshots map[string][]byte, saved ...map[string]int64
 			l.passed = min(l.passed, c.at)
 		}
 		a.gather.Follow(l.Stream.Name, l.Number, l.Schedule, l.Stream.Input.MaxFuture, l.passed)
+		if l.Stream.Contribution.Adds() {
+			a.gather.Adds(l.Stream.Name, l.Number)
+		}
 		a.keep(of)
 	}
 	for _, c := range a.trackers {

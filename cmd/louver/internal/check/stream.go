@@ -15,6 +15,7 @@ import (
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
+	"github.com/louver/louver/windows"
 )
 
 // day is the stretch of time that all streams are compared by.
@@ -58,6 +59,7 @@ type streamReport struct {
 	Backlog      *backlogReport  `json:"backlog"`
 
 	besides                string // names what it has beside its windows
+	adds                   string // what one user counts with, if that is all their events
 	changed                int64  // how many windows an event changes
 	window, event, watches cost.Loss
 }
@@ -96,7 +98,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	window, changed := pays.Lost(of, 1), of.Changed(1)
 	x := &streamReport{Stream: s.Name, Unit: s.Unit, Where: s.Where, Size: config.Duration(s.Window.Size),
 		Every: config.Duration(s.Window.Every), Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups),
-		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, Expected: public.Users, Users: public.Users,
+		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, adds: addsText(s), Expected: public.Users, Users: public.Users,
 		Epsilon: cli.NewFigure(window.Epsilon), Delta: cli.NewFigure(window.Delta), window: window,
 		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
 	for _, c := range s.Input.Where {
@@ -290,6 +292,17 @@ func (s *streamReport) printWindows(w *bytes.Buffer) {
 	}
 }
 
+// addsText says what one user counts with, if that is all their events together; else "".
+func addsText(s *config.Stream) string {
+	what := map[windows.Policy]string{windows.Sum: "the sum of their values", windows.Mean: "the mean of their values",
+		windows.Count: "the number of their events"}[s.Contribution]
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s in a window, from %s to %s", what, s.Grid.Lower(),
+		cli.WithUnit(s.Grid.Upper().String(), s.Unit))
+}
+
 // printLosses says in what one user counts, and what they can lose at most.
 func (s *streamReport) printLosses(w *bytes.Buffer) {
 	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
@@ -298,6 +311,9 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		groups = "the one group"
 	case s.Groups == 0:
 		groups = cli.Plural(s.MaxGroups, "group")
+	}
+	if s.adds != "" {
+		fmt.Fprintf(w, "  one user counts with %s\n", s.adds)
 	}
 	fmt.Fprintf(w, "  one user counts in %s", groups)
 	if len(s.Releases) > 0 {

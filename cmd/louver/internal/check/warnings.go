@@ -16,6 +16,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/windows"
 )
 
 // tooMuch is the ε of a single release, watch or window above which check warns. At odds of e^10 an attacker is almost
@@ -76,6 +77,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		for _, of := range x.Others {
 			w.hardlyAnyone(s.Where, keyOf(s, "releases[%s].epsilon", of.Release), of.Epsilon.Decimal)
 		}
+		w.adding(s, x)
 		w.found(s, x)
 		w.follows(file, s)
 		w.window(s, x)
@@ -101,6 +103,32 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		w.budget(file, b, found.Budgets[i], now)
 	}
 	return w
+}
+
+// adding warns of figures of contributions that add up which say something else than most people expect.
+func (w *warner) adding(s *config.Stream, x *streamReport) {
+	if !s.Contribution.Adds() {
+		return
+	}
+	counts, sums := "", false
+	for _, r := range x.Releases {
+		sum := r.of.Query.Statistic == mechanisms.Sum
+		if sums = sums || sum; r.of.Query.CountsUsers() {
+			counts = r.of.Name
+		}
+		if sum && mechanisms.Clips(r.of.Mechanism) {
+			w.at(r.of.Where, keyOf(s, "releases[%s].clip", r.of.Name), "the interval that is found cuts off the users with "+
+				"the largest sums, so totals come out low; want clip: none, which cuts off at the bounds only")
+		}
+	}
+	if counts != "" && !sums && len(x.Totals) == 0 && s.Contribution == windows.Count {
+		w.at(s.Where, keyOf(s, "releases[%s].statistic", counts), "counts users, and not events; want statistic: sum for "+
+			"the number of events")
+	}
+	if n := len(s.Groups); sums && s.MaxGroups < n {
+		w.at(s.Where, keyOf(s, "max_groups"), "%d of %d groups: events in a user's other groups are in no sum; want %d if all "+
+			"of them should be, at as many times the cost", s.MaxGroups, n, n)
+	}
 }
 
 // privacy warns of a release that protects hardly anyone.

@@ -9,9 +9,12 @@ import (
 	"os"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows"
 )
@@ -21,7 +24,33 @@ type valueFlags struct {
 	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
 	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
 	feed.DelimiterFlag
-	Contribution string `default:"last" enum:"first,last,min,max,random" group:"input" placeholder:"NAME" help:"Which value of a user counts: first, last (by row), min, max or random."`
+	Contribution string `default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with. One value: first, last (by row), min, max or random. Or all their rows: the sum or the mean of the values, or the count of rows, which needs no values."`
+}
+
+// counts reports whether rows are counted, whatever their values.
+func (c *valueFlags) counts() bool { return c.Contribution == string(windows.Count) }
+
+// adding checks what a user adds up to. The stream says how rows are read and what their totals are on the grid.
+func (c *valueFlags) adding(grid *mechanisms.Grid) (*config.Stream, error) {
+	s := &config.Stream{Contribution: windows.Policy(c.Contribution), Grid: grid}
+	if !s.Contribution.Adds() {
+		return s, nil
+	}
+	if c.User == "" {
+		return nil, fmt.Errorf("--contribution %s without --user; want the column of the users, whose rows are added up",
+			c.Contribution)
+	}
+	if c.counts() && c.Value != "" {
+		return nil, fmt.Errorf("--contribution count with --value %s; want it without: rows are counted, whatever their "+
+			"values, or want --contribution sum", c.Value)
+	}
+	for _, b := range []decimal.Decimal{grid.Lower(), grid.Upper(), grid.Step()} {
+		if c.counts() && (!b.IsInteger() || b.IsNegative()) {
+			return nil, fmt.Errorf("bounds with %s and --contribution count; want whole numbers of rows, at least 0", b)
+		}
+	}
+	_, err := grid.Units()
+	return s, err
 }
 
 // needed is a flag that another one needs, and what its value is.
@@ -80,7 +109,7 @@ func (c *valueFlags) read(app *cli.App, name string, in io.Reader, grid *mechani
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if c.Value == "" {
+	if c.Value == "" && !c.counts() {
 		return readList(name, text, grid)
 	}
 	left := &leftOut{file: name}
@@ -123,15 +152,27 @@ func readList(name string, in io.Reader, grid *mechanisms.Grid) (*mechanisms.Sam
 // readCSV reads rows; a row's number stands for its time.
 func (c *valueFlags) readCSV(name string, in *bufio.Reader, grid *mechanisms.Grid,
 	left *leftOut) (*mechanisms.Sample, error) {
+	s, err := c.adding(grid)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
 	hasher, err := newHasher()
 	if err != nil {
 		return nil, err
 	}
-	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: windows.Policy(c.Contribution),
-		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher})
-	err = c.eachRow(name, in, "value", c.Value, left, func(r fileRow) string {
+	bag := windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1, Policy: s.Contribution,
+		Window: windows.Window{Start: 0, End: 1}, Hasher: hasher, Adding: s.Adding()})
+	key, column, values := "value", c.Value, s.Codec().Grid
+	if c.counts() {
+		key, column = "user", c.User
+	}
+	err = c.eachRow(name, in, key, column, left, func(r fileRow) string {
+		if c.counts() {
+			bag.Add(hasher.User([]byte(r.user)), 0, r.number, 1)
+			return ""
+		}
 		number := strings.TrimSpace(r.field)
-		i, err := grid.Parse([]byte(number))
+		i, err := values.Parse([]byte(number))
 		switch {
 		case number == "":
 			return fmt.Sprintf("column %s: empty; want a number such as 12 or -3.5", c.Value)

@@ -139,11 +139,13 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 	case c.misplaced() != "":
 		return q, fmt.Errorf("%s without --watch or --since; want --watch with what to watch for, such as --watch "+
 			"\"users_below: 500\", or --since", c.misplaced())
-	case c.User != "" && c.Value == "":
+	case c.User != "" && c.Value == "" && !c.counts():
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}
 	q.Epsilon = c.Epsilon.Decimal
-	q.Grid, err = c.grid(q.CountsUsers())
+	if q.Grid, err = c.grid(q.CountsUsers()); err == nil {
+		_, err = c.adding(q.Grid)
+	}
 	return q, err
 }
 

@@ -91,8 +91,12 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 
 // columns are those that a walk through windows needs.
 func (c *ReleaseCommand) columns() []needed {
-	return []needed{{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
+	all := []needed{{"--value", c.Value, "the column of the values"}, {"--user", c.User, "the column of the users"},
 		{"--time", c.Time, "the column of the times"}}
+	if c.counts() {
+		all = all[1:]
+	}
+	return all
 }
 
 // moment reads the time of a flag.
@@ -152,8 +156,13 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 	if err != nil {
 		return nil, times, err
 	}
-	decoder, err := codec.New(codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time,
-		MaxFuture: config.DefaultMaxFuture, Grid: grid})
+	of, err := c.adding(grid)
+	if err != nil {
+		return nil, times, cli.UsageError(err)
+	}
+	of.Input.Spec = codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time,
+		MaxFuture: config.DefaultMaxFuture}
+	decoder, err := codec.New(of.Codec())
 	if err != nil {
 		return nil, times, err
 	}
@@ -181,7 +190,7 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 			bag := bags[w.Start]
 			if bag == nil {
 				bag = windows.NewBag(windows.BagSpec{Groups: []string{""}, MaxGroups: 1,
-					Policy: windows.Policy(c.Contribution), Window: w, Hasher: hasher})
+					Policy: of.Contribution, Window: w, Hasher: hasher, Adding: of.Adding()})
 				bags[w.Start] = bag
 			}
 			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)

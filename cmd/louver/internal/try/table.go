@@ -136,7 +136,7 @@ func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windo
 		index[i] = len(some)
 		some = append(some, w)
 		bags = append(bags, windows.NewBag(windows.BagSpec{Groups: s.Groups, MaxGroups: s.MaxGroups,
-			Policy: s.Contribution, Window: w, Hasher: e.hasher}))
+			Policy: s.Contribution, Window: w, Hasher: e.hasher, Adding: s.Adding()}))
 	}
 	for i := range e.all {
 		x := &e.all[i]
