@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -164,9 +165,9 @@ func (f Figure) Held() bool {
 	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil
 }
 
-// Key is the series that the figure belongs to.
+// Key is the series that the figure belongs to. A slash in a group's name is escaped, so that it divides no key.
 func (f Figure) Key() string {
-	if f.Found {
+	if f.Found || strings.Contains(f.Group, "/") {
 		return FoundKey(f.Stream, f.Group, f.Release)
 	}
 	return f.Stream + "/" + f.Group + "/" + f.Release

@@ -47,3 +47,19 @@ func TestTombstones(t *testing.T) {
 		}
 	}
 }
+
+// A slash in a group's name divides no key, whether the group is found or listed. Listed names without one are in the
+// key as they are.
+func TestSlashesInKeys(t *testing.T) {
+	for _, c := range []struct {
+		found bool
+		group string
+		want  string
+	}{{false, "eu", "s/eu/r"}, {false, "50 %", "s/50 %/r"}, {true, "50 %", "s/50 %25/r"}, {false, "/cart", "s/%2Fcart/r"},
+		{true, "/cart", "s/%2Fcart/r"}, {false, "/50%", "s/%2F50%25/r"}} {
+		f := Figure{Stream: "s", Group: c.group, Release: "r", Found: c.found}
+		if got := f.Key(); got != c.want {
+			t.Errorf("%q, found %v: %s, want %s", c.group, c.found, got, c.want)
+		}
+	}
+}

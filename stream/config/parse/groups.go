@@ -134,7 +134,7 @@ func discovery() form.Kind[discoveryNode] {
 
 // groups reads a list of names, or a mapping that says how they are found.
 func groups() form.Kind[groupsNode] {
-	listed := form.ListOf(form.Name("name", "a name of 1–200 characters without /", `^[^/]+$`, 200),
+	listed := form.ListOf(form.Name("name", "a name of 1–200 characters", `.`, 200),
 		"names of groups", 1, form.Most)
 	found := form.MappingOf(foundForm, func(m form.Mapping, f *foundNode, ok bool) {
 		f.Mapping, f.sound = m, ok

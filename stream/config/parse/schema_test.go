@@ -166,7 +166,7 @@ func TestSchemaRefusesWrongShapes(t *testing.T) {
 		{"user: user_id", "user: user..id"},
 		{"      user: user_id\n", ""}, {"max_future: 5m", "max_future: 5 minutes"},
 		{"groups: [eu, us, ap]", "groups: eu, us"},
-		{"groups: [eu, us, ap]", "groups: []"}, {"groups: [eu, us, ap]", "groups: [eu, us/ca]"},
+		{"groups: [eu, us, ap]", "groups: []"}, {"groups: [eu, us, ap]", `groups: [eu, ""]`},
 		{"max_groups: 1", "max_groups: 0"}, {"max_groups: 1", "max_groups: 1.5"},
 		{"max_groups: 1", "max_windows: 8"}, {"max_groups: 1", "max_windows: {count: 8}"},
 		{"max_groups: 1", "max_windows: {count: 8, per: 24}"},

@@ -3,6 +3,7 @@ package parse
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -269,8 +270,16 @@ func (s *streamNode) checkGroups() {
 	case !listed:
 		s.Groups = []string{""}
 	}
-	forms := map[string]string{}
+	forms, keys := map[string]string{}, map[string]string{}
 	for _, name := range s.Groups {
+		key := name
+		if strings.Contains(name, "/") {
+			key = groupname.Escape(name)
+		}
+		if other, twice := keys[key]; twice {
+			v.Refuse("%q and %q would have the same key in records, %s; want one of them", other, name, key)
+		}
+		keys[key] = name
 		form, err := groupname.Canonical([]byte(name))
 		if err != nil {
 			continue // it is compared as it is
