@@ -21,7 +21,8 @@ import (
 func TestLedgerOfFoundGroupsGoesBack(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		first, _, _ := strings.Cut(withFollower, "  - name: slow")
-		w := newWorld(t, b, 2, first+withFollower[strings.Index(withFollower, "  - name: web"):])
+		_, after, _ := strings.Cut(withFollower, "  - name: web")
+		w := newWorld(t, b, 2, first+"  - name: web"+after)
 		w.alternately(recent(groupEvents(0)))
 		// The web's records, of which two end the series of /shoes; and those of its follower, all of whose windows come
 		// later and have the last list.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,7 @@ func (w *unknowing) send(i int, others ...txn.Record) {
 		w.t.Fatal(err)
 	}
 	w.sent = append(w.sent, e)
-	records := append(others, txn.Record{Value: value})
+	records := slices.Concat(others, []txn.Record{{Value: value}})
 	for i := range records {
 		records[i].Time = now.UnixMilli()
 	}

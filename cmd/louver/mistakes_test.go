@@ -246,7 +246,7 @@ func TestReplayOfAnAccessLog(t *testing.T) {
 	}
 	want := `{"client":"83.149.9.216","bytes":203023,"at":"2015-05-17T08:05:03Z","status":"404",` +
 		`"request":"GET /blog HTTP/1.1"}`
-	if sent := b.ConsumeValues(t, "t", 0); len(sent) != 1 || string(sent[0]) != want {
+	if sent := b.ConsumeValues(t, "t", 0); len(sent) != 1 || sent[0] != want {
 		t.Errorf("got %q, want %s", sent, want)
 	}
 }

@@ -82,8 +82,9 @@ func TestConsequencesOfDiscoveries(t *testing.T) {
 			"max_windows: {count: 2, per: 24h, parts: 1}}\n        - {name: daily, every: 24h, epsilon: 0.5, delta: "+
 			"0.0000000001}\n",
 		"{epsilon: 4, per: 24h}", "{epsilon: 4, delta: 0.00001, per: 24h}").Replace(changed)
-	at := strings.Index(found, "      - {name: calm")
-	found = found[:at] + found[strings.Index(found, "    output"):]
+	before, _, _ := strings.Cut(found, "      - {name: calm")
+	_, output, _ := strings.Cut(found, "    output")
+	found = before + "    output" + output
 	const anew = "discovery often: max_windows counts anew: what a person loses by the new periods adds to what they " +
 		"lost by the old ones. In the first 24h a person may count in 2 periods of the old ones and in 2 of the new " +
 		"ones, for at most ε 1"

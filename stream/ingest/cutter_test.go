@@ -87,7 +87,7 @@ func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 		p := &partition{}
 		p.reader = reader{Ingest: &Ingest{Env: stage.Env{Log: zap.NewNop()}, Inputs: inputs},
 			at: stage.Partition{Topic: "in", Number: number}}
-		p.reader.streams = []*streamInput{testStreamInput(t, testStream(t))}
+		p.streams = []*streamInput{testStreamInput(t, testStream(t))}
 		p.cutter = cutter{reader: &p.reader, writer: &p.writer}
 		return &p.cutter
 	}

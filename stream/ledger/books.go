@@ -235,7 +235,7 @@ func (b *Books) LastOf(stream string, epoch uint32, of string) (time.Time, bool)
 	return time.Unix(0, ends[len(ends)-1]).UTC(), true
 }
 
-// Rows returns the end of the last period of each discovery of a stream.
+// Lanes returns the end of the last period of each discovery of a stream.
 func (b *Books) Lanes(stream string) map[string]time.Time {
 	ends := map[string]time.Time{}
 	if s := b.streams[stream]; s != nil {

@@ -21,7 +21,7 @@ func linesOf(t *testing.T, name string) (all []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		all = append(all, lines.Text())
 	}

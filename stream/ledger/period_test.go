@@ -37,10 +37,10 @@ func newLocalDays(t *testing.T, begin string) *localDays {
 	return l
 }
 
-// hour adds the next window, of so many users in the first bucket, and says the days that end with it.
-func (l *localDays) hour(n int64, reason string) string {
+// hour adds the next window, of one user in the first bucket, and says the days that end with it.
+func (l *localDays) hour(reason string) string {
 	l.t.Helper()
-	e := l.window(0, n, reason)
+	e := l.window(0, 1, reason)
 	l.hours++
 	e.Rollups = slices.DeleteFunc(slices.Clone(e.Rollups), func(up ledger.Rollup) bool { return up.Period != "1d" })
 	return said(e)
@@ -62,7 +62,7 @@ func TestRollupsOfLocalDays(t *testing.T) {
 			if i == 40 {
 				reason = record.BudgetExhausted
 			}
-			if got := l.hour(1, reason); got != c.want[i] {
+			if got := l.hour(reason); got != c.want[i] {
 				t.Errorf("%s, window %d: %q; want %q", c.begin, i, got, c.want[i])
 			}
 		}
@@ -74,7 +74,7 @@ func TestRollupsOfLocalDays(t *testing.T) {
 func TestTheFirstEntryDecidesADay(t *testing.T) {
 	l := newLocalDays(t, "2026-03-28T23:00:00Z")
 	for range 10 {
-		l.hour(1, "")
+		l.hour("")
 	}
 	l.zone = "UTC"
 	text, err := l.fold.Checkpoint()
@@ -93,7 +93,7 @@ func TestTheFirstEntryDecidesADay(t *testing.T) {
 	for i := 10; i < 49; i++ {
 		want := map[int]string{22: "1d from 23:00, 23/23/0 23", 24: "1d from 00:00, 24/2/0 2",
 			48: "1d from 00:00, 24/24/0 24"}[i]
-		if got := l.hour(1, ""); got != want {
+		if got := l.hour(""); got != want {
 			t.Errorf("window %d: %q; want %q", i, got, want)
 		}
 	}
@@ -113,7 +113,7 @@ func TestWrongPeriods(t *testing.T) {
 		{`"until":"2026-03-28T23:00:00Z"`, `"until":"2026-03-27T23:00:00Z"`, "want whole windows"},
 	} {
 		l := newLocalDays(t, "2026-03-27T23:00:00Z")
-		l.hour(1, "")
+		l.hour("")
 		text := string(ledgertest.Encode(t, l.entries[0]))
 		if strings.Count(text, c.old) != 1 {
 			t.Fatalf("%s is not in %s", c.old, text)

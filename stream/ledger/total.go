@@ -159,7 +159,7 @@ func (c *Total) check(s Continual, e Entry) error {
 	}
 	switch {
 	case c.Release.Name != s.Name || !slices.Contains(mechanisms.TotalMechanisms(), c.Release.Mechanism) ||
-		len(s.Cost) != 1 || !s.Cost[0].Promise.Epsilon.Equal(c.Release.Epsilon):
+		len(s.Cost) != 1 || !s.Cost[0].Epsilon.Equal(c.Release.Epsilon):
 		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost",
 			c.Release.Name, c.Release.Mechanism, c.Release.Epsilon)
 	case c.Leaves < 1 || c.Longest < 0 || c.Update < 1 || c.Update > mostHold || c.Most < 1 ||

@@ -99,7 +99,7 @@ func TestTotalsThatAreWrong(t *testing.T) {
 		}, true, false},
 		"a cheaper one": {func(e *ledger.Entry,
 			_ *ledger.Total) {
-			e.Continual[0].Cost[0].Promise.Epsilon = ledgertest.Dec("0.5")
+			e.Continual[0].Cost[0].Epsilon = ledgertest.Dec("0.5")
 		}, false, true},
 		"a secret": {func(e *ledger.Entry, _ *ledger.Total) { e.Continual[0].Sealed = []byte("x") }, true, true},
 	} {

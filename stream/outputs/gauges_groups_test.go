@@ -25,9 +25,9 @@ func newPages() *pages {
 	return p
 }
 
-// finds publishes what a discovery found by the end of a quarter.
-func (p *pages) finds(quarter int, found map[string]int) {
-	end := midnight.Add(time.Duration(quarter) * 15 * time.Minute)
+// finds publishes what a discovery found in the first hour.
+func (p *pages) finds(found map[string]int) {
+	end := midnight.Add(time.Hour)
 	r := Record{Stream: "pages", Release: "hourly", Statistic: record.StatisticGroups, Unit: "users", Budget: "b",
 		WindowStart: end.Add(-time.Hour), WindowEnd: end, DueAt: end, Value: new(json.Number(fmt.Sprint(len(found))))}
 	p.Update(r)
@@ -80,7 +80,7 @@ func (p *pages) shows(t *testing.T, what, want string) {
 func TestGaugesOfGroupsThatLeave(t *testing.T) {
 	p := newPages()
 	p.Finds(map[string]Found{"pages": {Max: 500, Always: []string{"/"}}})
-	p.finds(4, map[string]int{"/shoes": 90, "a/b": 40})
+	p.finds(map[string]int{"/shoes": 90, "a/b": 40})
 	p.window(4, "/", "/shoes", "a/b", "(other)")
 	p.shows(t, "all", `
 		louver_groups_listed{stream="pages"} 3
@@ -124,7 +124,7 @@ func TestGaugesOfAFollower(t *testing.T) {
 	for i := range 1002 {
 		found[fmt.Sprintf("/%04d", i)] = 2000 - (i+500)%1002 // the last are in the middle
 	}
-	p.finds(4, found)
+	p.finds(found)
 	for name := range found {
 		p.Update(Record{Stream: "carts", Group: name, Release: "p50", Statistic: "median", Unit: "ms", Budget: "b",
 			List: new(midnight), Value: new(json.Number("7")), WindowStart: midnight,
@@ -155,7 +155,7 @@ func TestGaugesOfTheLargestGroups(t *testing.T) {
 	}
 	found["/p1199"] = 51
 	p.Finds(map[string]Found{"pages": {Max: 2000, Always: []string{"/always"}}})
-	p.finds(4, found)
+	p.finds(found)
 	p.window(4, groups...)
 	p.at = p.at.Add(settled)
 	p.shows(t, "numbers", `
@@ -199,7 +199,7 @@ func (p *pages) alarm(quarter int, values map[string]string) {
 // gauges of its own. Otherwise its alert would end, and the one for a watch that looks at nothing would begin.
 func TestGaugesOfAWatchWhoseGroupLeft(t *testing.T) {
 	p := newPages()
-	p.finds(4, map[string]int{"/shoes": 90, "/hats": 40})
+	p.finds(map[string]int{"/shoes": 90, "/hats": 40})
 	for _, c := range []struct {
 		quarter     int
 		values      map[string]string
@@ -239,7 +239,7 @@ func TestGaugesOfAWatchWhoseGroupLeft(t *testing.T) {
 	for i := range mostGroups {
 		many[fmt.Sprint("large", i)], values[fmt.Sprint("large", i)] = 1000, "0"
 	}
-	p.finds(4, many)
+	p.finds(many)
 	p.alarm(4, values)
 	if got, err := testutil.CollectAndFormat(p.Gauges, expfmt.TypeTextPlain, "louver_watch_firing"); err != nil ||
 		!strings.Contains(

@@ -86,14 +86,15 @@ func sumsAfter(t *testing.T, of []config.Objective, records ...Record) *Gauges {
 // sum is what the gauges show for a stretch of time; NaN if nothing.
 type sum struct{ bad, users, windows float64 }
 
-func sumOver(t *testing.T, g *Gauges, over string) sum {
+// sumOfHour is what the gauges show for an hour.
+func sumOfHour(t *testing.T, g *Gauges) sum {
 	t.Helper()
 	shown := map[string]float64{}
 	for _, name := range []string{"louver_slo_bad_users", "louver_slo_users", "louver_slo_windows"} {
 		shown[name] = math.NaN()
 	}
 	for _, m := range gathered(t, g) {
-		if _, wanted := shown[m.name]; wanted && m.labels["over"] == over && m.labels["group"] == "eu" {
+		if _, wanted := shown[m.name]; wanted && m.labels["over"] == "1h" && m.labels["group"] == "eu" {
 			shown[m.name] = m.value
 		}
 	}
@@ -168,7 +169,7 @@ func TestSumsOfObjectives(t *testing.T) {
 		{"damaged numbers", []Record{inWindow(t, 3, func(r *Record) { r.Buckets.Raw = r.Buckets.Raw[:2] }),
 			inWindow(t, 4)}, sum{13, 18, 1}},
 	} {
-		if got := sumOver(t, sumsAfter(t, objectives(t), c.records...), "1h"); !same(got, c.hour) {
+		if got := sumOfHour(t, sumsAfter(t, objectives(t), c.records...)); !same(got, c.hour) {
 			t.Errorf("%s: %v; want %v", c.name, got, c.hour)
 		}
 	}
@@ -179,20 +180,20 @@ func TestSumsThatAreNotShown(t *testing.T) {
 	none := sum{math.NaN(), math.NaN(), 0}
 	g := sumsAfter(t, objectives(t), inWindow(t, 4))
 	g.objectives.complete = false
-	if got := sumOver(t, g, "1h"); !same(got, none) {
+	if got := sumOfHour(t, g); !same(got, none) {
 		t.Errorf("before all is read: %v", got)
 	}
 	g.Complete()
 	for after, want := range map[time.Duration]sum{45 * time.Minute: {13, 18, 1}, 46 * time.Minute: none} {
 		g.now = func() time.Time { return inWindow(t, 4).DueAt.Add(after) }
-		if got := sumOver(t, g, "1h"); !same(got, want) {
+		if got := sumOfHour(t, g); !same(got, want) {
 			t.Errorf("%s after the window was due: %v; want %v", after, got, want)
 		}
 	}
 	empty := NewGauges(time.Now)
 	empty.Objectives(objectives(t))
 	empty.Complete()
-	if got := sumOver(t, empty, "1h"); !same(got, none) {
+	if got := sumOfHour(t, empty); !same(got, none) {
 		t.Errorf("without records: %v", got)
 	}
 }
@@ -203,11 +204,11 @@ func TestEditsOfAnObjective(t *testing.T) {
 	records := []Record{inWindow(t, 3), inWindow(t, 4)}
 	before := sumsAfter(t, objectives(t), records...)
 	after := sumsAfter(t, objectives(t, "0.99", "0.999"), records...)
-	if a, b := sumOver(t, before, "1h"), sumOver(t, after, "1h"); !same(a, b) || a.windows != 2 {
+	if a, b := sumOfHour(t, before), sumOfHour(t, after); !same(a, b) || a.windows != 2 {
 		t.Errorf("%v, and with another objective %v", a, b)
 	}
 	cheaper := sumsAfter(t, objectives(t, "epsilon: 0.1", "epsilon: 0.2"), records...)
-	if got := sumOver(t, cheaper, "1h"); got.windows != 0 {
+	if got := sumOfHour(t, cheaper); got.windows != 0 {
 		t.Errorf("%v of windows with another epsilon", got)
 	}
 	seen := map[string]bool{}
@@ -227,7 +228,7 @@ func TestEditsOfAnObjective(t *testing.T) {
 func TestSumsFromTheLedger(t *testing.T) {
 	of := objectives(t, "buckets: [100, 800], epsilon", "buckets: [100, 800], levels: 2, epsilon")
 	one := inWindow(t, 4, func(r *Record) { r.Buckets.Coarse, r.Buckets.Groups = []int64{9, 20}, 2 })
-	want := sumOver(t, sumsAfter(t, of, one), "1h")
+	want := sumOfHour(t, sumsAfter(t, of, one))
 	if want.windows != 1 || want.bad == 13 {
 		t.Fatalf("the record gives %v", want)
 	}
@@ -237,7 +238,7 @@ func TestSumsFromTheLedger(t *testing.T) {
 		Mechanism: "histogram", Epsilon: decimal.RequireFromString("0.10"), Raw: one.Buckets.Raw,
 		Coarse: one.Buckets.Coarse, Ends: []decimal.Decimal{decimal.NewFromInt(100), decimal.NewFromInt(800),
 			decimal.NewFromInt(1000)}})
-	if got := sumOver(t, g, "1h"); !same(got, want) {
+	if got := sumOfHour(t, g); !same(got, want) {
 		t.Errorf("the ledger gives %v, and the record %v", got, want)
 	}
 }

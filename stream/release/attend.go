@@ -55,22 +55,22 @@ func (d *decisions) through(ctx context.Context, r *attendance.Round, groups []s
 }
 
 // tellLosses says which trackers have started over.
-func (w *decisions) tellLosses() {
-	for _, of := range w.attendance.Losses() {
+func (d *decisions) tellLosses() {
+	for _, of := range d.attendance.Losses() {
 		if of.Total != "" {
-			w.Metrics.TotalRestarts.WithLabelValues(of.Stream).Inc()
-			w.Log.Error("it is no longer known who has counted in a running total, because parts or snapshots of earlier "+
+			d.Metrics.TotalRestarts.WithLabelValues(of.Stream).Inc()
+			d.Log.Error("it is no longer known who has counted in a running total, because parts or snapshots of earlier "+
 				"windows are lost: the total begins anew with the next window, and is charged again, or withheld if the "+
 				"budget cannot pay", zap.String("stream", of.Stream), zap.String("release", of.Total),
 				zap.Time("since", of.At))
 			continue
 		}
-		w.Metrics.Recounts.WithLabelValues(of.Stream).Inc()
+		d.Metrics.Recounts.WithLabelValues(of.Stream).Inc()
 		fields := []zap.Field{zap.String("stream", of.Stream), zap.Time("window_start", of.At)}
 		if of.Discovery != "" {
 			fields = append(fields, zap.String("discovery", of.Discovery))
 		}
-		w.Log.Error("it is no longer known how often users have counted, because parts or snapshots of earlier windows "+
+		d.Log.Error("it is no longer known how often users have counted, because parts or snapshots of earlier windows "+
 			"are lost: max_windows begins anew with the next window, and what it costs adds to the cost of earlier windows",
 			fields...)
 	}

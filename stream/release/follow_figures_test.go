@@ -88,10 +88,11 @@ func (r *relay) value(e ledger.Entry) []byte {
 	return value
 }
 
-// quarters has a session for each quarter in which streams have sent records, and decides what is ready then.
-func (r *relay) quarters(from, to int, sends func(stream string, n int) []sent) {
+// quarters has a session for each of the first quarters, in which streams have sent records, and decides what is ready
+// then.
+func (r *relay) quarters(until int, sends func(stream string, n int) []sent) {
 	r.t.Helper()
-	for n := from; n < to; n++ {
+	for n := range until {
 		d := r.begins()
 		for _, p := range d.programs {
 			if w := quarter(n); p.schedule.Start <= w.Start && (p.schedule.End == 0 || w.End <= p.schedule.End) {
@@ -201,7 +202,7 @@ func TestWatchesOfAFollower(t *testing.T) {
 		}}, 31},
 	} {
 		r := newRelay(t, strings.Replace(followerOf(grace, countUsers, twoWatches), "      other: rest\n", "", 1))
-		r.quarters(0, 32, func(stream string, n int) []sent {
+		r.quarters(32, func(stream string, n int) []sent {
 			if stream == "s" {
 				var records []sent
 				if n < 4 {
@@ -257,7 +258,7 @@ func TestAnEditOfTheListReachesItsFollowers(t *testing.T) {
 		r.editions[i].Schedule.End = quarter(5).End
 		r.editions = append(r.editions, config.Edition{Stream: s, Number: 2, Schedule: s.Window.Schedule(quarter(6).Start)})
 	}
-	r.quarters(0, 12, func(stream string, n int) []sent {
+	r.quarters(12, func(stream string, n int) []sent {
 		if stream == "f" && n < 6 {
 			return sentBy(1, 2, "shoes", "coats") // too few to fire
 		}
@@ -288,7 +289,7 @@ func TestAnEditOfTheListReachesItsFollowers(t *testing.T) {
 func TestRollupsOfAFollower(t *testing.T) {
 	r := newRelay(t, followerOf("1s", "      - {name: shape, statistic: histogram, mechanism: histogram, buckets: [100, 500], "+
 		"epsilon: 40, rollup: [2h, 1d]}\n", ""))
-	r.quarters(0, 96, func(stream string, n int) (records []sent) {
+	r.quarters(96, func(stream string, n int) (records []sent) {
 		if stream == "s" {
 			if n < 4 || n >= 84 && n < 88 {
 				records = sentBy(1, 5, "shoes")
@@ -340,7 +341,7 @@ func TestWhatAFollowerLearns(t *testing.T) {
 	text := strings.ReplaceAll(followerOf("20m", countUsers, ""), countUsers, median)
 	r := newRelay(t, strings.ReplaceAll(text, "step: 1}", "step: 1, prior: adaptive}"))
 	words := strings.Split("abcdef", "")
-	r.quarters(0, 64, func(stream string, n int) (records []sent) {
+	r.quarters(64, func(stream string, n int) (records []sent) {
 		hour := n / 4
 		for i, name := range words { // some names in some hours: they come to the list, and leave it
 			if stream == "f" || (hour/(i+1))%3 == i%3 {
@@ -420,7 +421,7 @@ func TestWhatAFollowerLearns(t *testing.T) {
 func TestSeriesOfAFollowerEndWithItsList(t *testing.T) {
 	r := newRelay(t, strings.NewReplacer("      other: rest\n", "", "      always: [home]\n", "").Replace(
 		followerOf("1s", countUsers, "")))
-	r.quarters(0, 32, func(_ string, n int) []sent {
+	r.quarters(32, func(_ string, n int) []sent {
 		if n < 4 || n >= 24 && n < 28 {
 			return sentBy(1, 5, "coats", "shoes")
 		}

@@ -55,11 +55,12 @@ func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 				since[name], returned[name] = nil, true
 			}
 		}
-		if len(e.Groups) == 0 {
+		switch {
+		case len(e.Groups) == 0:
 			e.Price, e.Releases = nil, nil
-		} else if random.IntN(10) == 0 {
+		case random.IntN(10) == 0:
 			e.Reason = record.BudgetExhausted
-		} else {
+		default:
 			var err error
 			if e.Prior, err = running.before(window, e.GroupNames(), fold.Recent("s")); err != nil {
 				t.Fatal(err)

@@ -14,18 +14,18 @@ import (
 var eight = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 // count is the record of a released count in a window of a minute.
-func count(group string, window int, value, off int64) record.Figure {
+func count(group string, window int, value int64) record.Figure {
 	number := func(n int64) *json.Number { return new(json.Number(strconv.FormatInt(n, 10))) }
 	start := eight.Add(time.Duration(window) * time.Minute)
 	return record.Figure{Stream: "web", Group: group, Release: "users", Statistic: "count", Users: &value,
-		WindowStart: start, WindowEnd: start.Add(time.Minute), Value: number(value), Error95: number(off)}
+		WindowStart: start, WindowEnd: start.Add(time.Minute), Value: number(value), Error95: number(30)}
 }
 
 // of feeds counts of a group and returns what is said in the end.
 func of(values ...int64) (groups []State, all *State) {
 	var t Tracker
 	for i, v := range values {
-		t.Add(count("eu", i, v, 30))
+		t.Add(count("eu", i, v))
 	}
 	return t.Of("web")
 }
@@ -71,7 +71,7 @@ func TestAllGroupsOfAStream(t *testing.T) {
 		var tracker Tracker
 		for name, values := range groups {
 			for i, v := range values {
-				tracker.Add(count(name, i, v, 30))
+				tracker.Add(count(name, i, v))
 			}
 		}
 		return tracker.Of("web")
@@ -102,7 +102,7 @@ func TestAllGroupsOfAStream(t *testing.T) {
 func TestWhatTellsNothing(t *testing.T) {
 	var tracker Tracker
 	add := func(window int, value int64, change func(*record.Figure)) {
-		r := count("eu", window, value, 30)
+		r := count("eu", window, value)
 		change(&r)
 		tracker.Add(r)
 	}
@@ -143,14 +143,14 @@ func TestWhatTellsNothing(t *testing.T) {
 func TestHistogram(t *testing.T) {
 	var tracker Tracker
 	add := func(group string, window int, value int64) {
-		r := count(group, window, value, 30)
+		r := count(group, window, value)
 		r.Statistic, r.Release, r.Users = "histogram", "latency", nil
 		tracker.Add(r)
 	}
 	for i, v := range []int64{900, 3, 3, 3} {
 		add("eu", i, v)
 		add("us", i, v)
-		tracker.Add(count("us", i, 900, 30))
+		tracker.Add(count("us", i, 900))
 	}
 	if groups, _ := tracker.Of("web"); len(groups) != 1 || groups[0].Group != "eu" {
 		t.Errorf("silent: %v; want eu, whose histogram shows nobody, and not us, which has a count", groups)

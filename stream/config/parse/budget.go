@@ -67,7 +67,7 @@ func sharedBudget() form.Kind[budgetNode] {
 func readBudget(m form.Mapping, b *budgetNode, ok bool) {
 	b.Mapping, b.Where = m, m.Where()
 	if order, given := m.Values["order"]; given && ok {
-		if err := b.Limit.Check(); err != nil { // the other keys are checked one by one
+		if err := b.Check(); err != nil { // the other keys are checked one by one
 			order.Refuse("%s", err)
 		}
 	}

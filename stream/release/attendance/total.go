@@ -57,9 +57,10 @@ func totalKey(s *config.Stream, of *config.Total) string {
 // Of is the figure.
 func (t *Total) Of() *config.Total { return t.of }
 
-// Leaf is the number of the leaf that is not finished, and Open are each group's stretches that are not finished. They
-// are secret: only noisy sums of them may be published.
-func (t *Total) Leaf() int64          { return t.leaf }
+// Leaf returns the number of the leaf that is not finished.
+func (t *Total) Leaf() int64 { return t.leaf }
+
+// Open returns each group's stretches that are not finished. They are secret: only noisy sums of them may be published.
 func (t *Total) Open() []running.Open { return t.open }
 
 // booked returns the open instance in the books.
@@ -188,14 +189,20 @@ func (t *Total) restore(end int64, text []byte) (fits bool, err error) {
 		return false, fmt.Errorf("it ends %s, which is no end of a window", time.Unix(0, end).UTC())
 	}
 	leaf, err := binary.ReadUvarint(in)
-	if most := uint64(o.Leaf) + 1; err != nil || leaf < 1 || leaf > most {
-		return false, fmt.Errorf("it is of leaf %d; want at most %d (%v)", leaf, most, err)
+	if err != nil {
+		return false, err
+	}
+	if most := uint64(o.Leaf) + 1; leaf < 1 || leaf > most {
+		return false, fmt.Errorf("it is of leaf %d; want 1 to %d", leaf, most)
 	}
 	open := make([]running.Open, len(t.stream.Groups))
 	for g := range open {
 		n, err := binary.ReadUvarint(in)
-		if err != nil || n > uint64(in.Len()) {
-			return false, fmt.Errorf("%d stretches of group %d (%v)", n, g, err)
+		if err != nil {
+			return false, err
+		}
+		if n > uint64(in.Len()) {
+			return false, fmt.Errorf("%d stretches of group %d in %d bytes", n, g, in.Len())
 		}
 		for range n {
 			x, err := binary.ReadVarint(in)

@@ -34,7 +34,7 @@ func (n *tally) add(records []outputs.Record) {
 			n.unknown++
 		}
 	}
-	n.marked += len(marks(records, FalseMarksPerDay/perDay))
+	n.marked += len(marks(records))
 }
 
 // few reports whether no more pairs change than a probability of 5 % allows, and no more figures are marked than one of
@@ -242,7 +242,7 @@ func TestAMedianThatTriples(t *testing.T) {
 			return x
 		}, source)
 	}, 90)
-	got := marks(records, FalseMarksPerDay/perDay)
+	got := marks(records)
 	if len(got) != 2 || got[0] < 150 || got[0] > 152 || got[1] < 250 || got[1] > 252 {
 		t.Errorf("marks in %v; want one from 150 on and one from 250 on", got)
 	}

@@ -96,7 +96,7 @@ func TestRangesOfIntervals(t *testing.T) {
 
 // Two numbers of a sentence have equally many digits: those that the error allows, or as many as tell them apart.
 func TestNumbersAreRoundedAlike(t *testing.T) {
-	number := func(text string) decimal.Decimal { return decimal.RequireFromString(text) }
+	number := decimal.RequireFromString
 	for _, c := range []struct {
 		x, y string
 		off  float64

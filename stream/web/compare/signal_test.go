@@ -54,14 +54,14 @@ func minutes(t *testing.T, text string, values ...float64) []outputs.Record {
 }
 
 // marks are the places of the figures that are marked.
-func marks(records []outputs.Record, alpha float64) (all []int) {
+func marks(records []outputs.Record) (all []int) {
 	points := make([]*Point, len(records))
 	for i, r := range records {
 		points[i] = PointOf(r)
 	}
 	c := NewCourse(points)
 	for i := range points {
-		if c.Signal(i, alpha) != nil {
+		if c.Signal(i, FalseMarksPerDay/perDay) != nil {
 			all = append(all, i)
 		}
 	}
@@ -176,7 +176,7 @@ func TestTheUsualIsNotMarked(t *testing.T) {
 					values[i] = max(0, math.Round(level*max(0, course(i))+off()))
 				}
 				records := minutes(t, text, values...)
-				at := marks(records, alpha)
+				at := marks(records)
 				if found += len(at); len(at) > 1 {
 					t.Errorf("%s of %g, %.70s: marks in %v", name, level, text, at)
 				}
@@ -199,7 +199,6 @@ func TestTheUsualIsNotMarked(t *testing.T) {
 // A level that triples is marked once, where it begins, and its return once, however long it lasts. An incident that
 // builds up is marked once, and so is one that is over soon.
 func TestAStretchIsMarkedOnce(t *testing.T) {
-	const alpha = FalseMarksPerDay / perDay
 	for text, kind := range map[string]string{aCount: "count", aMean: "mean", aMedian: "median", aShare: "share",
 		anInterval: "interval"} {
 		for _, c := range []struct {
@@ -216,7 +215,7 @@ func TestAStretchIsMarkedOnce(t *testing.T) {
 				}
 				values[i] = math.Round(level + 10*(source.ExpFloat64()-source.ExpFloat64()))
 			}
-			got := marks(minutes(t, text, values...), alpha)
+			got := marks(minutes(t, text, values...))
 			begins := len(got) == len(c.want)
 			for i := range got {
 				begins = begins && got[i] >= c.want[min(i, len(c.want)-1)] &&
@@ -242,7 +241,7 @@ func TestAnIncidentThatComesAgain(t *testing.T) {
 			}
 			values[i] = math.Round(level + 10*(source.ExpFloat64()-source.ExpFloat64()))
 		}
-		if got := marks(minutes(t, text, values...), FalseMarksPerDay/perDay); !slices.Equal(got, []int{200, 230}) {
+		if got := marks(minutes(t, text, values...)); !slices.Equal(got, []int{200, 230}) {
 			t.Errorf("%.70s: marks in %v; want 200 and 230", text, got)
 		}
 	}
@@ -324,7 +323,7 @@ func TestOverlappingWindows(t *testing.T) {
 		r.WindowStart, r.ID = r.WindowEnd.Add(-10*time.Minute), fmt.Sprint(i)
 		records = append(records, r)
 	}
-	got := marks(records[10:], FalseMarksPerDay/perDay) // the first ten are not full
+	got := marks(records[10:]) // the first ten are not full
 	if len(got) != 1 || got[0] < 290 || got[0] > 295 {
 		t.Errorf("marks in %v; want one soon after 290", got)
 	}

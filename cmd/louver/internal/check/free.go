@@ -1,8 +1,8 @@
 package check
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -71,7 +71,7 @@ func describeFree(s *config.Stream, public forecast.Public) (all []freeReport, e
 
 // printFree says for each histogram which figures are computed from it, and with how many users each of them is good
 // for something.
-func printFree(w io.Writer, all []freeReport, expected int64) {
+func printFree(w *bytes.Buffer, all []freeReport, expected int64) {
 	names := map[string][]string{}
 	var order []string
 	for _, f := range all {

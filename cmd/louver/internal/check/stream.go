@@ -135,25 +135,25 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 
 // describe adds what is known of a figure before it is drawn. Of a kind that has no forecast of its own, that is what
 // it costs. What is computed from a histogram is described together: see [describeFree].
-func (x *streamReport) describe(s *config.Stream, f config.Figure, public forecast.Public) error {
+func (s *streamReport) describe(of *config.Stream, f config.Figure, public forecast.Public) error {
 	switch f := f.(type) {
 	case *config.Release:
-		r, err := describeRelease(s, f, public)
-		x.Releases = append(x.Releases, r)
+		r, err := describeRelease(of, f, public)
+		s.Releases = append(s.Releases, r)
 		return err
 	case *config.Total:
-		x.Totals = append(x.Totals, describeTotal(s, f, public.Users))
+		s.Totals = append(s.Totals, describeTotal(of, f, public.Users))
 	case *config.Watch:
-		x.Watches = append(x.Watches, describeWatch(s, f, public.Users))
+		s.Watches = append(s.Watches, describeWatch(of, f, public.Users))
 	case *config.Change:
-		c, err := describeChange(s, f, public)
-		x.OnChange = append(x.OnChange, c)
+		c, err := describeChange(of, f, public)
+		s.OnChange = append(s.OnChange, c)
 		return err
 	case *config.Discovery:
-		x.Discoveries = append(x.Discoveries, describeDiscovery(f))
+		s.Discoveries = append(s.Discoveries, describeDiscovery(f))
 	default:
 		if f.Cost().Per != config.PerNothing {
-			x.Others = append(x.Others, describeOther(s, f))
+			s.Others = append(s.Others, describeOther(of, f))
 		}
 	}
 	return nil
@@ -306,10 +306,10 @@ func addsText(s *config.Stream) string {
 // printLosses says in what one user counts, and what they can lose at most.
 func (s *streamReport) printLosses(w *bytes.Buffer) {
 	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
-	switch {
-	case s.Groups == 1:
+	switch s.Groups {
+	case 1:
 		groups = "the one group"
-	case s.Groups == 0:
+	case 0:
 		groups = cli.Plural(s.MaxGroups, "group")
 	}
 	if s.adds != "" {

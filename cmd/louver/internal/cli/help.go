@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -46,7 +47,7 @@ func (helpAll) BeforeReset(ctx *kong.Context) error {
 	options.ValueFormatter = helpText
 	err := kong.DefaultHelpPrinter(options, ctx)
 	if err == nil {
-		ctx.Kong.Exit(0)
+		ctx.Exit(0)
 	}
 	return err
 }
@@ -78,7 +79,7 @@ func shortHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		hideHelpAll(ctx)
 		return kong.DefaultHelpPrinter(options, ctx)
 	}
-	more := append(rare, log...)
+	more := slices.Concat(rare, log)
 	for _, flag := range more {
 		flag.Hidden = true
 	}

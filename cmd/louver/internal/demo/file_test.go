@@ -179,8 +179,9 @@ func TestDemoFileLeavesAStreamsFile(t *testing.T) {
 		}
 	}
 	// The broker runs beside the other commands, so each of them writes its words at once.
+	_, run, _ := strings.Cut(commands, "\n\n")
 	out, err := exec.CommandContext(t.Context(), "sh", "-c",
-		"louver() { printf '[%s]\\n' \"$@\"; }; sleep() { :; }; "+commands[strings.Index(commands, "\n\n"):]).Output()
+		"louver() { printf '[%s]\\n' \"$@\"; }; sleep() { :; }; "+run).Output()
 	if err != nil || !strings.Contains(string(out), "It's two.csv]\n[--topic]\n[it-s-two.events]\n[--user]\n[who]\n"+
 		"[--value]\n[what (ms)]\n[--time]\n[when]\n") {
 		t.Errorf("%v: the shell has\n%s", err, out)

@@ -44,8 +44,8 @@ func film(browser context.Context, address string, until time.Time) ([]byte, err
 		if err != nil {
 			break
 		}
-		taken, err := png.Decode(bytes.NewReader(shot))
-		if err != nil {
+		var taken image.Image
+		if taken, err = png.Decode(bytes.NewReader(shot)); err != nil {
 			return nil, err
 		}
 		frames = append(frames, taken)
